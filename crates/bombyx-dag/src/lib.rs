@@ -1,0 +1,1 @@
+//! Multithreaded computations as dags.

@@ -1,0 +1,1 @@
+//! Every scheduler of the papers in virtual time.

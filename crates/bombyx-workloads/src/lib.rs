@@ -1,0 +1,1 @@
+//! Benchmark programs, written once and run on every runtime.

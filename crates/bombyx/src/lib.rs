@@ -1,0 +1,1 @@
+//! A fork-join runtime for Rust.
