@@ -127,15 +127,6 @@ impl Job {
         self.exec.store(ptr::null_mut(), Release);
     }
 
-    /// Makes an untouched job one that is only taken out of `deque` under its lock.
-    ///
-    /// # Safety
-    /// The job is in `deque`, whose lock the caller holds.
-    pub(crate) unsafe fn expose(&self, deque: *const Deque) {
-        // SAFETY: as the caller promises.
-        unsafe { self.take(Place::Deque(deque)) };
-    }
-
     /// # Safety
     /// The job is not untouched.
     unsafe fn taken(&self) -> &Taken {
@@ -229,6 +220,19 @@ impl Entry {
             // it has looked at the deque under the same lock, or the latch is set, so the job is alive.
             unsafe { (*job).take(place) };
         }
+    }
+
+    /// Exposes the job of this entry, which is in `deque`. To be called under the deque's lock. False if it was
+    /// exposed before.
+    pub(crate) fn expose(self, deque: &Deque) -> bool {
+        let Kind::Stack(job) = self.kind() else { return true };
+        // SAFETY: as in `taken`.
+        let untouched = unsafe { (*job).untouched() };
+        if untouched {
+            // SAFETY: as in `taken`; the job stays in the deque.
+            unsafe { (*job).take(Place::Deque(deque)) };
+        }
+        untouched
     }
 
     #[inline(always)]

@@ -7,6 +7,7 @@
 //! push ([`crate::deque`]), and the job can be exposed or taken before the pop ([`crate::job`]).
 
 use crate::carrier::{self, Waited, reclaim};
+use crate::deque::Pushed;
 use crate::job::{Enabled, Entry, Job};
 use crate::latch::Latch;
 use crate::pool::Pool;
@@ -57,7 +58,7 @@ impl Context {
 /// let numbers: Vec<u64> = (0..100_000).collect();
 /// assert_eq!(sum(&numbers), 4_999_950_000);
 /// ```
-#[inline]
+#[inline(always)]
 pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
     A: FnOnce() -> RA + Send,
@@ -75,7 +76,7 @@ where
 /// let (a, b) = bombyx::join_context(|_| 1, |context| if context.migrated() { 2 } else { 2 });
 /// assert_eq!(a + b, 3);
 /// ```
-#[inline]
+#[inline(always)]
 pub fn join_context<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
     A: FnOnce(Context) -> RA + Send,
@@ -85,14 +86,14 @@ where
 {
     let Some(processor) = current::processor() else { return outside(a, b) };
     let fork = Fork::new(b);
-    if processor.deque.push(Entry::stack(&fork.job)) {
+    let pushed = processor.deque.push(Entry::stack(&fork.job));
+    if processor.deque.wants_attention(pushed) {
         processor.attend();
     }
-    let guard = Unwinding(&fork);
+    let guard = Unwinding { fork: &fork, pushed };
     let ra = a(Context { migrated: false });
     mem::forget(guard);
-    // Untouched implies that the processor is still the same (see `job`).
-    let rb = if fork.job.untouched() && processor.deque.pop() { fork.call() } else { fork.settle() };
+    let rb = if fork.pop(pushed) { fork.call() } else { fork.settle() };
     (ra, rb)
 }
 
@@ -131,6 +132,14 @@ where
         }
     }
 
+    /// Takes the job back, if it is untouched, on the carrier that forked it.
+    #[inline(always)]
+    fn pop(&self, pushed: Pushed) -> bool {
+        // SAFETY: an untouched job means that the carrier still holds the processor it forked on (see `job`). It
+        // is read again, instead of kept, because that is one load against a register saved and restored.
+        self.job.untouched() && unsafe { current::held_unchecked() }.deque.pop(pushed)
+    }
+
     /// Runs the closure in place. The job is ours: nobody took it, or we got it back.
     #[inline(always)]
     fn call(&self) -> R {
@@ -162,6 +171,19 @@ where
         carrier::wait(latch, ptr::from_ref(&self.job) as usize, Some(&self.job))
     }
 
+    /// Ends the job while the first half's panic passes by. That panic goes on; this half's result, or panic, is
+    /// dropped.
+    #[cold]
+    #[inline(never)]
+    fn abandon(&self, pushed: Pushed) {
+        if self.pop(pushed) || self.wait() == Waited::Reclaimed {
+            drop(panic::catch_unwind(AssertUnwindSafe(|| self.call())));
+        } else {
+            // SAFETY: as in `settle`.
+            drop(unsafe { (*self.result.get()).assume_init_read() });
+        }
+    }
+
     /// What a taker calls.
     ///
     /// # Safety
@@ -179,25 +201,21 @@ where
 }
 
 /// Ends the second half when the first one panics: the join may not return while others use its frame.
-struct Unwinding<'a, B, R>(&'a Fork<B, R>)
+struct Unwinding<'a, B, R>
 where
-    B: FnOnce(Context) -> R;
+    B: FnOnce(Context) -> R,
+{
+    fork: &'a Fork<B, R>,
+    pushed: Pushed,
+}
 
 impl<B, R> Drop for Unwinding<'_, B, R>
 where
     B: FnOnce(Context) -> R,
 {
-    #[cold]
-    #[inline(never)]
+    /// Inlined, so that the guard needs no memory.
+    #[inline(always)]
     fn drop(&mut self) {
-        let fork = self.0;
-        let popped = fork.job.untouched() && current::held().deque.pop();
-        // The first panic is the one that goes on; the second half's result, or panic, is dropped.
-        if popped || fork.wait() == Waited::Reclaimed {
-            drop(panic::catch_unwind(AssertUnwindSafe(|| fork.call())));
-        } else {
-            // SAFETY: as in `settle`.
-            drop(unsafe { (*fork.result.get()).assume_init_read() });
-        }
+        self.fork.abandon(self.pushed);
     }
 }

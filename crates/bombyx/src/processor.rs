@@ -12,7 +12,6 @@ use crate::mailbox::{Post, Requests};
 use crate::primitive::AtomicUsize;
 use crate::rng::Rng;
 use crate::stats::Counters;
-use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// See the module text.
@@ -74,7 +73,7 @@ impl Processor {
         if !commons.asymmetric() {
             // Without `membarrier` nothing may be popped by the fast path, and the fork's half of the sleep
             // protocol is this fence.
-            self.expose_all();
+            self.deque.expose_all();
             crate::barrier::full();
             self.deque.poison();
         }
@@ -105,29 +104,13 @@ impl Processor {
             // SAFETY: our youngest entry is the job of an enclosing frame of this carrier, or of one that
             // this processor's carriers left exposed; both are alive while they are in the deque.
             if unsafe { (*job).untouched() } {
-                self.expose_all();
+                self.deque.expose_all();
             }
         }
-        if self.deque.push(entry) {
+        let pushed = self.deque.push(entry);
+        if self.deque.wants_attention(pushed) {
             self.attend();
         }
-    }
-
-    /// Holder. Exposes all untouched entries: their joins will find them under the deque's lock.
-    pub(crate) fn expose_all(&self) {
-        self.deque.visit(|entry| match entry.kind() {
-            Kind::Stack(job) => {
-                // SAFETY: entries in the deque are alive while its lock, which `visit` holds, is held.
-                let untouched = unsafe { (*job).untouched() };
-                if untouched {
-                    // SAFETY: in this deque, under its lock.
-                    unsafe { (*job).expose(ptr::from_ref(&self.deque)) };
-                }
-                // Entries are exposed all at once, so below an exposed one there is none untouched.
-                untouched
-            }
-            _ => true,
-        });
     }
 }
 
@@ -155,6 +138,16 @@ pub(crate) mod current {
         // SAFETY: set only while the thread holds the processor, whose pool is alive as long; the reference is
         // used only while that is so.
         unsafe { PROCESSOR.get().as_ref() }
+    }
+
+    /// The processor that the calling thread holds, without looking.
+    ///
+    /// # Safety
+    /// It does hold one.
+    #[inline(always)]
+    pub(crate) unsafe fn held_unchecked() -> &'static Processor {
+        // SAFETY: not null, by the caller's promise; else as in `processor`.
+        unsafe { &*PROCESSOR.get() }
     }
 
     /// The processor that the calling thread is known to hold.
