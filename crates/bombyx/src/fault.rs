@@ -40,8 +40,8 @@ pub(crate) fn planted(fault: Fault) -> bool {
     PLANTED.load(std::sync::atomic::Ordering::Relaxed) == fault as usize
 }
 
-/// Plants `fault`, or none, in this process. Models that plant faults run one at a time.
-#[cfg(loom)]
+/// Plants `fault`, or none, in this process.
+#[cfg(all(loom, test))]
 pub(crate) fn plant(fault: Option<Fault>) {
     PLANTED.store(fault.map_or(0, |fault| fault as usize), std::sync::atomic::Ordering::Relaxed);
 }

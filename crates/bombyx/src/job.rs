@@ -26,8 +26,7 @@ use crate::deque::Deque;
 use crate::fault::{Fault, planted};
 use crate::latch::Latch;
 use crate::mailbox::Mailbox;
-use crate::primitive::{AtomicPtr, AtomicUsize};
-use std::cell::UnsafeCell;
+use crate::primitive::{AtomicPtr, AtomicUsize, UnsafeCell};
 use std::mem::MaybeUninit;
 use std::num::NonZeroUsize;
 use std::ptr::{self, NonNull};
@@ -106,9 +105,8 @@ impl Job {
     pub(crate) unsafe fn take(&self, place: Place) {
         let exec = self.exec.load(Relaxed);
         if exec.is_null() {
-            // SAFETY: exec is null, so `taken` was filled in, under the lock that the caller holds.
-            let taken = unsafe { (*self.taken.get()).assume_init_ref() };
-            taken.place.store(place.to_bits(), Release);
+            // SAFETY: exec is null, so the job is not untouched.
+            unsafe { self.taken() }.place.store(place.to_bits(), Release);
             return;
         }
         if planted(Fault::ClearBeforeFill) {
@@ -122,7 +120,7 @@ impl Job {
         };
         // SAFETY: only the holder of the deque's lock writes `taken`, and only while exec is set, when nobody
         // reads it.
-        unsafe { (*self.taken.get()).write(taken) };
+        self.taken.with_mut(|cell| unsafe { (*cell).write(taken) });
         // Release: the join that reads null finds `taken` filled in.
         self.exec.store(ptr::null_mut(), Release);
     }
@@ -130,8 +128,9 @@ impl Job {
     /// # Safety
     /// The job is not untouched.
     unsafe fn taken(&self) -> &Taken {
-        // SAFETY: the job is not untouched, so `taken` was written before that became visible.
-        unsafe { (*self.taken.get()).assume_init_ref() }
+        // SAFETY: the job is not untouched, so `taken` was written before that became visible, and is not written
+        // again.
+        self.taken.with(|cell| unsafe { (*cell).assume_init_ref() })
     }
 
     /// # Safety

@@ -6,12 +6,12 @@
 //! scheduler or a tool wants to do differently hangs on the two branches: the limit can be poisoned before the
 //! push ([`crate::deque`]), and the job can be exposed or taken before the pop ([`crate::job`]).
 
-use crate::carrier::{self, Waited, reclaim};
 use crate::deque::Pushed;
 use crate::job::{Enabled, Entry, Job};
 use crate::latch::Latch;
 use crate::pool::Pool;
 use crate::processor::current;
+use crate::wait::{Waited, reclaim, wait};
 use std::cell::UnsafeCell;
 use std::mem::{self, ManuallyDrop, MaybeUninit};
 use std::panic::{self, AssertUnwindSafe};
@@ -168,7 +168,7 @@ where
         }
         // SAFETY: the job is not untouched.
         let latch = unsafe { self.job.latch() };
-        carrier::wait(latch, ptr::from_ref(&self.job) as usize, Some(&self.job))
+        wait(latch, ptr::from_ref(&self.job) as usize, Some(&self.job))
     }
 
     /// Ends the job while the first half's panic passes by. That panic goes on; this half's result, or panic, is

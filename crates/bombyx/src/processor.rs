@@ -78,7 +78,7 @@ impl Processor {
             self.deque.poison();
         }
         self.answer();
-        if commons.wants_wake() {
+        if commons.sleepers.wants_wake() {
             commons.wake(|mailbox| self.deque.take_top(|entry| entry.taken(Place::Mailbox(mailbox))));
         }
     }

@@ -7,12 +7,12 @@
 //! A scope counts its unfinished closures, plus one for its body. Whoever brings the count to zero sets the
 //! latch; that is the last access to the scope's memory by anyone but its own frame.
 
-use crate::carrier;
 use crate::commons::Commons;
 use crate::job::{Enabled, Entry, Job, Kind};
 use crate::latch::Latch;
 use crate::pool::Pool;
 use crate::processor::current;
+use crate::wait::{Waited, wait};
 use std::any::Any;
 use std::marker::PhantomData;
 use std::panic::{self, AssertUnwindSafe};
@@ -71,7 +71,7 @@ where
     };
     let result = panic::catch_unwind(AssertUnwindSafe(|| f(&scope)));
     if scope.unfinished.fetch_sub(1, AcqRel) != 1 {
-        let carrier::Waited::Done = carrier::wait(&scope.latch, scope.key(), None) else {
+        let Waited::Done = wait(&scope.latch, scope.key(), None) else {
             unreachable!("only a join's own job is reclaimed")
         };
     }
