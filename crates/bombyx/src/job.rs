@@ -121,8 +121,10 @@ impl Job {
         // SAFETY: only the holder of the deque's lock writes `taken`, and only while exec is set, when nobody
         // reads it.
         self.taken.with_mut(|cell| unsafe { (*cell).write(taken) });
-        // Release: the join that reads null finds `taken` filled in.
-        self.exec.store(ptr::null_mut(), Release);
+        if !planted(Fault::ClearBeforeFill) {
+            // Release: the join that reads null finds `taken` filled in.
+            self.exec.store(ptr::null_mut(), Release);
+        }
     }
 
     /// # Safety
