@@ -111,6 +111,8 @@ impl Job {
         }
         if planted(Fault::ClearBeforeFill) {
             self.exec.store(ptr::null_mut(), Release);
+            // Loom's clock stands still between atomic accesses.
+            self.exec.load(Relaxed);
         }
         let taken = Taken {
             // SAFETY: a non-null `exec` is the function pointer that `new` stored.
