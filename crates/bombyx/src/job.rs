@@ -109,11 +109,6 @@ impl Job {
             unsafe { self.taken() }.place.store(place.to_bits(), Release);
             return;
         }
-        if planted(Fault::ClearBeforeFill) {
-            self.exec.store(ptr::null_mut(), Release);
-            // Loom's clock stands still between atomic accesses.
-            self.exec.load(Relaxed);
-        }
         let taken = Taken {
             // SAFETY: a non-null `exec` is the function pointer that `new` stored.
             exec: unsafe { std::mem::transmute::<*mut (), Exec>(exec) },
@@ -123,10 +118,9 @@ impl Job {
         // SAFETY: only the holder of the deque's lock writes `taken`, and only while exec is set, when nobody
         // reads it.
         self.taken.with_mut(|cell| unsafe { (*cell).write(taken) });
-        if !planted(Fault::ClearBeforeFill) {
-            // Release: the join that reads null finds `taken` filled in.
-            self.exec.store(ptr::null_mut(), Release);
-        }
+        // Release: the join that reads null finds `taken` filled in.
+        let order = if planted(Fault::ClearWithoutRelease) { Relaxed } else { Release };
+        self.exec.store(ptr::null_mut(), order);
     }
 
     /// # Safety
