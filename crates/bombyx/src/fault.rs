@@ -14,8 +14,6 @@ pub(crate) enum Fault {
     ServeWithoutClaim,
     /// A thief walks away from its request without withdrawing it.
     LeaveWithoutCancel,
-    /// A taker clears the job's state without publishing the latch that it filled in.
-    ClearWithoutRelease,
     /// The finishing side stores "done" instead of swapping, so it never sees who waits.
     SetWithoutSwap,
     /// A sleeper does not look for work again after it made its intent visible.

@@ -23,7 +23,6 @@
 
 use crate::carrier::Carrier;
 use crate::deque::Deque;
-use crate::fault::{Fault, planted};
 use crate::latch::Latch;
 use crate::mailbox::Mailbox;
 use crate::primitive::{AtomicPtr, AtomicUsize, UnsafeCell};
@@ -119,8 +118,7 @@ impl Job {
         // reads it.
         self.taken.with_mut(|cell| unsafe { (*cell).write(taken) });
         // Release: the join that reads null finds `taken` filled in.
-        let order = if planted(Fault::ClearWithoutRelease) { Relaxed } else { Release };
-        self.exec.store(ptr::null_mut(), order);
+        self.exec.store(ptr::null_mut(), Release);
     }
 
     /// # Safety
