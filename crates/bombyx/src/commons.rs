@@ -8,14 +8,15 @@
 
 use crate::carrier::Carrier;
 use crate::deque::Deque;
+use crate::handlers::Handlers;
 use crate::job::Entry;
 use crate::mailbox::Mailbox;
+use crate::new_carrier::NewCarrier;
 use crate::pool::Config;
 use crate::primitive::{AtomicUsize, Mutex, MutexGuard, lock};
-use crate::processor::Processor;
+use crate::processor::{Processor, current};
 use crate::sleep::Sleepers;
 use crate::stats::Stats;
-use crate::wait;
 use std::collections::VecDeque;
 use std::io;
 use std::ptr::NonNull;
@@ -33,8 +34,16 @@ pub(crate) struct Commons {
     queued: AtomicUsize,
     shared: Mutex<Shared>,
     /// Spawned closures that belong to no scope and have not ended; dropping the pool waits for them.
-    detached: std::sync::Mutex<usize>,
+    detached: std::sync::Mutex<Detached>,
     detached_ended: Condvar,
+}
+
+/// Spawned closures that belong to no scope, and guests, which have not ended.
+#[derive(Default)]
+struct Detached {
+    count: usize,
+    /// The carriers end with the last of them.
+    closed: bool,
 }
 
 struct Shared {
@@ -44,6 +53,8 @@ struct Shared {
     handles: Vec<JoinHandle<()>>,
     carriers: usize,
     peak_carriers: usize,
+    /// How many carriers there have been, which numbers them.
+    numbered: usize,
     /// A processor stayed idle for want of a carrier.
     starved: bool,
     stopping: bool,
@@ -70,10 +81,11 @@ impl Commons {
         commons
     }
 
-    fn without_carriers(config: Config) -> Arc<Commons> {
+    pub(crate) fn without_carriers(config: Config) -> Arc<Commons> {
         Arc::new_cyclic(|this| {
-            let processors: Box<[Processor]> =
-                (0..config.processors).map(|index| Processor::new(index, config.seed, this.as_ptr())).collect();
+            let processors: Box<[Processor]> = (0..config.processors)
+                .map(|index| Processor::new(index, config.seed, this.as_ptr()))
+                .collect();
             let shared = Shared {
                 idle: processors.iter().rev().map(NonNull::from).collect(),
                 spares: Vec::new(),
@@ -81,6 +93,7 @@ impl Commons {
                 handles: Vec::new(),
                 carriers: 0,
                 peak_carriers: 0,
+                numbered: 0,
                 starved: false,
                 stopping: false,
             };
@@ -91,7 +104,7 @@ impl Commons {
                 config,
                 queued: AtomicUsize::new(0),
                 shared: Mutex::new(shared),
-                detached: std::sync::Mutex::new(0),
+                detached: std::sync::Mutex::default(),
                 detached_ended: Condvar::new(),
             }
         })
@@ -104,6 +117,23 @@ impl Commons {
             shared.spares.push(carrier);
         }
         Ok(())
+    }
+
+    /// Makes the calling thread hold processor 0 for good. For a new pool, which is never freed then.
+    pub(crate) fn seat_current_thread(&self) {
+        std::mem::forget(self.arc());
+        lock(&self.shared).numbered = 1;
+        let first = self.borrow_processor().expect("the processors of a new pool rest");
+        current::adopt(first);
+    }
+
+    /// The commons as a shared pointer. For callers that know them to be in use.
+    pub(crate) fn arc(&self) -> Arc<Commons> {
+        self.this.upgrade().expect("commons in use are shared")
+    }
+
+    pub(crate) fn handlers(&self) -> &Handlers {
+        &self.config.handlers
     }
 
     pub(crate) fn processors(&self) -> &[Processor] {
@@ -166,6 +196,10 @@ impl Commons {
         if carrier.is_some() {
             self.sleepers.stop_search();
         }
+        // SAFETY: the commons own the processor, and this field is for everyone.
+        if !unsafe { &(*processor.as_ptr()).private }.looks_empty() {
+            self.wake_private();
+        }
         // If all rest, there is nobody who could fork meanwhile.
         if if all_idle { self.work_visible() } else { self.look_once_more() } {
             self.wake(|_| None);
@@ -195,6 +229,51 @@ impl Commons {
         }
         // SAFETY: the carrier came out of the list of spares.
         unsafe { Carrier::give(carrier, processor) };
+    }
+
+    /// Gives every idle processor that has private entries to a spare carrier ([`crate::broadcast`]).
+    pub(crate) fn wake_private(&self) {
+        loop {
+            let mut shared = lock(&self.shared);
+            // SAFETY: the commons own the processors in the list.
+            let private = |processor: &NonNull<Processor>| unsafe { &(*processor.as_ptr()).private };
+            let Some(at) = shared.idle.iter().position(|processor| !private(processor).looks_empty()) else {
+                return;
+            };
+            let Ok(carrier) = self.any_spare(&mut shared) else {
+                shared.starved = true;
+                return;
+            };
+            let processor = shared.idle.remove(at);
+            self.sleepers.set_resting(shared.idle.len());
+            drop(shared);
+            self.sleepers.start_search();
+            // SAFETY: the commons own the processor; it is out of the list, so it is ours to give. The carrier came
+            // out of the list of spares.
+            unsafe {
+                processor.as_ref().stats.wakes.add(1);
+                processor.as_ref().deque.poison();
+                Carrier::give(carrier, processor);
+            }
+        }
+    }
+
+    /// Sees to it that a carrier of this pool that has become ready gets a processor: an idle one, or the next.
+    pub(crate) fn readmit(&self, carrier: NonNull<Carrier>) {
+        let mut shared = lock(&self.shared);
+        let Some(processor) = shared.idle.pop() else {
+            shared.queue.push_front(Entry::carrier(carrier));
+            self.queued.store(shared.queue.len(), Relaxed);
+            return;
+        };
+        self.sleepers.set_resting(shared.idle.len());
+        drop(shared);
+        // SAFETY: the commons own the processor; it is out of the list, so it is ours to give. Its first fork must
+        // look for sleepers. The caller found the carrier waiting.
+        unsafe {
+            processor.as_ref().deque.poison();
+            Carrier::give(carrier, processor);
+        }
     }
 
     /// An idle processor for the calling thread itself.
@@ -228,6 +307,12 @@ impl Commons {
         carrier.receive().unwrap_or_else(|| unreachable!("only spares are stopped"))
     }
 
+    /// Whether there would be a carrier for a processor that is given up now.
+    pub(crate) fn has_reserve(&self) -> bool {
+        let shared = lock(&self.shared);
+        !shared.spares.is_empty() || (shared.carriers < self.config.max_carriers && !shared.stopping)
+    }
+
     /// A spare carrier, started if need be. None if the limit is reached or the system refuses.
     pub(crate) fn spare(&self) -> Option<NonNull<Carrier>> {
         self.any_spare(&mut lock(&self.shared)).ok()
@@ -239,6 +324,7 @@ impl Commons {
         self.list_spare(&mut shared, carrier);
         if std::mem::take(&mut shared.starved) {
             drop(shared);
+            self.wake_private();
             self.wake(|_| None);
         }
     }
@@ -261,37 +347,53 @@ impl Commons {
 
     /// Starts a carrier, which waits to be given a processor.
     fn start_carrier(&self, shared: &mut MutexGuard<'_, Shared>) -> io::Result<NonNull<Carrier>> {
-        if shared.carriers >= self.config.max_carriers {
-            return Err(io::Error::other(format!("the limit of {} carriers is reached", self.config.max_carriers)));
-        }
-        let this = self.this.upgrade().ok_or_else(|| io::Error::other("the pool is being dropped"))?;
-        let mut builder = std::thread::Builder::new();
-        if let Some(name) = self.config.thread_name.as_ref() {
-            builder = builder.name(name(shared.carriers));
-        }
-        if let Some(size) = self.config.stack_size {
-            builder = builder.stack_size(size);
-        }
-        let carrier = Arc::new(Carrier::to_be_started());
+        let new = self.number_carrier(shared)?;
+        let carrier = Arc::clone(new.carrier());
         // The thread keeps its `Arc`, so the pointer is good until the carrier has been stopped.
         let pointer = NonNull::from(&*carrier);
-        let handle = {
-            let carrier = SendCarrier(Arc::clone(&carrier));
-            builder.spawn(move || {
-                let SendCarrier(carrier) = { carrier };
-                carrier.started(&std::thread::current());
-                wait::main(&this, &carrier);
-                lock(&this.shared).carriers -= 1;
-            })?
-        };
+        let handle = new.thread().spawn(move || new.run_listed()).inspect_err(|_| shared.carriers -= 1)?;
         carrier.started(handle.thread());
         shared.handles.push(handle);
-        shared.carriers += 1;
-        shared.peak_carriers = shared.peak_carriers.max(shared.carriers);
         Ok(pointer)
     }
 
+    /// A carrier for somebody else to start. It names itself a spare when it runs.
+    pub(crate) fn new_carrier(&self) -> io::Result<NewCarrier> {
+        self.number_carrier(&mut lock(&self.shared))
+    }
+
+    fn number_carrier(&self, shared: &mut MutexGuard<'_, Shared>) -> io::Result<NewCarrier> {
+        if shared.stopping {
+            return Err(io::Error::other("the pool is being dropped"));
+        }
+        if shared.carriers >= self.config.max_carriers {
+            return Err(io::Error::other(format!(
+                "the limit of {} carriers is reached",
+                self.config.max_carriers
+            )));
+        }
+        let index = shared.numbered % self.processors.len();
+        let name = self.config.thread_name.as_ref().map(|name| name(index));
+        shared.numbered += 1;
+        shared.carriers += 1;
+        shared.peak_carriers = shared.peak_carriers.max(shared.carriers);
+        Ok(NewCarrier::new(self.arc(), index, name))
+    }
+
+    /// A carrier has ended.
+    pub(crate) fn carrier_ended(&self) {
+        lock(&self.shared).carriers -= 1;
+    }
+
     // ---- The queue ------------------------------------------------------------------------------------
+
+    /// Pushes an entry on the deque of the calling thread's processor, if that is one of this pool, else queues it.
+    pub(crate) fn submit(&self, entry: Entry) {
+        match current::processor().filter(|processor| std::ptr::eq(processor.commons(), self)) {
+            Some(processor) => processor.submit(entry),
+            None => self.inject(entry),
+        }
+    }
 
     /// Queues an entry from outside and sees to it that somebody looks.
     pub(crate) fn inject(&self, entry: Entry) {
@@ -321,37 +423,64 @@ impl Commons {
 
     // ---- Detached work and the end --------------------------------------------------------------------
 
+    /// Counts somebody whom the end of the pool waits for.
+    ///
+    /// # Panics
+    /// If the pool has ended.
     pub(crate) fn detached_started(&self) {
-        *self.detached.lock().unwrap_or_else(|e| e.into_inner()) += 1;
+        let mut detached = self.detached.lock().unwrap_or_else(|e| e.into_inner());
+        assert!(
+            detached.count > 0 || !detached.closed,
+            "the pool has been closed and everything in it has ended"
+        );
+        detached.count += 1;
     }
 
     pub(crate) fn detached_ended(&self) {
         let mut detached = self.detached.lock().unwrap_or_else(|e| e.into_inner());
-        *detached -= 1;
-        if *detached == 0 {
+        detached.count -= 1;
+        if detached.count == 0 {
             self.detached_ended.notify_all();
+            if detached.closed {
+                drop(detached);
+                self.stop();
+            }
+        }
+    }
+
+    /// Stops the carriers when the last detached closure has ended, now or later. Does not wait.
+    pub(crate) fn close(&self) {
+        let mut detached = self.detached.lock().unwrap_or_else(|e| e.into_inner());
+        detached.closed = true;
+        if detached.count == 0 {
+            drop(detached);
+            self.stop();
         }
     }
 
     /// Waits for detached work, then stops and joins all carriers. Not to be called by one of them.
     pub(crate) fn shut_down(&self) {
         let mut detached = self.detached.lock().unwrap_or_else(|e| e.into_inner());
-        while *detached > 0 {
+        while detached.count > 0 {
             detached = self.detached_ended.wait(detached).unwrap_or_else(|e| e.into_inner());
         }
+        detached.closed = true;
         drop(detached);
-        let handles = {
-            let mut shared = lock(&self.shared);
-            shared.stopping = true;
-            for spare in std::mem::take(&mut shared.spares) {
-                // SAFETY: it came out of the list of spares.
-                unsafe { Carrier::stop(spare) };
-            }
-            std::mem::take(&mut shared.handles)
-        };
+        self.stop();
+        let handles = std::mem::take(&mut lock(&self.shared).handles);
         for handle in handles {
             // A carrier catches the panics of what it runs, so it ends well.
             handle.join().unwrap_or_else(|_| unreachable!("carriers do not panic"));
+        }
+    }
+
+    /// Stops the spares, and every carrier that would become one.
+    fn stop(&self) {
+        let mut shared = lock(&self.shared);
+        shared.stopping = true;
+        for spare in std::mem::take(&mut shared.spares) {
+            // SAFETY: it came out of the list of spares.
+            unsafe { Carrier::stop(spare) };
         }
     }
 
@@ -366,9 +495,3 @@ impl Commons {
         stats
     }
 }
-
-/// A carrier on its way to its thread.
-struct SendCarrier(Arc<Carrier>);
-// SAFETY: the fields of a carrier that other threads touch are atomics or set once; the rest is used by its
-// own thread, which is where it goes.
-unsafe impl Send for SendCarrier {}

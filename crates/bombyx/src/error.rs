@@ -15,6 +15,8 @@ pub enum Error {
     UnknownScheduler(String),
     /// There is a global pool already.
     GlobalPoolExists,
+    /// The thread that was to be the first carrier runs in a pool already.
+    CurrentThreadInPool,
     /// The system refused to start a thread.
     Thread(io::Error),
     /// Processors cannot be pinned to CPUs here.
@@ -45,6 +47,9 @@ impl fmt::Display for Error {
             }
             Error::GlobalPoolExists => f.write_str(
                 "there is a global pool already: call build_global before anything uses it, and only once",
+            ),
+            Error::CurrentThreadInPool => f.write_str(
+                "the current thread runs in a pool already: build the pool on another thread, or without use_current_thread",
             ),
             Error::Thread(error) => {
                 write!(f, "the system refused to start a thread ({error}): use fewer processors or a smaller stack")

@@ -25,11 +25,15 @@ pub struct Context {
 }
 
 impl Context {
-    /// Whether the closure runs on another processor than the one that forked it.
+    /// Whether the closure runs on another processor than the one that forked it. True for both halves of a join
+    /// from outside of a pool, and never inside of a [deterministic](crate::Builder::deterministic) one, so that
+    /// programs that split further where they see this do so in the same way in every run.
     ///
     /// ```
-    /// let (a, _) = bombyx::join_context(|context| context.migrated(), |_| ());
+    /// let pool = bombyx::Pool::builder().processors(2).build()?;
+    /// let (a, _) = pool.run(|| bombyx::join_context(|context| context.migrated(), |_| ()));
     /// assert!(!a);
+    /// # Ok::<(), bombyx::Error>(())
     /// ```
     pub fn migrated(&self) -> bool {
         self.migrated
@@ -97,6 +101,9 @@ where
     (ra, rb)
 }
 
+/// One closure of a join from outside.
+type Half<'a, R> = Box<dyn FnOnce(Context) -> R + Send + 'a>;
+
 /// A join on a thread that holds no processor.
 #[cold]
 #[inline(never)]
@@ -107,7 +114,10 @@ where
     RA: Send,
     RB: Send,
 {
-    Pool::run_at_home(|| join_context(a, b))
+    // Neither half stays where it was called. The boxes keep the types finite: `join_context` comes back here.
+    let a: Half<'_, RA> = Box::new(move |_| a(Context { migrated: true }));
+    let b: Half<'_, RB> = Box::new(move |_| b(Context { migrated: true }));
+    Pool::run_at_home(move || join_context(a, b))
 }
 
 /// The second half of a join, on the stack of the carrier that forked it.
@@ -193,7 +203,8 @@ where
         // SAFETY: the caller took the job, so the closure and the result are its own until the latch is set.
         unsafe {
             let closure = ManuallyDrop::take(&mut *(*this).closure.get());
-            let result = panic::catch_unwind(AssertUnwindSafe(|| closure(Context { migrated: true })));
+            let context = Context { migrated: !current::held().commons().config.deterministic };
+            let result = panic::catch_unwind(AssertUnwindSafe(|| closure(context)));
             (*(*this).result.get()).write(result);
             Latch::set((*this).job.latch())
         }

@@ -3,20 +3,20 @@
 use crate::barrier;
 use crate::commons::Commons;
 use crate::error::Error;
+use crate::handlers::Handlers;
 use crate::job::{Enabled, Entry, Job};
 use crate::processor::{Processor, current};
 use crate::scheduler::Scheduler;
 use crate::scope::Head;
+use crate::signal::Signal;
 use crate::stats::Stats;
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr::{self, NonNull};
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Arc, OnceLock};
-use std::thread::{self, Thread};
+use std::thread;
 
 pub(crate) const MAX_PROCESSORS: usize = 1 << 12;
 pub(crate) const MIN_STACK: usize = 16 << 10;
@@ -33,6 +33,7 @@ pub(crate) struct Config {
     pub(crate) seed: u64,
     pub(crate) pin: bool,
     pub(crate) deterministic: bool,
+    pub(crate) handlers: Handlers,
     /// A calling thread may be lent a processor.
     pub(crate) lends: bool,
     /// Forks may stay on the fast path ([`crate::barrier`]).
@@ -56,6 +57,8 @@ pub(crate) struct Config {
 /// ```
 pub struct Pool {
     commons: Arc<Commons>,
+    /// Dropping it waits for the end.
+    owned: bool,
 }
 
 static GLOBAL: OnceLock<Pool> = OnceLock::new();
@@ -105,11 +108,21 @@ impl Pool {
         F: FnOnce() -> R + Send,
         R: Send,
     {
-        match current::processor() {
-            Some(processor) if ptr::eq(processor.commons(), &*self.commons) => f(),
-            Some(_) => crate::blocking(|| self.enter(f)),
-            None => self.enter(f),
-        }
+        run_in(&self.commons, f)
+    }
+
+    pub(crate) fn from_commons(commons: Arc<Commons>) -> Pool {
+        Pool { commons, owned: true }
+    }
+
+    pub(crate) fn commons(&self) -> &Commons {
+        &self.commons
+    }
+
+    /// Gives up ownership: the pool runs until the handle [closes](crate::Handle::close) it.
+    pub fn into_handle(mut self) -> crate::Handle {
+        self.owned = false;
+        self.handle()
     }
 
     /// Runs `f` where the calling thread, which holds no processor, belongs: in the pool whose carrier it is, if
@@ -121,22 +134,14 @@ impl Pool {
     {
         match current::home() {
             Some(commons) => enter(commons, f),
-            None => Pool::global().enter(f),
+            None => enter(&Pool::global().commons, f),
         }
-    }
-
-    fn enter<F, R>(&self, f: F) -> R
-    where
-        F: FnOnce() -> R + Send,
-        R: Send,
-    {
-        enter(&self.commons, f)
     }
 
     /// Starts `f` on this pool and returns at once. It runs until it ends; dropping the pool waits for it.
     ///
-    /// If `f` panics, the process is aborted: there is nobody to tell. Catch panics inside of `f`, or spawn in a
-    /// [`crate::scope`], if you want to hear of them.
+    /// If `f` panics, [`Builder::on_panic`] is told, or else the process is aborted. Spawn in a [`crate::scope`] if
+    /// you want the panic where you wait.
     ///
     /// ```
     /// let (sender, receiver) = std::sync::mpsc::channel();
@@ -149,17 +154,7 @@ impl Pool {
     where
         F: FnOnce() + Send + 'static,
     {
-        self.commons.detached_started();
-        let job = Detached {
-            head: Head::new(Detached::<F>::exec, 0),
-            commons: Arc::clone(&self.commons),
-            closure: f,
-        };
-        let entry = Entry::heap(NonNull::from(Box::leak(Box::new(job))).cast());
-        match current::processor() {
-            Some(processor) if ptr::eq(processor.commons(), &*self.commons) => processor.submit(entry),
-            _ => self.commons.inject(entry),
-        }
+        self.commons.submit(detached(&self.commons, f));
     }
 
     /// How many processors the pool has.
@@ -208,6 +203,9 @@ impl fmt::Debug for Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
+        if !self.owned {
+            return;
+        }
         let commons = Arc::clone(&self.commons);
         if current::is_carrier_of(&commons) {
             // A carrier cannot wait for its own end. If no thread can be had for that, the carriers stay.
@@ -232,7 +230,37 @@ pub fn current_processor() -> Option<usize> {
     current::processor().map(|processor| processor.index)
 }
 
+/// How many processors the pool has that the calling thread runs in.
+///
+/// ```
+/// assert_eq!(bombyx::current_processors(), None);
+/// let pool = bombyx::Pool::builder().processors(2).build()?;
+/// assert_eq!(pool.run(|| bombyx::current_processors()), Some(2));
+/// # Ok::<(), bombyx::Error>(())
+/// ```
+#[inline]
+pub fn current_processors() -> Option<usize> {
+    current::processor()
+        .map(|processor| processor.commons())
+        .or_else(current::home)
+        .map(|commons| commons.processors().len())
+}
+
 // ---- The ways in ------------------------------------------------------------------------------------------
+
+/// Runs `f` in the pool of `commons`.
+pub(crate) fn run_in<F, R>(commons: &Commons, f: F) -> R
+where
+    F: FnOnce() -> R + Send,
+    R: Send,
+{
+    match current::processor() {
+        Some(processor) if ptr::eq(processor.commons(), commons) => f(),
+        Some(_) if commons.config.lends => crate::blocking(|| enter(commons, f)),
+        Some(_) => injected(commons, f),
+        None => enter(commons, f),
+    }
+}
 
 /// Runs `f` in the pool of `commons`, for a thread that holds no processor.
 fn enter<F, R>(commons: &Commons, f: F) -> R
@@ -276,26 +304,22 @@ where
         head: Head::new(Injected::<F, R>::exec, 0),
         closure: UnsafeCell::new(ManuallyDrop::new(f)),
         result: UnsafeCell::new(MaybeUninit::uninit()),
-        caller: thread::current(),
-        done: AtomicBool::new(false),
+        signal: Signal::from(commons),
     };
     commons.inject(Entry::heap(NonNull::from(&job).cast()));
-    while !job.done.load(Acquire) {
-        thread::park();
-    }
-    // SAFETY: `done` is set, so the result is written and nobody touches the job any more.
+    job.signal.wait(ptr::from_ref(&job) as usize);
+    // SAFETY: the signal is set, so the result is written and nobody touches the job any more.
     let result = unsafe { job.result.into_inner().assume_init() };
     result.unwrap_or_else(|payload| panic::resume_unwind(payload))
 }
 
-/// A closure that a thread outside of the pool waits for.
+/// A closure that a thread outside of the pool, or a carrier of another one, waits for.
 #[repr(C)]
 struct Injected<F, R> {
     head: Head,
     closure: UnsafeCell<ManuallyDrop<F>>,
     result: UnsafeCell<MaybeUninit<thread::Result<R>>>,
-    caller: Thread,
-    done: AtomicBool,
+    signal: Signal,
 }
 
 impl<F, R> Injected<F, R>
@@ -306,16 +330,23 @@ where
     /// As for [`crate::job::Exec`]: `job` is the first field of an `Injected`, taken by the caller.
     unsafe fn exec(job: *const Job) -> Enabled {
         let this = job.cast::<Injected<F, R>>();
-        // SAFETY: the calling thread waits until `done` is set, and its handle is cloned before.
+        // SAFETY: the calling thread waits until the signal is set.
         unsafe {
             let closure = ManuallyDrop::take(&mut *(*this).closure.get());
             (*(*this).result.get()).write(panic::catch_unwind(AssertUnwindSafe(closure)));
-            let caller = (*this).caller.clone();
-            (*this).done.store(true, Release);
-            caller.unpark();
+            Signal::set(&raw const (*this).signal)
         }
-        None
     }
+}
+
+/// The entry of a closure that nobody waits for. It must be pushed or queued somewhere.
+pub(crate) fn detached<F>(commons: &Arc<Commons>, f: F) -> Entry
+where
+    F: FnOnce() + Send + 'static,
+{
+    commons.detached_started();
+    let job = Detached { head: Head::new(Detached::<F>::exec, 0), commons: Arc::clone(commons), closure: f };
+    Entry::heap(NonNull::from(Box::leak(Box::new(job))).cast())
 }
 
 /// A closure that nobody waits for.
@@ -333,12 +364,10 @@ where
     /// # Safety
     /// As for [`crate::job::Exec`]: `job` is the first field of a boxed `Detached<F>`, taken by the caller.
     unsafe fn exec(job: *const Job) -> Enabled {
-        // SAFETY: made from a box in `Pool::spawn`, and run once.
-        let Detached { commons, closure, .. } = *unsafe { Box::from_raw(job.cast_mut().cast::<Detached<F>>()) };
-        if panic::catch_unwind(AssertUnwindSafe(closure)).is_err() {
-            eprintln!("bombyx: a closure given to Pool::spawn panicked, and nobody can be told; aborting");
-            std::process::abort();
-        }
+        // SAFETY: made from a box in `detached`, and run once.
+        let Detached { commons, closure, .. } =
+            *unsafe { Box::from_raw(job.cast_mut().cast::<Detached<F>>()) };
+        commons.handlers().guard(closure);
         commons.detached_ended();
         None
     }
@@ -371,6 +400,11 @@ pub struct Builder {
     pin: bool,
     deterministic: bool,
     fence: bool,
+    lend: Option<bool>,
+    pub(crate) handlers: Handlers,
+    pub(crate) use_current_thread: bool,
+    /// The pool may not start carriers of its own, unless `max_carriers` says so.
+    pub(crate) limited: bool,
 }
 
 impl Builder {
@@ -417,7 +451,8 @@ impl Builder {
         self
     }
 
-    /// Splits loops in the same way in every run, so that [`crate::map_reduce`] over floats is repeatable.
+    /// Splits loops in the same way in every run, so that [`crate::map_reduce`] over floats is repeatable, and hides
+    /// steals from [`crate::join_context`]. `BOMBYX_DETERMINISTIC=1` does the same for all pools.
     pub fn deterministic(mut self, deterministic: bool) -> Builder {
         self.deterministic = deterministic;
         self
@@ -430,13 +465,23 @@ impl Builder {
         self
     }
 
+    /// Whether [`Pool::run`] may run on the caller's stack when a processor is idle. Default: yes, unless a stack
+    /// size is chosen or processors are pinned. Without, everything in the pool runs on its own carriers.
+    pub fn lend(mut self, lend: bool) -> Builder {
+        self.lend = Some(lend);
+        self
+    }
+
     /// Builds the pool.
     ///
     /// # Errors
     /// If the configuration, or what the environment asks for, is not usable, or a thread cannot be started.
     pub fn build(self) -> Result<Pool, Error> {
+        if self.use_current_thread {
+            return self.assemble(|carrier| carrier.thread().spawn(|| carrier.run()).map(drop));
+        }
         let commons = Commons::new(self.config()?).map_err(Error::Thread)?;
-        Ok(Pool { commons })
+        Ok(Pool::from_commons(commons))
     }
 
     /// Builds the pool and makes it the global one.
@@ -453,10 +498,10 @@ impl Builder {
     /// Builds the pool with as many carriers as can be had, for the global pool, where nobody can be told.
     fn build_tolerant(self) -> Pool {
         let config = self.config().unwrap_or_else(|error| unreachable!("defaults are usable: {error}"));
-        Pool { commons: Commons::with_what_can_be_had(config) }
+        Pool::from_commons(Commons::with_what_can_be_had(config))
     }
 
-    fn config(self) -> Result<Config, Error> {
+    pub(crate) fn config(self) -> Result<Config, Error> {
         let processors = match self.processors {
             Some(processors) => processors,
             None => match std::env::var("BOMBYX_PROCESSORS") {
@@ -477,7 +522,8 @@ impl Builder {
         if let Some(size) = self.stack_size.filter(|size| !(MIN_STACK..MAX_STACK).contains(size)) {
             return Err(Error::StackSize(size));
         }
-        let max_carriers = self.max_carriers.unwrap_or(processors + 1024);
+        let max_carriers =
+            self.max_carriers.unwrap_or(if self.limited { processors } else { processors + 1024 });
         if max_carriers < processors {
             return Err(Error::MaxCarriers { limit: max_carriers, processors });
         }
@@ -493,8 +539,10 @@ impl Builder {
             max_carriers,
             seed: self.seed,
             pin: self.pin,
-            deterministic: self.deterministic,
-            lends: self.stack_size.is_none() && !self.pin,
+            deterministic: self.deterministic
+                || std::env::var_os("BOMBYX_DETERMINISTIC").is_some_and(|on| on == "1"),
+            handlers: self.handlers,
+            lends: self.lend.unwrap_or(true) && self.stack_size.is_none() && !self.pin,
             asymmetric: !self.fence && barrier::asymmetric(),
             crowded: processors > cores,
             max_searchers: processors.min(cores).div_ceil(2),
@@ -514,4 +562,3 @@ impl fmt::Debug for Builder {
 fn available_parallelism() -> usize {
     thread::available_parallelism().map_or(1, |cores| cores.get().min(MAX_PROCESSORS))
 }
-

@@ -5,8 +5,10 @@
 //! Everything marked *holder* is touched only by the carrier that holds the processor; handing it over
 //! synchronises (see [`crate::carrier`]).
 
+use crate::broadcast::Private;
 use crate::commons::Commons;
 use crate::deque::Deque;
+use crate::fifo::Fifo;
 use crate::job::{Entry, Kind, Place};
 use crate::mailbox::{Post, Requests};
 use crate::primitive::AtomicUsize;
@@ -27,6 +29,9 @@ pub(crate) struct Processor {
     pub(crate) rng: Rng,
     pub(crate) stats: Counters,
     pub(crate) index: usize,
+    /// Of detached closures.
+    pub(crate) fifo: Fifo,
+    pub(crate) private: Private,
     commons: *const Commons,
 }
 
@@ -46,6 +51,8 @@ impl Processor {
             rng: Rng::new(seed, index as u64),
             stats: Counters::default(),
             index,
+            fifo: Fifo::new(0),
+            private: Private::new(),
             commons,
         }
     }
@@ -182,7 +189,8 @@ pub(crate) mod current {
     /// The calling thread as a carrier.
     pub(crate) fn carrier() -> &'static Carrier {
         let carrier = CARRIER.get().unwrap_or_else(|| {
-            let carrier = VISITOR.with(|visitor| NonNull::from(&**visitor.get_or_init(|| Box::new(Carrier::here()))));
+            let carrier =
+                VISITOR.with(|visitor| NonNull::from(&**visitor.get_or_init(|| Box::new(Carrier::here()))));
             CARRIER.set(Some(carrier));
             carrier
         });

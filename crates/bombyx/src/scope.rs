@@ -5,21 +5,23 @@
 //! the loop that spawns a million closures holds a few hundred of them.
 //!
 //! A scope counts its unfinished closures, plus one for its body. Whoever brings the count to zero sets the
-//! latch; that is the last access to the scope's memory by anyone but its own frame.
+//! signal; that is the last access to the scope's memory by anyone but its own frame.
 
+use crate::broadcast::Broadcast;
 use crate::commons::Commons;
+use crate::fifo::Fifo;
 use crate::job::{Enabled, Entry, Job, Kind};
-use crate::latch::Latch;
 use crate::pool::Pool;
 use crate::processor::current;
-use crate::wait::{Waited, wait};
+use crate::signal::Signal;
 use std::any::Any;
+use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr::{self, NonNull};
-use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// How many entries may wait in a deque before spawned closures are run in place.
 const PENDING: usize = 256;
@@ -29,7 +31,9 @@ pub struct Scope<'scope> {
     commons: *const Commons,
     /// Closures that have not ended, and one for the body.
     unfinished: AtomicUsize,
-    latch: Latch,
+    signal: Signal,
+    /// For [`Scope::spawn_fifo`], one per processor, made when first used.
+    fifos: OnceLock<Box<[Fifo]>>,
     /// The first panic of a spawned closure.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     #[allow(clippy::type_complexity)]
@@ -62,18 +66,25 @@ where
     R: Send,
 {
     let Some(processor) = current::processor() else { return Pool::run_at_home(|| scope(f)) };
+    in_place(processor.commons(), f)
+}
+
+/// Calls `f`, here, with a scope whose closures run in the pool of `commons`.
+pub(crate) fn in_place<'scope, F, R>(commons: &Commons, f: F) -> R
+where
+    F: FnOnce(&Scope<'scope>) -> R,
+{
     let scope = Scope {
-        commons: processor.commons(),
+        commons,
         unfinished: AtomicUsize::new(1),
-        latch: Latch::new(),
+        signal: Signal::from(commons),
+        fifos: OnceLock::new(),
         panic: Mutex::new(None),
         marker: PhantomData,
     };
     let result = panic::catch_unwind(AssertUnwindSafe(|| f(&scope)));
     if scope.unfinished.fetch_sub(1, AcqRel) != 1 {
-        let Waited::Done = wait(&scope.latch, scope.key(), None) else {
-            unreachable!("only a join's own job is reclaimed")
-        };
+        scope.signal.wait(scope.key());
     }
     let spawned = scope.panic.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
     match (result, spawned) {
@@ -103,23 +114,110 @@ impl<'scope> Scope<'scope> {
     where
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
-        let processor = current::processor().filter(|processor| ptr::eq(processor.commons(), self.commons));
-        if processor.is_some_and(|processor| processor.deque.len() >= PENDING) {
+        let here = current::processor().filter(|processor| ptr::eq(processor.commons(), self.commons));
+        if here.is_some_and(|processor| processor.deque.len() >= PENDING) {
             self.run(f);
-            return;
+        } else {
+            self.defer(f);
         }
+    }
+
+    /// Like [`Scope::spawn`], but never runs `f` before it returns, however many closures wait already: for callers
+    /// who hold a lock that `f` takes.
+    ///
+    /// ```
+    /// let lock = std::sync::Mutex::new(0);
+    /// bombyx::scope(|s| {
+    ///     let _guard = lock.lock().unwrap();
+    ///     for _ in 0..1000 {
+    ///         s.defer(|_| *lock.lock().unwrap() += 1);
+    ///     }
+    /// });
+    /// assert_eq!(lock.into_inner().unwrap(), 1000);
+    /// ```
+    pub fn defer<F>(&self, f: F)
+    where
+        F: FnOnce(&Scope<'scope>) + Send + 'scope,
+    {
+        let entry = self.entry(f);
+        self.commons().submit(entry);
+    }
+
+    /// Like [`Scope::defer`], but closures that are spawned like this in one scope on one processor begin in the
+    /// order of their spawns.
+    ///
+    /// ```
+    /// let order = std::sync::Mutex::new(Vec::new());
+    /// let order = &order;
+    /// let pool = bombyx::Pool::builder().processors(1).build()?;
+    /// pool.run(|| bombyx::scope(|s| {
+    ///     for i in 0..4 {
+    ///         s.spawn_fifo(move |_| order.lock().unwrap().push(i));
+    ///     }
+    /// }));
+    /// assert_eq!(*order.lock().unwrap(), [0, 1, 2, 3]);
+    /// # Ok::<(), bombyx::Error>(())
+    /// ```
+    pub fn spawn_fifo<F>(&self, f: F)
+    where
+        F: FnOnce(&Scope<'scope>) + Send + 'scope,
+    {
+        let entry = self.entry(f);
+        let commons = self.commons();
+        match current::processor().filter(|processor| ptr::eq(processor.commons(), commons)) {
+            Some(processor) => {
+                let fifos = self
+                    .fifos
+                    .get_or_init(|| commons.processors().iter().map(|_| Fifo::new(self.key())).collect());
+                processor.submit(fifos[processor.index].push(entry));
+            }
+            None => commons.inject(entry),
+        }
+    }
+
+    /// Calls `f` once on every processor before the scope ends ([`crate::Handle::broadcast`]).
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    /// let sum = AtomicUsize::new(0);
+    /// let pool = bombyx::Pool::builder().processors(4).build()?;
+    /// pool.run(|| bombyx::scope(|s| s.spawn_broadcast(|_, place| {
+    ///     sum.fetch_add(place.index(), Ordering::Relaxed);
+    /// })));
+    /// assert_eq!(sum.into_inner(), 0 + 1 + 2 + 3);
+    /// # Ok::<(), bombyx::Error>(())
+    /// ```
+    pub fn spawn_broadcast<F>(&self, f: F)
+    where
+        F: Fn(&Scope<'scope>, Broadcast) + Send + Sync + 'scope,
+    {
+        let f = Arc::new(f);
+        let processors = self.commons().processors();
+        for (index, processor) in processors.iter().enumerate() {
+            let f = Arc::clone(&f);
+            let place = Broadcast { index, processors: processors.len() };
+            processor.private.post(self.entry(move |scope: &Scope<'scope>| f(scope, place)));
+        }
+        self.commons().wake_private();
+    }
+
+    /// The entry of a closure of this scope, which is counted from now on. It must be pushed or queued somewhere.
+    fn entry<F>(&self, f: F) -> Entry
+    where
+        F: FnOnce(&Scope<'scope>) + Send + 'scope,
+    {
         self.unfinished.fetch_add(1, Relaxed);
         let job = Spawned {
             head: Head { job: Job::new(Spawned::<F>::exec), key: self.key() },
             scope: ptr::from_ref(self).cast(),
             closure: f,
         };
-        let entry = Entry::heap(NonNull::from(Box::leak(Box::new(job))).cast());
-        match processor {
-            Some(processor) => processor.submit(entry),
-            // SAFETY: a scope ends before its pool.
-            None => unsafe { (*self.commons).inject(entry) },
-        }
+        Entry::heap(NonNull::from(Box::leak(Box::new(job))).cast())
+    }
+
+    fn commons(&self) -> &Commons {
+        // SAFETY: a scope ends before its pool.
+        unsafe { &*self.commons }
     }
 
     /// Runs a spawned closure and keeps its panic for the end of the scope.
@@ -131,6 +229,12 @@ impl<'scope> Scope<'scope> {
 
     fn key(&self) -> usize {
         ptr::from_ref(self) as usize
+    }
+}
+
+impl fmt::Debug for Scope<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scope").field("unfinished", &self.unfinished).finish_non_exhaustive()
     }
 }
 
@@ -187,7 +291,11 @@ where
         // SAFETY: the scope waits until this closure has been counted down below.
         unsafe {
             (*scope).run(closure);
-            if (*scope).unfinished.fetch_sub(1, AcqRel) == 1 { Latch::set(&raw const (*scope).latch) } else { None }
+            if (*scope).unfinished.fetch_sub(1, AcqRel) == 1 {
+                Signal::set(&raw const (*scope).signal)
+            } else {
+                None
+            }
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::latch::Latch;
 use crate::processor::current;
 use crate::scheduler::work_stealing;
 use std::ptr::{self, NonNull};
+use std::time::Duration;
 
 /// The life of a carrier that the pool started: spare, working, spare, …, stopped.
 pub(crate) fn main(commons: &Commons, carrier: &Carrier) {
@@ -79,6 +80,9 @@ fn root_of(entry: Entry) -> usize {
     }
 }
 
+/// How long a waiting carrier of a pool without spares sleeps at a time, when there is nothing to do.
+const NAP: Duration = Duration::from_micros(200);
+
 /// How a wait ended.
 #[derive(PartialEq, Eq)]
 #[must_use]
@@ -138,6 +142,8 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
                     }
                 }
             },
+            // Whoever has work for the processor later would find no thread for it.
+            work_stealing::Wait::Nothing if !commons.has_reserve() => std::thread::sleep(NAP),
             work_stealing::Wait::Nothing => {
                 if !latch.park(this) {
                     continue;
@@ -185,6 +191,17 @@ fn nested(carrier: &Carrier, entry: Entry, latch: &Latch) {
         // Our own frame goes on; the enabled one waits at the bottom of our deque (Blumofe and Leiserson, §4,
         // rule 4).
         processor.submit(Entry::carrier(enabled));
+    }
+}
+
+/// Runs an entry, which is not a carrier, on top of a frame that holds a processor and does not wait.
+pub(crate) fn run_on_top(entry: Entry) {
+    let (Kind::Stack(job) | Kind::Heap(job)) = entry.kind() else {
+        unreachable!("a carrier has its own stack")
+    };
+    // SAFETY: the caller took the entry out of where it was.
+    if let Some(enabled) = unsafe { run_job(current::carrier(), job, root_of(entry)) } {
+        current::held().submit(Entry::carrier(enabled));
     }
 }
 

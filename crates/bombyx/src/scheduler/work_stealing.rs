@@ -53,10 +53,11 @@ fn search_until(processor: &Processor) -> Option<Entry> {
     let start = Instant::now();
     loop {
         processor.answer();
-        if let Some(entry) = processor.deque.take_youngest(|_| true).or_else(|| commons.take_queued()) {
+        if let Some(entry) = take_local(processor).or_else(|| commons.take_queued()) {
             return Some(entry);
         }
-        let found = random_victim(processor).and_then(|victim| rob(processor, victim, 0, || commons.has_queued()));
+        let found =
+            random_victim(processor).and_then(|victim| rob(processor, victim, 0, || commons.has_queued()));
         if let Some(entry) = found {
             processor.stats.steals.add(1);
             return Some(entry);
@@ -68,11 +69,14 @@ fn search_until(processor: &Processor) -> Option<Entry> {
     }
 }
 
-/// Whatever can be had now, for a waiting carrier that cannot hand its processor over.
+/// The next entry of the processor's own: the youngest of its deque, else the oldest that is for it alone.
+pub(crate) fn take_local(processor: &Processor) -> Option<Entry> {
+    processor.deque.take_youngest(|_| true).or_else(|| processor.private.take(|_| true))
+}
+
+/// Whatever can be had now, for a carrier that cannot hand its processor over.
 pub(crate) fn take_anything(processor: &Processor) -> Option<Entry> {
-    processor
-        .deque
-        .take_youngest(|_| true)
+    take_local(processor)
         .or_else(|| processor.commons().take_queued())
         .or_else(|| random_victim(processor).and_then(|victim| rob(processor, victim, 0, || false)))
 }
@@ -178,10 +182,19 @@ impl Patience {
         processor.answer();
         // Own entries: of the scope we wait for, or left by others.
         if !processor.deque.looks_empty() {
-            if let Some(entry) = processor.deque.take_youngest(|entry| crate::scope::belongs_to(entry, key)) {
+            // The youngest only: what lies on top of ours was spawned later and goes first, elsewhere.
+            let mut youngest = true;
+            let ours = |entry| std::mem::take(&mut youngest) && crate::scope::belongs_to(entry, key);
+            if let Some(entry) = processor.deque.take_youngest(ours) {
                 return Wait::Help(entry);
             }
             return Wait::OtherWork;
+        }
+        if !processor.private.looks_empty() {
+            return match processor.private.take(|entry| crate::scope::belongs_to(entry, key)) {
+                Some(entry) => Wait::Help(entry),
+                None => Wait::OtherWork,
+            };
         }
         let mut other_work = commons.has_queued();
         for victim in commons.processors() {
