@@ -73,7 +73,7 @@ pub use new_carrier::NewCarrier;
 #[cfg(not(loom))]
 pub use par::{for_each, map_reduce};
 #[cfg(not(loom))]
-pub use pool::{Builder, Pool, current_processor, current_processors};
+pub use pool::{Builder, Pool, current_processor, current_processors, in_pool};
 #[cfg(not(loom))]
 pub use scheduler::Scheduler;
 #[cfg(not(loom))]

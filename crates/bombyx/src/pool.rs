@@ -64,6 +64,11 @@ pub struct Pool {
 static GLOBAL: OnceLock<Pool> = OnceLock::new();
 
 impl Pool {
+    /// The most processors that a pool can have.
+    pub const MAX_PROCESSORS: usize = MAX_PROCESSORS;
+    /// The smallest [stack size](Builder::stack_size) that carriers can have, in bytes.
+    pub const MIN_STACK_SIZE: usize = MIN_STACK;
+
     /// A builder with the defaults, or what the environment asks for.
     pub fn builder() -> Builder {
         Builder::default()
@@ -117,6 +122,15 @@ impl Pool {
 
     pub(crate) fn commons(&self) -> &Commons {
         &self.commons
+    }
+
+    /// Makes this pool the [global](Pool::global) one.
+    ///
+    /// # Errors
+    /// If there is a global pool already.
+    pub fn into_global(self) -> Result<&'static Pool, Error> {
+        GLOBAL.set(self).map_err(|_| Error::GlobalPoolExists)?;
+        Ok(Pool::global())
     }
 
     /// Gives up ownership: the pool runs until the handle [closes](crate::Handle::close) it.
@@ -228,6 +242,17 @@ impl Drop for Pool {
 /// ```
 pub fn current_processor() -> Option<usize> {
     current::processor().map(|processor| processor.index)
+}
+
+/// Whether the calling thread runs in a pool.
+///
+/// ```
+/// assert!(!bombyx::in_pool());
+/// assert!(bombyx::scope(|_| bombyx::in_pool()));
+/// ```
+#[inline(always)]
+pub fn in_pool() -> bool {
+    current::processor().is_some()
 }
 
 /// How many processors the pool has that the calling thread runs in.
@@ -492,7 +517,7 @@ impl Builder {
         if GLOBAL.get().is_some() {
             return Err(Error::GlobalPoolExists);
         }
-        GLOBAL.set(self.build()?).map_err(|_| Error::GlobalPoolExists)
+        self.build()?.into_global().map(drop)
     }
 
     /// Builds the pool with as many carriers as can be had, for the global pool, where nobody can be told.

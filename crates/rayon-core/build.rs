@@ -1,0 +1,7 @@
+//! Cargo wants a build script where `links` is set. Nothing is linked.
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    // `scripts/doctor` and build scripts of users can tell the two cores apart by this.
+    println!("cargo:runtime=bombyx");
+}

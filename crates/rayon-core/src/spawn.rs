@@ -1,0 +1,39 @@
+//! `spawn` and `spawn_fifo`: closures that nobody waits for.
+
+use crate::builder::here;
+
+/// Starts `func` in the pool of the caller, or the global one, and returns at once.
+///
+/// Closures that are spawned on one thread and not taken by another one run in the reverse order of their spawns. A
+/// panic goes to [`panic_handler`](crate::ThreadPoolBuilder::panic_handler), or aborts the process.
+///
+/// ```
+/// let (sender, receiver) = std::sync::mpsc::channel();
+/// rayon_core::spawn(move || sender.send(22).unwrap());
+/// assert_eq!(receiver.recv(), Ok(22));
+/// ```
+pub fn spawn<F>(func: F)
+where
+    F: FnOnce() + Send + 'static,
+{
+    here().spawn(func);
+}
+
+/// Like [`spawn`], but closures that are spawned like this on one thread begin in the order of their spawns.
+///
+/// ```
+/// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+/// let (sender, receiver) = std::sync::mpsc::channel();
+/// pool.install(|| for i in 0..3 {
+///     let sender = sender.clone();
+///     rayon_core::spawn_fifo(move || sender.send(i).unwrap());
+/// });
+/// drop(sender);
+/// assert_eq!(receiver.iter().collect::<Vec<_>>(), [0, 1, 2]);
+/// ```
+pub fn spawn_fifo<F>(func: F)
+where
+    F: FnOnce() + Send + 'static,
+{
+    here().spawn_fifo(func);
+}

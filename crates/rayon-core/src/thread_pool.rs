@@ -1,0 +1,249 @@
+//! Pools, and what a thread can ask about the one it runs in.
+
+use crate::{BroadcastContext, Scope, ScopeFifo, ThreadPoolBuildError, join, scope, scope_fifo};
+use std::error::Error;
+use std::fmt;
+
+/// A pool of threads. From [`ThreadPoolBuilder::build`](crate::ThreadPoolBuilder::build).
+///
+/// Dropping it does not wait: its threads end when everything that was spawned in it has.
+///
+/// ```
+/// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+/// let sum = pool.install(|| {
+///     let (a, b) = rayon_core::join(|| 1, || 2);
+///     a + b
+/// });
+/// assert_eq!(sum, 3);
+/// ```
+pub struct ThreadPool {
+    handle: bombyx::Handle,
+}
+
+impl ThreadPool {
+    pub(crate) fn from_handle(handle: bombyx::Handle) -> ThreadPool {
+        ThreadPool { handle }
+    }
+
+    /// Builds a pool.
+    ///
+    /// # Errors
+    /// If a thread cannot be started.
+    #[deprecated(note = "use `ThreadPoolBuilder::build`")]
+    #[allow(deprecated)]
+    pub fn new(configuration: crate::Configuration) -> Result<ThreadPool, Box<dyn Error>> {
+        configuration.build()
+    }
+
+    /// Runs `op` on a thread of this pool and waits for it. Forks inside of `op` use this pool.
+    ///
+    /// A caller that is itself in a pool does not block that: its processor goes on meanwhile.
+    ///
+    /// # Panics
+    /// If `op` does.
+    pub fn install<OP, R>(&self, op: OP) -> R
+    where
+        OP: FnOnce() -> R + Send,
+        R: Send,
+    {
+        self.handle.run(op)
+    }
+
+    /// [`broadcast`](crate::broadcast()) in this pool.
+    pub fn broadcast<OP, R>(&self, op: OP) -> Vec<R>
+    where
+        OP: Fn(BroadcastContext<'_>) -> R + Sync,
+        R: Send,
+    {
+        self.handle.broadcast(|place| op(BroadcastContext::new(place)))
+    }
+
+    /// How many threads (processors) the pool has.
+    #[inline]
+    pub fn current_num_threads(&self) -> usize {
+        self.handle.processors()
+    }
+
+    /// The index of the processor that the calling thread holds, if that is one of this pool.
+    ///
+    /// It may change across any `join`, `scope` or `install`, since a thread that waits gives its processor away.
+    #[inline]
+    pub fn current_thread_index(&self) -> Option<usize> {
+        self.here()?;
+        current_thread_index()
+    }
+
+    /// Whether the processor of the calling thread, if that is one of this pool, has tasks that wait.
+    #[inline]
+    pub fn current_thread_has_pending_tasks(&self) -> Option<bool> {
+        self.here()?;
+        current_thread_has_pending_tasks()
+    }
+
+    /// [`join`](crate::join()) in this pool.
+    pub fn join<A, B, RA, RB>(&self, oper_a: A, oper_b: B) -> (RA, RB)
+    where
+        A: FnOnce() -> RA + Send,
+        B: FnOnce() -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        self.install(|| join(oper_a, oper_b))
+    }
+
+    /// [`scope`](crate::scope()) in this pool.
+    pub fn scope<'scope, OP, R>(&self, op: OP) -> R
+    where
+        OP: FnOnce(&Scope<'scope>) -> R + Send,
+        R: Send,
+    {
+        self.install(|| scope(op))
+    }
+
+    /// [`scope_fifo`](crate::scope_fifo()) in this pool.
+    pub fn scope_fifo<'scope, OP, R>(&self, op: OP) -> R
+    where
+        OP: FnOnce(&ScopeFifo<'scope>) -> R + Send,
+        R: Send,
+    {
+        self.install(|| scope_fifo(op))
+    }
+
+    /// [`in_place_scope`](crate::in_place_scope()) with this pool.
+    pub fn in_place_scope<'scope, OP, R>(&self, op: OP) -> R
+    where
+        OP: FnOnce(&Scope<'scope>) -> R,
+    {
+        self.handle.in_place_scope(|scope| op(Scope::wrap(scope)))
+    }
+
+    /// [`in_place_scope_fifo`](crate::in_place_scope_fifo()) with this pool.
+    pub fn in_place_scope_fifo<'scope, OP, R>(&self, op: OP) -> R
+    where
+        OP: FnOnce(&ScopeFifo<'scope>) -> R,
+    {
+        self.handle.in_place_scope(|scope| op(ScopeFifo::wrap(scope)))
+    }
+
+    /// [`spawn`](crate::spawn()) in this pool.
+    pub fn spawn<OP>(&self, op: OP)
+    where
+        OP: FnOnce() + Send + 'static,
+    {
+        self.handle.spawn(op);
+    }
+
+    /// [`spawn_fifo`](crate::spawn_fifo()) in this pool.
+    pub fn spawn_fifo<OP>(&self, op: OP)
+    where
+        OP: FnOnce() + Send + 'static,
+    {
+        self.handle.spawn_fifo(op);
+    }
+
+    /// [`spawn_broadcast`](crate::spawn_broadcast()) in this pool.
+    pub fn spawn_broadcast<OP>(&self, op: OP)
+    where
+        OP: Fn(BroadcastContext<'_>) + Send + Sync + 'static,
+    {
+        self.handle.spawn_broadcast(move |place| op(BroadcastContext::new(place)));
+    }
+
+    /// [`yield_now`](crate::yield_now()), if the calling thread runs in this pool.
+    pub fn yield_now(&self) -> Option<Yield> {
+        self.here()?;
+        yield_now()
+    }
+
+    /// [`yield_local`](crate::yield_local()), if the calling thread runs in this pool.
+    pub fn yield_local(&self) -> Option<Yield> {
+        self.here()?;
+        yield_local()
+    }
+
+    #[inline]
+    fn here(&self) -> Option<()> {
+        self.handle.is_current().then_some(())
+    }
+}
+
+impl ThreadPool {
+    pub(crate) fn build_with<S>(
+        builder: crate::ThreadPoolBuilder<S>,
+    ) -> Result<ThreadPool, ThreadPoolBuildError>
+    where
+        S: crate::builder::ThreadSpawn,
+    {
+        builder.assemble().map(|pool| ThreadPool::from_handle(pool.into_handle()))
+    }
+}
+
+impl Drop for ThreadPool {
+    fn drop(&mut self) {
+        self.handle.close();
+    }
+}
+
+impl fmt::Debug for ThreadPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ThreadPool")
+            .field("num_threads", &self.current_num_threads())
+            .field("handle", &self.handle)
+            .finish()
+    }
+}
+
+/// The index of the processor that the calling thread holds, if it runs in a pool.
+///
+/// It may change across any `join`, `scope` or `install`, since a thread that waits gives its processor away.
+///
+/// ```
+/// assert_eq!(rayon_core::current_thread_index(), None);
+/// assert!(rayon_core::scope(|_| rayon_core::current_thread_index()).is_some());
+/// ```
+#[inline]
+pub fn current_thread_index() -> Option<usize> {
+    bombyx::current_processor()
+}
+
+/// Whether the processor of the calling thread has tasks that wait, if the thread runs in a pool.
+#[inline]
+pub fn current_thread_has_pending_tasks() -> Option<bool> {
+    bombyx::has_pending()
+}
+
+/// Runs one task from anywhere in the pool on top of the calling frame. None outside of a pool.
+///
+/// ```
+/// assert_eq!(rayon_core::yield_now(), None);
+/// ```
+pub fn yield_now() -> Option<Yield> {
+    bombyx::yield_now().map(Yield::from)
+}
+
+/// Runs the youngest task of the calling thread's own processor on top of the calling frame. None outside of a pool.
+///
+/// ```
+/// assert_eq!(rayon_core::yield_local(), None);
+/// ```
+pub fn yield_local() -> Option<Yield> {
+    bombyx::yield_local().map(Yield::from)
+}
+
+/// What came of a yield.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Yield {
+    /// A task has run.
+    Executed,
+    /// There was none.
+    Idle,
+}
+
+impl From<bombyx::Yield> for Yield {
+    fn from(outcome: bombyx::Yield) -> Yield {
+        match outcome {
+            bombyx::Yield::Executed => Yield::Executed,
+            bombyx::Yield::Idle => Yield::Idle,
+        }
+    }
+}
