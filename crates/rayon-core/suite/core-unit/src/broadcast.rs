@@ -1,0 +1,2 @@
+#[path = "../../upstream-core/src/broadcast/test.rs"]
+mod test;

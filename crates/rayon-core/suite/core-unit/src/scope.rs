@@ -1,0 +1,2 @@
+#[path = "../../upstream-core/src/scope/test.rs"]
+mod test;

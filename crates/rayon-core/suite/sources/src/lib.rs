@@ -1,0 +1,1 @@
+//! Only here so that cargo fetches what the manifest pins.
