@@ -167,7 +167,7 @@ impl Commons {
     }
 
     /// Whether there seems to be something to take anywhere.
-    fn work_visible(&self) -> bool {
+    pub(crate) fn work_visible(&self) -> bool {
         self.has_queued() || self.deques().any(|deque| !deque.looks_empty())
     }
 

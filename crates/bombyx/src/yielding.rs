@@ -1,13 +1,16 @@
 //! `yield_now` and `yield_local`: one other entry, here and now, on top of the calling frame.
 //!
 //! This is what waits avoid: the entry may be anything, and the frame below is buried until it has ended. It is
-//! for callers who poll for something of their own and know that their frame can wait.
+//! for callers who poll for something of their own and know that their frame can wait. What runs there may yield in
+//! turn; so that this needs bounded stack, only [`NESTED`] of them lie on one stack, and the next hands its processor
+//! to another carrier and waits for its turn.
 
 use crate::carrier::Carrier;
 use crate::job::{Entry, Kind};
 use crate::processor::{Processor, current};
 use crate::scheduler::work_stealing;
 use crate::wait::{resume, run_on_top};
+use std::cell::Cell;
 use std::ptr::NonNull;
 
 /// What came of a yield.
@@ -28,7 +31,9 @@ pub enum Yield {
 /// # Ok::<(), bombyx::Error>(())
 /// ```
 pub fn yield_now() -> Option<Yield> {
-    current::processor().map(|processor| to(processor, work_stealing::take_anything(processor)))
+    current::processor().map(|processor| {
+        yield_to(processor, || processor.commons().work_visible(), || work_stealing::take_anything(processor))
+    })
 }
 
 /// Runs the youngest entry of the calling carrier's own processor, if there is one. None outside of a pool.
@@ -45,7 +50,10 @@ pub fn yield_now() -> Option<Yield> {
 /// # Ok::<(), bombyx::Error>(())
 /// ```
 pub fn yield_local() -> Option<Yield> {
-    current::processor().map(|processor| to(processor, work_stealing::take_local(processor)))
+    current::processor().map(|processor| {
+        let local = || !processor.deque.looks_empty() || !processor.private.looks_empty();
+        yield_to(processor, local, || work_stealing::take_local(processor))
+    })
 }
 
 /// Whether the processor of the calling carrier has entries that wait. None outside of a pool.
@@ -57,23 +65,49 @@ pub fn has_pending() -> Option<bool> {
     current::processor().map(|processor| !processor.deque.looks_empty())
 }
 
-fn to(processor: &'static Processor, entry: Option<Entry>) -> Yield {
-    match entry.map(Entry::kind) {
-        None => Yield::Idle,
-        Some(Kind::Stack(_) | Kind::Heap(_)) => {
-            entry.into_iter().for_each(run_on_top);
-            Yield::Executed
+/// How many yields may lie on one stack. Beyond that, a yield hands the processor over instead.
+const NESTED: usize = 8;
+
+thread_local! {
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
+}
+
+fn yield_to(
+    processor: &'static Processor,
+    anything: impl FnOnce() -> bool,
+    take: impl FnOnce() -> Option<Entry>,
+) -> Yield {
+    if DEPTH.get() >= NESTED {
+        if !anything() {
+            return Yield::Idle;
         }
-        Some(Kind::Carrier(ready)) => {
-            // It goes on with our processor; we queue up for the next one.
-            let carrier = current::carrier();
-            processor.deque.expose_all();
-            current::release();
-            processor.commons().readmit(NonNull::from(carrier));
-            // SAFETY: the entry named the carrier, once, to us.
-            unsafe { Carrier::give(ready, NonNull::from(processor)) };
-            resume(carrier);
-            Yield::Executed
+        if let Some(spare) = processor.commons().spare() {
+            processor.commons().sleepers.start_search();
+            make_way(processor, spare);
+            return Yield::Executed;
         }
     }
+    let Some(entry) = take() else { return Yield::Idle };
+    match entry.kind() {
+        Kind::Stack(_) | Kind::Heap(_) => {
+            DEPTH.set(DEPTH.get() + 1);
+            run_on_top(entry);
+            DEPTH.set(DEPTH.get() - 1);
+        }
+        Kind::Carrier(ready) => make_way(processor, ready),
+    }
+    Yield::Executed
+}
+
+/// Gives the processor to `next`, a spare or a ready carrier that is the caller's to give to, and queues up for
+/// another one.
+fn make_way(processor: &'static Processor, next: NonNull<Carrier>) {
+    let carrier = current::carrier();
+    // The joins on this stack may come back on another processor, so they must not pop blindly.
+    processor.deque.expose_all();
+    current::release();
+    processor.commons().readmit(NonNull::from(carrier));
+    // SAFETY: as the caller promises.
+    unsafe { Carrier::give(next, NonNull::from(processor)) };
+    resume(carrier);
 }

@@ -1,0 +1,49 @@
+//! Programs that hang, overflow or fail on the original rayon-core, by the numbers of its issues.
+//!
+//! Each forces the bad interleaving with flags instead of hoping for it, so it fails there every time
+//! (`scripts/rayon-suite --upstream --suites issues` shows that) and must pass here every time.
+
+mod buried;
+mod par_bridge;
+mod stack;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+/// Something that others wait for.
+#[derive(Default)]
+struct Flag(AtomicBool);
+
+impl Flag {
+    fn raise(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    /// Waits as a task does that computes: without telling the pool.
+    fn wait(&self) {
+        while !self.0.load(Ordering::Acquire) {
+            thread::yield_now();
+        }
+    }
+}
+
+/// Runs `test`, and fails if it hangs. The limit is for failures only: nothing depends on it when the test passes.
+fn must_end<R: Send + 'static>(test: impl FnOnce() -> R + Send + 'static) -> R {
+    let (sender, receiver) = mpsc::channel();
+    let thread = thread::spawn(move || {
+        let result = test();
+        // The receiver is gone if the limit has passed.
+        let _ = sender.send(());
+        result
+    });
+    if let Err(mpsc::RecvTimeoutError::Timeout) = receiver.recv_timeout(Duration::from_secs(100)) {
+        panic!("the test hangs");
+    }
+    thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
+}
+
+fn pool(threads: usize) -> rayon_core::ThreadPool {
+    rayon_core::ThreadPoolBuilder::new().num_threads(threads).build().unwrap()
+}
