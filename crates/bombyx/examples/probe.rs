@@ -1,8 +1,8 @@
 use std::time::Instant;
 fn fib(n: u64) -> u64 { if n < 2 { n } else { fib(n - 1) + fib(n - 2) } }
-fn pfib(n: u64) -> u64 { if n < 2 { n } else { let (a, b) = bombyx::join(|| pfib(n - 1), || pfib(n - 2)); a + b } }
-fn rfib(n: u64) -> u64 { if n < 2 { n } else { let (a, b) = rayon::join(|| rfib(n - 1), || rfib(n - 2)); a + b } }
-fn cfib(s: &mut chili::Scope<'_>, n: u64) -> u64 { if n < 2 { n } else { let (a, b) = s.join(|s| cfib(s, n - 1), |s| cfib(s, n - 2)); a + b } }
+fn pfib(n: u64) -> u64 { if n < 2 { n } else { let (a, b) = bombyx::join(move || pfib(n - 1), move || pfib(n - 2)); a + b } }
+fn rfib(n: u64) -> u64 { if n < 2 { n } else { let (a, b) = rayon::join(move || rfib(n - 1), move || rfib(n - 2)); a + b } }
+fn cfib(s: &mut chili::Scope<'_>, n: u64) -> u64 { if n < 2 { n } else { let (a, b) = s.join(move |s| cfib(s, n - 1), move |s| cfib(s, n - 2)); a + b } }
 fn busy(ns: u64) { let t = Instant::now(); while (t.elapsed().as_nanos() as u64) < ns { std::hint::spin_loop() } }
 fn tree(k: u32, ns: u64) { if k == 0 { busy(ns) } else { bombyx::join(|| tree(k - 1, ns), || tree(k - 1, ns)); } }
 fn rtree(k: u32, ns: u64) { if k == 0 { busy(ns) } else { rayon::join(|| rtree(k - 1, ns), || rtree(k - 1, ns)); } }

@@ -7,7 +7,6 @@
 //! lock, so they need no such care.
 
 use crate::carrier::Carrier;
-use crate::deque::Deque;
 use crate::job::Entry;
 use crate::mailbox::Mailbox;
 use crate::pool::Config;
@@ -132,17 +131,13 @@ impl Commons {
         }
     }
 
-    fn deques(&self) -> impl Iterator<Item = &Deque> + Clone {
-        self.processors.iter().map(|processor| &processor.deque)
-    }
-
     /// Whether there seems to be something to take anywhere.
     fn work_visible(&self) -> bool {
-        self.has_queued() || self.deques().any(|deque| !deque.looks_empty())
+        self.has_queued() || self.processors.iter().any(Processor::has_something)
     }
 
     fn look_once_more(&self) -> bool {
-        self.sleepers.look_once_more(self.deques(), || self.has_queued())
+        self.sleepers.look_once_more(self.processors.iter().map(|processor| &processor.deque), || self.work_visible())
     }
 
     // ---- Idle processors and spare carriers -----------------------------------------------------------

@@ -280,7 +280,7 @@ fn no_lost_wake_up() {
             thread::spawn(move || {
                 sleepers.set_resting(1);
                 sleepers.stop_search();
-                sleepers.look_once_more(std::iter::once(&*deque), || false)
+                sleepers.look_once_more(std::iter::once(&*deque), || !deque.looks_empty())
             })
         };
         let pushed = deque.push(task.entry());
