@@ -45,4 +45,30 @@ fn main() {
             println!("   {}", pool.stats() - before);
         }
     }
+    if what.contains("spawns") {
+        let count = std::sync::atomic::AtomicUsize::new(0);
+        for _ in 0..3 {
+            let t = Instant::now(); pool.run(|| bombyx::scope(|s| for _ in 0..5_000_000 { s.spawn(|_| { count.fetch_add(1, std::sync::atomic::Ordering::Relaxed); }) })); let a = t.elapsed();
+            let t = Instant::now(); rp.install(|| rayon::scope(|s| for _ in 0..5_000_000 { s.spawn(|_| { count.fetch_add(1, std::sync::atomic::Ordering::Relaxed); }) })); let b = t.elapsed();
+            println!("spawns bombyx {a:?} rayon {b:?} {}", count.swap(0, std::sync::atomic::Ordering::Relaxed));
+        }
+        println!("{}", pool.stats());
+    }
+    if what.contains("install") {
+        for pause in [0, 10, 1000] {
+            let (mut x, mut y) = (vec![], vec![]);
+            for _ in 0..1000 {
+                busy(pause * 1000); let t = Instant::now(); pool.run(|| ()); x.push(t.elapsed().as_nanos());
+                busy(pause * 1000); let t = Instant::now(); rp.install(|| ()); y.push(t.elapsed().as_nanos());
+            }
+            x.sort(); y.sort();
+            println!("install pause {pause}us bombyx {} rayon {}", x[500], y[500]);
+        }
+    }
+    if what.contains("idle") {
+        pool.run(|| tree(4, 100_000));
+        let cpu = || { let s = std::fs::read_to_string("/proc/self/stat").unwrap(); let f: Vec<_> = s.rsplit(')').next().unwrap().split_whitespace().map(str::to_owned).collect(); f[11].parse::<u64>().unwrap() + f[12].parse::<u64>().unwrap() };
+        let a = cpu(); std::thread::sleep(std::time::Duration::from_secs(3)); println!("idle cpu {} ticks", cpu() - a);
+        let a = cpu(); pool.run(|| busy(1_000_000_000)); println!("serial leaf 1 s: cpu {} ticks", cpu() - a);
+    }
 }

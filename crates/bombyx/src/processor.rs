@@ -95,6 +95,14 @@ impl Processor {
         }
     }
 
+    /// Holder. Attends if asked to, in code that does not fork.
+    #[inline]
+    pub(crate) fn poll(&self) {
+        if self.deque.poisoned() {
+            self.attend();
+        }
+    }
+
     /// Holder. Makes the next fork offer its oldest entry. After a join that missed: whoever had taken its other
     /// half has just finished that, and will be back for more within a fraction of a microsecond. It should not find
     /// a processor deep in its next leaf, which could only be robbed by interrupting it.
