@@ -7,7 +7,7 @@ use crate::deque::{Deque, Steal};
 use crate::fault::{Fault, plant};
 use crate::job::{Enabled, Entry, Job, Kind, Place};
 use crate::latch::Latch;
-use crate::mailbox::{Mail, Post, Requests};
+use crate::mailbox::{Mail, Offer, Post, Requests};
 use crate::processor::Processor;
 use crate::sleep::Sleepers;
 use loom::cell::UnsafeCell;
@@ -264,6 +264,38 @@ fn cooperative_steal() {
         assert_eq!(victim.task.runs.load(Relaxed), 1, "the job was lost or run twice");
         assert_eq!(victim.requests.claim(), None);
         assert!(answered || victim.thief.mailbox.pick_up() == Mail::None, "an answer came to one who had left");
+    });
+}
+
+/// An offered job: two thieves reach for it and its join takes it back; one of them has it.
+#[test]
+fn offer_against_take_back() {
+    explore(3, &[Fault::TakeBackBlindly], || {
+        let offer = Arc::new(Offer::new());
+        let deque = Deque::new();
+        let task = Arc::new(Task::new());
+        let _ = deque.push(task.entry());
+        let entry = deque.take_top(|entry| entry.taken(Place::Mailbox(offer.mailbox()))).expect("pushed");
+        offer.make(entry);
+        let thieves: Vec<_> = (0..2)
+            .map(|_| {
+                let (offer, task) = (Arc::clone(&offer), Arc::clone(&task));
+                thread::spawn(move || {
+                    let _ = &task;
+                    if let Some(entry) = offer.take() {
+                        assert!(execute(entry).is_none());
+                    }
+                })
+            })
+            .collect();
+        if offer.mailbox().take_back(task.entry()) {
+            task.run();
+        }
+        for thief in thieves {
+            thief.join().unwrap();
+        }
+        assert_eq!(task.runs.load(Relaxed), 1, "the job was lost or run twice");
+        assert!(!offer.stands());
     });
 }
 
