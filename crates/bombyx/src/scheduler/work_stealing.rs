@@ -56,7 +56,10 @@ fn search_until(processor: &Processor) -> Option<Entry> {
             return Some(entry);
         }
         let found = random_victim(processor).and_then(|victim| {
-            victim.offer.take().or_else(|| rob(processor, victim, 0, || commons.has_queued() || victim.offer.stands()))
+            victim
+                .offer
+                .take()
+                .or_else(|| rob(processor, victim, 0, || commons.has_queued() || victim.offer.stands()))
         });
         if let Some(entry) = found {
             processor.stats.steals.add(1);
@@ -73,7 +76,10 @@ fn search_until(processor: &Processor) -> Option<Entry> {
 
 /// What a processor still has itself: left by a carrier that blocks, or spawned by one that has ended.
 fn take_own(processor: &Processor) -> Option<Entry> {
-    processor.has_something().then(|| processor.deque.take_youngest(|_| true).or_else(|| processor.offer.take())).flatten()
+    processor
+        .has_something()
+        .then(|| processor.deque.take_youngest(|_| true).or_else(|| processor.offer.take()))
+        .flatten()
 }
 
 /// Whatever can be had now, for a waiting carrier that cannot hand its processor over.
