@@ -85,7 +85,11 @@ impl Processor {
         }
         self.answer();
         if self.generous.take() && !self.offer.stands() {
-            let offered = self.deque.take_top(|entry| entry.taken(Place::Mailbox(self.offer.mailbox())));
+            // Not a spawned closure: its scope, which may have to run it itself, looks for it in the deque.
+            let offered = self.deque.take_top_if(
+                |entry| matches!(entry.kind(), Kind::Stack(_)),
+                |entry| entry.taken(Place::Mailbox(self.offer.mailbox())),
+            );
             if let Some(entry) = offered {
                 self.offer.make(entry);
             }
