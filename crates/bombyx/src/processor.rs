@@ -85,7 +85,11 @@ impl Processor {
         }
         self.answer();
         if self.generous.take() && !self.offer.stands() {
-            let offered = self.deque.take_top(|entry| entry.taken(Place::Mailbox(self.offer.mailbox())));
+            // Not a spawned closure: its scope, which may have to run it itself, looks for it in the deque.
+            let offered = self.deque.take_top_if(
+                |entry| matches!(entry.kind(), Kind::Stack(_)),
+                |entry| entry.taken(Place::Mailbox(self.offer.mailbox())),
+            );
             if let Some(entry) = offered {
                 self.offer.make(entry);
             }
@@ -170,7 +174,16 @@ pub(crate) mod current {
         /// The pool whose processor this thread gave up for a blocking call.
         static HOME: Cell<*const Commons> = const { Cell::new(ptr::null()) };
         /// For threads that no pool started.
-        static VISITOR: OnceCell<Box<Carrier>> = const { OnceCell::new() };
+        static VISITOR: Visitor = const { Visitor(OnceCell::new()) };
+    }
+
+    /// Goes with the thread, and takes the pointer to its carrier along.
+    struct Visitor(OnceCell<Box<Carrier>>);
+
+    impl Drop for Visitor {
+        fn drop(&mut self) {
+            CARRIER.set(None);
+        }
     }
 
     /// The processor that the calling thread holds, if any.
@@ -223,8 +236,11 @@ pub(crate) mod current {
     /// The calling thread as a carrier.
     pub(crate) fn carrier() -> &'static Carrier {
         let carrier = CARRIER.get().unwrap_or_else(|| {
-            let carrier =
-                VISITOR.with(|visitor| NonNull::from(&**visitor.get_or_init(|| Box::new(Carrier::here()))));
+            let here = || Box::new(Carrier::here());
+            let carrier = VISITOR
+                .try_with(|visitor| NonNull::from(&**visitor.0.get_or_init(here)))
+                // The thread is ending, in a destructor that joins: nothing is left that could own a carrier.
+                .unwrap_or_else(|_| NonNull::from(Box::leak(here())));
             CARRIER.set(Some(carrier));
             carrier
         });
