@@ -18,16 +18,26 @@ mod fork;
 mod inputs;
 mod par;
 mod registry;
+mod reservations;
 mod tiles;
 mod workload;
 
 mod cilksort;
+mod densemm;
+mod fft;
 mod fib;
 mod heat;
+mod knapsack;
+mod lu;
 mod mandelbrot;
+mod matching;
 mod matmul;
+mod mis;
 mod nqueens;
+mod quickhull;
 mod samplesort;
+mod spmv;
+mod strassen;
 mod uts;
 
 #[cfg(feature = "peers")]

@@ -96,12 +96,14 @@ pub(crate) fn quadrants_mut(block: &mut [f64]) -> [&mut [f64]; 4] {
     [a, b, c, d]
 }
 
-/// `c += sign · a · b` on tiles of side `n`, which must be a multiple of four.
+/// `c += sign · a · b` on tiles of side `n`, which must be one of those that a workload uses.
 pub(crate) fn multiply_add_tile(c: &mut [f64], a: &[f64], b: &[f64], n: usize, sign: f64) {
     match n {
-        16 => multiply_add_fixed::<16>(c, a, b, sign),
-        32 => multiply_add_fixed::<32>(c, a, b, sign),
-        64 => multiply_add_fixed::<64>(c, a, b, sign),
+        24 => multiply_add_fixed::<24>(c, a, b, sign),
+        36 => multiply_add_fixed::<36>(c, a, b, sign),
+        48 => multiply_add_fixed::<48>(c, a, b, sign),
+        72 => multiply_add_fixed::<72>(c, a, b, sign),
+        96 => multiply_add_fixed::<96>(c, a, b, sign),
         _ => panic!("no tile kernel for side {n}"),
     }
 }
@@ -145,7 +147,7 @@ mod tests {
 
     #[test]
     fn tile_products_and_their_checker() {
-        for n in [16, 32, 64] {
+        for n in [24, 36, 48, 72, 96] {
             let (a, b) = (Tiled::random_integers(n, n, 1), Tiled::random_integers(n, n, 2));
             let mut c = Tiled::zeros(n, n);
             multiply_add_tile(&mut c.data, &a.data, &b.data, n, 1.0);

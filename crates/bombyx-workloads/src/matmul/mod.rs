@@ -10,7 +10,7 @@ pub(crate) static MATMUL: Entry = Entry {
     about: "dense matrix product in place, cache-oblivious",
     suite: Suite::ReadWrite,
     prepare: |size, grain, seed| {
-        let (side, tile) = (size.pick(64, 1024, 2048), grain.pick(32, 16));
+        let (side, tile) = (size.pick(96, 1536, 3072), grain.pick(48, 24));
         prepared(Matmul {
             a: Tiled::random_integers(side, tile, seed),
             b: Tiled::random_integers(side, tile, seed ^ 1),
