@@ -1,0 +1,407 @@
+//! What the processors of a pool share: the idle processors, the spare carriers, the queue of entries from
+//! outside, and the protocol by which processors fall asleep and are woken without a fence on any fork.
+//!
+//! # Sleeping and waking
+//!
+//! A processor that finds nothing is *retired*: it rests in the idle list and its carrier becomes a spare. So
+//! an idle pool is a list of processors and a list of parked threads, and waking is pairing one of each.
+//!
+//! The danger is the lost wake-up: a fork that sees no sleeper, and a sleeper that does not see the fork's
+//! entry. The forker must not pay for this, so:
+//!
+//! - the retiring carrier (1) enters the idle list and leaves the count of searchers, (2) *poisons* the limit of
+//!   every processor, (3) issues the heavy barrier, and (4) looks once more at every deque and the queue; if it
+//!   sees anything, it wakes somebody, perhaps itself;
+//! - a fork pushes its entry and then compares with its limit (`light` between), which it does anyway. If the
+//!   limit is poisoned, it attends, lifts the poison, and wakes a sleeper if nobody searches.
+//!
+//! By the asymmetric barrier either the fork sees the poison of (2), or the look of (4) sees its entry. The
+//! poison is lifted by a swap that synchronises with (2), so the attending fork sees (1) as well.
+//!
+//! *One searcher is enough.* A fork wakes only if nobody searches. A searcher that finds work and was the last
+//! one passes the duty on: it wakes another sleeper if more work is visible, else it poisons all limits again
+//! and looks once more. So while processors rest, somebody searches, or every fork will notice.
+//!
+//! Injected entries are pushed, and sleepers found, under the same lock, so they need no such care.
+
+use crate::barrier;
+use crate::carrier::{self, Carrier};
+use crate::fault::{Fault, planted};
+use crate::job::Entry;
+use crate::mailbox::Mailbox;
+use crate::pool::Config;
+use crate::primitive::{AtomicUsize, Mutex, MutexGuard, lock};
+use crate::processor::Processor;
+use crate::stats::Stats;
+use std::collections::VecDeque;
+use std::io;
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering::{AcqRel, Relaxed};
+use std::sync::{Arc, Condvar, Weak};
+use std::thread::JoinHandle;
+
+/// See the module text.
+pub(crate) struct Commons {
+    this: Weak<Commons>,
+    pub(crate) config: Config,
+    processors: Box<[Processor]>,
+    /// Carriers that search, or were given a processor in order to search.
+    searchers: AtomicUsize,
+    /// `shared.idle.len()`, for a look without the lock.
+    resting: AtomicUsize,
+    /// `shared.queue.len()`, likewise.
+    queued: AtomicUsize,
+    shared: Mutex<Shared>,
+    /// Spawned closures that belong to no scope and have not ended; dropping the pool waits for them.
+    detached: std::sync::Mutex<usize>,
+    detached_ended: Condvar,
+}
+
+struct Shared {
+    idle: Vec<NonNull<Processor>>,
+    spares: Vec<NonNull<Carrier>>,
+    queue: VecDeque<Entry>,
+    handles: Vec<JoinHandle<()>>,
+    carriers: usize,
+    peak_carriers: usize,
+    /// A processor stayed idle for want of a carrier.
+    starved: bool,
+    stopping: bool,
+}
+
+// SAFETY: the pointers in `Shared` name processors, which the commons own, and carriers, which are alive while
+// they are listed; all are used under the lock or after being taken out under it.
+unsafe impl Send for Commons {}
+// SAFETY: as above.
+unsafe impl Sync for Commons {}
+
+impl Commons {
+    /// The commons of a new pool, all processors idle, as many carriers started.
+    pub(crate) fn new(config: Config) -> io::Result<Arc<Commons>> {
+        let commons = Commons::without_carriers(config);
+        commons.start_carriers().map(|()| Arc::clone(&commons)).inspect_err(|_| commons.shut_down())
+    }
+
+    /// The same, with fewer carriers, or none, if the system starts no more.
+    pub(crate) fn with_what_can_be_had(config: Config) -> Arc<Commons> {
+        let commons = Commons::without_carriers(config);
+        // What is missing is started when it is needed, or the callers lend their own threads.
+        let _ = commons.start_carriers();
+        commons
+    }
+
+    fn without_carriers(config: Config) -> Arc<Commons> {
+        Arc::new_cyclic(|this| {
+            let processors: Box<[Processor]> =
+                (0..config.processors).map(|index| Processor::new(index, config.seed, this.as_ptr())).collect();
+            let shared = Shared {
+                idle: processors.iter().rev().map(NonNull::from).collect(),
+                spares: Vec::new(),
+                queue: VecDeque::new(),
+                handles: Vec::new(),
+                carriers: 0,
+                peak_carriers: 0,
+                starved: false,
+                stopping: false,
+            };
+            Commons {
+                this: this.clone(),
+                resting: AtomicUsize::new(processors.len()),
+                processors,
+                config,
+                searchers: AtomicUsize::new(0),
+                queued: AtomicUsize::new(0),
+                shared: Mutex::new(shared),
+                detached: std::sync::Mutex::new(0),
+                detached_ended: Condvar::new(),
+            }
+        })
+    }
+
+    fn start_carriers(&self) -> io::Result<()> {
+        for _ in 0..self.processors.len() {
+            let mut shared = lock(&self.shared);
+            let carrier = self.start_carrier(&mut shared)?;
+            shared.spares.push(carrier);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn processors(&self) -> &[Processor] {
+        &self.processors
+    }
+
+    /// Whether forks may stay on the fast path ([`crate::barrier`]).
+    pub(crate) fn asymmetric(&self) -> bool {
+        self.config.asymmetric
+    }
+
+    // ---- Searchers ------------------------------------------------------------------------------------
+
+    /// Counts the caller, or the carrier that it is about to give a processor to, as a searcher.
+    pub(crate) fn start_search(&self) {
+        self.searchers.fetch_add(1, AcqRel);
+    }
+
+    /// Whether so many search already that one more would only disturb.
+    pub(crate) fn enough_searchers(&self) -> bool {
+        self.searchers.load(Relaxed) > self.config.max_searchers
+    }
+
+    /// The caller found work. If it was the last searcher and others rest, the duty to look out is passed on.
+    pub(crate) fn found_work(&self) {
+        if self.searchers.fetch_sub(1, AcqRel) == 1 && self.resting.load(Relaxed) > 0 {
+            if !self.work_visible() {
+                self.call_for_attention();
+            }
+            if self.work_visible() {
+                self.wake(|_| None);
+            }
+        }
+    }
+
+    /// Whether a fork should wake a sleeper.
+    pub(crate) fn wants_wake(&self) -> bool {
+        self.resting.load(Relaxed) > 0 && self.searchers.load(Relaxed) == 0
+    }
+
+    /// Whether there seems to be something to take anywhere.
+    pub(crate) fn work_visible(&self) -> bool {
+        self.has_queued() || self.processors.iter().any(|processor| !processor.deque.looks_empty())
+    }
+
+    fn call_for_attention(&self) {
+        for processor in &self.processors {
+            processor.deque.poison();
+        }
+        barrier::heavy();
+    }
+
+    // ---- Idle processors and spare carriers -----------------------------------------------------------
+
+    /// Puts a processor that has nothing to do into the idle list, and its carrier among the spares. The
+    /// carrier must have been a searcher.
+    ///
+    /// The caller must not touch the processor any more.
+    pub(crate) fn retire(&self, processor: NonNull<Processor>, carrier: Option<NonNull<Carrier>>) {
+        // SAFETY: the commons own the processor, and it is the caller's until it is in the list.
+        unsafe { processor.as_ref() }.stats.sleeps.add(1);
+        let all_idle = {
+            let mut shared = lock(&self.shared);
+            shared.idle.push(processor);
+            self.resting.store(shared.idle.len(), Relaxed);
+            if let Some(carrier) = carrier {
+                self.list_spare(&mut shared, carrier);
+            }
+            shared.idle.len() == self.processors.len()
+        };
+        if carrier.is_some() {
+            self.searchers.fetch_sub(1, AcqRel);
+        }
+        if !all_idle {
+            self.call_for_attention();
+        }
+        if !planted(Fault::SleepWithoutSecondLook) && self.work_visible() {
+            self.wake(|_| None);
+        }
+    }
+
+    /// Gives an idle processor to a spare carrier, if there is one, with an entry for the way: `gift` is told
+    /// the mailbox where it will lie.
+    #[cold]
+    pub(crate) fn wake(&self, gift: impl FnOnce(&Mailbox) -> Option<Entry>) {
+        let mut shared = lock(&self.shared);
+        let Some(processor) = shared.idle.pop() else { return };
+        let Ok(carrier) = self.any_spare(&mut shared) else {
+            shared.idle.push(processor);
+            shared.starved = true;
+            return;
+        };
+        self.resting.store(shared.idle.len(), Relaxed);
+        drop(shared);
+        self.start_search();
+        // SAFETY: the commons own the processor; it is out of the list, so it is ours to give.
+        let woken = unsafe { processor.as_ref() };
+        woken.stats.wakes.add(1);
+        woken.deque.poison();
+        if let Some(entry) = gift(&woken.post.mailbox) {
+            woken.post.mailbox.deliver(Some(entry));
+        }
+        // SAFETY: the carrier came out of the list of spares.
+        unsafe { Carrier::give(carrier, processor) };
+    }
+
+    /// An idle processor for the calling thread itself.
+    pub(crate) fn borrow_processor(&self) -> Option<NonNull<Processor>> {
+        if self.resting.load(Relaxed) == 0 {
+            return None;
+        }
+        let mut shared = lock(&self.shared);
+        let processor = shared.idle.pop()?;
+        self.resting.store(shared.idle.len(), Relaxed);
+        drop(shared);
+        // SAFETY: the commons own the processor. Its first fork must look for sleepers.
+        unsafe { processor.as_ref() }.deque.poison();
+        Some(processor)
+    }
+
+    /// A processor for a carrier that comes back from blocking: an idle one, or, when it is given one.
+    pub(crate) fn acquire(&self, carrier: &Carrier) -> NonNull<Processor> {
+        if let Some(processor) = self.borrow_processor() {
+            return processor;
+        }
+        {
+            let mut shared = lock(&self.shared);
+            if let Some(processor) = shared.idle.pop() {
+                self.resting.store(shared.idle.len(), Relaxed);
+                return processor;
+            }
+            shared.queue.push_front(Entry::carrier(NonNull::from(carrier)));
+            self.queued.store(shared.queue.len(), Relaxed);
+        }
+        carrier.receive().unwrap_or_else(|| unreachable!("only spares are stopped"))
+    }
+
+    /// A spare carrier, started if need be. None if the limit is reached or the system refuses.
+    pub(crate) fn spare(&self) -> Option<NonNull<Carrier>> {
+        self.any_spare(&mut lock(&self.shared)).ok()
+    }
+
+    /// Puts the calling (or an unused) carrier among the spares.
+    pub(crate) fn add_spare(&self, carrier: NonNull<Carrier>) {
+        let mut shared = lock(&self.shared);
+        self.list_spare(&mut shared, carrier);
+        if std::mem::take(&mut shared.starved) {
+            drop(shared);
+            self.wake(|_| None);
+        }
+    }
+
+    fn list_spare(&self, shared: &mut MutexGuard<'_, Shared>, carrier: NonNull<Carrier>) {
+        if shared.stopping {
+            // SAFETY: a carrier that becomes a spare waits in no other place.
+            unsafe { Carrier::stop(carrier) };
+        } else {
+            shared.spares.push(carrier);
+        }
+    }
+
+    fn any_spare(&self, shared: &mut MutexGuard<'_, Shared>) -> io::Result<NonNull<Carrier>> {
+        match shared.spares.pop() {
+            Some(carrier) => Ok(carrier),
+            None => self.start_carrier(shared),
+        }
+    }
+
+    /// Starts a carrier, which waits to be given a processor.
+    fn start_carrier(&self, shared: &mut MutexGuard<'_, Shared>) -> io::Result<NonNull<Carrier>> {
+        if shared.carriers >= self.config.max_carriers {
+            return Err(io::Error::other(format!("the limit of {} carriers is reached", self.config.max_carriers)));
+        }
+        let this = self.this.upgrade().ok_or_else(|| io::Error::other("the pool is being dropped"))?;
+        let mut builder = std::thread::Builder::new();
+        if let Some(name) = self.config.thread_name.as_ref() {
+            builder = builder.name(name(shared.carriers));
+        }
+        if let Some(size) = self.config.stack_size {
+            builder = builder.stack_size(size);
+        }
+        let carrier = Arc::new(Carrier::to_be_started());
+        // The thread keeps its `Arc`, so the pointer is good until the carrier has been stopped.
+        let pointer = NonNull::from(&*carrier);
+        let handle = {
+            let carrier = SendCarrier(Arc::clone(&carrier));
+            builder.spawn(move || {
+                let SendCarrier(carrier) = { carrier };
+                carrier::main(&this, &carrier);
+                lock(&this.shared).carriers -= 1;
+            })?
+        };
+        carrier.started(handle.thread().clone());
+        shared.handles.push(handle);
+        shared.carriers += 1;
+        shared.peak_carriers = shared.peak_carriers.max(shared.carriers);
+        Ok(pointer)
+    }
+
+    // ---- The queue ------------------------------------------------------------------------------------
+
+    /// Queues an entry from outside and sees to it that somebody looks.
+    pub(crate) fn inject(&self, entry: Entry) {
+        {
+            let mut shared = lock(&self.shared);
+            shared.queue.push_back(entry);
+            self.queued.store(shared.queue.len(), Relaxed);
+        }
+        self.wake(|_| None);
+    }
+
+    /// Whether the queue seems to hold anything.
+    pub(crate) fn has_queued(&self) -> bool {
+        self.queued.load(Relaxed) > 0
+    }
+
+    /// The oldest entry of the queue.
+    pub(crate) fn take_queued(&self) -> Option<Entry> {
+        if !self.has_queued() {
+            return None;
+        }
+        let mut shared = lock(&self.shared);
+        let entry = shared.queue.pop_front();
+        self.queued.store(shared.queue.len(), Relaxed);
+        entry
+    }
+
+    // ---- Detached work and the end --------------------------------------------------------------------
+
+    pub(crate) fn detached_started(&self) {
+        *self.detached.lock().unwrap_or_else(|e| e.into_inner()) += 1;
+    }
+
+    pub(crate) fn detached_ended(&self) {
+        let mut detached = self.detached.lock().unwrap_or_else(|e| e.into_inner());
+        *detached -= 1;
+        if *detached == 0 {
+            self.detached_ended.notify_all();
+        }
+    }
+
+    /// Waits for detached work, then stops and joins all carriers. Not to be called by one of them.
+    pub(crate) fn shut_down(&self) {
+        let mut detached = self.detached.lock().unwrap_or_else(|e| e.into_inner());
+        while *detached > 0 {
+            detached = self.detached_ended.wait(detached).unwrap_or_else(|e| e.into_inner());
+        }
+        drop(detached);
+        let handles = {
+            let mut shared = lock(&self.shared);
+            shared.stopping = true;
+            for spare in std::mem::take(&mut shared.spares) {
+                // SAFETY: it came out of the list of spares.
+                unsafe { Carrier::stop(spare) };
+            }
+            std::mem::take(&mut shared.handles)
+        };
+        for handle in handles {
+            // A carrier catches the panics of what it runs, so it ends well.
+            handle.join().unwrap_or_else(|_| unreachable!("carriers do not panic"));
+        }
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        let mut stats = Stats::default();
+        for processor in &self.processors {
+            stats.add(&processor.stats);
+        }
+        let shared = lock(&self.shared);
+        stats.carriers = shared.carriers as u64;
+        stats.peak_carriers = shared.peak_carriers as u64;
+        stats
+    }
+}
+
+/// A carrier on its way to its thread.
+struct SendCarrier(Arc<Carrier>);
+// SAFETY: the fields of a carrier that other threads touch are atomics or set once; the rest is used by its
+// own thread, which is where it goes.
+unsafe impl Send for SendCarrier {}

@@ -1,0 +1,309 @@
+#![doc = include_str!("README.md")]
+
+use crate::barrier;
+use crate::fault::{Fault, planted};
+use crate::job::{Entry, Place};
+use crate::primitive::{AtomicPtr, AtomicUsize, Mutex, lock, try_lock};
+use std::ptr;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+/// One place of the buffer: the bits of an [`Entry`], or 0 where an entry was withdrawn from the middle.
+type Slot = AtomicUsize;
+
+/// Slots of a new deque. Small enough to stay in the first-level cache, large enough that few programs grow it.
+const INITIAL_SLOTS: usize = if cfg!(loom) { 4 } else { 256 };
+
+/// How a steal ended.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Steal {
+    /// The oldest entry is the thief's, and its job has been told so.
+    Success(Entry),
+    /// There was nothing (that the thief wanted) to take.
+    Empty,
+    /// Somebody else held the lock, or the owner took the entry while the thief reached for it.
+    Retry,
+}
+
+/// The ready deque of one processor. See the module text for the protocol.
+#[repr(align(128))]
+pub(crate) struct Deque {
+    /// One past the youngest entry. Written by the owner only.
+    bottom: AtomicPtr<Slot>,
+    /// Where the owner leaves its fast path: the last slot of the buffer, or null to ask for attention.
+    limit: AtomicPtr<Slot>,
+    /// The oldest entry. Written under the lock only.
+    top: AtomicPtr<Slot>,
+    /// What all entries descend from, 0 if that is not known. Written under the lock only.
+    root: AtomicUsize,
+    /// The buffer; its lock protects all of the above against everyone but the owner's push and pop.
+    slots: Mutex<Box<[Slot]>>,
+}
+
+impl Deque {
+    pub(crate) fn new() -> Deque {
+        let slots = new_slots(INITIAL_SLOTS);
+        let base = base_of(&slots);
+        Deque {
+            bottom: AtomicPtr::new(base),
+            limit: AtomicPtr::new(last_of(&slots)),
+            top: AtomicPtr::new(base),
+            root: AtomicUsize::new(0),
+            slots: Mutex::new(slots),
+        }
+    }
+
+    // ---- The owner's fast path ------------------------------------------------------------------------
+
+    /// Pushes `entry` at the bottom. True if the owner must attend ([`Deque::attend`]) before it goes on.
+    ///
+    /// Only the owner may call this, and only after it attended every push that returned true: that is what
+    /// guarantees room for one more entry.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) fn push(&self, entry: Entry) -> bool {
+        let bottom = self.bottom.load(Relaxed);
+        // SAFETY: bottom points into the buffer with room for one more: the last slot is never passed without
+        // `attend`, which makes room, and only the owner, who is here, replaces the buffer.
+        unsafe { (*bottom).store(entry.bits(), Relaxed) };
+        // Release: a thief that sees the entry sees the job it names.
+        self.bottom.store(bottom.wrapping_add(1), Release);
+        // Pairs with `heavy` in the pool's sleep protocol: either this fork sees the poisoned limit, or the
+        // sleeper's second look sees this entry.
+        barrier::light();
+        if planted(Fault::ForkWithoutCheck) {
+            return false;
+        }
+        bottom >= self.limit.load(Relaxed)
+    }
+
+    /// Takes back the youngest entry. False if a thief has it.
+    ///
+    /// Only the owner may call this, while its youngest entry is untouched ([`crate::job::Job::untouched`]) or
+    /// is being taken at this moment.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) fn pop(&self) -> bool {
+        let bottom = self.bottom.load(Relaxed).wrapping_sub(1);
+        // Release, as in `push`: a thief may learn of older entries from this store.
+        self.bottom.store(bottom, Release);
+        // Pairs with `heavy` in `steal`: either the thief's second look sees the lowered bottom, or this load
+        // sees the raised top.
+        if !planted(Fault::PopWithoutBarrier) {
+            barrier::light();
+        }
+        self.top.load(Relaxed) <= bottom || self.pop_contended(bottom)
+    }
+
+    /// A thief has raised the top past our entry: the lock tells who has it.
+    #[cold]
+    #[inline(never)]
+    fn pop_contended(&self, bottom: *mut Slot) -> bool {
+        let _slots = lock(&self.slots);
+        let ours = self.top.load(Relaxed) <= bottom;
+        if !ours {
+            self.bottom.store(bottom.wrapping_add(1), Release);
+        }
+        ours
+    }
+
+    // ---- The owner's slow path ------------------------------------------------------------------------
+
+    /// Answers the call of the limit: makes room for the next push and lifts the poison.
+    ///
+    /// The swap reads the value of the last `poison`, so what its caller wrote before is visible after this.
+    pub(crate) fn attend(&self) {
+        let limit = {
+            let mut slots = lock(&self.slots);
+            self.make_room(&mut slots);
+            last_of(&slots)
+        };
+        self.limit.swap(limit, AcqRel);
+    }
+
+    /// Takes the youngest entry that `wanted` accepts, under the lock, telling its job that it is taken.
+    pub(crate) fn take_youngest(&self, mut wanted: impl FnMut(Entry) -> bool) -> Option<Entry> {
+        let _slots = lock(&self.slots);
+        let top = self.top.load(Relaxed);
+        let bottom = self.bottom.load(Relaxed);
+        let mut at = bottom;
+        while at > top {
+            at = at.wrapping_sub(1);
+            if let Some(entry) = entry_at(at).filter(|&entry| wanted(entry)) {
+                entry.taken(Place::Nowhere);
+                self.vacate(at, bottom);
+                return Some(entry);
+            }
+        }
+        None
+    }
+
+    /// Takes the entry out of the slot at `at`, as the owner, under the lock.
+    fn vacate(&self, at: *mut Slot, bottom: *mut Slot) {
+        if at.wrapping_add(1) == bottom {
+            self.bottom.store(at, Release);
+        } else {
+            // SAFETY: `at` lies between the ends, in the buffer, which stays while the lock is held.
+            unsafe { (*at).store(0, Relaxed) };
+        }
+    }
+
+    /// The youngest entry, for the owner, without the lock: it may be taken at any moment.
+    pub(crate) fn peek(&self) -> Option<Entry> {
+        let youngest = self.bottom.load(Relaxed).wrapping_sub(1);
+        // SAFETY: between the ends, so in the buffer, which only the owner, who is here, replaces.
+        (self.top.load(Relaxed) <= youngest).then(|| unsafe { (*youngest).load(Relaxed) }).and_then(Entry::from_bits)
+    }
+
+    /// Takes the oldest entry for somebody else, telling `taken` while the lock is held.
+    ///
+    /// For the owner, who is not popping at the same time; thieves use [`Deque::steal`].
+    pub(crate) fn take_top(&self, taken: impl FnOnce(Entry)) -> Option<Entry> {
+        let _slots = lock(&self.slots);
+        let bottom = self.bottom.load(Relaxed);
+        let mut top = self.top.load(Relaxed);
+        let mut found = None;
+        while found.is_none() && top < bottom {
+            found = entry_at(top);
+            top = top.wrapping_add(1);
+        }
+        self.top.store(top, Relaxed);
+        found.inspect(|&entry| taken(entry))
+    }
+
+    /// Calls `f` for every entry from the youngest to the oldest until it returns false, under the lock.
+    pub(crate) fn visit(&self, mut f: impl FnMut(Entry) -> bool) {
+        let _slots = lock(&self.slots);
+        let top = self.top.load(Relaxed);
+        let mut at = self.bottom.load(Relaxed);
+        while at > top {
+            at = at.wrapping_sub(1);
+            if entry_at(at).is_some_and(|entry| !f(entry)) {
+                return;
+            }
+        }
+    }
+
+    /// How many slots lie between the two ends: the number of entries, and withdrawn ones among them.
+    pub(crate) fn len(&self) -> usize {
+        let (bottom, top) = (self.bottom.load(Relaxed), self.top.load(Relaxed));
+        (bottom as usize).saturating_sub(top as usize) / size_of::<Slot>()
+    }
+
+    /// Says what the entries from here on descend from: `key` if the deque is empty now, else nothing known.
+    pub(crate) fn set_root(&self, key: usize) {
+        let _slots = lock(&self.slots);
+        self.root.store(if self.looks_empty() { key } else { 0 }, Relaxed);
+    }
+
+    /// Moves the entries to the start of the buffer, or to a larger one, so that a push has room.
+    fn make_room(&self, slots: &mut Box<[Slot]>) {
+        let (top, bottom) = (self.top.load(Relaxed), self.bottom.load(Relaxed));
+        if bottom < last_of(slots) {
+            return;
+        }
+        let entries: Vec<usize> = (0..self.len())
+            .map(|i| {
+                // SAFETY: top + i < bottom lies in the buffer, which stays while the lock is held.
+                unsafe { (*top.wrapping_add(i)).load(Relaxed) }
+            })
+            .filter(|&bits| bits != 0)
+            .collect();
+        if entries.len() * 2 > slots.len() {
+            *slots = new_slots(slots.len() * 2);
+        }
+        for (slot, &bits) in slots.iter().zip(&entries) {
+            slot.store(bits, Relaxed);
+        }
+        let base = base_of(slots);
+        self.top.store(base, Relaxed);
+        self.bottom.store(base.wrapping_add(entries.len()), Release);
+    }
+
+    // ---- Anyone ---------------------------------------------------------------------------------------
+
+    /// A guess without the lock.
+    pub(crate) fn looks_empty(&self) -> bool {
+        self.top.load(Relaxed) >= self.bottom.load(Relaxed)
+    }
+
+    /// What all entries descend from, 0 if that is not known. Exact for the owner, a guess for others.
+    pub(crate) fn root(&self) -> usize {
+        self.root.load(Relaxed)
+    }
+
+    /// Whether the owner is asked to attend.
+    pub(crate) fn poisoned(&self) -> bool {
+        self.limit.load(Relaxed).is_null()
+    }
+
+    /// Asks the owner to attend at its next fork.
+    pub(crate) fn poison(&self) {
+        // Release: whoever reads this in `attend` sees why it was called.
+        self.limit.store(ptr::null_mut(), Release);
+    }
+
+    /// Takes the oldest entry without the owner's help, telling `taken` while the lock is held, if the owner
+    /// has said that its entries descend from `want` (0: from whatever).
+    pub(crate) fn steal(&self, want: usize, taken: impl FnOnce(Entry)) -> Steal {
+        let Some(_slots) = try_lock(&self.slots) else { return Steal::Retry };
+        if want != 0 && self.root() != want {
+            return Steal::Empty;
+        }
+        loop {
+            let top = self.top.load(Relaxed);
+            if top >= self.bottom.load(Acquire) {
+                return Steal::Empty;
+            }
+            self.top.store(top.wrapping_add(1), Relaxed);
+            // Pairs with `light` in `pop`.
+            barrier::heavy();
+            if top >= self.bottom.load(Acquire) && !planted(Fault::StealWithoutSecondLook) {
+                self.top.store(top, Relaxed);
+                return Steal::Retry;
+            }
+            if let Some(entry) = entry_at(top) {
+                taken(entry);
+                return Steal::Success(entry);
+            }
+        }
+    }
+
+    /// Withdraws `entry` from wherever in the deque it is. False if it is gone.
+    ///
+    /// For entries that the owner does not pop by its fast path ([`crate::job::Job::expose`]), so the lock is
+    /// all the protection this needs. With `owner`, the caller owns the deque and the bottom may be lowered.
+    pub(crate) fn withdraw(&self, entry: Entry, owner: bool) -> bool {
+        let _slots = lock(&self.slots);
+        let top = self.top.load(Relaxed);
+        let bottom = self.bottom.load(Acquire);
+        let mut at = bottom;
+        while at > top {
+            at = at.wrapping_sub(1);
+            if entry_at(at) == Some(entry) {
+                // A stranger must not lower the bottom, so it makes a hole: as if younger entries followed.
+                self.vacate(at, if owner { bottom } else { ptr::null_mut() });
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// The entry in the slot, if it was not withdrawn. The caller holds the lock, and `slot` is between the ends.
+fn entry_at(slot: *mut Slot) -> Option<Entry> {
+    // SAFETY: slots between the ends lie in the buffer, which is replaced only under the lock.
+    Entry::from_bits(unsafe { (*slot).load(Relaxed) })
+}
+
+fn new_slots(count: usize) -> Box<[Slot]> {
+    (0..count).map(|_| Slot::new(0)).collect()
+}
+
+fn base_of(slots: &[Slot]) -> *mut Slot {
+    slots.as_ptr().cast_mut()
+}
+
+fn last_of(slots: &[Slot]) -> *mut Slot {
+    base_of(slots).wrapping_add(slots.len() - 1)
+}

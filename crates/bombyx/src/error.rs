@@ -1,0 +1,68 @@
+//! What can go wrong when a pool is built.
+
+use std::fmt;
+use std::io;
+
+/// Why a pool could not be built. The text says what to do about it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The number of processors is zero or absurd.
+    Processors(String),
+    /// The stack size is absurd.
+    StackSize(usize),
+    /// No scheduler has this name.
+    UnknownScheduler(String),
+    /// There is a global pool already.
+    GlobalPoolExists,
+    /// The system refused to start a thread.
+    Thread(io::Error),
+    /// Processors cannot be pinned to CPUs here.
+    Pin(String),
+    /// The limit of carriers is lower than the number of processors.
+    MaxCarriers {
+        /// The limit.
+        limit: usize,
+        /// The number of processors.
+        processors: usize,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Processors(given) => {
+                write!(f, "the number of processors must be between 1 and {}, not {given}", crate::pool::MAX_PROCESSORS)
+            }
+            Error::StackSize(given) => write!(
+                f,
+                "a stack size of {given} bytes is not usable: choose at least {} KiB and less than {} GiB",
+                crate::pool::MIN_STACK >> 10,
+                crate::pool::MAX_STACK >> 30
+            ),
+            Error::UnknownScheduler(given) => {
+                write!(f, "unknown scheduler `{given}`; known: {}", crate::Scheduler::NAMES.join(", "))
+            }
+            Error::GlobalPoolExists => f.write_str(
+                "there is a global pool already: call build_global before anything uses it, and only once",
+            ),
+            Error::Thread(error) => {
+                write!(f, "the system refused to start a thread ({error}): use fewer processors or a smaller stack")
+            }
+            Error::Pin(reason) => write!(f, "processors cannot be pinned to CPUs: {reason}"),
+            Error::MaxCarriers { limit, processors } => write!(
+                f,
+                "max_carriers({limit}) is less than the {processors} processors: every processor needs a carrier"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Thread(error) => Some(error),
+            _ => None,
+        }
+    }
+}

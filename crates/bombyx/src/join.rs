@@ -1,0 +1,203 @@
+//! `join`: what users call, and the fast path that everything else keeps clear of.
+//!
+//! A fork writes the closure and the job's `exec` word on the stack, the entry into the deque, and the bottom;
+//! then one comparison with the limit. The join reads `exec` again, lowers the bottom, and compares with the
+//! top. That is all, and all of it plain loads and stores on two cache lines of the processor's own. Whatever a
+//! scheduler or a tool wants to do differently hangs on the two branches: the limit can be poisoned before the
+//! push ([`crate::deque`]), and the job can be exposed or taken before the pop ([`crate::job`]).
+
+use crate::carrier::{self, Waited, reclaim};
+use crate::job::{Enabled, Entry, Job};
+use crate::latch::Latch;
+use crate::pool::Pool;
+use crate::processor::current;
+use std::cell::UnsafeCell;
+use std::mem::{self, ManuallyDrop, MaybeUninit};
+use std::panic::{self, AssertUnwindSafe};
+use std::ptr;
+use std::thread;
+
+/// Tells a closure of [`join_context`] how it came to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Context {
+    migrated: bool,
+}
+
+impl Context {
+    /// Whether the closure runs on another processor than the one that forked it.
+    ///
+    /// ```
+    /// let (a, _) = bombyx::join_context(|context| context.migrated(), |_| ());
+    /// assert!(!a);
+    /// ```
+    pub fn migrated(&self) -> bool {
+        self.migrated
+    }
+}
+
+/// Runs `a` and `b`, perhaps in parallel, and returns both results.
+///
+/// The calling carrier runs `a` itself. If no other processor has taken `b` by then, it runs `b` as an ordinary
+/// call; if one has, it waits, and its processor does something useful meanwhile. Outside of a pool the closures
+/// run in the [global pool](Pool::global).
+///
+/// # Panics
+/// Both closures always come to their end before `join` returns. If `a` panics, its panic is resumed, else that
+/// of `b`.
+///
+/// ```
+/// fn sum(numbers: &[u64]) -> u64 {
+///     if numbers.len() <= 1000 {
+///         return numbers.iter().sum();
+///     }
+///     let (left, right) = numbers.split_at(numbers.len() / 2);
+///     let (left, right) = bombyx::join(|| sum(left), || sum(right));
+///     left + right
+/// }
+/// let numbers: Vec<u64> = (0..100_000).collect();
+/// assert_eq!(sum(&numbers), 4_999_950_000);
+/// ```
+#[inline]
+pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    join_context(|_| a(), |_| b())
+}
+
+/// Like [`join`], for closures that want to know whether they run on another processor: a sign that others are
+/// idle, and that splitting further is worth while.
+///
+/// ```
+/// let (a, b) = bombyx::join_context(|_| 1, |context| if context.migrated() { 2 } else { 2 });
+/// assert_eq!(a + b, 3);
+/// ```
+#[inline]
+pub fn join_context<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce(Context) -> RA + Send,
+    B: FnOnce(Context) -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    let Some(processor) = current::processor() else { return outside(a, b) };
+    let fork = Fork::new(b);
+    if processor.deque.push(Entry::stack(&fork.job)) {
+        processor.attend();
+    }
+    let guard = Unwinding(&fork);
+    let ra = a(Context { migrated: false });
+    mem::forget(guard);
+    // Untouched implies that the processor is still the same (see `job`).
+    let rb = if fork.job.untouched() && processor.deque.pop() { fork.call() } else { fork.settle() };
+    (ra, rb)
+}
+
+/// A join on a thread that holds no processor.
+#[cold]
+#[inline(never)]
+fn outside<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce(Context) -> RA + Send,
+    B: FnOnce(Context) -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    Pool::run_at_home(|| join_context(a, b))
+}
+
+/// The second half of a join, on the stack of the carrier that forked it.
+#[repr(C)]
+struct Fork<B, R> {
+    job: Job,
+    closure: UnsafeCell<ManuallyDrop<B>>,
+    /// Written by whoever took the job, before it sets the latch.
+    result: UnsafeCell<MaybeUninit<thread::Result<R>>>,
+}
+
+impl<B, R> Fork<B, R>
+where
+    B: FnOnce(Context) -> R,
+{
+    #[inline(always)]
+    fn new(closure: B) -> Fork<B, R> {
+        Fork {
+            job: Job::new(Fork::<B, R>::exec),
+            closure: UnsafeCell::new(ManuallyDrop::new(closure)),
+            result: UnsafeCell::new(MaybeUninit::uninit()),
+        }
+    }
+
+    /// Runs the closure in place. The job is ours: nobody took it, or we got it back.
+    #[inline(always)]
+    fn call(&self) -> R {
+        // SAFETY: whoever owns the job takes the closure, once.
+        let closure = unsafe { ManuallyDrop::take(&mut *self.closure.get()) };
+        closure(Context { migrated: false })
+    }
+
+    /// Gets the result of a job that was not simply popped.
+    #[cold]
+    #[inline(never)]
+    fn settle(&self) -> R {
+        match self.wait() {
+            Waited::Reclaimed => self.call(),
+            Waited::Done => {
+                // SAFETY: the latch is set, so the taker has written the result and will not touch the job.
+                let result = unsafe { (*self.result.get()).assume_init_read() };
+                result.unwrap_or_else(|payload| panic::resume_unwind(payload))
+            }
+        }
+    }
+
+    fn wait(&self) -> Waited {
+        if reclaim(&self.job) {
+            return Waited::Reclaimed;
+        }
+        // SAFETY: the job is not untouched.
+        let latch = unsafe { self.job.latch() };
+        carrier::wait(latch, ptr::from_ref(&self.job) as usize, Some(&self.job))
+    }
+
+    /// What a taker calls.
+    ///
+    /// # Safety
+    /// As for [`crate::job::Exec`]: `job` is the first field of a `Fork`, taken by the caller.
+    unsafe fn exec(job: *const Job) -> Enabled {
+        let this = job.cast::<Fork<B, R>>();
+        // SAFETY: the caller took the job, so the closure and the result are its own until the latch is set.
+        unsafe {
+            let closure = ManuallyDrop::take(&mut *(*this).closure.get());
+            let result = panic::catch_unwind(AssertUnwindSafe(|| closure(Context { migrated: true })));
+            (*(*this).result.get()).write(result);
+            Latch::set((*this).job.latch())
+        }
+    }
+}
+
+/// Ends the second half when the first one panics: the join may not return while others use its frame.
+struct Unwinding<'a, B, R>(&'a Fork<B, R>)
+where
+    B: FnOnce(Context) -> R;
+
+impl<B, R> Drop for Unwinding<'_, B, R>
+where
+    B: FnOnce(Context) -> R,
+{
+    #[cold]
+    #[inline(never)]
+    fn drop(&mut self) {
+        let fork = self.0;
+        let popped = fork.job.untouched() && current::held().deque.pop();
+        // The first panic is the one that goes on; the second half's result, or panic, is dropped.
+        if popped || fork.wait() == Waited::Reclaimed {
+            drop(panic::catch_unwind(AssertUnwindSafe(|| fork.call())));
+        } else {
+            // SAFETY: as in `settle`.
+            drop(unsafe { (*fork.result.get()).assume_init_read() });
+        }
+    }
+}

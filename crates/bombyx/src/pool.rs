@@ -1,0 +1,517 @@
+//! Pools: a number of processors, the carriers they run on, and the ways in from outside.
+
+use crate::barrier;
+use crate::commons::Commons;
+use crate::error::Error;
+use crate::job::{Enabled, Entry, Job};
+use crate::processor::{Processor, current};
+use crate::scheduler::Scheduler;
+use crate::scope::Head;
+use crate::stats::Stats;
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::panic::{self, AssertUnwindSafe};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::{Arc, OnceLock};
+use std::thread::{self, Thread};
+
+pub(crate) const MAX_PROCESSORS: usize = 1 << 12;
+pub(crate) const MIN_STACK: usize = 16 << 10;
+pub(crate) const MAX_STACK: usize = 1 << 40;
+
+/// What a pool was built with.
+pub(crate) struct Config {
+    pub(crate) processors: usize,
+    pub(crate) scheduler: Scheduler,
+    pub(crate) stack_size: Option<usize>,
+    #[allow(clippy::type_complexity)]
+    pub(crate) thread_name: Option<Box<dyn Fn(usize) -> String + Send + Sync>>,
+    pub(crate) max_carriers: usize,
+    pub(crate) seed: u64,
+    pub(crate) pin: bool,
+    pub(crate) deterministic: bool,
+    /// A calling thread may be lent a processor.
+    pub(crate) lends: bool,
+    /// Forks may stay on the fast path ([`crate::barrier`]).
+    pub(crate) asymmetric: bool,
+    /// There are more processors than cores, so spinning takes time from others.
+    pub(crate) crowded: bool,
+    pub(crate) max_searchers: usize,
+}
+
+/// A number of processors that run fork-join programs.
+///
+/// Most programs need none of their own: outside of a pool, [`crate::join`] and its relatives use
+/// [the global one](Pool::global). Dropping a pool waits for what was [spawned](Pool::spawn) on it and ends its
+/// carriers.
+///
+/// ```
+/// let pool = bombyx::Pool::builder().processors(4).build()?;
+/// let (a, b) = pool.run(|| bombyx::join(|| 6 * 7, || "ready"));
+/// assert_eq!((a, b), (42, "ready"));
+/// # Ok::<(), bombyx::Error>(())
+/// ```
+pub struct Pool {
+    commons: Arc<Commons>,
+}
+
+static GLOBAL: OnceLock<Pool> = OnceLock::new();
+
+impl Pool {
+    /// A builder with the defaults, or what the environment asks for.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// The pool that is used outside of any other, built when it is first needed.
+    ///
+    /// Size and scheduler come from `BOMBYX_PROCESSORS` and `BOMBYX_SCHEDULER`, or [`Builder::build_global`].
+    /// If those are not usable, that is said on standard error and the defaults are used; if the system starts
+    /// no threads, the callers do the work.
+    ///
+    /// ```
+    /// assert!(bombyx::Pool::global().processors() >= 1);
+    /// ```
+    pub fn global() -> &'static Pool {
+        GLOBAL.get_or_init(|| {
+            Pool::builder().build().unwrap_or_else(|error| {
+                eprintln!("bombyx: {error}; using the defaults");
+                let mut builder = Pool::builder();
+                builder.processors = Some(available_parallelism());
+                builder.scheduler = Some(Scheduler::default());
+                builder.build_tolerant()
+            })
+        })
+    }
+
+    /// Runs `f` in this pool and returns its result. Forks inside of `f` use the processors of this pool.
+    ///
+    /// If a processor is idle it is lent to the calling thread, which runs `f` itself; else `f` is queued and the
+    /// calling thread waits. With a chosen stack size or pinned processors `f` always runs on a carrier.
+    ///
+    /// # Panics
+    /// If `f` does.
+    ///
+    /// ```
+    /// let pool = bombyx::Pool::builder().processors(2).build()?;
+    /// assert_eq!(pool.run(|| bombyx::current_processor().is_some()), true);
+    /// # Ok::<(), bombyx::Error>(())
+    /// ```
+    pub fn run<F, R>(&self, f: F) -> R
+    where
+        F: FnOnce() -> R + Send,
+        R: Send,
+    {
+        match current::processor() {
+            Some(processor) if ptr::eq(processor.commons(), &*self.commons) => f(),
+            Some(_) => crate::blocking(|| self.enter(f)),
+            None => self.enter(f),
+        }
+    }
+
+    /// Runs `f` where the calling thread, which holds no processor, belongs: in the pool whose carrier it is, if
+    /// it is one that blocks, else in the global one.
+    pub(crate) fn run_at_home<F, R>(f: F) -> R
+    where
+        F: FnOnce() -> R + Send,
+        R: Send,
+    {
+        match current::home() {
+            Some(commons) => enter(commons, f),
+            None => Pool::global().enter(f),
+        }
+    }
+
+    fn enter<F, R>(&self, f: F) -> R
+    where
+        F: FnOnce() -> R + Send,
+        R: Send,
+    {
+        enter(&self.commons, f)
+    }
+
+    /// Starts `f` on this pool and returns at once. It runs until it ends; dropping the pool waits for it.
+    ///
+    /// If `f` panics, the process is aborted: there is nobody to tell. Catch panics inside of `f`, or spawn in a
+    /// [`crate::scope`], if you want to hear of them.
+    ///
+    /// ```
+    /// let (sender, receiver) = std::sync::mpsc::channel();
+    /// let pool = bombyx::Pool::builder().processors(2).build()?;
+    /// pool.spawn(move || sender.send(7).unwrap());
+    /// assert_eq!(receiver.recv(), Ok(7));
+    /// # Ok::<(), bombyx::Error>(())
+    /// ```
+    pub fn spawn<F>(&self, f: F)
+    where
+        F: FnOnce() + Send + 'static,
+    {
+        self.commons.detached_started();
+        let job = Detached {
+            head: Head::new(Detached::<F>::exec, 0),
+            commons: Arc::clone(&self.commons),
+            closure: f,
+        };
+        let entry = Entry::heap(NonNull::from(Box::leak(Box::new(job))).cast());
+        match current::processor() {
+            Some(processor) if ptr::eq(processor.commons(), &*self.commons) => processor.submit(entry),
+            _ => self.commons.inject(entry),
+        }
+    }
+
+    /// How many processors the pool has.
+    ///
+    /// ```
+    /// let pool = bombyx::Pool::builder().processors(3).build()?;
+    /// assert_eq!(pool.processors(), 3);
+    /// # Ok::<(), bombyx::Error>(())
+    /// ```
+    pub fn processors(&self) -> usize {
+        self.commons.processors().len()
+    }
+
+    /// The scheduler of the pool.
+    ///
+    /// ```
+    /// let pool = bombyx::Pool::builder().processors(1).build()?;
+    /// assert_eq!(pool.scheduler().to_string(), "work-stealing");
+    /// # Ok::<(), bombyx::Error>(())
+    /// ```
+    pub fn scheduler(&self) -> Scheduler {
+        self.commons.config.scheduler
+    }
+
+    /// What the pool has done so far.
+    ///
+    /// ```
+    /// let pool = bombyx::Pool::builder().processors(2).build()?;
+    /// pool.run(|| bombyx::for_each(0..1000, |_| ()));
+    /// println!("{}", pool.stats());
+    /// # Ok::<(), bombyx::Error>(())
+    /// ```
+    pub fn stats(&self) -> Stats {
+        self.commons.stats()
+    }
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool")
+            .field("processors", &self.processors())
+            .field("scheduler", &self.scheduler())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        let commons = Arc::clone(&self.commons);
+        if current::is_carrier_of(&commons) {
+            // A carrier cannot wait for its own end. If no thread can be had for that, the carriers stay.
+            let _ = thread::Builder::new().spawn(move || commons.shut_down());
+        } else {
+            crate::blocking(|| commons.shut_down());
+        }
+    }
+}
+
+/// The index of the processor that the calling thread holds, if it runs in a pool.
+///
+/// It may change across any `join`, `scope` or `blocking`.
+///
+/// ```
+/// assert_eq!(bombyx::current_processor(), None);
+/// let pool = bombyx::Pool::builder().processors(2).build()?;
+/// assert!(pool.run(|| bombyx::current_processor()).unwrap() < 2);
+/// # Ok::<(), bombyx::Error>(())
+/// ```
+pub fn current_processor() -> Option<usize> {
+    current::processor().map(|processor| processor.index)
+}
+
+// ---- The ways in ------------------------------------------------------------------------------------------
+
+/// Runs `f` in the pool of `commons`, for a thread that holds no processor.
+fn enter<F, R>(commons: &Commons, f: F) -> R
+where
+    F: FnOnce() -> R + Send,
+    R: Send,
+{
+    match commons.config.lends.then(|| commons.borrow_processor()).flatten() {
+        Some(processor) => lent(commons, processor, f),
+        None => injected(commons, f),
+    }
+}
+
+/// Runs `f` on the calling thread, with a processor lent to it.
+fn lent<F, R>(commons: &Commons, processor: NonNull<Processor>, f: F) -> R
+where
+    F: FnOnce() -> R,
+{
+    /// Returns whichever processor the thread holds at the end.
+    struct Return<'a>(&'a Commons, usize);
+    impl Drop for Return<'_> {
+        fn drop(&mut self) {
+            let processor = NonNull::from(current::held());
+            current::release();
+            current::carrier().set_root(self.1);
+            self.0.retire(processor, None);
+        }
+    }
+    let _return = Return(commons, current::carrier().set_root(0));
+    current::adopt(processor);
+    f()
+}
+
+/// Queues `f` and waits for it.
+fn injected<F, R>(commons: &Commons, f: F) -> R
+where
+    F: FnOnce() -> R + Send,
+    R: Send,
+{
+    let job = Injected {
+        head: Head::new(Injected::<F, R>::exec, 0),
+        closure: UnsafeCell::new(ManuallyDrop::new(f)),
+        result: UnsafeCell::new(MaybeUninit::uninit()),
+        caller: thread::current(),
+        done: AtomicBool::new(false),
+    };
+    commons.inject(Entry::heap(NonNull::from(&job).cast()));
+    while !job.done.load(Acquire) {
+        thread::park();
+    }
+    // SAFETY: `done` is set, so the result is written and nobody touches the job any more.
+    let result = unsafe { job.result.into_inner().assume_init() };
+    result.unwrap_or_else(|payload| panic::resume_unwind(payload))
+}
+
+/// A closure that a thread outside of the pool waits for.
+#[repr(C)]
+struct Injected<F, R> {
+    head: Head,
+    closure: UnsafeCell<ManuallyDrop<F>>,
+    result: UnsafeCell<MaybeUninit<thread::Result<R>>>,
+    caller: Thread,
+    done: AtomicBool,
+}
+
+impl<F, R> Injected<F, R>
+where
+    F: FnOnce() -> R,
+{
+    /// # Safety
+    /// As for [`crate::job::Exec`]: `job` is the first field of an `Injected`, taken by the caller.
+    unsafe fn exec(job: *const Job) -> Enabled {
+        let this = job.cast::<Injected<F, R>>();
+        // SAFETY: the calling thread waits until `done` is set, and its handle is cloned before.
+        unsafe {
+            let closure = ManuallyDrop::take(&mut *(*this).closure.get());
+            (*(*this).result.get()).write(panic::catch_unwind(AssertUnwindSafe(closure)));
+            let caller = (*this).caller.clone();
+            (*this).done.store(true, Release);
+            caller.unpark();
+        }
+        None
+    }
+}
+
+/// A closure that nobody waits for.
+#[repr(C)]
+struct Detached<F> {
+    head: Head,
+    commons: Arc<Commons>,
+    closure: F,
+}
+
+impl<F> Detached<F>
+where
+    F: FnOnce() + Send + 'static,
+{
+    /// # Safety
+    /// As for [`crate::job::Exec`]: `job` is the first field of a boxed `Detached<F>`, taken by the caller.
+    unsafe fn exec(job: *const Job) -> Enabled {
+        // SAFETY: made from a box in `Pool::spawn`, and run once.
+        let Detached { commons, closure, .. } = *unsafe { Box::from_raw(job.cast_mut().cast::<Detached<F>>()) };
+        if panic::catch_unwind(AssertUnwindSafe(closure)).is_err() {
+            eprintln!("bombyx: a closure given to Pool::spawn panicked, and nobody can be told; aborting");
+            std::process::abort();
+        }
+        commons.detached_ended();
+        None
+    }
+}
+
+// ---- Building -----------------------------------------------------------------------------------------------
+
+/// Collects what a pool is to be like. From [`Pool::builder`].
+///
+/// ```
+/// let pool = bombyx::Pool::builder()
+///     .processors(2)
+///     .scheduler("work-stealing".parse()?)
+///     .stack_size(4 << 20)
+///     .thread_name(|index| format!("worker-{index}"))
+///     .seed(42)
+///     .build()?;
+/// assert_eq!(pool.processors(), 2);
+/// # Ok::<(), bombyx::Error>(())
+/// ```
+#[derive(Default)]
+pub struct Builder {
+    processors: Option<usize>,
+    scheduler: Option<Scheduler>,
+    stack_size: Option<usize>,
+    #[allow(clippy::type_complexity)]
+    thread_name: Option<Box<dyn Fn(usize) -> String + Send + Sync>>,
+    max_carriers: Option<usize>,
+    seed: u64,
+    pin: bool,
+    deterministic: bool,
+    fence: bool,
+}
+
+impl Builder {
+    /// The number of processors. Default: `BOMBYX_PROCESSORS`, else one for each CPU that the process may use.
+    pub fn processors(mut self, processors: usize) -> Builder {
+        self.processors = Some(processors);
+        self
+    }
+
+    /// The scheduler. Default: `BOMBYX_SCHEDULER`, else work stealing.
+    pub fn scheduler(mut self, scheduler: Scheduler) -> Builder {
+        self.scheduler = Some(scheduler);
+        self
+    }
+
+    /// The stack size of the carriers, in bytes. With this, [`Pool::run`] never runs on the caller's stack.
+    pub fn stack_size(mut self, bytes: usize) -> Builder {
+        self.stack_size = Some(bytes);
+        self
+    }
+
+    /// Names the carriers.
+    pub fn thread_name(mut self, name: impl Fn(usize) -> String + Send + Sync + 'static) -> Builder {
+        self.thread_name = Some(Box::new(name));
+        self
+    }
+
+    /// The most carriers (OS threads) the pool may have at a time. When a waiting carrier would need another one
+    /// to hand its processor to, it runs what there is on its own stack instead.
+    pub fn max_carriers(mut self, carriers: usize) -> Builder {
+        self.max_carriers = Some(carriers);
+        self
+    }
+
+    /// Seeds the choice of victims. Schedules still depend on timing.
+    pub fn seed(mut self, seed: u64) -> Builder {
+        self.seed = seed;
+        self
+    }
+
+    /// Pins each processor to a CPU: whichever carrier holds it runs there.
+    pub fn pin(mut self, pin: bool) -> Builder {
+        self.pin = pin;
+        self
+    }
+
+    /// Splits loops in the same way in every run, so that [`crate::map_reduce`] over floats is repeatable.
+    pub fn deterministic(mut self, deterministic: bool) -> Builder {
+        self.deterministic = deterministic;
+        self
+    }
+
+    /// Does without `membarrier`, as on systems that have none: slower forks, for tests and for sandboxes that
+    /// forbid the call. `BOMBYX_BARRIER=fence` does the same for all pools.
+    pub fn fence(mut self, fence: bool) -> Builder {
+        self.fence = fence;
+        self
+    }
+
+    /// Builds the pool.
+    ///
+    /// # Errors
+    /// If the configuration, or what the environment asks for, is not usable, or a thread cannot be started.
+    pub fn build(self) -> Result<Pool, Error> {
+        let commons = Commons::new(self.config()?).map_err(Error::Thread)?;
+        Ok(Pool { commons })
+    }
+
+    /// Builds the pool and makes it the global one.
+    ///
+    /// # Errors
+    /// As [`Builder::build`], and if there is a global pool already.
+    pub fn build_global(self) -> Result<(), Error> {
+        if GLOBAL.get().is_some() {
+            return Err(Error::GlobalPoolExists);
+        }
+        GLOBAL.set(self.build()?).map_err(|_| Error::GlobalPoolExists)
+    }
+
+    /// Builds the pool with as many carriers as can be had, for the global pool, where nobody can be told.
+    fn build_tolerant(self) -> Pool {
+        let config = self.config().unwrap_or_else(|error| unreachable!("defaults are usable: {error}"));
+        Pool { commons: Commons::with_what_can_be_had(config) }
+    }
+
+    fn config(self) -> Result<Config, Error> {
+        let processors = match self.processors {
+            Some(processors) => processors,
+            None => match std::env::var("BOMBYX_PROCESSORS") {
+                Ok(given) => given.trim().parse().map_err(|_| Error::Processors(format!("`{given}`")))?,
+                Err(_) => available_parallelism(),
+            },
+        };
+        if processors == 0 || processors > MAX_PROCESSORS {
+            return Err(Error::Processors(processors.to_string()));
+        }
+        let scheduler = match self.scheduler {
+            Some(scheduler) => scheduler,
+            None => match std::env::var("BOMBYX_SCHEDULER") {
+                Ok(given) => given.parse()?,
+                Err(_) => Scheduler::default(),
+            },
+        };
+        if let Some(size) = self.stack_size.filter(|size| !(MIN_STACK..MAX_STACK).contains(size)) {
+            return Err(Error::StackSize(size));
+        }
+        let max_carriers = self.max_carriers.unwrap_or(processors + 1024);
+        if max_carriers < processors {
+            return Err(Error::MaxCarriers { limit: max_carriers, processors });
+        }
+        if self.pin {
+            crate::affinity::check()?;
+        }
+        let cores = available_parallelism();
+        Ok(Config {
+            processors,
+            scheduler,
+            stack_size: self.stack_size,
+            thread_name: self.thread_name,
+            max_carriers,
+            seed: self.seed,
+            pin: self.pin,
+            deterministic: self.deterministic,
+            lends: self.stack_size.is_none() && !self.pin,
+            asymmetric: !self.fence && barrier::asymmetric(),
+            crowded: processors > cores,
+            max_searchers: processors.min(cores).div_ceil(2),
+        })
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("processors", &self.processors)
+            .field("scheduler", &self.scheduler)
+            .finish_non_exhaustive()
+    }
+}
+
+fn available_parallelism() -> usize {
+    thread::available_parallelism().map_or(1, |cores| cores.get().min(MAX_PROCESSORS))
+}
+

@@ -1,0 +1,219 @@
+//! Processors: who runs what. A [`Processor`] is what the papers call a processor, minus the stack: a deque, a
+//! request word, a mailbox, a random generator and counters. It is held by at most one carrier at a time
+//! ([`current`]) or rests in the pool's idle list ([`crate::commons`]).
+//!
+//! Everything marked *holder* is touched only by the carrier that holds the processor; handing it over
+//! synchronises (see [`crate::carrier`]).
+
+use crate::commons::Commons;
+use crate::deque::Deque;
+use crate::job::{Entry, Kind, Place};
+use crate::mailbox::{Post, Requests};
+use crate::primitive::AtomicUsize;
+use crate::rng::Rng;
+use crate::stats::Counters;
+use std::ptr;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// See the module text.
+#[repr(C)]
+pub(crate) struct Processor {
+    /// First, so that a fork addresses it without an offset.
+    pub(crate) deque: Deque,
+    pub(crate) requests: Requests,
+    /// Whether it is worth asking this processor for work: 1 while it runs something.
+    busy: AtomicUsize,
+    pub(crate) post: Post,
+    /// Holder.
+    pub(crate) rng: Rng,
+    pub(crate) stats: Counters,
+    pub(crate) index: usize,
+    commons: *const Commons,
+}
+
+// SAFETY: the fields are atomics, locks, or marked *holder* and handed over with synchronisation; `commons` is
+// only dereferenced while the pool is alive.
+unsafe impl Sync for Processor {}
+// SAFETY: as above.
+unsafe impl Send for Processor {}
+
+impl Processor {
+    pub(crate) fn new(index: usize, seed: u64, commons: *const Commons) -> Processor {
+        Processor {
+            deque: Deque::new(),
+            requests: Requests::new(),
+            busy: AtomicUsize::new(0),
+            post: Post::new(),
+            rng: Rng::new(seed, index as u64),
+            stats: Counters::default(),
+            index,
+            commons,
+        }
+    }
+
+    pub(crate) fn commons(&self) -> &Commons {
+        // SAFETY: the commons own the processors.
+        unsafe { &*self.commons }
+    }
+
+    pub(crate) fn is_busy(&self) -> bool {
+        self.busy.load(Relaxed) != 0
+    }
+
+    /// Holder.
+    pub(crate) fn set_busy(&self, busy: bool) {
+        self.busy.store(usize::from(busy), Relaxed);
+    }
+
+    /// Holder. Leaves the fast path: makes room, answers the thief that stands here, wakes a sleeper.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn attend(&self) {
+        let commons = self.commons();
+        self.deque.attend();
+        if !commons.asymmetric() {
+            // Without `membarrier` nothing may be popped by the fast path, and the fork's half of the sleep
+            // protocol is this fence.
+            self.expose_all();
+            crate::barrier::full();
+            self.deque.poison();
+        }
+        self.answer();
+        if commons.wants_wake() {
+            commons.wake(|mailbox| self.deque.take_top(|entry| entry.taken(Place::Mailbox(mailbox))));
+        }
+    }
+
+    /// Holder. Answers the thief that stands here, if one does: with the oldest entry if it wants that.
+    pub(crate) fn answer(&self) {
+        let Some(thief) = self.requests.claim() else { return };
+        // SAFETY: posts live as long as the processors of the pool.
+        let thief = unsafe { &*thief };
+        let want = thief.want();
+        let entry = if want == 0 || want == self.deque.root() {
+            self.deque.take_top(|entry| entry.taken(Place::Mailbox(&thief.mailbox)))
+        } else {
+            None
+        };
+        thief.mailbox.deliver(entry);
+    }
+
+    /// Holder. Pushes an entry that is not the second half of a `join`.
+    pub(crate) fn submit(&self, entry: Entry) {
+        // The join below must find its own entry on top when it pops, unless it looks for it.
+        if let Some(Kind::Stack(job)) = self.deque.peek().map(Entry::kind) {
+            // SAFETY: our youngest entry is the job of an enclosing frame of this carrier, or of one that
+            // this processor's carriers left exposed; both are alive while they are in the deque.
+            if unsafe { (*job).untouched() } {
+                self.expose_all();
+            }
+        }
+        if self.deque.push(entry) {
+            self.attend();
+        }
+    }
+
+    /// Holder. Exposes all untouched entries: their joins will find them under the deque's lock.
+    pub(crate) fn expose_all(&self) {
+        self.deque.visit(|entry| match entry.kind() {
+            Kind::Stack(job) => {
+                // SAFETY: entries in the deque are alive while its lock, which `visit` holds, is held.
+                let untouched = unsafe { (*job).untouched() };
+                if untouched {
+                    // SAFETY: in this deque, under its lock.
+                    unsafe { (*job).expose(ptr::from_ref(&self.deque)) };
+                }
+                // Entries are exposed all at once, so below an exposed one there is none untouched.
+                untouched
+            }
+            _ => true,
+        });
+    }
+}
+
+pub(crate) mod current {
+    //! What the calling thread holds. The only thread-local state of the runtime.
+
+    use super::Processor;
+    use crate::carrier::Carrier;
+    use crate::commons::Commons;
+    use std::cell::{Cell, OnceCell};
+    use std::ptr::{self, NonNull};
+
+    thread_local! {
+        static PROCESSOR: Cell<*const Processor> = const { Cell::new(ptr::null()) };
+        static CARRIER: Cell<Option<NonNull<Carrier>>> = const { Cell::new(None) };
+        /// The pool whose processor this thread gave up for a blocking call.
+        static HOME: Cell<*const Commons> = const { Cell::new(ptr::null()) };
+        /// For threads that no pool started.
+        static VISITOR: OnceCell<Box<Carrier>> = const { OnceCell::new() };
+    }
+
+    /// The processor that the calling thread holds, if any.
+    #[inline(always)]
+    pub(crate) fn processor() -> Option<&'static Processor> {
+        // SAFETY: set only while the thread holds the processor, whose pool is alive as long; the reference is
+        // used only while that is so.
+        unsafe { PROCESSOR.get().as_ref() }
+    }
+
+    /// The processor that the calling thread is known to hold.
+    #[inline]
+    pub(crate) fn held() -> &'static Processor {
+        processor().expect("the calling thread holds a processor")
+    }
+
+    /// Takes hold of a processor that was given to the calling thread.
+    pub(crate) fn adopt(processor: NonNull<Processor>) {
+        PROCESSOR.set(processor.as_ptr());
+        // SAFETY: the giver gave it, so the pool is alive and nobody else holds it.
+        let processor = unsafe { processor.as_ref() };
+        processor.deque.set_root(carrier().root());
+        processor.set_busy(true);
+        if processor.commons().config.pin {
+            crate::affinity::pin(processor.index);
+        }
+    }
+
+    /// Lets go of the processor; the caller gives it to somebody.
+    pub(crate) fn release() {
+        PROCESSOR.with(|current| {
+            // SAFETY: as in `processor`.
+            if let Some(processor) = unsafe { current.get().as_ref() } {
+                processor.set_busy(false);
+            }
+            current.set(ptr::null());
+        });
+    }
+
+    /// The calling thread as a carrier.
+    pub(crate) fn carrier() -> &'static Carrier {
+        let carrier = CARRIER.get().unwrap_or_else(|| {
+            let carrier = VISITOR.with(|visitor| NonNull::from(&**visitor.get_or_init(|| Box::new(Carrier::here()))));
+            CARRIER.set(Some(carrier));
+            carrier
+        });
+        // SAFETY: alive as long as the thread, which is the only one that gets this reference.
+        unsafe { carrier.as_ref() }
+    }
+
+    /// The pool whose processor the calling thread gave up for a blocking call, if that is where it is.
+    pub(crate) fn home() -> Option<&'static Commons> {
+        // SAFETY: set only while the thread is inside of a job of that pool, which keeps it alive.
+        unsafe { HOME.get().as_ref() }
+    }
+
+    pub(crate) fn set_home(commons: *const Commons) -> *const Commons {
+        HOME.replace(commons)
+    }
+
+    /// Whether the calling thread runs, or blocks, inside of a job of this pool.
+    pub(crate) fn is_carrier_of(commons: &Commons) -> bool {
+        processor().is_some_and(|processor| ptr::eq(processor.commons(), commons))
+            || ptr::eq(HOME.get(), commons)
+    }
+
+    pub(crate) fn set_carrier(carrier: Option<NonNull<Carrier>>) {
+        CARRIER.set(carrier);
+    }
+}

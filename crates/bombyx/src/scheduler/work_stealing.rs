@@ -1,0 +1,214 @@
+//! Work stealing: what an idle, and what a waiting processor does.
+//!
+//! Blumofe and Leiserson, §4: a processor whose deque is empty becomes a thief; it picks a victim uniformly at
+//! random and takes the oldest entry of its deque, again and again. Two things are added.
+//!
+//! **Steals are cooperative first.** The thief leaves a request ([`crate::mailbox`]) and the victim serves it at
+//! its next fork; a victim that has entries but does not fork within [`ESCALATE`] is robbed without its help
+//! ([`crate::deque::Deque::steal`]), which interrupts it. A request may stand at a busy victim that has
+//! nothing yet: it gets the victim's next fork, without either side touching the other's cache lines meanwhile.
+//!
+//! **A waiting processor** takes only what descends from what it waits for: such work buries nothing, needs no
+//! more stack than the serial program, and cannot deadlock where that does not. Anything else that it sees is a
+//! reason to hand its processor over.
+
+use crate::deque::Steal;
+use crate::job::{Entry, Place};
+use crate::mailbox::Mail;
+use crate::primitive::{spin_loop, yield_now};
+use crate::processor::Processor;
+use std::time::{Duration, Instant};
+
+/// How long a victim with entries may take to serve a request.
+const ESCALATE: Duration = Duration::from_micros(3);
+/// How long a request stands at one busy victim that has nothing.
+const STAND: Duration = Duration::from_micros(20);
+/// How long a processor searches before it is retired.
+const SEARCH: Duration = Duration::from_micros(100);
+/// How long a waiting processor sees other work before it is handed over: about what that costs.
+const BEFORE_HAND_OVER: Duration = Duration::from_micros(5);
+/// How long a waiting processor with nothing to do is kept.
+const BEFORE_PARKING: Duration = Duration::from_micros(100);
+
+/// The next entry for an idle processor, or None when it has searched long enough. The caller is counted as a
+/// searcher, and no longer when an entry is found.
+pub(crate) fn search(processor: &Processor) -> Option<Entry> {
+    let commons = processor.commons();
+    processor.set_busy(false);
+    let entry = search_until(processor);
+    if entry.is_some() {
+        commons.found_work();
+        processor.set_busy(true);
+    }
+    entry
+}
+
+fn search_until(processor: &Processor) -> Option<Entry> {
+    let commons = processor.commons();
+    // A gift from whoever woke us.
+    if let Mail::Entry(entry) = processor.post.mailbox.pick_up() {
+        processor.stats.steals.add(1);
+        return Some(entry);
+    }
+    let start = Instant::now();
+    loop {
+        processor.answer();
+        if let Some(entry) = processor.deque.take_youngest(|_| true).or_else(|| commons.take_queued()) {
+            return Some(entry);
+        }
+        let found = random_victim(processor).and_then(|victim| rob(processor, victim, 0, || commons.has_queued()));
+        if let Some(entry) = found {
+            processor.stats.steals.add(1);
+            return Some(entry);
+        }
+        if start.elapsed() > SEARCH || commons.enough_searchers() {
+            return None;
+        }
+        pause(processor);
+    }
+}
+
+/// Whatever can be had now, for a waiting carrier that cannot hand its processor over.
+pub(crate) fn take_anything(processor: &Processor) -> Option<Entry> {
+    processor
+        .deque
+        .take_youngest(|_| true)
+        .or_else(|| processor.commons().take_queued())
+        .or_else(|| random_victim(processor).and_then(|victim| rob(processor, victim, 0, || false)))
+}
+
+/// A uniformly random other processor, if that one runs or has something.
+fn random_victim(processor: &Processor) -> Option<&Processor> {
+    let all = processor.commons().processors();
+    if all.len() == 1 {
+        return None;
+    }
+    let other = (processor.index + 1 + processor.rng.below(all.len() - 1)) % all.len();
+    processor.stats.attempts.add(1);
+    Some(&all[other]).filter(|victim| victim.is_busy() || !victim.deque.looks_empty())
+}
+
+/// Tries to get the oldest entry of `victim` that descends from `want`, until `stop` says that there is
+/// something better to do.
+fn rob(thief: &Processor, victim: &Processor, want: usize, stop: impl Fn() -> bool) -> Option<Entry> {
+    if !victim.requests.post(&thief.post, want) {
+        return None;
+    }
+    victim.deque.poison();
+    let start = Instant::now();
+    let mut round = 0u32;
+    loop {
+        match thief.post.mailbox.pick_up() {
+            Mail::Entry(entry) => return Some(entry),
+            Mail::Declined => return None,
+            Mail::None => {}
+        }
+        round += 1;
+        if round.is_multiple_of(4) {
+            thief.answer();
+            let waited = start.elapsed();
+            let escalate = (waited > ESCALATE || !victim.is_busy()) && !victim.deque.looks_empty();
+            if escalate || waited > STAND || stop() || !victim.is_busy() {
+                if victim.requests.cancel(&thief.post) {
+                    return if escalate { escalated(thief, victim, want) } else { None };
+                }
+                return answered(thief);
+            }
+        }
+        pause(thief);
+    }
+}
+
+/// The victim has claimed the request: the answer is on its way.
+fn answered(thief: &Processor) -> Option<Entry> {
+    let mut round = 0u32;
+    loop {
+        match thief.post.mailbox.pick_up() {
+            Mail::Entry(entry) => return Some(entry),
+            Mail::Declined => return None,
+            Mail::None => {}
+        }
+        round += 1;
+        if round.is_multiple_of(64) { yield_now() } else { spin_loop() }
+    }
+}
+
+#[cold]
+fn escalated(thief: &Processor, victim: &Processor, want: usize) -> Option<Entry> {
+    match victim.deque.steal(want, |entry| entry.taken(Place::Nowhere)) {
+        Steal::Success(entry) => {
+            thief.stats.escalations.add(1);
+            Some(entry)
+        }
+        Steal::Empty | Steal::Retry => None,
+    }
+}
+
+/// Lets time pass; where there are more processors than cores, lets somebody else use it.
+fn pause(processor: &Processor) {
+    if processor.commons().config.crowded { yield_now() } else { spin_loop() }
+}
+
+/// What a waiting carrier should do next.
+pub(crate) enum Wait {
+    /// Look at the latch again.
+    Again,
+    /// Run this entry, which descends from what is waited for.
+    Help(Entry),
+    /// Hand the processor over: there is other work for it.
+    OtherWork,
+    /// Return the processor: there has been nothing for it for long.
+    Nothing,
+}
+
+/// How long a waiting carrier has seen what.
+pub(crate) struct Patience {
+    start: Instant,
+    other_work_since: Option<Instant>,
+}
+
+impl Patience {
+    pub(crate) fn new() -> Patience {
+        Patience { start: Instant::now(), other_work_since: None }
+    }
+
+    /// One round of waiting for something whose descendants have the root `key`.
+    pub(crate) fn wait(&mut self, processor: &Processor, key: usize, done: impl Fn() -> bool) -> Wait {
+        let commons = processor.commons();
+        processor.answer();
+        // Own entries: of the scope we wait for, or left by others.
+        if !processor.deque.looks_empty() {
+            if let Some(entry) = processor.deque.take_youngest(|entry| crate::scope::belongs_to(entry, key)) {
+                return Wait::Help(entry);
+            }
+            return Wait::OtherWork;
+        }
+        let mut other_work = commons.has_queued();
+        for victim in commons.processors() {
+            if std::ptr::eq(victim, processor) {
+                continue;
+            }
+            if victim.deque.root() == key && victim.is_busy() {
+                processor.stats.attempts.add(1);
+                if let Some(entry) = rob(processor, victim, key, &done) {
+                    return Wait::Help(entry);
+                }
+            } else if !victim.deque.looks_empty() {
+                other_work = true;
+            }
+        }
+        if !other_work {
+            self.other_work_since = None;
+            if self.start.elapsed() > BEFORE_PARKING {
+                return Wait::Nothing;
+            }
+        } else {
+            let now = Instant::now();
+            if now.duration_since(*self.other_work_since.get_or_insert(now)) > BEFORE_HAND_OVER {
+                return Wait::OtherWork;
+            }
+        }
+        pause(processor);
+        Wait::Again
+    }
+}
