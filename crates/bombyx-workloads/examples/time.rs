@@ -1,5 +1,7 @@
 //! Times workloads on every runtime that is compiled in: `time [SIZE] [GRAIN] [NAME…]`.
 
+use std::io::Write;
+
 use bombyx_workloads::{Grain, Runtime, Size, all, select};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -25,8 +27,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             ..chili::Config::default()
         })
     });
+    let bombyx: Vec<_> = [1, 2]
+        .map(|processors| bombyx::Pool::builder().processors(processors).build())
+        .into_iter()
+        .collect::<Result<_, _>>()?;
     #[allow(unused_mut)]
-    let mut runtimes = vec![(Runtime::Serial, 1)];
+    let mut runtimes =
+        vec![(Runtime::Serial, 1), (Runtime::Bombyx(&bombyx[0]), 1), (Runtime::Bombyx(&bombyx[1]), 2)];
     #[cfg(feature = "peers")]
     runtimes.extend([
         (Runtime::Rayon(&rayon[0]), 1),
@@ -39,11 +46,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         print!("{:<22} {:<52}", workload.name(), prepared.input());
         for &(on, processors) in &runtimes {
             let mut best = prepared.run(on).time;
+            prepared.check()?;
             for _ in 0..2 {
                 best = best.min(prepared.run(on).time);
             }
-            prepared.check()?;
             print!(" {}/{processors} {:>7.1}", on.name(), best.as_secs_f64() * 1e3);
+            std::io::stdout().flush()?;
         }
         println!();
     }

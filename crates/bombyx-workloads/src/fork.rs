@@ -48,6 +48,23 @@ impl Fork for Serial {
     }
 }
 
+/// Forks on the Bombyx pool that the calling thread belongs to.
+#[derive(Debug, Default)]
+pub struct Bombyx;
+
+impl Fork for Bombyx {
+    #[inline(always)]
+    fn join<A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
+    where
+        A: FnOnce(&mut Self) -> RA + Send,
+        B: FnOnce(&mut Self) -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        bombyx::join(|| a(&mut Bombyx), || b(&mut Bombyx))
+    }
+}
+
 #[cfg(feature = "peers")]
 pub use peers::{Chili, Rayon};
 

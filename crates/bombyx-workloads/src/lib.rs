@@ -40,9 +40,9 @@ mod spmv;
 mod strassen;
 mod uts;
 
+pub use fork::{Bombyx, Fork, Serial};
 #[cfg(feature = "peers")]
 pub use fork::{Chili, Rayon};
-pub use fork::{Fork, Serial};
 pub use par::Par;
 pub use registry::{UnknownWorkload, all, find, select};
 pub use workload::{Checksum, Grain, Prepared, Run, Runtime, Size, Suite, UnknownName, Workload};

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use crate::inputs::mix;
-use crate::{Fork, Serial};
+use crate::{Bombyx, Fork, Serial};
 
 /// How much work a run is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -95,6 +95,8 @@ impl std::error::Error for UnknownName {}
 pub enum Runtime<'a> {
     /// The serial elision on the calling thread.
     Serial,
+    /// A Bombyx pool.
+    Bombyx(&'a bombyx::Pool),
     /// A rayon pool.
     #[cfg(feature = "peers")]
     Rayon(&'a rayon::ThreadPool),
@@ -108,6 +110,7 @@ impl Runtime<'_> {
     pub fn name(&self) -> &'static str {
         match self {
             Runtime::Serial => "serial",
+            Runtime::Bombyx(_) => "bombyx",
             #[cfg(feature = "peers")]
             Runtime::Rayon(_) => "rayon",
             #[cfg(feature = "peers")]
@@ -246,6 +249,7 @@ impl<K: Kernel> Prepared for Instance<K> {
     fn compute(&mut self, on: Runtime<'_>) {
         match on {
             Runtime::Serial => self.0.compute(&mut Serial),
+            Runtime::Bombyx(pool) => pool.run(|| self.0.compute(&mut Bombyx)),
             #[cfg(feature = "peers")]
             Runtime::Rayon(pool) => pool.install(|| self.0.compute(&mut crate::Rayon)),
             #[cfg(feature = "peers")]

@@ -32,6 +32,14 @@ fn serial() {
     for_each_instance(|label, prepared| check_twice(label, prepared, Runtime::Serial));
 }
 
+#[test]
+fn bombyx() {
+    for processors in [1, 2, 3] {
+        let pool = bombyx::Pool::builder().processors(processors).build().unwrap();
+        for_each_instance(|label, prepared| check_twice(label, prepared, Runtime::Bombyx(&pool)));
+    }
+}
+
 #[cfg(feature = "peers")]
 #[test]
 fn rayon() {
