@@ -14,6 +14,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod complex;
 mod fork;
 mod inputs;
 mod par;
@@ -22,10 +23,13 @@ mod reservations;
 mod tiles;
 mod workload;
 
+mod barneshut;
 mod cilksort;
 mod densemm;
+mod dtree;
 mod fft;
 mod fib;
+mod fmm;
 mod heat;
 mod knapsack;
 mod lu;
@@ -39,6 +43,7 @@ mod samplesort;
 mod spmv;
 mod strassen;
 mod uts;
+mod volume;
 
 pub use fork::{Bombyx, Fork, Serial};
 #[cfg(feature = "peers")]

@@ -20,7 +20,7 @@ pub(crate) static EXPONENTIAL: Entry = Entry {
 };
 
 fn prepare(size: Size, grain: Grain, generate: impl Fn(usize) -> Vec<u32>) -> Box<dyn Prepared> {
-    let input = generate(size.pick(20_000, 16_000_000, 64_000_000));
+    let input = generate(size.pick(10_000, 16_000_000, 64_000_000));
     let n = input.len();
     prepared(Cilksort { data: input.clone(), input, buffer: vec![0; n], grain: grain.pick(4096, 512) })
 }

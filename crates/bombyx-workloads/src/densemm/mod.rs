@@ -11,7 +11,8 @@ pub(crate) static DENSE_MM: Entry = Entry {
     about: "dense matrix product with temporaries",
     suite: Suite::DfDeques,
     prepare: |size, grain, seed| {
-        let (side, tile) = (size.pick(192, 1536, 3072), grain.pick(96, 48));
+        let (side, tile) =
+            size.pick((96, grain.pick(48, 24)), (1536, grain.pick(96, 48)), (3072, grain.pick(96, 48)));
         prepared(DenseMm {
             a: Tiled::random_integers(side, tile, seed),
             b: Tiled::random_integers(side, tile, seed ^ 1),

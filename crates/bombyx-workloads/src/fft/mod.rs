@@ -4,21 +4,20 @@
 
 use std::f64::consts::TAU;
 
+use crate::complex::Complex;
 use crate::inputs::Rng;
 use crate::workload::{Checksum, Entry, Kernel, Suite, ensure, prepared};
 use crate::{Fork, Par};
 
-mod complex;
 mod row;
 
-use complex::Complex;
 use row::RowTransform;
 
 pub(crate) static FFT: Entry = Entry {
     name: "fft",
     about: "fast Fourier transform of complex doubles",
     suite: Suite::DfDeques,
-    prepare: |size, grain, seed| prepared(Fft::new(size.pick(10, 22, 24), grain.pick(16, 4), seed)),
+    prepare: |size, grain, seed| prepared(Fft::new(size.pick(10, 23, 25), grain.pick(16, 4), seed)),
 };
 
 struct Fft {
@@ -120,7 +119,7 @@ impl Kernel for Fft {
     /// Energy is kept (Parseval), and a few coefficients agree with the definition.
     fn check(&self) -> Result<(), String> {
         let n = self.input.len();
-        let energy = |values: &[Complex]| values.iter().map(|z| z.re * z.re + z.im * z.im).sum::<f64>();
+        let energy = |values: &[Complex]| values.iter().map(|z| z.square()).sum::<f64>();
         let (before, after) = (energy(&self.input) * n as f64, energy(&self.output));
         ensure((before - after).abs() < 1e-9 * before, || format!("energy {after} instead of {before}"))?;
         let mut rng = Rng::new(n as u64);
@@ -132,7 +131,7 @@ impl Kernel for Fft {
                 .enumerate()
                 .fold(Complex::default(), |sum, (j, z)| sum + *z * Complex::root(j * k % n, n));
             let got = self.output[k];
-            let error = (got.re - expected.re).hypot(got.im - expected.im);
+            let error = (got - expected).square().sqrt();
             ensure(error < 1e-11 * n as f64, || {
                 format!("coefficient {k} is {got:?} instead of {expected:?}")
             })?;

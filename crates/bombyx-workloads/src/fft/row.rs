@@ -1,6 +1,6 @@
 //! The serial transform of one row: in place, radix 2, with the roots of every pass stored in the order of use.
 
-use super::complex::Complex;
+use crate::complex::Complex;
 
 /// Tables for transforms of one length.
 pub(super) struct RowTransform {
@@ -54,7 +54,7 @@ mod tests {
             for (k, got) in output.iter().enumerate() {
                 let terms = input.iter().enumerate().map(|(j, z)| *z * Complex::root(j * k % n, n));
                 let expected = terms.fold(Complex::default(), |sum, term| sum + term);
-                assert!((got.re - expected.re).hypot(got.im - expected.im) < 1e-9, "n = {n}, k = {k}");
+                assert!((*got - expected).square().sqrt() < 1e-9, "n = {n}, k = {k}");
             }
         }
     }

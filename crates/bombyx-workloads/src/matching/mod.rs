@@ -20,18 +20,18 @@ macro_rules! entry {
 }
 
 entry!(GRID2D, "grid2d", "a 2-d grid", |size: crate::Size, seed| graphs::grid::<2>(
-    size.pick(30, 1000, 2000),
+    size.pick(30, 2800, 5000),
     seed
 ));
 entry!(GRID3D, "grid3d", "a 3-d grid", |size: crate::Size, seed| graphs::grid::<3>(
-    size.pick(10, 90, 140),
+    size.pick(10, 170, 250),
     seed
 ));
 entry!(LOCAL, "rlg", "a random local graph", |size: crate::Size, seed| {
-    graphs::random_local(size.pick(1000, 400_000, 1_600_000), 5, seed)
+    graphs::random_local(size.pick(1000, 3_000_000, 10_000_000), 5, seed)
 });
 entry!(RMAT, "rmat", "an rMat graph", |size: crate::Size, seed| {
-    graphs::rmat(size.pick(10, 19, 21), size.pick(5000, 2_500_000, 10_000_000), seed)
+    graphs::rmat(size.pick(10, 22, 24), size.pick(5000, 16_000_000, 50_000_000), seed)
 });
 
 fn prepare(edges: Edges, grain: Grain) -> Box<dyn Prepared> {

@@ -20,18 +20,18 @@ macro_rules! entry {
 }
 
 entry!(GRID2D, "grid2d", "a 2-d grid", |size: crate::Size, seed| graphs::grid::<2>(
-    size.pick(30, 1100, 2200),
+    size.pick(30, 3200, 5500),
     seed
 ));
 entry!(GRID3D, "grid3d", "a 3-d grid", |size: crate::Size, seed| graphs::grid::<3>(
-    size.pick(10, 100, 160),
+    size.pick(10, 190, 280),
     seed
 ));
 entry!(LOCAL, "rlg", "a random local graph", |size: crate::Size, seed| {
-    graphs::random_local(size.pick(1000, 800_000, 3_200_000), 5, seed)
+    graphs::random_local(size.pick(1000, 4_000_000, 12_000_000), 5, seed)
 });
 entry!(RMAT, "rmat", "an rMat graph", |size: crate::Size, seed| {
-    graphs::rmat(size.pick(10, 20, 22), size.pick(5000, 5_000_000, 20_000_000), seed)
+    graphs::rmat(size.pick(10, 22, 24), size.pick(5000, 20_000_000, 60_000_000), seed)
 });
 
 fn prepare(edges: Edges, grain: Grain) -> Box<dyn Prepared> {

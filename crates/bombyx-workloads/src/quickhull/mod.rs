@@ -2,25 +2,28 @@
 //! farthest from a line, drop what lies inside the triangle, recurse on both sides.
 
 use crate::inputs::points;
-use crate::workload::{Checksum, Entry, Grain, Kernel, Prepared, Size, Suite, ensure, prepared};
+use crate::workload::{Checksum, Entry, Grain, Kernel, Prepared, Suite, ensure, prepared};
 use crate::{Fork, Par, Serial};
 
 pub(crate) static UNIFORM: Entry = Entry {
     name: "quickhull-uniform",
     about: "convex hull of points uniform in a disc",
     suite: Suite::ReadWrite,
-    prepare: |size, grain, seed| prepare(size, grain, |n| points::uniform(n, seed)),
+    prepare: |size, grain, seed| {
+        prepare(points::uniform(size.pick(5000, 10_000_000, 40_000_000), seed), grain)
+    },
 };
 
 pub(crate) static PLUMMER: Entry = Entry {
     name: "quickhull-plummer",
     about: "convex hull of points after Plummer's model",
     suite: Suite::ReadWrite,
-    prepare: |size, grain, seed| prepare(size, grain, |n| points::plummer(n, seed)),
+    prepare: |size, grain, seed| {
+        prepare(points::plummer(size.pick(5000, 25_000_000, 60_000_000), seed), grain)
+    },
 };
 
-fn prepare(size: Size, grain: Grain, generate: impl Fn(usize) -> Vec<Point>) -> Box<dyn Prepared> {
-    let points = generate(size.pick(5000, 10_000_000, 40_000_000));
+fn prepare(points: Vec<Point>, grain: Grain) -> Box<dyn Prepared> {
     prepared(Quickhull { points, grain: grain.pick(4096, 512), hull: Vec::new() })
 }
 

@@ -21,9 +21,9 @@ pub(crate) static EXPONENTIAL: Entry = Entry {
 };
 
 fn prepare(size: Size, grain: Grain, generate: impl Fn(usize) -> Vec<f64>) -> Box<dyn Prepared> {
-    let input = generate(size.pick(20_000, 12_000_000, 48_000_000));
+    let input = generate(size.pick(8000, 12_000_000, 48_000_000));
     let n = input.len();
-    let block = grain.pick(size.pick(1000, 32_768, 32_768), size.pick(200, 8192, 8192));
+    let block = grain.pick(size.pick(500, 32_768, 32_768), size.pick(100, 8192, 8192));
     prepared(Samplesort { data: input.clone(), input, blocks: vec![0.0; n], block })
 }
 

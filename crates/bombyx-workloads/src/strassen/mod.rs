@@ -11,17 +11,19 @@ pub(crate) static STRASSEN: Entry = Entry {
     about: "dense matrix product by Strassen's recursion",
     suite: Suite::Classics,
     prepare: |size, grain, seed| {
-        let side = size.pick(192, 1536, 3072);
+        let (side, tile, base) = size.pick(
+            (96, 24, grain.pick(48, 24)),
+            (1536, 48, grain.pick(192, 96)),
+            (3072, 48, grain.pick(192, 96)),
+        );
         prepared(Strassen {
-            a: Tiled::random_integers(side, TILE, seed),
-            b: Tiled::random_integers(side, TILE, seed ^ 1),
-            c: Tiled::zeros(side, TILE),
-            base: size.pick(grain.pick(96, 48), grain.pick(192, 96), grain.pick(192, 96)),
+            a: Tiled::random_integers(side, tile, seed),
+            b: Tiled::random_integers(side, tile, seed ^ 1),
+            c: Tiled::zeros(side, tile),
+            base,
         })
     },
 };
-
-const TILE: usize = 48;
 
 struct Strassen {
     a: Tiled,
@@ -29,6 +31,13 @@ struct Strassen {
     c: Tiled,
     /// Blocks of this side are multiplied serially in the ordinary way.
     base: usize,
+}
+
+/// Where the recursion ends, and the tiles there.
+#[derive(Clone, Copy)]
+struct Base {
+    side: usize,
+    tile: usize,
 }
 
 fn sum(a: &[f64], b: &[f64]) -> Vec<f64> {
@@ -45,17 +54,17 @@ fn combine(out: &mut [f64], f: impl Fn(usize) -> f64) {
     }
 }
 
-/// `a · b` for blocks in recursive-quadrant layout; `base` is the number of elements that ends the recursion.
-fn multiply<F: Fork>(fork: &mut F, a: &[f64], b: &[f64], base: usize) -> Vec<f64> {
+/// `a · b` for blocks in recursive-quadrant layout.
+fn multiply<F: Fork>(fork: &mut F, a: &[f64], b: &[f64], base: Base) -> Vec<f64> {
     let mut c = vec![0.0; a.len()];
     multiply_into(fork, &mut c, a, b, base);
     c
 }
 
-fn multiply_into<F: Fork>(fork: &mut F, c: &mut [f64], a: &[f64], b: &[f64], base: usize) {
-    if c.len() <= base {
+fn multiply_into<F: Fork>(fork: &mut F, c: &mut [f64], a: &[f64], b: &[f64], base: Base) {
+    if c.len() <= base.side * base.side {
         c.fill(0.0);
-        return multiply_add(&mut Serial, c, a, b, TILE, 1.0);
+        return multiply_add(&mut Serial, c, a, b, base.tile, 1.0);
     }
     let [a00, a01, a10, a11] = quadrants(a);
     let [b00, b01, b10, b11] = quadrants(b);
@@ -95,7 +104,8 @@ impl Kernel for Strassen {
     }
 
     fn compute<F: Fork>(&mut self, fork: &mut F) {
-        multiply_into(fork, &mut self.c.data, &self.a.data, &self.b.data, self.base * self.base);
+        let base = Base { side: self.base, tile: self.c.tile };
+        multiply_into(fork, &mut self.c.data, &self.a.data, &self.b.data, base);
     }
 
     fn checksum(&self) -> Checksum {

@@ -13,7 +13,7 @@ pub(crate) static T1: Entry = Entry {
     suite: Suite::Classics,
     prepare: |size, grain, _seed| {
         let (depth, root_seed, counts) = size.pick(
-            (6, 19, None),
+            (5, 19, None),
             (10, 19, Some(Counts { nodes: 4_130_071, leaves: 3_305_118, depth: 10 })),
             (13, 29, Some(Counts { nodes: 102_181_082, leaves: 81_746_377, depth: 13 })),
         );
@@ -27,7 +27,7 @@ pub(crate) static T3: Entry = Entry {
     suite: Suite::Classics,
     prepare: |size, grain, _seed| {
         let (root_children, counts) = size.pick(
-            (20, None),
+            (5, None),
             (2000, Some(Counts { nodes: 4_112_897, leaves: 3_599_034, depth: 1572 })),
             (20_000, None),
         );
