@@ -1,6 +1,7 @@
-//! Times workloads on every runtime that is compiled in: `time [SIZE] [GRAIN] [NAME…]`.
+//! Times workloads on all runtimes, one and two processors, best of three: `time [SIZE] [GRAIN] [NAME…]`.
 
 use std::io::Write;
+use std::num::NonZero;
 
 use bombyx_workloads::{Grain, Runtime, Size, all, select};
 
@@ -15,42 +16,34 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if workloads.is_empty() {
         workloads = all().to_vec();
     }
-    #[cfg(feature = "peers")]
-    let rayon: Vec<_> = [1, 2]
-        .map(|threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build())
-        .into_iter()
-        .collect::<Result<_, _>>()?;
-    #[cfg(feature = "peers")]
-    let chili = [1, 2].map(|threads| {
-        chili::ThreadPool::with_config(chili::Config {
-            thread_count: std::num::NonZero::new(threads),
-            ..chili::Config::default()
-        })
-    });
-    let bombyx: Vec<_> = [1, 2]
-        .map(|processors| bombyx::Pool::builder().processors(processors).build())
-        .into_iter()
-        .collect::<Result<_, _>>()?;
-    #[allow(unused_mut)]
-    let mut runtimes =
-        vec![(Runtime::Serial, 1), (Runtime::Bombyx(&bombyx[0]), 1), (Runtime::Bombyx(&bombyx[1]), 2)];
-    #[cfg(feature = "peers")]
-    runtimes.extend([
-        (Runtime::Rayon(&rayon[0]), 1),
-        (Runtime::Rayon(&rayon[1]), 2),
-        (Runtime::Chili(&chili[0]), 1),
-        (Runtime::Chili(&chili[1]), 2),
-    ]);
+
+    let bombyx = |processors| bombyx::Pool::builder().processors(processors).build();
+    let rayon = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let chili = |threads| {
+        let thread_count = NonZero::new(threads);
+        chili::ThreadPool::with_config(chili::Config { thread_count, ..chili::Config::default() })
+    };
+    let (bombyx1, bombyx2) = (bombyx(1)?, bombyx(2)?);
+    let (rayon1, rayon2) = (rayon(1)?, rayon(2)?);
+    let (chili1, chili2) = (chili(1), chili(2));
+    let runtimes = [
+        (Runtime::Serial, 1),
+        (Runtime::Bombyx(&bombyx1), 1),
+        (Runtime::Bombyx(&bombyx2), 2),
+        (Runtime::Rayon(&rayon1), 1),
+        (Runtime::Rayon(&rayon2), 2),
+        (Runtime::Chili(&chili1), 1),
+        (Runtime::Chili(&chili2), 2),
+    ];
+
     for workload in workloads {
         let mut prepared = workload.prepare(size, grain, 42);
-        print!("{:<22} {:<52}", workload.name(), prepared.input());
-        for &(on, processors) in &runtimes {
-            let mut best = prepared.run(on).time;
+        println!("{}: {}", workload.name(), prepared.input());
+        for (on, processors) in runtimes {
+            let first = prepared.run(on).time;
             prepared.check()?;
-            for _ in 0..2 {
-                best = best.min(prepared.run(on).time);
-            }
-            print!(" {}/{processors} {:>7.1}", on.name(), best.as_secs_f64() * 1e3);
+            let best = (0..2).map(|_| prepared.run(on).time).fold(first, Ord::min);
+            print!("  {}/{processors} {:.1} ms", on.name(), best.as_secs_f64() * 1e3);
             std::io::stdout().flush()?;
         }
         println!();

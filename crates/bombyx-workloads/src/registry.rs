@@ -85,20 +85,14 @@ pub struct UnknownWorkload {
 
 impl UnknownWorkload {
     fn new(name: &str) -> Self {
-        let mut ranked: Vec<_> = all()
+        let mut ranked: Vec<(usize, &'static str)> = all()
             .iter()
-            .map(|w| w.name())
-            .map(|known| {
-                let contained = !name.is_empty() && (known.contains(name) || name.contains(known));
-                (if contained { 0 } else { edit_distance(name, known) }, known)
-            })
-            .filter(|(distance, known)| *distance <= known.len() / 2)
+            .map(|w| (distance(name, w.name()), w.name()))
+            .filter(|(distance, _)| *distance <= name.len() / 3)
             .collect();
         ranked.sort();
-        UnknownWorkload {
-            name: name.to_string(),
-            nearest: ranked.iter().take(3).map(|(_, known)| *known).collect(),
-        }
+        let nearest = ranked.into_iter().take(3).map(|(_, known)| known).collect();
+        UnknownWorkload { name: name.to_string(), nearest }
     }
 
     /// Up to three names that are spelled alike, the best first.
@@ -120,6 +114,15 @@ impl fmt::Display for UnknownWorkload {
 }
 
 impl std::error::Error for UnknownWorkload {}
+
+/// How far a name is from a known one or from its program's: none if it is a part of it.
+fn distance(name: &str, known: &str) -> usize {
+    if known.contains(name) {
+        return 0;
+    }
+    let program = known.split('-').next().unwrap_or(known);
+    edit_distance(name, known).min(edit_distance(name, program))
+}
 
 /// The least number of letters to insert, delete or replace that turns one word into the other.
 fn edit_distance(a: &str, b: &str) -> usize {

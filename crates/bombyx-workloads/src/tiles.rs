@@ -50,9 +50,22 @@ impl Tiled {
     }
 
     pub(crate) fn times(&self, vector: &[f64]) -> Vec<f64> {
-        (0..self.side)
-            .map(|row| (0..self.side).map(|column| self.get(row, column) * vector[column]).sum())
-            .collect()
+        fn add(block: &[f64], tile: usize, vector: &[f64], out: &mut [f64]) {
+            if vector.len() <= tile {
+                for (row, out) in block.chunks(tile).zip(out) {
+                    *out += row.iter().zip(vector).map(|(a, x)| a * x).sum::<f64>();
+                }
+                return;
+            }
+            let half = vector.len() / 2;
+            for (i, quadrant) in quadrants(block).into_iter().enumerate() {
+                let (row, column) = (i / 2 * half, i % 2 * half);
+                add(quadrant, tile, &vector[column..column + half], &mut out[row..row + half]);
+            }
+        }
+        let mut out = vec![0.0; self.side];
+        add(&self.data, self.tile, vector, &mut out);
+        out
     }
 }
 
@@ -68,10 +81,8 @@ pub(crate) fn check_product(product: &Tiled, a: &Tiled, b: &Tiled) -> Result<(),
     for seed in 0..4 {
         let vector = random_signs(a.side, seed);
         let expected = a.times(&b.times(&vector));
-        if let Some(row) = (0..a.side).find(|&row| {
-            let got: f64 = (0..a.side).map(|column| product.get(row, column) * vector[column]).sum();
-            got != expected[row]
-        }) {
+        let got = product.times(&vector);
+        if let Some(row) = (0..a.side).find(|&row| got[row] != expected[row]) {
             return Err(format!("row {row} of the product is wrong"));
         }
     }

@@ -17,7 +17,7 @@ pub(crate) static BARNES_HUT: Entry = Entry {
     about: "Barnes-Hut accelerations of a Plummer cluster",
     suite: Suite::DfDeques,
     prepare: |size, grain, seed| {
-        let bodies = points::plummer(size.pick(500, 100_000, 400_000), seed);
+        let bodies = points::plummer(size.pick(300, 100_000, 400_000), seed);
         let n = bodies.len();
         let grains =
             Grains { insert: grain.pick(128, 32), depth: grain.pick(4, 6), accelerate: grain.pick(32, 8) };

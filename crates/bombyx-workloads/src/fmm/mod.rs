@@ -19,7 +19,7 @@ pub(crate) static FMM: Entry = Entry {
     about: "fast multipole method in two dimensions",
     suite: Suite::DfDeques,
     prepare: |size, grain, seed| {
-        let (charges, levels) = size.pick((600, 3), (200_000, 7), (800_000, 8));
+        let (charges, levels) = size.pick((400, 3), (200_000, 7), (800_000, 8));
         prepared(Fmm::new(charges, levels, grain.pick(16, 4), seed))
     },
 };

@@ -36,7 +36,7 @@ impl Knapsack {
         let mut rng = Rng::new(seed);
         let items: Vec<Item> =
             (0..n).map(|_| 2 * (500 + rng.below(500))).map(|weight| Item { weight, value: weight }).collect();
-        let capacity = items.iter().map(|i| i.weight).sum::<u64>() / 2 | 1;
+        let capacity = (items.iter().map(|i| i.weight).sum::<u64>() / 2) | 1;
         Knapsack { items, capacity, serial_items, best: AtomicU64::new(0) }
     }
 
