@@ -1,1 +1,22 @@
-//! Multithreaded computations as dags.
+//! Multithreaded computations as dags (BL §2): threads, weighted strands, spawn, continue and join edges, frames
+//! and heap memory.
+//!
+//! [`Builder`] makes a [`Computation`] by telling its serial execution. Nothing here runs anything: schedulers
+//! live in `bombyx-sim`.
+//!
+//! The papers, by their short names: **BL** Blumofe & Leiserson, scheduling by work stealing; **DFD** Narlikar,
+//! scheduling threads for low space and good locality; **LEC** the MIT lecture on the Cilk scheduler; **HET**
+//! Bender & Rabin, processors of different speeds.
+
+mod builder;
+mod class;
+mod computation;
+mod error;
+pub mod generate;
+mod id;
+
+pub use builder::Builder;
+pub use class::Class;
+pub use computation::{Computation, WeightUnit};
+pub use error::BuildError;
+pub use id::{SiteId, StrandId, ThreadId};
