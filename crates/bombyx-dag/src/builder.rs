@@ -26,8 +26,8 @@ pub struct Builder {
     /// The path from the root to the current thread.
     open: Vec<Open>,
     work: u64,
-    frames: u64,
-    allocation: u64,
+    /// All frames and allocations.
+    bytes: u64,
     unit: WeightUnit,
     sites: Vec<String>,
     notes: Vec<(String, String)>,
@@ -45,8 +45,7 @@ impl Builder {
             freed: Vec::new(),
             open: Vec::new(),
             work: 0,
-            frames: 0,
-            allocation: 0,
+            bytes: 0,
             unit: WeightUnit::default(),
             sites: Vec::new(),
             notes: Vec::new(),
@@ -173,8 +172,8 @@ impl Builder {
     /// The strand told last in the current thread allocates `bytes` of heap memory when it begins.
     pub fn allocate(&mut self, bytes: u64) {
         if let Some(strand) = self.heap_strand() {
-            match self.allocation.checked_add(bytes) {
-                Some(total) => self.allocation = total,
+            match self.bytes.checked_add(bytes) {
+                Some(total) => self.bytes = total,
                 None => return self.fail(BuildError::Overflow),
             }
             self.allocated[strand] += bytes;
@@ -227,6 +226,7 @@ impl Builder {
         } else {
             self.allocated.resize(self.strands.len(), 0);
             self.freed.resize(self.strands.len(), 0);
+            self.check_heap()?;
         }
         let mut computation = Computation {
             strands: self.strands,
@@ -260,8 +260,8 @@ impl Builder {
 
     fn begin(&mut self, frame: u64, spawner: u32) -> ThreadId {
         let thread = self.threads.len() as u32;
-        match self.frames.checked_add(frame) {
-            Some(frames) => self.frames = frames,
+        match self.bytes.checked_add(frame) {
+            Some(total) => self.bytes = total,
             None => self.fail(BuildError::Overflow),
         }
         let depth = self.open.len() as u32;
@@ -304,6 +304,16 @@ impl Builder {
             self.freed.resize(self.strands.len(), 0);
         }
         Some(strand)
+    }
+
+    fn check_heap(&self) -> Result<(), BuildError> {
+        let mut held = 0_u64;
+        for (strand, (allocated, freed)) in self.allocated.iter().zip(&self.freed).enumerate() {
+            held = (held + allocated)
+                .checked_sub(*freed)
+                .ok_or_else(|| BuildError::FreesTooMuch(StrandId::new(strand)))?;
+        }
+        Ok(())
     }
 
     /// Groups the join edges by source with one counting pass.

@@ -68,6 +68,8 @@ pub enum BuildError {
     NotATree(ThreadId),
     /// More than 2^32 − 2 strands, threads or join edges.
     TooLarge,
+    /// By the end of this strand, the serial execution has freed more heap memory than it has allocated.
+    FreesTooMuch(StrandId),
     /// The sum of all weights, frames or allocations does not fit in 64 bits.
     Overflow,
 }
@@ -120,6 +122,10 @@ impl fmt::Display for BuildError {
             Self::TwoParents(t) => write!(f, "thread {t} is spawned by two strands"),
             Self::NotATree(t) => write!(f, "thread {t} is not reached from the root by spawn edges"),
             Self::TooLarge => write!(f, "the computation exceeds 2^32 − 2 strands, threads or join edges"),
+            Self::FreesTooMuch(s) => write!(
+                f,
+                "strand {s} frees memory that nothing before it in the serial depth-first order has allocated"
+            ),
             Self::Overflow => {
                 write!(f, "the weights, frames or allocations add up to more than 64 bits hold")
             }

@@ -8,15 +8,20 @@
 //! scheduling threads for low space and good locality; **LEC** the MIT lecture on the Cilk scheduler; **HET**
 //! Bender & Rabin, processors of different speeds.
 
+mod augmented;
 mod builder;
 mod class;
 mod computation;
 mod error;
 pub mod generate;
 mod id;
+mod measures;
+mod rng;
 
+pub use augmented::Augmented;
 pub use builder::Builder;
 pub use class::Class;
 pub use computation::{Computation, WeightUnit};
 pub use error::BuildError;
 pub use id::{SiteId, StrandId, ThreadId};
+pub use measures::{Measures, distances_to_end, path_lengths};

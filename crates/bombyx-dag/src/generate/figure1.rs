@@ -5,7 +5,16 @@
 //! v14 until v12 has. The other three leaf threads end with a join edge to the first instruction of their parent
 //! that may have one: v5 and v8 to v14, v20 to v22. Work 23, span 10.
 
+use super::{Generator, bytes};
 use crate::{Builder, Computation};
+
+pub(super) const GENERATOR: Generator = Generator {
+    name: "figure1",
+    about: "the example of BL Figure 1: 23 instructions in 6 threads",
+    parameters: &[bytes("frame", 1, "bytes of every frame")],
+    size: |_| 23.0,
+    build: |values| Ok(figure1(values[0])),
+};
 
 /// BL Figure 1, with frames of `frame` bytes.
 pub fn figure1(frame: u64) -> Computation {
