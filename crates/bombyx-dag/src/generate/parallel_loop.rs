@@ -11,7 +11,13 @@ pub(super) const GENERATOR: Generator = Generator {
         weight("work", 100, "mean weight of an iteration"),
         parameter("grain", 1, 1, 1 << 40, "most iterations in one strand"),
         parameter("repeat", 1, 1, 1 << 30, "how many loops run one after another"),
-        parameter("jitter", 0, 0, 1, "1 draws weights uniformly from 1 to 2·work − 1, 0 takes the mean"),
+        parameter(
+            "jitter",
+            0,
+            0,
+            1,
+            "1 draws every strand's weight uniformly around its mean, 0 takes the mean",
+        ),
         FRAME,
         SEED,
     ],
@@ -35,7 +41,6 @@ fn build(values: &[u64]) -> Result<Computation, BuildError> {
         unreachable!("a spec holds every parameter")
     };
     let mut rng = Rng::new(seed);
-    let mut iteration = || if jitter == 1 { rng.around(work) } else { work };
     let mut b = Builder::new(frame);
     b.strand(1);
     for _ in 0..repeat {
@@ -44,8 +49,8 @@ fn build(values: &[u64]) -> Result<Computation, BuildError> {
         while let Some(step) = steps.pop() {
             match step {
                 Step::Enter(n) if n <= grain => {
-                    let total = (0..n).fold(0_u64, |sum, _| sum.saturating_add(iteration()));
-                    b.strand(total);
+                    let mean = work.saturating_mul(n);
+                    b.strand(if jitter == 1 { rng.around(mean) } else { mean });
                 }
                 // The first half is the child's, the second stays in this thread.
                 Step::Enter(n) => {
