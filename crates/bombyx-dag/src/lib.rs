@@ -13,6 +13,7 @@ mod builder;
 mod class;
 mod computation;
 mod draft;
+pub mod draw;
 mod error;
 pub mod format;
 pub mod generate;
