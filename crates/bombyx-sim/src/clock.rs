@@ -163,7 +163,12 @@ impl Clock {
     pub(crate) fn done(&self, p: ProcessorId, start: u64, quanta: u64, now: u64) -> u64 {
         let stretches = &self.stretches[p.index()];
         if let [only] = stretches.as_slice() {
-            return quanta.min((now - start).saturating_mul(only.rate));
+            let (ticks, rest) = (now - start, quanta % self.quanta);
+            let first = rest.div_ceil(only.rate);
+            return match ticks.checked_sub(first) {
+                None => ticks * only.rate,
+                Some(ticks) => ticks.saturating_mul(only.rate).saturating_add(rest).min(quanta),
+            };
         }
         let mut walk = Walk::new(self, stretches, start, quanta);
         while walk.left > 0 && walk.tick < now {

@@ -87,7 +87,9 @@ impl<'c> Engine<'c> {
         while self.m.unfinished() > 0 {
             let tick = self.agenda.next_tick().ok_or_else(|| self.stuck())?;
             self.m.now = tick;
-            self.collect_events();
+            if !self.collect_events() {
+                continue;
+            }
             self.end_strands();
             self.serve_attempts();
             if self.m.unfinished() > 0 {
@@ -103,12 +105,14 @@ impl<'c> Engine<'c> {
     }
 
     /// Takes the events of this tick from the agenda: strands that end and attempts that arrive, each in the order
-    /// of the processors.
-    fn collect_events(&mut self) {
+    /// of the processors. Returns whether there was any.
+    fn collect_events(&mut self) -> bool {
+        let mut any = false;
         self.ended.clear();
         self.arrived.clear();
         while let Some((p, phase)) = self.agenda.pop_at(self.m.now) {
             if p == PAUSE {
+                any = true;
                 continue;
             }
             let processor = &mut self.m.processors[p.index()];
@@ -120,6 +124,7 @@ impl<'c> Engine<'c> {
                 continue; // the processor was interrupted after this event was put on the agenda
             }
             processor.until = NEVER;
+            any = true;
             self.m.counters.events += 1;
             match phase {
                 Phase::Attempt => self.arrived.push(p),
@@ -136,6 +141,7 @@ impl<'c> Engine<'c> {
                 }
             }
         }
+        any
     }
 
     /// All strands that end now end together; then the rules are applied.
