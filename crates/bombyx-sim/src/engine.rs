@@ -35,6 +35,9 @@ pub(crate) struct Rules {
     pub(crate) seed: u64,
 }
 
+/// The slot of a choice that names no deque.
+const NOWHERE: u32 = u32::MAX;
+
 pub(crate) struct Engine<'c> {
     m: Machine<'c>,
     policy: Box<dyn Policy>,
@@ -42,6 +45,8 @@ pub(crate) struct Engine<'c> {
     rules: Rules,
     agenda: Agenda,
     adversary: Random,
+    /// Choices to make before random ones, by processor.
+    choices: Vec<std::vec::IntoIter<Option<u32>>>,
     parked: Vec<ProcessorId>,
     may_park: bool,
     // The rest lives for one instant; it is kept to reuse its memory.
@@ -59,11 +64,13 @@ impl<'c> Engine<'c> {
         policy: Box<dyn Policy>,
         checker: Option<Checker<'c>>,
         mut rules: Rules,
+        choices: Vec<Vec<Option<u32>>>,
     ) -> Self {
         rules.single_steps |= policy.settles_every_instruction();
         let queued = matches!(rules.contention, Contention::Queued(_));
         Self {
-            may_park: !queued && !rules.single_steps && m.trace.is_none(),
+            may_park: !queued && !rules.single_steps && m.trace.is_none() && choices.is_empty(),
+            choices: choices.into_iter().map(Vec::into_iter).collect(),
             agenda: Agenda::default(),
             adversary: Random::new(rules.seed, u64::MAX),
             parked: Vec::new(),
@@ -185,7 +192,8 @@ impl<'c> Engine<'c> {
             let p = self.arrived[i];
             let attempt = self.m.processors[p.index()].attempt;
             self.m.counters.wait += if attempt.queue.is_some() { 1 } else { self.rules.steal_cost - 1 };
-            match attempt.queue.or_else(|| self.policy.queue(attempt.slot)) {
+            let chosen = || Some(attempt.slot).filter(|&slot| slot != NOWHERE);
+            match attempt.queue.or_else(|| self.policy.queue(chosen()?)) {
                 None => self.conclude(p, None, AttemptResult::Empty),
                 Some(queue) => {
                     self.m.processors[p.index()].attempt.queue = Some(queue);
@@ -246,7 +254,7 @@ impl<'c> Engine<'c> {
         match result {
             AttemptResult::Stolen(_) => self.m.counters.steals += 1,
             AttemptResult::Mugged(_) => self.m.counters.muggings += 1,
-            AttemptResult::Empty | AttemptResult::Denied => self.m.steal(thief),
+            _ => self.m.steal(thief),
         }
     }
 
@@ -316,7 +324,10 @@ impl<'c> Engine<'c> {
         self.m.counters.attempts += 1;
         let count = self.m.processor_count() as u32;
         let processor = &mut self.m.processors[p.index()];
-        let slot = processor.random.below(count);
+        let slot = match self.choices.get_mut(p.index()).and_then(Iterator::next) {
+            Some(choice) => choice.unwrap_or(NOWHERE),
+            None => processor.random.below(count),
+        };
         processor.activity = Activity::Stealing;
         processor.attempt = Attempt { initiated, slot, queue: None };
     }
@@ -388,7 +399,7 @@ impl<'c> Engine<'c> {
         let now = self.m.now;
         let step = self.m.clock.quanta();
         for p in self.m.processors() {
-            let processor = &self.m.processors[p.index()];
+            let processor = self.m.processors[p.index()].clone();
             match processor.activity {
                 Activity::Parked => {
                     let (failed, since, each) = self.attempts_while_parked(p);
@@ -399,8 +410,11 @@ impl<'c> Engine<'c> {
                 }
                 Activity::Stealing if !processor.ordered => {
                     let steps = self.m.clock.done(p, processor.since, processor.quanta, now) / step;
-                    self.m.counters.wait +=
-                        if processor.attempt.queue.is_some() { steps } else { steps.saturating_sub(1) };
+                    let Attempt { initiated, slot, queue } = processor.attempt;
+                    self.m.counters.wait += if queue.is_some() { steps } else { steps.saturating_sub(1) };
+                    let victim = queue.and_then(|queue| self.policy.victim(queue));
+                    let result = AttemptResult::Unserved;
+                    self.m.record(p, initiated, EventKind::Attempt { slot, victim, result });
                 }
                 _ => {}
             }

@@ -347,7 +347,8 @@ impl<'c> Machine<'c> {
     /// Begins the next strand of `p`'s thread, or resumes it where it was interrupted. Returns the quanta to do.
     pub(crate) fn begin_strand(&mut self, thread: ThreadId) -> u64 {
         let strand = self.next_strand(thread).expect("a running thread has a strand");
-        match self.interrupted.remove(&thread) {
+        let resumed = if self.interrupted.is_empty() { None } else { self.interrupted.remove(&thread) };
+        match resumed {
             Some(left) => left,
             None => {
                 self.space.allocate(self.computation.allocated(strand));

@@ -49,6 +49,7 @@ pub struct Simulation<'c> {
     space: bool,
     invariants: Vec<Invariant>,
     mutation: Option<Mutation>,
+    choices: Vec<Vec<Option<u32>>>,
 }
 
 impl<'c> Simulation<'c> {
@@ -67,6 +68,7 @@ impl<'c> Simulation<'c> {
             space: false,
             invariants: Vec::new(),
             mutation: None,
+            choices: Vec::new(),
         }
     }
 
@@ -98,6 +100,13 @@ impl<'c> Simulation<'c> {
     /// the others are WAIT dollars.
     pub fn steal_cost(mut self, steps: u64) -> Self {
         self.steal_cost = steps;
+        self
+    }
+
+    /// The first choices of each processor's steal attempts, in place of random ones: a processor (for DFDeques a
+    /// position in the list of deques), or none for a deque that does not exist. To repeat a run, or to couple two.
+    pub fn choices(mut self, choices: Vec<Vec<Option<u32>>>) -> Self {
+        self.choices = choices;
         self
     }
 
@@ -147,6 +156,10 @@ impl<'c> Simulation<'c> {
         if !(1..=MOST_PROCESSORS).contains(&processors) {
             return Err(SimulationError::ProcessorCount(processors));
         }
+        let known = |choice: &Option<u32>| choice.is_none_or(|slot| (slot as usize) < processors);
+        if !self.choices.iter().flatten().all(known) {
+            return Err(SimulationError::UnknownChoice);
+        }
         if self.steal_cost == 0 {
             return Err(SimulationError::FreeSteals);
         }
@@ -172,7 +185,8 @@ impl<'c> Simulation<'c> {
             single_steps: self.mode == Mode::Step,
             seed: self.seed,
         };
-        let machine = Engine::new(machine, self.scheduler.policy(&setup), checker, rules).run()?;
+        let policy = self.scheduler.policy(&setup);
+        let machine = Engine::new(machine, policy, checker, rules, self.choices.clone()).run()?;
         let outcome = self.outcome(machine);
         Ok(Outcome { with_dummies: with_dummies.map(Box::new), ..outcome })
     }
@@ -236,6 +250,8 @@ pub enum SimulationError {
     SpeedsTooFine,
     /// A steal attempt must take at least one step.
     FreeSteals,
+    /// A given choice is not among as many as there are processors.
+    UnknownChoice,
     /// An invariant broke.
     Violation(Violation),
     /// No processor can go on although threads are unfinished: a scheduler lost a thread.
@@ -266,6 +282,7 @@ impl fmt::Display for SimulationError {
                 "the speeds have no small common measure; use smaller numbers or rounder fractions",
             ),
             Self::FreeSteals => f.write_str("a steal attempt must take at least one step"),
+            Self::UnknownChoice => f.write_str("a given choice is not below the number of processors"),
             Self::Violation(violation) => violation.fmt(f),
             Self::Stuck { tick, unfinished } => write!(
                 f,

@@ -19,6 +19,8 @@ pub enum AttemptResult {
     Empty,
     /// Another thief was served in the same step, and the contention model refuses all but one.
     Denied,
+    /// The run ended before the request was served.
+    Unserved,
 }
 
 /// What happened in an interval.
@@ -34,7 +36,8 @@ pub enum EventKind {
     /// The processor made a steal attempt, from its initiation until it was served. If the interval is longer than
     /// an attempt takes, the rest was spent in the victim's queue.
     Attempt {
-        /// The random choice among P: a processor, or for DFDeques a position in the list of deques.
+        /// The random choice among P: a processor, or for DFDeques a position in the list of deques. `u32::MAX` for a
+        /// given choice of no deque.
         slot: u32,
         /// The processor whose deque was chosen, if the deque exists and has an owner.
         victim: Option<ProcessorId>,
@@ -97,6 +100,7 @@ impl fmt::Display for AttemptResult {
             Self::Mugged(thread) => write!(f, "mugs {thread}"),
             Self::Empty => write!(f, "empty"),
             Self::Denied => write!(f, "denied"),
+            Self::Unserved => write!(f, "unserved"),
         }
     }
 }

@@ -2,8 +2,8 @@
 //! legal schedule.
 #![allow(dead_code)]
 
-use bombyx_dag::Computation;
 use bombyx_dag::generate::Spec;
+use bombyx_dag::{Builder, Class, Computation, StrandId};
 use bombyx_sim::{EventKind, Outcome, Scheduler};
 use std::path::Path;
 
@@ -78,4 +78,54 @@ pub(crate) fn assert_legal(c: &Computation, outcome: &Outcome, equal_speeds: boo
         }
     }
     assert_eq!(ends.iter().max(), Some(&outcome.makespan));
+}
+
+/// A random nested-parallel computation of about `threads` threads whose strands allocate about `memory` bytes.
+pub(crate) fn nested(threads: u64, memory: u64, seed: u64) -> Computation {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut below = move |n: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % n
+    };
+    let mut left = threads;
+    let mut b = Builder::new(8);
+    body(&mut b, &mut below, &mut left, memory, 0);
+    let computation = b.build().unwrap();
+    assert_eq!(computation.class(), Class::NestedParallel);
+    computation
+}
+
+/// Tells one thread: strands, some of which spawn, and syncs that wait for the youngest children first.
+fn body(b: &mut Builder, below: &mut impl FnMut(u64) -> u64, left: &mut u64, memory: u64, depth: u32) {
+    let mut held = 0;
+    let mut children: Vec<StrandId> = Vec::new();
+    for _ in 0..2 + below(6) {
+        b.strand(1 + below(6));
+        if memory > 0 && below(2) == 0 {
+            let bytes = 1 + below(2 * memory);
+            b.allocate(bytes);
+            held += bytes;
+        }
+        if *left > 0 && depth < 12 && below(5) < 3 {
+            *left -= 1;
+            b.spawn(8);
+            body(b, below, left, memory, depth + 1);
+            children.push(b.end());
+            b.strand(1 + below(3));
+        }
+        if below(4) == 0 {
+            let awaited = children.len().min(1 + below(3) as usize);
+            sync(b, children.drain(children.len() - awaited..));
+        }
+    }
+    sync(b, children.drain(..));
+    b.strand(1);
+    b.free(held);
+}
+
+fn sync(b: &mut Builder, children: impl ExactSizeIterator<Item = StrandId>) {
+    if children.len() > 0 {
+        b.strand(1);
+        children.for_each(|child| b.wait_for(child));
+    }
 }
