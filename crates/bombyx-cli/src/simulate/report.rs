@@ -44,7 +44,7 @@ pub(super) fn table(plan: &Plan<'_>, runs: &[Run]) -> String {
         "P",
         "time",
         "speedup",
-        "of greedy bound",
+        "of bound",
         "busy",
         "steals",
         "attempts",
@@ -97,7 +97,7 @@ pub(super) fn table(plan: &Plan<'_>, runs: &[Run]) -> String {
         out.push('\n');
     }
     let seeds = plan.seeds.end - plan.seeds.start;
-    let mut notes = vec!["the greedy bound is T1/P + T∞ (for speeds π: T1/Σπ + P·T∞/Σπ)".to_owned()];
+    let mut notes = vec!["the bound is T1/P + T∞ (for speeds π: T1/Σπ + P·T∞/Σπ)".to_owned()];
     if seeds > 1 {
         notes.push(format!("means over {seeds} seeds"));
     }
