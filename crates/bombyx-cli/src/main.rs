@@ -1,5 +1,7 @@
 //! The `bombyx` program. This file only names the commands; each command is a file of its own.
 
+mod simulate;
+
 use clap::{Parser, Subcommand};
 
 /// Fork-join scheduling you can measure, simulate and prove.
@@ -11,12 +13,16 @@ struct Cli {
 }
 
 #[derive(Subcommand)]
-enum Command {}
+enum Command {
+    Simulate(simulate::Args),
+}
 
 fn main() {
     let cli = Cli::parse();
     match cli.command {
         None => {}
-        Some(command) => match command {},
+        Some(command) => match command {
+            Command::Simulate(args) => simulate::run(args),
+        },
     }
 }
