@@ -35,7 +35,7 @@ impl Carrier {
     /// The calling thread as a carrier.
     pub(crate) fn here() -> Carrier {
         let carrier = Carrier::to_be_started();
-        carrier.started(current_thread());
+        carrier.started(&current_thread());
         carrier
     }
 
@@ -44,9 +44,9 @@ impl Carrier {
         Carrier { thread: OnceLock::new(), given: AtomicPtr::new(ptr::null_mut()), root: Cell::new(0) }
     }
 
-    /// Tells the carrier its thread.
-    pub(crate) fn started(&self, thread: Thread) {
-        assert!(self.thread.set(thread).is_ok(), "a carrier has one thread");
+    /// Tells the carrier its thread. Both the starter and the thread itself do that; whoever comes first.
+    pub(crate) fn started(&self, thread: &Thread) {
+        self.thread.get_or_init(|| thread.clone());
     }
 
     /// Hands `processor` to `carrier`, which continues at once.

@@ -279,11 +279,12 @@ impl Commons {
             let carrier = SendCarrier(Arc::clone(&carrier));
             builder.spawn(move || {
                 let SendCarrier(carrier) = { carrier };
+                carrier.started(&std::thread::current());
                 wait::main(&this, &carrier);
                 lock(&this.shared).carriers -= 1;
             })?
         };
-        carrier.started(handle.thread().clone());
+        carrier.started(handle.thread());
         shared.handles.push(handle);
         shared.carriers += 1;
         shared.peak_carriers = shared.peak_carriers.max(shared.carriers);
