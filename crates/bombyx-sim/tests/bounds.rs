@@ -70,12 +70,11 @@ fn utilization_schedules_migrate_rarely() {
 #[test]
 fn muggings_rescue_threads_from_slow_processors() {
     let c = computation("greedy-trap:processors=4,long=1000,short=10");
-    let speeds = [10, 1, 1, 1];
+    let speeds: Speeds = "10,3x1".parse().unwrap();
     let (mut plain, mut enhanced, mut muggings) = (0.0, 0.0, 0);
     for seed in 0..20 {
         let run = |name: &str| {
-            let speeds = Speeds::from_list(speeds.map(Ratio::from));
-            Simulation::new(&c, scheduler(name)).speeds(speeds).seed(seed).run().unwrap()
+            Simulation::new(&c, scheduler(name)).speeds(speeds.clone()).seed(seed).run().unwrap()
         };
         plain += run("work-stealing").time();
         let outcome = run("heterogeneous:2");

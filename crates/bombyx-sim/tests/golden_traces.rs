@@ -13,11 +13,11 @@ use std::fmt::Write;
 #[test]
 fn every_scheduler_runs_as_ever() {
     let runs: [(&str, Computation, Speeds, bool); 2] = [
-        ("Figure 1, speeds 1 1 1", computation("figure1"), Speeds::from_list([1.into(); 3]), true),
+        ("Figure 1, speeds 1 1 1", computation("figure1"), "3x1".parse().unwrap(), true),
         (
             "geometric:depth=2,memory=400,grain=3, speeds 1 2 1",
             computation("geometric:depth=2,memory=400,grain=3"),
-            Speeds::from_list([1.into(), 2.into(), 1.into()]),
+            "1,2,1".parse().unwrap(),
             false,
         ),
     ];
