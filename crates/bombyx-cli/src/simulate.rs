@@ -16,8 +16,10 @@ use crate::simulate::list::{Numbers, SchedulerList, SpeedChange, SpeedList};
 use bombyx_dag::{draw, format};
 use bombyx_sim::Contention;
 use clap::ValueHint;
+use indicatif::ProgressBar;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Whatever goes wrong is told to the user in one line.
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
@@ -43,7 +45,7 @@ pub(crate) struct Args {
     computation: Option<String>,
 
     /// Schedulers, separated by commas; a parameter may be a range, as in `dfdeques:1k..1M*10`
-    #[arg(short, long, value_name = "LIST", default_value = "work-stealing")]
+    #[arg(short, long, alias = "scheduler", value_name = "LIST", default_value = "work-stealing")]
     schedulers: SchedulerList,
 
     /// Numbers of processors: `8`, `1,2,4`, `1..64` (doubling), `1..10+3` (by 3), `1..1000*10` (times 10).
@@ -142,7 +144,9 @@ fn try_run(args: &Args) -> Result<()> {
         return print(&input::list());
     }
     let text = args.computation.as_deref().expect("required unless --list");
+    let spinner = spinner(format!("making {text}"));
     let input = input::load(text)?;
+    spinner.finish_and_clear();
     if let Some(path) = &args.save {
         files::write(path, |file| Ok(format::write(&input.computation, file).map(|_| ())?))?;
     }
@@ -204,7 +208,13 @@ fn print(text: &str) -> Result<()> {
     }
 }
 
-/// Whether a progress bar would be seen.
-fn watched() -> bool {
-    io::stderr().is_terminal()
+/// Says on standard error what takes so long, if that is a terminal.
+fn spinner(message: String) -> ProgressBar {
+    if !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new_spinner();
+    bar.set_message(message);
+    bar.enable_steady_tick(Duration::from_millis(120));
+    bar
 }

@@ -45,7 +45,7 @@ pub struct Generator {
     pub about: &'static str,
     /// What it takes; a spec may give the first parameter without its name.
     pub parameters: &'static [Parameter],
-    /// How many strands it makes from the given parameters: exact, or an upper bound for randomised ones.
+    /// How many strands or join edges it makes, whichever are more: exact, or an upper bound for random shapes.
     size: fn(&[u64]) -> f64,
     build: fn(&[u64]) -> Result<Computation, BuildError>,
 }

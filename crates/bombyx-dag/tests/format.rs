@@ -51,6 +51,16 @@ fn figure1_is_as_documented_and_small() {
     assert!(file.len() < 100, "{} bytes", file.len());
 }
 
+/// Files of version 1 stay readable: these bytes were written when it was new.
+#[test]
+fn an_old_file_is_read() {
+    let file = b"\x89DAG\x0d\x0a\x1a\x0a\x01d\x06\x01\x04\x07program\x08t\xc3\xa4glich\x04\x00\x00\x03\x0es\
+        rc/lib.rs:1:2\x03\x06unused\x08\xc0\x84=\xac\x02\x19\x14\x00\x10\x01\xac\x02\x00\x02\x00\
+        \x01\x02\x00\x05 \xc8\x01\x02\x03\x02\x07\x06\x02\x02#g\xcc\xf8";
+    assert_eq!(bytes(&rich()), file);
+    assert_eq!(read(file.as_slice()).unwrap(), rich());
+}
+
 #[test]
 fn a_cut_anywhere_is_an_error() {
     for computation in [rich(), figure1(1)] {

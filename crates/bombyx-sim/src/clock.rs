@@ -12,47 +12,8 @@
 //! A change of speed takes effect with the first instruction (or steal attempt) that begins at or after its time.
 
 use crate::ratio::gcd;
+use crate::speeds::Speeds;
 use crate::{ProcessorId, Ratio, SimulationError};
-
-/// The speeds of the processors, constant or changing over time (HET §1.5, §3.1).
-///
-/// A processor of speed 2 executes two unit instructions, or makes two steal attempts, per unit of time.
-///
-/// ```
-/// use bombyx_sim::{ProcessorId, Ratio, Speeds};
-/// let speeds = Speeds::from_list([4.into(), 1.into(), 1.into()])
-///     .change(100, ProcessorId(0), Ratio::new(1, 2).unwrap());
-/// assert_eq!(speeds.processors(), Some(3));
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Speeds {
-    list: Option<Vec<Ratio>>,
-    changes: Vec<(u64, ProcessorId, Ratio)>,
-}
-
-impl Speeds {
-    /// Every processor has speed 1.
-    pub fn equal() -> Self {
-        Self::default()
-    }
-
-    /// One speed for each processor.
-    pub fn from_list(list: impl IntoIterator<Item = Ratio>) -> Self {
-        Self { list: Some(list.into_iter().collect()), changes: Vec::new() }
-    }
-
-    /// From time `at` on, `processor` has speed `speed`.
-    #[must_use]
-    pub fn change(mut self, at: u64, processor: ProcessorId, speed: Ratio) -> Self {
-        self.changes.push((at, processor, speed));
-        self
-    }
-
-    /// How many processors were given speeds, if any were.
-    pub fn processors(&self) -> Option<usize> {
-        self.list.as_ref().map(Vec::len)
-    }
-}
 
 /// One stretch of constant speed.
 #[derive(Clone, Copy, Debug)]
@@ -77,14 +38,11 @@ const FINE: u64 = 1 << 20;
 
 impl Clock {
     pub(crate) fn new(speeds: &Speeds, processors: usize, work: u64) -> Result<Self, SimulationError> {
-        let list = match &speeds.list {
-            Some(list) => list.clone(),
-            None => vec![Ratio::ONE; processors],
-        };
+        let list = speeds.list().map_or_else(|| vec![Ratio::ONE; processors], <[Ratio]>::to_vec);
         if list.len() != processors {
             return Err(SimulationError::SpeedCount { speeds: list.len(), processors });
         }
-        let mut changes = speeds.changes.clone();
+        let mut changes = speeds.changes().to_vec();
         changes.sort_by_key(|&(at, ..)| at);
         if let Some(&(_, stranger, _)) = changes.iter().find(|(_, p, _)| p.index() >= processors) {
             return Err(SimulationError::UnknownProcessor { processor: stranger, processors });
@@ -263,10 +221,7 @@ mod tests {
     /// Walking in jumps must equal walking one instruction at a time.
     #[test]
     fn jumps_equal_single_instructions() {
-        let speeds = Speeds::from_list([2.into()])
-            .change(10, P, Ratio::new(1, 2).unwrap())
-            .change(11, P, 3.into())
-            .change(30, P, Ratio::new(2, 3).unwrap());
+        let speeds: Speeds = "2;10:p1=0.5;11:p1=3;30:p1=2/3".parse().unwrap();
         let clock = Clock::new(&speeds, 1, 1000).unwrap();
         let mut random = Random::new(1, 1);
         for _ in 0..500 {
@@ -290,12 +245,12 @@ mod tests {
 
     #[test]
     fn bad_speeds_are_refused() {
-        let two = Speeds::from_list([1.into(), 1.into()]);
+        let two = "1,1".parse().unwrap();
         assert!(matches!(
             Clock::new(&two, 3, 1),
             Err(SimulationError::SpeedCount { speeds: 2, processors: 3 })
         ));
-        let stranger = Speeds::equal().change(1, ProcessorId(9), 1.into());
+        let stranger = Speeds::equal().change(1, ProcessorId(9), Ratio::ONE);
         assert!(matches!(Clock::new(&stranger, 3, 1), Err(SimulationError::UnknownProcessor { .. })));
         let fine =
             Speeds::from_list((0..4).map(|i| Ratio::new(4_000_000_007 + 2 * i, 3_999_999_979).unwrap()));

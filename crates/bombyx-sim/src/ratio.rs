@@ -61,14 +61,6 @@ pub(crate) fn gcd(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-impl From<u16> for Ratio {
-    /// # Panics
-    /// If `value` is 0.
-    fn from(value: u16) -> Self {
-        Self::new(value.into(), 1).expect("a ratio is positive")
-    }
-}
-
 impl PartialOrd for Ratio {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))

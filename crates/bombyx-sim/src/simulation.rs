@@ -1,14 +1,14 @@
 //! [`Simulation`]: sets up a run and gives its [`Outcome`].
 
-use crate::ProcessorId;
 use crate::check::{Checker, Invariant, Violation};
-use crate::clock::{Clock, Speeds};
+use crate::clock::Clock;
 use crate::contention::Contention;
 use crate::dummies::WithDummies;
 use crate::engine::{Engine, Rules};
 use crate::machine::Machine;
 use crate::outcome::{Dollars, Outcome};
 use crate::scheduler::{Mutation, Quota, Scheduler, Setup};
+use crate::{ProcessorId, Speeds};
 use bombyx_dag::Computation;
 use std::fmt;
 

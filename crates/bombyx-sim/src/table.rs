@@ -18,7 +18,7 @@ use std::fmt::Write;
 /// let computation = figure1(1);
 /// let outcome = Simulation::new(&computation, Scheduler::BusyLeaves).processors(2).trace().run()?;
 /// let table = step_table(&computation, &outcome).unwrap();
-/// assert_eq!(table.lines().nth(3).unwrap(), "   3         Γ2: v3     Γ1: v16");
+/// assert_eq!(table.lines().nth(3).unwrap(), "   3         Γ2: v3   Γ1: v16");
 /// # Ok::<(), bombyx_sim::SimulationError>(())
 /// ```
 pub fn step_table(computation: &Computation, outcome: &Outcome) -> Option<String> {
@@ -27,22 +27,23 @@ pub fn step_table(computation: &Computation, outcome: &Outcome) -> Option<String
     let ends = trace.ends(computation.strand_count());
     let by_processor: Vec<Vec<&Event>> =
         (0..outcome.processors as u32).map(|p| trace.of(ProcessorId(p)).collect()).collect();
-    let pools: Vec<String> =
-        (1..=outcome.makespan).map(|step| pool(computation, trace, &ends, step)).collect();
-    let width = pools.iter().map(|pool| pool.chars().count()).max().unwrap_or(0).max("pool".len());
-    let mut table = format!("step  {:width$}", "pool");
-    for p in 0..outcome.processors as u32 {
-        let _ = write!(table, "  {:9}", ProcessorId(p).to_string());
+    let steps = 1..=outcome.makespan;
+    let column = |title: String, cell: &dyn Fn(u64) -> String| -> Vec<String> {
+        let cells: Vec<String> = std::iter::once(title).chain(steps.clone().map(cell)).collect();
+        let width = cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0);
+        cells.into_iter().map(|cell| format!("  {cell:width$}")).collect()
+    };
+    let mut columns = vec![column("pool".to_owned(), &|step| pool(computation, trace, &ends, step))];
+    for (p, events) in (0..).zip(&by_processor) {
+        columns.push(column(ProcessorId(p).to_string(), &|step| activity(computation, events, step)));
     }
-    for (step, pool) in (1..).zip(&pools) {
-        table.truncate(table.trim_end().len());
-        let _ = write!(table, "\n{step:4}  {pool:width$}");
-        for events in &by_processor {
-            let _ = write!(table, "  {:9}", activity(computation, events, step));
-        }
+    let mut table = String::new();
+    for line in 0..=outcome.makespan as usize {
+        let step = if line == 0 { "step".to_owned() } else { format!("{line:4}") };
+        let cells = columns.iter().map(|column| column[line].as_str());
+        let text = std::iter::once(step.as_str()).chain(cells).collect::<String>();
+        let _ = writeln!(table, "{}", text.trim_end());
     }
-    table.truncate(table.trim_end().len());
-    table.push('\n');
     Some(table)
 }
 

@@ -4,7 +4,7 @@
 mod common;
 
 use bombyx_dag::{Class, Computation, Measures};
-use bombyx_sim::{Contention, Mode, Outcome, Quota, Ratio, Scheduler, Simulation, Speeds};
+use bombyx_sim::{Contention, Mode, Outcome, Quota, Scheduler, Simulation, Speeds};
 use common::{assert_legal, computation, every_scheduler};
 
 /// Small computations of every class, with and without heap memory.
@@ -110,20 +110,15 @@ fn untraced_runs_measure_the_same() {
 /// Different speeds, changing over time: still legal, and both modes agree.
 #[test]
 fn every_scheduler_copes_with_speeds() {
-    let ratio = |text: &str| text.parse::<Ratio>().unwrap();
-    let constant = Speeds::from_list(["3", "1", "2", "0.5"].map(ratio));
-    let changing = constant
-        .clone()
-        .change(10, bombyx_sim::ProcessorId(0), ratio("0.25"))
-        .change(17, bombyx_sim::ProcessorId(3), ratio("5/3"))
-        .change(40, bombyx_sim::ProcessorId(0), ratio("4"));
+    let constant: Speeds = "3,1,2,0.5".parse().unwrap();
+    let changing: Speeds = "3,1,2,0.5;10:p1=0.25;17:p4=5/3;40:p1=4".parse().unwrap();
     for spec in COMPUTATIONS {
         let c = computation(spec);
         for scheduler in every_scheduler() {
             for speeds in [&constant, &changing] {
                 let models = [Contention::default(), Contention::Denied, Contention::Free];
                 for contention in models.into_iter().take(if steals(scheduler) { 3 } else { 1 }) {
-                    let context = format!("{scheduler} on {spec}, {contention}, {speeds:?}");
+                    let context = format!("{scheduler} on {spec}, {contention}, speeds {speeds}");
                     let base = Simulation::new(&c, scheduler).speeds(speeds.clone()).seed(3);
                     let base = base.contention(contention).space_series();
                     let stepped = base.clone().mode(Mode::Step).trace().check_all().run();
@@ -175,7 +170,7 @@ fn nonsense_is_refused() {
     let base = Simulation::new(&c, Scheduler::WorkStealing);
     assert_eq!(base.clone().processors(0).run().unwrap_err(), E::ProcessorCount(0));
     assert_eq!(base.clone().steal_cost(0).run().unwrap_err(), E::FreeSteals);
-    let speeds = Speeds::from_list([1.into(), 2.into()]);
+    let speeds = "1,2".parse().unwrap();
     let error = base.processors(3).speeds(speeds).run().unwrap_err();
     assert_eq!(error.to_string(), "2 speeds were given for 3 processors; give one for each, or none");
 }

@@ -23,7 +23,7 @@ fn computations() -> impl Iterator<Item = (String, Computation)> {
 fn heterogeneous_on_equal_speeds_is_work_stealing() {
     for (spec, c) in computations() {
         for (beta, processors) in [("1", 3), ("2", 8)] {
-            let speeds = Speeds::from_list(vec![3.into(); processors]);
+            let speeds: Speeds = format!("{processors}x3").parse().unwrap();
             let run = |name: &str| {
                 let simulation = Simulation::new(&c, scheduler(name)).speeds(speeds.clone());
                 simulation.seed(4).trace().run().unwrap()

@@ -38,7 +38,7 @@ fn caught(invariant: Invariant, mutation: Mutation, name: &str, family: Family, 
 }
 
 fn equal(processors: usize) -> Speeds {
-    Speeds::from_list(vec![1.into(); processors])
+    format!("{processors}x1").parse().unwrap()
 }
 
 const FULLY_STRICT: Family = |seed| computation(&format!("random:threads=60,seed={seed}"));
@@ -87,7 +87,7 @@ fn lemma_3_1_catches_a_new_deque_on_the_left() {
 
 #[test]
 fn high_utilization_catches_slow_processors_first() {
-    let speeds = Speeds::from_list([4.into(), 2.into(), 1.into(), 1.into()]);
+    let speeds = "4,2,1,1".parse().unwrap();
     for name in ["maximum-utilization", "high-utilization:1.5"] {
         let text = caught(Invariant::HighUtilization, Mutation::SlowestFirst, name, FULLY_STRICT, &speeds);
         assert!(text.contains("is idle and more than"), "{text}");

@@ -17,9 +17,13 @@ impl Drop for Unfinished {
     }
 }
 
-/// Writes a file with `fill`. If that fails or is interrupted, `path` stays as it was.
+/// Writes a file with `fill`. If that fails or is interrupted, `path` stays as it was. What is no file but exists,
+/// such as a pipe or `/dev/stdout`, is written as it is.
 pub(super) fn write(path: &Path, fill: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
     let explain = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
+    if fs::metadata(path).is_ok_and(|existing| !existing.is_file() && !existing.is_dir()) {
+        return fill(&mut File::create(path).map_err(explain)?);
+    }
     let name = path.file_name().ok_or_else(|| format!("{} is not the name of a file", path.display()))?;
     let temporary = path.with_file_name(format!(".{}.{}.part", name.to_string_lossy(), std::process::id()));
     let mut file = File::create(&temporary).map_err(explain)?;

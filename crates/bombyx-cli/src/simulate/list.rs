@@ -1,6 +1,7 @@
 //! The lists that the command line takes: numbers with ranges, schedulers, speeds.
 
 use bombyx_sim::{ProcessorId, Ratio, Scheduler};
+use std::fmt;
 use std::str::FromStr;
 
 /// Numbers, in the order given: `8`, `1,2,4`, `1..64` (doubling), `1..10+3`, `1..1000*10`. Ranges include both ends.
@@ -151,6 +152,12 @@ impl FromStr for SpeedChange {
     }
 }
 
+impl fmt::Display for SpeedChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}={}", self.at, self.processor.0 + 1, self.speed)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -197,6 +204,7 @@ mod tests {
             (change.at, change.processor, change.speed.to_string().as_str()),
             (1000, ProcessorId(1), "0.5")
         );
+        assert_eq!(change.to_string(), "1000:2=0.5");
         for text in ["", "1000", "1000:2", "1000:0=1", "x:1=1", "1000:1=0"] {
             assert!(text.parse::<SpeedChange>().is_err(), "{text} was accepted");
         }

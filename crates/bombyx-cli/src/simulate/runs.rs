@@ -3,10 +3,9 @@
 use super::input::Input;
 use super::list::SpeedChange;
 use super::report::grouped;
-use super::{Args, Result, watched};
+use super::{Args, Result, spinner};
 use bombyx_sim::{Contention, Mode, Outcome, Quota, Ratio, Scheduler, Simulation, Speeds, Trace};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::time::Duration;
+use indicatif::{ProgressBar, ProgressStyle};
 
 /// Dummy threads that still fit comfortably in memory.
 const MOST_DUMMIES: u64 = 20_000_000;
@@ -19,8 +18,8 @@ pub(super) struct Plan<'a> {
     pub(super) seeds: std::ops::Range<u64>,
     pub(super) contention: Contention,
     pub(super) steal_cost: u64,
-    speeds: Option<Vec<Ratio>>,
-    changes: Vec<SpeedChange>,
+    pub(super) speeds: Option<Vec<Ratio>>,
+    pub(super) changes: Vec<SpeedChange>,
     check: bool,
     trace: bool,
 }
@@ -137,7 +136,7 @@ impl<'a> Plan<'a> {
     }
 
     /// The speeds of `processors` processors at the beginning.
-    pub(super) fn speeds(&self, processors: usize) -> Vec<Ratio> {
+    pub(super) fn speeds_of(&self, processors: usize) -> Vec<Ratio> {
         match &self.speeds {
             Some(list) => list.iter().copied().cycle().take(processors).collect(),
             None => vec![Ratio::ONE; processors],
@@ -152,7 +151,7 @@ impl<'a> Plan<'a> {
 
     fn simulation(&self, scheduler: Scheduler, processors: usize, seed: u64) -> Simulation<'a> {
         let mut speeds = match &self.speeds {
-            Some(_) => Speeds::from_list(self.speeds(processors)),
+            Some(_) => Speeds::from_list(self.speeds_of(processors)),
             None => Speeds::equal(),
         };
         for change in &self.changes {
@@ -174,7 +173,7 @@ impl<'a> Plan<'a> {
     }
 
     fn measured(&self, outcome: Outcome) -> Run {
-        let speeds = self.speeds(outcome.processors);
+        let speeds = self.speeds_of(outcome.processors);
         let total: f64 = speeds.iter().map(|s| s.to_f64()).sum();
         let fastest = speeds.iter().map(|s| s.to_f64()).fold(0.0, f64::max);
         let (work, span) = (self.input.measures.work as f64, self.input.measures.span as f64);
@@ -186,13 +185,10 @@ impl<'a> Plan<'a> {
     }
 
     fn progress(&self) -> ProgressBar {
-        if !watched() {
-            return ProgressBar::hidden();
-        }
-        let bar = ProgressBar::with_draw_target(Some(self.count()), ProgressDrawTarget::stderr());
+        let bar = spinner(String::new());
+        bar.set_length(self.count());
         let style = ProgressStyle::with_template("{spinner} {msg} {wide_bar} {pos}/{len} runs, {eta} left");
         bar.set_style(style.expect("the template is well formed"));
-        bar.enable_steady_tick(Duration::from_millis(120));
         bar
     }
 }

@@ -56,7 +56,7 @@ fn build(values: &[u64]) -> Result<Computation, BuildError> {
             if memory > 0 {
                 let bytes = rng.around(memory);
                 b.allocate(bytes);
-                here.memory += bytes;
+                here.memory = here.memory.saturating_add(bytes);
             }
             if !after_spawn {
                 // Some of what children handed over is waited for here, in no particular order.

@@ -26,8 +26,8 @@ pub struct Spec {
     values: Vec<u64>,
 }
 
-/// More strands than this are refused: their tables alone would take 6 GiB.
-const MAX_STRANDS: f64 = (1_u64 << 28) as f64;
+/// More strands or join edges than this are refused: their tables alone would take 6 GiB.
+const MAX_SIZE: f64 = (1_u64 << 28) as f64;
 
 impl Spec {
     /// The generator that the spec names.
@@ -41,19 +41,19 @@ impl Spec {
         Some(self.values[at])
     }
 
-    /// How many strands the computation will have; for randomised shapes, at most.
-    pub fn estimated_strands(&self) -> u64 {
+    /// How many strands or join edges the computation will have, whichever are more; for random shapes, at most.
+    pub fn estimated_size(&self) -> u64 {
         (self.generator.size)(&self.values) as u64
     }
 
     /// Makes the computation.
     ///
     /// # Errors
-    /// If it would have too many strands to hold, or weights that overflow.
+    /// If it would have too many strands or join edges to hold, or weights that overflow.
     pub fn build(&self) -> Result<Computation, SpecError> {
-        let strands = (self.generator.size)(&self.values);
-        if strands > MAX_STRANDS {
-            return Err(SpecError::TooLarge { spec: self.to_string(), strands });
+        let size = (self.generator.size)(&self.values);
+        if size > MAX_SIZE {
+            return Err(SpecError::TooLarge { spec: self.to_string(), size });
         }
         (self.generator.build)(&self.values).map_err(SpecError::Build)
     }
@@ -193,12 +193,12 @@ pub enum SpecError {
         /// What was given for it.
         value: u64,
     },
-    /// More strands than can be held.
+    /// More strands or join edges than can be held.
     TooLarge {
         /// The whole spec.
         spec: String,
-        /// How many strands it would have.
-        strands: f64,
+        /// How many it would have.
+        size: f64,
     },
     /// The parameters are fine one by one but make no computation.
     Build(BuildError),
@@ -244,9 +244,10 @@ impl fmt::Display for SpecError {
                     parameter.name, generator.name, parameter.min, parameter.max
                 )
             }
-            Self::TooLarge { spec, strands } => write!(
+            Self::TooLarge { spec, size } => write!(
                 f,
-                "`{spec}` would have about {strands:.1e} strands; at most {MAX_STRANDS:.1e} can be held, so make it smaller"
+                "`{spec}` would have about {size:.1e} strands or join edges; at most {MAX_SIZE:.1e} can be held, so \
+                 make it smaller"
             ),
             Self::Build(error) => error.fmt(f),
         }

@@ -17,7 +17,10 @@ pub(super) const GENERATOR: Generator = Generator {
         parameter("reach", 2, 1, 1 << 20, "rows above that a cell waits for; 1 is fully strict"),
         FRAME,
     ],
-    size: |values| values[0] as f64 * (values[1] as f64 + 2.0),
+    size: |values| {
+        let (rows, columns, reach) = (values[0] as f64, values[1] as f64, values[3] as f64);
+        (rows * (columns + 2.0)).max(rows * columns * reach.min(rows - 1.0))
+    },
     build,
 };
 
