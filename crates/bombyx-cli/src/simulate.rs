@@ -1,10 +1,9 @@
 //! `bombyx simulate`: schedulers in virtual time.
 //!
 //! This file is the command line; [`input`] finds the computation, [`runs`] makes the runs, [`report`] prints them,
-//! [`plot`] and [`gantt`] draw them, and [`files`] sees to it that files are written whole or not at all. All
+//! [`plot`] and [`gantt`] draw them, and [`crate::files`] sees to it that files are written whole or not at all. All
 //! scheduling is in `bombyx-sim`, all computations are in `bombyx-dag`.
 
-mod files;
 mod gantt;
 mod input;
 mod list;
@@ -13,16 +12,12 @@ mod report;
 mod runs;
 
 use crate::simulate::list::{Numbers, SchedulerList, SpeedChange, SpeedList};
+use crate::terminal::{print, spinner};
+use crate::{Result, files};
 use bombyx_dag::{draw, format};
 use bombyx_sim::Contention;
 use clap::ValueHint;
-use indicatif::ProgressBar;
-use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
-use std::time::Duration;
-
-/// Whatever goes wrong is told to the user in one line.
-type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 /// Run schedulers on a computation in virtual time.
 ///
@@ -197,24 +192,4 @@ impl Args {
             || self.steps
             || files.iter().any(|file| file.is_some())
     }
-}
-
-/// Prints to standard output; a reader that has seen enough, such as `head`, is no error.
-fn print(text: &str) -> Result<()> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(()),
-    }
-}
-
-/// Says on standard error what takes so long, if that is a terminal.
-fn spinner(message: String) -> ProgressBar {
-    if !io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new_spinner();
-    bar.set_message(message);
-    bar.enable_steady_tick(Duration::from_millis(120));
-    bar
 }

@@ -72,8 +72,9 @@ impl Commons {
 
     fn without_carriers(config: Config) -> Arc<Commons> {
         Arc::new_cyclic(|this| {
-            let processors: Box<[Processor]> =
-                (0..config.processors).map(|index| Processor::new(index, config.seed, this.as_ptr())).collect();
+            let processors: Box<[Processor]> = (0..config.processors)
+                .map(|index| Processor::new(index, config.seed, this.as_ptr()))
+                .collect();
             let shared = Shared {
                 idle: processors.iter().rev().map(NonNull::from).collect(),
                 spares: Vec::new(),
@@ -262,7 +263,10 @@ impl Commons {
     /// Starts a carrier, which waits to be given a processor.
     fn start_carrier(&self, shared: &mut MutexGuard<'_, Shared>) -> io::Result<NonNull<Carrier>> {
         if shared.carriers >= self.config.max_carriers {
-            return Err(io::Error::other(format!("the limit of {} carriers is reached", self.config.max_carriers)));
+            return Err(io::Error::other(format!(
+                "the limit of {} carriers is reached",
+                self.config.max_carriers
+            )));
         }
         let this = self.this.upgrade().ok_or_else(|| io::Error::other("the pool is being dropped"))?;
         let mut builder = std::thread::Builder::new();

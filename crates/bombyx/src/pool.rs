@@ -334,7 +334,8 @@ where
     /// As for [`crate::job::Exec`]: `job` is the first field of a boxed `Detached<F>`, taken by the caller.
     unsafe fn exec(job: *const Job) -> Enabled {
         // SAFETY: made from a box in `Pool::spawn`, and run once.
-        let Detached { commons, closure, .. } = *unsafe { Box::from_raw(job.cast_mut().cast::<Detached<F>>()) };
+        let Detached { commons, closure, .. } =
+            *unsafe { Box::from_raw(job.cast_mut().cast::<Detached<F>>()) };
         if panic::catch_unwind(AssertUnwindSafe(closure)).is_err() {
             eprintln!("bombyx: a closure given to Pool::spawn panicked, and nobody can be told; aborting");
             std::process::abort();
@@ -514,4 +515,3 @@ impl fmt::Debug for Builder {
 fn available_parallelism() -> usize {
     thread::available_parallelism().map_or(1, |cores| cores.get().min(MAX_PROCESSORS))
 }
-

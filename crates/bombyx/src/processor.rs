@@ -182,7 +182,8 @@ pub(crate) mod current {
     /// The calling thread as a carrier.
     pub(crate) fn carrier() -> &'static Carrier {
         let carrier = CARRIER.get().unwrap_or_else(|| {
-            let carrier = VISITOR.with(|visitor| NonNull::from(&**visitor.get_or_init(|| Box::new(Carrier::here()))));
+            let carrier =
+                VISITOR.with(|visitor| NonNull::from(&**visitor.get_or_init(|| Box::new(Carrier::here()))));
             CARRIER.set(Some(carrier));
             carrier
         });

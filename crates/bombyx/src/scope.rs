@@ -187,7 +187,11 @@ where
         // SAFETY: the scope waits until this closure has been counted down below.
         unsafe {
             (*scope).run(closure);
-            if (*scope).unfinished.fetch_sub(1, AcqRel) == 1 { Latch::set(&raw const (*scope).latch) } else { None }
+            if (*scope).unfinished.fetch_sub(1, AcqRel) == 1 {
+                Latch::set(&raw const (*scope).latch)
+            } else {
+                None
+            }
         }
     }
 }

@@ -79,6 +79,7 @@ impl Sleepers {
             deque.poison();
         }
         barrier::heavy();
-        !planted(Fault::SleepWithoutSecondLook) && (elsewhere() || deques.into_iter().any(|deque| !deque.looks_empty()))
+        !planted(Fault::SleepWithoutSecondLook)
+            && (elsewhere() || deques.into_iter().any(|deque| !deque.looks_empty()))
     }
 }

@@ -5,8 +5,8 @@
 //! wherever it runs, so that steals, muggings and returns to a parent show.
 
 use super::Result;
-use super::report::grouped;
 use super::runs::{Plan, Run};
+use crate::text::grouped;
 use bombyx_dag::{Computation, ThreadId};
 use bombyx_sim::{AttemptResult, Event, EventKind, ProcessorId};
 use std::fmt::Write;

@@ -3,8 +3,8 @@
 //! A plot is a few [`Series`] on logarithmic axes; how they look is decided once, in [`panel`].
 
 use super::Result;
-use super::report::grouped;
 use super::runs::{Plan, Run};
+use crate::text::grouped;
 use bombyx_sim::{Quota, Scheduler};
 use plotters::coord::Shift;
 use plotters::prelude::*;

@@ -3,6 +3,7 @@
 use super::Result;
 use super::input::Input;
 use super::runs::{Plan, Run};
+use crate::text::grouped;
 use bombyx_dag::WeightUnit;
 use bombyx_sim::step_table;
 use serde::Serialize;
@@ -271,29 +272,4 @@ pub(super) fn steps(plan: &Plan<'_>, runs: &[Run]) -> Result<String> {
     }
     let unequal = "a step table needs processors of speed 1; try --trace or --gantt";
     Ok(step_table(&plan.input.computation, outcome).ok_or(unequal)?)
-}
-
-/// 1234567 as 1,234,567.
-pub(super) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() * 4 / 3);
-    for (nth, digit) in digits.chars().enumerate() {
-        if nth > 0 && (digits.len() - nth).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::grouped;
-
-    #[test]
-    fn digits_are_grouped() {
-        for (number, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
-            assert_eq!(grouped(number), text);
-        }
-    }
 }

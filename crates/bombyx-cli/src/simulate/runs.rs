@@ -2,8 +2,8 @@
 
 use super::input::Input;
 use super::list::SpeedChange;
-use super::report::grouped;
 use super::{Args, Result, spinner};
+use crate::text::grouped;
 use bombyx_sim::{Contention, Mode, Outcome, Quota, Ratio, Scheduler, Simulation, Speeds, Trace};
 use indicatif::{ProgressBar, ProgressStyle};
 

@@ -160,7 +160,9 @@ impl Deque {
     pub(crate) fn peek(&self) -> Option<Entry> {
         let youngest = self.bottom.load(Relaxed).wrapping_sub(1);
         // SAFETY: between the ends, so in the buffer, which only the owner, who is here, replaces.
-        (self.top.load(Relaxed) <= youngest).then(|| unsafe { (*youngest).load(Relaxed) }).and_then(Entry::from_bits)
+        (self.top.load(Relaxed) <= youngest)
+            .then(|| unsafe { (*youngest).load(Relaxed) })
+            .and_then(Entry::from_bits)
     }
 
     /// Takes the oldest entry for somebody else, telling `taken` while the lock is held.

@@ -263,7 +263,10 @@ fn cooperative_steal() {
         let answered = thief.join().unwrap();
         assert_eq!(victim.task.runs.load(Relaxed), 1, "the job was lost or run twice");
         assert_eq!(victim.requests.claim(), None);
-        assert!(answered || victim.thief.mailbox.pick_up() == Mail::None, "an answer came to one who had left");
+        assert!(
+            answered || victim.thief.mailbox.pick_up() == Mail::None,
+            "an answer came to one who had left"
+        );
     });
 }
 

@@ -56,7 +56,8 @@ fn search_until(processor: &Processor) -> Option<Entry> {
         if let Some(entry) = processor.deque.take_youngest(|_| true).or_else(|| commons.take_queued()) {
             return Some(entry);
         }
-        let found = random_victim(processor).and_then(|victim| rob(processor, victim, 0, || commons.has_queued()));
+        let found =
+            random_victim(processor).and_then(|victim| rob(processor, victim, 0, || commons.has_queued()));
         if let Some(entry) = found {
             processor.stats.steals.add(1);
             return Some(entry);

@@ -1,6 +1,6 @@
 //! Files that are written whole or not at all: into a temporary file beside the target, then renamed onto it.
 
-use super::Result;
+use crate::Result;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ impl Drop for Unfinished {
 
 /// Writes a file with `fill`. If that fails or is interrupted, `path` stays as it was. What is no file but exists,
 /// such as a pipe or `/dev/stdout`, is written as it is.
-pub(super) fn write(path: &Path, fill: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
+pub(crate) fn write(path: &Path, fill: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
     let explain = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
     if fs::metadata(path).is_ok_and(|existing| !existing.is_file() && !existing.is_dir()) {
         return fill(&mut File::create(path).map_err(explain)?);
@@ -37,7 +37,7 @@ pub(super) fn write(path: &Path, fill: impl FnOnce(&mut File) -> Result<()>) -> 
 }
 
 /// Writes a text file.
-pub(super) fn write_text(path: &Path, text: &str) -> Result<()> {
+pub(crate) fn write_text(path: &Path, text: &str) -> Result<()> {
     write(path, |file| Ok(file.write_all(text.as_bytes())?))
 }
 
