@@ -50,4 +50,4 @@ pub use fork::{Bombyx, Fork, Serial};
 pub use fork::{Chili, Rayon};
 pub use par::Par;
 pub use registry::{UnknownWorkload, all, find, select};
-pub use workload::{Checksum, Grain, Prepared, Run, Runtime, Size, Suite, UnknownName, Workload};
+pub use workload::{Bound, Checksum, Grain, Prepared, Run, Runtime, Size, Suite, UnknownName, Workload};

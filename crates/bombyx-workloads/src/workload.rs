@@ -43,6 +43,15 @@ pub enum Suite {
     Classics,
 }
 
+/// What limits a workload at its default size on one processor, and so how far more processors can help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Bound {
+    /// Arithmetic and calls: the data that is in use fits into a processor's own cache.
+    Compute,
+    /// The memory that processors share.
+    Memory,
+}
+
 /// Gives an enum its spelling, in both directions.
 macro_rules! spelled {
     ($type:ident, $what:literal: $($variant:ident = $text:literal),+) => {
@@ -73,8 +82,9 @@ macro_rules! spelled {
 spelled!(Size, "size": Small = "small", Default = "default", Large = "large");
 spelled!(Grain, "grain": Medium = "medium", Fine = "fine");
 spelled!(Suite, "suite": ReadWrite = "read-write", DfDeques = "dfdeques", Classics = "classics");
+spelled!(Bound, "bound": Compute = "compute", Memory = "memory");
 
-/// A size, grain or suite that does not exist.
+/// A size, grain, suite or bound that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownName {
     what: &'static str,
@@ -152,6 +162,9 @@ pub trait Workload: Sync {
     /// Where it comes from.
     fn suite(&self) -> Suite;
 
+    /// What limits it.
+    fn bound(&self) -> Bound;
+
     /// Generates the inputs. Equal arguments give equal inputs on every machine.
     fn prepare(&self, size: Size, grain: Grain, seed: u64) -> Box<dyn Prepared>;
 }
@@ -209,6 +222,7 @@ pub(crate) struct Entry {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
     pub(crate) suite: Suite,
+    pub(crate) bound: Bound,
     pub(crate) prepare: fn(Size, Grain, u64) -> Box<dyn Prepared>,
 }
 
@@ -223,6 +237,10 @@ impl Workload for Entry {
 
     fn suite(&self) -> Suite {
         self.suite
+    }
+
+    fn bound(&self) -> Bound {
+        self.bound
     }
 
     fn prepare(&self, size: Size, grain: Grain, seed: u64) -> Box<dyn Prepared> {

@@ -3,7 +3,7 @@
 //! far away as one body. The tree-building phase alone is a workload too (Narlikar, SPAA 1999, Figure 14).
 
 use crate::inputs::points;
-use crate::workload::{Checksum, Entry, Kernel, Suite, ensure, prepared};
+use crate::workload::{Bound, Checksum, Entry, Kernel, Suite, ensure, prepared};
 use crate::{Fork, Par};
 
 mod gravity;
@@ -16,6 +16,7 @@ pub(crate) static BARNES_HUT: Entry = Entry {
     name: "barnes-hut",
     about: "Barnes-Hut accelerations of a Plummer cluster",
     suite: Suite::DfDeques,
+    bound: Bound::Compute,
     prepare: |size, grain, seed| {
         let bodies = points::plummer(size.pick(300, 100_000, 400_000), seed);
         let n = bodies.len();
@@ -30,6 +31,7 @@ pub(crate) static TREE: Entry = Entry {
     name: "barnes-hut-tree",
     about: "lock-based tree building of Barnes-Hut alone",
     suite: Suite::DfDeques,
+    bound: Bound::Memory,
     prepare: |size, grain, seed| {
         let bodies = points::plummer(size.pick(500, 1_000_000, 4_000_000), seed);
         prepared(Build { tree: Tree::new(Cube::around(&bodies)), bodies, grain: grain.pick(128, 32) })

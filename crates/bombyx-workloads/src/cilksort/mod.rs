@@ -2,13 +2,14 @@
 //! parallel too.
 
 use crate::inputs::{mix, sequences};
-use crate::workload::{Checksum, Entry, Grain, Kernel, Prepared, Size, Suite, ensure, prepared};
+use crate::workload::{Bound, Checksum, Entry, Grain, Kernel, Prepared, Size, Suite, ensure, prepared};
 use crate::{Fork, Par};
 
 pub(crate) static RANDOM: Entry = Entry {
     name: "cilksort-random",
     about: "parallel merge sort of uniform 32-bit integers",
     suite: Suite::ReadWrite,
+    bound: Bound::Memory,
     prepare: |size, grain, seed| prepare(size, grain, |n| sequences::random_u32(n, seed)),
 };
 
@@ -16,6 +17,7 @@ pub(crate) static EXPONENTIAL: Entry = Entry {
     name: "cilksort-exponential",
     about: "parallel merge sort of exponentially distributed 32-bit integers",
     suite: Suite::ReadWrite,
+    bound: Bound::Memory,
     prepare: |size, grain, seed| prepare(size, grain, |n| sequences::exponential_u32(n, seed)),
 };
 

@@ -3,13 +3,14 @@
 //! the dense matrix multiply of Narlikar, SPAA 1999, with as many levels at each grain.
 
 use crate::tiles::{Tiled, check_product, multiply_add_tile, quadrants, quadrants_mut};
-use crate::workload::{Checksum, Entry, Kernel, Suite, prepared};
+use crate::workload::{Bound, Checksum, Entry, Kernel, Suite, prepared};
 use crate::{Fork, Par};
 
 pub(crate) static DENSE_MM: Entry = Entry {
     name: "dense-mm",
     about: "dense matrix product with temporaries",
     suite: Suite::DfDeques,
+    bound: Bound::Compute,
     prepare: |size, grain, seed| {
         let (side, tile) =
             size.pick((96, grain.pick(48, 24)), (1536, grain.pick(96, 48)), (3072, grain.pick(96, 48)));

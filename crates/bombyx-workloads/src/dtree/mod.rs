@@ -3,13 +3,14 @@
 //! tree is as uneven as the data.
 
 use crate::inputs::Rng;
-use crate::workload::{Checksum, Entry, Kernel, Suite, ensure, prepared};
+use crate::workload::{Bound, Checksum, Entry, Kernel, Suite, ensure, prepared};
 use crate::{Fork, Par, Serial};
 
 pub(crate) static DECISION_TREE: Entry = Entry {
     name: "decision-tree",
     about: "decision-tree builder on continuous attributes",
     suite: Suite::DfDeques,
+    bound: Bound::Compute,
     prepare: |size, grain, seed| {
         let data = Data::generate(size.pick(600, 133_999, 400_000), seed);
         prepared(DecisionTree {

@@ -1,12 +1,13 @@
 //! The exponential Fibonacci recursion: nothing but forks, so its time is the price of a fork.
 
-use crate::workload::{Checksum, Entry, Kernel, Suite, ensure, prepared};
+use crate::workload::{Bound, Checksum, Entry, Kernel, Suite, ensure, prepared};
 use crate::{Fork, Serial};
 
 pub(crate) static FIB: Entry = Entry {
     name: "fib",
     about: "Fibonacci number by the exponential recursion",
     suite: Suite::ReadWrite,
+    bound: Bound::Compute,
     prepare: |size, grain, _seed| {
         prepared(Fib { n: size.pick(20, 42, 45), cutoff: grain.pick(16, 1), result: 0 })
     },
@@ -23,7 +24,7 @@ fn fib<F: Fork>(fork: &mut F, n: u32) -> u64 {
     if n < 2 {
         return u64::from(n);
     }
-    let (a, b) = fork.join(|fork| fib(fork, n - 1), |fork| fib(fork, n - 2));
+    let (a, b) = fork.join(move |fork| fib(fork, n - 1), move |fork| fib(fork, n - 2));
     a + b
 }
 
@@ -31,7 +32,8 @@ fn fib_above<F: Fork>(fork: &mut F, n: u32, cutoff: u32) -> u64 {
     if n <= cutoff {
         return fib(&mut Serial, n);
     }
-    let (a, b) = fork.join(|fork| fib_above(fork, n - 1, cutoff), |fork| fib_above(fork, n - 2, cutoff));
+    let (a, b) =
+        fork.join(move |fork| fib_above(fork, n - 1, cutoff), move |fork| fib_above(fork, n - 2, cutoff));
     a + b
 }
 

@@ -5,7 +5,7 @@
 
 use crate::complex::Complex;
 use crate::inputs::Rng;
-use crate::workload::{Checksum, Entry, Kernel, Suite, ensure, prepared};
+use crate::workload::{Bound, Checksum, Entry, Kernel, Suite, ensure, prepared};
 use crate::{Fork, Par};
 
 mod cells;
@@ -18,8 +18,9 @@ pub(crate) static FMM: Entry = Entry {
     name: "fmm",
     about: "fast multipole method in two dimensions",
     suite: Suite::DfDeques,
+    bound: Bound::Compute,
     prepare: |size, grain, seed| {
-        let (charges, levels) = size.pick((400, 3), (200_000, 7), (800_000, 8));
+        let (charges, levels) = size.pick((400, 3), (800_000, 8), (3_200_000, 9));
         prepared(Fmm::new(charges, levels, grain.pick(16, 4), seed))
     },
 };

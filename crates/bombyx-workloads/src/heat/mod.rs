@@ -3,13 +3,14 @@
 use std::f64::consts::PI;
 
 use crate::inputs::Rng;
-use crate::workload::{Checksum, Entry, Kernel, Suite, ensure, prepared};
+use crate::workload::{Bound, Checksum, Entry, Kernel, Suite, ensure, prepared};
 use crate::{Fork, Par};
 
 pub(crate) static HEAT: Entry = Entry {
     name: "heat",
     about: "Jacobi steps of the heat equation on a square",
     suite: Suite::Classics,
+    bound: Bound::Memory,
     prepare: |size, grain, seed| {
         let mut rng = Rng::new(seed);
         let waves = [1 + rng.below(3) as usize, 1 + rng.below(3) as usize];

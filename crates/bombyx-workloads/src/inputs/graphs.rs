@@ -1,10 +1,10 @@
-//! The graphs of the Problem Based Benchmark Suite: grids, random local graphs and rMat graphs. Vertices and edges
-//! are numbered in random order, because the greedy algorithms that use them go by number and a numbering that
-//! follows the geometry would make them serial.
+//! The graphs of the Problem Based Benchmark Suite: grids, random local graphs and rMat graphs. Vertices are
+//! numbered in random order, because the greedy algorithms that use them go by number and a numbering that follows
+//! the geometry would make them serial.
 
 use super::Rng;
 
-/// An undirected graph as a list of distinct edges without loops.
+/// An undirected graph as a list of edges without loops. An edge may occur twice.
 #[derive(Clone, Debug)]
 pub(crate) struct Edges {
     pub(crate) vertices: usize,
@@ -51,20 +51,20 @@ impl Edges {
         Adjacency { starts, neighbours }
     }
 
-    /// Drops loops and repeated edges, then renumbers vertices and edges at random.
-    fn finished(vertices: usize, mut list: Vec<[u32; 2]>, rng: &mut Rng) -> Self {
-        let mut renumbered: Vec<u32> = (0..vertices as u32).collect();
-        rng.shuffle(&mut renumbered);
+    /// Puts the edges into a random order.
+    pub(crate) fn shuffled(mut self, seed: u64) -> Self {
+        Rng::new(seed).shuffle(&mut self.list);
+        self
+    }
+
+    /// Drops loops and renumbers the vertices at random.
+    fn renumbered(vertices: usize, mut list: Vec<[u32; 2]>, rng: &mut Rng) -> Self {
+        let mut numbers: Vec<u32> = (0..vertices as u32).collect();
+        rng.shuffle(&mut numbers);
         list.retain(|[u, v]| u != v);
-        for [u, v] in &mut list {
-            (*u, *v) = (renumbered[*u as usize], renumbered[*v as usize]);
-            if u > v {
-                std::mem::swap(u, v);
-            }
+        for end in list.iter_mut().flatten() {
+            *end = numbers[*end as usize];
         }
-        list.sort_unstable();
-        list.dedup();
-        rng.shuffle(&mut list);
         Edges { vertices, list }
     }
 }
@@ -82,7 +82,7 @@ pub(crate) fn grid<const D: usize>(side: usize, seed: u64) -> Edges {
             stride *= side;
         }
     }
-    Edges::finished(vertices, list, &mut Rng::new(seed))
+    Edges::renumbered(vertices, list, &mut Rng::new(seed))
 }
 
 /// A random local graph: `degree` edges out of every vertex, to vertices whose distance `d` on a ring is chosen
@@ -98,7 +98,7 @@ pub(crate) fn random_local(vertices: usize, degree: usize, seed: u64) -> Edges {
             list.push([v as u32, ((v as u64 + distance) % vertices as u64) as u32]);
         }
     }
-    Edges::finished(vertices, list, &mut rng)
+    Edges::renumbered(vertices, list, &mut rng)
 }
 
 /// An rMat graph (Chakrabarti, Zhan, Faloutsos, SDM 2004) with probabilities 0.5, 0.1, 0.1, 0.3 and `2^scale`
@@ -120,7 +120,7 @@ pub(crate) fn rmat(scale: u32, edges: usize, seed: u64) -> Edges {
             [u, v]
         })
         .collect();
-    Edges::finished(1 << scale, list, &mut rng)
+    Edges::renumbered(1 << scale, list, &mut rng)
 }
 
 #[cfg(test)]
@@ -135,13 +135,19 @@ mod tests {
     }
 
     #[test]
-    fn edges_are_distinct_and_without_loops() {
-        for edges in [random_local(1000, 5, 2), rmat(10, 5000, 2)] {
-            let mut list = edges.list.clone();
-            list.sort_unstable();
-            list.dedup();
-            assert_eq!(list.len(), edges.list.len());
-            assert!(list.iter().all(|[u, v]| u < v && (*v as usize) < edges.vertices));
+    fn edges_are_in_range_and_no_loops() {
+        for edges in [grid::<2>(9, 2), random_local(1000, 5, 2), rmat(10, 5000, 2)] {
+            assert!(edges.list.iter().all(|[u, v]| u != v && (*u.max(v) as usize) < edges.vertices));
+            let adjacency = edges.adjacency();
+            let ends: usize = (0..edges.vertices as u32).map(|v| adjacency.of(v).len()).sum();
+            assert_eq!(ends, 2 * edges.list.len());
         }
+    }
+
+    #[test]
+    fn rmat_degrees_are_uneven() {
+        let adjacency = rmat(10, 5000, 3).adjacency();
+        let most = (0..1024).map(|v| adjacency.of(v).len()).max();
+        assert!(most > Some(40), "largest degree {most:?} at mean 10");
     }
 }

@@ -4,14 +4,15 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::inputs::Rng;
-use crate::workload::{Checksum, Entry, Kernel, Suite, ensure, prepared};
+use crate::workload::{Bound, Checksum, Entry, Kernel, Suite, ensure, prepared};
 use crate::{Fork, Serial};
 
 pub(crate) static KNAPSACK: Entry = Entry {
     name: "knapsack",
     about: "0/1 knapsack by branch and bound",
     suite: Suite::Classics,
-    prepare: |size, grain, seed| prepared(Knapsack::new(size.pick(14, 27, 29), grain.pick(12, 8), seed)),
+    bound: Bound::Compute,
+    prepare: |size, grain, seed| prepared(Knapsack::new(size.pick(14, 29, 31), grain.pick(12, 8), seed)),
 };
 
 #[derive(Clone, Copy, Debug)]
@@ -81,12 +82,12 @@ fn decide<F: Fork>(fork: &mut F, items: &[Item], serial_items: usize, sack: Sack
 /// Takes the first item if it fits, or leaves it.
 fn branch<F: Fork>(fork: &mut F, items: &[Item], serial_items: usize, sack: Sack, best: &AtomicU64) {
     let (item, rest) = (items[0], &items[1..]);
-    let leave = |fork: &mut F| decide(fork, rest, serial_items, sack, best);
+    let leave = move |fork: &mut F| decide(fork, rest, serial_items, sack, best);
     if item.weight > sack.room {
         return leave(fork);
     }
     let taken = Sack { room: sack.room - item.weight, value: sack.value + item.value };
-    fork.join(|fork| decide(fork, rest, serial_items, taken, best), leave);
+    fork.join(move |fork| decide(fork, rest, serial_items, taken, best), leave);
 }
 
 impl Kernel for Knapsack {

@@ -5,12 +5,13 @@ use crate::Fork;
 use crate::inputs::Rng;
 use crate::matmul::multiply_add;
 use crate::tiles::{Tiled, quadrants, quadrants_mut, random_signs};
-use crate::workload::{Checksum, Entry, Kernel, Suite, ensure, prepared};
+use crate::workload::{Bound, Checksum, Entry, Kernel, Suite, ensure, prepared};
 
 pub(crate) static LU: Entry = Entry {
     name: "lu",
     about: "LU decomposition of a diagonally dominant matrix",
     suite: Suite::Classics,
+    bound: Bound::Compute,
     prepare: |size, grain, seed| {
         let (side, tile) = (size.pick(144, 2304, 4608), grain.pick(72, 36));
         let mut rng = Rng::new(seed);

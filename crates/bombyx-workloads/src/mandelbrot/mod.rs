@@ -1,14 +1,15 @@
 //! The Mandelbrot set: a loop over pixels whose costs differ by three orders of magnitude.
 
-use crate::workload::{Checksum, Entry, Kernel, Suite, ensure, prepared};
+use crate::workload::{Bound, Checksum, Entry, Kernel, Suite, ensure, prepared};
 use crate::{Fork, Par};
 
 pub(crate) static MANDELBROT: Entry = Entry {
     name: "mandelbrot",
     about: "escape times of the Mandelbrot set",
     suite: Suite::Classics,
+    bound: Bound::Compute,
     prepare: |size, grain, _seed| {
-        let side: usize = size.pick(48, 800, 1600);
+        let side: usize = size.pick(48, 1000, 2000);
         prepared(Mandelbrot { side, chunk: grain.pick(128, 16), iterations: vec![UNKNOWN; side * side] })
     },
 };

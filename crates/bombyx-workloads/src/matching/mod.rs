@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use crate::Fork;
 use crate::inputs::graphs::{self, Edges};
 use crate::reservations::{Speculative, speculative_for};
-use crate::workload::{Checksum, Entry, Grain, Kernel, Prepared, Suite, ensure, prepared};
+use crate::workload::{Bound, Checksum, Entry, Grain, Kernel, Prepared, Suite, ensure, prepared};
 
 macro_rules! entry {
     ($name:ident, $text:literal, $graph:literal, $generate:expr) => {
@@ -14,7 +14,8 @@ macro_rules! entry {
             name: concat!("matching-", $text),
             about: concat!("maximal matching of ", $graph),
             suite: Suite::ReadWrite,
-            prepare: |size, grain, seed| prepare($generate(size, seed), grain),
+            bound: Bound::Memory,
+            prepare: |size, grain, seed| prepare($generate(size, seed).shuffled(seed), grain),
         };
     };
 }

@@ -2,13 +2,14 @@
 //! at the price of two rounds of four products on each level (Frigo, Leiserson, Prokop, Ramachandran, FOCS 1999).
 
 use crate::tiles::{Tiled, check_product, multiply_add_tile, quadrants, quadrants_mut};
-use crate::workload::{Checksum, Entry, Kernel, Suite, prepared};
+use crate::workload::{Bound, Checksum, Entry, Kernel, Suite, prepared};
 use crate::{Fork, Par};
 
 pub(crate) static MATMUL: Entry = Entry {
     name: "matmul",
     about: "dense matrix product in place, cache-oblivious",
     suite: Suite::ReadWrite,
+    bound: Bound::Compute,
     prepare: |size, grain, seed| {
         let (side, tile) = (size.pick(96, 1536, 3072), grain.pick(48, 24));
         prepared(Matmul {

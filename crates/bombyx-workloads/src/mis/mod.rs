@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use crate::Fork;
 use crate::inputs::graphs::{self, Adjacency, Edges};
 use crate::reservations::{Speculative, speculative_for};
-use crate::workload::{Checksum, Entry, Grain, Kernel, Prepared, Suite, ensure, prepared};
+use crate::workload::{Bound, Checksum, Entry, Grain, Kernel, Prepared, Suite, ensure, prepared};
 
 macro_rules! entry {
     ($name:ident, $text:literal, $graph:literal, $generate:expr) => {
@@ -14,6 +14,7 @@ macro_rules! entry {
             name: concat!("mis-", $text),
             about: concat!("maximal independent set of ", $graph),
             suite: Suite::ReadWrite,
+            bound: Bound::Memory,
             prepare: |size, grain, seed| prepare($generate(size, seed), grain),
         };
     };

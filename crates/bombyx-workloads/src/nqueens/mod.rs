@@ -1,13 +1,14 @@
 //! Counts the ways to put n queens on an n × n board so that none attacks another: a search tree whose shape is
 //! not known in advance.
 
-use crate::workload::{Checksum, Entry, Kernel, Suite, ensure, prepared};
+use crate::workload::{Bound, Checksum, Entry, Kernel, Suite, ensure, prepared};
 use crate::{Fork, Serial};
 
 pub(crate) static NQUEENS: Entry = Entry {
     name: "nqueens",
     about: "number of placements of n queens that do not attack each other",
     suite: Suite::Classics,
+    bound: Bound::Compute,
     prepare: |size, grain, _seed| {
         prepared(Queens { n: size.pick(8, 15, 16), serial_rows: grain.pick(8, 5), solutions: 0 })
     },
@@ -72,8 +73,8 @@ fn try_each<F: Fork>(fork: &mut F, all: u32, serial_rows: u32, board: Board, fre
         return solve(fork, all, serial_rows, board.place(queen));
     }
     let (a, b) = fork.join(
-        |fork| solve(fork, all, serial_rows, board.place(queen)),
-        |fork| try_each(fork, all, serial_rows, board, others),
+        move |fork| solve(fork, all, serial_rows, board.place(queen)),
+        move |fork| try_each(fork, all, serial_rows, board, others),
     );
     a + b
 }

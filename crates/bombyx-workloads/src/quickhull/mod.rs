@@ -2,13 +2,14 @@
 //! farthest from a line, drop what lies inside the triangle, recurse on both sides.
 
 use crate::inputs::points;
-use crate::workload::{Checksum, Entry, Grain, Kernel, Prepared, Suite, ensure, prepared};
+use crate::workload::{Bound, Checksum, Entry, Grain, Kernel, Prepared, Suite, ensure, prepared};
 use crate::{Fork, Par, Serial};
 
 pub(crate) static UNIFORM: Entry = Entry {
     name: "quickhull-uniform",
     about: "convex hull of points uniform in a disc",
     suite: Suite::ReadWrite,
+    bound: Bound::Memory,
     prepare: |size, grain, seed| {
         prepare(points::uniform(size.pick(5000, 10_000_000, 40_000_000), seed), grain)
     },
@@ -18,6 +19,7 @@ pub(crate) static PLUMMER: Entry = Entry {
     name: "quickhull-plummer",
     about: "convex hull of points after Plummer's model",
     suite: Suite::ReadWrite,
+    bound: Bound::Memory,
     prepare: |size, grain, seed| {
         prepare(points::plummer(size.pick(5000, 25_000_000, 60_000_000), seed), grain)
     },

@@ -3,13 +3,14 @@
 //! read in order.
 
 use crate::inputs::{Rng, mix, sequences};
-use crate::workload::{Checksum, Entry, Grain, Kernel, Prepared, Size, Suite, ensure, prepared};
+use crate::workload::{Bound, Checksum, Entry, Grain, Kernel, Prepared, Size, Suite, ensure, prepared};
 use crate::{Fork, Par};
 
 pub(crate) static RANDOM: Entry = Entry {
     name: "samplesort-random",
     about: "sample sort of uniform doubles",
     suite: Suite::ReadWrite,
+    bound: Bound::Memory,
     prepare: |size, grain, seed| prepare(size, grain, |n| sequences::random_f64(n, seed)),
 };
 
@@ -17,6 +18,7 @@ pub(crate) static EXPONENTIAL: Entry = Entry {
     name: "samplesort-exponential",
     about: "sample sort of exponentially distributed doubles",
     suite: Suite::ReadWrite,
+    bound: Bound::Memory,
     prepare: |size, grain, seed| prepare(size, grain, |n| sequences::exponential_f64(n, seed)),
 };
 

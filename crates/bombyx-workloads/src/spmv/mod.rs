@@ -2,13 +2,14 @@
 //! the finite-element mesh in Narlikar, SPAA 1999. Each product is a short parallel loop with irregular reads.
 
 use crate::inputs::{Rng, graphs};
-use crate::workload::{Checksum, Entry, Kernel, Suite, ensure, prepared};
+use crate::workload::{Bound, Checksum, Entry, Kernel, Suite, ensure, prepared};
 use crate::{Fork, Par};
 
 pub(crate) static SPMV: Entry = Entry {
     name: "spmv",
     about: "repeated sparse matrix-vector product",
     suite: Suite::DfDeques,
+    bound: Bound::Memory,
     prepare: |size, grain, seed| {
         prepared(Spmv::new(
             size.pick(1000, 30_000, 30_000),

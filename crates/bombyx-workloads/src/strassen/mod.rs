@@ -3,13 +3,14 @@
 
 use crate::matmul::multiply_add;
 use crate::tiles::{Tiled, check_product, quadrants, quadrants_mut};
-use crate::workload::{Checksum, Entry, Kernel, Suite, prepared};
+use crate::workload::{Bound, Checksum, Entry, Kernel, Suite, prepared};
 use crate::{Fork, Par, Serial};
 
 pub(crate) static STRASSEN: Entry = Entry {
     name: "strassen",
     about: "dense matrix product by Strassen's recursion",
     suite: Suite::Classics,
+    bound: Bound::Compute,
     prepare: |size, grain, seed| {
         let (side, tile, base) = size.pick(
             (96, 24, grain.pick(48, 24)),

@@ -5,12 +5,13 @@
 use sha1::{Digest, Sha1};
 
 use crate::Fork;
-use crate::workload::{Checksum, Entry, Grain, Kernel, Prepared, Suite, ensure, prepared};
+use crate::workload::{Bound, Checksum, Entry, Grain, Kernel, Prepared, Suite, ensure, prepared};
 
 pub(crate) static T1: Entry = Entry {
     name: "uts-t1",
     about: "unbalanced tree search, geometric tree T1",
     suite: Suite::Classics,
+    bound: Bound::Compute,
     prepare: |size, grain, _seed| {
         let (depth, root_seed, counts) = size.pick(
             (5, 19, None),
@@ -25,6 +26,7 @@ pub(crate) static T3: Entry = Entry {
     name: "uts-t3",
     about: "unbalanced tree search, binomial tree T3",
     suite: Suite::Classics,
+    bound: Bound::Compute,
     prepare: |size, grain, _seed| {
         let (root_children, counts) = size.pick(
             (5, None),
@@ -159,8 +161,8 @@ fn search_children<F: Fork>(
     }
     let middle = from + (to - from) / 2;
     let (a, b) = fork.join(
-        |fork| search_children(fork, shape, siblings, parent, from, middle),
-        |fork| search_children(fork, shape, siblings, parent, middle, to),
+        move |fork| search_children(fork, shape, siblings, parent, from, middle),
+        move |fork| search_children(fork, shape, siblings, parent, middle, to),
     );
     a.plus(b)
 }

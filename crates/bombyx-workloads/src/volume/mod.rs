@@ -2,7 +2,7 @@
 //! where nothing behind can be seen. The cost of a pixel depends on what its ray meets.
 
 use crate::inputs::Rng;
-use crate::workload::{Checksum, Entry, Kernel, Suite, ensure, prepared};
+use crate::workload::{Bound, Checksum, Entry, Kernel, Suite, ensure, prepared};
 use crate::{Fork, Par};
 
 mod field;
@@ -13,6 +13,7 @@ pub(crate) static VOLUME: Entry = Entry {
     name: "volume-rendering",
     about: "ray casting through a density volume",
     suite: Suite::DfDeques,
+    bound: Bound::Compute,
     prepare: |size, grain, seed| {
         let (field_side, image_side) = (size.pick(24, 256, 256), size.pick(32, 512, 1024));
         let mut rng = Rng::new(seed);
