@@ -148,12 +148,12 @@ fn try_run(args: &Args) -> Result<()> {
     let input = input::load(text)?;
     spinner.finish_and_clear();
     if let Some(path) = &args.save {
-        files::write(path, |file| Ok(format::write(&input.computation, file).map(|_| ())?))?;
+        files::write(path, &format::write(&input.computation, Vec::new())?)?;
     }
     if let Some(path) = &args.draw {
         let dot = path.extension().is_some_and(|extension| extension == "dot" || extension == "gv");
         let picture = if dot { draw::dot(&input.computation)? } else { draw::svg(&input.computation)? };
-        files::write_text(path, &picture)?;
+        files::write(path, picture.as_bytes())?;
     }
     if (args.save.is_some() || args.draw.is_some()) && !args.asks_for_runs() {
         return print(&report::summary(&input));
@@ -161,10 +161,10 @@ fn try_run(args: &Args) -> Result<()> {
     let plan = runs::Plan::of(args, &input)?;
     let results = plan.run()?;
     if let Some(path) = &args.trace {
-        files::write_text(path, &plan.trace(&results)?.to_string())?;
+        files::write(path, plan.trace(&results)?.to_string().as_bytes())?;
     }
     if let Some(path) = &args.gantt {
-        files::write_text(path, &gantt::svg(&plan, &results)?)?;
+        files::write(path, gantt::svg(&plan, &results)?.as_bytes())?;
     }
     for (path, draw) in [
         (&args.speedup, plot::speedup as fn(&runs::Plan<'_>, &[runs::Run]) -> Result<String>),
@@ -172,7 +172,7 @@ fn try_run(args: &Args) -> Result<()> {
         (&args.tradeoff, plot::tradeoff),
     ] {
         if let Some(path) = path {
-            files::write_text(path, &draw(&plan, &results)?)?;
+            files::write(path, draw(&plan, &results)?.as_bytes())?;
         }
     }
     let report = match args {
@@ -182,7 +182,7 @@ fn try_run(args: &Args) -> Result<()> {
         _ => report::table(&plan, &results),
     };
     match &args.output {
-        Some(path) => files::write_text(path, &report),
+        Some(path) => files::write(path, report.as_bytes()),
         None => print(&report),
     }
 }
