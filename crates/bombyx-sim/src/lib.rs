@@ -1,4 +1,4 @@
-//! Every scheduler of the papers in virtual time.
+#![doc = include_str!("../README.md")]
 
 pub mod check;
 mod clock;

@@ -6,7 +6,7 @@
 //! K trades space against granularity: K = ∞ is work stealing, small K is close to depth first. Expected space is
 //! S1 + O(min(K, S1)·P·D) (Theorem 4.3).
 //!
-//! Before an allocation of m > K bytes stand ⌈m/K⌉ dummy threads (see [`dummies`](crate::dummies)); a processor
+//! Before an allocation of m > K bytes stand ⌈m/K⌉ dummy threads ([`WithDummies`](crate::WithDummies)); a processor
 //! that has run one gives up its deque. As in DFD §5, the quota counts heap memory, not frames.
 //!
 //! A deque with an owner is known by the owner's number, one without by a number of its own. So a request that waits
