@@ -33,9 +33,9 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 Examples:
   bombyx simulate fib:20                                   work stealing on 1, 2, 4, … 64 processors
   bombyx simulate figure1 -s busy-leaves -p 2 --steps      the schedule of Blumofe and Leiserson's Figure 2
-  bombyx simulate loop:n=10k -p 1..256 --seeds 10 --speedup speedup.svg
-  bombyx simulate geometric -p 64 -s depth-first:1,dfdeques:100..100k*10,work-stealing --tradeoff k.svg
-  bombyx simulate greedy-trap -s greedy,heterogeneous:2 --speeds 8,1x3 --gantt gantt.svg
+  bombyx simulate loop:n=2k -p 1..256 --seeds 5 --speedup speedup.svg
+  bombyx simulate geometric:10 -p 64 -s depth-first:1k,dfdeques:100..1M*10,work-stealing --tradeoff k.svg
+  bombyx simulate greedy-trap -s heterogeneous:2 --speeds 8,1x3 --gantt gantt.svg
   bombyx simulate fib:5 --draw fib.svg                     a picture of the computation
 
 `bombyx simulate --list` lists generators with their parameters, and schedulers.")]
