@@ -12,9 +12,9 @@ mod plot;
 mod report;
 mod runs;
 
-use crate::simulate::list::{Numbers, SchedulerList, SpeedChange, SpeedList};
+use crate::simulate::list::{Numbers, SchedulerList};
 use bombyx_dag::{draw, format};
-use bombyx_sim::Contention;
+use bombyx_sim::{Contention, Speeds};
 use clap::ValueHint;
 use indicatif::ProgressBar;
 use std::io::{self, IsTerminal, Write};
@@ -35,7 +35,7 @@ Examples:
   bombyx simulate figure1 -s busy-leaves -p 2 --steps      the schedule of Blumofe and Leiserson's Figure 2
   bombyx simulate loop:n=2k -p 1..256 --seeds 5 --speedup speedup.svg
   bombyx simulate geometric:10 -p 64 -s depth-first:1k,dfdeques:100..1M*10,work-stealing --tradeoff k.svg
-  bombyx simulate greedy-trap -s heterogeneous:2 --speeds 8,1x3 --gantt gantt.svg
+  bombyx simulate greedy-trap -s heterogeneous:2 --speeds 8,3x1 --gantt gantt.svg
   bombyx simulate fib:5 --draw fib.svg                     a picture of the computation
 
 `bombyx simulate --list` lists generators with their parameters, and schedulers.")]
@@ -53,13 +53,10 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "LIST")]
     processors: Option<Numbers>,
 
-    /// Speeds of the processors, `4,1x3` for one of 4 and three of 1; repeated if there are more processors
+    /// Speeds of the processors, `8,3x1` for one of 8 and three of 1, repeated if there are more processors; then
+    /// changes, as in `8,3x1;1000:p2=1/2`: at time 1000, processor 2 slows to one half
     #[arg(long, value_name = "LIST", help_heading = "Machine")]
-    speeds: Option<SpeedList>,
-
-    /// A change of speed, `TIME:PROCESSOR=SPEED`, processors counted from 1; may be given repeatedly
-    #[arg(long = "change", value_name = "CHANGE", help_heading = "Machine")]
-    changes: Vec<SpeedChange>,
+    speeds: Option<Speeds>,
 
     /// Steps that a steal attempt takes
     #[arg(long, value_name = "STEPS", default_value_t = 1, help_heading = "Machine")]

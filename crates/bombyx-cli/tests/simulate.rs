@@ -190,8 +190,8 @@ fn speeds_change_times() {
     };
     assert_eq!(time(&["--speeds", "1"]), 1000.0);
     assert_eq!(time(&["--speeds", "4"]), 250.0);
-    assert_eq!(time(&["--speeds", "1/2x2"]), 2000.0);
-    assert_eq!(time(&["--speeds", "1", "--change", "500:1=2"]), 750.0);
+    assert_eq!(time(&["--speeds", "2x1/2"]), 2000.0);
+    assert_eq!(time(&["--speeds", "1;500:p1=2"]), 750.0);
 }
 
 #[test]
@@ -206,7 +206,8 @@ fn mistakes_get_helpful_answers() {
         (&["fib:5", "-s", "dfdeques"], "dfdeques:K"),
         (&["fib:5", "-p", "0"], "positive"),
         (&["fib:5", "-p", "8..1"], "backwards"),
-        (&["fib:5", "--speeds", "fast"], "1.5"),
+        (&["fib:5", "--speeds", "fast"], "list speeds like 4,2x1"),
+        (&["fib:5", "--speeds", "2;100:p3=1"], "there are 1"),
         (&["fib:5", "--gantt", "x.svg"], "choose one scheduler"),
         (&["fib:21", "-p", "2", "--gantt", "x.svg"], "at most 20,000 events"),
         (&["fib:20", "--draw", "x.svg"], "draw a smaller one"),
