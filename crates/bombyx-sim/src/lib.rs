@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod agenda;
 pub mod check;
 mod clock;
 mod contention;
