@@ -8,15 +8,19 @@ use bombyx_sim::{Invariant, Machine, Mode, Policy, ProcessorId, Scheduler, Simul
 use common::{assert_legal, computation};
 
 #[derive(Default)]
-struct Stack(Vec<ThreadId>);
+struct Stack {
+    threads: Vec<ThreadId>,
+    /// How many processors never get anything: an error, unless it is 0.
+    forgotten: usize,
+}
 
 impl Policy for Stack {
     fn begin(&mut self, m: &mut Machine<'_>) {
-        self.0.push(m.computation().root());
+        self.threads.push(m.computation().root());
     }
 
     fn spawned(&mut self, m: &mut Machine<'_>, p: ProcessorId, parent: ThreadId, child: ThreadId) {
-        self.0.push(parent);
+        self.threads.push(parent);
         m.work(p, child);
     }
 
@@ -29,20 +33,21 @@ impl Policy for Stack {
     }
 
     fn enabled(&mut self, _: &mut Machine<'_>, _: ProcessorId, thread: ThreadId) {
-        self.0.push(thread);
+        self.threads.push(thread);
     }
 
     fn settle(&mut self, m: &mut Machine<'_>) {
-        while !self.0.is_empty()
-            && let Some(p) = m.first_idle()
+        let served = m.processor_count() - self.forgotten;
+        while !self.threads.is_empty()
+            && let Some(p) = m.first_idle().filter(|p| p.index() < served)
         {
-            let thread = self.0.pop().unwrap();
+            let thread = self.threads.pop().unwrap();
             m.acquire(p, thread);
         }
     }
 
     fn ready(&self) -> Ready {
-        Ready::Pool(self.0.clone())
+        Ready::Pool(self.threads.clone())
     }
 }
 
@@ -55,4 +60,13 @@ fn a_policy_of_ones_own_runs() {
         assert_legal(&c, &outcome, true);
         assert!(outcome.makespan <= Measures::of(&c).greedy_bound(4), "{spec}");
     }
+}
+
+#[test]
+fn a_forgotten_processor_is_caught() {
+    let c = computation("fib:10");
+    let simulation = Simulation::new(&c, Scheduler::Greedy).processors(4).check(Invariant::Greedy);
+    let lazy = |_: &_| -> Box<dyn Policy> { Box::new(Stack { threads: Vec::new(), forgotten: 1 }) };
+    let error = simulation.run_policy(lazy).unwrap_err().to_string();
+    assert!(error.contains("greedy (BL §2) is broken: p4 is idle although"), "{error}");
 }
