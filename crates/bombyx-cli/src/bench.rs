@@ -158,12 +158,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     {
         match path {
             Some(path) if path == Path::new("-") => print(&render(&results)?)?,
-            Some(path) => files::write_text(path, &render(&results)?)?,
+            Some(path) => files::write(path, render(&results)?.as_bytes())?,
             None => {}
         }
     }
     if let Some(path) = &args.plot {
-        files::write_text(path, &plot::speedups(&results)?)?;
+        files::write(path, plot::speedups(&results)?.as_bytes())?;
     }
     let missed = results.bars.iter().any(|bar| bar.verdict() == Verdict::Missed);
     Ok(if missed { ExitCode::FAILURE } else { ExitCode::SUCCESS })

@@ -1,4 +1,5 @@
-//! Files that are written whole or not at all: into a temporary file beside the target, then renamed onto it.
+//! Files that are written whole or not at all: into a temporary file beside the target, then renamed onto it. What
+//! they hold is made before, so that an interruption hardly ever finds the temporary file.
 
 use crate::Result;
 use std::fs::{self, File};
@@ -17,28 +18,21 @@ impl Drop for Unfinished {
     }
 }
 
-/// Writes a file with `fill`. If that fails or is interrupted, `path` stays as it was. What is no file but exists,
-/// such as a pipe or `/dev/stdout`, is written as it is.
-pub(crate) fn write(path: &Path, fill: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
+/// Writes a file. If that fails or is interrupted, `path` stays as it was. What exists and is no file, such as a pipe
+/// or `/dev/stdout`, is written as it is.
+pub(crate) fn write(path: &Path, content: &[u8]) -> Result<()> {
     let explain = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
     if fs::metadata(path).is_ok_and(|existing| !existing.is_file() && !existing.is_dir()) {
-        return fill(&mut File::create(path).map_err(explain)?);
+        return Ok(fs::write(path, content).map_err(explain)?);
     }
     let name = path.file_name().ok_or_else(|| format!("{} is not the name of a file", path.display()))?;
     let temporary = path.with_file_name(format!(".{}.{}.part", name.to_string_lossy(), std::process::id()));
     let mut file = File::create(&temporary).map_err(explain)?;
-    let mut unfinished = Unfinished(Some(temporary));
-    fill(&mut file).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-    file.sync_all().map_err(explain)?;
-    let temporary = unfinished.0.as_ref().expect("it is not finished yet");
-    fs::rename(temporary, path).map_err(explain)?;
+    let mut unfinished = Unfinished(Some(temporary.clone()));
+    file.write_all(content).and_then(|()| file.sync_all()).map_err(explain)?;
+    fs::rename(&temporary, path).map_err(explain)?;
     unfinished.0 = None;
     Ok(())
-}
-
-/// Writes a text file.
-pub(crate) fn write_text(path: &Path, text: &str) -> Result<()> {
-    write(path, |file| Ok(file.write_all(text.as_bytes())?))
 }
 
 #[cfg(test)]
@@ -46,26 +40,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_leaves_the_old_file_and_nothing_else() {
+    fn a_failure_leaves_nothing() {
         let folder = std::env::temp_dir().join(format!("bombyx-files-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
         let path = folder.join("out.svg");
-        write_text(&path, "old").unwrap();
-        let failed = write(&path, |file| {
-            file.write_all(b"ne")?;
-            Err("no more ink".into())
-        });
-        assert!(failed.unwrap_err().to_string().contains("no more ink"));
-        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        fs::create_dir_all(path.join("in the way")).unwrap();
+        assert!(write(&path, b"new").is_err(), "a folder cannot be replaced");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
-        write_text(&path, "new").unwrap();
+        fs::remove_dir_all(&path).unwrap();
+        write(&path, b"old").unwrap();
+        write(&path, b"new").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
         fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
     fn a_missing_folder_is_named() {
-        let error = write_text(Path::new("/nowhere/at/all.svg"), "").unwrap_err().to_string();
+        let error = write(Path::new("/nowhere/at/all.svg"), b"").unwrap_err().to_string();
         assert!(error.contains("/nowhere/at/all.svg"), "{error}");
     }
 }

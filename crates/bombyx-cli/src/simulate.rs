@@ -11,11 +11,11 @@ mod plot;
 mod report;
 mod runs;
 
-use crate::simulate::list::{Numbers, SchedulerList, SpeedChange, SpeedList};
+use crate::simulate::list::{Numbers, SchedulerList};
 use crate::terminal::{print, spinner};
 use crate::{Result, files};
 use bombyx_dag::{draw, format};
-use bombyx_sim::Contention;
+use bombyx_sim::{Contention, Speeds};
 use clap::ValueHint;
 use std::path::PathBuf;
 
@@ -28,9 +28,9 @@ use std::path::PathBuf;
 Examples:
   bombyx simulate fib:20                                   work stealing on 1, 2, 4, … 64 processors
   bombyx simulate figure1 -s busy-leaves -p 2 --steps      the schedule of Blumofe and Leiserson's Figure 2
-  bombyx simulate loop:n=10k -p 1..256 --seeds 10 --speedup speedup.svg
-  bombyx simulate geometric -p 64 -s depth-first:1,dfdeques:100..100k*10,work-stealing --tradeoff k.svg
-  bombyx simulate greedy-trap -s greedy,heterogeneous:2 --speeds 8,1x3 --gantt gantt.svg
+  bombyx simulate loop:n=2k -p 1..256 --seeds 5 --speedup speedup.svg
+  bombyx simulate geometric:10 -p 64 -s depth-first:1k,dfdeques:100..1M*10,work-stealing --tradeoff k.svg
+  bombyx simulate greedy-trap -s heterogeneous:2 --speeds 8,3x1 --gantt gantt.svg
   bombyx simulate fib:5 --draw fib.svg                     a picture of the computation
 
 `bombyx simulate --list` lists generators with their parameters, and schedulers.")]
@@ -48,13 +48,10 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "LIST")]
     processors: Option<Numbers>,
 
-    /// Speeds of the processors, `4,1x3` for one of 4 and three of 1; repeated if there are more processors
+    /// Speeds of the processors, `8,3x1` for one of 8 and three of 1, repeated if there are more processors; then
+    /// changes, as in `8,3x1;1000:p2=1/2`: at time 1000, processor 2 slows to one half
     #[arg(long, value_name = "LIST", help_heading = "Machine")]
-    speeds: Option<SpeedList>,
-
-    /// A change of speed, `TIME:PROCESSOR=SPEED`, processors counted from 1; may be given repeatedly
-    #[arg(long = "change", value_name = "CHANGE", help_heading = "Machine")]
-    changes: Vec<SpeedChange>,
+    speeds: Option<Speeds>,
 
     /// Steps that a steal attempt takes
     #[arg(long, value_name = "STEPS", default_value_t = 1, help_heading = "Machine")]
@@ -143,12 +140,12 @@ fn try_run(args: &Args) -> Result<()> {
     let input = input::load(text)?;
     spinner.finish_and_clear();
     if let Some(path) = &args.save {
-        files::write(path, |file| Ok(format::write(&input.computation, file).map(|_| ())?))?;
+        files::write(path, &format::write(&input.computation, Vec::new())?)?;
     }
     if let Some(path) = &args.draw {
         let dot = path.extension().is_some_and(|extension| extension == "dot" || extension == "gv");
         let picture = if dot { draw::dot(&input.computation)? } else { draw::svg(&input.computation)? };
-        files::write_text(path, &picture)?;
+        files::write(path, picture.as_bytes())?;
     }
     if (args.save.is_some() || args.draw.is_some()) && !args.asks_for_runs() {
         return print(&report::summary(&input));
@@ -156,10 +153,10 @@ fn try_run(args: &Args) -> Result<()> {
     let plan = runs::Plan::of(args, &input)?;
     let results = plan.run()?;
     if let Some(path) = &args.trace {
-        files::write_text(path, &plan.trace(&results)?.to_string())?;
+        files::write(path, plan.trace(&results)?.to_string().as_bytes())?;
     }
     if let Some(path) = &args.gantt {
-        files::write_text(path, &gantt::svg(&plan, &results)?)?;
+        files::write(path, gantt::svg(&plan, &results)?.as_bytes())?;
     }
     for (path, draw) in [
         (&args.speedup, plot::speedup as fn(&runs::Plan<'_>, &[runs::Run]) -> Result<String>),
@@ -167,7 +164,7 @@ fn try_run(args: &Args) -> Result<()> {
         (&args.tradeoff, plot::tradeoff),
     ] {
         if let Some(path) = path {
-            files::write_text(path, &draw(&plan, &results)?)?;
+            files::write(path, draw(&plan, &results)?.as_bytes())?;
         }
     }
     let report = match args {
@@ -177,7 +174,7 @@ fn try_run(args: &Args) -> Result<()> {
         _ => report::table(&plan, &results),
     };
     match &args.output {
-        Some(path) => files::write_text(path, &report),
+        Some(path) => files::write(path, report.as_bytes()),
         None => print(&report),
     }
 }

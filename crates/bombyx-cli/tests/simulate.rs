@@ -190,8 +190,8 @@ fn speeds_change_times() {
     };
     assert_eq!(time(&["--speeds", "1"]), 1000.0);
     assert_eq!(time(&["--speeds", "4"]), 250.0);
-    assert_eq!(time(&["--speeds", "1/2x2"]), 2000.0);
-    assert_eq!(time(&["--speeds", "1", "--change", "500:1=2"]), 750.0);
+    assert_eq!(time(&["--speeds", "2x1/2"]), 2000.0);
+    assert_eq!(time(&["--speeds", "1;500:p1=2"]), 750.0);
 }
 
 #[test]
@@ -206,9 +206,10 @@ fn mistakes_get_helpful_answers() {
         (&["fib:5", "-s", "dfdeques"], "dfdeques:K"),
         (&["fib:5", "-p", "0"], "positive"),
         (&["fib:5", "-p", "8..1"], "backwards"),
-        (&["fib:5", "--speeds", "fast"], "1.5"),
+        (&["fib:5", "--speeds", "fast"], "list speeds like 4,2x1"),
+        (&["fib:5", "--speeds", "2;100:p3=1"], "there are 1"),
         (&["fib:5", "--gantt", "x.svg"], "choose one scheduler"),
-        (&["fib:25", "-p", "2", "--gantt", "x.svg"], "at most 20,000 events"),
+        (&["fib:21", "-p", "2", "--gantt", "x.svg"], "at most 20,000 events"),
         (&["fib:20", "--draw", "x.svg"], "draw a smaller one"),
         (&["fib:5", "-p", "4", "--speedup", "x.svg"], "-p 1..64"),
         (&["fib:5", "-p", "4", "--tradeoff", "x.svg"], "dfdeques:100..100k*10"),
@@ -229,4 +230,24 @@ fn the_list_shows_generators_and_schedulers() {
     for name in ["fib", "wavefront", "greedy-trap", "dfdeques:K", "heterogeneous:BETA"] {
         assert!(list.contains(name), "{name}");
     }
+}
+
+#[test]
+fn the_examples_in_the_help_work() {
+    let folder = Folder::new("examples");
+    let help = succeeds(&["--help"]);
+    let examples: Vec<&str> =
+        help.lines().filter_map(|line| line.strip_prefix("  bombyx simulate ")).collect();
+    assert_eq!(examples.len(), 6, "{help}");
+    for example in examples {
+        let command = example.split("   ").next().expect("a split has a first part");
+        let output = Command::new(env!("CARGO_BIN_EXE_bombyx"))
+            .arg("simulate")
+            .args(command.split_whitespace())
+            .current_dir(&folder.0)
+            .output()
+            .expect("bombyx runs");
+        assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    assert_eq!(folder.names(), ["fib.svg", "gantt.svg", "k.svg", "speedup.svg"]);
 }

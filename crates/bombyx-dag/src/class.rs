@@ -20,18 +20,16 @@ pub enum Class {
 impl Class {
     pub(crate) fn of(c: &Computation) -> Self {
         let mut class = Self::NestedParallel;
-        for thread in c.threads() {
-            for strand in c.strands_of(thread) {
-                for &to in c.joins_from(strand) {
-                    let target = c.thread_of(to);
-                    if c.parent(thread) == Some(target) {
-                        continue;
-                    }
-                    if !c.is_ancestor(target, thread) {
-                        return Self::General;
-                    }
-                    class = Self::Strict;
+        for strand in c.strands() {
+            for &to in c.joins_from(strand) {
+                let (thread, target) = (c.thread_of(strand), c.thread_of(to));
+                if c.parent(thread) == Some(target) {
+                    continue;
                 }
+                if !c.is_ancestor(target, thread) {
+                    return Self::General;
+                }
+                class = Self::Strict;
             }
         }
         if class == Self::NestedParallel && !is_nested(c) { Self::FullyStrict } else { class }

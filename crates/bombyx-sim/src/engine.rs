@@ -11,6 +11,7 @@
 //! exact unless failing thieves delay each other ([`Contention::Queued`]) or each attempt is to be traced; then
 //! every attempt is an event.
 
+use crate::agenda::{Agenda, Phase};
 use crate::check::Checker;
 use crate::contention::{Contention, Request};
 use crate::machine::{Activity, Attempt, Completed, Machine};
@@ -19,8 +20,6 @@ use crate::scheduler::Policy;
 use crate::trace::{AttemptResult, EventKind};
 use crate::{ProcessorId, SimulationError};
 use bombyx_dag::ThreadId;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 const NEVER: u64 = u64::MAX;
 
@@ -89,7 +88,7 @@ impl<'c> Engine<'c> {
 
     pub(crate) fn run(mut self) -> Result<Machine<'c>, SimulationError> {
         self.policy.begin(&mut self.m);
-        self.m.clock.changes().for_each(|tick| self.agenda.push_pause(tick));
+        self.m.clock.changes().for_each(|tick| self.agenda.push(tick, ProcessorId(0), Phase::Pause));
         self.carry_out_orders()?;
         while self.m.unfinished() > 0 {
             let tick = self.agenda.next_tick().ok_or_else(|| self.stuck())?;
@@ -117,8 +116,9 @@ impl<'c> Engine<'c> {
         let mut any = false;
         self.ended.clear();
         self.arrived.clear();
-        while let Some((p, phase)) = self.agenda.pop_at(self.m.now) {
-            if p == PAUSE {
+        for i in 0..self.agenda.take(self.m.now) {
+            let (p, phase) = self.agenda.taken(i);
+            if phase == Phase::Pause {
                 any = true;
                 continue;
             }
@@ -134,6 +134,7 @@ impl<'c> Engine<'c> {
             any = true;
             self.m.counters.events += 1;
             match phase {
+                Phase::Pause => {}
                 Phase::Attempt => self.arrived.push(p),
                 Phase::Work => {
                     let whole = self.m.clock.quanta();
@@ -429,48 +430,5 @@ fn first_instruction(quanta: u64, whole: u64) -> u64 {
     match quanta % whole {
         0 => whole,
         rest => rest,
-    }
-}
-
-/// Which part of an instant an event belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    Work,
-    Attempt,
-}
-
-/// Pending events, in the order of tick, phase and processor.
-#[derive(Debug, Default)]
-struct Agenda {
-    heap: BinaryHeap<Reverse<(u64, u32)>>,
-}
-
-const ATTEMPT: u32 = 1 << 31;
-
-/// Stands for an instant at which nothing ends, but speeds change and policies may want to settle.
-const PAUSE: ProcessorId = ProcessorId(ATTEMPT - 1);
-
-impl Agenda {
-    fn push(&mut self, tick: u64, p: ProcessorId, phase: Phase) {
-        let phase = if phase == Phase::Attempt { ATTEMPT } else { 0 };
-        self.heap.push(Reverse((tick, phase | p.0)));
-    }
-
-    fn push_pause(&mut self, tick: u64) {
-        self.push(tick, PAUSE, Phase::Work);
-    }
-
-    fn next_tick(&self) -> Option<u64> {
-        self.heap.peek().map(|Reverse((tick, _))| *tick)
-    }
-
-    fn pop_at(&mut self, tick: u64) -> Option<(ProcessorId, Phase)> {
-        let Reverse((first, _)) = self.heap.peek()?;
-        if *first != tick {
-            return None;
-        }
-        let Reverse((_, key)) = self.heap.pop()?;
-        let phase = if key & ATTEMPT != 0 { Phase::Attempt } else { Phase::Work };
-        Some((ProcessorId(key & !ATTEMPT), phase))
     }
 }

@@ -1,5 +1,6 @@
-//! Every scheduler of the papers in virtual time.
+#![doc = include_str!("../README.md")]
 
+mod agenda;
 pub mod check;
 mod clock;
 mod contention;

@@ -1,10 +1,7 @@
 //! [`Machine`]: the state of a run that every scheduler sees and moves by.
 //!
-//! It holds what the papers' model holds: which instructions have executed, which threads are living, ready or
-//! stalled, what every processor is doing, and the space in use. Schedulers read it and give orders
-//! ([`work`](Machine::work), [`acquire`](Machine::acquire), [`steal`](Machine::steal), [`rest`](Machine::rest),
-//! [`interrupt`](Machine::interrupt)); the engine turns orders into events. Where ready threads wait (deques, a
-//! pool) is the scheduler's own business.
+//! Relies on the computation's edges for what is ready and on the clock for how long work takes; promises that no
+//! strand begins before all its predecessors have executed, whatever a scheduler orders (checked in debug builds).
 
 use crate::ProcessorId;
 use crate::clock::Clock;
@@ -77,7 +74,13 @@ pub(crate) struct Processor {
     pub(crate) ordered: bool,
 }
 
-/// The state of a run; see the [module](self) documentation.
+/// The state of a run, which every scheduler sees and moves by.
+///
+/// It holds what the papers' model holds: which instructions have executed, which threads are living, ready or
+/// stalled, what every processor is doing, and the space in use. Schedulers read it and give orders
+/// ([`work`](Self::work), [`acquire`](Self::acquire), [`steal`](Self::steal), [`rest`](Self::rest),
+/// [`interrupt`](Self::interrupt)); the engine turns orders into events. Where ready threads wait (deques, a pool) is
+/// the scheduler's own business.
 pub struct Machine<'c> {
     computation: &'c Computation,
     threads: Vec<Thread>,

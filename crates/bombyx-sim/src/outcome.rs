@@ -46,6 +46,9 @@ pub struct SpaceSample {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Space {
     now: SpaceUse,
+    /// Heap memory in use. Where one thread frees what another allocates, a schedule may free first; then it is
+    /// negative for a while and shows as 0.
+    heap: i128,
     peak: SpaceUse,
     series: Option<Vec<SpaceSample>>,
 }
@@ -57,13 +60,12 @@ impl Space {
 
     #[inline]
     pub(crate) fn allocate(&mut self, bytes: u64) {
-        self.now.heap += bytes;
+        self.heap += i128::from(bytes);
     }
 
-    /// A computation may free more than it has allocated so far under some schedules; space never falls below 0.
     #[inline]
     pub(crate) fn free(&mut self, bytes: u64) {
-        self.now.heap = self.now.heap.saturating_sub(bytes);
+        self.heap -= i128::from(bytes);
     }
 
     #[inline]
@@ -82,6 +84,7 @@ impl Space {
     pub(crate) fn sample(&mut self, tick: u64, deques: usize) {
         let now = &mut self.now;
         now.deques = deques as u64;
+        now.heap = u64::try_from(self.heap).unwrap_or(0);
         now.total = now.frames + now.heap;
         let peak = &mut self.peak;
         peak.frames = peak.frames.max(now.frames);

@@ -7,7 +7,7 @@ use crate::dummies::WithDummies;
 use crate::engine::{Engine, Rules};
 use crate::machine::Machine;
 use crate::outcome::{Dollars, Outcome};
-use crate::scheduler::{Mutation, Quota, Scheduler, Setup};
+use crate::scheduler::{Mutation, Policy, Quota, Scheduler, Setup};
 use crate::{ProcessorId, Speeds};
 use bombyx_dag::Computation;
 use std::fmt;
@@ -137,7 +137,7 @@ impl<'c> Simulation<'c> {
     /// Checks every invariant that the papers prove for this scheduler and this computation.
     pub fn check_all(mut self) -> Self {
         let proven = |&i: &Invariant| i.applies(self.scheduler, self.computation.class());
-        self.invariants = Invariant::ALL.into_iter().filter(proven).collect();
+        self.invariants.extend(Invariant::ALL.into_iter().filter(proven));
         self
     }
 
@@ -152,6 +152,18 @@ impl<'c> Simulation<'c> {
     /// # Errors
     /// If the set-up makes no sense, or an invariant breaks.
     pub fn run(&self) -> Result<Outcome, SimulationError> {
+        self.run_policy(|setup| self.scheduler.policy(setup))
+    }
+
+    /// Runs with a policy of your own in place of the scheduler's. The scheduler still names the outcome, decides
+    /// which invariants [`check_all`](Self::check_all) means, and whether there are dummy threads.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_policy(
+        &self,
+        policy: impl FnOnce(&Setup) -> Box<dyn Policy>,
+    ) -> Result<Outcome, SimulationError> {
         let processors = self.processors.or(self.speeds.processors()).unwrap_or(1);
         if !(1..=MOST_PROCESSORS).contains(&processors) {
             return Err(SimulationError::ProcessorCount(processors));
@@ -185,8 +197,7 @@ impl<'c> Simulation<'c> {
             single_steps: self.mode == Mode::Step,
             seed: self.seed,
         };
-        let policy = self.scheduler.policy(&setup);
-        let machine = Engine::new(machine, policy, checker, rules, self.choices.clone()).run()?;
+        let machine = Engine::new(machine, policy(&setup), checker, rules, self.choices.clone()).run()?;
         let outcome = self.outcome(machine);
         Ok(Outcome { with_dummies: with_dummies.map(Box::new), ..outcome })
     }

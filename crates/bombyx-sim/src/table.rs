@@ -25,8 +25,7 @@ pub fn step_table(computation: &Computation, outcome: &Outcome) -> Option<String
     let computation = outcome.with_dummies.as_ref().map_or(computation, |with| &with.computation);
     let trace = outcome.trace.as_ref().filter(|_| outcome.ticks_per_unit == 1)?;
     let ends = trace.ends(computation.strand_count());
-    let by_processor: Vec<Vec<&Event>> =
-        (0..outcome.processors as u32).map(|p| trace.of(ProcessorId(p)).collect()).collect();
+    let by_processor = trace.by_processor(outcome.processors);
     let steps = 1..=outcome.makespan;
     let column = |title: String, cell: &dyn Fn(u64) -> String| -> Vec<String> {
         let cells: Vec<String> = std::iter::once(title).chain(steps.clone().map(cell)).collect();
@@ -48,12 +47,12 @@ pub fn step_table(computation: &Computation, outcome: &Outcome) -> Option<String
 }
 
 /// What a processor does in a step.
-fn activity(c: &Computation, events: &[&Event], step: u64) -> String {
+fn activity(c: &Computation, events: &[Event], step: u64) -> String {
     let at = events.partition_point(|e| e.to < step);
     match events.get(at) {
         Some(event) if event.from < step => match event.kind {
             EventKind::Execute { strand, .. } => {
-                let before = at.checked_sub(1).and_then(|i| thread_of(c, events[i]));
+                let before = at.checked_sub(1).and_then(|i| thread_of(c, &events[i]));
                 let gap = at > 0 && events[at - 1].to < event.from;
                 let same = before == Some(c.thread_of(strand)) && !gap;
                 if same || step > event.from + 1 {

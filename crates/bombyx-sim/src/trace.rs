@@ -76,9 +76,25 @@ impl Trace {
         &self.events
     }
 
-    /// The events of one processor in the order of time.
-    pub fn of(&self, p: ProcessorId) -> impl Iterator<Item = &Event> {
-        self.events.iter().filter(move |e| e.processor == p)
+    /// The events of each of so many processors, in the order of time. They do not overlap; between them the
+    /// processor was idle.
+    ///
+    /// # Panics
+    /// If the run had more processors.
+    pub fn by_processor(&self, processors: usize) -> Vec<Vec<Event>> {
+        let mut events = vec![Vec::new(); processors];
+        for &event in &self.events {
+            events[event.processor.index()].push(event);
+        }
+        events
+    }
+
+    /// The steal attempts in the order in which they were initiated; within a step, in the order of the thieves.
+    pub fn attempts(&self) -> Vec<Event> {
+        let mut attempts: Vec<Event> =
+            self.events.iter().filter(|e| matches!(e.kind, EventKind::Attempt { .. })).copied().collect();
+        attempts.sort_by_key(|e| (e.from, e.processor));
+        attempts
     }
 
     /// When each strand ended, by strand: the schedule. Strands that did not end have `u64::MAX`.

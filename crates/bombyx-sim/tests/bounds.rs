@@ -7,10 +7,10 @@ use bombyx_sim::{Contention, Outcome, Ratio, Scheduler, Simulation, Speeds};
 use common::{computation, nested, scheduler};
 
 fn computations() -> impl Iterator<Item = Computation> {
-    (0..10).flat_map(|seed| {
+    (0..6).flat_map(|seed| {
         [
-            computation(&format!("random:threads=60,seed={seed}")),
-            nested(60, 0, seed),
+            computation(&format!("random:threads=40,seed={seed}")),
+            nested(40, 0, seed),
             computation(&format!("greedy-trap:long=100,rounds={}", seed + 1)),
             computation(&format!("skewed:leaves=40,work={}", seed + 1)),
         ]

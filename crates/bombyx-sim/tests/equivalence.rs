@@ -40,19 +40,12 @@ fn heterogeneous_on_equal_speeds_is_work_stealing() {
 /// the victims of a run of DFDeques are given to work stealing as its choices.
 fn choices(outcome: &Outcome) -> Vec<Vec<Option<u32>>> {
     let mut choices = vec![Vec::new(); outcome.processors];
-    for event in outcome.trace.as_ref().unwrap().events() {
+    for event in outcome.trace.as_ref().unwrap().attempts() {
         if let EventKind::Attempt { victim, .. } = event.kind {
-            let thief = event.processor;
-            choices[thief.index()].push((event.from, victim.map(|p| p.0)));
+            choices[event.processor.index()].push(victim.map(|p| p.0));
         }
     }
     choices
-        .into_iter()
-        .map(|mut made| {
-            made.sort_unstable();
-            made.into_iter().map(|(_, victim)| victim).collect()
-        })
-        .collect()
 }
 
 /// What remains of a trace when choices are only known by the processor they hit.

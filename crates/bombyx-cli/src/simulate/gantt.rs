@@ -57,9 +57,12 @@ pub(super) fn svg(plan: &Plan<'_>, runs: &[Run]) -> Result<String> {
         out: String::new(),
     };
     chart.frame(plan, &runs[0]);
-    for p in (0..processors as u32).map(ProcessorId) {
-        let events: Vec<&Event> = trace.of(p).collect();
-        chart.processor(p, &events);
+    let mut rows: Vec<Vec<&Event>> = vec![Vec::new(); processors];
+    for event in trace.events() {
+        rows[event.processor.index()].push(event);
+    }
+    for (p, events) in (0..).map(ProcessorId).zip(&rows) {
+        chart.processor(p, events);
     }
     chart.out.push_str("</svg>\n");
     Ok(chart.out)

@@ -1,7 +1,6 @@
-//! The lists that the command line takes: numbers with ranges, schedulers, speeds.
+//! The lists that the command line takes: numbers with ranges, and schedulers.
 
-use bombyx_sim::{ProcessorId, Ratio, Scheduler};
-use std::fmt;
+use bombyx_sim::Scheduler;
 use std::str::FromStr;
 
 /// Numbers, in the order given: `8`, `1,2,4`, `1..64` (doubling), `1..10+3`, `1..1000*10`. Ranges include both ends.
@@ -101,63 +100,6 @@ impl FromStr for SchedulerList {
     }
 }
 
-/// Speeds, separated by commas, `SPEEDxCOUNT` for several equal ones.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct SpeedList(pub(super) Vec<Ratio>);
-
-impl FromStr for SpeedList {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let mut speeds = Vec::new();
-        for item in text.split(',') {
-            let (speed, count) = match item.split_once('x') {
-                Some((speed, count)) => (speed, number(count)?),
-                None => (item, 1),
-            };
-            let speed = speed.parse::<Ratio>().map_err(|error| error.to_string())?;
-            if count > 1 << 20 {
-                return Err(format!("`{item}` is more processors than can be simulated"));
-            }
-            speeds.extend((0..count).map(|_| speed));
-        }
-        Ok(Self(speeds))
-    }
-}
-
-/// A change of speed: `TIME:PROCESSOR=SPEED`, processors counted from 1 as in tables and pictures.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct SpeedChange {
-    pub(super) at: u64,
-    pub(super) processor: ProcessorId,
-    pub(super) speed: Ratio,
-}
-
-impl FromStr for SpeedChange {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (at, processor, speed) = text
-            .split_once(':')
-            .and_then(|(at, rest)| rest.split_once('=').map(|(processor, speed)| (at, processor, speed)))
-            .ok_or_else(|| {
-                format!("`{text}` should look like `1000:2=1/2`: at time 1000, processor 2 slows to 1/2")
-            })?;
-        let processor = number(processor.trim_start_matches('p'))? - 1;
-        Ok(Self {
-            at: number(at)?,
-            processor: ProcessorId(u32::try_from(processor).map_err(|error| error.to_string())?),
-            speed: speed.parse::<Ratio>().map_err(|error| error.to_string())?,
-        })
-    }
-}
-
-impl fmt::Display for SpeedChange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}={}", self.at, self.processor.0 + 1, self.speed)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -193,20 +135,5 @@ mod tests {
         );
         let error = "work-staeling".parse::<SchedulerList>().unwrap_err();
         assert!(error.contains("work-stealing"), "{error}");
-    }
-
-    #[test]
-    fn speeds_and_changes() {
-        let SpeedList(speeds) = "4,1x3,1/2".parse().unwrap();
-        assert_eq!(speeds.iter().map(Ratio::to_string).collect::<Vec<_>>(), ["4", "1", "1", "1", "0.5"]);
-        let change: SpeedChange = "1000:p2=1/2".parse().unwrap();
-        assert_eq!(
-            (change.at, change.processor, change.speed.to_string().as_str()),
-            (1000, ProcessorId(1), "0.5")
-        );
-        assert_eq!(change.to_string(), "1000:2=0.5");
-        for text in ["", "1000", "1000:2", "1000:0=1", "x:1=1", "1000:1=0"] {
-            assert!(text.parse::<SpeedChange>().is_err(), "{text} was accepted");
-        }
     }
 }

@@ -198,10 +198,8 @@ struct Document<'a> {
     computation: ComputationDocument<'a>,
     steal_cost: u64,
     contention: String,
-    /// Speeds at the beginning, repeated over the processors; none if all are 1.
-    speeds: Option<Vec<String>>,
-    /// Changes of speed, as on the command line.
-    changes: Vec<String>,
+    /// As on the command line; empty if all are 1.
+    speeds: String,
     runs: Vec<Row>,
 }
 
@@ -248,8 +246,7 @@ pub(super) fn json(plan: &Plan<'_>, runs: &[Run]) -> Result<String> {
         },
         steal_cost: plan.steal_cost,
         contention: plan.contention.to_string(),
-        speeds: plan.speeds.as_ref().map(|list| list.iter().map(ToString::to_string).collect()),
-        changes: plan.changes.iter().map(ToString::to_string).collect(),
+        speeds: plan.speeds.to_string(),
         runs: runs.iter().map(|run| Row::of(plan, run)).collect(),
     };
     Ok(serde_json::to_string_pretty(&document)? + "\n")

@@ -1,7 +1,6 @@
 //! The runs that a command line asks for, and what they measured.
 
 use super::input::Input;
-use super::list::SpeedChange;
 use super::{Args, Result, spinner};
 use crate::text::grouped;
 use bombyx_sim::{Contention, Mode, Outcome, Quota, Ratio, Scheduler, Simulation, Speeds, Trace};
@@ -18,8 +17,7 @@ pub(super) struct Plan<'a> {
     pub(super) seeds: std::ops::Range<u64>,
     pub(super) contention: Contention,
     pub(super) steal_cost: u64,
-    pub(super) speeds: Option<Vec<Ratio>>,
-    pub(super) changes: Vec<SpeedChange>,
+    pub(super) speeds: Speeds,
     check: bool,
     trace: bool,
 }
@@ -41,10 +39,10 @@ impl Run {
 
 impl<'a> Plan<'a> {
     pub(super) fn of(args: &Args, input: &'a Input) -> Result<Self> {
-        let speeds = args.speeds.as_ref().map(|list| list.0.clone());
-        let processors = match (&args.processors, &speeds) {
+        let speeds = args.speeds.clone().unwrap_or_default();
+        let processors = match (&args.processors, speeds.processors()) {
             (Some(numbers), _) => numbers.0.iter().map(|&n| n as usize).collect(),
-            (None, Some(speeds)) => vec![speeds.len()],
+            (None, Some(count)) => vec![count],
             (None, None) => vec![1, 2, 4, 8, 16, 32, 64],
         };
         let seeds = args.seed..args.seed.checked_add(args.seeds).ok_or("the seeds run past 2^64")?;
@@ -56,7 +54,6 @@ impl<'a> Plan<'a> {
             contention: args.contention,
             steal_cost: args.steal_cost,
             speeds,
-            changes: args.changes.clone(),
             check: args.check,
             trace: args.steps || args.trace.is_some() || args.gantt.is_some(),
         };
@@ -137,7 +134,7 @@ impl<'a> Plan<'a> {
 
     /// The speeds of `processors` processors at the beginning.
     pub(super) fn speeds_of(&self, processors: usize) -> Vec<Ratio> {
-        match &self.speeds {
+        match self.speeds.list() {
             Some(list) => list.iter().copied().cycle().take(processors).collect(),
             None => vec![Ratio::ONE; processors],
         }
@@ -145,17 +142,17 @@ impl<'a> Plan<'a> {
 
     /// Whether all processors have speed 1 all the time, so that the papers' bounds on steps apply as they stand.
     pub(super) fn has_unit_speeds(&self) -> bool {
-        self.changes.is_empty()
-            && self.speeds.as_ref().is_none_or(|list| list.iter().all(|&s| s == Ratio::ONE))
+        let list = self.speeds.list().unwrap_or_default();
+        self.speeds.changes().is_empty() && list.iter().all(|&speed| speed == Ratio::ONE)
     }
 
     fn simulation(&self, scheduler: Scheduler, processors: usize, seed: u64) -> Simulation<'a> {
-        let mut speeds = match &self.speeds {
+        let mut speeds = match self.speeds.list() {
             Some(_) => Speeds::from_list(self.speeds_of(processors)),
             None => Speeds::equal(),
         };
-        for change in &self.changes {
-            speeds = speeds.change(change.at, change.processor, change.speed);
+        for &(at, processor, speed) in self.speeds.changes() {
+            speeds = speeds.change(at, processor, speed);
         }
         let mut simulation = Simulation::new(&self.input.computation, scheduler)
             .processors(processors)

@@ -220,12 +220,7 @@ impl fmt::Display for SpecError {
                 write_list(f, generator.parameters.iter().map(|p| p.name))
             }
             Self::Unnamed { generator, value } => {
-                write!(
-                    f,
-                    "`{value}` needs a name, as in `{}=…`; `{}` takes ",
-                    generator.parameters.last().map_or("", |p| p.name),
-                    generator.name
-                )?;
+                write!(f, "`{value}` needs a name; `{}` takes ", generator.name)?;
                 write_list(f, generator.parameters.iter().map(|p| p.name))
             }
             Self::Twice { generator, parameter } => {

@@ -5,10 +5,10 @@
 //! above K waits for its dummy threads. Space is close to the serial one, S1 + O(K·P·D), but processors return to
 //! the list after almost every thread.
 
+use super::meter::Meter;
 use super::{Policy, Quota, Ready, Setup};
 use crate::ProcessorId;
 use crate::machine::Machine;
-use crate::scheduler::dfdeques::Meter;
 use bombyx_dag::{StrandId, ThreadId};
 use std::collections::BTreeSet;
 

@@ -6,12 +6,13 @@
 //! K trades space against granularity: K = ∞ is work stealing, small K is close to depth first. Expected space is
 //! S1 + O(min(K, S1)·P·D) (Theorem 4.3).
 //!
-//! Before an allocation of m > K bytes stand ⌈m/K⌉ dummy threads (see [`dummies`](crate::dummies)); a processor
+//! Before an allocation of m > K bytes stand ⌈m/K⌉ dummy threads ([`WithDummies`](crate::WithDummies)); a processor
 //! that has run one gives up its deque. As in DFD §5, the quota counts heap memory, not frames.
 //!
 //! A deque with an owner is known by the owner's number, one without by a number of its own. So a request that waits
 //! for a processor's deque stays with the processor, as in `work-stealing`.
 
+use super::meter::Meter;
 use super::{Deque, Mutation, Policy, Quota, Ready, Setup};
 use crate::ProcessorId;
 use crate::machine::Machine;
@@ -196,31 +197,5 @@ impl Policy for Dfdeques {
             Deque { owner, threads: threads.iter().rev().copied().collect() }
         };
         Ready::Deques(self.list.iter().map(deque).collect())
-    }
-}
-
-/// Net allocation against a quota.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Meter {
-    net: i128,
-}
-
-impl Meter {
-    /// Whether `bytes` may be allocated; if so they are charged. Allocations above the quota are free: their dummy
-    /// threads have paid.
-    pub(super) fn charge(&mut self, quota: Quota, bytes: u64) -> bool {
-        let Quota::Bytes(quota) = quota else { return true };
-        if bytes == 0 || bytes > quota {
-            return true;
-        }
-        let admitted = self.net + i128::from(bytes) <= i128::from(quota);
-        if admitted {
-            self.net += i128::from(bytes);
-        }
-        admitted
-    }
-
-    pub(super) fn refund(&mut self, bytes: u64) {
-        self.net -= i128::from(bytes);
     }
 }

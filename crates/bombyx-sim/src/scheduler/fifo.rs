@@ -3,11 +3,11 @@
 //! At a fork the parent goes on and the child goes to the end of the queue, so the computation unfolds breadth
 //! first, with as many living threads as there is parallelism (DFD §2.2).
 
+use super::pool::Pool;
 use super::{Policy, Ready, Setup};
 use crate::ProcessorId;
 use crate::machine::Machine;
 use bombyx_dag::ThreadId;
-use std::collections::VecDeque;
 
 struct Fifo(Pool);
 
@@ -43,39 +43,5 @@ impl Policy for Fifo {
 
     fn ready(&self) -> Ready {
         self.0.ready()
-    }
-}
-
-/// A first-in-first-out queue of ready threads that all processors share.
-#[derive(Debug, Default)]
-pub(super) struct Pool {
-    queue: VecDeque<ThreadId>,
-}
-
-impl Pool {
-    pub(super) fn push(&mut self, thread: ThreadId) {
-        self.queue.push_back(thread);
-    }
-
-    pub(super) fn pop(&mut self) -> Option<ThreadId> {
-        self.queue.pop_front()
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.queue.is_empty()
-    }
-
-    /// Idle processors take threads, in the order of both.
-    pub(super) fn serve_idle(&mut self, m: &mut Machine<'_>) {
-        while !self.queue.is_empty()
-            && let Some(p) = m.first_idle()
-        {
-            let thread = self.queue.pop_front().expect("the queue is not empty");
-            m.acquire(p, thread);
-        }
-    }
-
-    pub(super) fn ready(&self) -> Ready {
-        Ready::Pool(self.queue.iter().copied().collect())
     }
 }

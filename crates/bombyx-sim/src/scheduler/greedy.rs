@@ -4,7 +4,7 @@
 //! that ends a strand takes the first of the list. So no processor is idle while a strand is ready, and that is all:
 //! T ≤ T1/P + T∞, with no promise about space or locality.
 
-use super::fifo::Pool;
+use super::pool::Pool;
 use super::{Policy, Ready, Setup};
 use crate::ProcessorId;
 use crate::machine::Machine;

@@ -5,7 +5,7 @@
 //! invariant, hence at most two migrations per strand (HET Theorem 5).
 //! Time is at most W1/(p·π_ave) + (p−1)/p · β·W∞/π_ave (HET Theorem 4).
 
-use super::fifo::Pool;
+use super::pool::Pool;
 use super::{Beta, Mutation, Policy, Ready, Setup};
 use crate::ProcessorId;
 use crate::machine::Machine;

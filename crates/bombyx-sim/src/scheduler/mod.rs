@@ -19,6 +19,8 @@
 //! earlier steps, and a thief that asks during a step finds what the step's instructions left.
 
 mod deques;
+mod meter;
+mod pool;
 mod ready;
 mod setup;
 
