@@ -28,7 +28,7 @@ where
 {
     let Some(processor) = current::processor() else { return f() };
     // The joins on this stack may come back on another processor, so they must not pop blindly.
-    processor.expose_all();
+    processor.deque.expose_all();
     let commons = processor.commons();
     current::release();
     let outer = current::set_home(commons);
@@ -67,9 +67,7 @@ impl Drop for Back<'_> {
 /// ```
 #[inline]
 pub fn checkpoint() {
-    if let Some(processor) = current::processor()
-        && processor.deque.poisoned()
-    {
-        processor.attend();
+    if let Some(processor) = current::processor() {
+        processor.poll();
     }
 }

@@ -1,42 +1,24 @@
-//! What the processors of a pool share: the idle processors, the spare carriers, the queue of entries from
-//! outside, and the protocol by which processors fall asleep and are woken without a fence on any fork.
+//! What the processors of a pool share: the idle processors, the spare carriers, and the queue of entries from
+//! outside.
 //!
-//! # Sleeping and waking
-//!
-//! A processor that finds nothing is *retired*: it rests in the idle list and its carrier becomes a spare. So
-//! an idle pool is a list of processors and a list of parked threads, and waking is pairing one of each.
-//!
-//! The danger is the lost wake-up: a fork that sees no sleeper, and a sleeper that does not see the fork's
-//! entry. The forker must not pay for this, so:
-//!
-//! - the retiring carrier (1) enters the idle list and leaves the count of searchers, (2) *poisons* the limit of
-//!   every processor, (3) issues the heavy barrier, and (4) looks once more at every deque and the queue; if it
-//!   sees anything, it wakes somebody, perhaps itself;
-//! - a fork pushes its entry and then compares with its limit (`light` between), which it does anyway. If the
-//!   limit is poisoned, it attends, lifts the poison, and wakes a sleeper if nobody searches.
-//!
-//! By the asymmetric barrier either the fork sees the poison of (2), or the look of (4) sees its entry. The
-//! poison is lifted by a swap that synchronises with (2), so the attending fork sees (1) as well.
-//!
-//! *One searcher is enough.* A fork wakes only if nobody searches. A searcher that finds work and was the last
-//! one passes the duty on: it wakes another sleeper if more work is visible, else it poisons all limits again
-//! and looks once more. So while processors rest, somebody searches, or every fork will notice.
-//!
-//! Injected entries are pushed, and sleepers found, under the same lock, so they need no such care.
+//! A processor that finds nothing is *retired*: it rests in the idle list and its carrier becomes a spare. So an
+//! idle pool is a list of processors and a list of parked threads, and waking is pairing one of each. How no
+//! wake-up is lost is told in [`crate::sleep`]. Entries from outside are queued, and sleepers found, under the same
+//! lock, so they need no such care.
 
-use crate::barrier;
-use crate::carrier::{self, Carrier};
-use crate::fault::{Fault, planted};
-use crate::job::Entry;
+use crate::carrier::Carrier;
+use crate::job::{Entry, Kind};
 use crate::mailbox::Mailbox;
 use crate::pool::Config;
 use crate::primitive::{AtomicUsize, Mutex, MutexGuard, lock};
 use crate::processor::Processor;
+use crate::sleep::Sleepers;
 use crate::stats::Stats;
+use crate::wait;
 use std::collections::VecDeque;
 use std::io;
 use std::ptr::NonNull;
-use std::sync::atomic::Ordering::{AcqRel, Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Condvar, Weak};
 use std::thread::JoinHandle;
 
@@ -45,11 +27,8 @@ pub(crate) struct Commons {
     this: Weak<Commons>,
     pub(crate) config: Config,
     processors: Box<[Processor]>,
-    /// Carriers that search, or were given a processor in order to search.
-    searchers: AtomicUsize,
-    /// `shared.idle.len()`, for a look without the lock.
-    resting: AtomicUsize,
-    /// `shared.queue.len()`, likewise.
+    pub(crate) sleepers: Sleepers,
+    /// `shared.queue.len()`, for a look without the lock.
     queued: AtomicUsize,
     shared: Mutex<Shared>,
     /// Spawned closures that belong to no scope and have not ended; dropping the pool waits for them.
@@ -92,8 +71,9 @@ impl Commons {
 
     fn without_carriers(config: Config) -> Arc<Commons> {
         Arc::new_cyclic(|this| {
-            let processors: Box<[Processor]> =
-                (0..config.processors).map(|index| Processor::new(index, config.seed, this.as_ptr())).collect();
+            let processors: Box<[Processor]> = (0..config.processors)
+                .map(|index| Processor::new(index, config.seed, this.as_ptr()))
+                .collect();
             let shared = Shared {
                 idle: processors.iter().rev().map(NonNull::from).collect(),
                 spares: Vec::new(),
@@ -106,10 +86,9 @@ impl Commons {
             };
             Commons {
                 this: this.clone(),
-                resting: AtomicUsize::new(processors.len()),
+                sleepers: Sleepers::new(processors.len()),
                 processors,
                 config,
-                searchers: AtomicUsize::new(0),
                 queued: AtomicUsize::new(0),
                 shared: Mutex::new(shared),
                 detached: std::sync::Mutex::new(0),
@@ -138,43 +117,29 @@ impl Commons {
 
     // ---- Searchers ------------------------------------------------------------------------------------
 
-    /// Counts the caller, or the carrier that it is about to give a processor to, as a searcher.
-    pub(crate) fn start_search(&self) {
-        self.searchers.fetch_add(1, AcqRel);
-    }
-
     /// Whether so many search already that one more would only disturb.
     pub(crate) fn enough_searchers(&self) -> bool {
-        self.searchers.load(Relaxed) > self.config.max_searchers
+        self.sleepers.searching() > self.config.max_searchers
     }
 
-    /// The caller found work. If it was the last searcher and others rest, the duty to look out is passed on.
+    /// A searcher found work. If it was the last one and others rest, the duty to look out is passed on.
     pub(crate) fn found_work(&self) {
-        if self.searchers.fetch_sub(1, AcqRel) == 1 && self.resting.load(Relaxed) > 0 {
-            if !self.work_visible() {
-                self.call_for_attention();
-            }
-            if self.work_visible() {
-                self.wake(|_| None);
-            }
+        if self.sleepers.stop_search()
+            && self.sleepers.any_resting()
+            && (self.work_visible() || self.look_once_more())
+        {
+            self.wake(|_| None);
         }
-    }
-
-    /// Whether a fork should wake a sleeper.
-    pub(crate) fn wants_wake(&self) -> bool {
-        self.resting.load(Relaxed) > 0 && self.searchers.load(Relaxed) == 0
     }
 
     /// Whether there seems to be something to take anywhere.
-    pub(crate) fn work_visible(&self) -> bool {
-        self.has_queued() || self.processors.iter().any(|processor| !processor.deque.looks_empty())
+    fn work_visible(&self) -> bool {
+        self.has_queued() || self.processors.iter().any(Processor::has_something)
     }
 
-    fn call_for_attention(&self) {
-        for processor in &self.processors {
-            processor.deque.poison();
-        }
-        barrier::heavy();
+    fn look_once_more(&self) -> bool {
+        self.sleepers
+            .look_once_more(self.processors.iter().map(|processor| &processor.deque), || self.work_visible())
     }
 
     // ---- Idle processors and spare carriers -----------------------------------------------------------
@@ -189,37 +154,43 @@ impl Commons {
         let all_idle = {
             let mut shared = lock(&self.shared);
             shared.idle.push(processor);
-            self.resting.store(shared.idle.len(), Relaxed);
+            self.sleepers.set_resting(shared.idle.len());
             if let Some(carrier) = carrier {
                 self.list_spare(&mut shared, carrier);
             }
             shared.idle.len() == self.processors.len()
         };
         if carrier.is_some() {
-            self.searchers.fetch_sub(1, AcqRel);
+            self.sleepers.stop_search();
         }
-        if !all_idle {
-            self.call_for_attention();
-        }
-        if !planted(Fault::SleepWithoutSecondLook) && self.work_visible() {
+        // If all rest, there is nobody who could fork meanwhile.
+        if if all_idle { self.work_visible() } else { self.look_once_more() } {
             self.wake(|_| None);
         }
     }
 
     /// Gives an idle processor to a spare carrier, if there is one, with an entry for the way: `gift` is told
-    /// the mailbox where it will lie.
+    /// the mailbox where it will lie. Carriers that wait for a processor come first: they need no spare to bring
+    /// it to them, and there may be none.
     #[cold]
     pub(crate) fn wake(&self, gift: impl FnOnce(&Mailbox) -> Option<Entry>) {
         let mut shared = lock(&self.shared);
+        while let Some(Kind::Carrier(ready)) = shared.queue.front().map(|entry| entry.kind()) {
+            let Some(processor) = self.idle_processor(&mut shared) else { return };
+            shared.queue.pop_front();
+            self.queued.store(shared.queue.len(), Relaxed);
+            // SAFETY: the carrier came out of the queue.
+            unsafe { Carrier::give(ready, processor) };
+        }
         let Some(processor) = shared.idle.pop() else { return };
         let Ok(carrier) = self.any_spare(&mut shared) else {
             shared.idle.push(processor);
             shared.starved = true;
             return;
         };
-        self.resting.store(shared.idle.len(), Relaxed);
+        self.sleepers.set_resting(shared.idle.len());
         drop(shared);
-        self.start_search();
+        self.sleepers.start_search();
         // SAFETY: the commons own the processor; it is out of the list, so it is ours to give.
         let woken = unsafe { processor.as_ref() };
         woken.stats.wakes.add(1);
@@ -233,13 +204,16 @@ impl Commons {
 
     /// An idle processor for the calling thread itself.
     pub(crate) fn borrow_processor(&self) -> Option<NonNull<Processor>> {
-        if self.resting.load(Relaxed) == 0 {
+        if !self.sleepers.any_resting() {
             return None;
         }
-        let mut shared = lock(&self.shared);
+        self.idle_processor(&mut lock(&self.shared))
+    }
+
+    /// Takes a processor out of the idle list, to be given to a carrier that will not search first.
+    fn idle_processor(&self, shared: &mut MutexGuard<'_, Shared>) -> Option<NonNull<Processor>> {
         let processor = shared.idle.pop()?;
-        self.resting.store(shared.idle.len(), Relaxed);
-        drop(shared);
+        self.sleepers.set_resting(shared.idle.len());
         // SAFETY: the commons own the processor. Its first fork must look for sleepers.
         unsafe { processor.as_ref() }.deque.poison();
         Some(processor)
@@ -252,8 +226,7 @@ impl Commons {
         }
         {
             let mut shared = lock(&self.shared);
-            if let Some(processor) = shared.idle.pop() {
-                self.resting.store(shared.idle.len(), Relaxed);
+            if let Some(processor) = self.idle_processor(&mut shared) {
                 return processor;
             }
             shared.queue.push_front(Entry::carrier(NonNull::from(carrier)));
@@ -296,7 +269,10 @@ impl Commons {
     /// Starts a carrier, which waits to be given a processor.
     fn start_carrier(&self, shared: &mut MutexGuard<'_, Shared>) -> io::Result<NonNull<Carrier>> {
         if shared.carriers >= self.config.max_carriers {
-            return Err(io::Error::other(format!("the limit of {} carriers is reached", self.config.max_carriers)));
+            return Err(io::Error::other(format!(
+                "the limit of {} carriers is reached",
+                self.config.max_carriers
+            )));
         }
         let this = self.this.upgrade().ok_or_else(|| io::Error::other("the pool is being dropped"))?;
         let mut builder = std::thread::Builder::new();
@@ -313,11 +289,12 @@ impl Commons {
             let carrier = SendCarrier(Arc::clone(&carrier));
             builder.spawn(move || {
                 let SendCarrier(carrier) = { carrier };
-                carrier::main(&this, &carrier);
+                carrier.started(&std::thread::current());
+                wait::main(&this, &carrier);
                 lock(&this.shared).carriers -= 1;
             })?
         };
-        carrier.started(handle.thread().clone());
+        carrier.started(handle.thread());
         shared.handles.push(handle);
         shared.carriers += 1;
         shared.peak_carriers = shared.peak_carriers.max(shared.carriers);

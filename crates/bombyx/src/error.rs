@@ -32,7 +32,11 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Processors(given) => {
-                write!(f, "the number of processors must be between 1 and {}, not {given}", crate::pool::MAX_PROCESSORS)
+                write!(
+                    f,
+                    "the number of processors must be between 1 and {}, not {given}",
+                    crate::pool::MAX_PROCESSORS
+                )
             }
             Error::StackSize(given) => write!(
                 f,
@@ -47,7 +51,10 @@ impl fmt::Display for Error {
                 "there is a global pool already: call build_global before anything uses it, and only once",
             ),
             Error::Thread(error) => {
-                write!(f, "the system refused to start a thread ({error}): use fewer processors or a smaller stack")
+                write!(
+                    f,
+                    "the system refused to start a thread ({error}): use fewer processors or a smaller stack"
+                )
             }
             Error::Pin(reason) => write!(f, "processors cannot be pinned to CPUs: {reason}"),
             Error::MaxCarriers { limit, processors } => write!(

@@ -14,8 +14,6 @@ pub(crate) enum Fault {
     ServeWithoutClaim,
     /// A thief walks away from its request without withdrawing it.
     LeaveWithoutCancel,
-    /// A taker clears the job's state before it has filled in the latch.
-    ClearBeforeFill,
     /// The finishing side stores "done" instead of swapping, so it never sees who waits.
     SetWithoutSwap,
     /// A sleeper does not look for work again after it made its intent visible.
@@ -40,8 +38,8 @@ pub(crate) fn planted(fault: Fault) -> bool {
     PLANTED.load(std::sync::atomic::Ordering::Relaxed) == fault as usize
 }
 
-/// Plants `fault`, or none, in this process. Models that plant faults run one at a time.
-#[cfg(loom)]
+/// Plants `fault`, or none, in this process.
+#[cfg(all(loom, test))]
 pub(crate) fn plant(fault: Option<Fault>) {
     PLANTED.store(fault.map_or(0, |fault| fault as usize), std::sync::atomic::Ordering::Relaxed);
 }

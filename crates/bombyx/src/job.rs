@@ -23,11 +23,9 @@
 
 use crate::carrier::Carrier;
 use crate::deque::Deque;
-use crate::fault::{Fault, planted};
 use crate::latch::Latch;
 use crate::mailbox::Mailbox;
-use crate::primitive::{AtomicPtr, AtomicUsize};
-use std::cell::UnsafeCell;
+use crate::primitive::{AtomicPtr, AtomicUsize, UnsafeCell};
 use std::mem::MaybeUninit;
 use std::num::NonZeroUsize;
 use std::ptr::{self, NonNull};
@@ -102,17 +100,13 @@ impl Job {
     ///
     /// # Safety
     /// The job is in a deque whose lock the caller holds, and which it is taken out of under the same lock,
-    /// unless `place` is that deque.
+    /// unless `place` is that deque; or the caller has just taken it out of an offer.
     pub(crate) unsafe fn take(&self, place: Place) {
         let exec = self.exec.load(Relaxed);
         if exec.is_null() {
-            // SAFETY: exec is null, so `taken` was filled in, under the lock that the caller holds.
-            let taken = unsafe { (*self.taken.get()).assume_init_ref() };
-            taken.place.store(place.to_bits(), Release);
+            // SAFETY: exec is null, so the job is not untouched.
+            unsafe { self.taken() }.place.store(place.to_bits(), Release);
             return;
-        }
-        if planted(Fault::ClearBeforeFill) {
-            self.exec.store(ptr::null_mut(), Release);
         }
         let taken = Taken {
             // SAFETY: a non-null `exec` is the function pointer that `new` stored.
@@ -122,25 +116,17 @@ impl Job {
         };
         // SAFETY: only the holder of the deque's lock writes `taken`, and only while exec is set, when nobody
         // reads it.
-        unsafe { (*self.taken.get()).write(taken) };
+        self.taken.with_mut(|cell| unsafe { (*cell).write(taken) });
         // Release: the join that reads null finds `taken` filled in.
         self.exec.store(ptr::null_mut(), Release);
-    }
-
-    /// Makes an untouched job one that is only taken out of `deque` under its lock.
-    ///
-    /// # Safety
-    /// The job is in `deque`, whose lock the caller holds.
-    pub(crate) unsafe fn expose(&self, deque: *const Deque) {
-        // SAFETY: as the caller promises.
-        unsafe { self.take(Place::Deque(deque)) };
     }
 
     /// # Safety
     /// The job is not untouched.
     unsafe fn taken(&self) -> &Taken {
-        // SAFETY: the job is not untouched, so `taken` was written before that became visible.
-        unsafe { (*self.taken.get()).assume_init_ref() }
+        // SAFETY: the job is not untouched, so `taken` was written before that became visible, and is not written
+        // again.
+        self.taken.with(|cell| unsafe { (*cell).assume_init_ref() })
     }
 
     /// # Safety
@@ -222,13 +208,26 @@ impl Entry {
         }
     }
 
-    /// Tells the job of this entry that it leaves the deque for `place`. To be called under the deque's lock.
+    /// Tells the job of this entry that it leaves the deque for `place`, under the deque's lock; or an offer.
     pub(crate) fn taken(self, place: Place) {
         if let Kind::Stack(job) = self.kind() {
             // SAFETY: the entry is being taken out of a deque under its lock; its join cannot return before
             // it has looked at the deque under the same lock, or the latch is set, so the job is alive.
             unsafe { (*job).take(place) };
         }
+    }
+
+    /// Exposes the job of this entry, which is in `deque`. To be called under the deque's lock. False if there was
+    /// nothing to expose, here and therefore below ([`Deque::expose_all`]).
+    pub(crate) fn expose(self, deque: &Deque) -> bool {
+        let Kind::Stack(job) = self.kind() else { return false };
+        // SAFETY: as in `taken`.
+        let untouched = unsafe { (*job).untouched() };
+        if untouched {
+            // SAFETY: as in `taken`; the job stays in the deque.
+            unsafe { (*job).take(Place::Deque(deque)) };
+        }
+        untouched
     }
 
     #[inline(always)]

@@ -6,11 +6,12 @@
 //! scheduler or a tool wants to do differently hangs on the two branches: the limit can be poisoned before the
 //! push ([`crate::deque`]), and the job can be exposed or taken before the pop ([`crate::job`]).
 
-use crate::carrier::{self, Waited, reclaim};
+use crate::deque::Pushed;
 use crate::job::{Enabled, Entry, Job};
 use crate::latch::Latch;
 use crate::pool::Pool;
 use crate::processor::current;
+use crate::wait::{Waited, reclaim, wait};
 use std::cell::UnsafeCell;
 use std::mem::{self, ManuallyDrop, MaybeUninit};
 use std::panic::{self, AssertUnwindSafe};
@@ -57,7 +58,7 @@ impl Context {
 /// let numbers: Vec<u64> = (0..100_000).collect();
 /// assert_eq!(sum(&numbers), 4_999_950_000);
 /// ```
-#[inline]
+#[inline(always)]
 pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
     A: FnOnce() -> RA + Send,
@@ -75,7 +76,7 @@ where
 /// let (a, b) = bombyx::join_context(|_| 1, |context| if context.migrated() { 2 } else { 2 });
 /// assert_eq!(a + b, 3);
 /// ```
-#[inline]
+#[inline(always)]
 pub fn join_context<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
     A: FnOnce(Context) -> RA + Send,
@@ -85,14 +86,16 @@ where
 {
     let Some(processor) = current::processor() else { return outside(a, b) };
     let fork = Fork::new(b);
-    if processor.deque.push(Entry::stack(&fork.job)) {
+    let pushed = processor.deque.push(Entry::stack(&fork.job));
+    // SAFETY: nobody reads the place but this join.
+    unsafe { (*fork.pushed.get()).write(pushed) };
+    if processor.deque.wants_attention(pushed) {
         processor.attend();
     }
     let guard = Unwinding(&fork);
     let ra = a(Context { migrated: false });
     mem::forget(guard);
-    // Untouched implies that the processor is still the same (see `job`).
-    let rb = if fork.job.untouched() && processor.deque.pop() { fork.call() } else { fork.settle() };
+    let rb = if fork.pop() { fork.call() } else { fork.settle() };
     (ra, rb)
 }
 
@@ -113,6 +116,9 @@ where
 #[repr(C)]
 struct Fork<B, R> {
     job: Job,
+    /// Where the job was pushed, for its join alone. Kept in memory: a register would have to be saved and restored
+    /// by every call, this is stored and loaded by those that fork.
+    pushed: UnsafeCell<MaybeUninit<Pushed>>,
     closure: UnsafeCell<ManuallyDrop<B>>,
     /// Written by whoever took the job, before it sets the latch.
     result: UnsafeCell<MaybeUninit<thread::Result<R>>>,
@@ -126,9 +132,19 @@ where
     fn new(closure: B) -> Fork<B, R> {
         Fork {
             job: Job::new(Fork::<B, R>::exec),
+            pushed: UnsafeCell::new(MaybeUninit::uninit()),
             closure: UnsafeCell::new(ManuallyDrop::new(closure)),
             result: UnsafeCell::new(MaybeUninit::uninit()),
         }
+    }
+
+    /// Takes the job back, if it is untouched, on the carrier that forked it.
+    #[inline(always)]
+    fn pop(&self) -> bool {
+        // SAFETY: the place was written right after the push. An untouched job means that the carrier still holds
+        // the processor it forked on (see `job`).
+        self.job.untouched()
+            && unsafe { current::held_unchecked().deque.pop((*self.pushed.get()).assume_init_read()) }
     }
 
     /// Runs the closure in place. The job is ours: nobody took it, or we got it back.
@@ -159,7 +175,20 @@ where
         }
         // SAFETY: the job is not untouched.
         let latch = unsafe { self.job.latch() };
-        carrier::wait(latch, ptr::from_ref(&self.job) as usize, Some(&self.job))
+        wait(latch, ptr::from_ref(&self.job) as usize, Some(&self.job))
+    }
+
+    /// Ends the job while the first half's panic passes by. That panic goes on; this half's result, or panic, is
+    /// dropped.
+    #[cold]
+    #[inline(never)]
+    fn abandon(&self) {
+        if self.pop() || self.wait() == Waited::Reclaimed {
+            drop(panic::catch_unwind(AssertUnwindSafe(|| self.call())));
+        } else {
+            // SAFETY: as in `settle`.
+            drop(unsafe { (*self.result.get()).assume_init_read() });
+        }
     }
 
     /// What a taker calls.
@@ -187,17 +216,9 @@ impl<B, R> Drop for Unwinding<'_, B, R>
 where
     B: FnOnce(Context) -> R,
 {
-    #[cold]
-    #[inline(never)]
+    /// Inlined, so that the guard needs no memory.
+    #[inline(always)]
     fn drop(&mut self) {
-        let fork = self.0;
-        let popped = fork.job.untouched() && current::held().deque.pop();
-        // The first panic is the one that goes on; the second half's result, or panic, is dropped.
-        if popped || fork.wait() == Waited::Reclaimed {
-            drop(panic::catch_unwind(AssertUnwindSafe(|| fork.call())));
-        } else {
-            // SAFETY: as in `settle`.
-            drop(unsafe { (*fork.result.get()).assume_init_read() });
-        }
+        self.0.abandon();
     }
 }

@@ -1,31 +1,99 @@
 //! A fork-join runtime whose time, space and communication are the ones the theory proves.
+//!
+//! ```
+//! fn fib(n: u64) -> u64 {
+//!     if n < 2 {
+//!         return n;
+//!     }
+//!     let (a, b) = bombyx::join(|| fib(n - 1), || fib(n - 2));
+//!     a + b
+//! }
+//! assert_eq!(fib(20), 6765);
+//! ```
+//!
+//! - [`join`] runs two closures, perhaps in parallel. It costs a handful of plain loads and stores, so there is
+//!   seldom a reason to stop forking early.
+//! - [`scope`] spawns any number of closures that borrow from outside, in bounded memory.
+//! - [`for_each`] and [`map_reduce`] are loops that find their grain by themselves.
+//! - [`blocking`] lets a closure block (on a lock, a channel, a file) without blocking a processor.
+//! - [`Pool`] is for those who want several, of another size, or with other stacks. Everything else uses
+//!   [the global one](Pool::global), whose size is `BOMBYX_PROCESSORS` or the number of CPUs.
+//!
+//! # What it promises
+//!
+//! On P processors a program with work T1 and span T∞ takes T1/P + O(T∞) expected time, and at most P times the
+//! stack of its serial execution (Blumofe and Leiserson, "Scheduling multithreaded computations by work stealing").
+//! A closure that waits is never buried under unrelated work: what runs on top of a waiting frame is always a part
+//! of what it waits for. So a lock held across a `join` is not met again on the same stack, and stacks do not grow
+//! beyond what the serial program needs.
+//!
+//! How that is done, without moving any stack between threads, is told in `ARCHITECTURE.md`.
+//!
+//! # Environment
+//!
+//! | variable | effect |
+//! |---|---|
+//! | `BOMBYX_PROCESSORS=n` | default number of processors |
+//! | `BOMBYX_SCHEDULER=name` | default [`Scheduler`] |
+//! | `BOMBYX_BARRIER=fence` | do without `membarrier(2)`: slower forks, for sandboxes that forbid it |
 
+#![cfg_attr(loom, allow(dead_code, unused_imports))]
+
+#[cfg(not(loom))]
 mod affinity;
 mod barrier;
+#[cfg(not(loom))]
 mod blocking;
 mod carrier;
+#[cfg(not(loom))]
 mod commons;
 mod deque;
+#[cfg(not(loom))]
 mod error;
 mod fault;
 mod job;
+#[cfg(not(loom))]
 mod join;
 mod latch;
 mod mailbox;
+#[cfg(not(loom))]
 mod par;
+#[cfg(not(loom))]
 mod pool;
 mod primitive;
+#[cfg(not(loom))]
 mod processor;
+#[cfg(loom)]
+#[path = "models/processor.rs"]
+mod processor;
+#[cfg(not(loom))]
 mod rng;
+#[cfg(not(loom))]
 mod scheduler;
+#[cfg(not(loom))]
 mod scope;
+mod sleep;
+#[cfg(not(loom))]
 mod stats;
+#[cfg(not(loom))]
+mod wait;
 
+#[cfg(all(loom, test))]
+mod models;
+
+#[cfg(not(loom))]
 pub use blocking::{blocking, checkpoint};
+#[cfg(not(loom))]
 pub use error::Error;
+#[cfg(not(loom))]
 pub use join::{Context, join, join_context};
+#[cfg(not(loom))]
 pub use par::{for_each, map_reduce};
+#[cfg(not(loom))]
 pub use pool::{Builder, Pool, current_processor};
+#[cfg(not(loom))]
 pub use scheduler::Scheduler;
+#[cfg(not(loom))]
 pub use scope::{Scope, scope};
+#[cfg(not(loom))]
 pub use stats::Stats;

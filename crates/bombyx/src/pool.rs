@@ -157,7 +157,11 @@ impl Pool {
         };
         let entry = Entry::heap(NonNull::from(Box::leak(Box::new(job))).cast());
         match current::processor() {
-            Some(processor) if ptr::eq(processor.commons(), &*self.commons) => processor.submit(entry),
+            Some(processor) if ptr::eq(processor.commons(), &*self.commons) => {
+                // What is pushed here is no part of what the carrier runs: whoever waits for that must not help.
+                processor.deque.set_root(0);
+                processor.submit(entry);
+            }
             _ => self.commons.inject(entry),
         }
     }
@@ -334,7 +338,8 @@ where
     /// As for [`crate::job::Exec`]: `job` is the first field of a boxed `Detached<F>`, taken by the caller.
     unsafe fn exec(job: *const Job) -> Enabled {
         // SAFETY: made from a box in `Pool::spawn`, and run once.
-        let Detached { commons, closure, .. } = *unsafe { Box::from_raw(job.cast_mut().cast::<Detached<F>>()) };
+        let Detached { commons, closure, .. } =
+            *unsafe { Box::from_raw(job.cast_mut().cast::<Detached<F>>()) };
         if panic::catch_unwind(AssertUnwindSafe(closure)).is_err() {
             eprintln!("bombyx: a closure given to Pool::spawn panicked, and nobody can be told; aborting");
             std::process::abort();
@@ -514,4 +519,3 @@ impl fmt::Debug for Builder {
 fn available_parallelism() -> usize {
     thread::available_parallelism().map_or(1, |cores| cores.get().min(MAX_PROCESSORS))
 }
-

@@ -7,12 +7,12 @@
 //! A scope counts its unfinished closures, plus one for its body. Whoever brings the count to zero sets the
 //! latch; that is the last access to the scope's memory by anyone but its own frame.
 
-use crate::carrier;
 use crate::commons::Commons;
 use crate::job::{Enabled, Entry, Job, Kind};
 use crate::latch::Latch;
 use crate::pool::Pool;
 use crate::processor::current;
+use crate::wait::{Waited, wait};
 use std::any::Any;
 use std::marker::PhantomData;
 use std::panic::{self, AssertUnwindSafe};
@@ -71,7 +71,7 @@ where
     };
     let result = panic::catch_unwind(AssertUnwindSafe(|| f(&scope)));
     if scope.unfinished.fetch_sub(1, AcqRel) != 1 {
-        let carrier::Waited::Done = carrier::wait(&scope.latch, scope.key(), None) else {
+        let Waited::Done = wait(&scope.latch, scope.key(), None) else {
             unreachable!("only a join's own job is reclaimed")
         };
     }
@@ -104,7 +104,10 @@ impl<'scope> Scope<'scope> {
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
         let processor = current::processor().filter(|processor| ptr::eq(processor.commons(), self.commons));
-        if processor.is_some_and(|processor| processor.deque.len() >= PENDING) {
+        if let Some(processor) = processor
+            && processor.deque.len() >= PENDING
+        {
+            processor.poll();
             self.run(f);
             return;
         }
@@ -187,7 +190,11 @@ where
         // SAFETY: the scope waits until this closure has been counted down below.
         unsafe {
             (*scope).run(closure);
-            if (*scope).unfinished.fetch_sub(1, AcqRel) == 1 { Latch::set(&raw const (*scope).latch) } else { None }
+            if (*scope).unfinished.fetch_sub(1, AcqRel) == 1 {
+                Latch::set(&raw const (*scope).latch)
+            } else {
+                None
+            }
         }
     }
 }

@@ -13,6 +13,10 @@ type Slot = AtomicUsize;
 /// Slots of a new deque. Small enough to stay in the first-level cache, large enough that few programs grow it.
 const INITIAL_SLOTS: usize = if cfg!(loom) { 4 } else { 256 };
 
+/// Where the owner pushed an entry. Good for a pop while the entry is untouched: it is exposed before it moves.
+#[derive(Clone, Copy)]
+pub(crate) struct Pushed(*mut Slot);
+
 /// How a steal ended.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
@@ -55,54 +59,58 @@ impl Deque {
 
     // ---- The owner's fast path ------------------------------------------------------------------------
 
-    /// Pushes `entry` at the bottom. True if the owner must attend ([`Deque::attend`]) before it goes on.
+    /// Pushes `entry` at the bottom and tells where. The owner must [attend](Deque::attend) before it goes on if
+    /// [`Deque::wants_attention`] says so: that is what guarantees room for one more entry.
     ///
-    /// Only the owner may call this, and only after it attended every push that returned true: that is what
-    /// guarantees room for one more entry.
+    /// Only the owner may call this.
     #[inline(always)]
-    #[must_use]
-    pub(crate) fn push(&self, entry: Entry) -> bool {
-        let bottom = self.bottom.load(Relaxed);
+    pub(crate) fn push(&self, entry: Entry) -> Pushed {
+        let slot = self.bottom.load(Relaxed);
         // SAFETY: bottom points into the buffer with room for one more: the last slot is never passed without
         // `attend`, which makes room, and only the owner, who is here, replaces the buffer.
-        unsafe { (*bottom).store(entry.bits(), Relaxed) };
+        unsafe { (*slot).store(entry.bits(), Relaxed) };
         // Release: a thief that sees the entry sees the job it names.
-        self.bottom.store(bottom.wrapping_add(1), Release);
+        self.bottom.store(slot.wrapping_add(1), Release);
+        Pushed(slot)
+    }
+
+    /// Whether the owner, having pushed, must leave the fast path.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) fn wants_attention(&self, pushed: Pushed) -> bool {
         // Pairs with `heavy` in the pool's sleep protocol: either this fork sees the poisoned limit, or the
-        // sleeper's second look sees this entry.
+        // sleeper's second look sees the entry.
         barrier::light();
-        if planted(Fault::ForkWithoutCheck) {
-            return false;
-        }
-        bottom >= self.limit.load(Relaxed)
+        !planted(Fault::ForkWithoutCheck) && pushed.0 >= self.limit.load(Relaxed)
     }
 
     /// Takes back the youngest entry. False if a thief has it.
     ///
-    /// Only the owner may call this, while its youngest entry is untouched ([`crate::job::Job::untouched`]) or
-    /// is being taken at this moment.
+    /// Only the owner may call this, if it has seen after its last push or pop that its youngest entry, which
+    /// is the one pushed there, is untouched ([`crate::job::Job::untouched`]). That the place comes from the push,
+    /// and not from a load of the bottom, keeps the bottom out of the chain of dependent loads and stores.
     #[inline(always)]
     #[must_use]
-    pub(crate) fn pop(&self) -> bool {
-        let bottom = self.bottom.load(Relaxed).wrapping_sub(1);
+    pub(crate) fn pop(&self, pushed: Pushed) -> bool {
+        debug_assert_eq!(self.bottom.load(Relaxed), pushed.0.wrapping_add(1), "the youngest entry is popped");
         // Release, as in `push`: a thief may learn of older entries from this store.
-        self.bottom.store(bottom, Release);
+        self.bottom.store(pushed.0, Release);
         // Pairs with `heavy` in `steal`: either the thief's second look sees the lowered bottom, or this load
         // sees the raised top.
         if !planted(Fault::PopWithoutBarrier) {
             barrier::light();
         }
-        self.top.load(Relaxed) <= bottom || self.pop_contended(bottom)
+        self.top.load(Relaxed) <= pushed.0 || self.pop_contended(pushed)
     }
 
     /// A thief has raised the top past our entry: the lock tells who has it.
     #[cold]
     #[inline(never)]
-    fn pop_contended(&self, bottom: *mut Slot) -> bool {
+    fn pop_contended(&self, pushed: Pushed) -> bool {
         let _slots = lock(&self.slots);
-        let ours = self.top.load(Relaxed) <= bottom;
+        let ours = self.top.load(Relaxed) <= pushed.0;
         if !ours {
-            self.bottom.store(bottom.wrapping_add(1), Release);
+            self.bottom.store(pushed.0.wrapping_add(1), Release);
         }
         ours
     }
@@ -152,28 +160,45 @@ impl Deque {
     pub(crate) fn peek(&self) -> Option<Entry> {
         let youngest = self.bottom.load(Relaxed).wrapping_sub(1);
         // SAFETY: between the ends, so in the buffer, which only the owner, who is here, replaces.
-        (self.top.load(Relaxed) <= youngest).then(|| unsafe { (*youngest).load(Relaxed) }).and_then(Entry::from_bits)
+        (self.top.load(Relaxed) <= youngest)
+            .then(|| unsafe { (*youngest).load(Relaxed) })
+            .and_then(Entry::from_bits)
     }
 
     /// Takes the oldest entry for somebody else, telling `taken` while the lock is held.
     ///
     /// For the owner, who is not popping at the same time; thieves use [`Deque::steal`].
     pub(crate) fn take_top(&self, taken: impl FnOnce(Entry)) -> Option<Entry> {
+        self.take_top_if(|_| true, taken)
+    }
+
+    /// The same, if `wanted` accepts the oldest entry.
+    pub(crate) fn take_top_if(
+        &self,
+        wanted: impl FnOnce(Entry) -> bool,
+        taken: impl FnOnce(Entry),
+    ) -> Option<Entry> {
         let _slots = lock(&self.slots);
         let bottom = self.bottom.load(Relaxed);
         let mut top = self.top.load(Relaxed);
-        let mut found = None;
-        while found.is_none() && top < bottom {
-            found = entry_at(top);
+        while top < bottom && entry_at(top).is_none() {
             top = top.wrapping_add(1);
         }
-        self.top.store(top, Relaxed);
+        let found = if top < bottom { entry_at(top).filter(|&entry| wanted(entry)) } else { None };
+        self.top.store(if found.is_some() { top.wrapping_add(1) } else { top }, Relaxed);
         found.inspect(|&entry| taken(entry))
     }
 
-    /// Calls `f` for every entry from the youngest to the oldest until it returns false, under the lock.
-    pub(crate) fn visit(&self, mut f: impl FnMut(Entry) -> bool) {
+    /// Exposes all untouched entries: their joins will look for them under the lock.
+    pub(crate) fn expose_all(&self) {
         let _slots = lock(&self.slots);
+        // Entries are exposed all at once, and before one that is not a join's is pushed on top of them; so below
+        // an exposed one, or one of another kind, there is none untouched.
+        self.each(|entry| entry.expose(self));
+    }
+
+    /// Calls `f` for every entry from the youngest to the oldest until it returns false. Under the lock.
+    fn each(&self, mut f: impl FnMut(Entry) -> bool) {
         let top = self.top.load(Relaxed);
         let mut at = self.bottom.load(Relaxed);
         while at > top {
@@ -196,24 +221,23 @@ impl Deque {
         self.root.store(if self.looks_empty() { key } else { 0 }, Relaxed);
     }
 
-    /// Moves the entries to the start of the buffer, or to a larger one, so that a push has room.
+    /// Moves the entries to the start of the buffer, or to a larger one, so that a push has room. Untouched jobs
+    /// are exposed first: their joins know them by their place.
     fn make_room(&self, slots: &mut Box<[Slot]>) {
-        let (top, bottom) = (self.top.load(Relaxed), self.bottom.load(Relaxed));
-        if bottom < last_of(slots) {
+        if self.bottom.load(Relaxed) < last_of(slots) {
             return;
         }
-        let entries: Vec<usize> = (0..self.len())
-            .map(|i| {
-                // SAFETY: top + i < bottom lies in the buffer, which stays while the lock is held.
-                unsafe { (*top.wrapping_add(i)).load(Relaxed) }
-            })
-            .filter(|&bits| bits != 0)
-            .collect();
+        let mut entries = Vec::with_capacity(slots.len());
+        self.each(|entry| {
+            entry.expose(self);
+            entries.push(entry);
+            true
+        });
         if entries.len() * 2 > slots.len() {
             *slots = new_slots(slots.len() * 2);
         }
-        for (slot, &bits) in slots.iter().zip(&entries) {
-            slot.store(bits, Relaxed);
+        for (slot, entry) in slots.iter().zip(entries.iter().rev()) {
+            slot.store(entry.bits(), Relaxed);
         }
         let base = base_of(slots);
         self.top.store(base, Relaxed);

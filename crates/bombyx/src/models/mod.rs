@@ -1,0 +1,361 @@
+//! Loom explores the protocols: the code that ships, under every interleaving and every weak-memory outcome that
+//! C11 allows (up to a bound on preemptions). Each model asserts what its protocol promises, and each comes with
+//! faults under which it must fail. Run with `scripts/loom`.
+
+use crate::carrier::Carrier;
+use crate::deque::{Deque, Steal};
+use crate::fault::{Fault, plant};
+use crate::job::{Enabled, Entry, Job, Kind, Place};
+use crate::latch::Latch;
+use crate::mailbox::{Mail, Offer, Post, Requests};
+use crate::processor::Processor;
+use crate::sleep::Sleepers;
+use loom::cell::UnsafeCell;
+use loom::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use loom::thread;
+use std::process::Command;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// Runs the model as it is, and again, in a process of its own, with each fault planted, when it must fail. (Loom
+/// may abort when a model fails.)
+fn explore(preemptions: usize, faults: &[Fault], model: fn()) {
+    let planted = std::env::var(FAULT).ok();
+    plant(faults.iter().copied().find(|fault| planted.as_deref() == Some(&format!("{fault:?}"))));
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.check(model);
+    if planted.is_some() {
+        return;
+    }
+    for fault in faults {
+        let test = std::thread::current().name().expect("tests have names").to_owned();
+        let outcome = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", &test])
+            .env(FAULT, format!("{fault:?}"))
+            .output()
+            .unwrap();
+        assert!(!outcome.status.success(), "the model does not notice {fault:?}");
+        println!("{test} notices {fault:?}");
+    }
+}
+
+/// Names the fault to a process that is to plant it.
+const FAULT: &str = "BOMBYX_MODEL_FAULT";
+
+/// A job whose closure is a cell: running it twice, or before what the forker wrote, is a race that loom reports.
+#[repr(C)]
+struct Task {
+    job: Job,
+    closure: UnsafeCell<u32>,
+    runs: AtomicUsize,
+}
+
+// SAFETY: that access to the cell is ordered is what the models check.
+unsafe impl Sync for Task {}
+// SAFETY: as above.
+unsafe impl Send for Task {}
+
+impl Task {
+    fn new() -> Task {
+        Task { job: Job::new(Task::exec), closure: UnsafeCell::new(7), runs: AtomicUsize::new(0) }
+    }
+
+    fn run(&self) {
+        // SAFETY: checked by loom.
+        self.closure.with_mut(|closure| unsafe {
+            assert_eq!(*closure, 7);
+            *closure = 8;
+        });
+        self.runs.fetch_add(1, Relaxed);
+    }
+
+    /// What a taker does: runs the closure and sets the latch.
+    unsafe fn exec(job: *const Job) -> Enabled {
+        // SAFETY: the models make tasks of all jobs, and keep them.
+        let task = unsafe { &*job.cast::<Task>() };
+        task.run();
+        // SAFETY: the job was taken.
+        unsafe { Latch::set(task.job.latch()) }
+    }
+
+    fn entry(&self) -> Entry {
+        Entry::stack(&self.job)
+    }
+}
+
+fn job_of(entry: Entry) -> *const Job {
+    match entry.kind() {
+        Kind::Stack(job) | Kind::Heap(job) => job,
+        Kind::Carrier(_) => panic!("the models push jobs only"),
+    }
+}
+
+/// What a thief does with what it got, and whom that enabled.
+fn execute(entry: Entry) -> Enabled {
+    // SAFETY: the entry was taken.
+    unsafe { Job::run(job_of(entry)) }
+}
+
+/// The owner joins: pops the task and runs it, or finds it taken.
+fn join(deque: &Deque, task: &Task, pushed: crate::deque::Pushed) -> bool {
+    let ours = task.job.untouched() && deque.pop(pushed);
+    if ours {
+        task.run();
+    }
+    ours
+}
+
+/// Pop against steal: every entry goes to exactly one side, and a taken job has been filled in.
+#[test]
+fn pop_against_steal() {
+    explore(6, &[Fault::PopWithoutBarrier, Fault::StealWithoutSecondLook], || {
+        let deque = Arc::new(Deque::new());
+        let tasks = Arc::new([Task::new(), Task::new()]);
+        let first = deque.push(tasks[0].entry());
+        let second = deque.push(tasks[1].entry());
+        let thief = {
+            let (deque, tasks) = (Arc::clone(&deque), Arc::clone(&tasks));
+            thread::spawn(move || {
+                let _ = &tasks;
+                for _ in 0..2 {
+                    if let Steal::Success(entry) = deque.steal(0, |entry| entry.taken(Place::Nowhere)) {
+                        assert!(execute(entry).is_none());
+                    }
+                }
+            })
+        };
+        for (task, pushed) in [(&tasks[1], second), (&tasks[0], first)] {
+            if !join(&deque, task, pushed) {
+                // Taken, so filled in: the latch can be looked at.
+                // SAFETY: the job is not untouched.
+                let _ = unsafe { task.job.latch() }.is_done();
+            }
+        }
+        thief.join().unwrap();
+        assert!(tasks.iter().all(|task| task.runs.load(Relaxed) == 1));
+    });
+}
+
+/// Two thieves and a root: only descendants of what is wanted are taken.
+#[test]
+fn steal_only_what_is_wanted() {
+    explore(5, &[], || {
+        let deque = Arc::new(Deque::new());
+        let task = Arc::new(Task::new());
+        deque.set_root(32);
+        let pushed = deque.push(task.entry());
+        let thieves: Vec<_> = [64, 32]
+            .into_iter()
+            .map(|want| {
+                let (deque, task) = (Arc::clone(&deque), Arc::clone(&task));
+                thread::spawn(move || {
+                    let _ = &task;
+                    if let Steal::Success(entry) = deque.steal(want, |entry| entry.taken(Place::Nowhere)) {
+                        assert_eq!(want, 32);
+                        assert!(execute(entry).is_none());
+                    }
+                })
+            })
+            .collect();
+        join(&deque, &task, pushed);
+        for thief in thieves {
+            thief.join().unwrap();
+        }
+        assert_eq!(task.runs.load(Relaxed), 1);
+    });
+}
+
+/// A join that missed and the taker that finishes: the waiting carrier continues exactly once, with a processor.
+#[test]
+fn latch_and_hand_over() {
+    explore(6, &[Fault::SetWithoutSwap], || {
+        let deque = Arc::new(Deque::new());
+        let task = Arc::new(Task::new());
+        let pushed = deque.push(task.entry());
+        let processor = Arc::new(Processor([0; 4]));
+        let thief = {
+            let (deque, task, processor) = (Arc::clone(&deque), Arc::clone(&task), Arc::clone(&processor));
+            thread::spawn(move || {
+                let _ = &task;
+                if let Steal::Success(entry) = deque.steal(0, |entry| entry.taken(Place::Nowhere))
+                    && let Some(carrier) = execute(entry)
+                {
+                    // SAFETY: the latch named the carrier to us.
+                    unsafe { Carrier::give(carrier, NonNull::from(&*processor)) };
+                }
+            })
+        };
+        if !join(&deque, &task, pushed) {
+            let carrier = Carrier::here();
+            // SAFETY: the job is not untouched.
+            let latch = unsafe { task.job.latch() };
+            if !latch.is_done() && latch.park(NonNull::from(&carrier)) {
+                assert_eq!(carrier.receive(), Some(NonNull::from(&*processor)));
+                assert!(latch.is_done());
+            }
+            // The taker's writes are visible now.
+            // SAFETY: checked by loom.
+            task.closure.with(|closure| assert_eq!(unsafe { *closure }, 8));
+        }
+        thief.join().unwrap();
+        assert_eq!(task.runs.load(Relaxed), 1);
+    });
+}
+
+struct Victim {
+    deque: Deque,
+    requests: Requests,
+    thief: Post,
+    task: Task,
+}
+
+/// Request, claim, answer, cancel, take back: a job that travels by mail is run exactly once.
+#[test]
+fn cooperative_steal() {
+    explore(6, &[Fault::ServeWithoutClaim, Fault::LeaveWithoutCancel, Fault::TakeBackBlindly], || {
+        let victim = Arc::new(Victim {
+            deque: Deque::new(),
+            requests: Requests::new(),
+            thief: Post::new(),
+            task: Task::new(),
+        });
+        let thief = {
+            let victim = Arc::clone(&victim);
+            thread::spawn(move || {
+                assert!(victim.requests.post(&victim.thief, 0));
+                victim.deque.poison();
+                let mut mail = victim.thief.mailbox.pick_up();
+                if mail == Mail::None && victim.requests.cancel(&victim.thief) {
+                    return false;
+                }
+                while mail == Mail::None {
+                    thread::yield_now();
+                    mail = victim.thief.mailbox.pick_up();
+                }
+                if let Mail::Entry(entry) = mail {
+                    assert!(execute(entry).is_none());
+                }
+                true
+            })
+        };
+        // The victim forks, attends if asked to, and joins.
+        let pushed = victim.deque.push(victim.task.entry());
+        let mut given = false;
+        if victim.deque.wants_attention(pushed) {
+            victim.deque.attend();
+            if let Some(post) = victim.requests.claim() {
+                // SAFETY: the post is part of the victim here.
+                let mailbox = unsafe { &(*post).mailbox };
+                let entry = victim.deque.take_top(|entry| entry.taken(Place::Mailbox(mailbox)));
+                assert!(entry.is_some());
+                mailbox.deliver(entry);
+                given = true;
+            }
+        }
+        if given {
+            if victim.thief.mailbox.take_back(victim.task.entry()) {
+                victim.task.run();
+            }
+        } else {
+            assert!(join(&victim.deque, &victim.task, pushed));
+        }
+        let answered = thief.join().unwrap();
+        assert_eq!(victim.task.runs.load(Relaxed), 1, "the job was lost or run twice");
+        assert_eq!(victim.requests.claim(), None);
+        assert!(
+            answered || victim.thief.mailbox.pick_up() == Mail::None,
+            "an answer came to one who had left"
+        );
+    });
+}
+
+/// An offered job: two thieves reach for it and its join takes it back; one of them has it.
+#[test]
+fn offer_against_take_back() {
+    explore(6, &[Fault::TakeBackBlindly], || {
+        let offer = Arc::new(Offer::new());
+        let deque = Deque::new();
+        let task = Arc::new(Task::new());
+        let _ = deque.push(task.entry());
+        let entry = deque.take_top(|entry| entry.taken(Place::Mailbox(offer.mailbox()))).expect("pushed");
+        offer.make(entry);
+        let thieves: Vec<_> = (0..2)
+            .map(|_| {
+                let (offer, task) = (Arc::clone(&offer), Arc::clone(&task));
+                thread::spawn(move || {
+                    let _ = &task;
+                    if let Some(entry) = offer.take() {
+                        assert!(execute(entry).is_none());
+                    }
+                })
+            })
+            .collect();
+        if offer.mailbox().take_back(task.entry()) {
+            task.run();
+        }
+        for thief in thieves {
+            thief.join().unwrap();
+        }
+        assert_eq!(task.runs.load(Relaxed), 1, "the job was lost or run twice");
+        assert!(!offer.stands());
+    });
+}
+
+/// Falling asleep against a fork: the fork wakes the sleeper, or the sleeper sees the fork.
+#[test]
+fn no_lost_wake_up() {
+    explore(6, &[Fault::SleepWithoutSecondLook, Fault::ForkWithoutCheck], || {
+        let deque = Arc::new(Deque::new());
+        let sleepers = Arc::new(Sleepers::new(0));
+        let task = Arc::new(Task::new());
+        sleepers.start_search();
+        let sleeper = {
+            let (deque, sleepers) = (Arc::clone(&deque), Arc::clone(&sleepers));
+            thread::spawn(move || {
+                sleepers.set_resting(1);
+                sleepers.stop_search();
+                sleepers.look_once_more(std::iter::once(&*deque), || !deque.looks_empty())
+            })
+        };
+        let pushed = deque.push(task.entry());
+        let mut woke = false;
+        if deque.wants_attention(pushed) {
+            deque.attend();
+            woke = sleepers.wants_wake();
+        }
+        let saw = sleeper.join().unwrap();
+        assert!(woke || saw, "a job waits and a processor sleeps");
+    });
+}
+
+/// A thief takes an exposed job while a stranger withdraws it: it goes to one of them.
+#[test]
+fn withdraw_against_steal() {
+    explore(6, &[], || {
+        let deque = Arc::new(Deque::new());
+        let tasks = Arc::new([Task::new(), Task::new()]);
+        for task in &*tasks {
+            let _ = deque.push(task.entry());
+        }
+        deque.expose_all();
+        let thief = {
+            let (deque, tasks) = (Arc::clone(&deque), Arc::clone(&tasks));
+            thread::spawn(move || {
+                let _ = &tasks;
+                if let Steal::Success(entry) = deque.steal(0, |entry| entry.taken(Place::Nowhere)) {
+                    assert!(execute(entry).is_none());
+                }
+            })
+        };
+        let withdrawn = deque.withdraw(tasks[0].entry(), false);
+        if withdrawn {
+            tasks[0].run();
+        }
+        thief.join().unwrap();
+        while let Some(entry) = deque.take_youngest(|_| true) {
+            assert!(execute(entry).is_none());
+        }
+        assert!(tasks.iter().all(|task| task.runs.load(Relaxed) == 1));
+    });
+}

@@ -1,0 +1,84 @@
+//! How processors fall asleep and are woken without a fence on any fork.
+//!
+//! The danger is the lost wake-up: a fork that sees no sleeper, and a sleeper that does not see the fork's
+//! entry. The forker must not pay for this, so:
+//!
+//! - a processor that falls asleep (1) is entered among the resting, and its carrier leaves the count of
+//!   searchers, (2) *poisons* the limit of every deque, (3) issues the heavy barrier, and (4) looks once more at
+//!   every deque and the queue; if there is anything, somebody must be woken, perhaps itself;
+//! - a fork pushes its entry and then compares with its limit (`light` between), which it does anyway. If the
+//!   limit is poisoned, it attends, lifts the poison, and wakes a sleeper if nobody searches.
+//!
+//! By the asymmetric barrier either the fork sees the poison of (2), or the look of (4) sees its entry. The
+//! poison is lifted by a swap that synchronises with (2), so the attending fork sees (1) as well. If another
+//! poison made it attend, that of (2) is still to come, and (4) after it.
+//!
+//! *One searcher is enough.* A fork wakes only if nobody searches. A searcher that finds work and was the last
+//! one passes the duty on: if others rest, it does (2) to (4) in their place. So while processors rest, somebody
+//! searches, or every fork will notice.
+
+use crate::barrier;
+use crate::deque::Deque;
+use crate::fault::{Fault, planted};
+use crate::primitive::AtomicUsize;
+use std::sync::atomic::Ordering::{AcqRel, Relaxed};
+
+/// The two counts of the protocol. See the module text.
+pub(crate) struct Sleepers {
+    /// Carriers that search, or were given a processor in order to search.
+    searching: AtomicUsize,
+    /// Processors in the idle list.
+    resting: AtomicUsize,
+}
+
+impl Sleepers {
+    /// With `resting` processors at rest.
+    pub(crate) fn new(resting: usize) -> Sleepers {
+        Sleepers { searching: AtomicUsize::new(0), resting: AtomicUsize::new(resting) }
+    }
+
+    /// Says how many processors rest. To be called under the lock of the idle list.
+    pub(crate) fn set_resting(&self, resting: usize) {
+        self.resting.store(resting, Relaxed);
+    }
+
+    /// Whether any processor rests.
+    pub(crate) fn any_resting(&self) -> bool {
+        self.resting.load(Relaxed) > 0
+    }
+
+    /// Counts the caller, or the carrier that it is about to give a processor to, as a searcher.
+    pub(crate) fn start_search(&self) {
+        self.searching.fetch_add(1, AcqRel);
+    }
+
+    /// Counts a searcher off. True if it was the last one.
+    pub(crate) fn stop_search(&self) -> bool {
+        self.searching.fetch_sub(1, AcqRel) == 1
+    }
+
+    /// How many search.
+    pub(crate) fn searching(&self) -> usize {
+        self.searching.load(Relaxed)
+    }
+
+    /// Whether a fork that attends should wake a sleeper.
+    pub(crate) fn wants_wake(&self) -> bool {
+        self.any_resting() && self.searching() == 0
+    }
+
+    /// Steps (2) to (4): makes sure that every later fork will attend, and says whether there is something
+    /// already: in a deque, or elsewhere, as `visible` sees.
+    #[must_use]
+    pub(crate) fn look_once_more<'a>(
+        &self,
+        deques: impl Iterator<Item = &'a Deque>,
+        visible: impl Fn() -> bool,
+    ) -> bool {
+        for deque in deques {
+            deque.poison();
+        }
+        barrier::heavy();
+        !planted(Fault::SleepWithoutSecondLook) && visible()
+    }
+}
