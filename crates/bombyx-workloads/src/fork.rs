@@ -89,7 +89,7 @@ mod peers {
         }
     }
 
-    /// Forks on a chili scope. Exists only behind the `&mut` that [`Chili::enter`] hands out.
+    /// Forks on a chili scope. [`Runtime::Chili`](crate::Runtime::Chili) makes one.
     #[derive(Debug)]
     #[repr(transparent)]
     pub struct Chili(chili::Scope<'static>);

@@ -1,18 +1,4 @@
-//! Benchmark programs, written once and run on every runtime.
-//!
-//! Each program is generic over [`Fork`], so that the serial elision, Bombyx and the peers (feature `peers`) run
-//! the same source. [`all`] and [`find`] give [`Workload`]s by name; [`Workload::prepare`] makes the inputs from a
-//! seed, and the [`Prepared`] instance is run as often as wanted, each result checked:
-//!
-//! ```
-//! use bombyx_workloads::{Grain, Runtime, Size, find};
-//!
-//! let mut cilksort = find("cilksort-random")?.prepare(Size::Small, Grain::Medium, 42);
-//! let run = cilksort.run(Runtime::Serial);
-//! cilksort.check()?;
-//! println!("{}: {:?}, checksum {}", cilksort.input(), run.time, run.checksum);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+#![doc = include_str!("../README.md")]
 
 mod complex;
 mod fork;

@@ -157,6 +157,14 @@ mod tests {
     }
 
     #[test]
+    fn the_readme_lists_every_workload() {
+        let readme = include_str!("../README.md");
+        let missing: Vec<_> =
+            all().iter().map(|w| w.name()).filter(|name| !readme.contains(&format!("`{name}`"))).collect();
+        assert!(missing.is_empty(), "not in README.md: {missing:?}");
+    }
+
+    #[test]
     fn edit_distances() {
         assert_eq!(edit_distance("", "abc"), 3);
         assert_eq!(edit_distance("kitten", "sitting"), 3);

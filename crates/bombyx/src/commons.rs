@@ -7,8 +7,7 @@
 //! lock, so they need no such care.
 
 use crate::carrier::Carrier;
-use crate::deque::Deque;
-use crate::job::Entry;
+use crate::job::{Entry, Kind};
 use crate::mailbox::Mailbox;
 use crate::pool::Config;
 use crate::primitive::{AtomicUsize, Mutex, MutexGuard, lock};
@@ -133,17 +132,14 @@ impl Commons {
         }
     }
 
-    fn deques(&self) -> impl Iterator<Item = &Deque> + Clone {
-        self.processors.iter().map(|processor| &processor.deque)
-    }
-
     /// Whether there seems to be something to take anywhere.
     fn work_visible(&self) -> bool {
-        self.has_queued() || self.deques().any(|deque| !deque.looks_empty())
+        self.has_queued() || self.processors.iter().any(Processor::has_something)
     }
 
     fn look_once_more(&self) -> bool {
-        self.sleepers.look_once_more(self.deques(), || self.has_queued())
+        self.sleepers
+            .look_once_more(self.processors.iter().map(|processor| &processor.deque), || self.work_visible())
     }
 
     // ---- Idle processors and spare carriers -----------------------------------------------------------
@@ -174,10 +170,18 @@ impl Commons {
     }
 
     /// Gives an idle processor to a spare carrier, if there is one, with an entry for the way: `gift` is told
-    /// the mailbox where it will lie.
+    /// the mailbox where it will lie. Carriers that wait for a processor come first: they need no spare to bring
+    /// it to them, and there may be none.
     #[cold]
     pub(crate) fn wake(&self, gift: impl FnOnce(&Mailbox) -> Option<Entry>) {
         let mut shared = lock(&self.shared);
+        while let Some(Kind::Carrier(ready)) = shared.queue.front().map(|entry| entry.kind()) {
+            let Some(processor) = self.idle_processor(&mut shared) else { return };
+            shared.queue.pop_front();
+            self.queued.store(shared.queue.len(), Relaxed);
+            // SAFETY: the carrier came out of the queue.
+            unsafe { Carrier::give(ready, processor) };
+        }
         let Some(processor) = shared.idle.pop() else { return };
         let Ok(carrier) = self.any_spare(&mut shared) else {
             shared.idle.push(processor);
@@ -203,10 +207,13 @@ impl Commons {
         if !self.sleepers.any_resting() {
             return None;
         }
-        let mut shared = lock(&self.shared);
+        self.idle_processor(&mut lock(&self.shared))
+    }
+
+    /// Takes a processor out of the idle list, to be given to a carrier that will not search first.
+    fn idle_processor(&self, shared: &mut MutexGuard<'_, Shared>) -> Option<NonNull<Processor>> {
         let processor = shared.idle.pop()?;
         self.sleepers.set_resting(shared.idle.len());
-        drop(shared);
         // SAFETY: the commons own the processor. Its first fork must look for sleepers.
         unsafe { processor.as_ref() }.deque.poison();
         Some(processor)
@@ -219,8 +226,7 @@ impl Commons {
         }
         {
             let mut shared = lock(&self.shared);
-            if let Some(processor) = shared.idle.pop() {
-                self.sleepers.set_resting(shared.idle.len());
+            if let Some(processor) = self.idle_processor(&mut shared) {
                 return processor;
             }
             shared.queue.push_front(Entry::carrier(NonNull::from(carrier)));

@@ -157,7 +157,11 @@ impl Pool {
         };
         let entry = Entry::heap(NonNull::from(Box::leak(Box::new(job))).cast());
         match current::processor() {
-            Some(processor) if ptr::eq(processor.commons(), &*self.commons) => processor.submit(entry),
+            Some(processor) if ptr::eq(processor.commons(), &*self.commons) => {
+                // What is pushed here is no part of what the carrier runs: whoever waits for that must not help.
+                processor.deque.set_root(0);
+                processor.submit(entry);
+            }
             _ => self.commons.inject(entry),
         }
     }

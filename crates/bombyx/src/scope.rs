@@ -104,7 +104,10 @@ impl<'scope> Scope<'scope> {
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
         let processor = current::processor().filter(|processor| ptr::eq(processor.commons(), self.commons));
-        if processor.is_some_and(|processor| processor.deque.len() >= PENDING) {
+        if let Some(processor) = processor
+            && processor.deque.len() >= PENDING
+        {
+            processor.poll();
             self.run(f);
             return;
         }

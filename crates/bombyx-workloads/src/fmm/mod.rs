@@ -47,10 +47,13 @@ impl Fmm {
         let mut charges: Vec<Charge> = (0..n)
             .map(|_| Charge { at: Complex { re: rng.unit(), im: rng.unit() }, charge: rng.unit() - 0.5 })
             .collect();
-        charges.sort_by_key(|c| Cell::containing(levels, c.at).index);
-        let starts = (0..=1 << (2 * levels))
-            .map(|cell| charges.partition_point(|c| Cell::containing(levels, c.at).index < cell) as u32)
-            .collect();
+        let cell = |charge: &Charge| Cell::containing(levels, charge.at).index;
+        charges.sort_by_cached_key(cell);
+        let mut starts = vec![0u32; (1 << (2 * levels)) + 1];
+        charges.iter().for_each(|charge| starts[cell(charge) + 1] += 1);
+        for i in 1..starts.len() {
+            starts[i] += starts[i - 1];
+        }
         Fmm { levels, grain, charges, starts, fields: vec![Complex::default(); n] }
     }
 

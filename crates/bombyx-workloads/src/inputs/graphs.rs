@@ -105,22 +105,24 @@ pub(crate) fn random_local(vertices: usize, degree: usize, seed: u64) -> Edges {
 /// vertices: its degrees follow a power law.
 pub(crate) fn rmat(scale: u32, edges: usize, seed: u64) -> Edges {
     let mut rng = Rng::new(seed);
-    let list = (0..edges)
-        .map(|_| {
-            let (mut u, mut v) = (0, 0);
-            for _ in 0..scale {
-                let (down, right) = match rng.below(10) {
-                    0..5 => (0, 0),
-                    5 => (0, 1),
-                    6 => (1, 0),
-                    _ => (1, 1),
-                };
-                (u, v) = (2 * u + down, 2 * v + right);
-            }
-            [u, v]
-        })
-        .collect();
+    let list = (0..edges).map(|_| rmat_edge(scale, &mut rng)).collect();
     Edges::renumbered(1 << scale, list, &mut rng)
+}
+
+/// Chooses a quadrant of the adjacency matrix `scale` times, 16 random bits each.
+fn rmat_edge(scale: u32, rng: &mut Rng) -> [u32; 2] {
+    const TENTH: u64 = (1 << 16) / 10;
+    let (mut u, mut v, mut bits) = (0, 0, 0);
+    for level in 0..scale {
+        if level % 4 == 0 {
+            bits = rng.next();
+        }
+        let choice = bits & 0xffff;
+        bits >>= 16;
+        u = 2 * u + u32::from(choice >= 6 * TENTH);
+        v = 2 * v + u32::from((5 * TENTH..6 * TENTH).contains(&choice) | (choice >= 7 * TENTH));
+    }
+    [u, v]
 }
 
 #[cfg(test)]
