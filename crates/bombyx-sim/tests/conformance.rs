@@ -101,6 +101,9 @@ fn untraced_runs_measure_the_same() {
                     let events = base.run().unwrap();
                     stepped.trace = None;
                     same(&stepped, &events, &context);
+                    let ran = events.with_dummies.as_ref().map_or(&c, |with| &with.computation);
+                    let most = ran.strand_count() as u64 + events.dollars.steal + events.dollars.wait;
+                    assert!(events.events <= most, "{context}: {} events", events.events);
                 }
             }
         }
