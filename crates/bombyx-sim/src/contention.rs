@@ -6,6 +6,7 @@
 
 use crate::ProcessorId;
 use crate::random::Random;
+use bombyx_dag::WeightUnit;
 use std::fmt;
 use std::str::FromStr;
 
@@ -44,6 +45,16 @@ impl Contention {
         Self::Denied,
         Self::Free,
     ];
+
+    /// The model for weights of this unit: BL's if they count instructions, since it serves a request per
+    /// instruction; `denied` if they are nanoseconds, where a queue that moves once in a nanosecond means nothing
+    /// and would cost an event for each of an idle thief's.
+    pub fn for_unit(unit: WeightUnit) -> Self {
+        match unit {
+            WeightUnit::Instructions => Self::default(),
+            WeightUnit::Nanoseconds => Self::Denied,
+        }
+    }
 }
 
 /// The atomic-access model with first-in-first-out queues, in which BL analyse work stealing.

@@ -1,7 +1,7 @@
 //! [`Outcome`]: what a run measured.
 
 use crate::trace::Trace;
-use crate::{Ratio, Scheduler, WithDummies};
+use crate::{Contention, Ratio, Scheduler, WithDummies};
 
 /// BL §6's accounting: at every step every processor puts one dollar into one of the buckets. A processor of speed
 /// π puts in π dollars per unit of time (HET §3.2).
@@ -127,6 +127,8 @@ pub struct Outcome {
     pub processors: usize,
     /// The seed of all random choices.
     pub seed: u64,
+    /// How simultaneous steal requests were treated.
+    pub contention: Contention,
     /// When the last instruction ended, in ticks.
     pub makespan: u64,
     /// Ticks in one unit of time; 1 if all processors have speed 1.

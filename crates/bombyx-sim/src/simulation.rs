@@ -42,7 +42,7 @@ pub struct Simulation<'c> {
     processors: Option<usize>,
     speeds: Speeds,
     seed: u64,
-    contention: Contention,
+    contention: Option<Contention>,
     steal_cost: u64,
     mode: Mode,
     trace: bool,
@@ -61,7 +61,7 @@ impl<'c> Simulation<'c> {
             processors: None,
             speeds: Speeds::equal(),
             seed: 0,
-            contention: Contention::default(),
+            contention: None,
             steal_cost: 1,
             mode: Mode::default(),
             trace: false,
@@ -90,9 +90,10 @@ impl<'c> Simulation<'c> {
         self
     }
 
-    /// What happens when several thieves ask for one deque in the same step.
+    /// What happens when several thieves ask for one deque in the same step. Unless told otherwise,
+    /// [`Contention::for_unit`] of the computation's weights.
     pub fn contention(mut self, contention: Contention) -> Self {
-        self.contention = contention;
+        self.contention = Some(contention);
         self
     }
 
@@ -192,7 +193,7 @@ impl<'c> Simulation<'c> {
         let setup = Setup { processors, mutation: self.mutation, dummies };
         let checker = Checker::new(&self.invariants, c, self.scheduler);
         let rules = Rules {
-            contention: self.contention,
+            contention: self.contention_model(),
             steal_cost: self.steal_cost,
             single_steps: self.mode == Mode::Step,
             seed: self.seed,
@@ -200,6 +201,10 @@ impl<'c> Simulation<'c> {
         let machine = Engine::new(machine, policy(&setup), checker, rules, self.choices.clone()).run()?;
         let outcome = self.outcome(machine);
         Ok(Outcome { with_dummies: with_dummies.map(Box::new), ..outcome })
+    }
+
+    fn contention_model(&self) -> Contention {
+        self.contention.unwrap_or_else(|| Contention::for_unit(self.computation.weight_unit()))
     }
 
     fn outcome(&self, m: Machine<'_>) -> Outcome {
@@ -211,6 +216,7 @@ impl<'c> Simulation<'c> {
             scheduler: self.scheduler,
             processors: m.processors.len(),
             seed: self.seed,
+            contention: self.contention_model(),
             makespan: m.now,
             ticks_per_unit: m.clock.ticks_per_unit(),
             dollars: Dollars {

@@ -3,9 +3,9 @@
 
 mod common;
 
-use bombyx_dag::{Class, Computation, Measures};
+use bombyx_dag::{Builder, Class, Computation, Measures, WeightUnit};
 use bombyx_sim::{Contention, Mode, Outcome, Quota, Scheduler, Simulation, Speeds};
-use common::{assert_legal, computation, every_scheduler};
+use common::{assert_legal, computation, every_scheduler, general};
 
 /// Small computations of every class, with and without heap memory.
 const COMPUTATIONS: &[&str] = &[
@@ -101,6 +101,9 @@ fn untraced_runs_measure_the_same() {
                     let events = base.run().unwrap();
                     stepped.trace = None;
                     same(&stepped, &events, &context);
+                    let ran = events.with_dummies.as_ref().map_or(&c, |with| &with.computation);
+                    let most = ran.strand_count() as u64 + events.dollars.steal + events.dollars.wait;
+                    assert!(events.events <= most, "{context}: {} events", events.events);
                 }
             }
         }
@@ -131,6 +134,47 @@ fn every_scheduler_copes_with_speeds() {
                 }
             }
         }
+    }
+}
+
+/// Join edges that go anywhere: nothing but the greedy bound is proven, but everything terminates, legally.
+#[test]
+fn every_scheduler_executes_computations_of_no_class() {
+    let computations: Vec<Computation> = (0..10).map(|seed| general(40, seed)).collect();
+    assert!(computations.iter().filter(|c| c.class() == Class::General).count() >= 5);
+    for (seed, c) in (0..).zip(&computations) {
+        for scheduler in every_scheduler() {
+            for processors in [1, 4] {
+                let context = format!("{scheduler}, seed {seed}, P = {processors}");
+                let base = Simulation::new(c, scheduler).processors(processors).seed(seed).trace();
+                let stepped = base.clone().mode(Mode::Step).check_all().run();
+                let stepped = stepped.unwrap_or_else(|e| panic!("{context}: {e}"));
+                assert_legal(c, &stepped, true);
+                bounds(c, &stepped);
+                same(&stepped, &base.run().unwrap(), &context);
+            }
+        }
+    }
+}
+
+/// Weights of 10^12 nanoseconds: idle thieves must not cost an event for each of their attempts.
+#[test]
+fn long_strands_take_no_time() {
+    let mut b = Builder::new(1);
+    b.weight_unit(WeightUnit::Nanoseconds);
+    b.strand(10);
+    b.spawn(1);
+    b.strand(1_000_000_000_000);
+    let end = b.end();
+    b.strand(2_000_000_000_000);
+    b.strand(5);
+    b.wait_for(end);
+    let c = b.build().unwrap();
+    for scheduler in every_scheduler().into_iter().filter(|&s| s != Scheduler::CriticalPath) {
+        let outcome = Simulation::new(&c, scheduler).processors(100).run().unwrap();
+        assert!(outcome.makespan < 2_000_000_001_000, "{scheduler}");
+        assert!(outcome.events < 100_000, "{scheduler} took {} events", outcome.events);
+        bounds(&c, &outcome);
     }
 }
 

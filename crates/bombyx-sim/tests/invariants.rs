@@ -4,7 +4,9 @@
 mod common;
 
 use bombyx_dag::Computation;
-use bombyx_sim::{Invariant, Mode, Mutation, Outcome, Scheduler, Simulation, SimulationError, Speeds};
+use bombyx_sim::{
+    Contention, Invariant, Mode, Mutation, Outcome, Scheduler, Simulation, SimulationError, Speeds,
+};
 use common::{computation, every_scheduler, nested, scheduler};
 
 /// A family of computations, one for each seed.
@@ -101,6 +103,8 @@ fn schedulers_keep_their_invariants() {
         let c = nested(50, 60, seed);
         for scheduler in every_scheduler() {
             let simulation = Simulation::new(&c, scheduler).processors(2 + seed as usize % 7).seed(seed);
+            let simulation =
+                simulation.contention(Contention::ALL[seed as usize % 6]).steal_cost(1 + seed % 3);
             let checked = simulation.mode(Mode::Step).check_all().run();
             checked.unwrap_or_else(|e| panic!("{scheduler}, seed {seed}: {e}"));
         }

@@ -67,7 +67,7 @@ impl Policy for HighUtilization {
                 break;
             }
             let thread = m.interrupt(slowest);
-            m.work(idle, thread);
+            m.acquire(idle, thread);
         }
     }
 

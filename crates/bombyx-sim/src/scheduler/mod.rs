@@ -335,3 +335,41 @@ impl fmt::Display for SchedulerError {
 }
 
 impl std::error::Error for SchedulerError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spellings_are_read_back() {
+        for spelling in Scheduler::SPELLINGS {
+            for value in ["1", "50000", "1.5", "4/3", "inf"] {
+                let text =
+                    spelling.replace(":K", &format!(":{value}")).replace(":BETA", &format!(":{value}"));
+                let takes = match spelling.split_once(':') {
+                    Some((_, "K")) => !value.contains(['.', '/']),
+                    Some(_) => value != "inf",
+                    None => true,
+                };
+                match text.parse::<Scheduler>() {
+                    Ok(scheduler) => assert!(takes && scheduler.to_string() == text, "{text}"),
+                    Err(error) => assert!(!takes && error.to_string().contains(spelling), "{error}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn errors_say_what_to_write() {
+        let error = |text: &str| text.parse::<Scheduler>().unwrap_err().to_string();
+        assert!(
+            error("worksteal").starts_with("unknown scheduler `worksteal`; one of: greedy, busy-leaves,")
+        );
+        assert_eq!(error("fifo:3"), "`fifo:3` should be spelled `fifo`: it takes no parameter");
+        let rule = "K is a number of bytes, at least 1, or inf";
+        for text in ["dfdeques", "dfdeques:", "dfdeques:0", "dfdeques:-1", "dfdeques:1k"] {
+            assert_eq!(error(text), format!("`{text}` should be spelled `dfdeques:K`: {rule}"));
+        }
+        assert!(error("heterogeneous:0.5").contains("at least 1"));
+    }
+}

@@ -129,3 +129,44 @@ fn sync(b: &mut Builder, children: impl ExactSizeIterator<Item = StrandId>) {
         children.for_each(|child| b.wait_for(child));
     }
 }
+
+/// A random computation whose join edges go anywhere forwards in the serial order, mostly of no class.
+pub(crate) fn general(threads: u64, seed: u64) -> Computation {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut below = move |n: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % n
+    };
+    let mut left = threads;
+    let mut b = Builder::new(8);
+    let mut ended = vec![];
+    // Threads that are being told, each with the number of strands still to come.
+    let mut open = vec![20];
+    while let Some(strands) = open.last_mut() {
+        if *strands == 0 {
+            open.pop();
+            b.strand(1);
+            if open.is_empty() {
+                b.strand(1);
+                ended.drain(..).for_each(|end| b.wait_for(end));
+            } else {
+                ended.push(b.end());
+            }
+            continue;
+        }
+        *strands -= 1;
+        b.strand(1 + below(5));
+        b.strand(1 + below(5));
+        if !ended.is_empty() && below(3) == 0 {
+            let end = ended.swap_remove(below(ended.len() as u64) as usize);
+            b.strand(1);
+            b.wait_for(end);
+        }
+        if left > 0 && below(3) > 0 {
+            left -= 1;
+            b.spawn(8);
+            open.push(1 + below(5));
+        }
+    }
+    b.build().unwrap()
+}
