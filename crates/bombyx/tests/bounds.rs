@@ -11,14 +11,14 @@ use std::thread;
 
 /// A tree of forks.
 enum Tree {
-    /// Spins so many rounds, and yields.
+    /// Spins so many rounds, or yields if there are none.
     Leaf(usize),
     Fork(Box<[Tree; 2]>),
 }
 
 impl Tree {
     fn leaf(rng: &mut Rng) -> Tree {
-        Tree::Leaf(if rng.one_in(4) { rng.below(20_000) } else { 0 })
+        Tree::Leaf(if rng.one_in(8) { 0 } else { 1 + rng.below(1_000) })
     }
 
     fn fork(a: Tree, b: Tree) -> Tree {
@@ -70,10 +70,8 @@ impl Tree {
         let live = frames.live.fetch_add(1, SeqCst) + 1;
         frames.peak.fetch_max(live, SeqCst);
         match self {
-            Tree::Leaf(rounds) => {
-                (0..*rounds).for_each(|_| std::hint::spin_loop());
-                thread::yield_now();
-            }
+            Tree::Leaf(0) => thread::yield_now(),
+            Tree::Leaf(rounds) => (0..*rounds).for_each(|_| std::hint::spin_loop()),
             Tree::Fork(halves) => {
                 join(|| halves[0].walk(frames), || halves[1].walk(frames));
             }
