@@ -1,1 +1,32 @@
-//! Every scheduler of the papers in virtual time.
+#![doc = include_str!("../README.md")]
+
+mod agenda;
+pub mod check;
+mod clock;
+mod contention;
+mod dummies;
+mod engine;
+mod id;
+mod machine;
+mod outcome;
+mod random;
+mod ratio;
+pub mod scheduler;
+mod simulation;
+mod speeds;
+mod table;
+mod trace;
+
+pub use check::{Invariant, Violation};
+pub use clock::Clock;
+pub use contention::{Adversary, Contention, ContentionError};
+pub use dummies::WithDummies;
+pub use id::ProcessorId;
+pub use machine::{JOIN_BYTES, Machine, Status};
+pub use outcome::{Dollars, Outcome, SpaceSample, SpaceUse};
+pub use ratio::{Ratio, RatioError};
+pub use scheduler::{Beta, Mutation, Policy, Quota, Scheduler, SchedulerError};
+pub use simulation::{Mode, Simulation, SimulationError};
+pub use speeds::{Speeds, SpeedsError};
+pub use table::step_table;
+pub use trace::{AttemptResult, Event, EventKind, Trace};

@@ -217,10 +217,10 @@ impl Entry {
         }
     }
 
-    /// Exposes the job of this entry, which is in `deque`. To be called under the deque's lock. False if it was
-    /// exposed before.
+    /// Exposes the job of this entry, which is in `deque`. To be called under the deque's lock. False if there was
+    /// nothing to expose, here and therefore below ([`Deque::expose_all`]).
     pub(crate) fn expose(self, deque: &Deque) -> bool {
-        let Kind::Stack(job) = self.kind() else { return true };
+        let Kind::Stack(job) = self.kind() else { return false };
         // SAFETY: as in `taken`.
         let untouched = unsafe { (*job).untouched() };
         if untouched {

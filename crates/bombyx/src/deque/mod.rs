@@ -197,7 +197,8 @@ impl Deque {
     /// Exposes all untouched entries: their joins will look for them under the lock.
     pub(crate) fn expose_all(&self) {
         let _slots = lock(&self.slots);
-        // Entries are exposed all at once, so below an exposed one there is none untouched.
+        // Entries are exposed all at once, and before one that is not a join's is pushed on top of them; so below
+        // an exposed one, or one of another kind, there is none untouched.
         self.each(|entry| entry.expose(self));
     }
 

@@ -25,6 +25,8 @@ const ESCALATE: Duration = Duration::from_micros(3);
 const STAND: Duration = Duration::from_micros(20);
 /// How long a processor searches before it is retired.
 const SEARCH: Duration = Duration::from_micros(100);
+/// The same while enough others search. Not zero: who lies down at once is woken by the next fork.
+const SEARCH_IN_COMPANY: Duration = Duration::from_micros(10);
 /// How long a waiting processor sees other work before it is handed over: about what that costs.
 const BEFORE_HAND_OVER: Duration = Duration::from_micros(5);
 /// How long a waiting processor with nothing to do is kept.
@@ -66,7 +68,8 @@ fn search_until(processor: &Processor) -> Option<Entry> {
             return Some(entry);
         }
         let now = Instant::now();
-        if now.duration_since(*start.get_or_insert(now)) > SEARCH || commons.enough_searchers() {
+        let patience = if commons.enough_searchers() { SEARCH_IN_COMPANY } else { SEARCH };
+        if now.duration_since(*start.get_or_insert(now)) > patience {
             return None;
         }
         processor.answer();
