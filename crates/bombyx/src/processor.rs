@@ -145,12 +145,9 @@ impl Processor {
     /// Holder. Pushes an entry that is not the second half of a `join`.
     pub(crate) fn submit(&self, entry: Entry) {
         // The join below must find its own entry on top when it pops, unless it looks for it.
-        if let Some(Kind::Stack(job)) = self.deque.peek().map(Entry::kind) {
-            // SAFETY: our youngest entry is the job of an enclosing frame of this carrier, or of one that
-            // this processor's carriers left exposed; both are alive while they are in the deque.
-            if unsafe { (*job).untouched() } {
-                self.deque.expose_all();
-            }
+        // Whether it is exposed already is looked up under the lock: if it is, it may be gone by now.
+        if let Some(Kind::Stack(_)) = self.deque.peek().map(Entry::kind) {
+            self.deque.expose_all();
         }
         let pushed = self.deque.push(entry);
         if self.deque.wants_attention(pushed) {
