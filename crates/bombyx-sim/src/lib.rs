@@ -8,6 +8,7 @@ mod critical;
 mod dummies;
 mod engine;
 mod id;
+mod lull;
 mod machine;
 mod outcome;
 mod random;
