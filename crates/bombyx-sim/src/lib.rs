@@ -1,1 +1,3 @@
 //! Every scheduler of the papers in virtual time.
+
+pub mod tso;

@@ -1,0 +1,21 @@
+#![doc = include_str!("README.md")]
+
+mod config;
+mod explore;
+mod graph;
+mod liveness;
+mod machine;
+mod mutation;
+mod state;
+mod trace;
+mod tree;
+mod violation;
+mod walk;
+
+pub use config::{Config, ConfigError};
+pub use explore::{Counterexample, Outcome, Progress, Stats, Verdict, explore};
+pub use mutation::{Mutation, UnknownMutation};
+pub use trace::Step;
+pub use tree::{MAX_FORKS, Tree, TreeError};
+pub use violation::Violation;
+pub use walk::{WalkOutcome, walk};

@@ -1,0 +1,166 @@
+//! What must hold in every state, and what is said when it does not.
+//!
+//! Running twice, running too early, exiting too early and reading a message that no line expects are noticed by the
+//! step that does it; [`check`] looks at a whole state for threads that nobody holds (or that two processors hold) and
+//! for the size of the watch lists.
+
+use std::fmt;
+
+use super::machine::Machine;
+use super::state::{Pc, State, Store};
+use super::tree::{ContSet, Fork, Thread};
+
+/// How a run of the machine breaks what RW Theorem 5.1 and §6 promise. Threads are named by the letter of their fork
+/// and their role, as in `B.right`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Violation {
+    /// The body of a thread is entered a second time.
+    RunsTwice(String),
+    /// The body of a thread is entered before all its predecessors ended.
+    RunsTooEarly(String),
+    /// The program exits with a thread that has not run.
+    ExitTooEarly(String),
+    /// A ready thread has not run and is in no deque, on no way to a thief, and in no processor's hands.
+    Lost(String),
+    /// A thread that has not run is in two places at once.
+    TwoHolders(String),
+    /// The watch lists of all processors together name more than P − 1 joins.
+    WatchLists {
+        /// How many joins they name.
+        joins: u32,
+    },
+    /// A `match` on a status cell found a message that it has no case for.
+    NoMatch {
+        /// The line of the `match`.
+        line: u16,
+    },
+    /// A watch list held two right sides, so that `watch` would have to wait inside its own waiting loop.
+    TwoRightSides {
+        /// Whose watch list it is.
+        processor: usize,
+    },
+    /// A fair run goes on for ever in which nobody is inside the body of a thread.
+    Livelock,
+    /// A thief waits for ever for a victim's round to change, although buffers drain and busy processors poll.
+    QueryUnanswered {
+        /// The thief.
+        processor: usize,
+    },
+    /// A processor waits for ever on a join, although buffers drain and busy processors poll and watch.
+    JoinUnanswered {
+        /// The waiting processor.
+        processor: usize,
+    },
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Violation::RunsTwice(t) => write!(f, "{t} runs twice"),
+            Violation::RunsTooEarly(t) => write!(f, "{t} runs before its predecessors ended"),
+            Violation::ExitTooEarly(t) => write!(f, "the program exits before {t} has run"),
+            Violation::Lost(t) => write!(f, "{t} is lost: it is ready, has not run, and nobody holds it"),
+            Violation::TwoHolders(t) => write!(f, "{t} is in two places at once"),
+            Violation::WatchLists { joins } => write!(f, "the watch lists together name {joins} joins"),
+            Violation::NoMatch { line } => write!(f, "line {line} reads a message that it has no case for"),
+            Violation::TwoRightSides { processor } => {
+                write!(f, "p{processor} watches the right sides of two joins")
+            }
+            Violation::Livelock => write!(f, "nobody runs a thread any more and the program never exits"),
+            Violation::QueryUnanswered { processor } => {
+                write!(f, "p{processor} waits for ever for the answer to its query")
+            }
+            Violation::JoinUnanswered { processor } => {
+                write!(f, "p{processor} waits for ever for the other side of a join")
+            }
+        }
+    }
+}
+
+/// The sizes of all watch lists together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Watched {
+    pub(super) joins: u32,
+    pub(super) entries: u32,
+}
+
+impl Watched {
+    pub(super) fn of(s: &State) -> Watched {
+        let mut all = ContSet::default();
+        let mut entries = 0;
+        for local in s.locals() {
+            all.add_multiple(local.watching);
+            entries += local.watching.len();
+        }
+        let sides = all.0;
+        Watched { joins: ((sides | sides >> 1) & 0x5555).count_ones(), entries }
+    }
+}
+
+/// Checks the state as a whole.
+pub(super) fn check(machine: &Machine, s: &State) -> Result<(), Violation> {
+    let joins = Watched::of(s).joins;
+    if joins as usize >= machine.processors {
+        return Err(Violation::WatchLists { joins });
+    }
+    let held = Holders::of(s);
+    for f in machine.threads.forks() {
+        if !s.has_ended(machine.threads.forker(f)) {
+            continue;
+        }
+        let (left, right, join) = (machine.threads.left(f), machine.threads.right(f), machine.threads.join(f));
+        for t in [left, right, join] {
+            if s.has_started(t) {
+                continue;
+            }
+            if held.twice & (1 << t.0) != 0 {
+                return Err(machine.blame(t, Violation::TwoHolders));
+            }
+            let due = t != join || is_ready(machine, s, f, [left, right]);
+            if due && held.once & (1 << t.0) == 0 {
+                return Err(machine.blame(t, Violation::Lost));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Both branches ended, and nobody is still deciding who takes the join thread.
+fn is_ready(machine: &Machine, s: &State, f: Fork, branches: [Thread; 2]) -> bool {
+    branches.iter().all(|&b| s.has_ended(machine.threads.last(b)))
+        && !s.locals().iter().any(|local| local.resolving().is_some_and(|c| c.fork == f))
+}
+
+/// Which threads are in a deque or on their way to a thief (RW Def. 14, migrating threads).
+#[derive(Default)]
+struct Holders {
+    once: u32,
+    twice: u32,
+}
+
+impl Holders {
+    fn of(s: &State) -> Holders {
+        let mut held = Holders::default();
+        for (p, local) in s.locals().iter().enumerate() {
+            local.deque.threads().iter().for_each(|&t| held.add(t));
+            match local.pc {
+                Pc::HandOut { thread, .. } | Pc::NextRound { late: Some((_, thread)), .. } => held.add(thread),
+                _ => {}
+            }
+            for store in local.buffer.entries() {
+                if let Store::Received { thread: Some(t), .. } = store {
+                    held.add(*t);
+                }
+            }
+            if let Some(t) = s.memory.received[p].filter(|_| s.is_delivered(p as u8)) {
+                held.add(t);
+            }
+        }
+        held
+    }
+
+    fn add(&mut self, t: Thread) {
+        self.twice |= self.once & (1 << t.0);
+        self.once |= 1 << t.0;
+    }
+}
