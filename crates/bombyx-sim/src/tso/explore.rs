@@ -178,7 +178,7 @@ impl Search<'_> {
         let broken = |search: &Search<'_>, violation, end, last| {
             Ok(Some(narrate(search.machine, &search.graph, Run { violation, end, last, cycle: Vec::new() })))
         };
-        self.graph.insert(&self.machine.initial(), 0)?;
+        self.graph.insert_initial(&self.machine.initial())?;
         let mut moves = Vec::new();
         let mut level_end = 1;
         let mut at = 0;
@@ -203,7 +203,7 @@ impl Search<'_> {
                 if next == state {
                     continue;
                 }
-                let (id, new) = self.graph.insert(&next, at as Id)?;
+                let (id, new) = self.graph.insert(&next, &state, at as Id)?;
                 if config.liveness {
                     self.graph.add_edge(id);
                 }

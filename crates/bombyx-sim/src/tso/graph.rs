@@ -130,9 +130,19 @@ impl Graph {
             + self.memories.bytes()
     }
 
-    /// The number of `s`, and whether it is new.
-    pub(super) fn insert(&mut self, s: &State, parent: Id) -> Result<(Id, bool), Full> {
+    /// Makes `s` the state with number 0.
+    pub(super) fn insert_initial(&mut self, s: &State) -> Result<(), Full> {
         let key = self.key(s)?;
+        self.insert_key(key, 0).map(|_| ())
+    }
+
+    /// The number of `s`, which a move of the state `from` leads to, and whether it is new.
+    pub(super) fn insert(&mut self, s: &State, from: &State, parent: Id) -> Result<(Id, bool), Full> {
+        let key = self.successor_key(s, from, self.keys[parent as usize])?;
+        self.insert_key(key, parent)
+    }
+
+    fn insert_key(&mut self, key: u128, parent: Id) -> Result<(Id, bool), Full> {
         if (self.len() + 1) * 4 > self.table.len() * 3 {
             self.grow();
         }
@@ -162,6 +172,27 @@ impl Graph {
         for local in s.locals() {
             key = key << self.bits | u128::from(self.locals.number(local));
         }
+        self.fits(key)
+    }
+
+    /// Most moves change one or two parts of a state; the others keep their numbers.
+    fn successor_key(&mut self, s: &State, from: &State, from_key: u128) -> Result<u128, Full> {
+        let mask = (1u128 << self.bits) - 1;
+        let mut key = from_key >> (self.bits * self.processors as u32);
+        if s.memory != from.memory {
+            key = u128::from(self.memories.number(&s.memory));
+        }
+        for (p, (local, before)) in s.locals().iter().zip(from.locals()).enumerate() {
+            let part = match local == before {
+                true => from_key >> (self.bits * (self.processors - 1 - p) as u32) & mask,
+                false => u128::from(self.locals.number(local)),
+            };
+            key = key << self.bits | part;
+        }
+        self.fits(key)
+    }
+
+    fn fits(&self, key: u128) -> Result<u128, Full> {
         let widest = self.locals.items.len().max(self.memories.items.len()) as u64;
         if widest >> self.bits == 0 { Ok(key) } else { Err(Full) }
     }

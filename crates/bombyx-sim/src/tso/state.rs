@@ -56,7 +56,7 @@ pub(super) enum Store {
 }
 
 /// A FIFO store buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Buffer {
     entries: [Store; MAX_CAPACITY],
     len: u8,
@@ -86,10 +86,17 @@ impl Buffer {
         let oldest = self.entries[0];
         self.entries.copy_within(1.., 0);
         self.len -= 1;
-        self.entries[usize::from(self.len)] = Buffer::EMPTY.entries[0];
         oldest
     }
 }
+
+impl PartialEq for Buffer {
+    fn eq(&self, other: &Buffer) -> bool {
+        self.entries() == other.entries()
+    }
+}
+
+impl Eq for Buffer {}
 
 impl Hash for Buffer {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
@@ -98,7 +105,7 @@ impl Hash for Buffer {
 }
 
 /// A private deque; the top (oldest) thread comes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Deque {
     threads: [Thread; MAX_DEQUE],
     len: u8,
@@ -119,7 +126,6 @@ impl Deque {
     pub(super) fn pop_bottom(&mut self) -> Option<Thread> {
         let bottom = *self.threads().last()?;
         self.len -= 1;
-        self.threads[usize::from(self.len)] = Thread(0);
         Some(bottom)
     }
 
@@ -127,10 +133,17 @@ impl Deque {
         let top = *self.threads().first()?;
         self.threads.copy_within(1.., 0);
         self.len -= 1;
-        self.threads[usize::from(self.len)] = Thread(0);
         Some(top)
     }
 }
+
+impl PartialEq for Deque {
+    fn eq(&self, other: &Deque) -> bool {
+        self.threads() == other.threads()
+    }
+}
+
+impl Eq for Deque {}
 
 impl Hash for Deque {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
@@ -239,7 +252,7 @@ pub(super) struct Memory {
 }
 
 /// A state of the whole machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct State {
     pub(super) memory: Memory,
     pub(super) locals: [Local; MAX_PROCESSORS],
@@ -319,6 +332,14 @@ impl Local {
             })
     }
 }
+
+impl PartialEq for State {
+    fn eq(&self, other: &State) -> bool {
+        self.locals() == other.locals() && self.memory == other.memory
+    }
+}
+
+impl Eq for State {}
 
 impl State {
     /// Processor 0 has the initial thread in its hands, all others run out of work (RW §5, C0).
@@ -429,9 +450,14 @@ impl State {
         local.may_receive() && !local.buffer.entries().iter().any(clearing)
     }
 
-    /// Replaces the state by the representative of its class. `keep_dead_cells` keeps the contents of cells that
+    /// Replaces the state by the representative of its class. All states after the exit are one. `keep_dead_cells` keeps the contents of cells that
     /// the protocol proper never looks at again, for mutations that do.
     pub(super) fn normalise(&mut self, keep_dead_cells: bool) {
+        if self.memory.exited {
+            *self = State::initial(usize::from(self.processors));
+            self.memory.exited = true;
+            return;
+        }
         for p in 0..self.processors {
             self.rank_rounds(p);
             if !keep_dead_cells {
@@ -469,6 +495,9 @@ impl State {
                     seen |= 1 << *round;
                 }
             }
+        }
+        if (seen + 2).is_power_of_two() {
+            return;
         }
         let rank = |r: &mut Round| *r = (seen & ((2 << *r) - 1)).count_ones() as Round;
         rank(&mut self.memory.round[usize::from(p)]);
