@@ -1,8 +1,8 @@
 //! Fair runs that never get on, found as strongly connected components of the state graph.
 //!
-//! A run is *fair* when every processor takes infinitely many steps, every store reaches memory, every processor
-//! inside a body calls `communicate` and, for each entry of its watch list, `watch` infinitely often, and every
-//! processor in a waiting loop that may call `watch` does so for each entry. These are all conditions of the form
+//! A run is *fair* when every processor takes infinitely many steps outside `watch`, every store reaches memory, every
+//! processor inside a body calls `communicate` and, for each entry of its watch list, `watch` infinitely often, and
+//! every processor in a waiting loop that may call `watch` does so for each entry. These are all conditions of the form
 //! "infinitely often one of these states or transitions", so a component in which each condition is met somewhere
 //! holds a fair run that visits all of it for ever, and a component that misses one holds none (generalised Büchi
 //! condition). Two questions are asked:
@@ -12,7 +12,8 @@
 //! - *Termination*: can the program fail to exit although every body ends? No cycle starts a thread, so a processor
 //!   inside a body would stay there; components are taken where nobody is.
 //!
-//! Victims are chosen by an adversary: no luck is assumed.
+//! Victims are chosen by an adversary: no luck is assumed. The processors that start without work are interchangeable,
+//! so answers are asked about processor 0 and one other.
 
 use super::explore::{Progress, Run, Stats};
 use super::graph::{Graph, Id};
@@ -75,10 +76,13 @@ pub(super) fn check(
     stats: &mut Stats,
     progress: &mut impl FnMut(Progress),
 ) -> Option<Run> {
-    let everybody = 0..machine.processors as Processor;
-    let mut questions = vec![Question::Termination];
-    questions.extend(everybody.clone().map(Question::Join));
-    questions.extend(everybody.map(Question::Query));
+    let questions = [
+        Question::Termination,
+        Question::Join(0),
+        Question::Join(1),
+        Question::Query(0),
+        Question::Query(1),
+    ];
     let (states, passes) = (graph.len(), questions.len());
     let mut best: Option<(Id, Question, Vec<Id>)> = None;
     for (pass, question) in questions.into_iter().enumerate() {
@@ -248,13 +252,10 @@ impl Fairness {
     fn would_gain(&self, m: Move) -> bool {
         match m {
             Move::Flush(p) => self.drains & (1 << p) == 0,
+            Move::Step(p, Choice::Watch(c)) => self.unwatched[usize::from(p)].contains(c),
             Move::Step(p, choice) => {
                 self.steps & (1 << p) == 0
-                    || match choice {
-                        Choice::Communicate => self.polls & (1 << p) == 0,
-                        Choice::Watch(c) => self.unwatched[usize::from(p)].contains(c),
-                        _ => false,
-                    }
+                    || choice == Choice::Communicate && self.polls & (1 << p) == 0
             }
         }
     }
@@ -262,12 +263,11 @@ impl Fairness {
     fn take(&mut self, m: Move) {
         match m {
             Move::Flush(p) => self.drains |= 1 << p,
+            Move::Step(p, Choice::Watch(c)) => self.unwatched[usize::from(p)].remove(c),
             Move::Step(p, choice) => {
                 self.steps |= 1 << p;
-                match choice {
-                    Choice::Communicate => self.polls |= 1 << p,
-                    Choice::Watch(c) => self.unwatched[usize::from(p)].remove(c),
-                    _ => {}
+                if choice == Choice::Communicate {
+                    self.polls |= 1 << p;
                 }
             }
         }

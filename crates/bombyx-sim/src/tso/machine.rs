@@ -110,6 +110,10 @@ impl Machine {
                     let victims = (0..s.processors).filter(|&j| j != p);
                     out.extend(victims.map(|j| Move::Step(p, Choice::Victim(j))));
                 }
+                (Watch::Idle, Pc::Between) => {
+                    out.push(Move::Step(p, Choice::Communicate));
+                    out.push(Move::Step(p, Choice::Next));
+                }
                 (Watch::Idle, Pc::Body { .. }) => {
                     out.push(Move::Step(p, Choice::Communicate));
                     out.extend(watches());
@@ -151,7 +155,9 @@ impl Machine {
             (watch, Choice::Watch(c)) => self.watch_test(s, p, watch, c, log),
             (Watch::Idle, _) => match local.pc {
                 Pc::Body { thread } if choice == Choice::Finish => self.finish(s, p, thread, log),
-                Pc::Body { thread } => self.communicate(s, p, thread, log),
+                Pc::Body { thread } => self.communicate(s, p, Some(thread), log),
+                Pc::Between if choice == Choice::Communicate => self.communicate(s, p, None, log),
+                Pc::Between => self.next_thread(s, p, log),
                 Pc::HandOut { .. } | Pc::NextRound { .. } => self.answer(s, p, log),
                 pc => match s.locals[usize::from(p)].resolving() {
                     Some(c) => self.resolve_join(s, p, pc, c, log),
@@ -287,13 +293,13 @@ impl Machine {
         &self,
         s: &mut State,
         p: Processor,
-        running: Thread,
+        running: Option<Thread>,
         log: &mut Log<'_>,
     ) -> Result<(), Violation> {
         let query = s.query(p, p);
         if query.round != s.round(p, p) && !self.is(Mutation::NoRoundCheck) {
             log.load(p, 94, || format!("polls, reads in_query[{p}]: {query}, not of this round"));
-            return Ok(());
+            return self.resume(s, p, running, log);
         }
         let top = s.locals[usize::from(p)].deque.threads().first().copied();
         let open = |t: &Thread| match self.threads.cont(*t) {
@@ -323,25 +329,34 @@ impl Machine {
 
     /// Lines 103 and 104.
     fn answer(&self, s: &mut State, p: Processor, log: &mut Log<'_>) -> Result<(), Violation> {
-        let next = match s.locals[usize::from(p)].pc {
+        match s.locals[usize::from(p)].pc {
             Pc::HandOut { running, to, thread } => {
                 self.store(s, p, 103, Store::Received { to, thread: Some(thread) }, log);
                 if self.is(Mutation::RoundBeforeHandOut) {
-                    Pc::Body { thread: running }
-                } else {
-                    Pc::NextRound { running, late: None }
+                    return self.resume(s, p, running, log);
                 }
+                s.local(p).pc = Pc::NextRound { running, late: None };
             }
             Pc::NextRound { running, late } => {
                 self.next_round(s, p, 104, log);
-                match late {
-                    None => Pc::Body { thread: running },
-                    Some((to, thread)) => Pc::HandOut { running, to, thread },
-                }
+                let Some((to, thread)) = late else { return self.resume(s, p, running, log) };
+                s.local(p).pc = Pc::HandOut { running, to, thread };
             }
             _ => unreachable!("not a line of communicate"),
-        };
-        s.local(p).pc = next;
+        }
+        Ok(())
+    }
+
+    /// Returns from `communicate`.
+    fn resume(
+        &self,
+        s: &mut State,
+        p: Processor,
+        running: Option<Thread>,
+        log: &mut Log<'_>,
+    ) -> Result<(), Violation> {
+        let Some(thread) = running else { return self.next_thread(s, p, log) };
+        s.local(p).pc = Pc::Body { thread };
         Ok(())
     }
 
@@ -528,8 +543,17 @@ impl Machine {
         self.main_loop(s, p, log)
     }
 
-    /// Lines 38 to 43: take the bottom thread and enter its body, or `acquire` one.
+    /// Lines 38 to 43, entered with the previous thread done.
     fn main_loop(&self, s: &mut State, p: Processor, log: &mut Log<'_>) -> Result<(), Violation> {
+        if self.is(Mutation::PollBetweenThreads) {
+            s.local(p).pc = Pc::Between;
+            return Ok(());
+        }
+        self.next_thread(s, p, log)
+    }
+
+    /// Lines 39 to 43: take the bottom thread and enter its body, or `acquire` one.
+    fn next_thread(&self, s: &mut State, p: Processor, log: &mut Log<'_>) -> Result<(), Violation> {
         let Some(t) = s.local(p).deque.pop_bottom() else {
             s.local(p).pc = if self.is(Mutation::NoClear) { Pc::Choose } else { Pc::Clear };
             return Ok(());

@@ -70,6 +70,8 @@ mutations! {
     NoAcceptTest = "no-accept-test",
     /// `communicate` hands out the top thread whatever its branch (test of line 99 left out).
     AnyTop = "any-top",
+    /// `communicate` is also called between two threads, when the next one already lies in the deque (before line 41).
+    PollBetweenThreads = "poll-between-threads",
 }
 
 impl fmt::Display for Mutation {

@@ -190,10 +190,12 @@ pub(super) enum Pc {
     Accept,
     /// Inside `run` of a thread, between two accesses to the scheduler's cells.
     Body { thread: Thread },
+    /// Only under one mutation: between two threads, where `communicate` must not be called.
+    Between,
     /// 103: store a thread into the thief's reception cell.
-    HandOut { running: Thread, to: Processor, thread: Thread },
+    HandOut { running: Option<Thread>, to: Processor, thread: Thread },
     /// 104: store the own next round. `late` is the hand-out that follows it under one mutation.
-    NextRound { running: Thread, late: Option<(Processor, Thread)> },
+    NextRound { running: Option<Thread>, late: Option<(Processor, Thread)> },
     /// 117: load the own status cell.
     TestAck { cont: Cont },
     /// Only under one mutation: load the other side's status after line 117.
@@ -264,7 +266,7 @@ impl Local {
     pub(super) fn running(&self) -> Option<Thread> {
         match self.pc {
             Pc::Body { thread } => Some(thread),
-            Pc::HandOut { running, .. } | Pc::NextRound { running, .. } => Some(running),
+            Pc::HandOut { running, .. } | Pc::NextRound { running, .. } => running,
             _ => None,
         }
     }

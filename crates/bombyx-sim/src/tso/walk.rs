@@ -1,12 +1,12 @@
 //! Random runs with fair flushes, for machines too large to explore.
 //!
-//! Every move of a state is equally likely, so buffers drain, polls happen and victims vary; a run is a pure function
-//! of the configuration and the seed. The checks are those of the exploration except the search for endless runs,
+//! Every move of a state has a fair chance, so buffers drain, polls happen and victims vary; how great the chance of a
+//! flush and of a body's end is differs from run to run. A run is a pure function of the configuration and the seed. The checks are those of the exploration except the search for endless runs,
 //! which a bound on the number of moves stands in for.
 
 use super::config::{Config, ConfigError};
 use super::explore::Counterexample;
-use super::machine::Move;
+use super::machine::{Choice, Move};
 use super::state::{MAX_PROCESSORS, State};
 use super::trace::Log;
 use super::violation::{Violation, Watched, check};
@@ -55,6 +55,7 @@ pub fn walk(config: &Config, seed: u64, runs: u64, max_moves: u64) -> Result<Wal
     for seed in (0..runs).map(|run| seed.wrapping_add(run)) {
         outcome.runs += 1;
         let mut random = SplitMix64(seed);
+        let temper = Temper::new(&mut random);
         let mut state = machine.initial();
         let mut made = Vec::new();
         let violation = loop {
@@ -65,7 +66,7 @@ pub fn walk(config: &Config, seed: u64, runs: u64, max_moves: u64) -> Result<Wal
             if made.len() as u64 == max_moves {
                 break Some(Violation::Livelock);
             }
-            let m = choices[random.below(choices.len())];
+            let m = temper.choose(&choices, &mut random);
             made.push(m);
             let before = Watched::of(&state);
             let checked = machine.apply(&mut state, m).and_then(|()| check(&machine, &state));
@@ -73,8 +74,8 @@ pub fn walk(config: &Config, seed: u64, runs: u64, max_moves: u64) -> Result<Wal
                 break Some(violation);
             }
             let now = Watched::of(&state);
-            let handed_out = now.entries > before.entries && matches!(m, Move::Step(..));
-            outcome.steals += u64::from(handed_out && now.joins > before.joins);
+            let polled = matches!(m, Move::Step(_, Choice::Communicate));
+            outcome.steals += u64::from(polled && now.entries > before.entries);
             outcome.watched_joins = outcome.watched_joins.max(now.joins);
             outcome.watched_entries = outcome.watched_entries.max(now.entries);
         };
@@ -92,6 +93,34 @@ pub fn walk(config: &Config, seed: u64, runs: u64, max_moves: u64) -> Result<Wal
         }
     }
     Ok(outcome)
+}
+
+/// How reluctant a run is to flush and to end bodies: such a move is drawn again that many times.
+struct Temper {
+    flush: u32,
+    finish: u32,
+}
+
+impl Temper {
+    fn new(random: &mut SplitMix64) -> Temper {
+        Temper { flush: random.below(4) as u32, finish: random.below(4) as u32 }
+    }
+
+    fn choose(&self, choices: &[Move], random: &mut SplitMix64) -> Move {
+        let (mut flush, mut finish) = (self.flush, self.finish);
+        loop {
+            let m = choices[random.below(choices.len())];
+            let draws = match m {
+                Move::Flush(_) => &mut flush,
+                Move::Step(_, Choice::Finish) => &mut finish,
+                Move::Step(..) => return m,
+            };
+            match draws.checked_sub(1) {
+                None => return m,
+                Some(left) => *draws = left,
+            }
+        }
+    }
 }
 
 /// Steele, Lea and Flood's generator: the same stream on every platform.
