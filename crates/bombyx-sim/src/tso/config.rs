@@ -14,7 +14,7 @@ pub struct Config {
     pub processors: usize,
     /// The computation.
     pub tree: Tree,
-    /// Entries that a store buffer holds before its processor must wait for a flush, 1 to 8.
+    /// Entries that a store buffer holds before its processor must wait for a flush, 1 to 16.
     pub capacity: usize,
     /// The change to the protocol, if any.
     pub mutation: Option<Mutation>,

@@ -52,6 +52,9 @@ pub struct Stats {
     pub watched_joins: u32,
     /// Most entries in all watch lists together: an open join has one for each side.
     pub watched_entries: u32,
+    /// Most entries in one store buffer. If it stays below the capacity, no buffer was ever full and the answer is
+    /// the one for unbounded buffers.
+    pub longest_buffer: usize,
     /// Bytes of the tables at their largest.
     pub bytes: usize,
 }
@@ -137,6 +140,7 @@ pub fn explore(config: &Config, mut progress: impl FnMut(Progress)) -> Result<Ou
     let machine = config.machine();
     let mut search = Search { machine: &machine, graph: Graph::new(config.processors), stats: Stats::default() };
     let found = search.breadth_first(config, &mut progress);
+    search.stats.bytes = search.graph.bytes();
     let verdict = match found {
         Err(Full) => Verdict::Incomplete,
         Ok(Some(broken)) => Verdict::Violated(Box::new(broken)),
@@ -223,12 +227,13 @@ impl Search<'_> {
             }
             at += 1;
         }
-        self.stats.bytes = self.graph.bytes();
         Ok(None)
     }
 
     fn measure(&mut self, s: &State) {
         let Watched { joins, entries } = Watched::of(s);
+        let longest = s.locals().iter().map(|local| local.buffer.len()).max().unwrap_or(0);
+        self.stats.longest_buffer = self.stats.longest_buffer.max(longest);
         self.stats.watched_joins = self.stats.watched_joins.max(joins);
         self.stats.watched_entries = self.stats.watched_entries.max(entries);
     }
@@ -254,6 +259,7 @@ fn narrate(machine: &Machine, graph: &Graph, run: Run) -> Counterexample {
     };
     let steps = replay(&found);
     let cycle = replay(&run.cycle);
+    debug_assert!(run.last.is_some() || machine.normalised(state) == graph.state(run.end));
     Counterexample { violation: run.violation, moves, steps, cycle }
 }
 

@@ -143,7 +143,7 @@ impl Graph {
     }
 
     fn insert_key(&mut self, key: u128, parent: Id) -> Result<(Id, bool), Full> {
-        if (self.len() + 1) * 4 > self.table.len() * 3 {
+        if (self.len() + 1) * 2 > self.table.len() {
             self.grow();
         }
         let slot = self.slot(key);
@@ -232,14 +232,23 @@ impl Graph {
 
     pub(super) fn state(&self, id: Id) -> State {
         let mut s = State::initial(self.processors);
-        let mut key = self.keys[id as usize];
-        let mask = (1u128 << self.bits) - 1;
-        for local in s.locals[..self.processors].iter_mut().rev() {
-            *local = self.locals.items[(key & mask) as usize];
-            key >>= self.bits;
+        for (p, local) in s.locals[..self.processors].iter_mut().enumerate() {
+            *local = *self.local(id, p);
         }
-        s.memory = self.memories.items[key as usize];
+        s.memory = *self.memory(id);
         s
+    }
+
+    /// The part of the state that belongs to processor `p`.
+    pub(super) fn local(&self, id: Id, p: usize) -> &Local {
+        let mask = (1u128 << self.bits) - 1;
+        let part = self.keys[id as usize] >> (self.bits * (self.processors - 1 - p) as u32) & mask;
+        &self.locals.items[part as usize]
+    }
+
+    /// The part of the state that is main memory.
+    pub(super) fn memory(&self, id: Id) -> &Memory {
+        &self.memories.items[(self.keys[id as usize] >> (self.bits * self.processors as u32)) as usize]
     }
 
     /// The numbers of the states on the path from the initial state to `id`, both included.

@@ -18,31 +18,33 @@
 use super::explore::{Progress, Run, Stats};
 use super::graph::{Graph, Id};
 use super::machine::{Choice, Machine, Move};
-use super::state::{After, Local, Pc, Processor, State, Watch};
+use super::state::{After, Local, Pc, State, Watch};
 use super::tree::ContSet;
 use super::violation::Violation;
 
 /// Which states a pass looks at, and what an endless fair run among them means.
 #[derive(Clone, Copy)]
 enum Question {
-    Query(Processor),
-    Join(Processor),
+    Query(usize),
+    Join(usize),
     Termination,
 }
 
 impl Question {
-    fn concerns(self, s: &State) -> bool {
+    fn concerns(self, graph: &Graph, id: Id, processors: usize) -> bool {
         match self {
-            Question::Query(p) => waits_for_victim(&s.locals()[usize::from(p)]),
-            Question::Join(p) => waits_for_other_side(&s.locals()[usize::from(p)]),
-            Question::Termination => !s.memory.exited && !s.locals().iter().any(is_in_body),
+            Question::Query(p) => waits_for_victim(graph.local(id, p)),
+            Question::Join(p) => waits_for_other_side(graph.local(id, p)),
+            Question::Termination => {
+                !graph.memory(id).exited && !(0..processors).any(|p| is_in_body(graph.local(id, p)))
+            }
         }
     }
 
     fn violation(self) -> Violation {
         match self {
-            Question::Query(p) => Violation::QueryUnanswered { processor: usize::from(p) },
-            Question::Join(p) => Violation::JoinUnanswered { processor: usize::from(p) },
+            Question::Query(p) => Violation::QueryUnanswered { processor: p },
+            Question::Join(p) => Violation::JoinUnanswered { processor: p },
             Question::Termination => Violation::Livelock,
         }
     }
@@ -87,7 +89,7 @@ pub(super) fn check(
     let mut best: Option<(Id, Question, Vec<Id>)> = None;
     for (pass, question) in questions.into_iter().enumerate() {
         progress(Progress::Liveness { states, pass: pass + 1, passes });
-        let mut components = Components::new(graph, question);
+        let mut components = Components::new(machine.processors, graph, question);
         stats.bytes = stats.bytes.max(graph.bytes() + components.bytes());
         while let Some(component) = components.next(graph) {
             let entry = *component.iter().min().expect("components are not empty");
@@ -120,8 +122,8 @@ const UNSEEN: u32 = u32::MAX - 1;
 const DONE: u32 = u32::MAX - 2;
 
 impl Components {
-    fn new(graph: &Graph, question: Question) -> Components {
-        let mark = |id| if question.concerns(&graph.state(id)) { UNSEEN } else { OUTSIDE };
+    fn new(processors: usize, graph: &Graph, question: Question) -> Components {
+        let mark = |id| if question.concerns(graph, id, processors) { UNSEEN } else { OUTSIDE };
         Components {
             order: (0..graph.len() as Id).map(mark).collect(),
             low: vec![0; graph.len()],

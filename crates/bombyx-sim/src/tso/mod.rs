@@ -2,6 +2,7 @@
 
 mod config;
 mod explore;
+mod fate;
 mod graph;
 mod liveness;
 mod machine;
@@ -14,6 +15,7 @@ mod walk;
 
 pub use config::{Config, ConfigError};
 pub use explore::{Counterexample, Outcome, Progress, Stats, Verdict, explore};
+pub use fate::Fate;
 pub use mutation::{Mutation, UnknownMutation};
 pub use trace::Step;
 pub use tree::{MAX_FORKS, Tree, TreeError};

@@ -13,7 +13,7 @@ use super::tree::{Cont, ContSet, Fork, MAX_FORKS, Thread};
 /// Most processors that a state can hold.
 pub(super) const MAX_PROCESSORS: usize = 8;
 /// Most entries that a store buffer can hold.
-pub(super) const MAX_CAPACITY: usize = 8;
+pub(super) const MAX_CAPACITY: usize = 16;
 
 const MAX_DEQUE: usize = MAX_FORKS + 2;
 

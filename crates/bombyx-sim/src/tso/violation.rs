@@ -1,14 +1,14 @@
 //! What must hold in every state, and what is said when it does not.
 //!
 //! Running twice, running too early, exiting too early and reading a message that no line expects are noticed by the
-//! step that does it; [`check`] looks at a whole state for threads that nobody holds (or that two processors hold) and
-//! for the size of the watch lists.
+//! step that does it; [`check`] looks at a whole state for threads that nobody holds (or that two processors hold), for
+//! joins that nobody watches, and for the size of the watch lists.
 
 use std::fmt;
 
 use super::machine::Machine;
-use super::state::{Pc, State, Store};
-use super::tree::{ContSet, Fork, Thread};
+use super::state::{Pc, State, Status, Store, Watch};
+use super::tree::{Cont, ContSet, Fork, Side, Thread};
 
 /// How a run of the machine breaks what RW Theorem 5.1 and §6 promise. Threads are named by the letter of their fork
 /// and their role, as in `B.right`.
@@ -24,6 +24,8 @@ pub enum Violation {
     Lost(String),
     /// A thread that has not run is in two places at once.
     TwoHolders(String),
+    /// A branch of a join between two processors is still at work, and nobody watches for the other side's READY.
+    Unwatched(String),
     /// The watch lists of all processors together name more than P − 1 joins.
     WatchLists {
         /// How many joins they name.
@@ -61,6 +63,7 @@ impl fmt::Display for Violation {
             Violation::ExitTooEarly(t) => write!(f, "the program exits before {t} has run"),
             Violation::Lost(t) => write!(f, "{t} is lost: it is ready, has not run, and nobody holds it"),
             Violation::TwoHolders(t) => write!(f, "{t} is in two places at once"),
+            Violation::Unwatched(c) => write!(f, "nobody watches {c} although its branch is still at work"),
             Violation::WatchLists { joins } => write!(f, "the watch lists together name {joins} joins"),
             Violation::NoMatch { line } => write!(f, "line {line} reads a message that it has no case for"),
             Violation::TwoRightSides { processor } => {
@@ -121,8 +124,38 @@ pub(super) fn check(machine: &Machine, s: &State) -> Result<(), Violation> {
                 return Err(machine.blame(t, Violation::Lost));
             }
         }
+        let remote = s.has_started(right) || held.sent & (1 << right.0) != 0;
+        if remote && !s.has_started(join) && !s.is_single(f) {
+            let sides = [(left, Side::Left), (right, Side::Right)].map(|(t, side)| (t, Cont { fork: f, side }));
+            for (branch, c) in sides {
+                let sent = branch == right && held.sent & (1 << right.0) != 0;
+                if !sent && !s.has_ended(machine.threads.last(branch)) && is_unwatched(s, c) {
+                    return Err(Violation::Unwatched(machine.threads.cont_name(c)));
+                }
+            }
+        }
     }
     Ok(())
+}
+
+/// Whether `c` has sent nothing yet and is in no watch list, neither a processor's nor one on its way to a processor
+/// (RW, invariant RW2).
+fn is_unwatched(s: &State, c: Cont) -> bool {
+    let carries = |value: &Status| matches!(value, Status::Transfer(list) if list.contains(c));
+    let watched = s.locals().iter().any(|local| {
+        let taking_over = match local.watch {
+            Watch::AwaitTransfer(from) | Watch::MatchTransfer(from) | Watch::InnerAck { outer: from, .. } => {
+                carries(&s.memory.status[from.other().index()])
+            }
+            Watch::Idle | Watch::Ack(_) => false,
+        };
+        let wrote = |store: &Store| match store {
+            Store::Status { cell, value } => *cell == c || carries(value),
+            _ => false,
+        };
+        local.watching.contains(c) || taking_over || local.buffer.entries().iter().any(wrote)
+    });
+    !watched && s.memory.status[c.index()] == Status::Work
 }
 
 /// Both branches ended, and nobody is still deciding who takes the join thread.
@@ -136,6 +169,7 @@ fn is_ready(machine: &Machine, s: &State, f: Fork, branches: [Thread; 2]) -> boo
 struct Holders {
     once: u32,
     twice: u32,
+    sent: u32,
 }
 
 impl Holders {
@@ -144,19 +178,24 @@ impl Holders {
         for (p, local) in s.locals().iter().enumerate() {
             local.deque.threads().iter().for_each(|&t| held.add(t));
             match local.pc {
-                Pc::HandOut { thread, .. } | Pc::NextRound { late: Some((_, thread)), .. } => held.add(thread),
+                Pc::HandOut { thread, .. } | Pc::NextRound { late: Some((_, thread)), .. } => held.send(thread),
                 _ => {}
             }
             for store in local.buffer.entries() {
                 if let Store::Received { thread: Some(t), .. } = store {
-                    held.add(*t);
+                    held.send(*t);
                 }
             }
             if let Some(t) = s.memory.received[p].filter(|_| s.is_delivered(p as u8)) {
-                held.add(t);
+                held.send(t);
             }
         }
         held
+    }
+
+    fn send(&mut self, t: Thread) {
+        self.add(t);
+        self.sent |= 1 << t.0;
     }
 
     fn add(&mut self, t: Thread) {

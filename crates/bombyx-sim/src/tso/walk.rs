@@ -54,7 +54,7 @@ pub fn walk(config: &Config, seed: u64, runs: u64, max_moves: u64) -> Result<Wal
     let mut choices = Vec::new();
     for seed in (0..runs).map(|run| seed.wrapping_add(run)) {
         outcome.runs += 1;
-        let mut random = SplitMix64(seed);
+        let mut random = SplitMix64::new(seed);
         let temper = Temper::new(&mut random);
         let mut state = machine.initial();
         let mut made = Vec::new();
@@ -124,9 +124,13 @@ impl Temper {
 }
 
 /// Steele, Lea and Flood's generator: the same stream on every platform.
-struct SplitMix64(u64);
+pub(super) struct SplitMix64(u64);
 
 impl SplitMix64 {
+    pub(super) fn new(seed: u64) -> SplitMix64 {
+        SplitMix64(seed)
+    }
+
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -135,7 +139,7 @@ impl SplitMix64 {
         z ^ z >> 31
     }
 
-    fn below(&mut self, n: usize) -> usize {
+    pub(super) fn below(&mut self, n: usize) -> usize {
         ((u128::from(self.next()) * n as u128) >> 64) as usize
     }
 }
