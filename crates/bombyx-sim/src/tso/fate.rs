@@ -12,7 +12,7 @@ pub enum Fate {
     Harmless {
         /// Why not, on any machine.
         argument: &'static str,
-        /// A machine on which the mutation changes the runs and [`explore`](super::explore) finds nothing.
+        /// A machine large enough to reach the lines that differ, on which [`explore`](super::explore) finds nothing.
         shown_on: Config,
     },
 }
@@ -40,10 +40,13 @@ impl Mutation {
             | Mutation::NoClear
             | Mutation::SilentTransfer
             | Mutation::EarlyAck
+            | Mutation::NoWatch
             | Mutation::NoRemoval
             | Mutation::NoLocalJoin => Fate::Caught(on(2, "(. .)")),
             Mutation::PollBetweenThreads => Fate::Caught(on(2, "(. (. .))")),
-            Mutation::NoResend | Mutation::NoSelfBlock | Mutation::BlockRoundFirst => Fate::Caught(on(3, ".")),
+            Mutation::NoResend | Mutation::NoSelfBlock | Mutation::BlockRoundFirst => {
+                Fate::Caught(on(3, ".").with_capacity(1))
+            }
             Mutation::NoTransfer => Fate::Caught(on(3, "(. (. .))").with_capacity(1)),
             Mutation::NoWatchInWait => Fate::Harmless {
                 argument: "Processors wait for one another only upwards in the tree. Whoever waits on line 122 has \
@@ -52,7 +55,7 @@ impl Mutation {
                     branch, and so on; the tree is finite, so the last one is in a body, from which it calls watch, or \
                     on line 146, where it needs only that the left side's pending read of its ACK happens. What is \
                     lost is time: the answer comes one wait later.",
-                shown_on: on(3, "(. .)").with_capacity(1),
+                shown_on: on(3, "(. (. .))").with_capacity(1),
             },
             Mutation::NoAcceptTest => Fate::Harmless {
                 argument: "Line 75 only saves queries that cannot succeed. A query is served by its round (line 95), \
@@ -60,7 +63,7 @@ impl Mutation {
                     query of the same round is answered in its place, and both see the round change. A thief that \
                     overwrites an idle victim's query to itself makes line 109 fail there, so that the victim opens \
                     a new round, which ends the thief's attempt.",
-                shown_on: on(3, "."),
+                shown_on: on(3, ".").with_capacity(1),
             },
             Mutation::AnyTop => Fate::Harmless {
                 argument: "Inside a body the deque holds only right branches whose left branch this processor is \

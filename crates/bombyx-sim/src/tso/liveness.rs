@@ -18,7 +18,7 @@
 use super::explore::{Progress, Run, Stats};
 use super::graph::{Graph, Id};
 use super::machine::{Choice, Machine, Move};
-use super::state::{After, Local, Pc, State, Watch};
+use super::state::{After, Local, MAX_PROCESSORS, Pc, State, Watch};
 use super::tree::ContSet;
 use super::violation::Violation;
 
@@ -184,17 +184,18 @@ impl Components {
 
 /// Which conditions of fairness the states and inner transitions of a component meet. One bit per processor, and
 /// one set of continuations per processor.
+#[derive(Clone, Copy, PartialEq, Eq)]
 struct Fairness {
     processors: usize,
     steps: u8,
     drains: u8,
     polls: u8,
-    unwatched: [ContSet; 8],
+    unwatched: [ContSet; MAX_PROCESSORS],
 }
 
 impl Fairness {
     fn new(processors: usize, component: &[Id], graph: &Graph) -> Fairness {
-        let mut unwatched = [ContSet::default(); 8];
+        let mut unwatched = [ContSet::default(); MAX_PROCESSORS];
         for (set, local) in unwatched.iter_mut().zip(graph.state(component[0]).locals()) {
             *set = local.watching;
         }
@@ -211,8 +212,8 @@ impl Fairness {
         let mut moves = Vec::new();
         for &id in component {
             let state = graph.state(id);
-            fairness.visit(&state);
             machine.moves(&state, &mut moves);
+            fairness.visit(&state, &moves);
             for &m in &moves {
                 if !fairness.would_gain(m) {
                     continue;
@@ -231,8 +232,15 @@ impl Fairness {
         fairness
     }
 
-    /// Conditions that hold because a processor has nothing buffered, is in no body, or cannot call `watch`.
-    fn visit(&mut self, s: &State) {
+    /// Conditions that hold because a processor has nothing buffered, is in no body, or cannot call `watch`. `moves`
+    /// are those of `s`.
+    fn visit(&mut self, s: &State, moves: &[Move]) {
+        let mut watchable = [ContSet::default(); MAX_PROCESSORS];
+        for m in moves {
+            if let Move::Step(p, Choice::Watch(c)) = m {
+                watchable[usize::from(*p)].insert(*c);
+            }
+        }
         for (p, local) in s.locals().iter().enumerate() {
             if local.buffer.len() == 0 {
                 self.drains |= 1 << p;
@@ -240,15 +248,14 @@ impl Fairness {
             if !is_in_body(local) {
                 self.polls |= 1 << p;
             }
-            let may_watch = match local.watch {
-                Watch::AwaitTransfer(_) => true,
-                Watch::Idle => matches!(local.pc, Pc::Body { .. } | Pc::AwaitReply { .. }),
-                _ => false,
-            };
-            if !may_watch {
-                self.unwatched[p] = ContSet::default();
-            }
+            self.unwatched[p].retain(watchable[p]);
         }
+    }
+
+    fn visit_state(&mut self, machine: &Machine, s: &State) {
+        let mut moves = Vec::new();
+        machine.moves(s, &mut moves);
+        self.visit(s, &moves);
     }
 
     fn would_gain(&self, m: Move) -> bool {
@@ -307,20 +314,17 @@ impl<'a> Lap<'a> {
     fn run(mut self) -> Vec<Move> {
         let mut lap = Vec::new();
         let mut at = self.entry;
-        self.fairness.visit(&self.graph.state(at));
+        self.visit(at);
         while !self.fairness.holds() {
             let leg = self.leg(at, |lap, m, to| {
-                let mut after = Fairness { ..lap.fairness };
-                after.visit(&lap.graph.state(to));
+                let mut after = lap.fairness;
                 after.take(m);
-                after.steps != lap.fairness.steps
-                    || after.drains != lap.fairness.drains
-                    || after.polls != lap.fairness.polls
-                    || after.unwatched != lap.fairness.unwatched
+                after.visit_state(lap.machine, &lap.graph.state(to));
+                after != lap.fairness
             });
             for (m, to) in leg {
                 self.fairness.take(m);
-                self.fairness.visit(&self.graph.state(to));
+                self.visit(to);
                 lap.push(m);
                 at = to;
             }
@@ -330,6 +334,10 @@ impl<'a> Lap<'a> {
             lap.extend(self.leg(at, |_, _, to| to == entry).into_iter().map(|(m, _)| m));
         }
         lap
+    }
+
+    fn visit(&mut self, id: Id) {
+        self.fairness.visit_state(self.machine, &self.graph.state(id));
     }
 
     /// The shortest way inside the component from `from` over a last move that `arrives`.

@@ -103,7 +103,8 @@ impl Machine {
             if self.stores_next(s, p) && !self.has_room(s, p) {
                 continue;
             }
-            let watches = || local.watching.iter().map(move |c| Move::Step(p, Choice::Watch(c)));
+            let watching = if self.is(Mutation::NoWatch) { ContSet::default() } else { local.watching };
+            let watches = || watching.iter().map(move |c| Move::Step(p, Choice::Watch(c)));
             let waiting_watches = || watches().filter(|_| !self.is(Mutation::NoWatchInWait));
             match (local.watch, local.pc) {
                 (Watch::AwaitTransfer(_), _) | (Watch::Idle, Pc::AwaitReply { .. }) => {

@@ -58,6 +58,8 @@ mutations! {
     SilentTransfer = "silent-transfer",
     /// `watch` writes ACK without having seen READY (test of line 139 left out while the other side works).
     EarlyAck = "early-ack",
+    /// `watch` does nothing (lines 135 to 150 left out).
+    NoWatch = "no-watch",
     /// A continuation stays in the watch list while its READY waits for the answer (line 121 left out).
     NoRemoval = "no-removal",
     /// `block` opens the next round before it occupies it (lines 110 and 111 exchanged).

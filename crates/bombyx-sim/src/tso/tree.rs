@@ -222,6 +222,10 @@ impl ContSet {
         self.0 |= other.0;
     }
 
+    pub(super) fn retain(&mut self, kept: ContSet) {
+        self.0 &= kept.0;
+    }
+
     pub(super) fn mentions(self, fork: Fork) -> bool {
         self.0 >> (2 * fork.0) & 0b11 != 0
     }
