@@ -26,7 +26,10 @@ fn main() -> ExitCode {
         ["walks"] => walks(),
         [processors, tree, capacity] => one(processors, tree, capacity, None),
         [processors, tree, capacity, mutation] => one(processors, tree, capacity, Some(mutation)),
-        _ => Err("arguments: nothing, protocol, mutations, walks, or PROCESSORS TREE CAPACITY [MUTATION]".into()),
+        _ => {
+            Err("arguments: nothing, protocol, mutations, walks, or PROCESSORS TREE CAPACITY [MUTATION]"
+                .into())
+        }
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,
@@ -92,12 +95,12 @@ fn mutations() -> Result {
 }
 
 fn walks() -> Result {
-    println!("\nRandom runs with fair flushes, seeds 1 to 2000:");
+    println!("\nRandom runs with fair flushes, seeds 1 to 500:");
     let tree: Tree = "(((. .) (. .)) ((. .) (. (. .))))".parse()?;
     let mut holds = true;
     for (processors, capacity) in [(3, 8), (4, 2), (4, 8), (6, 4), (8, 16)] {
         let config = Config::new(processors, tree.clone()).with_capacity(capacity);
-        let outcome = walk(&config, 1, 2000, 1_000_000)?;
+        let outcome = walk(&config, 1, 500, 1_000_000)?;
         println!(
             "  {processors} processors, {tree}, buffers of {capacity}: {} runs, {} moves, {} steals, at most {} joins in \
              {} watch list entries",

@@ -133,7 +133,10 @@ fn the_shortest_tie_for_both_reads_like_this() {
   32  p1  line  43  runs A.join
       => A.join runs twice";
     let found = outcome.counterexample().unwrap().to_string();
-    assert_eq!(found.lines().map(str::trim).collect::<Vec<_>>(), expected.lines().map(str::trim).collect::<Vec<_>>());
+    assert_eq!(
+        found.lines().map(str::trim).collect::<Vec<_>>(),
+        expected.lines().map(str::trim).collect::<Vec<_>>()
+    );
 }
 
 #[test]
@@ -157,7 +160,9 @@ fn random_runs_of_larger_machines_hold() {
 
 #[test]
 fn random_runs_find_what_exploring_finds() {
-    for mutation in [Mutation::TieToBoth, Mutation::NoClear, Mutation::NoRoundCheck, Mutation::RoundBeforeHandOut] {
+    for mutation in
+        [Mutation::TieToBoth, Mutation::NoClear, Mutation::NoRoundCheck, Mutation::RoundBeforeHandOut]
+    {
         let config = config(3, "((. .) (. .))").with_mutation(mutation);
         assert!(walk(&config, 1, 2_000, 100_000).unwrap().broken.is_some(), "{mutation}");
     }

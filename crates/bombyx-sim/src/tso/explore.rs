@@ -11,7 +11,7 @@ use super::graph::{Full, Graph, Id, MAX_EXPLORED};
 use super::liveness;
 use super::machine::{Machine, Move};
 use super::state::State;
-use super::trace::{Log, Step};
+use super::trace::{Step, narrate};
 use super::violation::{Violation, Watched, check};
 
 /// How far an exploration has come.
@@ -138,7 +138,8 @@ const PROGRESS_EVERY: usize = 1 << 16;
 pub fn explore(config: &Config, mut progress: impl FnMut(Progress)) -> Result<Outcome, ConfigError> {
     config.validate(MAX_EXPLORED)?;
     let machine = config.machine();
-    let mut search = Search { machine: &machine, graph: Graph::new(config.processors), stats: Stats::default() };
+    let mut search =
+        Search { machine: &machine, graph: Graph::new(config.processors), stats: Stats::default() };
     let found = search.breadth_first(config, &mut progress);
     search.stats.bytes = search.graph.bytes();
     let verdict = match found {
@@ -147,7 +148,7 @@ pub fn explore(config: &Config, mut progress: impl FnMut(Progress)) -> Result<Ou
         Ok(None) if config.liveness => {
             match liveness::check(&machine, &mut search.graph, &mut search.stats, &mut progress) {
                 None => Verdict::Holds,
-                Some(lasso) => Verdict::Violated(Box::new(narrate(&machine, &search.graph, lasso))),
+                Some(lasso) => Verdict::Violated(Box::new(account(&machine, &search.graph, lasso))),
             }
         }
         Ok(None) => Verdict::Holds,
@@ -180,7 +181,7 @@ impl Search<'_> {
         progress: &mut impl FnMut(Progress),
     ) -> Result<Option<Counterexample>, Full> {
         let broken = |search: &Search<'_>, violation, end, last| {
-            Ok(Some(narrate(search.machine, &search.graph, Run { violation, end, last, cycle: Vec::new() })))
+            Ok(Some(account(search.machine, &search.graph, Run { violation, end, last, cycle: Vec::new() })))
         };
         self.graph.insert_initial(&self.machine.initial())?;
         let mut moves = Vec::new();
@@ -239,28 +240,13 @@ impl Search<'_> {
     }
 }
 
-/// Replays a broken run without normalisation, so that its account shows round numbers as they are.
-fn narrate(machine: &Machine, graph: &Graph, run: Run) -> Counterexample {
+fn account(machine: &Machine, graph: &Graph, run: Run) -> Counterexample {
     let path = graph.path(run.end);
-    let mut found = Vec::with_capacity(path.len());
-    for pair in path.windows(2) {
-        found.push(connecting_move(machine, graph, pair[0], pair[1]));
-    }
-    found.extend(run.last);
-    let moves = found.len();
-    let mut state = State::initial(machine.processors);
-    let mut replay = |moves: &[Move]| {
-        let mut steps = Vec::new();
-        for &m in moves {
-            // The last move of a broken run ends in the violation that is being reported.
-            let _ = machine.replay(&mut state, m, &mut Log::into(&mut steps));
-        }
-        steps
-    };
-    let steps = replay(&found);
-    let cycle = replay(&run.cycle);
-    debug_assert!(run.last.is_some() || machine.normalised(state) == graph.state(run.end));
-    Counterexample { violation: run.violation, moves, steps, cycle }
+    let mut moves: Vec<_> =
+        path.windows(2).map(|pair| connecting_move(machine, graph, pair[0], pair[1])).collect();
+    moves.extend(run.last);
+    let [steps, cycle] = narrate(machine, &moves, &run.cycle);
+    Counterexample { violation: run.violation, moves: moves.len(), steps, cycle }
 }
 
 fn connecting_move(machine: &Machine, graph: &Graph, from: Id, to: Id) -> Move {

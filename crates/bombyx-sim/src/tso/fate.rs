@@ -6,13 +6,13 @@ use super::mutation::Mutation;
 /// What becomes of a mutated protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// Something breaks. [`explore`](super::explore) finds a shortest counterexample on this machine.
+    /// Something breaks. [`explore`](super::explore()) finds a shortest counterexample on this machine.
     Caught(Config),
     /// Nothing breaks.
     Harmless {
         /// Why not, on any machine.
         argument: &'static str,
-        /// A machine large enough to reach the lines that differ, on which [`explore`](super::explore) finds nothing.
+        /// A machine large enough to reach the lines that differ, on which [`explore`](super::explore()) finds nothing.
         shown_on: Config,
     },
 }
@@ -49,12 +49,12 @@ impl Mutation {
             }
             Mutation::NoTransfer => Fate::Caught(on(3, "(. (. .))").with_capacity(1)),
             Mutation::NoWatchInWait => Fate::Harmless {
-                argument: "Processors wait for one another only upwards in the tree. Whoever waits on line 122 has \
-                    finished one branch of a join and needs the watcher of the other branch, which owns the leftmost \
-                    leaf below it. If that watcher waits on line 122 too, it waits on a join further down in the same \
-                    branch, and so on; the tree is finite, so the last one is in a body, from which it calls watch, or \
-                    on line 146, where it needs only that the left side's pending read of its ACK happens. What is \
-                    lost is time: the answer comes one wait later.",
+                argument: "Waits cannot form a circle. Whoever waits on line 122 has finished one branch of a join \
+                    and needs the watcher of the other branch, the processor at its leftmost leaf. If that one \
+                    waits on line 122 as well, then on a join inside that branch, and so on inwards; the tree is \
+                    finite, so the last one is in a body, from which it calls watch, or on line 146, where it needs \
+                    only that the left side reads its ACK on line 122. What is lost is time: an answer may come one \
+                    wait later.",
                 shown_on: on(3, "(. (. .))").with_capacity(1),
             },
             Mutation::NoAcceptTest => Fate::Harmless {

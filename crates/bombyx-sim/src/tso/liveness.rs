@@ -78,13 +78,8 @@ pub(super) fn check(
     stats: &mut Stats,
     progress: &mut impl FnMut(Progress),
 ) -> Option<Run> {
-    let questions = [
-        Question::Termination,
-        Question::Join(0),
-        Question::Join(1),
-        Question::Query(0),
-        Question::Query(1),
-    ];
+    let questions =
+        [Question::Termination, Question::Join(0), Question::Join(1), Question::Query(0), Question::Query(1)];
     let (states, passes) = (graph.len(), questions.len());
     let mut best: Option<(Id, Question, Vec<Id>)> = None;
     for (pass, question) in questions.into_iter().enumerate() {
@@ -263,8 +258,7 @@ impl Fairness {
             Move::Flush(p) => self.drains & (1 << p) == 0,
             Move::Step(p, Choice::Watch(c)) => self.unwatched[usize::from(p)].contains(c),
             Move::Step(p, choice) => {
-                self.steps & (1 << p) == 0
-                    || choice == Choice::Communicate && self.polls & (1 << p) == 0
+                self.steps & (1 << p) == 0 || choice == Choice::Communicate && self.polls & (1 << p) == 0
             }
         }
     }
@@ -360,7 +354,8 @@ impl<'a> Lap<'a> {
                     let mut way = vec![(m, to)];
                     let mut back = id;
                     while back != from {
-                        let (m, parent) = reached[place(&self.members, back).expect("inside")].expect("reached");
+                        let (m, parent) =
+                            reached[place(&self.members, back).expect("inside")].expect("reached");
                         way.push((m, back));
                         back = parent;
                     }

@@ -287,19 +287,19 @@ impl Local {
 
     /// Whether line 70 is behind and the reception cell not yet emptied.
     pub(super) fn may_receive(&self) -> bool {
-        match self.pc {
+        matches!(
+            self.pc,
             Pc::Choose
-            | Pc::TestQuery { .. }
-            | Pc::Send { .. }
-            | Pc::Await { .. }
-            | Pc::TestOverwritten { .. }
-            | Pc::Resend { .. }
-            | Pc::Block { .. }
-            | Pc::BlockQuery { .. }
-            | Pc::BlockRound { .. }
-            | Pc::Receive => true,
-            _ => false,
-        }
+                | Pc::TestQuery { .. }
+                | Pc::Send { .. }
+                | Pc::Await { .. }
+                | Pc::TestOverwritten { .. }
+                | Pc::Resend { .. }
+                | Pc::Block { .. }
+                | Pc::BlockQuery { .. }
+                | Pc::BlockRound { .. }
+                | Pc::Receive
+        )
     }
 
     /// The victim and its round that a thief remembers.
@@ -492,10 +492,10 @@ impl State {
         }
         let processors = usize::from(self.processors);
         for local in &mut self.locals[..processors] {
-            if let Some((victim, round)) = local.attempt_mut() {
-                if victim == p {
-                    seen |= 1 << *round;
-                }
+            if let Some((victim, round)) = local.attempt_mut()
+                && victim == p
+            {
+                seen |= 1 << *round;
             }
         }
         if (seen + 2).is_power_of_two() {
@@ -505,10 +505,10 @@ impl State {
         rank(&mut self.memory.round[usize::from(p)]);
         rank(&mut self.memory.in_query[usize::from(p)].round);
         for (q, local) in self.locals[..processors].iter_mut().enumerate() {
-            if let Some((victim, round)) = local.attempt_mut() {
-                if victim == p {
-                    rank(round);
-                }
+            if let Some((victim, round)) = local.attempt_mut()
+                && victim == p
+            {
+                rank(round);
             }
             for store in local.buffer.entries_mut() {
                 match store {
@@ -528,7 +528,9 @@ impl State {
                 continue;
             }
             let transferred = |s: &Status| matches!(s, Status::Transfer(set) if set.mentions(f));
-            if self.locals().iter().any(|local| local.mentions(f)) || self.memory.status.iter().any(transferred) {
+            if self.locals().iter().any(|local| local.mentions(f))
+                || self.memory.status.iter().any(transferred)
+            {
                 continue;
             }
             self.memory.status[2 * usize::from(f.0)] = Status::Work;

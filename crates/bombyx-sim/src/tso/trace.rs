@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::machine::Machine;
-use super::state::{Processor, Query, State, Store};
+use super::machine::{Machine, Move};
+use super::state::{Processor, Query, Round, State, Store};
 
 /// One line of an interleaving.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,13 +28,9 @@ impl fmt::Display for Step {
 /// Where a machine reports its steps; exploring machines report to nobody.
 pub(super) struct Log<'a>(Option<&'a mut Vec<Step>>);
 
-impl<'a> Log<'a> {
+impl Log<'_> {
     pub(super) fn off() -> Log<'static> {
         Log(None)
-    }
-
-    pub(super) fn into(steps: &'a mut Vec<Step>) -> Log<'a> {
-        Log(Some(steps))
     }
 
     fn note(&mut self, p: Processor, line: Option<u16>, text: impl FnOnce() -> String) {
@@ -43,11 +39,7 @@ impl<'a> Log<'a> {
         }
     }
 
-    pub(super) fn load(&mut self, p: Processor, line: u16, text: impl FnOnce() -> String) {
-        self.note(p, Some(line), text);
-    }
-
-    pub(super) fn local(&mut self, p: Processor, line: u16, text: impl FnOnce() -> String) {
+    pub(super) fn step(&mut self, p: Processor, line: u16, text: impl FnOnce() -> String) {
         self.note(p, Some(line), text);
     }
 
@@ -62,6 +54,24 @@ impl<'a> Log<'a> {
             format!("{}{rest}", describe(machine, p, store))
         });
     }
+}
+
+/// The steps of `run` and, after it, of `cycle`. Round numbers are shown as the processors use them, unless the run is
+/// long enough for them to outgrow their type; then they are shown as ranks.
+pub(super) fn narrate(machine: &Machine, run: &[Move], cycle: &[Move]) -> [Vec<Step>; 2] {
+    let plain = run.len() + cycle.len() < usize::from(Round::MAX);
+    let mut state = State::initial(machine.processors);
+    [run, cycle].map(|moves| {
+        let mut steps = Vec::new();
+        for &m in moves {
+            // The last move of a broken run ends in the violation that is being reported.
+            let _ = machine.replay(&mut state, m, &mut Log(Some(&mut steps)));
+            if !plain {
+                state = machine.normalised(state);
+            }
+        }
+        steps
+    })
 }
 
 fn describe(machine: &Machine, p: Processor, store: Store) -> String {

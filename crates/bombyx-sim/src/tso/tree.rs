@@ -196,7 +196,7 @@ impl Cont {
     }
 
     pub(super) fn from_index(index: usize) -> Cont {
-        let side = if index % 2 == 0 { Side::Left } else { Side::Right };
+        let side = if index.is_multiple_of(2) { Side::Left } else { Side::Right };
         Cont { fork: Fork((index / 2) as u8), side }
     }
 }
@@ -333,7 +333,7 @@ impl Threads {
     }
 
     pub(super) fn is_join(&self, t: Thread) -> bool {
-        t.0 != 0 && t.0 % 3 == 0
+        t.0 != 0 && t.0.is_multiple_of(3)
     }
 
     /// The thread that ends last of all that `t` becomes by forking.
@@ -361,7 +361,10 @@ mod tests {
         let names: Vec<_> = threads.all().map(|t| threads.name(t).to_owned()).collect();
         assert_eq!(
             names,
-            ["main", "A.left", "A.right", "A.join", "B.left", "B.right", "B.join", "C.left", "C.right", "C.join"]
+            [
+                "main", "A.left", "A.right", "A.join", "B.left", "B.right", "B.join", "C.left", "C.right",
+                "C.join"
+            ]
         );
         let a = Fork(0);
         assert_eq!(threads.cont(threads.join(Fork(1))), Some(Cont { fork: a, side: Side::Left }));

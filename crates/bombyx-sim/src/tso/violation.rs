@@ -111,7 +111,8 @@ pub(super) fn check(machine: &Machine, s: &State) -> Result<(), Violation> {
         if !s.has_ended(machine.threads.forker(f)) {
             continue;
         }
-        let (left, right, join) = (machine.threads.left(f), machine.threads.right(f), machine.threads.join(f));
+        let (left, right, join) =
+            (machine.threads.left(f), machine.threads.right(f), machine.threads.join(f));
         for t in [left, right, join] {
             if s.has_started(t) {
                 continue;
@@ -126,7 +127,8 @@ pub(super) fn check(machine: &Machine, s: &State) -> Result<(), Violation> {
         }
         let remote = s.has_started(right) || held.sent & (1 << right.0) != 0;
         if remote && !s.has_started(join) && !s.is_single(f) {
-            let sides = [(left, Side::Left), (right, Side::Right)].map(|(t, side)| (t, Cont { fork: f, side }));
+            let sides =
+                [(left, Side::Left), (right, Side::Right)].map(|(t, side)| (t, Cont { fork: f, side }));
             for (branch, c) in sides {
                 let sent = branch == right && held.sent & (1 << right.0) != 0;
                 if !sent && !s.has_ended(machine.threads.last(branch)) && is_unwatched(s, c) {
@@ -178,7 +180,9 @@ impl Holders {
         for (p, local) in s.locals().iter().enumerate() {
             local.deque.threads().iter().for_each(|&t| held.add(t));
             match local.pc {
-                Pc::HandOut { thread, .. } | Pc::NextRound { late: Some((_, thread)), .. } => held.send(thread),
+                Pc::HandOut { thread, .. } | Pc::NextRound { late: Some((_, thread)), .. } => {
+                    held.send(thread)
+                }
                 _ => {}
             }
             for store in local.buffer.entries() {

@@ -7,8 +7,8 @@
 use super::config::{Config, ConfigError};
 use super::explore::Counterexample;
 use super::machine::{Choice, Move};
-use super::state::{MAX_PROCESSORS, State};
-use super::trace::Log;
+use super::state::MAX_PROCESSORS;
+use super::trace::narrate;
 use super::violation::{Violation, Watched, check};
 
 /// What a number of random runs showed.
@@ -43,14 +43,8 @@ pub struct WalkOutcome {
 pub fn walk(config: &Config, seed: u64, runs: u64, max_moves: u64) -> Result<WalkOutcome, ConfigError> {
     config.validate(MAX_PROCESSORS)?;
     let machine = config.machine();
-    let mut outcome = WalkOutcome {
-        broken: None,
-        runs: 0,
-        moves: 0,
-        steals: 0,
-        watched_joins: 0,
-        watched_entries: 0,
-    };
+    let mut outcome =
+        WalkOutcome { broken: None, runs: 0, moves: 0, steals: 0, watched_joins: 0, watched_entries: 0 };
     let mut choices = Vec::new();
     for seed in (0..runs).map(|run| seed.wrapping_add(run)) {
         outcome.runs += 1;
@@ -81,14 +75,9 @@ pub fn walk(config: &Config, seed: u64, runs: u64, max_moves: u64) -> Result<Wal
         };
         outcome.moves += made.len() as u64;
         if let Some(violation) = violation {
-            let mut replayed = State::initial(config.processors);
-            let mut steps = Vec::new();
-            for &m in &made {
-                // The last move ends in the violation that is being reported.
-                let _ = machine.replay(&mut replayed, m, &mut Log::into(&mut steps));
-            }
+            let [steps, cycle] = narrate(&machine, &made, &[]);
             let moves = made.len();
-            outcome.broken = Some((seed, Counterexample { violation, moves, steps, cycle: Vec::new() }));
+            outcome.broken = Some((seed, Counterexample { violation, moves, steps, cycle }));
             break;
         }
     }
