@@ -146,7 +146,7 @@ pub fn explore(config: &Config, mut progress: impl FnMut(Progress)) -> Result<Ou
         Err(Full) => Verdict::Incomplete,
         Ok(Some(broken)) => Verdict::Violated(Box::new(broken)),
         Ok(None) if config.liveness => {
-            match liveness::check(&machine, &mut search.graph, &mut search.stats, &mut progress) {
+            match liveness::check(&machine, &search.graph, &mut search.stats, &mut progress) {
                 None => Verdict::Holds,
                 Some(lasso) => Verdict::Violated(Box::new(account(&machine, &search.graph, lasso))),
             }
@@ -205,9 +205,6 @@ impl Search<'_> {
                     return broken(self, violation, at as Id, Some(m));
                 }
                 self.stats.transitions += 1;
-                if next == state {
-                    continue;
-                }
                 let (id, new) = self.graph.insert(&next, &state, at as Id)?;
                 if config.liveness {
                     self.graph.add_edge(id);

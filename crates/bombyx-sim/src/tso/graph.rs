@@ -160,13 +160,6 @@ impl Graph {
         }
     }
 
-    /// The number of a state that was inserted before.
-    pub(super) fn find(&mut self, s: &State) -> Option<Id> {
-        let key = self.key(s).ok()?;
-        let id = self.table[self.slot(key)];
-        (id != EMPTY).then_some(id)
-    }
-
     fn key(&mut self, s: &State) -> Result<u128, Full> {
         let mut key = u128::from(self.memories.number(&s.memory));
         for local in s.locals() {

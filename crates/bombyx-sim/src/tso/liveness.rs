@@ -15,6 +15,8 @@
 //! Victims are chosen by an adversary: no luck is assumed. The processors that start without work are interchangeable,
 //! so answers are asked about processor 0 and one other.
 
+use std::collections::{HashMap, VecDeque};
+
 use super::explore::{Progress, Run, Stats};
 use super::graph::{Graph, Id};
 use super::machine::{Choice, Machine, Move};
@@ -74,7 +76,7 @@ fn is_in_body(local: &Local) -> bool {
 /// The endless fair run that is entered soonest, if there is one.
 pub(super) fn check(
     machine: &Machine,
-    graph: &mut Graph,
+    graph: &Graph,
     stats: &mut Stats,
     progress: &mut impl FnMut(Progress),
 ) -> Option<Run> {
@@ -87,23 +89,34 @@ pub(super) fn check(
         let mut components = Components::new(machine.processors, graph, question);
         stats.bytes = stats.bytes.max(graph.bytes() + components.bytes());
         while let Some(component) = components.next(graph) {
-            let entry = *component.iter().min().expect("components are not empty");
-            if best.as_ref().is_some_and(|(id, ..)| *id <= entry) {
+            if component.len() == 1 && !may_rest(graph, component[0], machine.processors) {
                 continue;
             }
-            if Fairness::of(machine, graph, &component).holds() {
+            let entry = *component.iter().min().expect("components are not empty");
+            let sooner = best.as_ref().is_none_or(|(id, ..)| entry < *id);
+            if sooner && Fairness::of(machine, graph, &component, &components).holds() {
                 best = Some((entry, question, component));
             }
         }
     }
     let (entry, question, component) = best?;
-    let cycle = Lap::new(machine, graph, &component, entry).run();
+    let cycle = Lap::new(machine, graph, component, entry).run();
     Some(Run { violation: question.violation(), end: entry, last: None, cycle })
+}
+
+/// The moves of a state and where they lead. In a graph without broken states the transitions of a state are stored
+/// in the order of its moves.
+fn transitions(machine: &Machine, graph: &Graph, id: Id, s: &State) -> Vec<(Move, Id)> {
+    let mut moves = Vec::new();
+    machine.moves(s, &mut moves);
+    moves.into_iter().zip(graph.edges(id).iter().copied()).collect()
 }
 
 /// Tarjan's algorithm, without recursion, on the states that a question concerns.
 struct Components {
+    /// A position in the depth-first order, or a mark.
     order: Vec<u32>,
+    /// The smallest position known to be reachable; once the state is DONE, the position of its component's root.
     low: Vec<u32>,
     stack: Vec<Id>,
     calls: Vec<(Id, u32)>,
@@ -111,7 +124,7 @@ struct Components {
     count: u32,
 }
 
-/// Marks in `Components::order`: smaller values are positions in the depth-first order.
+/// Marks in `Components::order`, above all positions.
 const OUTSIDE: u32 = u32::MAX;
 const UNSEEN: u32 = u32::MAX - 1;
 const DONE: u32 = u32::MAX - 2;
@@ -170,10 +183,19 @@ impl Components {
             if self.low[id as usize] == self.order[id as usize] {
                 let from = self.stack.iter().rposition(|&on| on == id).expect("a root is on the stack");
                 let component = self.stack.split_off(from);
-                component.iter().for_each(|&done| self.order[done as usize] = DONE);
+                let root = self.order[id as usize];
+                for &done in &component {
+                    self.order[done as usize] = DONE;
+                    self.low[done as usize] = root;
+                }
                 return Some(component);
             }
         }
+    }
+
+    /// Whether two states are in the same component; the first one's is known already.
+    fn together(&self, known: Id, other: Id) -> bool {
+        self.order[other as usize] == DONE && self.low[known as usize] == self.low[other as usize]
     }
 }
 
@@ -189,37 +211,25 @@ struct Fairness {
 }
 
 impl Fairness {
-    fn new(processors: usize, component: &[Id], graph: &Graph) -> Fairness {
+    /// Nothing met yet. Watch lists do not change inside a component, so any of its states tells what is watched.
+    fn new(processors: usize, graph: &Graph, member: Id) -> Fairness {
         let mut unwatched = [ContSet::default(); MAX_PROCESSORS];
-        for (set, local) in unwatched.iter_mut().zip(graph.state(component[0]).locals()) {
-            *set = local.watching;
+        for (p, set) in unwatched[..processors].iter_mut().enumerate() {
+            *set = graph.local(member, p).watching;
         }
         Fairness { processors, steps: 0, drains: 0, polls: 0, unwatched }
     }
 
-    fn of(machine: &Machine, graph: &mut Graph, component: &[Id]) -> Fairness {
-        let mut fairness = Fairness::new(machine.processors, component, graph);
-        if component.len() == 1 && !may_rest(&graph.state(component[0])) {
-            return fairness;
-        }
-        let mut members = component.to_vec();
-        members.sort_unstable();
-        let mut moves = Vec::new();
+    fn of(machine: &Machine, graph: &Graph, component: &[Id], components: &Components) -> Fairness {
+        let mut fairness = Fairness::new(machine.processors, graph, component[0]);
         for &id in component {
             let state = graph.state(id);
-            machine.moves(&state, &mut moves);
-            fairness.visit(&state, &moves);
-            for &m in &moves {
-                if !fairness.would_gain(m) {
-                    continue;
-                }
-                let mut next = state;
-                let inside = machine.apply(&mut next, m).is_ok()
-                    && graph.find(&next).is_some_and(|to| members.binary_search(&to).is_ok());
-                if inside {
-                    fairness.take(m);
-                }
-            }
+            let transitions = transitions(machine, graph, id, &state);
+            fairness.visit(&state, &transitions);
+            transitions
+                .iter()
+                .filter(|(_, to)| components.together(id, *to))
+                .for_each(|(m, _)| fairness.take(*m));
             if fairness.holds() {
                 break;
             }
@@ -227,11 +237,10 @@ impl Fairness {
         fairness
     }
 
-    /// Conditions that hold because a processor has nothing buffered, is in no body, or cannot call `watch`. `moves`
-    /// are those of `s`.
-    fn visit(&mut self, s: &State, moves: &[Move]) {
+    /// Conditions that hold because a processor has nothing buffered, is in no body, or cannot call `watch`.
+    fn visit(&mut self, s: &State, transitions: &[(Move, Id)]) {
         let mut watchable = [ContSet::default(); MAX_PROCESSORS];
-        for m in moves {
+        for (m, _) in transitions {
             if let Move::Step(p, Choice::Watch(c)) = m {
                 watchable[usize::from(*p)].insert(*c);
             }
@@ -244,22 +253,6 @@ impl Fairness {
                 self.polls |= 1 << p;
             }
             self.unwatched[p].retain(watchable[p]);
-        }
-    }
-
-    fn visit_state(&mut self, machine: &Machine, s: &State) {
-        let mut moves = Vec::new();
-        machine.moves(s, &mut moves);
-        self.visit(s, &moves);
-    }
-
-    fn would_gain(&self, m: Move) -> bool {
-        match m {
-            Move::Flush(p) => self.drains & (1 << p) == 0,
-            Move::Step(p, Choice::Watch(c)) => self.unwatched[usize::from(p)].contains(c),
-            Move::Step(p, choice) => {
-                self.steps & (1 << p) == 0 || choice == Choice::Communicate && self.polls & (1 << p) == 0
-            }
         }
     }
 
@@ -284,86 +277,78 @@ impl Fairness {
 }
 
 /// Whether every processor has a step that changes nothing.
-fn may_rest(s: &State) -> bool {
-    s.locals().iter().all(|local| is_in_body(local) || waits_for_other_side(local))
+fn may_rest(graph: &Graph, id: Id, processors: usize) -> bool {
+    let rests = |local: &Local| is_in_body(local) || waits_for_other_side(local);
+    (0..processors).all(|p| rests(graph.local(id, p)))
 }
 
 /// A way through a fair component from `entry` back to it that meets every condition of fairness.
 struct Lap<'a> {
     machine: &'a Machine,
-    graph: &'a mut Graph,
+    graph: &'a Graph,
+    /// The component's states in ascending order.
     members: Vec<Id>,
     fairness: Fairness,
     entry: Id,
 }
 
 impl<'a> Lap<'a> {
-    fn new(machine: &'a Machine, graph: &'a mut Graph, component: &[Id], entry: Id) -> Lap<'a> {
-        let mut members = component.to_vec();
+    fn new(machine: &'a Machine, graph: &'a Graph, mut members: Vec<Id>, entry: Id) -> Lap<'a> {
         members.sort_unstable();
-        let fairness = Fairness::new(machine.processors, component, graph);
+        let fairness = Fairness::new(machine.processors, graph, entry);
         Lap { machine, graph, members, fairness, entry }
     }
 
     fn run(mut self) -> Vec<Move> {
         let mut lap = Vec::new();
         let mut at = self.entry;
-        self.visit(at);
+        self.fairness = self.after(None, at);
         while !self.fairness.holds() {
-            let leg = self.leg(at, |lap, m, to| {
-                let mut after = lap.fairness;
-                after.take(m);
-                after.visit_state(lap.machine, &lap.graph.state(to));
-                after != lap.fairness
-            });
-            for (m, to) in leg {
-                self.fairness.take(m);
-                self.visit(to);
+            for (m, to) in self.leg(at, |m, to| self.after(Some(m), to) != self.fairness) {
+                self.fairness = self.after(Some(m), to);
                 lap.push(m);
                 at = to;
             }
         }
         if at != self.entry {
-            let entry = self.entry;
-            lap.extend(self.leg(at, |_, _, to| to == entry).into_iter().map(|(m, _)| m));
+            lap.extend(self.leg(at, |_, to| to == self.entry).into_iter().map(|(m, _)| m));
         }
         lap
     }
 
-    fn visit(&mut self, id: Id) {
-        self.fairness.visit_state(self.machine, &self.graph.state(id));
+    /// The conditions met after `m` has led to `id`.
+    fn after(&self, m: Option<Move>, id: Id) -> Fairness {
+        let mut fairness = self.fairness;
+        if let Some(m) = m {
+            fairness.take(m);
+        }
+        let state = self.graph.state(id);
+        fairness.visit(&state, &transitions(self.machine, self.graph, id, &state));
+        fairness
     }
 
     /// The shortest way inside the component from `from` over a last move that `arrives`.
-    fn leg(&mut self, from: Id, arrives: impl Fn(&Lap<'_>, Move, Id) -> bool) -> Vec<(Move, Id)> {
-        let mut reached: Vec<Option<(Move, Id)>> = vec![None; self.members.len()];
-        let place = |members: &[Id], id: Id| members.binary_search(&id).ok();
-        let mut queue = std::collections::VecDeque::from([from]);
-        let mut moves = Vec::new();
+    fn leg(&self, from: Id, arrives: impl Fn(Move, Id) -> bool) -> Vec<(Move, Id)> {
+        let mut reached: HashMap<Id, (Move, Id)> = HashMap::new();
+        let mut queue = VecDeque::from([from]);
         while let Some(id) = queue.pop_front() {
-            let state = self.graph.state(id);
-            self.machine.moves(&state, &mut moves);
-            for &m in &moves {
-                let mut next = state;
-                if self.machine.apply(&mut next, m).is_err() {
+            for (m, to) in transitions(self.machine, self.graph, id, &self.graph.state(id)) {
+                if self.members.binary_search(&to).is_err() {
                     continue;
                 }
-                let Some(to) = self.graph.find(&next) else { continue };
-                let Some(at) = place(&self.members, to) else { continue };
-                if arrives(self, m, to) {
+                if arrives(m, to) {
                     let mut way = vec![(m, to)];
                     let mut back = id;
                     while back != from {
-                        let (m, parent) =
-                            reached[place(&self.members, back).expect("inside")].expect("reached");
+                        let (m, parent) = reached[&back];
                         way.push((m, back));
                         back = parent;
                     }
                     way.reverse();
                     return way;
                 }
-                if to != from && reached[at].is_none() {
-                    reached[at] = Some((m, id));
+                if to != from && !reached.contains_key(&to) {
+                    reached.insert(to, (m, id));
                     queue.push_back(to);
                 }
             }

@@ -288,16 +288,8 @@ impl Threads {
         }
     }
 
-    pub(super) fn count(&self) -> usize {
-        self.bodies.len()
-    }
-
     pub(super) fn forks(&self) -> impl Iterator<Item = Fork> + use<> {
         (0..self.forkers.len() as u8).map(Fork)
-    }
-
-    pub(super) fn all(&self) -> impl Iterator<Item = Thread> + use<> {
-        (0..self.count() as u8).map(Thread)
     }
 
     /// The fork that ends the thread's body, if it ends in one.
@@ -358,9 +350,8 @@ mod tests {
     #[test]
     fn continuations_follow_the_forks() {
         let threads = Threads::new(&"((. .) . (. .))".parse().unwrap());
-        let names: Vec<_> = threads.all().map(|t| threads.name(t).to_owned()).collect();
         assert_eq!(
-            names,
+            threads.names,
             [
                 "main", "A.left", "A.right", "A.join", "B.left", "B.right", "B.join", "C.left", "C.right",
                 "C.join"
