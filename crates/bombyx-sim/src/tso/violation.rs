@@ -2,12 +2,12 @@
 //!
 //! Running twice, running too early and reading a message that no line expects are noticed by the
 //! step that does it; [`check`] looks at a whole state for threads that nobody holds, for
-//! joins that nobody watches, and for the size of the watch lists.
+//! joins that nobody watches, and for what the watch lists may hold.
 
 use std::fmt;
 
 use super::machine::Machine;
-use super::state::{Pc, State, Status, Store, Watch};
+use super::state::{Local, Pc, State, Status, Store, Watch};
 use super::tree::{Cont, ContSet, Fork, Side, Thread};
 
 /// How a run of the machine breaks what RW Theorem 5.1 and §6 promise. Threads are named by the letter of their fork
@@ -32,7 +32,7 @@ pub enum Violation {
         /// The line of the `match`.
         line: u16,
     },
-    /// A watch list held two right sides, so that `watch` would have to wait inside its own waiting loop.
+    /// A processor watches two right sides, so that `watch` might have to wait inside its own waiting loop.
     TwoRightSides {
         /// Whose watch list it is.
         processor: usize,
@@ -100,6 +100,9 @@ pub(super) fn check(machine: &Machine, s: &State) -> Result<(), Violation> {
     if joins as usize >= machine.processors {
         return Err(Violation::WatchLists { joins });
     }
+    if let Some(processor) = s.locals().iter().position(|local| right_sides(local) > 1) {
+        return Err(Violation::TwoRightSides { processor });
+    }
     let held = Holders::of(s);
     for f in machine.threads.forks() {
         if !s.has_ended(machine.threads.forker(f)) {
@@ -129,6 +132,15 @@ pub(super) fn check(machine: &Machine, s: &State) -> Result<(), Violation> {
         }
     }
     Ok(())
+}
+
+/// How many right sides a processor is responsible for: those in its watch list, and the one whose left side's watch
+/// list it waits for. Beyond a right side the leftmost leaf belongs to another processor (RW Def. 10), so it has one.
+fn right_sides(local: &Local) -> usize {
+    let listed = local.watching.iter().filter(|c| c.side == Side::Right).count();
+    let waits =
+        matches!(local.watch, Watch::AwaitTransfer(_) | Watch::MatchTransfer(_) | Watch::InnerAck { .. });
+    listed + usize::from(waits)
 }
 
 /// Whether `c` has sent nothing yet and is in no watch list, neither a processor's nor one on its way to a processor
@@ -194,5 +206,37 @@ impl Holders {
 
     fn add(&mut self, t: Thread) {
         self.held |= 1 << t.0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tso::Config;
+
+    #[test]
+    fn two_right_sides_are_refused() {
+        let machine = Config::new(3, "(. (. .))".parse().unwrap()).machine();
+        let mut s = machine.initial();
+        let right = |f| Cont { fork: Fork(f), side: Side::Right };
+        s.local(1).watching.insert(right(0));
+        assert_eq!(check(&machine, &s), Ok(()));
+        s.local(1).watching.insert(right(1));
+        assert_eq!(check(&machine, &s), Err(Violation::TwoRightSides { processor: 1 }));
+        s.local(1).watching.remove(right(1));
+        s.local(1).watch = Watch::AwaitTransfer(right(1));
+        assert_eq!(check(&machine, &s), Err(Violation::TwoRightSides { processor: 1 }));
+    }
+
+    #[test]
+    fn watch_lists_are_counted_by_join_and_by_entry() {
+        let machine = Config::new(2, "(. (. .))".parse().unwrap()).machine();
+        let mut s = machine.initial();
+        s.local(0).watching.insert(Cont { fork: Fork(0), side: Side::Left });
+        s.local(1).watching.insert(Cont { fork: Fork(0), side: Side::Right });
+        assert_eq!(Watched::of(&s), Watched { joins: 1, entries: 2 });
+        assert_eq!(check(&machine, &s), Ok(()));
+        s.local(0).watching.insert(Cont { fork: Fork(1), side: Side::Left });
+        assert_eq!(check(&machine, &s), Err(Violation::WatchLists { joins: 2 }));
     }
 }
