@@ -20,7 +20,6 @@ mod table;
 mod trace;
 
 pub use check::{Invariant, Violation};
-pub use clock::Clock;
 pub use contention::{Adversary, Contention, ContentionError};
 pub use critical::CriticalStrands;
 pub use dummies::WithDummies;
