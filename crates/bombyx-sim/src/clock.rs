@@ -97,6 +97,11 @@ impl Clock {
         (rates().min().unwrap_or(1), rates().max().unwrap_or(1))
     }
 
+    /// Whether every processor always executes exactly one instruction per tick.
+    pub(crate) fn steps_are_ticks(&self) -> bool {
+        self.rates() == (self.quanta, self.quanta)
+    }
+
     /// The ticks at which some processor changes its speed.
     pub(crate) fn changes(&self) -> impl Iterator<Item = u64> {
         self.stretches.iter().flat_map(|stretches| stretches[1..].iter().map(|s| s.from))
