@@ -77,10 +77,8 @@ impl Processor {
         let commons = self.commons();
         self.deque.attend();
         if !commons.asymmetric() {
-            // Without `membarrier` nothing may be popped by the fast path, and the fork's half of the sleep
-            // protocol is this fence.
+            // Without `membarrier` nothing may be popped by the fast path.
             self.deque.expose_all();
-            crate::barrier::full();
             self.deque.poison();
         }
         self.answer();
@@ -93,6 +91,13 @@ impl Processor {
             if let Some(entry) = offered {
                 self.offer.make(entry);
             }
+        }
+        // The fork's half of the sleep protocol, for what was pushed and for what was offered: a sleeper's second
+        // look sees it, or this sees the sleeper.
+        if commons.asymmetric() {
+            crate::barrier::light()
+        } else {
+            crate::barrier::full()
         }
         if commons.sleepers.wants_wake() {
             commons.wake(|mailbox| self.take_oldest(mailbox));
