@@ -19,7 +19,7 @@ const STOPS: &[(&str, Grain)] = &[
     ("matmul", Grain::Medium),
     ("quickhull-uniform", Grain::Medium),
     ("uts-t1", Grain::Medium),
-    ("barnes-hut", Grain::Medium),
+    ("fft", Grain::Medium),
     ("mandelbrot", Grain::Medium),
 ];
 
