@@ -94,6 +94,36 @@ fn mutex_held_while_a_detached_closure_wants_it() {
     });
 }
 
+/// What the second half spawns in a scope outside of the join is not a part of it either.
+#[test]
+fn mutex_held_while_a_closure_of_an_outer_scope_wants_it() {
+    with_both_barriers(2, |pool| {
+        watchdog("a closure of an outer scope that wants a lock held across a join", || {
+            for _ in 0..100 {
+                let lock = Mutex::new(());
+                let started = AtomicBool::new(false);
+                pool.run(|| {
+                    scope(|s| {
+                        let guard = lock.lock().unwrap();
+                        join(
+                            || wait_until(|| started.load(SeqCst)),
+                            || {
+                                started.store(true, SeqCst);
+                                s.spawn(|_| drop(lock.lock().unwrap()));
+                                // Long enough for the one who waits to help.
+                                for _ in 0..100 {
+                                    join(work, work);
+                                }
+                            },
+                        );
+                        drop(guard);
+                    });
+                });
+            }
+        });
+    });
+}
+
 /// Two locks, taken in order, the second across the joins of those who hold the first.
 #[test]
 fn locks_nest() {
