@@ -1,13 +1,13 @@
 //! [`Simulation`]: sets up a run and gives its [`Outcome`].
 
-use crate::check::{Checker, Invariant, Violation};
+use crate::check::{Checker, Invariant, Violation, Watcher};
 use crate::clock::Clock;
 use crate::contention::Contention;
 use crate::dummies::WithDummies;
 use crate::engine::{Engine, Rules};
 use crate::machine::Machine;
 use crate::outcome::{Dollars, Outcome};
-use crate::scheduler::{Mutation, Policy, Quota, Scheduler, Setup};
+use crate::scheduler::{Mutation, Policy, Quota, Ready, Scheduler, Setup};
 use crate::{ProcessorId, Speeds};
 use bombyx_dag::Computation;
 use std::fmt;
@@ -165,6 +165,35 @@ impl<'c> Simulation<'c> {
         &self,
         policy: impl FnOnce(&Setup) -> Box<dyn Policy>,
     ) -> Result<Outcome, SimulationError> {
+        self.execute(policy, None)
+    }
+
+    /// Runs, and shows `watch` every state between two instants, from the first step to the last: with
+    /// [`Mode::Step`], the state in which each step begins.
+    ///
+    /// ```
+    /// use bombyx_dag::generate;
+    /// use bombyx_sim::{Mode, Scheduler, Simulation};
+    ///
+    /// let computation = generate::figure1(1);
+    /// let mut working = Vec::new();
+    /// let simulation = Simulation::new(&computation, Scheduler::BusyLeaves).processors(2).mode(Mode::Step);
+    /// simulation.watch(|machine, _| working.push(machine.working()))?;
+    /// assert_eq!(working, [1, 1, 2, 2, 2, 2, 2, 2, 1, 2, 2, 2, 1, 1]); // BL Figure 2
+    /// # Ok::<(), bombyx_sim::SimulationError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn watch(&self, watch: impl FnMut(&Machine<'_>, &Ready)) -> Result<Outcome, SimulationError> {
+        self.execute(|setup| self.scheduler.policy(setup), Some(Box::new(watch)))
+    }
+
+    fn execute(
+        &self,
+        policy: impl FnOnce(&Setup) -> Box<dyn Policy>,
+        watcher: Option<Watcher<'_>>,
+    ) -> Result<Outcome, SimulationError> {
         let processors = self.processors.or(self.speeds.processors()).unwrap_or(1);
         if !(1..=MOST_PROCESSORS).contains(&processors) {
             return Err(SimulationError::ProcessorCount(processors));
@@ -191,7 +220,7 @@ impl<'c> Simulation<'c> {
         }
         let dummies = with_dummies.as_ref().map_or_else(Vec::new, |with| with.dummy.clone());
         let setup = Setup { processors, mutation: self.mutation, dummies };
-        let checker = Checker::new(&self.invariants, c, self.scheduler);
+        let checker = Checker::new(&self.invariants, c, self.scheduler, watcher);
         let rules = Rules {
             contention: self.contention_model(),
             steal_cost: self.steal_cost,

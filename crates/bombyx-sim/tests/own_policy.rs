@@ -3,8 +3,7 @@
 mod common;
 
 use bombyx_dag::{Measures, ThreadId};
-use bombyx_sim::scheduler::Ready;
-use bombyx_sim::{Invariant, Machine, Mode, Policy, ProcessorId, Scheduler, Simulation};
+use bombyx_sim::{Invariant, Machine, Mode, Policy, ProcessorId, Ready, Scheduler, Simulation};
 use common::{assert_legal, computation};
 
 #[derive(Default)]

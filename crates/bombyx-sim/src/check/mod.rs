@@ -122,14 +122,23 @@ trait Check {
     fn check(&mut self, m: &Machine<'_>, ready: &Ready) -> Result<(), String>;
 }
 
-/// All invariants of a run.
+/// Someone who looks at every state.
+pub(crate) type Watcher<'c> = Box<dyn FnMut(&Machine<'_>, &Ready) + 'c>;
+
+/// Whoever looks at the states of a run: invariants, and perhaps a watcher.
 pub(crate) struct Checker<'c> {
     checks: Vec<(Invariant, Box<dyn Check + 'c>)>,
+    watcher: Option<Watcher<'c>>,
 }
 
 impl<'c> Checker<'c> {
-    /// A checker, unless there is nothing to check.
-    pub(crate) fn new(invariants: &[Invariant], c: &'c Computation, scheduler: Scheduler) -> Option<Self> {
+    /// A checker, unless there is nothing to check and nobody to watch.
+    pub(crate) fn new(
+        invariants: &[Invariant],
+        c: &'c Computation,
+        scheduler: Scheduler,
+        watcher: Option<Watcher<'c>>,
+    ) -> Option<Self> {
         let check = |invariant: Invariant| -> Box<dyn Check + 'c> {
             match invariant {
                 Invariant::BusyLeaves => Box::new(leaves::BusyLeaves),
@@ -145,7 +154,7 @@ impl<'c> Checker<'c> {
             }
         };
         let checks: Vec<_> = invariants.iter().map(|&i| (i, check(i))).collect();
-        (!checks.is_empty()).then_some(Self { checks })
+        (!checks.is_empty() || watcher.is_some()).then_some(Self { checks, watcher })
     }
 
     pub(crate) fn executed(&mut self, strand: StrandId) {
@@ -154,6 +163,9 @@ impl<'c> Checker<'c> {
 
     pub(crate) fn check(&mut self, m: &Machine<'_>, policy: &dyn Policy) -> Result<(), SimulationError> {
         let ready = policy.ready();
+        if let Some(watcher) = &mut self.watcher {
+            watcher(m, &ready);
+        }
         for (invariant, check) in &mut self.checks {
             check.check(m, &ready).map_err(|text| {
                 SimulationError::Violation(Violation { invariant: *invariant, tick: m.now(), text })
