@@ -89,6 +89,21 @@ fn a_run_is_checked_and_counted() {
 }
 
 #[test]
+fn the_environment_chooses_what_the_command_line_does_not() {
+    let run = |name: &str, value: &str, arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bombyx"));
+        command.args(["run", "fib", "--size", "small"]).args(arguments).env(name, value);
+        command.output().expect("bombyx runs")
+    };
+    let printed = |output: Output| String::from_utf8(output.stdout).expect("output is UTF-8");
+    assert!(printed(run("BOMBYX_PROCESSORS", "3", &[])).contains("P = 3"));
+    assert!(printed(run("BOMBYX_PROCESSORS", "3", &["-p", "2"])).contains("P = 2"));
+    let refused = run("BOMBYX_SCHEDULER", "wrok-stealing", &[]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("work-stealing"));
+}
+
+#[test]
 fn a_run_as_json() {
     let json = |seed: &str| -> Value {
         let arguments = [
