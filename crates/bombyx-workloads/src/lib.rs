@@ -1,1 +1,39 @@
-//! Benchmark programs, written once and run on every runtime.
+#![doc = include_str!("../README.md")]
+
+mod complex;
+mod fork;
+mod inputs;
+mod par;
+mod registry;
+mod reservations;
+mod tiles;
+mod workload;
+
+mod barneshut;
+mod cilksort;
+mod densemm;
+mod dtree;
+mod fft;
+mod fib;
+mod fmm;
+mod heat;
+mod knapsack;
+mod lu;
+mod mandelbrot;
+mod matching;
+mod matmul;
+mod mis;
+mod nqueens;
+mod quickhull;
+mod samplesort;
+mod spmv;
+mod strassen;
+mod uts;
+mod volume;
+
+pub use fork::{Bombyx, Fork, Serial};
+#[cfg(feature = "peers")]
+pub use fork::{Chili, Rayon};
+pub use par::Par;
+pub use registry::{UnknownWorkload, all, find, select};
+pub use workload::{Bound, Checksum, Grain, Prepared, Run, Runtime, Size, Suite, UnknownName, Workload};

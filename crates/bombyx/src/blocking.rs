@@ -67,9 +67,7 @@ impl Drop for Back<'_> {
 /// ```
 #[inline]
 pub fn checkpoint() {
-    if let Some(processor) = current::processor()
-        && processor.deque.poisoned()
-    {
-        processor.attend();
+    if let Some(processor) = current::processor() {
+        processor.poll();
     }
 }

@@ -7,9 +7,8 @@
 //! lock, so they need no such care.
 
 use crate::carrier::Carrier;
-use crate::deque::Deque;
 use crate::handlers::Handlers;
-use crate::job::Entry;
+use crate::job::{Entry, Kind};
 use crate::mailbox::Mailbox;
 use crate::new_carrier::NewCarrier;
 use crate::pool::Config;
@@ -58,6 +57,13 @@ struct Shared {
     /// A processor stayed idle for want of a carrier.
     starved: bool,
     stopping: bool,
+}
+
+impl Shared {
+    fn count_carrier(&mut self) {
+        self.carriers += 1;
+        self.peak_carriers = self.peak_carriers.max(self.carriers);
+    }
 }
 
 // SAFETY: the pointers in `Shared` name processors, which the commons own, and carriers, which are alive while
@@ -162,17 +168,14 @@ impl Commons {
         }
     }
 
-    fn deques(&self) -> impl Iterator<Item = &Deque> + Clone {
-        self.processors.iter().map(|processor| &processor.deque)
-    }
-
     /// Whether there seems to be something to take anywhere.
     pub(crate) fn work_visible(&self) -> bool {
-        self.has_queued() || self.deques().any(|deque| !deque.looks_empty())
+        self.has_queued() || self.processors.iter().any(Processor::has_something)
     }
 
     fn look_once_more(&self) -> bool {
-        self.sleepers.look_once_more(self.deques(), || self.has_queued())
+        self.sleepers
+            .look_once_more(self.processors.iter().map(|processor| &processor.deque), || self.work_visible())
     }
 
     // ---- Idle processors and spare carriers -----------------------------------------------------------
@@ -207,10 +210,18 @@ impl Commons {
     }
 
     /// Gives an idle processor to a spare carrier, if there is one, with an entry for the way: `gift` is told
-    /// the mailbox where it will lie.
+    /// the mailbox where it will lie. Carriers that wait for a processor come first: they need no spare to bring
+    /// it to them, and there may be none.
     #[cold]
     pub(crate) fn wake(&self, gift: impl FnOnce(&Mailbox) -> Option<Entry>) {
         let mut shared = lock(&self.shared);
+        while let Some(Kind::Carrier(ready)) = shared.queue.front().map(|entry| entry.kind()) {
+            let Some(processor) = self.idle_processor(&mut shared) else { return };
+            shared.queue.pop_front();
+            self.queued.store(shared.queue.len(), Relaxed);
+            // SAFETY: the carrier came out of the queue.
+            unsafe { Carrier::give(ready, processor) };
+        }
         let Some(processor) = shared.idle.pop() else { return };
         let Ok(carrier) = self.any_spare(&mut shared) else {
             shared.idle.push(processor);
@@ -261,19 +272,14 @@ impl Commons {
     /// Sees to it that a carrier of this pool that has become ready gets a processor: an idle one, or the next.
     pub(crate) fn readmit(&self, carrier: NonNull<Carrier>) {
         let mut shared = lock(&self.shared);
-        let Some(processor) = shared.idle.pop() else {
+        let Some(processor) = self.idle_processor(&mut shared) else {
             shared.queue.push_front(Entry::carrier(carrier));
             self.queued.store(shared.queue.len(), Relaxed);
             return;
         };
-        self.sleepers.set_resting(shared.idle.len());
         drop(shared);
-        // SAFETY: the commons own the processor; it is out of the list, so it is ours to give. Its first fork must
-        // look for sleepers. The caller found the carrier waiting.
-        unsafe {
-            processor.as_ref().deque.poison();
-            Carrier::give(carrier, processor);
-        }
+        // SAFETY: the caller found the carrier waiting.
+        unsafe { Carrier::give(carrier, processor) };
     }
 
     /// An idle processor for the calling thread itself.
@@ -281,10 +287,13 @@ impl Commons {
         if !self.sleepers.any_resting() {
             return None;
         }
-        let mut shared = lock(&self.shared);
+        self.idle_processor(&mut lock(&self.shared))
+    }
+
+    /// Takes a processor out of the idle list, to be given to a carrier that will not search first.
+    fn idle_processor(&self, shared: &mut MutexGuard<'_, Shared>) -> Option<NonNull<Processor>> {
         let processor = shared.idle.pop()?;
         self.sleepers.set_resting(shared.idle.len());
-        drop(shared);
         // SAFETY: the commons own the processor. Its first fork must look for sleepers.
         unsafe { processor.as_ref() }.deque.poison();
         Some(processor)
@@ -297,8 +306,7 @@ impl Commons {
         }
         {
             let mut shared = lock(&self.shared);
-            if let Some(processor) = shared.idle.pop() {
-                self.sleepers.set_resting(shared.idle.len());
+            if let Some(processor) = self.idle_processor(&mut shared) {
                 return processor;
             }
             shared.queue.push_front(Entry::carrier(NonNull::from(carrier)));
@@ -351,15 +359,17 @@ impl Commons {
         let carrier = Arc::clone(new.carrier());
         // The thread keeps its `Arc`, so the pointer is good until the carrier has been stopped.
         let pointer = NonNull::from(&*carrier);
-        let handle = new.thread().spawn(move || new.run_listed()).inspect_err(|_| shared.carriers -= 1)?;
+        let handle = new.thread().spawn(move || new.run_listed())?;
         carrier.started(handle.thread());
         shared.handles.push(handle);
+        shared.count_carrier();
         Ok(pointer)
     }
 
     /// A carrier for somebody else to start. It names itself a spare when it runs.
     pub(crate) fn new_carrier(&self) -> io::Result<NewCarrier> {
-        self.number_carrier(&mut lock(&self.shared))
+        let mut shared = lock(&self.shared);
+        self.number_carrier(&mut shared).inspect(|_| shared.count_carrier())
     }
 
     fn number_carrier(&self, shared: &mut MutexGuard<'_, Shared>) -> io::Result<NewCarrier> {
@@ -375,8 +385,6 @@ impl Commons {
         let index = shared.numbered % self.processors.len();
         let name = self.config.thread_name.as_ref().map(|name| name(index));
         shared.numbered += 1;
-        shared.carriers += 1;
-        shared.peak_carriers = shared.peak_carriers.max(shared.carriers);
         Ok(NewCarrier::new(self.arc(), index, name))
     }
 
@@ -388,11 +396,19 @@ impl Commons {
     // ---- The queue ------------------------------------------------------------------------------------
 
     /// Pushes an entry on the deque of the calling thread's processor, if that is one of this pool, else queues it.
-    pub(crate) fn submit(&self, entry: Entry) {
-        match current::processor().filter(|processor| std::ptr::eq(processor.commons(), self)) {
-            Some(processor) => processor.submit(entry),
-            None => self.inject(entry),
+    ///
+    /// Inside of something that descends from none of `roots`, the entry is no part of that: whoever waits for it
+    /// must not help with what is in the deque from now on.
+    pub(crate) fn submit(&self, entry: Entry, roots: &[usize]) {
+        let Some(processor) =
+            current::processor().filter(|processor| std::ptr::eq(processor.commons(), self))
+        else {
+            return self.inject(entry);
+        };
+        if !roots.contains(&processor.deque.root()) {
+            processor.deque.set_root(0);
         }
+        processor.submit(entry);
     }
 
     /// Queues an entry from outside and sees to it that somebody looks.

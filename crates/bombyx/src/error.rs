@@ -34,7 +34,11 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Processors(given) => {
-                write!(f, "the number of processors must be between 1 and {}, not {given}", crate::pool::MAX_PROCESSORS)
+                write!(
+                    f,
+                    "the number of processors must be between 1 and {}, not {given}",
+                    crate::pool::MAX_PROCESSORS
+                )
             }
             Error::StackSize(given) => write!(
                 f,
@@ -52,7 +56,10 @@ impl fmt::Display for Error {
                 "the current thread runs in a pool already: build the pool on another thread, or without use_current_thread",
             ),
             Error::Thread(error) => {
-                write!(f, "the system refused to start a thread ({error}): use fewer processors or a smaller stack")
+                write!(
+                    f,
+                    "the system refused to start a thread ({error}): use fewer processors or a smaller stack"
+                )
             }
             Error::Pin(reason) => write!(f, "processors cannot be pinned to CPUs: {reason}"),
             Error::MaxCarriers { limit, processors } => write!(

@@ -63,7 +63,7 @@ impl Handle {
     where
         F: FnOnce() + Send + 'static,
     {
-        self.commons.submit(pool::detached(&self.commons, f));
+        self.commons.submit(pool::detached(&self.commons, f), &[]);
     }
 
     /// Like [`Handle::spawn`], but closures that are spawned like this on one processor begin in the order of
@@ -86,7 +86,7 @@ impl Handle {
     {
         let entry = pool::detached(&self.commons, f);
         match current::processor().filter(|_| self.is_current()) {
-            Some(processor) => processor.submit(processor.fifo.push(entry)),
+            Some(processor) => self.commons.submit(processor.fifo.push(entry), &[]),
             None => self.commons.inject(entry),
         }
     }

@@ -35,7 +35,7 @@ impl Handlers {
         let Err(payload) = panic::catch_unwind(AssertUnwindSafe(f)) else { return };
         let Some(handler) = &self.panic else {
             eprintln!(
-                "bombyx: a closure that nobody waits for panicked, and there is no panic handler; aborting"
+                "bombyx: a handler or a closure given to Pool::spawn panicked, and nobody can be told; aborting"
             );
             std::process::abort();
         };

@@ -100,7 +100,7 @@ impl Job {
     ///
     /// # Safety
     /// The job is in a deque whose lock the caller holds, and which it is taken out of under the same lock,
-    /// unless `place` is that deque.
+    /// unless `place` is that deque; or the caller has just taken it out of an offer.
     pub(crate) unsafe fn take(&self, place: Place) {
         let exec = self.exec.load(Relaxed);
         if exec.is_null() {
@@ -208,7 +208,7 @@ impl Entry {
         }
     }
 
-    /// Tells the job of this entry that it leaves the deque for `place`. To be called under the deque's lock.
+    /// Tells the job of this entry that it leaves the deque for `place`, under the deque's lock; or an offer.
     pub(crate) fn taken(self, place: Place) {
         if let Kind::Stack(job) = self.kind() {
             // SAFETY: the entry is being taken out of a deque under its lock; its join cannot return before
@@ -217,10 +217,10 @@ impl Entry {
         }
     }
 
-    /// Exposes the job of this entry, which is in `deque`. To be called under the deque's lock. False if it was
-    /// exposed before.
+    /// Exposes the job of this entry, which is in `deque`. To be called under the deque's lock. False if there was
+    /// nothing to expose, here and therefore below ([`Deque::expose_all`]).
     pub(crate) fn expose(self, deque: &Deque) -> bool {
-        let Kind::Stack(job) = self.kind() else { return true };
+        let Kind::Stack(job) = self.kind() else { return false };
         // SAFETY: as in `taken`.
         let untouched = unsafe { (*job).untouched() };
         if untouched {

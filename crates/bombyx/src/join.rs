@@ -91,13 +91,15 @@ where
     let Some(processor) = current::processor() else { return outside(a, b) };
     let fork = Fork::new(b);
     let pushed = processor.deque.push(Entry::stack(&fork.job));
+    // SAFETY: nobody reads the place but this join.
+    unsafe { (*fork.pushed.get()).write(pushed) };
     if processor.deque.wants_attention(pushed) {
         processor.attend();
     }
-    let guard = Unwinding { fork: &fork, pushed };
+    let guard = Unwinding(&fork);
     let ra = a(Context { migrated: false });
     mem::forget(guard);
-    let rb = if fork.pop(pushed) { fork.call() } else { fork.settle() };
+    let rb = if fork.pop() { fork.call() } else { fork.settle() };
     (ra, rb)
 }
 
@@ -124,6 +126,9 @@ where
 #[repr(C)]
 struct Fork<B, R> {
     job: Job,
+    /// Where the job was pushed, for its join alone. Kept in memory: a register would have to be saved and restored
+    /// by every call, this is stored and loaded by those that fork.
+    pushed: UnsafeCell<MaybeUninit<Pushed>>,
     closure: UnsafeCell<ManuallyDrop<B>>,
     /// Written by whoever took the job, before it sets the latch.
     result: UnsafeCell<MaybeUninit<thread::Result<R>>>,
@@ -137,6 +142,7 @@ where
     fn new(closure: B) -> Fork<B, R> {
         Fork {
             job: Job::new(Fork::<B, R>::exec),
+            pushed: UnsafeCell::new(MaybeUninit::uninit()),
             closure: UnsafeCell::new(ManuallyDrop::new(closure)),
             result: UnsafeCell::new(MaybeUninit::uninit()),
         }
@@ -144,10 +150,11 @@ where
 
     /// Takes the job back, if it is untouched, on the carrier that forked it.
     #[inline(always)]
-    fn pop(&self, pushed: Pushed) -> bool {
-        // SAFETY: an untouched job means that the carrier still holds the processor it forked on (see `job`). It
-        // is read again, instead of kept, because that is one load against a register saved and restored.
-        self.job.untouched() && unsafe { current::held_unchecked() }.deque.pop(pushed)
+    fn pop(&self) -> bool {
+        // SAFETY: the place was written right after the push. An untouched job means that the carrier still holds
+        // the processor it forked on (see `job`).
+        self.job.untouched()
+            && unsafe { current::held_unchecked().deque.pop((*self.pushed.get()).assume_init_read()) }
     }
 
     /// Runs the closure in place. The job is ours: nobody took it, or we got it back.
@@ -185,8 +192,8 @@ where
     /// dropped.
     #[cold]
     #[inline(never)]
-    fn abandon(&self, pushed: Pushed) {
-        if self.pop(pushed) || self.wait() == Waited::Reclaimed {
+    fn abandon(&self) {
+        if self.pop() || self.wait() == Waited::Reclaimed {
             drop(panic::catch_unwind(AssertUnwindSafe(|| self.call())));
         } else {
             // SAFETY: as in `settle`.
@@ -212,13 +219,9 @@ where
 }
 
 /// Ends the second half when the first one panics: the join may not return while others use its frame.
-struct Unwinding<'a, B, R>
+struct Unwinding<'a, B, R>(&'a Fork<B, R>)
 where
-    B: FnOnce(Context) -> R,
-{
-    fork: &'a Fork<B, R>,
-    pushed: Pushed,
-}
+    B: FnOnce(Context) -> R;
 
 impl<B, R> Drop for Unwinding<'_, B, R>
 where
@@ -227,6 +230,6 @@ where
     /// Inlined, so that the guard needs no memory.
     #[inline(always)]
     fn drop(&mut self) {
-        self.fork.abandon(self.pushed);
+        self.0.abandon();
     }
 }

@@ -1,4 +1,41 @@
 //! A fork-join runtime whose time, space and communication are the ones the theory proves.
+//!
+//! ```
+//! fn fib(n: u64) -> u64 {
+//!     if n < 2 {
+//!         return n;
+//!     }
+//!     let (a, b) = bombyx::join(|| fib(n - 1), || fib(n - 2));
+//!     a + b
+//! }
+//! assert_eq!(fib(20), 6765);
+//! ```
+//!
+//! - [`join`] runs two closures, perhaps in parallel. It costs a handful of plain loads and stores, so there is
+//!   seldom a reason to stop forking early.
+//! - [`scope`] spawns any number of closures that borrow from outside, in bounded memory.
+//! - [`for_each`] and [`map_reduce`] are loops that find their grain by themselves.
+//! - [`blocking`] lets a closure block (on a lock, a channel, a file) without blocking a processor.
+//! - [`Pool`] is for those who want several, of another size, or with other stacks. Everything else uses
+//!   [the global one](Pool::global), whose size is `BOMBYX_PROCESSORS` or the number of CPUs.
+//!
+//! # What it promises
+//!
+//! On P processors a program with work T1 and span T∞ takes T1/P + O(T∞) expected time, and at most P times the
+//! stack of its serial execution (Blumofe and Leiserson, "Scheduling multithreaded computations by work stealing").
+//! A closure that waits is never buried under unrelated work: what runs on top of a waiting frame is always a part
+//! of what it waits for. So a lock held across a `join` is not met again on the same stack, and stacks do not grow
+//! beyond what the serial program needs.
+//!
+//! How that is done, without moving any stack between threads, is told in `ARCHITECTURE.md`.
+//!
+//! # Environment
+//!
+//! | variable | effect |
+//! |---|---|
+//! | `BOMBYX_PROCESSORS=n` | default number of processors |
+//! | `BOMBYX_SCHEDULER=name` | default [`Scheduler`] |
+//! | `BOMBYX_BARRIER=fence` | do without `membarrier(2)`: slower forks, for sandboxes that forbid it |
 
 #![cfg_attr(loom, allow(dead_code, unused_imports))]
 
@@ -12,6 +49,8 @@ mod broadcast;
 mod carrier;
 #[cfg(not(loom))]
 mod commons;
+#[cfg(doctest)]
+mod compile_fail;
 mod deque;
 #[cfg(not(loom))]
 mod error;

@@ -20,6 +20,8 @@
 //! victim stores into it; the entry then leaves it exactly once, by (3) or (5). A thief posts again only after
 //! it has got its answer, so a mailbox never holds two entries and a late answer cannot be mistaken.
 //!
+//! An [`Offer`] is a mailbox that its owner fills for whoever comes first; taking back works the same.
+//!
 //! The waker of a sleeping processor uses the same mailbox for a **gift**: the sleeper has no request
 //! outstanding and holds no processor, the waker holds its processor until it gives it away.
 
@@ -87,6 +89,44 @@ impl Mailbox {
         }
         self.content.load(Relaxed) == entry.bits()
             && self.content.compare_exchange(entry.bits(), DECLINED, AcqRel, Relaxed).is_ok()
+    }
+}
+
+/// Where a processor puts its oldest entry ahead of demand, for the first thief that comes. Unlike in a mailbox,
+/// several may reach for it: whoever changes the content has it.
+pub(crate) struct Offer {
+    mailbox: Mailbox,
+}
+
+impl Offer {
+    pub(crate) fn new() -> Offer {
+        Offer { mailbox: Mailbox::new() }
+    }
+
+    /// Where an offered job can be taken back from.
+    pub(crate) fn mailbox(&self) -> &Mailbox {
+        &self.mailbox
+    }
+
+    /// Whether there is an entry.
+    pub(crate) fn stands(&self) -> bool {
+        !matches!(self.mailbox.content.load(Relaxed), EMPTY | DECLINED)
+    }
+
+    /// The owner offers an entry; there must be none.
+    pub(crate) fn make(&self, entry: Entry) {
+        self.mailbox.deliver(Some(entry));
+    }
+
+    /// Anyone takes the entry.
+    pub(crate) fn take(&self) -> Option<Entry> {
+        if !self.stands() {
+            return None;
+        }
+        let content = self.mailbox.content.load(Acquire);
+        let taken = content != DECLINED
+            && self.mailbox.content.compare_exchange(content, EMPTY, AcqRel, Relaxed).is_ok();
+        Entry::from_bits(content).filter(|_| taken)
     }
 }
 

@@ -26,6 +26,8 @@ pub struct NewCarrier {
 unsafe impl Send for NewCarrier {}
 
 impl NewCarrier {
+    // Shared by the thread and its starter, which touches only what is for others.
+    #[allow(clippy::arc_with_non_send_sync)]
     pub(crate) fn new(commons: Arc<Commons>, index: usize, name: Option<String>) -> NewCarrier {
         NewCarrier { commons, carrier: Arc::new(Carrier::to_be_started()), index, name }
     }

@@ -14,6 +14,8 @@ pub(crate) use std::{
 };
 
 #[cfg(loom)]
+pub(crate) use self::parking::{Thread, current_thread};
+#[cfg(loom)]
 pub(crate) use loom::{
     hint::spin_loop,
     sync::{
@@ -22,8 +24,6 @@ pub(crate) use loom::{
     },
     thread::yield_now,
 };
-#[cfg(loom)]
-pub(crate) use self::parking::{Thread, current_thread};
 #[cfg(loom)]
 pub(crate) use std::sync::TryLockError;
 

@@ -10,10 +10,11 @@ use crate::commons::Commons;
 use crate::deque::Deque;
 use crate::fifo::Fifo;
 use crate::job::{Entry, Kind, Place};
-use crate::mailbox::{Post, Requests};
+use crate::mailbox::{Mailbox, Offer, Post, Requests};
 use crate::primitive::AtomicUsize;
 use crate::rng::Rng;
 use crate::stats::Counters;
+use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// See the module text.
@@ -25,6 +26,9 @@ pub(crate) struct Processor {
     /// Whether it is worth asking this processor for work: 1 while it runs something.
     busy: AtomicUsize,
     pub(crate) post: Post,
+    pub(crate) offer: Offer,
+    /// Holder. Whether the next fork should offer its oldest entry: a thief is likely to come.
+    generous: Cell<bool>,
     /// Holder.
     pub(crate) rng: Rng,
     pub(crate) stats: Counters,
@@ -48,6 +52,8 @@ impl Processor {
             requests: Requests::new(),
             busy: AtomicUsize::new(0),
             post: Post::new(),
+            offer: Offer::new(),
+            generous: Cell::new(false),
             rng: Rng::new(seed, index as u64),
             stats: Counters::default(),
             index,
@@ -78,16 +84,52 @@ impl Processor {
         let commons = self.commons();
         self.deque.attend();
         if !commons.asymmetric() {
-            // Without `membarrier` nothing may be popped by the fast path, and the fork's half of the sleep
-            // protocol is this fence.
+            // Without `membarrier` nothing may be popped by the fast path.
             self.deque.expose_all();
-            crate::barrier::full();
             self.deque.poison();
         }
         self.answer();
-        if commons.sleepers.wants_wake() {
-            commons.wake(|mailbox| self.deque.take_top(|entry| entry.taken(Place::Mailbox(mailbox))));
+        if self.generous.take() && !self.offer.stands() {
+            // Not a spawned closure: its scope, which may have to run it itself, looks for it in the deque.
+            let offered = self.deque.take_top_if(
+                |entry| matches!(entry.kind(), Kind::Stack(_)),
+                |entry| entry.taken(Place::Mailbox(self.offer.mailbox())),
+            );
+            if let Some(entry) = offered {
+                self.offer.make(entry);
+            }
         }
+        // The fork's half of the sleep protocol, for what was pushed and for what was offered: a sleeper's second
+        // look sees it, or this sees the sleeper.
+        if commons.asymmetric() {
+            crate::barrier::light()
+        } else {
+            crate::barrier::full()
+        }
+        if commons.sleepers.wants_wake() {
+            commons.wake(|mailbox| self.take_oldest(mailbox));
+        }
+    }
+
+    /// Holder. Attends if asked to, in code that does not fork.
+    #[inline]
+    pub(crate) fn poll(&self) {
+        if self.deque.poisoned() {
+            self.attend();
+        }
+    }
+
+    /// Holder. Makes the next fork offer its oldest entry. After a join that missed: whoever had taken its other
+    /// half has just finished that, and will be back for more within a fraction of a microsecond. It should not find
+    /// a processor deep in its next leaf, which could only be robbed by interrupting it.
+    pub(crate) fn be_generous(&self) {
+        self.generous.set(true);
+        self.deque.poison();
+    }
+
+    /// Whether there seems to be something to take here.
+    pub(crate) fn has_something(&self) -> bool {
+        self.offer.stands() || !self.deque.looks_empty()
     }
 
     /// Holder. Answers the thief that stands here, if one does: with the oldest entry if it wants that.
@@ -96,7 +138,9 @@ impl Processor {
         // SAFETY: posts live as long as the processors of the pool.
         let thief = unsafe { &*thief };
         let want = thief.want();
-        let entry = if want == 0 || want == self.deque.root() {
+        let entry = if want == 0 {
+            self.take_oldest(&thief.mailbox)
+        } else if want == self.deque.root() {
             self.deque.take_top(|entry| entry.taken(Place::Mailbox(&thief.mailbox)))
         } else {
             None
@@ -104,15 +148,18 @@ impl Processor {
         thief.mailbox.deliver(entry);
     }
 
+    /// Holder. Takes the oldest entry, for `mailbox`: what is offered is older than what is in the deque.
+    fn take_oldest(&self, mailbox: &Mailbox) -> Option<Entry> {
+        let offered = self.offer.take().inspect(|entry| entry.taken(Place::Mailbox(mailbox)));
+        offered.or_else(|| self.deque.take_top(|entry| entry.taken(Place::Mailbox(mailbox))))
+    }
+
     /// Holder. Pushes an entry that is not the second half of a `join`.
     pub(crate) fn submit(&self, entry: Entry) {
         // The join below must find its own entry on top when it pops, unless it looks for it.
-        if let Some(Kind::Stack(job)) = self.deque.peek().map(Entry::kind) {
-            // SAFETY: our youngest entry is the job of an enclosing frame of this carrier, or of one that
-            // this processor's carriers left exposed; both are alive while they are in the deque.
-            if unsafe { (*job).untouched() } {
-                self.deque.expose_all();
-            }
+        // Whether it is exposed already is looked up under the lock: if it is, it may be gone by now.
+        if let Some(Kind::Stack(_)) = self.deque.peek().map(Entry::kind) {
+            self.deque.expose_all();
         }
         let pushed = self.deque.push(entry);
         if self.deque.wants_attention(pushed) {
@@ -136,7 +183,16 @@ pub(crate) mod current {
         /// The pool whose processor this thread gave up for a blocking call.
         static HOME: Cell<*const Commons> = const { Cell::new(ptr::null()) };
         /// For threads that no pool started.
-        static VISITOR: OnceCell<Box<Carrier>> = const { OnceCell::new() };
+        static VISITOR: Visitor = const { Visitor(OnceCell::new()) };
+    }
+
+    /// Goes with the thread, and takes the pointer to its carrier along.
+    struct Visitor(OnceCell<Box<Carrier>>);
+
+    impl Drop for Visitor {
+        fn drop(&mut self) {
+            CARRIER.set(None);
+        }
     }
 
     /// The processor that the calling thread holds, if any.
@@ -189,8 +245,11 @@ pub(crate) mod current {
     /// The calling thread as a carrier.
     pub(crate) fn carrier() -> &'static Carrier {
         let carrier = CARRIER.get().unwrap_or_else(|| {
-            let carrier =
-                VISITOR.with(|visitor| NonNull::from(&**visitor.get_or_init(|| Box::new(Carrier::here()))));
+            let here = || Box::new(Carrier::here());
+            let carrier = VISITOR
+                .try_with(|visitor| NonNull::from(&**visitor.0.get_or_init(here)))
+                // The thread is ending, in a destructor that joins: nothing is left that could own a carrier.
+                .unwrap_or_else(|_| NonNull::from(Box::leak(here())));
             CARRIER.set(Some(carrier));
             carrier
         });

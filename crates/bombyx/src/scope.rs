@@ -29,6 +29,8 @@ const PENDING: usize = 256;
 /// A scope in which closures can be spawned that borrow from outside of it. See [`scope`].
 pub struct Scope<'scope> {
     commons: *const Commons,
+    /// The root under which the scope was opened.
+    root: usize,
     /// Closures that have not ended, and one for the body.
     unfinished: AtomicUsize,
     signal: Signal,
@@ -74,10 +76,12 @@ pub(crate) fn in_place<'scope, F, R>(commons: &Commons, f: F) -> R
 where
     F: FnOnce(&Scope<'scope>) -> R,
 {
+    let signal = Signal::from(commons);
     let scope = Scope {
         commons,
+        root: if signal.is_here() { current::carrier().root() } else { 0 },
         unfinished: AtomicUsize::new(1),
-        signal: Signal::from(commons),
+        signal,
         fifos: OnceLock::new(),
         panic: Mutex::new(None),
         marker: PhantomData,
@@ -115,7 +119,10 @@ impl<'scope> Scope<'scope> {
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
         let here = current::processor().filter(|processor| ptr::eq(processor.commons(), self.commons));
-        if here.is_some_and(|processor| processor.deque.len() >= PENDING) {
+        if let Some(processor) = here
+            && processor.deque.len() >= PENDING
+        {
+            processor.poll();
             self.run(f);
         } else {
             self.defer(f);
@@ -140,7 +147,7 @@ impl<'scope> Scope<'scope> {
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
         let entry = self.entry(f);
-        self.commons().submit(entry);
+        self.commons().submit(entry, &self.roots());
     }
 
     /// Like [`Scope::defer`], but closures that are spawned like this in one scope on one processor begin in the
@@ -169,7 +176,7 @@ impl<'scope> Scope<'scope> {
                 let fifos = self
                     .fifos
                     .get_or_init(|| commons.processors().iter().map(|_| Fifo::new(self.key())).collect());
-                processor.submit(fifos[processor.index].push(entry));
+                commons.submit(fifos[processor.index].push(entry), &self.roots());
             }
             None => commons.inject(entry),
         }
@@ -213,6 +220,11 @@ impl<'scope> Scope<'scope> {
             closure: f,
         };
         Entry::heap(NonNull::from(Box::leak(Box::new(job))).cast())
+    }
+
+    /// Where what is spawned in the scope is part of what runs: in its body, and in its closures.
+    fn roots(&self) -> [usize; 2] {
+        [self.root, self.key()]
     }
 
     fn commons(&self) -> &Commons {

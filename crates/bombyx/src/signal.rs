@@ -41,6 +41,11 @@ impl Signal {
         Signal { latch: Latch::new(), waiter }
     }
 
+    /// Whether the one who waits is a carrier of the pool where the work is done.
+    pub(crate) fn is_here(&self) -> bool {
+        matches!(self.waiter, Waiter::Here)
+    }
+
     /// Sets the signal. Whoever is returned is the caller's to give a processor to.
     ///
     /// # Safety

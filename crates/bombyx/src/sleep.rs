@@ -68,17 +68,17 @@ impl Sleepers {
     }
 
     /// Steps (2) to (4): makes sure that every later fork will attend, and says whether there is something
-    /// already, in a deque or by `elsewhere`.
+    /// already: in a deque, or elsewhere, as `visible` sees.
     #[must_use]
     pub(crate) fn look_once_more<'a>(
         &self,
-        deques: impl Iterator<Item = &'a Deque> + Clone,
-        elsewhere: impl Fn() -> bool,
+        deques: impl Iterator<Item = &'a Deque>,
+        visible: impl Fn() -> bool,
     ) -> bool {
-        for deque in deques.clone() {
+        for deque in deques {
             deque.poison();
         }
         barrier::heavy();
-        !planted(Fault::SleepWithoutSecondLook) && (elsewhere() || deques.into_iter().any(|deque| !deque.looks_empty()))
+        !planted(Fault::SleepWithoutSecondLook) && visible()
     }
 }

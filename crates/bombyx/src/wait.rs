@@ -106,6 +106,7 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
     loop {
         if latch.is_done() {
             current::held().set_busy(true);
+            current::held().be_generous();
             return Waited::Done;
         }
         if job.is_some_and(reclaim) {

@@ -51,8 +51,8 @@ pub fn yield_now() -> Option<Yield> {
 /// ```
 pub fn yield_local() -> Option<Yield> {
     current::processor().map(|processor| {
-        let local = || !processor.deque.looks_empty() || !processor.private.looks_empty();
-        yield_to(processor, local, || work_stealing::take_local(processor))
+        let local = || processor.has_something() || !processor.private.looks_empty();
+        yield_to(processor, local, || work_stealing::take_own(processor))
     })
 }
 

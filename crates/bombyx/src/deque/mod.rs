@@ -133,7 +133,12 @@ impl Deque {
     pub(crate) fn take_youngest(&self, mut wanted: impl FnMut(Entry) -> bool) -> Option<Entry> {
         let _slots = lock(&self.slots);
         let top = self.top.load(Relaxed);
-        let bottom = self.bottom.load(Relaxed);
+        let mut bottom = self.bottom.load(Relaxed);
+        // Holes at the bottom are nobody's: left there, they would look like something to take for ever.
+        while bottom > top && entry_at(bottom.wrapping_sub(1)).is_none() {
+            bottom = bottom.wrapping_sub(1);
+            self.bottom.store(bottom, Release);
+        }
         let mut at = bottom;
         while at > top {
             at = at.wrapping_sub(1);
@@ -160,29 +165,40 @@ impl Deque {
     pub(crate) fn peek(&self) -> Option<Entry> {
         let youngest = self.bottom.load(Relaxed).wrapping_sub(1);
         // SAFETY: between the ends, so in the buffer, which only the owner, who is here, replaces.
-        (self.top.load(Relaxed) <= youngest).then(|| unsafe { (*youngest).load(Relaxed) }).and_then(Entry::from_bits)
+        (self.top.load(Relaxed) <= youngest)
+            .then(|| unsafe { (*youngest).load(Relaxed) })
+            .and_then(Entry::from_bits)
     }
 
     /// Takes the oldest entry for somebody else, telling `taken` while the lock is held.
     ///
     /// For the owner, who is not popping at the same time; thieves use [`Deque::steal`].
     pub(crate) fn take_top(&self, taken: impl FnOnce(Entry)) -> Option<Entry> {
+        self.take_top_if(|_| true, taken)
+    }
+
+    /// The same, if `wanted` accepts the oldest entry.
+    pub(crate) fn take_top_if(
+        &self,
+        wanted: impl FnOnce(Entry) -> bool,
+        taken: impl FnOnce(Entry),
+    ) -> Option<Entry> {
         let _slots = lock(&self.slots);
         let bottom = self.bottom.load(Relaxed);
         let mut top = self.top.load(Relaxed);
-        let mut found = None;
-        while found.is_none() && top < bottom {
-            found = entry_at(top);
+        while top < bottom && entry_at(top).is_none() {
             top = top.wrapping_add(1);
         }
-        self.top.store(top, Relaxed);
+        let found = if top < bottom { entry_at(top).filter(|&entry| wanted(entry)) } else { None };
+        self.top.store(if found.is_some() { top.wrapping_add(1) } else { top }, Relaxed);
         found.inspect(|&entry| taken(entry))
     }
 
     /// Exposes all untouched entries: their joins will look for them under the lock.
     pub(crate) fn expose_all(&self) {
         let _slots = lock(&self.slots);
-        // Entries are exposed all at once, so below an exposed one there is none untouched.
+        // Entries are exposed all at once, and before one that is not a join's is pushed on top of them; so below
+        // an exposed one, or one of another kind, there is none untouched.
         self.each(|entry| entry.expose(self));
     }
 

@@ -7,7 +7,7 @@ use crate::deque::{Deque, Steal};
 use crate::fault::{Fault, plant};
 use crate::job::{Enabled, Entry, Job, Kind, Place};
 use crate::latch::Latch;
-use crate::mailbox::{Mail, Post, Requests};
+use crate::mailbox::{Mail, Offer, Post, Requests};
 use crate::processor::Processor;
 use crate::sleep::Sleepers;
 use loom::cell::UnsafeCell;
@@ -109,7 +109,7 @@ fn join(deque: &Deque, task: &Task, pushed: crate::deque::Pushed) -> bool {
 /// Pop against steal: every entry goes to exactly one side, and a taken job has been filled in.
 #[test]
 fn pop_against_steal() {
-    explore(3, &[Fault::PopWithoutBarrier, Fault::StealWithoutSecondLook], || {
+    explore(6, &[Fault::PopWithoutBarrier, Fault::StealWithoutSecondLook], || {
         let deque = Arc::new(Deque::new());
         let tasks = Arc::new([Task::new(), Task::new()]);
         let first = deque.push(tasks[0].entry());
@@ -140,7 +140,7 @@ fn pop_against_steal() {
 /// Two thieves and a root: only descendants of what is wanted are taken.
 #[test]
 fn steal_only_what_is_wanted() {
-    explore(2, &[], || {
+    explore(5, &[], || {
         let deque = Arc::new(Deque::new());
         let task = Arc::new(Task::new());
         deque.set_root(32);
@@ -169,7 +169,7 @@ fn steal_only_what_is_wanted() {
 /// A join that missed and the taker that finishes: the waiting carrier continues exactly once, with a processor.
 #[test]
 fn latch_and_hand_over() {
-    explore(3, &[Fault::SetWithoutSwap], || {
+    explore(6, &[Fault::SetWithoutSwap], || {
         let deque = Arc::new(Deque::new());
         let task = Arc::new(Task::new());
         let pushed = deque.push(task.entry());
@@ -213,7 +213,7 @@ struct Victim {
 /// Request, claim, answer, cancel, take back: a job that travels by mail is run exactly once.
 #[test]
 fn cooperative_steal() {
-    explore(3, &[Fault::ServeWithoutClaim, Fault::LeaveWithoutCancel, Fault::TakeBackBlindly], || {
+    explore(6, &[Fault::ServeWithoutClaim, Fault::LeaveWithoutCancel, Fault::TakeBackBlindly], || {
         let victim = Arc::new(Victim {
             deque: Deque::new(),
             requests: Requests::new(),
@@ -263,14 +263,49 @@ fn cooperative_steal() {
         let answered = thief.join().unwrap();
         assert_eq!(victim.task.runs.load(Relaxed), 1, "the job was lost or run twice");
         assert_eq!(victim.requests.claim(), None);
-        assert!(answered || victim.thief.mailbox.pick_up() == Mail::None, "an answer came to one who had left");
+        assert!(
+            answered || victim.thief.mailbox.pick_up() == Mail::None,
+            "an answer came to one who had left"
+        );
+    });
+}
+
+/// An offered job: two thieves reach for it and its join takes it back; one of them has it.
+#[test]
+fn offer_against_take_back() {
+    explore(6, &[Fault::TakeBackBlindly], || {
+        let offer = Arc::new(Offer::new());
+        let deque = Deque::new();
+        let task = Arc::new(Task::new());
+        let _ = deque.push(task.entry());
+        let entry = deque.take_top(|entry| entry.taken(Place::Mailbox(offer.mailbox()))).expect("pushed");
+        offer.make(entry);
+        let thieves: Vec<_> = (0..2)
+            .map(|_| {
+                let (offer, task) = (Arc::clone(&offer), Arc::clone(&task));
+                thread::spawn(move || {
+                    let _ = &task;
+                    if let Some(entry) = offer.take() {
+                        assert!(execute(entry).is_none());
+                    }
+                })
+            })
+            .collect();
+        if offer.mailbox().take_back(task.entry()) {
+            task.run();
+        }
+        for thief in thieves {
+            thief.join().unwrap();
+        }
+        assert_eq!(task.runs.load(Relaxed), 1, "the job was lost or run twice");
+        assert!(!offer.stands());
     });
 }
 
 /// Falling asleep against a fork: the fork wakes the sleeper, or the sleeper sees the fork.
 #[test]
 fn no_lost_wake_up() {
-    explore(3, &[Fault::SleepWithoutSecondLook, Fault::ForkWithoutCheck], || {
+    explore(6, &[Fault::SleepWithoutSecondLook, Fault::ForkWithoutCheck], || {
         let deque = Arc::new(Deque::new());
         let sleepers = Arc::new(Sleepers::new(0));
         let task = Arc::new(Task::new());
@@ -280,7 +315,7 @@ fn no_lost_wake_up() {
             thread::spawn(move || {
                 sleepers.set_resting(1);
                 sleepers.stop_search();
-                sleepers.look_once_more(std::iter::once(&*deque), || false)
+                sleepers.look_once_more(std::iter::once(&*deque), || !deque.looks_empty())
             })
         };
         let pushed = deque.push(task.entry());
@@ -297,7 +332,7 @@ fn no_lost_wake_up() {
 /// A thief takes an exposed job while a stranger withdraws it: it goes to one of them.
 #[test]
 fn withdraw_against_steal() {
-    explore(3, &[], || {
+    explore(6, &[], || {
         let deque = Arc::new(Deque::new());
         let tasks = Arc::new([Task::new(), Task::new()]);
         for task in &*tasks {

@@ -25,6 +25,8 @@ const ESCALATE: Duration = Duration::from_micros(3);
 const STAND: Duration = Duration::from_micros(20);
 /// How long a processor searches before it is retired.
 const SEARCH: Duration = Duration::from_micros(100);
+/// The same while enough others search. Not zero: who lies down at once is woken by the next fork.
+const SEARCH_IN_COMPANY: Duration = Duration::from_micros(10);
 /// How long a waiting processor sees other work before it is handed over: about what that costs.
 const BEFORE_HAND_OVER: Duration = Duration::from_micros(5);
 /// How long a waiting processor with nothing to do is kept.
@@ -50,35 +52,48 @@ fn search_until(processor: &Processor) -> Option<Entry> {
         processor.stats.steals.add(1);
         return Some(entry);
     }
-    let start = Instant::now();
+    let mut start = None;
     loop {
-        processor.answer();
-        if let Some(entry) = take_local(processor).or_else(|| commons.take_queued()) {
+        if let Some(entry) = take_own(processor).or_else(|| commons.take_queued()) {
             return Some(entry);
         }
-        let found =
-            random_victim(processor).and_then(|victim| rob(processor, victim, 0, || commons.has_queued()));
+        let found = random_victim(processor).and_then(|victim| {
+            victim
+                .offer
+                .take()
+                .or_else(|| rob(processor, victim, 0, || commons.has_queued() || victim.offer.stands()))
+        });
         if let Some(entry) = found {
             processor.stats.steals.add(1);
             return Some(entry);
         }
-        if start.elapsed() > SEARCH || commons.enough_searchers() {
+        let now = Instant::now();
+        let patience = if commons.enough_searchers() { SEARCH_IN_COMPANY } else { SEARCH };
+        if now.duration_since(*start.get_or_insert(now)) > patience {
             return None;
         }
+        processor.answer();
         pause(processor);
     }
 }
 
-/// The next entry of the processor's own: the youngest of its deque, else the oldest that is for it alone.
-pub(crate) fn take_local(processor: &Processor) -> Option<Entry> {
-    processor.deque.take_youngest(|_| true).or_else(|| processor.private.take(|_| true))
+/// What a processor still has itself: left by a carrier that blocks, or spawned by one that has ended, and then the
+/// oldest of what is for it alone.
+///
+/// What was offered counts as stolen, whoever takes it: it left the deque out of turn, so the join that it belongs
+/// to may miss, as if by a steal.
+pub(crate) fn take_own(processor: &Processor) -> Option<Entry> {
+    let offered = || processor.offer.take().inspect(|_| processor.stats.steals.add(1));
+    let open = || processor.deque.take_youngest(|_| true).or_else(offered);
+    processor.has_something().then(open).flatten().or_else(|| processor.private.take(|_| true))
 }
 
 /// Whatever can be had now, for a carrier that cannot hand its processor over.
 pub(crate) fn take_anything(processor: &Processor) -> Option<Entry> {
-    take_local(processor)
-        .or_else(|| processor.commons().take_queued())
-        .or_else(|| random_victim(processor).and_then(|victim| rob(processor, victim, 0, || false)))
+    take_own(processor).or_else(|| processor.commons().take_queued()).or_else(|| {
+        let victim = random_victim(processor)?;
+        victim.offer.take().or_else(|| rob(processor, victim, 0, || true))
+    })
 }
 
 /// A uniformly random other processor, if that one runs or has something.
@@ -89,7 +104,7 @@ fn random_victim(processor: &Processor) -> Option<&Processor> {
     }
     let other = (processor.index + 1 + processor.rng.below(all.len() - 1)) % all.len();
     processor.stats.attempts.add(1);
-    Some(&all[other]).filter(|victim| victim.is_busy() || !victim.deque.looks_empty())
+    Some(&all[other]).filter(|victim| victim.is_busy() || victim.has_something())
 }
 
 /// Tries to get the oldest entry of `victim` that descends from `want`, until `stop` says that there is
@@ -196,7 +211,7 @@ impl Patience {
                 None => Wait::OtherWork,
             };
         }
-        let mut other_work = commons.has_queued();
+        let mut other_work = commons.has_queued() || processor.offer.stands();
         for victim in commons.processors() {
             if std::ptr::eq(victim, processor) {
                 continue;
@@ -206,7 +221,7 @@ impl Patience {
                 if let Some(entry) = rob(processor, victim, key, &done) {
                     return Wait::Help(entry);
                 }
-            } else if !victim.deque.looks_empty() {
+            } else if victim.has_something() {
                 other_work = true;
             }
         }

@@ -1,0 +1,289 @@
+//! Parallel loops, reductions, prefix sums and filters, built on [`Fork::join`] alone and with an explicit grain.
+//! Every loop splits in halves down to its grain, and where it splits depends on lengths only: a reduction over
+//! floats gives the same bits on every runtime. Mutable data is divided with `split_at_mut`; nothing here is unsafe.
+
+use std::ops::Range;
+
+use crate::Fork;
+
+/// Parallel patterns for every [`Fork`].
+///
+/// ```
+/// use bombyx_workloads::{Par, Serial};
+///
+/// let squares = Serial.tabulate(5, 2, &|i| i * i);
+/// assert_eq!(squares, [0, 1, 4, 9, 16]);
+/// assert_eq!(Serial.filter(&squares, 2, &|x| x % 2 == 0), [0, 4, 16]);
+/// let sum = Serial.map_reduce(0..5, 2, &|r| r.map(|i| squares[i]).sum::<usize>(), &|a, b| a + b);
+/// assert_eq!(sum, 30);
+/// ```
+pub trait Par: Fork {
+    /// Joins three closures.
+    #[inline(always)]
+    fn join3<A, B, C, RA, RB, RC>(&mut self, a: A, b: B, c: C) -> (RA, RB, RC)
+    where
+        A: FnOnce(&mut Self) -> RA + Send,
+        B: FnOnce(&mut Self) -> RB + Send,
+        C: FnOnce(&mut Self) -> RC + Send,
+        RA: Send,
+        RB: Send,
+        RC: Send,
+    {
+        let (ra, (rb, rc)) = self.join(a, |fork| fork.join(b, c));
+        (ra, rb, rc)
+    }
+
+    /// Joins four closures.
+    #[inline(always)]
+    fn join4<A, B, C, D, RA, RB, RC, RD>(&mut self, a: A, b: B, c: C, d: D) -> (RA, RB, RC, RD)
+    where
+        A: FnOnce(&mut Self) -> RA + Send,
+        B: FnOnce(&mut Self) -> RB + Send,
+        C: FnOnce(&mut Self) -> RC + Send,
+        D: FnOnce(&mut Self) -> RD + Send,
+        RA: Send,
+        RB: Send,
+        RC: Send,
+        RD: Send,
+    {
+        let ((ra, rb), (rc, rd)) = self.join(|fork| fork.join(a, b), |fork| fork.join(c, d));
+        (ra, rb, rc, rd)
+    }
+
+    /// Calls `body` on pieces of at most `grain` indices that together make up `range`.
+    fn for_range<B>(&mut self, range: Range<usize>, grain: usize, body: &B)
+    where
+        B: Fn(Range<usize>) + Sync,
+    {
+        if range.len() <= grain.max(1) {
+            return body(range);
+        }
+        let middle = range.start + range.len() / 2;
+        self.join(
+            |fork| fork.for_range(range.start..middle, grain, body),
+            |fork| fork.for_range(middle..range.end, grain, body),
+        );
+    }
+
+    /// Calls `body(k, chunk)` for every chunk of `size` elements of `data`, numbered as by `chunks_mut`.
+    fn for_chunks<T, B>(&mut self, data: &mut [T], size: usize, body: &B)
+    where
+        T: Send,
+        B: Fn(usize, &mut [T]) + Sync,
+    {
+        fn go<F: Fork, T: Send, B>(fork: &mut F, first: usize, data: &mut [T], size: usize, body: &B)
+        where
+            B: Fn(usize, &mut [T]) + Sync,
+        {
+            if data.len() <= size {
+                return body(first, data);
+            }
+            let half = data.len().div_ceil(size) / 2;
+            let (left, right) = data.split_at_mut(half * size);
+            fork.join(
+                |fork| go(fork, first, left, size, body),
+                |fork| go(fork, first + half, right, size, body),
+            );
+        }
+        if !data.is_empty() {
+            go(self, 0, data, size.max(1), body);
+        }
+    }
+
+    /// Calls `body(k, &mut a[k], &mut b[k], …)` on matching chunks of two slices; both must hold the same number
+    /// of chunks.
+    fn for_chunks2<T, U, B>(&mut self, a: (&mut [T], usize), b: (&mut [U], usize), body: &B)
+    where
+        T: Send,
+        U: Send,
+        B: Fn(usize, &mut [T], &mut [U]) + Sync,
+    {
+        type Sized<'a, T> = (&'a mut [T], usize);
+        fn go<F: Fork, T: Send, U: Send, B>(fork: &mut F, first: usize, a: Sized<T>, b: Sized<U>, body: &B)
+        where
+            B: Fn(usize, &mut [T], &mut [U]) + Sync,
+        {
+            if a.0.len() <= a.1 {
+                return body(first, a.0, b.0);
+            }
+            let half = a.0.len().div_ceil(a.1) / 2;
+            let (a_left, a_right) = a.0.split_at_mut(half * a.1);
+            let (b_left, b_right) = b.0.split_at_mut(half * b.1);
+            fork.join(
+                |fork| go(fork, first, (a_left, a.1), (b_left, b.1), body),
+                |fork| go(fork, first + half, (a_right, a.1), (b_right, b.1), body),
+            );
+        }
+        assert_eq!(
+            a.0.len().div_ceil(a.1),
+            b.0.len().div_ceil(b.1),
+            "the slices differ in their number of chunks"
+        );
+        if !a.0.is_empty() {
+            go(self, 0, a, b, body);
+        }
+    }
+
+    /// Combines `leaf` of pieces of at most `grain` indices, in order. `range` must not be empty unless `leaf`
+    /// accepts an empty piece.
+    fn map_reduce<R, L, C>(&mut self, range: Range<usize>, grain: usize, leaf: &L, combine: &C) -> R
+    where
+        R: Send,
+        L: Fn(Range<usize>) -> R + Sync,
+        C: Fn(R, R) -> R + Sync,
+    {
+        if range.len() <= grain.max(1) {
+            return leaf(range);
+        }
+        let middle = range.start + range.len() / 2;
+        let (left, right) = self.join(
+            |fork| fork.map_reduce(range.start..middle, grain, leaf, combine),
+            |fork| fork.map_reduce(middle..range.end, grain, leaf, combine),
+        );
+        combine(left, right)
+    }
+
+    /// The vector of `f(0), …, f(n - 1)`.
+    fn tabulate<T, B>(&mut self, n: usize, grain: usize, f: &B) -> Vec<T>
+    where
+        T: Clone + Default + Send,
+        B: Fn(usize) -> T + Sync,
+    {
+        let grain = grain.max(1);
+        let mut out = vec![T::default(); n];
+        self.for_chunks(&mut out, grain, &|k, chunk: &mut [T]| {
+            for (i, slot) in chunk.iter_mut().enumerate() {
+                *slot = f(k * grain + i);
+            }
+        });
+        out
+    }
+
+    /// Replaces every element by the sum of those before it and returns the sum of all.
+    fn scan(&mut self, data: &mut [u32], grain: usize) -> u32 {
+        fn exclusive(data: &mut [u32], mut sum: u32) -> u32 {
+            for x in data {
+                sum += std::mem::replace(x, sum);
+            }
+            sum
+        }
+        let grain = grain.max(1);
+        if data.len() <= grain {
+            return exclusive(data, 0);
+        }
+        let mut sums = {
+            let data = &*data;
+            self.tabulate(data.len().div_ceil(grain), 1, &|k| {
+                data[k * grain..data.len().min((k + 1) * grain)].iter().sum::<u32>()
+            })
+        };
+        let total = exclusive(&mut sums, 0);
+        self.for_chunks(data, grain, &|k, chunk: &mut [u32]| {
+            exclusive(chunk, sums[k]);
+        });
+        total
+    }
+
+    /// The elements for which `keep` holds, in order.
+    fn filter<T, B>(&mut self, data: &[T], grain: usize, keep: &B) -> Vec<T>
+    where
+        T: Copy + Default + Send + Sync,
+        B: Fn(&T) -> bool + Sync,
+    {
+        self.pack(data.len(), grain, &|range, out| out.extend(data[range].iter().filter(|x| keep(x))))
+    }
+
+    /// The concatenation of what `leaf` appends for each piece of `grain` indices of `0..n`.
+    fn pack<T, B>(&mut self, n: usize, grain: usize, leaf: &B) -> Vec<T>
+    where
+        T: Copy + Default + Send + Sync,
+        B: Fn(Range<usize>, &mut Vec<T>) + Sync,
+    {
+        let grain = grain.max(1);
+        let mut parts = vec![Vec::new(); n.div_ceil(grain)];
+        self.for_chunks(&mut parts, 1, &|k, part: &mut [Vec<T>]| {
+            leaf(k * grain..n.min((k + 1) * grain), &mut part[0]);
+        });
+        if parts.len() == 1 {
+            return parts.swap_remove(0);
+        }
+        let mut out = vec![T::default(); parts.iter().map(Vec::len).sum()];
+        self.concatenate(&parts, &mut out);
+        out
+    }
+
+    /// Copies `parts` one after the other into `out`, which must hold exactly as much.
+    fn concatenate<T>(&mut self, parts: &[Vec<T>], out: &mut [T])
+    where
+        T: Copy + Send + Sync,
+    {
+        match parts {
+            [] => {}
+            [part] => out.copy_from_slice(part),
+            _ => {
+                let (left, right) = parts.split_at(parts.len() / 2);
+                let (out_left, out_right) = out.split_at_mut(left.iter().map(Vec::len).sum());
+                self.join(|fork| fork.concatenate(left, out_left), |fork| fork.concatenate(right, out_right));
+            }
+        }
+    }
+}
+
+impl<F: Fork> Par for F {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Serial;
+
+    #[test]
+    fn loops_cover_every_index_once() {
+        for n in [0, 1, 2, 7, 64, 65] {
+            for grain in [1, 3, 64, 100] {
+                let hits: Vec<_> = (0..n).map(|_| std::sync::atomic::AtomicU32::new(0)).collect();
+                Serial.for_range(0..n, grain, &|range| {
+                    assert!(range.len() <= grain);
+                    for i in range {
+                        hits[i].fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    }
+                });
+                assert!(hits.iter().all(|h| h.load(std::sync::atomic::Ordering::Relaxed) == 1));
+                let numbered = Serial.tabulate(n, grain, &|i| i);
+                assert_eq!(numbered, (0..n).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn chunks_are_those_of_chunks_mut() {
+        let mut a: Vec<usize> = (0..23).collect();
+        let mut b = vec![0; 5];
+        Serial.for_chunks2((&mut a, 5), (&mut b, 1), &|k, xs, sum| {
+            assert_eq!(xs[0], 5 * k);
+            sum[0] = xs.len();
+        });
+        assert_eq!(b, [5, 5, 5, 5, 3]);
+    }
+
+    #[test]
+    fn scan_is_the_exclusive_prefix_sum() {
+        for n in [0, 1, 5, 100] {
+            for grain in [1, 4, 1000] {
+                let mut data: Vec<u32> = (0..n).map(|i| i * i % 7).collect();
+                let expected: Vec<u32> = (0..n as usize).map(|i| data[..i].iter().sum()).collect();
+                let total: u32 = data.iter().sum();
+                assert_eq!(Serial.scan(&mut data, grain), total);
+                assert_eq!(data, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn filter_keeps_order() {
+        let data: Vec<u32> = (0..100).map(|i| i * 37 % 101).collect();
+        let expected: Vec<u32> = data.iter().copied().filter(|x| x % 3 == 0).collect();
+        for grain in [1, 7, 200] {
+            assert_eq!(Serial.filter(&data, grain, &|x| x % 3 == 0), expected);
+        }
+    }
+}

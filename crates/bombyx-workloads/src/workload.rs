@@ -1,0 +1,337 @@
+//! What a workload is to those who run it ([`Workload`], [`Prepared`], [`Runtime`]) and to those who write one
+//! ([`Kernel`], [`Entry`]). A kernel is generic over the runtime it forks on; this file turns it into the object
+//! that the registry hands out, and promises that generating inputs, restoring them and checking results stay
+//! outside of the timed part.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::{Duration, Instant};
+
+use crate::inputs::mix;
+use crate::{Bombyx, Fork, Serial};
+
+/// How much work a run is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Size {
+    /// Milliseconds: for tests.
+    Small,
+    /// About one second on one processor.
+    #[default]
+    Default,
+    /// Several seconds on one processor.
+    Large,
+}
+
+/// How small the serial pieces of a run are (the two granularities of Narlikar, SPAA 1999, §5.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Grain {
+    /// Pieces so large that the cost of a fork does not show, and still many more than processors.
+    #[default]
+    Medium,
+    /// Pieces so small that a cheap fork is just paid for.
+    Fine,
+}
+
+/// Where a workload comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Suite {
+    /// The tables of Acar, Charguéraud, Muller and Rainey: three Cilk programs and the Problem Based Benchmark Suite.
+    ReadWrite,
+    /// The figures of Narlikar's DFDeques paper.
+    DfDeques,
+    /// Programs that every fork-join runtime is measured with.
+    Classics,
+}
+
+/// What limits a workload at its default size on one processor, and so how far more processors can help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Bound {
+    /// Arithmetic and calls: the data that is in use fits into a processor's own cache.
+    Compute,
+    /// The memory that processors share.
+    Memory,
+}
+
+/// Gives an enum its spelling, in both directions.
+macro_rules! spelled {
+    ($type:ident, $what:literal: $($variant:ident = $text:literal),+) => {
+        impl $type {
+            /// All of them, in order.
+            pub const ALL: &'static [$type] = &[$($type::$variant),+];
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(match self { $($type::$variant => $text),+ })
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = UnknownName;
+
+            fn from_str(text: &str) -> Result<Self, UnknownName> {
+                match text {
+                    $($text => Ok($type::$variant),)+
+                    _ => Err(UnknownName { what: $what, name: text.to_string(), known: &[$($text),+] }),
+                }
+            }
+        }
+    };
+}
+
+spelled!(Size, "size": Small = "small", Default = "default", Large = "large");
+spelled!(Grain, "grain": Medium = "medium", Fine = "fine");
+spelled!(Suite, "suite": ReadWrite = "read-write", DfDeques = "dfdeques", Classics = "classics");
+spelled!(Bound, "bound": Compute = "compute", Memory = "memory");
+
+/// A size, grain, suite or bound that does not exist.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownName {
+    what: &'static str,
+    name: String,
+    known: &'static [&'static str],
+}
+
+impl fmt::Display for UnknownName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "there is no {} `{}`; choose one of {}", self.what, self.name, self.known.join(", "))
+    }
+}
+
+impl std::error::Error for UnknownName {}
+
+/// The runtime that a workload runs on. [`Prepared::compute`] enters its pool.
+#[derive(Clone, Copy, Debug)]
+pub enum Runtime<'a> {
+    /// The serial elision on the calling thread.
+    Serial,
+    /// A Bombyx pool.
+    Bombyx(&'a bombyx::Pool),
+    /// A rayon pool.
+    #[cfg(feature = "peers")]
+    Rayon(&'a rayon::ThreadPool),
+    /// A chili pool; the calling thread takes part.
+    #[cfg(feature = "peers")]
+    Chili(&'a chili::ThreadPool),
+}
+
+impl Runtime<'_> {
+    /// `serial`, `bombyx`, `rayon` or `chili`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Runtime::Serial => "serial",
+            Runtime::Bombyx(_) => "bombyx",
+            #[cfg(feature = "peers")]
+            Runtime::Rayon(_) => "rayon",
+            #[cfg(feature = "peers")]
+            Runtime::Chili(_) => "chili",
+        }
+    }
+}
+
+/// A digest of a result: equal on all runtimes for the same workload, size, grain and seed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Checksum(u64);
+
+impl Checksum {
+    /// Digests words in order.
+    pub fn of(words: impl IntoIterator<Item = u64>) -> Self {
+        Checksum(words.into_iter().fold(0, |digest: u64, word| mix(digest.rotate_left(5) ^ word)))
+    }
+
+    /// Digests the bits of floats in order.
+    pub fn of_floats<'a>(floats: impl IntoIterator<Item = &'a f64>) -> Self {
+        Self::of(floats.into_iter().map(|x| x.to_bits()))
+    }
+}
+
+impl fmt::Display for Checksum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+/// A benchmark program.
+pub trait Workload: Sync {
+    /// Its name, unique in the registry. Programs with several inputs are called `program-input`.
+    fn name(&self) -> &'static str;
+
+    /// What it computes, in one line.
+    fn about(&self) -> &'static str;
+
+    /// Where it comes from.
+    fn suite(&self) -> Suite;
+
+    /// What limits it.
+    fn bound(&self) -> Bound;
+
+    /// Generates the inputs. Equal arguments give equal inputs on every machine.
+    fn prepare(&self, size: Size, grain: Grain, seed: u64) -> Box<dyn Prepared>;
+}
+
+/// A workload with its inputs in memory, to be run any number of times.
+pub trait Prepared: Send {
+    /// The instance in a few words: problem size and leaf size.
+    fn input(&self) -> String;
+
+    /// Puts everything back as it was before the first computation.
+    fn reset(&mut self);
+
+    /// Runs the computation once on inputs that are as [`reset`](Self::reset) leaves them. This is what to time.
+    fn compute(&mut self, on: Runtime<'_>);
+
+    /// Digests the result of the last computation.
+    fn checksum(&self) -> Checksum;
+
+    /// Checks the result of the last computation against an invariant or an independent method.
+    ///
+    /// # Errors
+    /// Says what is wrong with the result.
+    fn check(&self) -> Result<(), String>;
+
+    /// Resets, computes and digests, timing the computation (with the entry into the pool) only.
+    fn run(&mut self, on: Runtime<'_>) -> Run {
+        self.reset();
+        let start = Instant::now();
+        self.compute(on);
+        let time = start.elapsed();
+        Run { time, checksum: self.checksum() }
+    }
+}
+
+/// What one run gave.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    /// Wall-clock time of the computation.
+    pub time: Duration,
+    /// Digest of its result.
+    pub checksum: Checksum,
+}
+
+/// A workload as its author writes it: once, for every runtime.
+pub(crate) trait Kernel: Send {
+    fn input(&self) -> String;
+    fn reset(&mut self) {}
+    fn compute<F: Fork>(&mut self, fork: &mut F);
+    fn checksum(&self) -> Checksum;
+    fn check(&self) -> Result<(), String>;
+}
+
+/// A line of the registry.
+pub(crate) struct Entry {
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) suite: Suite,
+    pub(crate) bound: Bound,
+    pub(crate) prepare: fn(Size, Grain, u64) -> Box<dyn Prepared>,
+}
+
+impl Workload for Entry {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn about(&self) -> &'static str {
+        self.about
+    }
+
+    fn suite(&self) -> Suite {
+        self.suite
+    }
+
+    fn bound(&self) -> Bound {
+        self.bound
+    }
+
+    fn prepare(&self, size: Size, grain: Grain, seed: u64) -> Box<dyn Prepared> {
+        (self.prepare)(size, grain, seed)
+    }
+}
+
+/// Makes a kernel ready for the registry.
+pub(crate) fn prepared<K: Kernel + 'static>(kernel: K) -> Box<dyn Prepared> {
+    Box::new(Instance(kernel))
+}
+
+struct Instance<K>(K);
+
+impl<K: Kernel> Prepared for Instance<K> {
+    fn input(&self) -> String {
+        self.0.input()
+    }
+
+    fn reset(&mut self) {
+        self.0.reset();
+    }
+
+    fn compute(&mut self, on: Runtime<'_>) {
+        match on {
+            Runtime::Serial => self.0.compute(&mut Serial),
+            Runtime::Bombyx(pool) => pool.run(|| self.0.compute(&mut Bombyx)),
+            #[cfg(feature = "peers")]
+            Runtime::Rayon(pool) => pool.install(|| self.0.compute(&mut crate::Rayon)),
+            #[cfg(feature = "peers")]
+            Runtime::Chili(pool) => crate::Chili::enter(pool, |fork| self.0.compute(fork)),
+        }
+    }
+
+    fn checksum(&self) -> Checksum {
+        self.0.checksum()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.0.check()
+    }
+}
+
+/// `Ok` if `holds`, else the complaint. For the last line of a check.
+pub(crate) fn ensure(holds: bool, complaint: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(complaint()) }
+}
+
+impl Size {
+    /// Chooses a parameter.
+    pub(crate) fn pick<T>(self, small: T, default: T, large: T) -> T {
+        match self {
+            Size::Small => small,
+            Size::Default => default,
+            Size::Large => large,
+        }
+    }
+}
+
+impl Grain {
+    /// Chooses a leaf size.
+    pub(crate) fn pick<T>(self, medium: T, fine: T) -> T {
+        match self {
+            Grain::Medium => medium,
+            Grain::Fine => fine,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spellings_round_trip() {
+        for size in Size::ALL {
+            assert_eq!(size.to_string().parse(), Ok(*size));
+        }
+        for grain in Grain::ALL {
+            assert_eq!(grain.to_string().parse(), Ok(*grain));
+        }
+        for suite in Suite::ALL {
+            assert_eq!(suite.to_string().parse(), Ok(*suite));
+        }
+        let error = "huge".parse::<Size>().unwrap_err();
+        assert_eq!(error.to_string(), "there is no size `huge`; choose one of small, default, large");
+    }
+
+    #[test]
+    fn checksums_see_order() {
+        assert_ne!(Checksum::of([1, 2]), Checksum::of([2, 1]));
+        assert_eq!(Checksum::of_floats(&[1.0]), Checksum::of([1f64.to_bits()]));
+    }
+}

@@ -1,0 +1,136 @@
+//! What the tests of the runtime share: a seeded random generator, a watchdog against hangs, child processes, and
+//! the list of configurations that every scheduler must pass. Relies on the public API only.
+
+// Every test file compiles this module for itself and uses its part of it.
+#![allow(dead_code)]
+
+pub(crate) mod child;
+pub(crate) mod program;
+
+use bombyx::{Builder, Pool, Scheduler};
+use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+/// The schedulers that must pass the conformance suite. A new one is one more line.
+pub(crate) const SCHEDULERS: &[&str] = &["work-stealing"];
+
+/// Every scheduler with `membarrier` and without.
+pub(crate) fn configurations() -> impl Iterator<Item = (Scheduler, bool)> {
+    SCHEDULERS.iter().flat_map(|name| {
+        let scheduler: Scheduler = name.parse().expect("the list names schedulers that exist");
+        [(scheduler, false), (scheduler, true)]
+    })
+}
+
+/// A builder for `processors` processors that ignores the environment.
+pub(crate) fn builder(processors: usize) -> Builder {
+    Pool::builder().processors(processors).scheduler(Scheduler::default())
+}
+
+/// A pool of `processors` processors with the defaults.
+pub(crate) fn pool(processors: usize) -> Pool {
+    builder(processors).build().expect("a small pool can be built")
+}
+
+/// Runs `f` with a pool of `processors` processors, once with `membarrier` and once without.
+pub(crate) fn with_both_barriers(processors: usize, f: impl Fn(&Pool)) {
+    for fence in [false, true] {
+        f(&builder(processors).fence(fence).build().expect("a small pool can be built"));
+    }
+}
+
+/// splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
+#[derive(Clone)]
+pub(crate) struct Rng(u64);
+
+impl Rng {
+    pub(crate) fn new(seed: u64) -> Rng {
+        Rng(seed)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// A number in `0..bound`.
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        ((u128::from(self.next()) * bound as u128) >> 64) as usize
+    }
+
+    /// True once in `n` times.
+    pub(crate) fn one_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+}
+
+/// The seed of this run: `BOMBYX_TEST_SEED`, or always the same. Printed, so that a failure shows it.
+pub(crate) fn seed() -> u64 {
+    let seed = std::env::var("BOMBYX_TEST_SEED")
+        .map_or(20_251_115, |given| given.parse().expect("BOMBYX_TEST_SEED is a number"));
+    println!("BOMBYX_TEST_SEED={seed}");
+    seed
+}
+
+/// Runs `f`; if that takes more than about two minutes, says so and aborts the process.
+///
+/// Time is counted in short slices of the watchdog's own, so a process that is stopped or starved does not bark.
+pub(crate) fn watchdog<R>(what: &str, f: impl FnOnce() -> R) -> R {
+    const SLICES: u32 = 1_200;
+    let (ended, wait) = mpsc::channel::<()>();
+    let what = what.to_owned();
+    let dog = thread::spawn(move || {
+        for _ in 0..SLICES {
+            match wait.recv_timeout(Duration::from_millis(100)) {
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+                _ => return,
+            }
+        }
+        eprintln!("{what} hangs; process {} is aborted", std::process::id());
+        std::process::abort();
+    });
+    let result = f();
+    drop(ended);
+    dog.join().expect("the watchdog sleeps");
+    result
+}
+
+/// Waits until `condition` holds, leaving the CPU to others. To be called under a [`watchdog`].
+pub(crate) fn wait_until(condition: impl Fn() -> bool) {
+    while !condition() {
+        thread::yield_now();
+    }
+}
+
+/// Adds one.
+pub(crate) fn bump(count: &AtomicUsize) {
+    count.fetch_add(1, SeqCst);
+}
+
+/// Counts the values that are alive, so that leaks and double drops show.
+#[derive(Clone, Default)]
+pub(crate) struct Census(Arc<AtomicIsize>);
+
+/// One value that a [`Census`] counts.
+pub(crate) struct Counted<T>(pub(crate) T, Census);
+
+impl Census {
+    pub(crate) fn count<T>(&self, value: T) -> Counted<T> {
+        self.0.fetch_add(1, SeqCst);
+        Counted(value, self.clone())
+    }
+
+    pub(crate) fn alive(&self) -> isize {
+        self.0.load(SeqCst)
+    }
+}
+
+impl<T> Drop for Counted<T> {
+    fn drop(&mut self) {
+        self.1.0.fetch_sub(1, SeqCst);
+    }
+}

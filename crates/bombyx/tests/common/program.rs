@@ -1,0 +1,400 @@
+//! Random fork-join programs: a tree of nodes drawn from a seed, its serial elision, and the same tree on the
+//! runtime.
+//!
+//! Every node has a number; a run counts how often each was executed, and its result is a composition of affine
+//! maps, which is associative and not commutative: a node that is left out, repeated or combined out of order
+//! shows. A node may panic; the serial elision then tells which payloads may arrive.
+
+use super::{Census, Counted, Rng, wait_until};
+use bombyx::{Pool, Scope, blocking, checkpoint, for_each, join, map_reduce, scope};
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
+
+type Number = usize;
+
+/// What a node does. Those with children are executed as the function or method of that name.
+#[derive(Debug)]
+enum Action {
+    Leaf,
+    Spin(u32),
+    Yield,
+    Sleep(Duration),
+    Checkpoint,
+    Panic,
+    Sequence(Vec<Node>),
+    Join(Box<[Node; 2]>),
+    /// `blocking` in the first half waits for a message of the second.
+    Rendezvous(Box<[Node; 2]>),
+    /// The body, and the spawned closures; `chained` ones are each spawned by the one before.
+    Scope {
+        body: Box<Node>,
+        spawned: Vec<Node>,
+        chained: bool,
+    },
+    /// A scope that spawns so many closures that it must run some in place.
+    Flood(u32),
+    ForEach(Range<usize>, Box<Node>),
+    MapReduce(Range<usize>, Box<Node>),
+    Blocking(Box<Node>),
+    /// [`Pool::run`] on the pool of the program.
+    Run(Box<Node>),
+    /// [`Pool::run`] on the other pool.
+    Elsewhere(Box<Node>),
+    /// [`Pool::spawn`] on the pool of the program.
+    Detach,
+}
+
+#[derive(Debug)]
+struct Node {
+    number: Number,
+    action: Action,
+}
+
+/// A random program. See the module text.
+#[derive(Debug)]
+pub(crate) struct Program {
+    root: Node,
+    nodes: usize,
+}
+
+/// The map x → a·x + b modulo 2⁶⁴.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Affine(u64, u64);
+
+impl Affine {
+    const IDENTITY: Affine = Affine(1, 0);
+
+    fn of(number: Number) -> Affine {
+        let x = Rng::new(number as u64).next();
+        Affine(x | 1, x.rotate_left(32))
+    }
+
+    fn then(self, next: Affine) -> Affine {
+        Affine(self.0.wrapping_mul(next.0), self.0.wrapping_mul(next.1).wrapping_add(self.1))
+    }
+}
+
+/// What the serial elision says: the result, or the nodes whose panic may arrive.
+type Outcome = Result<Affine, BTreeSet<Number>>;
+
+/// The payload of an injected panic.
+struct Boom(Counted<Number>);
+
+// ---- Drawing ------------------------------------------------------------------------------------------------
+
+struct Draw<'a> {
+    rng: &'a mut Rng,
+    blocks: bool,
+    nodes: usize,
+}
+
+impl Program {
+    /// A program of about `size` nodes.
+    pub(crate) fn random(rng: &mut Rng, size: usize) -> Program {
+        Program::draw(rng, size, true)
+    }
+
+    /// A program that never blocks, so that it must not depend on spare carriers.
+    pub(crate) fn random_without_blocking(rng: &mut Rng, size: usize) -> Program {
+        Program::draw(rng, size, false)
+    }
+
+    fn draw(rng: &mut Rng, size: usize, blocks: bool) -> Program {
+        let panics = rng.one_in(3);
+        let mut draw = Draw { rng, blocks, nodes: 0 };
+        let root = draw.node(size, panics);
+        Program { root, nodes: draw.nodes }
+    }
+}
+
+impl Draw<'_> {
+    /// A node of about `size` nodes, among which some panic if they may.
+    fn node(&mut self, size: usize, panics: bool) -> Node {
+        let number = self.nodes;
+        self.nodes += 1;
+        let action = if size <= 1 { self.leaf(panics) } else { self.inner(size - 1, panics) };
+        Node { number, action }
+    }
+
+    fn leaf(&mut self, panics: bool) -> Action {
+        match self.rng.below(16) {
+            0..6 => Action::Leaf,
+            6..9 => Action::Spin(self.rng.below(3_000) as u32),
+            9..11 => Action::Yield,
+            11 if self.rng.one_in(4) => Action::Sleep(Duration::from_micros(self.rng.below(300) as u64)),
+            12 => Action::Checkpoint,
+            13 => Action::Detach,
+            14 if self.rng.one_in(8) => Action::Flood(self.rng.below(600) as u32),
+            15 if panics => Action::Panic,
+            _ => Action::Leaf,
+        }
+    }
+
+    fn inner(&mut self, size: usize, panics: bool) -> Action {
+        match self.rng.below(16) {
+            6 if self.blocks => Action::Rendezvous(self.pair(size, panics)),
+            7..9 => Action::Sequence(self.several(size, panics)),
+            9..11 => Action::Scope {
+                body: Box::new(self.node(1, panics)),
+                spawned: self.several(size - 1, panics),
+                chained: self.rng.one_in(2),
+            },
+            11 => self.repeated(size, Action::ForEach),
+            12 => self.repeated(size, Action::MapReduce),
+            13 if self.blocks => Action::Blocking(Box::new(self.node(size, panics))),
+            14 => Action::Run(Box::new(self.node(size, panics))),
+            15 if self.blocks => Action::Elsewhere(Box::new(self.node(size, panics))),
+            _ => Action::Join(self.pair(size, panics)),
+        }
+    }
+
+    fn pair(&mut self, size: usize, panics: bool) -> Box<[Node; 2]> {
+        let left = self.rng.below(size + 1);
+        Box::new([self.node(left, panics), self.node(size - left, panics)])
+    }
+
+    fn several(&mut self, size: usize, panics: bool) -> Vec<Node> {
+        let count = 1 + self.rng.below(size.clamp(1, 8));
+        (0..count).map(|_| self.node(size / count, panics)).collect()
+    }
+
+    /// A loop. Which iterations a panic prevents is not determined, so its body has none.
+    fn repeated(&mut self, size: usize, action: impl Fn(Range<usize>, Box<Node>) -> Action) -> Action {
+        let count = self.rng.below(8);
+        let start = self.rng.below(1_000);
+        action(start..start + count, Box::new(self.node(size / count.max(1), false)))
+    }
+}
+
+// ---- The serial elision -------------------------------------------------------------------------------------
+
+impl Node {
+    fn serial(&self, counts: &mut [u32]) -> Outcome {
+        counts[self.number] += 1;
+        let own = Affine::of(self.number);
+        let rest = match &self.action {
+            Action::Panic => return Err(BTreeSet::from([self.number])),
+            Action::Sequence(nodes) => nodes
+                .iter()
+                .try_fold(Affine::IDENTITY, |sum, node| node.serial(counts).map(|value| sum.then(value)))?,
+            Action::Join(halves) | Action::Rendezvous(halves) => {
+                let (a, b) = (halves[0].serial(counts), halves[1].serial(counts));
+                a?.then(b?)
+            }
+            Action::Scope { body, spawned, .. } => {
+                let body = body.serial(counts);
+                let spawned: Vec<Outcome> = spawned.iter().map(|node| node.serial(counts)).collect();
+                let body = body?;
+                let panics: BTreeSet<Number> =
+                    spawned.iter().filter_map(|end| end.as_ref().err()).flatten().copied().collect();
+                if !panics.is_empty() {
+                    return Err(panics);
+                }
+                spawned.into_iter().flatten().fold(body, Affine::then)
+            }
+            Action::Flood(count) => {
+                counts[self.number] += count;
+                Affine::IDENTITY
+            }
+            Action::ForEach(range, body) => {
+                for _ in range.clone() {
+                    body.serial(counts)?;
+                }
+                Affine::IDENTITY
+            }
+            Action::MapReduce(range, body) => range.clone().try_fold(Affine::IDENTITY, |sum, i| {
+                body.serial(counts).map(|value| sum.then(Affine::of(i)).then(value))
+            })?,
+            Action::Blocking(node) | Action::Run(node) | Action::Elsewhere(node) => node.serial(counts)?,
+            Action::Detach => {
+                counts[self.number] += 1;
+                Affine::IDENTITY
+            }
+            Action::Leaf | Action::Spin(_) | Action::Yield | Action::Sleep(_) | Action::Checkpoint => {
+                Affine::IDENTITY
+            }
+        };
+        Ok(own.then(rest))
+    }
+}
+
+// ---- On the runtime -----------------------------------------------------------------------------------------
+
+/// One execution of a program.
+struct Run<'a> {
+    pool: &'a Pool,
+    other: &'a Pool,
+    counts: Arc<[AtomicU32]>,
+    /// Detached closures that have not ended.
+    detached: Arc<AtomicUsize>,
+    census: Census,
+}
+
+type Value = Counted<Affine>;
+
+impl Run<'_> {
+    fn count(&self, number: Number) {
+        self.counts[number].fetch_add(1, SeqCst);
+    }
+
+    fn value(&self, affine: Affine) -> Value {
+        self.census.count(affine)
+    }
+
+    fn combine(&self, a: Value, b: Value) -> Value {
+        self.value(a.0.then(b.0))
+    }
+
+    fn node(&self, node: &Node) -> Value {
+        self.count(node.number);
+        let own = self.value(Affine::of(node.number));
+        let rest = self.action(node.number, &node.action);
+        self.combine(own, rest)
+    }
+
+    fn action(&self, number: Number, action: &Action) -> Value {
+        match action {
+            Action::Leaf => {}
+            Action::Spin(rounds) => (0..*rounds).for_each(|_| std::hint::spin_loop()),
+            Action::Yield => thread::yield_now(),
+            Action::Sleep(time) => thread::sleep(*time),
+            Action::Checkpoint => checkpoint(),
+            // Not `panic!`: nobody wants to read the messages of the hook.
+            Action::Panic => panic::resume_unwind(Box::new(Boom(self.census.count(number)))),
+            Action::Sequence(nodes) => {
+                let none = self.value(Affine::IDENTITY);
+                return nodes.iter().fold(none, |sum, node| self.combine(sum, self.node(node)));
+            }
+            Action::Join(halves) => {
+                let (a, b) = join(|| self.node(&halves[0]), || self.node(&halves[1]));
+                return self.combine(a, b);
+            }
+            Action::Rendezvous(halves) => return self.rendezvous(halves),
+            Action::Scope { body, spawned, chained } => return self.scope(body, spawned, *chained),
+            Action::Flood(count) => scope(|s| {
+                for _ in 0..*count {
+                    let token = self.value(Affine::IDENTITY);
+                    s.spawn(move |_| {
+                        drop(token);
+                        self.count(number);
+                    });
+                }
+            }),
+            Action::ForEach(range, body) => for_each(range.clone(), |i| {
+                assert!(range.contains(&i));
+                self.node(body);
+            }),
+            Action::MapReduce(range, body) => {
+                return map_reduce(
+                    range.clone(),
+                    |i| self.combine(self.value(Affine::of(i)), self.node(body)),
+                    || self.value(Affine::IDENTITY),
+                    |a, b| self.combine(a, b),
+                );
+            }
+            Action::Blocking(node) => return blocking(|| self.node(node)),
+            Action::Run(node) => return self.pool.run(|| self.node(node)),
+            Action::Elsewhere(node) => return self.other.run(|| self.node(node)),
+            Action::Detach => {
+                self.detached.fetch_add(1, SeqCst);
+                let (counts, detached) = (Arc::clone(&self.counts), Arc::clone(&self.detached));
+                self.pool.spawn(move || {
+                    counts[number].fetch_add(1, SeqCst);
+                    detached.fetch_sub(1, SeqCst);
+                });
+            }
+        }
+        self.value(Affine::IDENTITY)
+    }
+
+    fn rendezvous(&self, halves: &[Node; 2]) -> Value {
+        let (sender, receiver) = mpsc::channel();
+        let (a, b) = join(
+            move || {
+                blocking(|| receiver.recv().expect("the second half sends"));
+                self.node(&halves[0])
+            },
+            || {
+                sender.send(()).expect("the first half waits");
+                self.node(&halves[1])
+            },
+        );
+        self.combine(a, b)
+    }
+
+    fn scope(&self, body: &Node, spawned: &[Node], chained: bool) -> Value {
+        let slots: Vec<Mutex<Option<Value>>> = spawned.iter().map(|_| Mutex::new(None)).collect();
+        let body = scope(|s| {
+            if chained {
+                self.spawn_chain(s, spawned, &slots);
+            } else {
+                for (node, slot) in spawned.iter().zip(&slots) {
+                    s.spawn(move |_| *slot.lock().unwrap() = Some(self.node(node)));
+                }
+            }
+            self.node(body)
+        });
+        slots.into_iter().fold(body, |sum, slot| {
+            let value = slot.into_inner().unwrap().expect("a spawned closure ends before the scope does");
+            self.combine(sum, value)
+        })
+    }
+
+    fn spawn_chain<'s>(&'s self, s: &Scope<'s>, nodes: &'s [Node], slots: &'s [Mutex<Option<Value>>]) {
+        if let ([node, nodes @ ..], [slot, slots @ ..]) = (nodes, slots) {
+            s.spawn(move |s| {
+                self.spawn_chain(s, nodes, slots);
+                let value = self.node(node);
+                *slot.lock().unwrap() = Some(value);
+            });
+        }
+    }
+}
+
+impl Program {
+    /// Executes the program on `pool`, with some of it on `other`, and compares with the serial elision. To be
+    /// called under a watchdog.
+    pub(crate) fn check(&self, pool: &Pool, other: &Pool) {
+        let mut expected_counts = vec![0; self.nodes];
+        let expected = self.root.serial(&mut expected_counts);
+        let run = Run {
+            pool,
+            other,
+            counts: (0..self.nodes).map(|_| AtomicU32::new(0)).collect(),
+            detached: Arc::default(),
+            census: Census::default(),
+        };
+        let result = panic::catch_unwind(AssertUnwindSafe(|| pool.run(|| self_check(&run, &self.root))));
+        match (result, expected) {
+            (Ok(value), Ok(expected)) => {
+                assert_eq!(value.0, expected, "the result is that of the serial elision")
+            }
+            (Err(payload), Err(expected)) => match payload.downcast::<Boom>() {
+                Ok(boom) => assert!(
+                    expected.contains(&boom.0.0),
+                    "the panic of {} arrived, not one of {expected:?}",
+                    boom.0.0
+                ),
+                Err(other) => panic::resume_unwind(other),
+            },
+            (Ok(_), Err(expected)) => panic!("no panic arrived, not one of {expected:?}"),
+            (Err(payload), Ok(_)) => panic::resume_unwind(payload),
+        }
+        wait_until(|| run.detached.load(SeqCst) == 0);
+        let counts: Vec<u32> = run.counts.iter().map(|count| count.load(SeqCst)).collect();
+        assert_eq!(counts, expected_counts, "every closure runs exactly once");
+        assert_eq!(run.census.alive(), 0, "every value is dropped exactly once");
+    }
+}
+
+/// The root of a program, which must run on a processor of its pool.
+fn self_check(run: &Run<'_>, root: &Node) -> Value {
+    let processor = bombyx::current_processor().expect("a program holds a processor");
+    assert!(processor < run.pool.processors());
+    run.node(root)
+}

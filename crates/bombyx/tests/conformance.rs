@@ -1,0 +1,50 @@
+//! The conformance suite: what every scheduler must get right, whatever its order. Thousands of random fork-join
+//! programs ([`common::program`]) with delays, blocking, panics, detached closures and a second pool, on 1 to 64
+//! processors, with `membarrier` and without: every closure runs exactly once, the result is that of the serial
+//! elision, a panic arrives with its payload, and no value is leaked or dropped twice.
+//!
+//! `BOMBYX_TEST_SEED=n` draws other programs; `examples/stress.rs` does so for as long as one likes.
+
+mod common;
+
+use bombyx::Pool;
+use common::program::Program;
+use common::{Rng, configurations, pool, seed, watchdog};
+
+/// Programs for each scheduler, barrier and number of processors.
+const PROGRAMS: usize = 32;
+
+fn suite(processors: impl Iterator<Item = usize> + Clone) {
+    let seed = seed();
+    for (scheduler, fence) in configurations() {
+        for processors in processors.clone() {
+            let main =
+                Pool::builder().processors(processors).scheduler(scheduler).fence(fence).build().unwrap();
+            let other = pool(2);
+            let mut rng = Rng::new(seed ^ (processors as u64) << 32 ^ u64::from(fence));
+            for number in 0..PROGRAMS {
+                let size = 1 + rng.below(60);
+                let program = Program::random(&mut rng, size);
+                let what = format!(
+                    "{scheduler}, fence {fence}, {processors} processors, seed {seed}, program {number}"
+                );
+                watchdog(&what, || program.check(&main, &other));
+            }
+        }
+    }
+}
+
+#[test]
+fn few_processors() {
+    suite(1..=8);
+}
+
+#[test]
+fn more_processors_than_cores() {
+    suite(9..=32);
+}
+
+#[test]
+fn many_more_processors_than_cores() {
+    suite(33..=64);
+}

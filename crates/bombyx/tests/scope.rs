@@ -1,0 +1,171 @@
+//! `scope` and `spawn`: everything ends before the scope does, in bounded memory, and nothing else delays it.
+
+mod common;
+
+use bombyx::{Pool, Scope, join, scope};
+use common::{Census, bump, child, pool, wait_until, watchdog, with_both_barriers};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::thread;
+
+#[test]
+fn smoke() {
+    for processors in [1, 2, 16] {
+        with_both_barriers(processors, |pool| {
+            let mut squares = vec![0; 1_000];
+            pool.run(|| {
+                scope(|s| {
+                    for (i, square) in squares.iter_mut().enumerate() {
+                        s.spawn(move |_| *square = i * i);
+                    }
+                });
+            });
+            assert!(squares.iter().enumerate().all(|(i, &square)| square == i * i));
+        });
+    }
+}
+
+#[test]
+fn empty_scope_returns_the_result_of_its_body() {
+    assert_eq!(pool(2).run(|| scope(|_| "nothing spawned")), "nothing spawned");
+    assert_eq!(scope(|_| 7), 7);
+}
+
+#[test]
+fn spawned_closures_spawn() {
+    fn grow<'scope>(s: &Scope<'scope>, depth: usize, count: &'scope AtomicUsize) {
+        count.fetch_add(1, SeqCst);
+        if depth > 0 {
+            s.spawn(move |s| grow(s, depth - 1, count));
+            s.spawn(move |s| grow(s, depth - 1, count));
+        }
+    }
+    for processors in [1, 2, 8] {
+        with_both_barriers(processors, |pool| {
+            let count = AtomicUsize::new(0);
+            watchdog("a scope that grows", || pool.run(|| scope(|s| grow(s, 10, &count))));
+            assert_eq!(count.into_inner(), (1 << 11) - 1);
+        });
+    }
+}
+
+#[test]
+fn scopes_and_joins_nest() {
+    fn mixed(depth: usize, count: &AtomicUsize) {
+        count.fetch_add(1, SeqCst);
+        if depth == 0 {
+            return;
+        }
+        scope(|s| {
+            s.spawn(|_| mixed(depth - 1, count));
+            join(|| mixed(depth - 1, count), || mixed(depth - 1, count));
+            s.spawn(|_| mixed(depth - 1, count));
+        });
+    }
+    with_both_barriers(4, |pool| {
+        let count = AtomicUsize::new(0);
+        watchdog("scopes and joins inside of each other", || pool.run(|| mixed(5, &count)));
+        assert_eq!(count.into_inner(), (4usize.pow(6) - 1) / 3);
+    });
+}
+
+/// A spawn from a thread that holds no processor of the scope's pool.
+#[test]
+fn spawn_from_elsewhere() {
+    let (one, two) = (pool(2), pool(2));
+    let count = AtomicUsize::new(0);
+    watchdog("a scope that is spawned into from elsewhere", || {
+        one.run(|| {
+            scope(|s| {
+                two.run(|| s.spawn(|_| bump(&count)));
+                bombyx::blocking(|| s.spawn(|_| bump(&count)));
+                thread::scope(|threads| {
+                    threads.spawn(|| s.spawn(|_| bump(&count)));
+                });
+            });
+            assert_eq!(count.load(SeqCst), 3, "all have ended when the scope has");
+        });
+    });
+}
+
+/// The detached closure runs until the scope has returned, so a scope that runs it while it waits never does.
+#[test]
+fn a_scope_waits_for_nothing_else() {
+    for processors in [1, 2] {
+        with_both_barriers(processors, |pool| {
+            watchdog("a scope beside an endless closure", || {
+                for _ in 0..50 {
+                    let returned = Arc::new(AtomicBool::new(false));
+                    pool.run(|| {
+                        let count = AtomicUsize::new(0);
+                        scope(|s| {
+                            s.spawn(|_| bump(&count));
+                            let returned = Arc::clone(&returned);
+                            pool.spawn(move || wait_until(|| returned.load(SeqCst)));
+                            s.spawn(|_| bump(&count));
+                        });
+                        assert_eq!(count.into_inner(), 2);
+                        returned.store(true, SeqCst);
+                    });
+                }
+            });
+        });
+    }
+}
+
+#[test]
+fn destructors() {
+    with_both_barriers(4, |pool| {
+        let census = Census::default();
+        pool.run(|| {
+            scope(|s| {
+                for i in 0..2_000 {
+                    let value = census.count(i);
+                    s.spawn(move |_| assert!(value.0 < 2_000));
+                }
+            });
+            assert_eq!(census.alive(), 0, "closures are gone when the scope has ended");
+        });
+    });
+}
+
+#[cfg(target_os = "linux")]
+fn resident_kibibytes() -> usize {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4
+}
+
+/// The most that was resident, in KiB.
+#[cfg(target_os = "linux")]
+fn peak_kibibytes() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    peak.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn five_million_spawns_in_bounded_memory() {
+    const TEST: &str = "five_million_spawns_in_bounded_memory";
+    if !child::is_child(TEST) {
+        child::pass(TEST, &[]);
+        return;
+    }
+    let pool: Pool = pool(2);
+    let count = AtomicUsize::new(0);
+    let flood = |spawns: usize| {
+        pool.run(|| {
+            scope(|s| {
+                for _ in 0..spawns {
+                    s.spawn(|_| bump(&count));
+                }
+            });
+        });
+    };
+    flood(1_000);
+    let before = resident_kibibytes();
+    watchdog("five million spawns", || flood(5_000_000));
+    assert_eq!(count.load(SeqCst), 5_001_000);
+    let growth = peak_kibibytes().saturating_sub(before);
+    assert!(growth <= 32 << 10, "peak memory grew by {growth} KiB");
+}
