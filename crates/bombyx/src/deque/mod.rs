@@ -222,6 +222,11 @@ impl Deque {
 
     /// Says what the entries from here on descend from: `key` if the deque is empty now, else nothing known.
     pub(crate) fn set_root(&self, key: usize) {
+        // Only the owner, who is here, changes the root, and others only take entries away.
+        let root = self.root();
+        if root == key || (root == 0 && !self.looks_empty()) {
+            return;
+        }
         let _slots = lock(&self.slots);
         self.root.store(if self.looks_empty() { key } else { 0 }, Relaxed);
     }
