@@ -43,7 +43,7 @@ fn tasks_run_on_threads_that_called_the_start_handler() {
             s.spawn(|_| {
                 check();
                 // Makes the pool start further threads.
-                other.install(|| thread::yield_now());
+                other.install(thread::yield_now);
                 check();
             });
         }
