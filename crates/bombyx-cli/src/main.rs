@@ -1,22 +1,66 @@
-//! The `bombyx` program. This file only names the commands; each command is a file of its own.
+//! The `bombyx` program. This file only names the commands and turns their outcome into an exit status: 0 for
+//! success, 1 for a failure (a wrong result, a bar missed, a file that cannot be written), 2 for a command line
+//! that makes no sense. Each command is a file of its own.
+
+mod bench;
+mod child;
+mod contender;
+mod files;
+mod host;
+mod programs;
+mod resources;
+mod run;
+mod simulate;
+mod table;
+mod terminal;
+mod text;
+mod tour;
 
 use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Whatever goes wrong is told to the user in one line.
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 /// Fork-join scheduling you can measure, simulate and prove.
+///
+/// Without a command: runs some of the built-in workloads on all cores, checks their results, and prints what
+/// forking costs and what it gains.
 #[derive(Parser)]
-#[command(name = "bombyx", version, about)]
+#[command(name = "bombyx", version, about, args_conflicts_with_subcommands = true)]
 struct Cli {
+    /// Small inputs, one round: a few seconds, figures not worth quoting
+    #[arg(long)]
+    quick: bool,
+
     #[command(subcommand)]
     command: Option<Command>,
 }
 
 #[derive(Subcommand)]
-enum Command {}
+enum Command {
+    Run(run::Args),
+    Bench(bench::Args),
+    Simulate(simulate::Args),
+    #[command(hide = true)]
+    Child(child::Args),
+}
 
-fn main() {
+fn main() -> ExitCode {
     let cli = Cli::parse();
-    match cli.command {
-        None => {}
-        Some(command) => match command {},
-    }
+    let outcome = match cli.command {
+        None => tour::run(cli.quick),
+        Some(Command::Run(args)) => run::run(&args),
+        Some(Command::Bench(args)) => bench::run(&args),
+        Some(Command::Simulate(args)) => {
+            simulate::run(args);
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(Command::Child(args)) => child::run(&args),
+    };
+    outcome.unwrap_or_else(|error| {
+        eprintln!("bombyx: {error}");
+        // A pool that cannot be built was asked for with numbers or names that make no sense.
+        ExitCode::from(if error.is::<bombyx::Error>() { 2 } else { 1 })
+    })
 }

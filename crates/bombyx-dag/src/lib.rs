@@ -1,1 +1,48 @@
-//! Multithreaded computations as dags.
+//! Multithreaded computations as dags (BL §2): threads, weighted strands, spawn, continue and join edges, frames
+//! and heap memory.
+//!
+//! - [`Builder`] makes a [`Computation`] by telling its serial execution; [`Draft`] takes any graph and says whether
+//!   it is one.
+//! - [`Measures`] are the quantities of the papers' bounds: T1, T∞, S1, n_d and their kin; [`Class`] says which bounds
+//!   apply; [`Augmented`] is the dag G' of the delay-sequence arguments.
+//! - [`generate`] makes computations from specs such as `fib:20`.
+//! - [`mod@format`] is a compact, streaming file format, also for recorded runs of real programs.
+//! - [`draw`] makes pictures in the style of BL Figure 1.
+//!
+//! Nothing here runs anything: schedulers live in `bombyx-sim`.
+//!
+//! ```
+//! use bombyx_dag::{Class, Measures, generate::Spec};
+//!
+//! let computation = "dnc:depth=10,work=1000".parse::<Spec>()?.build()?;
+//! assert_eq!(computation.class(), Class::NestedParallel);
+//! let measures = Measures::of(&computation);
+//! println!("at most {:.0} processors are of use", measures.parallelism());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The papers, by their short names: **BL** Blumofe & Leiserson, scheduling by work stealing; **DFD** Narlikar,
+//! scheduling threads for low space and good locality; **LEC** the MIT lecture on the Cilk scheduler; **HET**
+//! Bender & Rabin, processors of different speeds.
+
+mod augmented;
+mod builder;
+mod class;
+mod computation;
+mod draft;
+pub mod draw;
+mod error;
+pub mod format;
+pub mod generate;
+mod id;
+mod measures;
+mod rng;
+
+pub use augmented::Augmented;
+pub use builder::Builder;
+pub use class::Class;
+pub use computation::{Computation, WeightUnit};
+pub use draft::Draft;
+pub use error::BuildError;
+pub use id::{SiteId, StrandId, ThreadId};
+pub use measures::{Measures, distances_to_end, path_lengths};

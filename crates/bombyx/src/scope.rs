@@ -27,6 +27,8 @@ const PENDING: usize = 256;
 /// A scope in which closures can be spawned that borrow from outside of it. See [`scope`].
 pub struct Scope<'scope> {
     commons: *const Commons,
+    /// The root under which the scope was opened.
+    root: usize,
     /// Closures that have not ended, and one for the body.
     unfinished: AtomicUsize,
     latch: Latch,
@@ -64,6 +66,7 @@ where
     let Some(processor) = current::processor() else { return Pool::run_at_home(|| scope(f)) };
     let scope = Scope {
         commons: processor.commons(),
+        root: current::carrier().root(),
         unfinished: AtomicUsize::new(1),
         latch: Latch::new(),
         panic: Mutex::new(None),
@@ -119,7 +122,14 @@ impl<'scope> Scope<'scope> {
         };
         let entry = Entry::heap(NonNull::from(Box::leak(Box::new(job))).cast());
         match processor {
-            Some(processor) => processor.submit(entry),
+            Some(processor) => {
+                // Inside of something that was taken out of the scope, what is spawned in the scope is no part of
+                // that: whoever waits for it must not help.
+                if ![self.root, self.key()].contains(&processor.deque.root()) {
+                    processor.deque.set_root(0);
+                }
+                processor.submit(entry);
+            }
             // SAFETY: a scope ends before its pool.
             None => unsafe { (*self.commons).inject(entry) },
         }

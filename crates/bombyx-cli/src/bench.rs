@@ -1,0 +1,250 @@
+//! `bombyx bench`: Bombyx and its peers on the same programs in the same run.
+//!
+//! This file is the command line; [`case`] takes the measurements, [`workload`] and [`micro`] say of what, [`bar`]
+//! says what must hold of them, [`report`] and [`plot`] show them.
+
+mod bar;
+mod case;
+mod micro;
+mod plot;
+mod report;
+mod workload;
+
+pub(crate) use case::{Sample, median};
+
+use crate::contender::Contender;
+use crate::host::{Record, cores};
+use crate::terminal::{coloured, print};
+use crate::{Result, files};
+use bar::{Bar, Verdict};
+use bombyx::Scheduler;
+use bombyx_workloads::{Grain, Size, Workload};
+use case::Case;
+use clap::ValueHint;
+use micro::{MICROS, Micro};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Compare Bombyx with rayon and chili in the same run.
+///
+/// Every runtime runs once to warm up and is checked, then all of them take turns. Tables show medians.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  bombyx bench                                all workloads, P = 1 and all cores (takes a while)
+  bombyx bench cilksort nqueens -p 2          two programs on two processors
+  bombyx bench --grain fine --plot fine.svg   with a picture
+  bombyx bench regions fib38                  two micro-benchmarks
+  bombyx bench --bars                         all micro-benchmarks and whether they hold their bars
+
+`bombyx bench --list` lists workloads and micro-benchmarks. Quote only figures of the profile bench-lto:
+`cargo run --profile bench-lto -- bench`.")]
+pub(crate) struct Args {
+    /// Workloads, programs (all their inputs) or micro-benchmarks; unless given, all workloads
+    #[arg(value_name = "NAMES", value_parser = target)]
+    targets: Vec<Target>,
+
+    /// Run the micro-benchmarks and compare them with what must hold; exit status 1 if a bar is missed
+    #[arg(long, conflicts_with = "size")]
+    bars: bool,
+
+    /// Numbers of processors for workloads, separated by commas; unless given, 1 and all cores
+    #[arg(short, long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..))]
+    processors: Vec<u16>,
+
+    /// Bombyx's schedulers for workloads, separated by commas
+    #[arg(short, long, value_name = "LIST", value_delimiter = ',')]
+    schedulers: Vec<Scheduler>,
+
+    /// How much work a run is: small, default or large
+    #[arg(long, default_value_t)]
+    size: Size,
+
+    /// How small the serial pieces of a workload are: medium or fine
+    #[arg(long, default_value_t)]
+    grain: Grain,
+
+    /// Seed of the workloads' inputs
+    #[arg(long, value_name = "N", default_value_t = 42)]
+    seed: u64,
+
+    /// Measured rounds; unless given, 5 for workloads, and what suits a micro-benchmark
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    repeat: Option<u16>,
+
+    /// Write everything that was measured as JSON; `-` for standard output instead of the table
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    json: Option<PathBuf>,
+
+    /// Write a line of comma-separated values per runtime; `-` for standard output instead of the table
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    csv: Option<PathBuf>,
+
+    /// Draw the speedups as SVG
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    plot: Option<PathBuf>,
+
+    /// List workloads and micro-benchmarks
+    #[arg(long)]
+    list: bool,
+}
+
+/// Something that can be measured by name.
+#[derive(Clone)]
+enum Target {
+    Workloads(Vec<&'static dyn Workload>),
+    Micro(&'static Micro),
+}
+
+fn target(name: &str) -> std::result::Result<Target, String> {
+    if let Some(micro) = MICROS.iter().find(|micro| micro.name == name) {
+        return Ok(Target::Micro(micro));
+    }
+    bombyx_workloads::select(name).map(Target::Workloads).map_err(|unknown| {
+        let near = MICROS.iter().find(|micro| strsim::damerau_levenshtein(micro.name, name) <= 2);
+        match near {
+            Some(micro) => format!("there is no benchmark `{name}`; did you mean {}?", micro.name),
+            None => unknown.to_string(),
+        }
+    })
+}
+
+/// Everything that a command measured.
+pub(crate) struct Results {
+    record: Record,
+    workloads: Vec<Case>,
+    micros: Vec<Case>,
+    bars: Vec<Bar>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    if args.list {
+        print(&crate::run::list())?;
+        print(&report::list_of_micros())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let files = [&args.json, &args.csv, &args.plot].into_iter().flatten();
+    files.filter(|path| *path != Path::new("-")).try_for_each(|path| files::expect_to_write(path))?;
+    let (workloads, micros) = args.chosen();
+    let contenders = if workloads.is_empty() { Vec::new() } else { args.contenders()? };
+    let names = workloads.iter().map(|workload| workload.name());
+    let report = report::Report::new(names, !micros.is_empty(), args.schedulers.len() > 1, coloured());
+    let show = |text: &str| if args.prints_table() { print(text) } else { Ok(()) };
+
+    let mut results = Results { record: Record::new(), workloads: vec![], micros: vec![], bars: vec![] };
+    show(&format!("{}\n\n", results.record.line()))?;
+    show(&report.head())?;
+    for workload in workloads {
+        let case = workload::measure(workload, args, &contenders)?;
+        show(&report.lines(&case))?;
+        results.workloads.push(case);
+    }
+    if results.workloads.len() > 1 {
+        show(&report.means(&results.workloads))?;
+    }
+    for micro in micros {
+        let outcome = micro.run(args.size, args.repeat.map(usize::from))?;
+        outcome.cases.iter().try_for_each(|case| show(&report.lines(case)))?;
+        results.micros.extend(outcome.cases);
+        results.bars.extend(outcome.bars);
+    }
+    show(&report.legend())?;
+    if !args.bars {
+        results.bars.clear();
+    } else {
+        show(&format!("\n{}", bar::table(&results.bars, coloured())))?;
+    }
+
+    for (path, render) in
+        [(&args.json, report::json as fn(&Results) -> Result<String>), (&args.csv, report::csv)]
+    {
+        match path {
+            Some(path) if path == Path::new("-") => print(&render(&results)?)?,
+            Some(path) => files::write(path, render(&results)?.as_bytes())?,
+            None => {}
+        }
+    }
+    if let Some(path) = &args.plot {
+        files::write(path, plot::speedups(&results)?.as_bytes())?;
+    }
+    let missed = results.bars.iter().any(|bar| bar.verdict() == Verdict::Missed);
+    Ok(if missed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+impl Args {
+    fn prints_table(&self) -> bool {
+        ![&self.json, &self.csv].iter().any(|path| path.as_deref() == Some(Path::new("-")))
+    }
+
+    fn rounds(&self) -> usize {
+        self.repeat.map_or(5, usize::from)
+    }
+
+    /// What to measure, each once.
+    fn chosen(&self) -> (Vec<&'static dyn Workload>, Vec<&'static Micro>) {
+        let (mut workloads, mut micros) = (Vec::<&dyn Workload>::new(), Vec::<&Micro>::new());
+        for target in &self.targets {
+            match target {
+                Target::Micro(micro) if !micros.iter().any(|known| known.name == micro.name) => {
+                    micros.push(micro)
+                }
+                Target::Micro(_) => {}
+                Target::Workloads(several) => workloads.extend(several),
+            }
+        }
+        let mut seen = std::collections::HashSet::new();
+        workloads.retain(|workload| seen.insert(workload.name()));
+        if self.bars && micros.is_empty() {
+            micros = MICROS.iter().collect();
+        } else if self.targets.is_empty() {
+            workloads = bombyx_workloads::all().to_vec();
+        }
+        (workloads, micros)
+    }
+
+    /// The serial elision, and every runtime on every number of processors.
+    fn contenders(&self) -> Result<Vec<Contender>> {
+        let mut numbers: Vec<usize> = self.processors.iter().copied().map(usize::from).collect();
+        if numbers.is_empty() {
+            numbers = vec![1, cores()];
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        let schedulers: Vec<Option<Scheduler>> = match self.schedulers[..] {
+            [] => vec![None],
+            ref chosen => chosen.iter().copied().map(Some).collect(),
+        };
+        let mut contenders = vec![Contender::serial()];
+        for processors in numbers {
+            for scheduler in &schedulers {
+                contenders.push(Contender::bombyx(processors, *scheduler)?);
+            }
+            contenders.extend(Contender::peers(processors)?);
+        }
+        Ok(contenders)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_and_typos_answered() {
+        assert!(matches!(target("fib38"), Ok(Target::Micro(_))));
+        assert!(matches!(target("fib"), Ok(Target::Workloads(several)) if several.len() == 1));
+        assert!(matches!(target("cilksort"), Ok(Target::Workloads(several)) if several.len() == 2));
+        assert_eq!(
+            target("regoins").err().unwrap(),
+            "there is no benchmark `regoins`; did you mean regions?"
+        );
+        assert!(target("nquens").err().unwrap().contains("did you mean nqueens?"));
+    }
+
+    #[test]
+    fn no_micro_benchmark_hides_a_workload() {
+        for micro in MICROS {
+            assert!(bombyx_workloads::find(micro.name).is_err(), "{}", micro.name);
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Measurements and how they are taken: a [`Sample`] is one run, an [`Entry`] the runs of one runtime, a [`Case`]
+//! one thing measured on all of them. [`interleave`] promises that runtimes take turns, so that a change in the
+//! machine's mood meets all of them alike.
+
+use crate::Result;
+use crate::contender::Contender;
+use crate::resources::Peak;
+use crate::terminal::Progress;
+use bombyx::{Scheduler, Stats};
+use serde::{Deserialize, Serialize};
+use std::fmt::Display;
+use std::time::Instant;
+
+/// What one run took.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Sample {
+    pub(crate) seconds: f64,
+    /// Bytes resident at the peak, where the system tells.
+    pub(crate) memory: Option<u64>,
+    /// What the pool counted, if it is one of Bombyx.
+    pub(crate) counts: Option<Counts>,
+}
+
+/// [`Stats`], to be written to a file.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Counts {
+    pub(crate) steals: u64,
+    attempts: u64,
+    escalations: u64,
+    helps: u64,
+    pub(crate) hand_overs: u64,
+    sleeps: u64,
+    wakes: u64,
+    in_place: u64,
+    peak_carriers: u64,
+}
+
+impl From<Stats> for Counts {
+    fn from(stats: Stats) -> Self {
+        Self {
+            steals: stats.steals,
+            attempts: stats.attempts,
+            escalations: stats.escalations,
+            helps: stats.helps,
+            hand_overs: stats.hand_overs,
+            sleeps: stats.sleeps,
+            wakes: stats.wakes,
+            in_place: stats.in_place,
+            peak_carriers: stats.peak_carriers,
+        }
+    }
+}
+
+impl Sample {
+    /// Measures `work`, which says itself how many seconds of it count.
+    pub(crate) fn of(contender: &Contender, work: impl FnOnce() -> f64) -> Self {
+        let (before, peak) = (contender.stats(), Peak::start());
+        let seconds = work();
+        let memory = peak.and_then(|peak| peak.bytes());
+        let counts = contender.stats().zip(before).map(|(after, before)| Counts::from(after - before));
+        Self { seconds, memory, counts }
+    }
+
+    /// Measures all of `work`, in seconds per `repetitions`.
+    pub(crate) fn per(contender: &Contender, repetitions: u32, work: impl FnOnce()) -> Self {
+        Self::of(contender, || {
+            let start = Instant::now();
+            work();
+            start.elapsed().as_secs_f64() / f64::from(repetitions)
+        })
+    }
+}
+
+/// The runs of one runtime.
+#[derive(Clone)]
+pub(crate) struct Entry {
+    pub(crate) runtime: String,
+    pub(crate) scheduler: Option<Scheduler>,
+    pub(crate) processors: usize,
+    /// Shortest first, at least one.
+    samples: Vec<Sample>,
+}
+
+impl Entry {
+    pub(crate) fn new(
+        runtime: &str,
+        scheduler: Option<Scheduler>,
+        processors: usize,
+        mut samples: Vec<Sample>,
+    ) -> Self {
+        assert!(!samples.is_empty(), "nothing was measured");
+        samples.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+        Self { runtime: runtime.to_owned(), scheduler, processors, samples }
+    }
+
+    pub(crate) fn samples(&self) -> &[Sample] {
+        &self.samples
+    }
+
+    pub(crate) fn best(&self) -> f64 {
+        self.samples[0].seconds
+    }
+
+    pub(crate) fn median(&self) -> f64 {
+        median(&self.samples.iter().map(|sample| sample.seconds).collect::<Vec<_>>())
+    }
+
+    /// The most memory of all runs.
+    pub(crate) fn memory(&self) -> Option<u64> {
+        self.samples.iter().filter_map(|sample| sample.memory).max()
+    }
+
+    /// What the pool counted in the run in the middle.
+    pub(crate) fn counts(&self) -> Option<Counts> {
+        self.samples[self.samples.len() / 2].counts
+    }
+}
+
+/// One thing measured on several runtimes.
+pub(crate) struct Case {
+    pub(crate) name: String,
+    /// What exactly was measured.
+    pub(crate) about: String,
+    pub(crate) entries: Vec<Entry>,
+}
+
+impl Case {
+    /// The entry of a runtime; the serial elision has the same one for every number of processors.
+    pub(crate) fn entry(&self, runtime: &str, processors: usize) -> Option<&Entry> {
+        self.entries
+            .iter()
+            .find(|entry| entry.runtime == runtime && (entry.processors == processors || runtime == "serial"))
+    }
+
+    /// The median of `entry` over that of another runtime on as many processors.
+    pub(crate) fn ratio(&self, entry: &Entry, runtime: &str) -> Option<f64> {
+        Some(entry.median() / self.entry(runtime, entry.processors)?.median())
+    }
+
+    /// Bombyx over another runtime on `processors`.
+    pub(crate) fn against(&self, runtime: &str, processors: usize) -> Option<f64> {
+        self.ratio(self.entry("bombyx", processors)?, runtime)
+    }
+}
+
+/// Lets all contenders run once to warm up, then `rounds` times in turn, a different one first in each round.
+///
+/// `once` is told whether it is the warm-up, whose sample is dropped.
+pub(crate) fn interleave<T: Display>(
+    what: &str,
+    rounds: usize,
+    contenders: &[T],
+    mut once: impl FnMut(&T, bool) -> Result<Sample>,
+) -> Result<Vec<Vec<Sample>>> {
+    let progress = Progress::new((rounds + 1) * contenders.len());
+    let mut samples = vec![Vec::with_capacity(rounds); contenders.len()];
+    for round in 0..=rounds {
+        for turn in 0..contenders.len() {
+            let nth = (round + turn) % contenders.len();
+            let contender = &contenders[nth];
+            progress.doing(match round {
+                0 => format!("{what}: {contender}, warming up"),
+                _ => format!("{what}: {contender}, round {round} of {rounds}"),
+            });
+            let sample = once(contender, round == 0)?;
+            if round > 0 {
+                samples[nth].push(sample);
+            }
+            progress.step();
+        }
+    }
+    Ok(samples)
+}
+
+/// [`interleave`] for contenders, as the entries of a [`Case`].
+pub(crate) fn compete(
+    what: &str,
+    rounds: usize,
+    contenders: &[Contender],
+    once: impl FnMut(&Contender, bool) -> Result<Sample>,
+) -> Result<Vec<Entry>> {
+    let samples = interleave(what, rounds, contenders, once)?;
+    let entry = |(contender, samples): (&Contender, Vec<Sample>)| {
+        Entry::new(contender.name(), contender.scheduler(), contender.processors, samples)
+    };
+    Ok(contenders.iter().zip(samples).map(entry).collect())
+}
+
+/// The median of numbers in order, at least one.
+pub(crate) fn median(sorted: &[f64]) -> f64 {
+    let middle = sorted.len() / 2;
+    if sorted.len().is_multiple_of(2) { (sorted[middle - 1] + sorted[middle]) / 2.0 } else { sorted[middle] }
+}
+
+/// The geometric mean, of nothing: nothing.
+pub(crate) fn geometric_mean(ratios: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let (count, logarithms) =
+        ratios.into_iter().fold((0u32, 0.0), |(n, sum), ratio| (n + 1, sum + ratio.ln()));
+    (count > 0).then(|| (logarithms / f64::from(count)).exp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(seconds: f64) -> Sample {
+        Sample { seconds, memory: None, counts: None }
+    }
+
+    fn entry(runtime: &str, processors: usize, seconds: &[f64]) -> Entry {
+        Entry::new(runtime, None, processors, seconds.iter().copied().map(sample).collect())
+    }
+
+    #[test]
+    fn medians_of_odd_and_even_numbers() {
+        assert_eq!(entry("bombyx", 1, &[3.0, 1.0, 2.0]).median(), 2.0);
+        assert_eq!(entry("bombyx", 1, &[4.0, 1.0, 2.0, 3.0]).median(), 2.5);
+        assert_eq!(entry("bombyx", 1, &[4.0, 1.0]).best(), 1.0);
+    }
+
+    #[test]
+    fn runtimes_take_turns_and_warm_up_is_dropped() {
+        let mut order = String::new();
+        let mut clock = 0.0;
+        let samples = interleave("test", 2, &["a", "b", "c"], |who, warm_up| {
+            order += if warm_up { "-" } else { who };
+            clock += 1.0;
+            Ok(sample(clock))
+        });
+        assert_eq!(order, "---bcacab");
+        let seconds: Vec<Vec<f64>> =
+            samples.unwrap().iter().map(|of| of.iter().map(|sample| sample.seconds).collect()).collect();
+        assert_eq!(seconds, [[6.0, 8.0], [4.0, 9.0], [5.0, 7.0]]);
+    }
+
+    #[test]
+    fn ratios_compare_equal_numbers_of_processors() {
+        let entries = vec![
+            entry("serial", 1, &[4.0]),
+            entry("bombyx", 1, &[5.0]),
+            entry("bombyx", 2, &[2.0]),
+            entry("rayon", 2, &[8.0]),
+        ];
+        let case = Case { name: "x".into(), about: String::new(), entries };
+        assert_eq!(case.against("serial", 1), Some(1.25));
+        assert_eq!(case.against("serial", 2), Some(0.5));
+        assert_eq!(case.against("rayon", 2), Some(0.25));
+        assert_eq!(case.against("rayon", 1), None);
+    }
+
+    #[test]
+    fn geometric_means() {
+        assert_eq!(geometric_mean([]), None);
+        assert!((geometric_mean([0.5, 2.0, 1.0]).unwrap() - 1.0).abs() < 1e-12);
+    }
+}

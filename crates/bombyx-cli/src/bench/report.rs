@@ -1,0 +1,262 @@
+//! Measurements as text: lines of a table that come as they are measured, JSON and CSV for programs.
+
+use super::Results;
+use super::bar::BarRecord;
+use super::case::{Case, Counts, Entry, geometric_mean};
+use super::micro::MICROS;
+use crate::Result;
+use crate::host::Record;
+use crate::table::{Cell, Table, Tone};
+use crate::text::{bytes, grouped, ratio, time};
+use serde::Serialize;
+use std::fmt::Write;
+
+/// The table of a command: a line per workload, number of processors and scheduler.
+pub(super) struct Report {
+    table: Table,
+    schedulers: bool,
+}
+
+/// A ratio of Bombyx to another runtime above this is shown as bad: ours should not be noticeably slower.
+const NOTICEABLE: f64 = 1.05;
+
+impl Report {
+    pub(super) fn new<'a>(
+        workloads: impl Iterator<Item = &'a str>,
+        micros: bool,
+        schedulers: bool,
+        coloured: bool,
+    ) -> Self {
+        const MICRO: usize = 33;
+        let widest = workloads.map(str::len).max().unwrap_or(0).max(if micros { MICRO } else { 14 });
+        let mut table = Table::new(coloured).words("benchmark", widest).numbers("P", 2);
+        if schedulers {
+            table = table.words("scheduler", 17);
+        }
+        for heading in ["serial", "bombyx", "rayon", "chili"] {
+            table = table.numbers(heading, 7);
+        }
+        for heading in ["speedup", "/rayon", "/chili"] {
+            table = table.numbers(heading, 6);
+        }
+        let table = table.numbers("steals", 7).numbers("hand-overs", 7).numbers("memory", 8);
+        Self { table, schedulers }
+    }
+
+    pub(super) fn head(&self) -> String {
+        self.table.head()
+    }
+
+    /// A line for each entry of Bombyx.
+    pub(super) fn lines(&self, case: &Case) -> String {
+        let ours = case.entries.iter().filter(|entry| entry.runtime == "bombyx");
+        ours.map(|entry| self.line(case, entry)).collect()
+    }
+
+    fn line(&self, case: &Case, ours: &Entry) -> String {
+        let median = |runtime| {
+            let entry = case.entry(runtime, ours.processors);
+            entry.map_or_else(Cell::none, |entry| time(entry.median()).into())
+        };
+        let count = |of: fn(Counts) -> u64| {
+            ours.counts().map_or_else(Cell::none, |counts| grouped(of(counts)).into())
+        };
+        let mut cells: Vec<Cell> = vec![case.name.as_str().into(), ours.processors.to_string().into()];
+        if self.schedulers {
+            cells.push(ours.scheduler.map_or_else(Cell::none, |scheduler| scheduler.to_string().into()));
+        }
+        cells.extend([
+            median("serial"),
+            Cell::new(time(ours.median()), Tone::Strong),
+            median("rayon"),
+            median("chili"),
+            case.ratio(ours, "serial").map_or_else(Cell::none, |over| ratio(1.0 / over).into()),
+            judged(case.ratio(ours, "rayon")),
+            judged(case.ratio(ours, "chili")),
+            count(|counts| counts.steals),
+            count(|counts| counts.hand_overs),
+            ours.memory().map_or_else(Cell::none, |memory| bytes(memory).into()),
+        ]);
+        self.table.line(cells)
+    }
+
+    /// Geometric means over workloads, a line per number of processors and scheduler.
+    pub(super) fn means(&self, cases: &[Case]) -> String {
+        let mut out = self.table.rule();
+        for mean in means(cases) {
+            let mut cells: Vec<Cell> =
+                vec![Cell::new("geometric mean", Tone::Strong), mean.processors.to_string().into()];
+            if self.schedulers {
+                cells.push(mean.scheduler.clone().unwrap_or_default().into());
+            }
+            cells.extend(["", "", "", ""].map(Cell::from));
+            cells.push(mean.over_serial.map_or_else(Cell::none, |over| ratio(1.0 / over).into()));
+            cells.extend([judged(mean.over_rayon), judged(mean.over_chili)]);
+            out += &self.table.line(cells);
+        }
+        out
+    }
+
+    /// How to read the table.
+    pub(super) fn legend(&self) -> String {
+        "\nTimes are medians; speedup is serial over bombyx; /rayon and /chili are bombyx over them, so below 1 \
+         Bombyx is faster.\nSteals, hand-overs and the peak of resident memory are Bombyx's.\n"
+            .to_owned()
+    }
+}
+
+/// A ratio that should be below one.
+fn judged(of: Option<f64>) -> Cell {
+    let Some(of) = of else { return Cell::none() };
+    let tone = match of {
+        ..=1.0 => Tone::Good,
+        ..=NOTICEABLE => Tone::Plain,
+        _ => Tone::Bad,
+    };
+    Cell::new(ratio(of), tone)
+}
+
+/// The micro-benchmarks for `--list`.
+pub(super) fn list_of_micros() -> String {
+    let mut out = String::from("\nMicro-benchmarks (bombyx bench)\n");
+    for micro in MICROS {
+        let _ = writeln!(out, "  {:24}{}", micro.name, micro.about);
+    }
+    out
+}
+
+/// Geometric means over all workloads that have both figures.
+#[derive(Serialize)]
+struct Mean {
+    processors: usize,
+    scheduler: Option<String>,
+    workloads: usize,
+    over_serial: Option<f64>,
+    over_rayon: Option<f64>,
+    over_chili: Option<f64>,
+}
+
+fn means(cases: &[Case]) -> Vec<Mean> {
+    let Some(first) = cases.first() else { return Vec::new() };
+    let ours = first.entries.iter().filter(|entry| entry.runtime == "bombyx");
+    ours.map(|like| {
+        let same = |entry: &&Entry| {
+            entry.runtime == "bombyx"
+                && entry.processors == like.processors
+                && entry.scheduler == like.scheduler
+        };
+        let over = |runtime: &str| {
+            geometric_mean(
+                cases.iter().filter_map(|case| case.ratio(case.entries.iter().find(same)?, runtime)),
+            )
+        };
+        Mean {
+            processors: like.processors,
+            scheduler: like.scheduler.map(|scheduler| scheduler.to_string()),
+            workloads: cases.len(),
+            over_serial: over("serial"),
+            over_rayon: over("rayon"),
+            over_chili: over("chili"),
+        }
+    })
+    .collect()
+}
+
+/// One runtime's runs as programs see them.
+#[derive(Serialize)]
+struct Row {
+    benchmark: String,
+    about: String,
+    runtime: String,
+    scheduler: Option<String>,
+    processors: usize,
+    runs: usize,
+    median_seconds: f64,
+    best_seconds: f64,
+    over_serial: Option<f64>,
+    over_rayon: Option<f64>,
+    over_chili: Option<f64>,
+    memory_bytes: Option<u64>,
+    steals: Option<u64>,
+    hand_overs: Option<u64>,
+}
+
+impl Row {
+    fn of(case: &Case, entry: &Entry) -> Self {
+        Self {
+            benchmark: case.name.clone(),
+            about: case.about.clone(),
+            runtime: entry.runtime.clone(),
+            scheduler: entry.scheduler.map(|scheduler| scheduler.to_string()),
+            processors: entry.processors,
+            runs: entry.samples().len(),
+            median_seconds: entry.median(),
+            best_seconds: entry.best(),
+            over_serial: case.ratio(entry, "serial"),
+            over_rayon: case.ratio(entry, "rayon"),
+            over_chili: case.ratio(entry, "chili"),
+            memory_bytes: entry.memory(),
+            steals: entry.counts().map(|counts| counts.steals),
+            hand_overs: entry.counts().map(|counts| counts.hand_overs),
+        }
+    }
+}
+
+/// A row with every single run.
+#[derive(Serialize)]
+struct FullRow {
+    #[serde(flatten)]
+    row: Row,
+    samples: Vec<super::Sample>,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    record: &'a Record,
+    workloads: Vec<FullRow>,
+    geometric_means: Vec<Mean>,
+    micro_benchmarks: Vec<FullRow>,
+    bars: Vec<BarRecord<'a>>,
+}
+
+fn rows(cases: &[Case]) -> impl Iterator<Item = (&Case, &Entry)> {
+    cases.iter().flat_map(|case| case.entries.iter().map(move |entry| (case, entry)))
+}
+
+/// Everything, as JSON.
+pub(super) fn json(results: &Results) -> Result<String> {
+    let full = |cases| {
+        rows(cases)
+            .map(|(case, entry)| FullRow { row: Row::of(case, entry), samples: entry.samples().to_vec() })
+            .collect()
+    };
+    let document = Document {
+        record: &results.record,
+        workloads: full(&results.workloads),
+        geometric_means: means(&results.workloads),
+        micro_benchmarks: full(&results.micros),
+        bars: results.bars.iter().map(|bar| bar.record()).collect(),
+    };
+    Ok(serde_json::to_string_pretty(&document)? + "\n")
+}
+
+/// A line per runtime after a line of headings: the fields of [`Row`].
+pub(super) fn csv(results: &Results) -> Result<String> {
+    let mut out = String::new();
+    for (case, entry) in rows(&results.workloads).chain(rows(&results.micros)) {
+        let row = serde_json::to_value(Row::of(case, entry))?;
+        let fields = row.as_object().expect("a row is a struct");
+        if out.is_empty() {
+            out = fields.keys().cloned().collect::<Vec<_>>().join(",") + "\n";
+        }
+        let value = |value: &serde_json::Value| match value {
+            serde_json::Value::Null => String::new(),
+            serde_json::Value::String(text) => format!("\"{}\"", text.replace('"', "\"\"")),
+            number => number.to_string(),
+        };
+        out += &fields.values().map(value).collect::<Vec<_>>().join(",");
+        out.push('\n');
+    }
+    Ok(out)
+}

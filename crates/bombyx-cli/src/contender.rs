@@ -1,0 +1,119 @@
+//! Who takes part in a measurement: the serial elision, or a pool of Bombyx or of a peer.
+
+use bombyx::{Pool, Scheduler, Stats};
+use bombyx_workloads::Runtime;
+use std::fmt;
+
+/// A runtime with its pool, ready to run.
+pub(crate) struct Contender {
+    kind: Kind,
+    pub(crate) processors: usize,
+}
+
+enum Kind {
+    Serial,
+    Bombyx(Pool),
+    #[cfg(feature = "peers")]
+    Rayon(rayon::ThreadPool),
+    #[cfg(feature = "peers")]
+    Chili(chili::ThreadPool),
+}
+
+impl Contender {
+    pub(crate) fn serial() -> Self {
+        Self { kind: Kind::Serial, processors: 1 }
+    }
+
+    /// A Bombyx pool. Without a scheduler, the one that the environment asks for, or the default.
+    pub(crate) fn bombyx(processors: usize, scheduler: Option<Scheduler>) -> Result<Self, bombyx::Error> {
+        let builder = Pool::builder().processors(processors);
+        let builder = scheduler.into_iter().fold(builder, bombyx::Builder::scheduler);
+        Ok(Self::of(builder.build()?))
+    }
+
+    /// A Bombyx pool that exists already.
+    pub(crate) fn of(pool: Pool) -> Self {
+        Self { processors: pool.processors(), kind: Kind::Bombyx(pool) }
+    }
+
+    /// The contender of this name.
+    pub(crate) fn named(name: &str, processors: usize) -> crate::Result<Self> {
+        match name {
+            "serial" => Ok(Self::serial()),
+            "bombyx" => Ok(Self::bombyx(processors, None)?),
+            #[cfg(feature = "peers")]
+            "rayon" => Self::rayon(processors),
+            #[cfg(feature = "peers")]
+            "chili" => Ok(Self::chili(processors)),
+            _ => Err(format!("there is no runtime `{name}` in this build").into()),
+        }
+    }
+
+    /// Pools of all peers that can do with forks and joins alone, or none without the feature `peers`.
+    #[cfg(feature = "peers")]
+    pub(crate) fn peers(processors: usize) -> crate::Result<Vec<Self>> {
+        Ok(vec![Self::rayon(processors)?, Self::chili(processors)])
+    }
+
+    /// Pools of all peers that can do with forks and joins alone, or none without the feature `peers`.
+    #[cfg(not(feature = "peers"))]
+    pub(crate) fn peers(_processors: usize) -> crate::Result<Vec<Self>> {
+        Ok(Vec::new())
+    }
+
+    #[cfg(feature = "peers")]
+    fn rayon(processors: usize) -> crate::Result<Self> {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(processors).build()?;
+        Ok(Self { kind: Kind::Rayon(pool), processors })
+    }
+
+    #[cfg(feature = "peers")]
+    fn chili(processors: usize) -> Self {
+        let thread_count = std::num::NonZero::new(processors);
+        let config = chili::Config { thread_count, ..chili::Config::default() };
+        Self { kind: Kind::Chili(chili::ThreadPool::with_config(config)), processors }
+    }
+
+    /// What a workload runs on.
+    pub(crate) fn runtime(&self) -> Runtime<'_> {
+        match &self.kind {
+            Kind::Serial => Runtime::Serial,
+            Kind::Bombyx(pool) => Runtime::Bombyx(pool),
+            #[cfg(feature = "peers")]
+            Kind::Rayon(pool) => Runtime::Rayon(pool),
+            #[cfg(feature = "peers")]
+            Kind::Chili(pool) => Runtime::Chili(pool),
+        }
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        self.runtime().name()
+    }
+
+    /// The scheduler of a Bombyx pool.
+    pub(crate) fn scheduler(&self) -> Option<Scheduler> {
+        match &self.kind {
+            Kind::Bombyx(pool) => Some(pool.scheduler()),
+            _ => None,
+        }
+    }
+
+    /// The counters of a Bombyx pool.
+    pub(crate) fn stats(&self) -> Option<Stats> {
+        match &self.kind {
+            Kind::Bombyx(pool) => Some(pool.stats()),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Contender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            Kind::Serial => f.write_str("serial"),
+            Kind::Bombyx(pool) => write!(f, "bombyx, {}, P = {}", pool.scheduler(), self.processors),
+            #[cfg(feature = "peers")]
+            Kind::Rayon(_) | Kind::Chili(_) => write!(f, "{}, P = {}", self.name(), self.processors),
+        }
+    }
+}

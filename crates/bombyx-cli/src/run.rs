@@ -1,0 +1,225 @@
+//! `bombyx run`: one workload on one pool, checked, with what it took.
+
+use crate::Result;
+use crate::bench::median;
+use crate::contender::Contender;
+use crate::terminal::{Progress, coloured, print};
+use crate::text::{ratio, time};
+use bombyx::{Pool, Scheduler, Stats};
+use bombyx_workloads::{Checksum, Grain, Size, Suite, Workload};
+use serde_json::json;
+use std::fmt::Write;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Run one workload, check its result, and show what it took.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  bombyx run nqueens                          on all cores
+  bombyx run fib --grain fine --stats         nothing but forks, and what the scheduler did
+  bombyx run cilksort-random -p 1 --repeat 5  the overhead of forking, on one processor
+
+`bombyx run --list` lists the workloads.")]
+pub(crate) struct Args {
+    /// The workload
+    #[arg(required_unless_present = "list", value_parser = bombyx_workloads::find)]
+    name: Option<&'static dyn Workload>,
+
+    /// How much work: small, default (about a second) or large
+    #[arg(long, default_value_t)]
+    size: Size,
+
+    /// How small the serial pieces are: medium or fine
+    #[arg(long, default_value_t)]
+    grain: Grain,
+
+    /// Number of processors; unless given, BOMBYX_PROCESSORS or all cores
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    processors: Option<u16>,
+
+    /// Scheduler; unless given, BOMBYX_SCHEDULER or work-stealing
+    #[arg(short, long, value_name = "NAME")]
+    scheduler: Option<Scheduler>,
+
+    /// Seed of the input and of the choice of victims
+    #[arg(long, value_name = "N", default_value_t = 42)]
+    seed: u64,
+
+    /// How often to run
+    #[arg(short, long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
+    repeat: u16,
+
+    /// Show what the scheduler counted
+    #[arg(long)]
+    stats: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    /// List the workloads
+    #[arg(long)]
+    list: bool,
+}
+
+/// What the runs gave.
+struct Outcome {
+    input: String,
+    serial: Duration,
+    /// In the order of the runs, each with what the pool counted.
+    runs: Vec<(Duration, Stats)>,
+    checksum: Checksum,
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    if args.list {
+        print(&list())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let workload = args.name.expect("required unless --list");
+    let contender = Contender::of(args.pool()?);
+    let outcome = measure(workload, args, &contender)?;
+    let report = if args.json {
+        json(workload, args, &contender, &outcome)
+    } else {
+        text(workload, args, &contender, &outcome)
+    };
+    print(&report)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Args {
+    fn pool(&self) -> std::result::Result<Pool, bombyx::Error> {
+        let builder = Pool::builder().seed(self.seed);
+        let builder = self.processors.into_iter().map(usize::from).fold(builder, bombyx::Builder::processors);
+        self.scheduler.into_iter().fold(builder, bombyx::Builder::scheduler).build()
+    }
+}
+
+/// Runs the serial elision once and the pool as often as asked, and checks every result.
+fn measure(workload: &dyn Workload, args: &Args, contender: &Contender) -> Result<Outcome> {
+    let name = workload.name();
+    let progress = Progress::new(usize::from(args.repeat) + 2);
+    progress.doing(format!("{name}: making the input"));
+    let mut prepared = workload.prepare(args.size, args.grain, args.seed);
+    progress.step();
+    progress.doing(format!("{name}: serial elision"));
+    let serial = prepared.run(Contender::serial().runtime());
+    prepared.check().map_err(|wrong| format!("{name}, serial elision, is wrong: {wrong}"))?;
+    progress.step();
+    let mut runs = Vec::new();
+    for nth in 1..=args.repeat {
+        progress.doing(format!("{name}: {contender}, run {nth} of {}", args.repeat));
+        let before = contender.stats().unwrap_or_default();
+        let run = prepared.run(contender.runtime());
+        runs.push((run.time, contender.stats().unwrap_or_default() - before));
+        prepared.check().map_err(|wrong| format!("{name} on {contender}, run {nth}, is wrong: {wrong}"))?;
+        if run.checksum != serial.checksum {
+            return Err(format!("{name} on {contender}, run {nth}, differs from the serial elision").into());
+        }
+        progress.step();
+    }
+    Ok(Outcome { input: prepared.input(), serial: serial.time, runs, checksum: serial.checksum })
+}
+
+impl Outcome {
+    fn best(&self) -> f64 {
+        self.runs.iter().map(|(time, _)| time.as_secs_f64()).fold(f64::INFINITY, f64::min)
+    }
+
+    fn median(&self) -> f64 {
+        let mut times: Vec<f64> = self.runs.iter().map(|(time, _)| time.as_secs_f64()).collect();
+        times.sort_by(f64::total_cmp);
+        median(&times)
+    }
+}
+
+fn text(workload: &dyn Workload, args: &Args, contender: &Contender, outcome: &Outcome) -> String {
+    let bold = if coloured() { anstyle::Style::new().bold() } else { anstyle::Style::new() };
+    let mut out = format!(
+        "{bold}{}{bold:#}: {}\n{}; {} size, {} grain, seed {}\n\n",
+        workload.name(),
+        workload.about(),
+        outcome.input,
+        args.size,
+        args.grain,
+        args.seed
+    );
+    let serial = outcome.serial.as_secs_f64();
+    let mut line =
+        |what: &str, value: String| writeln!(out, "  {what:<10}{value}").expect("strings take all text");
+    line("on", contender.to_string());
+    line("serial", time(serial));
+    for (nth, (taken, stats)) in outcome.runs.iter().enumerate() {
+        let taken = time(taken.as_secs_f64());
+        let stats = if args.stats { format!("   {stats}") } else { String::new() };
+        line(&format!("run {}", nth + 1), format!("{taken}{stats}"));
+    }
+    if outcome.runs.len() > 1 {
+        line("median", time(outcome.median()));
+    }
+    line(
+        "speedup",
+        format!(
+            "{} at best, {} in the median",
+            ratio(serial / outcome.best()),
+            ratio(serial / outcome.median())
+        ),
+    );
+    line("result", format!("checked, equal to the serial one ({})", outcome.checksum));
+    out
+}
+
+fn json(workload: &dyn Workload, args: &Args, contender: &Contender, outcome: &Outcome) -> String {
+    let runs: Vec<_> = outcome
+        .runs
+        .iter()
+        .map(|(time, stats)| {
+            json!({
+                "seconds": time.as_secs_f64(),
+                "steals": stats.steals,
+                "attempts": stats.attempts,
+                "escalations": stats.escalations,
+                "helps": stats.helps,
+                "hand_overs": stats.hand_overs,
+                "sleeps": stats.sleeps,
+                "wakes": stats.wakes,
+                "in_place": stats.in_place,
+                "carriers": stats.carriers,
+            })
+        })
+        .collect();
+    let document = json!({
+        "workload": workload.name(),
+        "input": outcome.input,
+        "size": args.size.to_string(),
+        "grain": args.grain.to_string(),
+        "seed": args.seed,
+        "scheduler": contender.scheduler().map(|scheduler| scheduler.to_string()),
+        "processors": contender.processors,
+        "serial_seconds": outcome.serial.as_secs_f64(),
+        "median_seconds": outcome.median(),
+        "best_seconds": outcome.best(),
+        "checksum": outcome.checksum.to_string(),
+        "runs": runs,
+    });
+    format!("{document:#}\n")
+}
+
+/// All workloads with what they compute, suite by suite.
+pub(crate) fn list() -> String {
+    let mut out = String::new();
+    for suite in Suite::ALL {
+        let heading = match suite {
+            Suite::ReadWrite => "Acar, Charguéraud, Muller and Rainey's (read-write)",
+            Suite::DfDeques => "Narlikar's (dfdeques)",
+            Suite::Classics => "Classics",
+        };
+        let _ = writeln!(out, "{}{heading}", if out.is_empty() { "" } else { "\n" });
+        for workload in bombyx_workloads::all().iter().filter(|workload| workload.suite() == *suite) {
+            let _ = writeln!(out, "  {:24}{}", workload.name(), workload.about());
+        }
+    }
+    out
+}

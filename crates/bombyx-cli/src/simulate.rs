@@ -1,0 +1,192 @@
+//! `bombyx simulate`: schedulers in virtual time.
+//!
+//! This file is the command line; [`input`] finds the computation, [`runs`] makes the runs, [`report`] prints them,
+//! [`plot`] and [`gantt`] draw them, and [`crate::files`] sees to it that files are written whole or not at all. All
+//! scheduling is in `bombyx-sim`, all computations are in `bombyx-dag`.
+
+mod gantt;
+mod input;
+mod list;
+mod plot;
+mod report;
+mod runs;
+
+use crate::simulate::list::{Numbers, SchedulerList};
+use crate::terminal::{print, spinner};
+use crate::{Result, files};
+use bombyx_dag::{draw, format};
+use bombyx_sim::{Contention, Speeds};
+use clap::ValueHint;
+use std::path::PathBuf;
+
+/// Run schedulers on a computation in virtual time.
+///
+/// The computation is a generator with its parameters, such as `fib:20` or `dnc:depth=12,work=100`, or a dag file.
+/// Every scheduler runs on every number of processors with every seed; the table shows means over the seeds.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  bombyx simulate fib:20                                   work stealing on 1, 2, 4, … 64 processors
+  bombyx simulate figure1 -s busy-leaves -p 2 --steps      the schedule of Blumofe and Leiserson's Figure 2
+  bombyx simulate loop:n=2k -p 1..256 --seeds 5 --speedup speedup.svg
+  bombyx simulate geometric:10 -p 64 -s depth-first:1k,dfdeques:100..1M*10,work-stealing --tradeoff k.svg
+  bombyx simulate greedy-trap -s heterogeneous:2 --speeds 8,3x1 --gantt gantt.svg
+  bombyx simulate fib:5 --draw fib.svg                     a picture of the computation
+
+`bombyx simulate --list` lists generators with their parameters, and schedulers.")]
+pub(crate) struct Args {
+    /// A generator such as `fib:20`, a dag file, or `-` for a dag file on standard input
+    #[arg(required_unless_present = "list")]
+    computation: Option<String>,
+
+    /// Schedulers, separated by commas; a parameter may be a range, as in `dfdeques:1k..1M*10`
+    #[arg(short, long, alias = "scheduler", value_name = "LIST", default_value = "work-stealing")]
+    schedulers: SchedulerList,
+
+    /// Numbers of processors: `8`, `1,2,4`, `1..64` (doubling), `1..10+3` (by 3), `1..1000*10` (times 10).
+    /// Unless given, `1..64`, or as many as there are speeds
+    #[arg(short, long, value_name = "LIST")]
+    processors: Option<Numbers>,
+
+    /// Speeds of the processors, `8,3x1` for one of 8 and three of 1, repeated if there are more processors; then
+    /// changes, as in `8,3x1;1000:p2=1/2`: at time 1000, processor 2 slows to one half
+    #[arg(long, value_name = "LIST", help_heading = "Machine")]
+    speeds: Option<Speeds>,
+
+    /// Steps that a steal attempt takes
+    #[arg(long, value_name = "STEPS", default_value_t = 1, help_heading = "Machine")]
+    steal_cost: u64,
+
+    /// What happens when thieves meet at a deque: one waits its turn (`fifo`, `lifo`, `random`, `biased`), all but
+    /// one fail (`denied`), or all are served (`free`)
+    #[arg(long, value_name = "MODEL", default_value = "fifo", help_heading = "Machine")]
+    contention: Contention,
+
+    /// How many runs with different random choices
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Runs")]
+    seeds: u64,
+
+    /// The first seed
+    #[arg(long, value_name = "SEED", default_value_t = 1, help_heading = "Runs")]
+    seed: u64,
+
+    /// Check the papers' invariants at every step (slow), and fail where one breaks
+    #[arg(long, help_heading = "Runs")]
+    check: bool,
+
+    /// One line of comma-separated values per run
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
+    csv: bool,
+
+    /// The computation, its measures and every run as JSON
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+
+    /// Write the table, CSV or JSON to a file
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    output: Option<PathBuf>,
+
+    /// Print what every processor does at every step (one small run)
+    #[arg(long, help_heading = "Output")]
+    steps: bool,
+
+    /// Write everything that every processor did (one run)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    trace: Option<PathBuf>,
+
+    /// Save the computation as a dag file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    save: Option<PathBuf>,
+
+    /// Draw the computation, as SVG, or as DOT if the file's name ends so (small computations)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Pictures (SVG)")]
+    draw: Option<PathBuf>,
+
+    /// Plot speedup against processors, with its bounds
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Pictures (SVG)")]
+    speedup: Option<PathBuf>,
+
+    /// Plot the peak of space against processors, with S1 and P·S1
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Pictures (SVG)")]
+    space: Option<PathBuf>,
+
+    /// Plot space, granularity and time against the quota K of `dfdeques:K`, other schedulers as lines
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Pictures (SVG)")]
+    tradeoff: Option<PathBuf>,
+
+    /// Draw what every processor does over time (one small run)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Pictures (SVG)")]
+    gantt: Option<PathBuf>,
+
+    /// List the generators with their parameters, and the schedulers
+    #[arg(long)]
+    list: bool,
+}
+
+/// Runs the command; ends the program with status 1 if it fails.
+pub(crate) fn run(args: Args) {
+    if let Err(error) = try_run(&args) {
+        eprintln!("bombyx simulate: {error}");
+        std::process::exit(1);
+    }
+}
+
+fn try_run(args: &Args) -> Result<()> {
+    if args.list {
+        return print(&input::list());
+    }
+    let text = args.computation.as_deref().expect("required unless --list");
+    let spinner = spinner(format!("making {text}"));
+    let input = input::load(text)?;
+    spinner.finish_and_clear();
+    if let Some(path) = &args.save {
+        files::write(path, &format::write(&input.computation, Vec::new())?)?;
+    }
+    if let Some(path) = &args.draw {
+        let dot = path.extension().is_some_and(|extension| extension == "dot" || extension == "gv");
+        let picture = if dot { draw::dot(&input.computation)? } else { draw::svg(&input.computation)? };
+        files::write(path, picture.as_bytes())?;
+    }
+    if (args.save.is_some() || args.draw.is_some()) && !args.asks_for_runs() {
+        return print(&report::summary(&input));
+    }
+    let plan = runs::Plan::of(args, &input)?;
+    let results = plan.run()?;
+    if let Some(path) = &args.trace {
+        files::write(path, plan.trace(&results)?.to_string().as_bytes())?;
+    }
+    if let Some(path) = &args.gantt {
+        files::write(path, gantt::svg(&plan, &results)?.as_bytes())?;
+    }
+    for (path, draw) in [
+        (&args.speedup, plot::speedup as fn(&runs::Plan<'_>, &[runs::Run]) -> Result<String>),
+        (&args.space, plot::space),
+        (&args.tradeoff, plot::tradeoff),
+    ] {
+        if let Some(path) = path {
+            files::write(path, draw(&plan, &results)?.as_bytes())?;
+        }
+    }
+    let report = match args {
+        Args { csv: true, .. } => report::csv(&plan, &results),
+        Args { json: true, .. } => report::json(&plan, &results)?,
+        Args { steps: true, .. } => report::steps(&plan, &results)?,
+        _ => report::table(&plan, &results),
+    };
+    match &args.output {
+        Some(path) => files::write(path, report.as_bytes()),
+        None => print(&report),
+    }
+}
+
+impl Args {
+    /// Whether the command line is about runs, not only about the computation.
+    fn asks_for_runs(&self) -> bool {
+        let files = [&self.output, &self.trace, &self.speedup, &self.space, &self.tradeoff, &self.gantt];
+        self.processors.is_some()
+            || self.csv
+            || self.json
+            || self.steps
+            || files.iter().any(|file| file.is_some())
+    }
+}

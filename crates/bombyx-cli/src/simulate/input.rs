@@ -1,0 +1,80 @@
+//! Where the computation comes from: a generator, a dag file, or standard input.
+
+use super::Result;
+use bombyx_dag::generate::{GENERATORS, Spec, SpecError};
+use bombyx_dag::{Computation, Measures, format};
+use bombyx_sim::Scheduler;
+use std::fmt::Write;
+use std::fs::File;
+use std::path::Path;
+
+/// A computation, its name and its measures.
+pub(super) struct Input {
+    pub(super) name: String,
+    pub(super) computation: Computation,
+    pub(super) measures: Measures,
+}
+
+/// Makes or reads the computation that `text` names.
+pub(super) fn load(text: &str) -> Result<Input> {
+    let path = Path::new(text);
+    let (name, computation) = if text == "-" {
+        let read = format::read(std::io::stdin().lock());
+        ("standard input".to_owned(), read.map_err(|error| format!("standard input: {error}"))?)
+    } else if path.is_file() || text.ends_with(".dag") || text.contains('/') {
+        let explain = |error: &dyn std::fmt::Display| format!("{text}: {error}");
+        let file = File::open(path).map_err(|error| explain(&error))?;
+        (text.to_owned(), format::read(file).map_err(|error| explain(&error))?)
+    } else {
+        let spec: Spec = text.parse().map_err(|error| match error {
+            SpecError::UnknownGenerator(_) => format!("{error}; nor is there a file `{text}`"),
+            _ => error.to_string(),
+        })?;
+        (spec.to_string(), spec.build()?)
+    };
+    let measures = Measures::of(&computation);
+    Ok(Input { name, computation, measures })
+}
+
+/// What `--list` prints.
+pub(super) fn list() -> String {
+    let mut out = String::from("Generators, with their parameters and defaults:\n");
+    let mut line = |text: std::fmt::Arguments<'_>| writeln!(out, "{text}").expect("strings take all text");
+    for generator in GENERATORS {
+        line(format_args!("\n  {}  {}", generator.name, generator.about));
+        for parameter in generator.parameters {
+            let setting = format!("{}={}", parameter.name, parameter.default);
+            line(format_args!("      {setting:18} {}", parameter.about));
+        }
+    }
+    line(format_args!("\nSchedulers:\n"));
+    for spelling in Scheduler::SPELLINGS {
+        line(format_args!("  {spelling}"));
+    }
+    line(format_args!(
+        "\nK is a number of bytes or `inf`; BETA is a factor of at least 1, such as 2, 1.5 or 4/3."
+    ));
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mistakes_are_explained() {
+        let error = |text: &str| load(text).err().expect("a mistake").to_string();
+        assert!(error("fibb").contains("did you mean `fib`?"));
+        assert!(error("fibb").contains("nor is there a file `fibb`"));
+        assert!(error("missing.dag").contains("missing.dag: "));
+        assert!(error("Cargo.toml").contains("not a dag file"));
+    }
+
+    #[test]
+    fn the_list_names_everything() {
+        let list = list();
+        for name in GENERATORS.iter().map(|g| g.name).chain(Scheduler::SPELLINGS.iter().copied()) {
+            assert!(list.contains(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Runs as text: a table for people, CSV and JSON for programs.
+
+use super::Result;
+use super::input::Input;
+use super::runs::{Plan, Run};
+use crate::text::grouped;
+use bombyx_dag::WeightUnit;
+use bombyx_sim::step_table;
+use serde::Serialize;
+use std::fmt::Write;
+
+/// The computation in two lines.
+pub(super) fn summary(input: &Input) -> String {
+    let (c, m) = (&input.computation, &input.measures);
+    let unit = match c.weight_unit() {
+        WeightUnit::Instructions => "",
+        WeightUnit::Nanoseconds => " ns",
+    };
+    let mut out = format!(
+        "{}: {} strands in {} threads, {} join edges, {}\n\
+         work T1 {}{unit}, span T∞ {}{unit}, parallelism {:.1}, stack S1 {} B",
+        input.name,
+        grouped(c.strand_count() as u64),
+        grouped(c.thread_count() as u64),
+        grouped(c.join_count() as u64),
+        c.class(),
+        grouped(m.work),
+        grouped(m.span),
+        m.parallelism(),
+        grouped(m.stack),
+    );
+    if c.uses_heap() {
+        let _ =
+            write!(out, ", with heap {} B, allocates {} B", grouped(m.serial_space), grouped(m.allocated));
+    }
+    out.push('\n');
+    out
+}
+
+/// A line per scheduler and number of processors, with means over the seeds.
+pub(super) fn table(plan: &Plan<'_>, runs: &[Run]) -> String {
+    let work = plan.input.measures.work as f64;
+    let headings = [
+        "scheduler",
+        "P",
+        "time",
+        "speedup",
+        "of bound",
+        "busy",
+        "steals",
+        "attempts",
+        "moved B",
+        "peak space B",
+        "threads",
+        "granularity",
+    ];
+    let mut rows = vec![headings.map(str::to_owned)];
+    let mugs = runs.iter().any(|run| run.outcome.muggings > 0);
+    for (s, scheduler) in plan.schedulers.iter().enumerate() {
+        for (p, processors) in plan.processors.iter().enumerate() {
+            let group = plan.group(runs, s, p);
+            let mean = |of: &dyn Fn(&Run) -> f64| group.iter().map(of).sum::<f64>() / group.len() as f64;
+            let whole = |of: &dyn Fn(&Run) -> u64| grouped(mean(&|run| of(run) as f64).round() as u64);
+            let time = mean(&Run::time);
+            let steals = whole(&|run| run.outcome.steals);
+            let muggings = whole(&|run| run.outcome.muggings);
+            rows.push([
+                scheduler.to_string(),
+                processors.to_string(),
+                if plan.has_unit_speeds() { grouped(time.round() as u64) } else { format!("{time:.1}") },
+                format!("{:.2}", work / time),
+                format!("{:.1} %", 100.0 * mean(&|run| run.time() / run.greedy_time)),
+                format!("{:.1} %", 100.0 * mean(&|run| run.outcome.utilisation())),
+                if mugs { format!("{steals}+{muggings}") } else { steals },
+                whole(&|run| run.outcome.attempts()),
+                whole(&|run| run.outcome.bytes),
+                whole(&|run| run.outcome.peak.total),
+                whole(&|run| run.outcome.peak.threads),
+                format!("{:.1}", mean(&|run| run.outcome.granularity())),
+            ]);
+        }
+    }
+    let widths: Vec<usize> = (0..headings.len())
+        .map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
+        .collect();
+    let mut out = summary(plan.input);
+    out.push('\n');
+    for row in &rows {
+        for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
+            let padding = width - cell.chars().count();
+            match column {
+                0 => write!(out, "{cell}{:padding$}", ""),
+                _ => write!(out, "  {:padding$}{cell}", ""),
+            }
+            .expect("strings take all text");
+        }
+        out.truncate(out.trim_end().len());
+        out.push('\n');
+    }
+    let seeds = plan.seeds.end - plan.seeds.start;
+    let mut notes = vec!["the bound is T1/P + T∞ (for speeds π: T1/Σπ + P·T∞/Σπ)".to_owned()];
+    if seeds > 1 {
+        notes.push(format!("means over {seeds} seeds"));
+    }
+    if mugs {
+        notes.push("steals are from deques + muggings".to_owned());
+    }
+    let _ = writeln!(out, "\n{}", notes.join("; "));
+    out
+}
+
+/// What one run measured, as programs see it.
+#[derive(Serialize)]
+struct Row {
+    scheduler: String,
+    processors: usize,
+    seed: u64,
+    time: f64,
+    speedup: f64,
+    least_time: f64,
+    greedy_time: f64,
+    utilisation: f64,
+    work: u64,
+    steal: u64,
+    wait: u64,
+    idle: u64,
+    steals: u64,
+    muggings: u64,
+    migrations: u64,
+    bytes: u64,
+    granularity: f64,
+    peak_space: u64,
+    peak_frames: u64,
+    peak_heap: u64,
+    peak_threads: u64,
+    peak_deques: u64,
+    dummies: usize,
+    events: u64,
+}
+
+impl Row {
+    fn of(plan: &Plan<'_>, run: &Run) -> Self {
+        let outcome = &run.outcome;
+        Self {
+            scheduler: outcome.scheduler.to_string(),
+            processors: outcome.processors,
+            seed: outcome.seed,
+            time: outcome.time(),
+            speedup: plan.input.measures.work as f64 / outcome.time(),
+            least_time: run.least_time,
+            greedy_time: run.greedy_time,
+            utilisation: outcome.utilisation(),
+            work: outcome.dollars.work,
+            steal: outcome.dollars.steal,
+            wait: outcome.dollars.wait,
+            idle: outcome.dollars.idle,
+            steals: outcome.steals,
+            muggings: outcome.muggings,
+            migrations: outcome.migrations,
+            bytes: outcome.bytes,
+            granularity: outcome.granularity(),
+            peak_space: outcome.peak.total,
+            peak_frames: outcome.peak.frames,
+            peak_heap: outcome.peak.heap,
+            peak_threads: outcome.peak.threads,
+            peak_deques: outcome.peak.deques,
+            dummies: outcome.with_dummies.as_ref().map_or(0, |with| with.count()),
+            events: outcome.events,
+        }
+    }
+}
+
+/// A line per run, after a line of headings: the fields of [`Row`].
+pub(super) fn csv(plan: &Plan<'_>, runs: &[Run]) -> String {
+    let mut out = String::new();
+    for run in runs {
+        let row = serde_json::to_value(Row::of(plan, run)).expect("a row is plain data");
+        let fields = row.as_object().expect("a row is a struct");
+        if out.is_empty() {
+            out.push_str("computation");
+            fields.keys().for_each(|key| out.extend([",", key]));
+            out.push('\n');
+        }
+        let _ = write!(out, "\"{}\"", plan.input.name.replace('"', "\"\""));
+        for value in fields.values() {
+            let _ = match value.as_str() {
+                Some(text) => write!(out, ",{text}"),
+                None => write!(out, ",{value}"),
+            };
+        }
+        out.push('\n');
+    }
+    out
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    computation: ComputationDocument<'a>,
+    steal_cost: u64,
+    contention: String,
+    /// As on the command line; empty if all are 1.
+    speeds: String,
+    runs: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct ComputationDocument<'a> {
+    name: &'a str,
+    class: String,
+    unit: &'static str,
+    strands: usize,
+    threads: usize,
+    joins: usize,
+    work: u64,
+    span: u64,
+    stack: u64,
+    serial_space: u64,
+    largest_frame: u64,
+    allocated: u64,
+    joins_to_parent: u64,
+    spawn_depth: u32,
+}
+
+/// Everything, as JSON.
+pub(super) fn json(plan: &Plan<'_>, runs: &[Run]) -> Result<String> {
+    let (c, m) = (&plan.input.computation, &plan.input.measures);
+    let document = Document {
+        computation: ComputationDocument {
+            name: &plan.input.name,
+            class: c.class().to_string(),
+            unit: match c.weight_unit() {
+                WeightUnit::Instructions => "instructions",
+                WeightUnit::Nanoseconds => "nanoseconds",
+            },
+            strands: c.strand_count(),
+            threads: c.thread_count(),
+            joins: c.join_count(),
+            work: m.work,
+            span: m.span,
+            stack: m.stack,
+            serial_space: m.serial_space,
+            largest_frame: m.largest_frame,
+            allocated: m.allocated,
+            joins_to_parent: m.joins_to_parent,
+            spawn_depth: m.spawn_depth,
+        },
+        steal_cost: plan.steal_cost,
+        contention: plan.contention.to_string(),
+        speeds: plan.speeds.to_string(),
+        runs: runs.iter().map(|run| Row::of(plan, run)).collect(),
+    };
+    Ok(serde_json::to_string_pretty(&document)? + "\n")
+}
+
+/// The most steps and processors that a step table shows.
+const MOST_STEPS: u64 = 2000;
+const MOST_COLUMNS: usize = 32;
+
+/// What every processor does at every step of the only run.
+pub(super) fn steps(plan: &Plan<'_>, runs: &[Run]) -> Result<String> {
+    let outcome = &runs[0].outcome;
+    if outcome.makespan > MOST_STEPS || outcome.processors > MOST_COLUMNS {
+        return Err(format!(
+            "a step table shows at most {MOST_STEPS} steps on {MOST_COLUMNS} processors; this run has {} on {}",
+            grouped(outcome.makespan),
+            outcome.processors
+        )
+        .into());
+    }
+    let unequal = "a step table needs processors of speed 1; try --trace or --gantt";
+    Ok(step_table(&plan.input.computation, outcome).ok_or(unequal)?)
+}

@@ -1,0 +1,191 @@
+//! The runs that a command line asks for, and what they measured.
+
+use super::input::Input;
+use super::{Args, Result, spinner};
+use crate::text::grouped;
+use bombyx_sim::{Contention, Mode, Outcome, Quota, Ratio, Scheduler, Simulation, Speeds, Trace};
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Dummy threads that still fit comfortably in memory.
+const MOST_DUMMIES: u64 = 20_000_000;
+
+/// What is to be run: every scheduler on every number of processors with every seed.
+pub(super) struct Plan<'a> {
+    pub(super) input: &'a Input,
+    pub(super) schedulers: Vec<Scheduler>,
+    pub(super) processors: Vec<usize>,
+    pub(super) seeds: std::ops::Range<u64>,
+    pub(super) contention: Contention,
+    pub(super) steal_cost: u64,
+    pub(super) speeds: Speeds,
+    check: bool,
+    trace: bool,
+}
+
+/// One run.
+pub(super) struct Run {
+    pub(super) outcome: Outcome,
+    /// No schedule takes less time.
+    pub(super) least_time: f64,
+    /// T1 over the total speed plus T∞ over the mean speed: BL Theorem 1, HET Theorem 4 with β = 1.
+    pub(super) greedy_time: f64,
+}
+
+impl Run {
+    pub(super) fn time(&self) -> f64 {
+        self.outcome.time()
+    }
+}
+
+impl<'a> Plan<'a> {
+    pub(super) fn of(args: &Args, input: &'a Input) -> Result<Self> {
+        let speeds = args.speeds.clone().unwrap_or_default();
+        let processors = match (&args.processors, speeds.processors()) {
+            (Some(numbers), _) => numbers.0.iter().map(|&n| n as usize).collect(),
+            (None, Some(count)) => vec![count],
+            (None, None) => vec![1, 2, 4, 8, 16, 32, 64],
+        };
+        let seeds = args.seed..args.seed.checked_add(args.seeds).ok_or("the seeds run past 2^64")?;
+        let plan = Self {
+            input,
+            schedulers: args.schedulers.0.clone(),
+            processors,
+            seeds,
+            contention: args.contention,
+            steal_cost: args.steal_cost,
+            speeds,
+            check: args.check,
+            trace: args.steps || args.trace.is_some() || args.gantt.is_some(),
+        };
+        if plan.count() == 0 {
+            return Err("there is nothing to run; ask for at least one seed".into());
+        }
+        if plan.trace && plan.count() > 1 {
+            return Err(format!(
+                "steps, traces and Gantt charts show one run, and this would be {}; choose one scheduler, one number \
+                 of processors and one seed, say `-s {} -p {}`",
+                plan.count(),
+                plan.schedulers[0],
+                plan.processors.iter().copied().find(|&p| p > 1).unwrap_or(4).min(4)
+            )
+            .into());
+        }
+        plan.schedulers.iter().try_for_each(|&scheduler| plan.check_dummies(scheduler))?;
+        Ok(plan)
+    }
+
+    /// A small quota demands a dummy thread for every K bytes of an allocation above K (DFD §3.3). Says so before
+    /// they fill the memory.
+    fn check_dummies(&self, scheduler: Scheduler) -> Result<()> {
+        let (Scheduler::Dfdeques(Quota::Bytes(quota)) | Scheduler::DepthFirst(Quota::Bytes(quota))) =
+            scheduler
+        else {
+            return Ok(());
+        };
+        let c = &self.input.computation;
+        let dummies: u64 =
+            c.strands().map(|s| c.allocated(s)).filter(|&b| b > quota).map(|b| b.div_ceil(quota)).sum();
+        if dummies <= MOST_DUMMIES {
+            return Ok(());
+        }
+        Err(format!(
+            "{scheduler} would need {} dummy threads, one for every {quota} bytes of the large allocations; choose a \
+             larger K",
+            grouped(dummies)
+        )
+        .into())
+    }
+
+    fn count(&self) -> u64 {
+        (self.schedulers.len() * self.processors.len()) as u64 * (self.seeds.end - self.seeds.start)
+    }
+
+    /// Makes all runs, in the order scheduler, processors, seed, with a progress bar if they take long.
+    pub(super) fn run(&self) -> Result<Vec<Run>> {
+        let bar = self.progress();
+        let mut runs = Vec::new();
+        for &scheduler in &self.schedulers {
+            for &processors in &self.processors {
+                bar.set_message(format!("{scheduler} on {processors}"));
+                for seed in self.seeds.clone() {
+                    let outcome = self.simulation(scheduler, processors, seed).run().map_err(|error| {
+                        format!("{scheduler} on {processors} processors, seed {seed}: {error}")
+                    })?;
+                    runs.push(self.measured(outcome));
+                    bar.inc(1);
+                }
+            }
+        }
+        bar.finish_and_clear();
+        Ok(runs)
+    }
+
+    /// The runs of one scheduler on one number of processors.
+    pub(super) fn group<'r>(&self, runs: &'r [Run], scheduler: usize, processors: usize) -> &'r [Run] {
+        let seeds = (self.seeds.end - self.seeds.start) as usize;
+        let begin = (scheduler * self.processors.len() + processors) * seeds;
+        &runs[begin..begin + seeds]
+    }
+
+    /// The trace of the only run.
+    pub(super) fn trace<'r>(&self, runs: &'r [Run]) -> Result<&'r Trace> {
+        runs.first().and_then(|run| run.outcome.trace.as_ref()).ok_or_else(|| "no trace was recorded".into())
+    }
+
+    /// The speeds of `processors` processors at the beginning.
+    pub(super) fn speeds_of(&self, processors: usize) -> Vec<Ratio> {
+        match self.speeds.list() {
+            Some(list) => list.iter().copied().cycle().take(processors).collect(),
+            None => vec![Ratio::ONE; processors],
+        }
+    }
+
+    /// Whether all processors have speed 1 all the time, so that the papers' bounds on steps apply as they stand.
+    pub(super) fn has_unit_speeds(&self) -> bool {
+        let list = self.speeds.list().unwrap_or_default();
+        self.speeds.changes().is_empty() && list.iter().all(|&speed| speed == Ratio::ONE)
+    }
+
+    fn simulation(&self, scheduler: Scheduler, processors: usize, seed: u64) -> Simulation<'a> {
+        let mut speeds = match self.speeds.list() {
+            Some(_) => Speeds::from_list(self.speeds_of(processors)),
+            None => Speeds::equal(),
+        };
+        for &(at, processor, speed) in self.speeds.changes() {
+            speeds = speeds.change(at, processor, speed);
+        }
+        let mut simulation = Simulation::new(&self.input.computation, scheduler)
+            .processors(processors)
+            .speeds(speeds)
+            .seed(seed)
+            .contention(self.contention)
+            .steal_cost(self.steal_cost);
+        if self.check {
+            simulation = simulation.mode(Mode::Step).check_all();
+        }
+        if self.trace {
+            simulation = simulation.trace();
+        }
+        simulation
+    }
+
+    fn measured(&self, outcome: Outcome) -> Run {
+        let speeds = self.speeds_of(outcome.processors);
+        let total: f64 = speeds.iter().map(|s| s.to_f64()).sum();
+        let fastest = speeds.iter().map(|s| s.to_f64()).fold(0.0, f64::max);
+        let (work, span) = (self.input.measures.work as f64, self.input.measures.span as f64);
+        Run {
+            least_time: (work / total).max(span / fastest),
+            greedy_time: work / total + span * speeds.len() as f64 / total,
+            outcome,
+        }
+    }
+
+    fn progress(&self) -> ProgressBar {
+        let bar = spinner(String::new());
+        bar.set_length(self.count());
+        let style = ProgressStyle::with_template("{spinner} {msg} {wide_bar} {pos}/{len} runs, {eta} left");
+        bar.set_style(style.expect("the template is well formed"));
+        bar
+    }
+}

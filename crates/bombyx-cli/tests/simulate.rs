@@ -1,0 +1,253 @@
+//! `bombyx simulate` as its users see it: the program is run, and what it prints and writes is looked at.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn simulate(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_bombyx")).arg("simulate").args(arguments).output().expect("bombyx runs")
+}
+
+fn succeeds(arguments: &[&str]) -> String {
+    let output = simulate(arguments);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {errors}");
+    assert!(errors.is_empty(), "{arguments:?}: {errors}");
+    String::from_utf8(output.stdout).expect("output is UTF-8")
+}
+
+fn fails(arguments: &[&str]) -> String {
+    let output = simulate(arguments);
+    assert!(!output.status.success(), "{arguments:?} should fail");
+    assert!(output.stdout.is_empty(), "{arguments:?} printed results although it failed");
+    String::from_utf8(output.stderr).expect("errors are UTF-8")
+}
+
+/// A folder that disappears with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("bombyx-simulate-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("the temporary folder can be made");
+        Self(path)
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.0.join(name).to_str().expect("the path is UTF-8").to_owned()
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(&self.0).expect("the folder exists");
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn figure_2_to_the_letter() {
+    let printed = succeeds(&["figure1", "-s", "busy-leaves", "-p", "2", "--steps"]);
+    let expected = "\
+step  pool   p1       p2
+   1         Γ1: v1
+   2             v2
+   3         Γ2: v3   Γ1: v16
+   4  Γ2     Γ3: v4       v17
+   5  Γ1 Γ2      v5   Γ6: v18
+   6  Γ1     Γ2: v6       v19
+   7  Γ1 Γ2  Γ4: v7       v20
+   8  Γ2         v8   Γ1: v21
+   9  (Γ1)   Γ2: v9
+  10  (Γ1)   Γ5: v10  Γ2: v13
+  11  Γ1         v11      v14
+  12  (Γ2)       v12  Γ1: v22
+  13  (Γ1)   Γ2: v15
+  14         Γ1: v23
+";
+    // The width of columns is a matter of taste.
+    let words = |text: &str| -> Vec<Vec<String>> {
+        text.lines().map(|line| line.split_whitespace().map(str::to_owned).collect()).collect()
+    };
+    assert_eq!(words(&printed), words(expected));
+}
+
+#[test]
+fn the_table_has_a_line_per_scheduler_and_processor_count() {
+    let table = succeeds(&["fib:10", "-s", "work-stealing,greedy", "-p", "1..4", "--seeds", "3"]);
+    assert!(
+        table.starts_with("fib:10: 441 strands in 177 threads, 176 join edges, nested-parallel\n"),
+        "{table}"
+    );
+    assert_eq!(table.lines().filter(|line| line.starts_with("work-stealing")).count(), 3, "{table}");
+    assert_eq!(table.lines().filter(|line| line.starts_with("greedy ")).count(), 3, "{table}");
+    assert!(table.contains("means over 3 seeds"), "{table}");
+}
+
+#[test]
+fn the_same_command_prints_the_same() {
+    let arguments =
+        ["random:threads=200", "-s", "work-stealing,dfdeques:100", "-p", "4,7", "--seeds", "2", "--csv"];
+    assert_eq!(succeeds(&arguments), succeeds(&arguments));
+}
+
+#[test]
+fn csv_and_json_agree() {
+    let arguments = ["wavefront", "-s", "work-stealing", "-p", "2,3", "--seeds", "2"];
+    let csv = succeeds(&[&arguments[..], &["--csv"]].concat());
+    let mut lines = csv.lines();
+    let headings: Vec<&str> = lines.next().unwrap().split(',').collect();
+    assert_eq!(headings[..4], ["computation", "scheduler", "processors", "seed"]);
+    let json: serde_json::Value =
+        serde_json::from_str(&succeeds(&[&arguments[..], &["--json"]].concat())).unwrap();
+    assert_eq!(json["computation"]["class"], "strict");
+    let runs = json["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 4);
+    for (line, run) in lines.zip(runs) {
+        let cells: Vec<&str> = line.split(',').collect();
+        assert_eq!(cells.len(), headings.len());
+        for (heading, cell) in headings.iter().zip(&cells).skip(2) {
+            let (cell, value): (f64, f64) = (cell.parse().unwrap(), run[heading].as_f64().unwrap());
+            assert!((cell - value).abs() <= 1e-12 * value.abs(), "{heading}: {cell} and {value}");
+        }
+    }
+}
+
+#[test]
+fn files_come_whole_and_alone() {
+    let folder = Folder::new("files");
+    let [dag, dot, drawing, gantt, trace] =
+        ["f.dag", "f.dot", "f.svg", "gantt.svg", "trace.txt"].map(|name| folder.file(name));
+    succeeds(&["fib:6", "--save", &dag]);
+    succeeds(&["fib:6", "--draw", &dot]);
+    succeeds(&[&dag, "-p", "3", "--draw", &drawing, "--gantt", &gantt, "--trace", &trace]);
+    assert_eq!(folder.names(), ["f.dag", "f.dot", "f.svg", "gantt.svg", "trace.txt"]);
+    let from_file = succeeds(&[&dag, "-p", "3", "--csv"]);
+    let from_spec = succeeds(&["fib:6", "-p", "3", "--csv"]);
+    let numbers = |csv: &str| csv.lines().nth(1).unwrap().split_once("\",").unwrap().1.to_owned();
+    assert_eq!(numbers(&from_file), numbers(&from_spec));
+    for svg in [&drawing, &gantt] {
+        let text = std::fs::read_to_string(svg).unwrap();
+        assert!(text.starts_with("<svg") && text.ends_with("</svg>\n"), "{svg}");
+    }
+}
+
+#[test]
+fn plots_are_drawn() {
+    let folder = Folder::new("plots");
+    let [speedup, space, tradeoff] = ["speedup.svg", "space.svg", "k.svg"].map(|name| folder.file(name));
+    succeeds(&[
+        "fib:10",
+        "-p",
+        "1..8",
+        "-s",
+        "greedy,work-stealing",
+        "--speedup",
+        &speedup,
+        "--space",
+        &space,
+    ]);
+    succeeds(&[
+        "geometric:6",
+        "-p",
+        "8",
+        "-s",
+        "dfdeques:1k..64k*4,work-stealing,fifo",
+        "--tradeoff",
+        &tradeoff,
+    ]);
+    for (file, names) in [
+        (&speedup, &["T1/P + T∞", "work-stealing", "Speedup of fib:10"][..]),
+        (&space, &["P·S1", "greedy"]),
+        (&tradeoff, &["dfdeques:K", "fifo", "granularity"]),
+    ] {
+        let text = std::fs::read_to_string(file).unwrap();
+        for name in names {
+            assert!(text.contains(name), "{file} lacks {name}");
+        }
+        assert!(!text.contains("NaN"), "{file}");
+    }
+}
+
+#[test]
+fn invariants_can_be_checked() {
+    for scheduler in ["busy-leaves", "work-stealing", "dfdeques:100", "maximum-utilization"] {
+        succeeds(&["fib:7", "-s", scheduler, "-p", "3", "--check"]);
+    }
+}
+
+#[test]
+fn speeds_change_times() {
+    let time = |arguments: &[&str]| {
+        let json = succeeds(&[&["chain:length=1,work=1000", "--json"], arguments].concat());
+        serde_json::from_str::<serde_json::Value>(&json).unwrap()["runs"][0]["time"].as_f64().unwrap()
+    };
+    assert_eq!(time(&["--speeds", "1"]), 1000.0);
+    assert_eq!(time(&["--speeds", "4"]), 250.0);
+    assert_eq!(time(&["--speeds", "2x1/2"]), 2000.0);
+    assert_eq!(time(&["--speeds", "1;500:p1=2"]), 750.0);
+}
+
+#[test]
+fn mistakes_get_helpful_answers() {
+    for (arguments, answer) in [
+        (&["fibb:20"][..], "did you mean `fib`?"),
+        (&["dnc:depht=3"], "did you mean `depth`?"),
+        (&["fib:60"], "make it smaller"),
+        (&["nothing.dag"], "nothing.dag: No such file"),
+        (&["Cargo.toml"], "not a dag file"),
+        (&["fib:5", "-s", "work-staeling"], "work-stealing"),
+        (&["fib:5", "-s", "dfdeques"], "dfdeques:K"),
+        (&["fib:5", "-p", "0"], "positive"),
+        (&["fib:5", "-p", "8..1"], "backwards"),
+        (&["fib:5", "--speeds", "fast"], "list speeds like 4,2x1"),
+        (&["fib:5", "--speeds", "2;100:p3=1"], "there are 1"),
+        (&["fib:5", "--gantt", "x.svg"], "choose one scheduler"),
+        (&["fib:21", "-p", "2", "--gantt", "x.svg"], "at most 20,000 events"),
+        (&["fib:20", "--draw", "x.svg"], "draw a smaller one"),
+        (&["fib:5", "-p", "4", "--speedup", "x.svg"], "-p 1..64"),
+        (&["fib:5", "-p", "4", "--tradeoff", "x.svg"], "dfdeques:100..100k*10"),
+        (&["geometric:memory=1G", "-s", "dfdeques:1"], "larger K"),
+        (&["fib:5", "--seeds", "0"], "at least one seed"),
+        (&["fib:5", "--csv", "--json"], "cannot be used with"),
+        (&[], "<COMPUTATION>"),
+    ] {
+        let message = fails(arguments);
+        assert!(message.contains(answer), "{arguments:?}: {message}");
+        assert!(!Path::new("x.svg").exists());
+    }
+}
+
+#[test]
+fn the_list_shows_generators_and_schedulers() {
+    let list = succeeds(&["--list"]);
+    for name in ["fib", "wavefront", "greedy-trap", "dfdeques:K", "heterogeneous:BETA"] {
+        assert!(list.contains(name), "{name}");
+    }
+}
+
+#[test]
+fn the_examples_in_the_help_work() {
+    let folder = Folder::new("examples");
+    let help = succeeds(&["--help"]);
+    let examples: Vec<&str> =
+        help.lines().filter_map(|line| line.strip_prefix("  bombyx simulate ")).collect();
+    assert_eq!(examples.len(), 6, "{help}");
+    for example in examples {
+        let command = example.split("   ").next().expect("a split has a first part");
+        let output = Command::new(env!("CARGO_BIN_EXE_bombyx"))
+            .arg("simulate")
+            .args(command.split_whitespace())
+            .current_dir(&folder.0)
+            .output()
+            .expect("bombyx runs");
+        assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    assert_eq!(folder.names(), ["fib.svg", "gantt.svg", "k.svg", "speedup.svg"]);
+}

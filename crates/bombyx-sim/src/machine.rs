@@ -1,0 +1,449 @@
+//! [`Machine`]: the state of a run that every scheduler sees and moves by.
+//!
+//! Relies on the computation's edges for what is ready and on the clock for how long work takes; promises that no
+//! strand begins before all its predecessors have executed, whatever a scheduler orders (checked in debug builds).
+
+use crate::ProcessorId;
+use crate::clock::Clock;
+use crate::outcome::{Counters, Space};
+use crate::random::Random;
+use crate::trace::{Event, EventKind, Trace};
+use bombyx_dag::{Computation, StrandId, ThreadId};
+use std::collections::HashMap;
+
+/// What a thread is doing (BL §2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Not yet spawned.
+    Unborn,
+    /// Living, and its next strand may execute; some scheduler structure holds it.
+    Ready,
+    /// Living, and a processor works on it: its [home](Machine::home).
+    Running,
+    /// Living, but its next strand waits for a join edge.
+    Stalled,
+    /// Its last strand has executed.
+    Dead,
+}
+
+const NEVER: u64 = u64::MAX;
+const NO_STRAND: u32 = u32::MAX;
+
+#[derive(Clone, Copy, Debug)]
+struct Thread {
+    next: u32,
+    living_children: u32,
+    home: u32,
+    status: Status,
+}
+
+/// What a processor is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Activity {
+    Idle,
+    Working(ThreadId),
+    Stealing,
+    /// Stealing, but without events: no attempt can succeed until some deque fills.
+    Parked,
+}
+
+/// A steal attempt under way.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Attempt {
+    pub(crate) initiated: u64,
+    /// The random choice among P.
+    pub(crate) slot: u32,
+    /// The request queue it waits in, once it has arrived.
+    pub(crate) queue: Option<u32>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Processor {
+    pub(crate) activity: Activity,
+    /// When the present stretch of work or of stealing began, and the quanta it takes.
+    pub(crate) since: u64,
+    pub(crate) quanta: u64,
+    /// When its next event is due.
+    pub(crate) until: u64,
+    /// When it began the strand it works on, for the trace.
+    pub(crate) began: u64,
+    pub(crate) random: Random,
+    /// The steal attempt it made last.
+    pub(crate) attempt: Attempt,
+    /// Whether it got an order that the engine has not carried out yet.
+    pub(crate) ordered: bool,
+}
+
+/// The state of a run, which every scheduler sees and moves by.
+///
+/// It holds what the papers' model holds: which instructions have executed, which threads are living, ready or
+/// stalled, what every processor is doing, and the space in use. Schedulers read it and give orders
+/// ([`work`](Self::work), [`acquire`](Self::acquire), [`steal`](Self::steal), [`rest`](Self::rest),
+/// [`interrupt`](Self::interrupt)); the engine turns orders into events. Where ready threads wait (deques, a pool) is
+/// the scheduler's own business.
+pub struct Machine<'c> {
+    computation: &'c Computation,
+    threads: Vec<Thread>,
+    /// Join edges still to be resolved, by strand.
+    waits: Vec<u32>,
+    /// Quanta left of strands that were interrupted, by thread.
+    interrupted: HashMap<ThreadId, u64>,
+    pub(crate) processors: Vec<Processor>,
+    pub(crate) clock: Clock,
+    pub(crate) now: u64,
+    pub(crate) orders: Vec<ProcessorId>,
+    pub(crate) counters: Counters,
+    pub(crate) space: Space,
+    pub(crate) trace: Option<Trace>,
+    /// A bit for each processor that is idle.
+    idle: Vec<u64>,
+    working: u32,
+    unfinished: u32,
+}
+
+impl<'c> Machine<'c> {
+    pub(crate) fn new(
+        computation: &'c Computation,
+        clock: Clock,
+        processors: usize,
+        seed: u64,
+        trace: bool,
+    ) -> Self {
+        let idle = |p: usize| Processor {
+            activity: Activity::Idle,
+            since: 0,
+            quanta: 0,
+            until: NEVER,
+            began: 0,
+            random: Random::new(seed, p as u64),
+            attempt: Attempt::default(),
+            ordered: false,
+        };
+        let unborn = |t: ThreadId| Thread {
+            next: computation.first_strand(t).0,
+            living_children: 0,
+            home: 0,
+            status: Status::Unborn,
+        };
+        let mut machine = Self {
+            computation,
+            threads: computation.threads().map(unborn).collect(),
+            waits: computation.strands().map(|s| computation.waits(s)).collect(),
+            interrupted: HashMap::new(),
+            processors: (0..processors).map(idle).collect(),
+            clock,
+            now: 0,
+            orders: Vec::new(),
+            counters: Counters::default(),
+            space: Space::default(),
+            trace: trace.then(Trace::default),
+            idle: vec![0; processors.div_ceil(64)],
+            working: 0,
+            unfinished: computation.thread_count() as u32,
+        };
+        machine.be_born(computation.root(), ProcessorId(0));
+        machine.processors().for_each(|p| machine.idle[p.index() / 64] |= 1 << (p.0 % 64));
+        machine
+    }
+
+    /// The computation being executed.
+    pub fn computation(&self) -> &'c Computation {
+        self.computation
+    }
+
+    /// The present tick. What is true now is true during the step that begins now.
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// All processors in order.
+    pub fn processors(&self) -> impl DoubleEndedIterator<Item = ProcessorId> + ExactSizeIterator + use<> {
+        (0..self.processors.len() as u32).map(ProcessorId)
+    }
+
+    /// Number of processors.
+    pub fn processor_count(&self) -> usize {
+        self.processors.len()
+    }
+
+    /// A processor's present speed, in units that only comparisons should use.
+    pub fn speed(&self, p: ProcessorId) -> u64 {
+        self.clock.rate(p, self.now)
+    }
+
+    /// What a thread is doing.
+    #[inline]
+    pub fn status(&self, thread: ThreadId) -> Status {
+        self.threads[thread.index()].status
+    }
+
+    /// The next strand of a thread that has not died: the one executing or to be executed.
+    #[inline]
+    pub fn next_strand(&self, thread: ThreadId) -> Option<StrandId> {
+        let next = self.threads[thread.index()].next;
+        (next != NO_STRAND).then_some(StrandId(next))
+    }
+
+    /// The processor that holds the thread's frame: the one that works or last worked on it, or whose deque it was
+    /// put in when it was enabled.
+    #[inline]
+    pub fn home(&self, thread: ThreadId) -> ProcessorId {
+        ProcessorId(self.threads[thread.index()].home)
+    }
+
+    /// How many of the thread's children are living.
+    #[inline]
+    pub fn living_children(&self, thread: ThreadId) -> u32 {
+        self.threads[thread.index()].living_children
+    }
+
+    /// Whether the thread has executed part of its next strand.
+    pub fn is_interrupted(&self, thread: ThreadId) -> bool {
+        self.interrupted.contains_key(&thread)
+    }
+
+    /// The thread that a processor works on.
+    #[inline]
+    pub fn thread_of(&self, p: ProcessorId) -> Option<ThreadId> {
+        match self.processors[p.index()].activity {
+            Activity::Working(thread) => Some(thread),
+            _ => None,
+        }
+    }
+
+    /// Whether a processor has nothing to do and is not stealing.
+    #[inline]
+    pub fn is_idle(&self, p: ProcessorId) -> bool {
+        self.processors[p.index()].activity == Activity::Idle
+    }
+
+    /// The idle processor with the lowest number.
+    pub fn first_idle(&self) -> Option<ProcessorId> {
+        self.idle().next()
+    }
+
+    /// The idle processors in order.
+    pub fn idle(&self) -> impl Iterator<Item = ProcessorId> {
+        let words = self.idle.iter().zip(0u32..).filter(|(word, _)| **word != 0);
+        words.flat_map(|(&word, i)| {
+            let ones = std::iter::successors(Some(word), |&w| Some(w & (w - 1)).filter(|&rest| rest != 0));
+            ones.map(move |w| ProcessorId(i * 64 + w.trailing_zeros()))
+        })
+    }
+
+    /// The lowest and the highest speed that any processor ever has.
+    pub fn speed_range(&self) -> (u64, u64) {
+        self.clock.rates()
+    }
+
+    /// Number of processors that work on a thread.
+    pub fn working(&self) -> usize {
+        self.working as usize
+    }
+
+    /// Number of threads that have not executed their last strand, living or unborn.
+    pub fn unfinished(&self) -> usize {
+        self.unfinished as usize
+    }
+
+    /// Quanta of work left in a thread's next strand.
+    pub fn quanta_left(&self, thread: ThreadId) -> u64 {
+        if self.status(thread) == Status::Running {
+            let p = self.home(thread);
+            let processor = &self.processors[p.index()];
+            if !processor.ordered {
+                return processor.quanta - self.clock.done(p, processor.since, processor.quanta, self.now);
+            }
+        }
+        self.interrupted.get(&thread).copied().unwrap_or_else(|| {
+            self.next_strand(thread).map_or(0, |s| self.computation.weight(s) * self.clock.quanta())
+        })
+    }
+
+    /// Quanta in one unit instruction, for use with [`quanta_left`](Self::quanta_left).
+    pub fn quanta_per_instruction(&self) -> u64 {
+        self.clock.quanta()
+    }
+
+    /// Order: `p` works on `thread`, which waited in `p`'s own structure or comes with `p`'s present work.
+    pub fn work(&mut self, p: ProcessorId, thread: ThreadId) {
+        debug_assert!(
+            self.next_strand(thread).is_some_and(|s| self.waits[s.index()] == 0),
+            "{thread} not ready"
+        );
+        self.place(p, thread);
+        self.threads[thread.index()].status = Status::Running;
+        self.order(p, Activity::Working(thread));
+    }
+
+    /// Order: `p` works on `thread`, which it took from another processor's deque or from a shared pool.
+    pub fn acquire(&mut self, p: ProcessorId, thread: ThreadId) {
+        self.counters.acquisitions += 1;
+        self.work(p, thread);
+    }
+
+    /// Order: `p` becomes a thief.
+    pub fn steal(&mut self, p: ProcessorId) {
+        self.order(p, Activity::Stealing);
+    }
+
+    /// Order: `p` does nothing until it gets another order.
+    pub fn rest(&mut self, p: ProcessorId) {
+        self.order(p, Activity::Idle);
+    }
+
+    /// Order: `p` stops its work at once, even in the middle of an instruction. The thread is ready; `p` is idle.
+    ///
+    /// # Panics
+    /// If `p` works on nothing.
+    pub fn interrupt(&mut self, p: ProcessorId) -> ThreadId {
+        let thread = self.thread_of(p).expect("only a working processor can be interrupted");
+        let Processor { ordered, began, .. } = self.processors[p.index()];
+        if !ordered {
+            let left = self.quanta_left(thread);
+            let strand = self.next_strand(thread).expect("a running thread has a strand");
+            self.interrupted.insert(thread, left);
+            if began < self.now {
+                self.record(p, began, EventKind::Execute { strand, complete: false });
+            }
+        }
+        self.threads[thread.index()].status = Status::Ready;
+        self.order(p, Activity::Idle);
+        thread
+    }
+
+    /// Moves the thread's frame to `p`, counting the migration if it was elsewhere. Schedulers that put an enabled
+    /// thread into a processor's deque call this; [`work`](Self::work) implies it.
+    pub fn place(&mut self, p: ProcessorId, thread: ThreadId) {
+        let state = &mut self.threads[thread.index()];
+        if state.home != p.0 {
+            state.home = p.0;
+            self.counters.migrations += 1;
+            self.counters.bytes += self.computation.frame(thread);
+        }
+    }
+
+    fn order(&mut self, p: ProcessorId, activity: Activity) {
+        let processor = &mut self.processors[p.index()];
+        let was = std::mem::replace(&mut processor.activity, activity);
+        self.working -= u32::from(matches!(was, Activity::Working(_)));
+        self.working += u32::from(matches!(activity, Activity::Working(_)));
+        let (word, bit) = (&mut self.idle[p.index() / 64], 1 << (p.0 % 64));
+        if activity == Activity::Idle {
+            *word |= bit
+        } else {
+            *word &= !bit
+        }
+        processor.until = NEVER;
+        if !processor.ordered {
+            processor.ordered = true;
+            self.orders.push(p);
+        }
+    }
+
+    pub(crate) fn record(&mut self, p: ProcessorId, from: u64, kind: EventKind) {
+        if let Some(trace) = &mut self.trace {
+            trace.push(Event { processor: p, from, to: self.now, kind });
+        }
+    }
+
+    /// Begins the next strand of `p`'s thread, or resumes it where it was interrupted. Returns the quanta to do.
+    pub(crate) fn begin_strand(&mut self, thread: ThreadId) -> u64 {
+        let strand = self.next_strand(thread).expect("a running thread has a strand");
+        let resumed = if self.interrupted.is_empty() { None } else { self.interrupted.remove(&thread) };
+        match resumed {
+            Some(left) => left,
+            None => {
+                self.space.allocate(self.computation.allocated(strand));
+                self.computation.weight(strand) * self.clock.quanta()
+            }
+        }
+    }
+
+    /// The strand that `p` would begin now, unless it resumes an interrupted one.
+    pub(crate) fn fresh_strand(&self, thread: ThreadId) -> Option<StrandId> {
+        if self.interrupted.is_empty() || !self.is_interrupted(thread) {
+            self.next_strand(thread)
+        } else {
+            None
+        }
+    }
+
+    /// The strand that `p` worked on has executed: resolves its join edges, lets its child be born and its thread
+    /// go on or die. Gives what happened; threads enabled by it are appended to `enabled`.
+    pub(crate) fn complete(
+        &mut self,
+        p: ProcessorId,
+        enabled: &mut Vec<(ProcessorId, ThreadId)>,
+    ) -> Completed {
+        let c = self.computation;
+        let thread = self.thread_of(p).expect("only a working processor completes a strand");
+        let strand = self.next_strand(thread).expect("a running thread has a strand");
+        self.record(p, self.processors[p.index()].began, EventKind::Execute { strand, complete: true });
+        self.counters.work += c.weight(strand);
+        self.space.free(c.freed(strand));
+        for &target in c.joins_from(strand) {
+            let waiting = c.thread_of(target);
+            let waits = &mut self.waits[target.index()];
+            *waits -= 1;
+            let state = &mut self.threads[waiting.index()];
+            if state.home != p.0 {
+                self.counters.bytes += JOIN_BYTES;
+            }
+            if *waits == 0 && state.status == Status::Stalled && state.next == target.0 {
+                state.status = Status::Ready;
+                enabled.push((p, waiting));
+            }
+        }
+        let child = c.child(strand);
+        if let Some(child) = child {
+            self.threads[thread.index()].living_children += 1;
+            self.be_born(child, p);
+        }
+        let next = c.next(strand);
+        self.threads[thread.index()].next = next.map_or(NO_STRAND, |s| s.0);
+        if next.is_none() {
+            self.die(thread);
+        }
+        Completed { strand, thread, child }
+    }
+
+    /// Decides whether a thread whose strand has completed goes on, and marks it stalled if it cannot.
+    pub(crate) fn goes_on(&mut self, thread: ThreadId) -> Option<bool> {
+        let next = self.next_strand(thread)?;
+        let ready = self.waits[next.index()] == 0;
+        self.threads[thread.index()].status = if ready { Status::Ready } else { Status::Stalled };
+        Some(ready)
+    }
+
+    fn be_born(&mut self, thread: ThreadId, p: ProcessorId) {
+        let state = &mut self.threads[thread.index()];
+        state.status = Status::Ready;
+        state.home = p.0;
+        self.space.begin_thread(self.computation.frame(thread));
+    }
+
+    /// A frame stays until the frames of all children are gone (BL §2).
+    fn die(&mut self, thread: ThreadId) {
+        self.threads[thread.index()].status = Status::Dead;
+        self.unfinished -= 1;
+        let mut dying = thread;
+        while self.status(dying) == Status::Dead && self.living_children(dying) == 0 {
+            self.space.end_thread(self.computation.frame(dying));
+            let Some(parent) = self.computation.parent(dying) else { break };
+            self.threads[parent.index()].living_children -= 1;
+            dying = parent;
+        }
+    }
+}
+
+/// What a completed strand did.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Completed {
+    pub(crate) strand: StrandId,
+    pub(crate) thread: ThreadId,
+    pub(crate) child: Option<ThreadId>,
+}
+
+/// Bytes sent along a join edge between processors: the constant of BL Theorem 14.
+pub const JOIN_BYTES: u64 = 8;

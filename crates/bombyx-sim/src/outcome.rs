@@ -1,0 +1,191 @@
+//! [`Outcome`]: what a run measured.
+
+use crate::trace::Trace;
+use crate::{Contention, Ratio, Scheduler, WithDummies};
+
+/// BL §6's accounting: at every step every processor puts one dollar into one of the buckets. A processor of speed
+/// π puts in π dollars per unit of time (HET §3.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dollars {
+    /// Instructions executed. Exactly T1 (BL Lemma 7).
+    pub work: u64,
+    /// Steal attempts initiated.
+    pub steal: u64,
+    /// Steps spent waiting for a steal request to be served.
+    pub wait: u64,
+    /// Steps without anything to do. 0 for work-stealing schedulers.
+    pub idle: u64,
+}
+
+/// Space in use: now, or the most there was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SpaceUse {
+    /// Bytes of the frames of living threads.
+    pub frames: u64,
+    /// Bytes of heap memory.
+    pub heap: u64,
+    /// `frames + heap`. Its peak is the peak of the sum.
+    pub total: u64,
+    /// Living threads.
+    pub threads: u64,
+    /// Deques that exist.
+    pub deques: u64,
+}
+
+/// Space in use from a time on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SpaceSample {
+    /// The tick from which on it was so.
+    pub tick: u64,
+    /// What was in use.
+    pub space: SpaceUse,
+}
+
+/// Counts space while a run goes on. The peak is taken between steps: what a step allocates and frees at once never
+/// shows.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Space {
+    now: SpaceUse,
+    /// Heap memory in use. Where one thread frees what another allocates, a schedule may free first; then it is
+    /// negative for a while and shows as 0.
+    heap: i128,
+    peak: SpaceUse,
+    series: Option<Vec<SpaceSample>>,
+}
+
+impl Space {
+    pub(crate) fn record_series(&mut self) {
+        self.series = Some(Vec::new());
+    }
+
+    #[inline]
+    pub(crate) fn allocate(&mut self, bytes: u64) {
+        self.heap += i128::from(bytes);
+    }
+
+    #[inline]
+    pub(crate) fn free(&mut self, bytes: u64) {
+        self.heap -= i128::from(bytes);
+    }
+
+    #[inline]
+    pub(crate) fn begin_thread(&mut self, frame: u64) {
+        self.now.frames += frame;
+        self.now.threads += 1;
+    }
+
+    #[inline]
+    pub(crate) fn end_thread(&mut self, frame: u64) {
+        self.now.frames -= frame;
+        self.now.threads -= 1;
+    }
+
+    #[inline]
+    pub(crate) fn sample(&mut self, tick: u64, deques: usize) {
+        let now = &mut self.now;
+        now.deques = deques as u64;
+        now.heap = u64::try_from(self.heap).unwrap_or(0);
+        now.total = now.frames + now.heap;
+        let peak = &mut self.peak;
+        peak.frames = peak.frames.max(now.frames);
+        peak.heap = peak.heap.max(now.heap);
+        peak.total = peak.total.max(now.total);
+        peak.threads = peak.threads.max(now.threads);
+        peak.deques = peak.deques.max(now.deques);
+        if let Some(series) = &mut self.series
+            && series.last().is_none_or(|last| last.space != self.now)
+        {
+            series.push(SpaceSample { tick, space: self.now });
+        }
+    }
+
+    pub(crate) fn finish(self) -> (SpaceUse, Vec<SpaceSample>) {
+        (self.peak, self.series.unwrap_or_default())
+    }
+}
+
+/// Numbers that only grow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counters {
+    pub(crate) work: u64,
+    pub(crate) attempts: u64,
+    pub(crate) wait: u64,
+    pub(crate) steals: u64,
+    pub(crate) muggings: u64,
+    pub(crate) migrations: u64,
+    pub(crate) acquisitions: u64,
+    pub(crate) bytes: u64,
+    pub(crate) events: u64,
+}
+
+/// What a run measured. Times are in ticks; divide by [`ticks_per_unit`](Self::ticks_per_unit) for units of time.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The scheduler that ran.
+    pub scheduler: Scheduler,
+    /// Number of processors.
+    pub processors: usize,
+    /// The seed of all random choices.
+    pub seed: u64,
+    /// How simultaneous steal requests were treated.
+    pub contention: Contention,
+    /// When the last instruction ended, in ticks.
+    pub makespan: u64,
+    /// Ticks in one unit of time; 1 if all processors have speed 1.
+    pub ticks_per_unit: u64,
+    /// BL's accounting.
+    pub dollars: Dollars,
+    /// Steal attempts that got a thread from a deque.
+    pub steals: u64,
+    /// Threads taken from a processor in the middle of its work (HET §3).
+    pub muggings: u64,
+    /// How often a thread's frame moved to another processor (HET §1.5).
+    pub migrations: u64,
+    /// Bytes sent between processors by the accounting of BL Theorem 14: the frame for every migration, and
+    /// [`JOIN_BYTES`](crate::JOIN_BYTES) for every join edge to a thread that is elsewhere.
+    pub bytes: u64,
+    /// How often a processor got a thread from another processor's deque or from a shared pool, the root included.
+    pub acquisitions: u64,
+    /// The computation that ran in place of the given one, if the quota demanded dummy threads (DFD §3.3). The trace
+    /// and WORK refer to it.
+    pub with_dummies: Option<Box<WithDummies>>,
+    /// The most space that was in use between two steps.
+    pub peak: SpaceUse,
+    /// Space over time, if it was asked for: an entry for every change.
+    pub space: Vec<SpaceSample>,
+    /// Instructions that all processors together could have executed.
+    pub capacity: u64,
+    /// What happened, if it was asked for.
+    pub trace: Option<Trace>,
+    /// How many events the engine handled: its own measure of effort.
+    pub events: u64,
+}
+
+impl Outcome {
+    /// The makespan in units of time: with speeds of 1, the number of steps.
+    pub fn time(&self) -> f64 {
+        self.makespan as f64 / self.ticks_per_unit as f64
+    }
+
+    /// The makespan in units of time, exactly, if it fits a [`Ratio`].
+    pub fn exact_time(&self) -> Option<Ratio> {
+        let g = crate::ratio::gcd(self.makespan, self.ticks_per_unit);
+        Ratio::new((self.makespan / g).try_into().ok()?, (self.ticks_per_unit / g).try_into().ok()?)
+    }
+
+    /// Steal attempts, successful or not.
+    pub fn attempts(&self) -> u64 {
+        self.dollars.steal
+    }
+
+    /// DFD §6's scheduling granularity: the mean number of instructions that a processor executes from one
+    /// acquisition of a thread to its next.
+    pub fn granularity(&self) -> f64 {
+        self.dollars.work as f64 / self.acquisitions.max(1) as f64
+    }
+
+    /// The fraction of the processors' capacity that went into instructions.
+    pub fn utilisation(&self) -> f64 {
+        self.dollars.work as f64 / self.capacity.max(1) as f64
+    }
+}

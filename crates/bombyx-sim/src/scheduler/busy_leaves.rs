@@ -1,0 +1,91 @@
+//! `busy-leaves`: the Busy-Leaves Algorithm of BL §3.
+//!
+//! All living threads that nobody works on are in one pool; idle processors take the thread that has been ready
+//! longest. For strict computations every leaf of the spawn subtree has a processor working on it, so time and space
+//! are bounded together: T ≤ T1/P + T∞ and S ≤ S1·P (Theorem 3). BL Figure 2 is its schedule of Figure 1.
+//!
+//! The pool's stalled threads are kept by the machine; only the ready ones are held here.
+
+use super::{Mutation, Policy, Ready, Setup};
+use crate::ProcessorId;
+use crate::machine::{Machine, Status};
+use bombyx_dag::ThreadId;
+use std::collections::{BTreeMap, HashMap};
+
+#[derive(Default)]
+struct BusyLeaves {
+    /// The pool's ready threads, by when they became ready in it.
+    pool: BTreeMap<u64, ThreadId>,
+    place: HashMap<ThreadId, u64>,
+    next_place: u64,
+    keep_parent: bool,
+}
+
+pub(super) fn policy(setup: &Setup) -> Box<dyn Policy> {
+    Box::new(BusyLeaves { keep_parent: setup.mutates(Mutation::KeepParent), ..BusyLeaves::default() })
+}
+
+impl BusyLeaves {
+    fn put(&mut self, thread: ThreadId) {
+        self.pool.insert(self.next_place, thread);
+        self.place.insert(thread, self.next_place);
+        self.next_place += 1;
+    }
+
+    /// Takes a given thread out of the pool, if it is there and ready.
+    fn take(&mut self, thread: ThreadId) -> bool {
+        self.place.remove(&thread).and_then(|place| self.pool.remove(&place)).is_some()
+    }
+}
+
+impl Policy for BusyLeaves {
+    fn begin(&mut self, m: &mut Machine<'_>) {
+        self.put(m.computation().root());
+    }
+
+    /// Rule 1: return the parent to the pool, begin the next step working on the child.
+    fn spawned(&mut self, m: &mut Machine<'_>, p: ProcessorId, parent: ThreadId, child: ThreadId) {
+        let (kept, returned) = if self.keep_parent { (parent, child) } else { (child, parent) };
+        self.put(returned);
+        m.work(p, kept);
+    }
+
+    /// Rule 2: return the thread to the pool, begin the next step idle.
+    fn stalled(&mut self, m: &mut Machine<'_>, p: ProcessorId, _: ThreadId) {
+        m.rest(p);
+    }
+
+    /// Rule 3: if the parent has no living children and no other processor works on it, take it from the pool;
+    /// otherwise begin the next step idle.
+    fn died(&mut self, m: &mut Machine<'_>, p: ProcessorId, thread: ThreadId) {
+        match m.computation().parent(thread) {
+            Some(parent)
+                if m.living_children(parent) == 0
+                    && m.status(parent) == Status::Ready
+                    && self.take(parent) =>
+            {
+                m.acquire(p, parent);
+            }
+            _ => m.rest(p),
+        }
+    }
+
+    fn enabled(&mut self, _: &mut Machine<'_>, _: ProcessorId, thread: ThreadId) {
+        self.put(thread);
+    }
+
+    /// Idle processors begin the step by removing ready threads from the pool.
+    fn settle(&mut self, m: &mut Machine<'_>) {
+        while !self.pool.is_empty()
+            && let Some(p) = m.first_idle()
+        {
+            let (_, thread) = self.pool.pop_first().expect("the pool is not empty");
+            self.place.remove(&thread);
+            m.acquire(p, thread);
+        }
+    }
+
+    fn ready(&self) -> Ready {
+        Ready::Pool(self.pool.values().copied().collect())
+    }
+}

@@ -1,0 +1,84 @@
+//! `depth-first:K`: the asynchronous depth-first scheduler (ADF) that DFD §2.2 and §5 compare with.
+//!
+//! One list holds all ready threads in the order of the serial depth-first execution; a processor takes the first.
+//! At a fork the child preempts its parent. A thread may allocate K bytes net until it is preempted; an allocation
+//! above K waits for its dummy threads. Space is close to the serial one, S1 + O(K·P·D), but processors return to
+//! the list after almost every thread.
+
+use super::meter::Meter;
+use super::{Policy, Quota, Ready, Setup};
+use crate::ProcessorId;
+use crate::machine::Machine;
+use bombyx_dag::{StrandId, ThreadId};
+use std::collections::BTreeSet;
+
+struct DepthFirst {
+    /// Ready threads by priority: strand ids are in the serial order.
+    list: BTreeSet<(StrandId, ThreadId)>,
+    /// What each processor's thread has allocated since it was last scheduled.
+    meters: Vec<Meter>,
+    quota: Quota,
+}
+
+pub(super) fn policy(setup: &Setup, quota: Quota) -> Box<dyn Policy> {
+    Box::new(DepthFirst { list: BTreeSet::new(), meters: vec![Meter::default(); setup.processors], quota })
+}
+
+impl DepthFirst {
+    fn put(&mut self, m: &Machine<'_>, thread: ThreadId) {
+        let strand = m.next_strand(thread).expect("a ready thread has a strand");
+        self.list.insert((strand, thread));
+    }
+}
+
+impl Policy for DepthFirst {
+    fn begin(&mut self, m: &mut Machine<'_>) {
+        self.put(m, m.computation().root());
+    }
+
+    fn spawned(&mut self, m: &mut Machine<'_>, p: ProcessorId, parent: ThreadId, child: ThreadId) {
+        self.put(m, parent);
+        self.meters[p.index()] = Meter::default();
+        m.work(p, child);
+    }
+
+    fn stalled(&mut self, m: &mut Machine<'_>, p: ProcessorId, _: ThreadId) {
+        m.rest(p);
+    }
+
+    fn died(&mut self, m: &mut Machine<'_>, p: ProcessorId, _: ThreadId) {
+        m.rest(p);
+    }
+
+    fn enabled(&mut self, m: &mut Machine<'_>, _: ProcessorId, thread: ThreadId) {
+        self.put(m, thread);
+    }
+
+    /// Quota used up: back to the list, where the thread may well be the first.
+    fn admit(&mut self, m: &mut Machine<'_>, p: ProcessorId, thread: ThreadId, strand: StrandId) -> bool {
+        if self.meters[p.index()].charge(self.quota, m.computation().allocated(strand)) {
+            return true;
+        }
+        m.interrupt(p);
+        self.put(m, thread);
+        false
+    }
+
+    fn freed(&mut self, p: ProcessorId, bytes: u64) {
+        self.meters[p.index()].refund(bytes);
+    }
+
+    fn settle(&mut self, m: &mut Machine<'_>) {
+        while !self.list.is_empty()
+            && let Some(p) = m.first_idle()
+        {
+            let (_, thread) = self.list.pop_first().expect("the list is not empty");
+            self.meters[p.index()] = Meter::default();
+            m.acquire(p, thread);
+        }
+    }
+
+    fn ready(&self) -> Ready {
+        Ready::Pool(self.list.iter().map(|&(_, thread)| thread).collect())
+    }
+}

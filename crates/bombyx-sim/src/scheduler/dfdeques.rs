@@ -1,0 +1,201 @@
+//! `dfdeques:K`: DFDeques(K), DFD §3.
+//!
+//! All ready threads are in deques, and all deques in one list R, in the order of the serial depth-first execution
+//! (Lemma 3.1). A processor works at the bottom of its own deque, may allocate K bytes net from one steal to the
+//! next, and leaves its deque in R when the quota is used up. Thieves take the top of one of the leftmost P deques.
+//! K trades space against granularity: K = ∞ is work stealing, small K is close to depth first. Expected space is
+//! S1 + O(min(K, S1)·P·D) (Theorem 4.3).
+//!
+//! Before an allocation of m > K bytes stand ⌈m/K⌉ dummy threads ([`WithDummies`](crate::WithDummies)); a processor
+//! that has run one gives up its deque. As in DFD §5, the quota counts heap memory, not frames.
+//!
+//! A deque with an owner is known by the owner's number, one without by a number of its own. So a request that waits
+//! for a processor's deque stays with the processor, as in `work-stealing`.
+
+use super::meter::Meter;
+use super::{Deque, Mutation, Policy, Quota, Ready, Setup};
+use crate::ProcessorId;
+use crate::machine::Machine;
+use crate::trace::AttemptResult;
+use bombyx_dag::{StrandId, ThreadId};
+use std::collections::{BTreeMap, VecDeque};
+
+struct Dfdeques {
+    quota: Quota,
+    /// R, left to right: numbers of deques.
+    list: Vec<u32>,
+    /// Deques of processors; the back is the bottom, where the owner works. Empty unless in R.
+    owned: Vec<VecDeque<ThreadId>>,
+    /// Deques without owners, never empty.
+    left: BTreeMap<u32, VecDeque<ThreadId>>,
+    next_number: u32,
+    /// What each processor has allocated since its last steal.
+    meters: Vec<Meter>,
+    nonempty: usize,
+    dummies: Vec<bool>,
+    mutation: Option<Mutation>,
+}
+
+pub(super) fn policy(setup: &Setup, quota: Quota) -> Box<dyn Policy> {
+    Box::new(Dfdeques {
+        quota,
+        list: Vec::new(),
+        owned: vec![VecDeque::new(); setup.processors],
+        left: BTreeMap::new(),
+        next_number: setup.processors as u32,
+        meters: vec![Meter::default(); setup.processors],
+        nonempty: 0,
+        dummies: setup.dummies.clone(),
+        mutation: setup.mutation,
+    })
+}
+
+impl Dfdeques {
+    fn push_bottom(&mut self, p: ProcessorId, thread: ThreadId) {
+        let deque = &mut self.owned[p.index()];
+        self.nonempty += usize::from(deque.is_empty());
+        deque.push_back(thread);
+    }
+
+    fn position(&self, number: u32) -> usize {
+        self.list.iter().position(|&other| other == number).expect("the deque is in R")
+    }
+
+    /// `p` works on the newest thread of its deque; if that is empty, it deletes the deque and steals.
+    fn next(&mut self, m: &mut Machine<'_>, p: ProcessorId) {
+        let deque = &mut self.owned[p.index()];
+        match deque.pop_back() {
+            Some(thread) => {
+                self.nonempty -= usize::from(deque.is_empty());
+                m.work(p, thread);
+            }
+            None => {
+                self.list.remove(self.position(p.0));
+                self.steal(m, p);
+            }
+        }
+    }
+
+    /// `p` leaves its deque in R without an owner, deletes it if it is empty, and steals.
+    fn give_up(&mut self, m: &mut Machine<'_>, p: ProcessorId) {
+        let at = self.position(p.0);
+        let deque = std::mem::take(&mut self.owned[p.index()]);
+        if deque.is_empty() {
+            self.list.remove(at);
+        } else {
+            self.list[at] = self.next_number;
+            self.left.insert(self.next_number, deque);
+            self.next_number += 1;
+        }
+        self.steal(m, p);
+    }
+
+    /// A steal sets the quota to K.
+    fn steal(&mut self, m: &mut Machine<'_>, p: ProcessorId) {
+        self.meters[p.index()] = Meter::default();
+        m.steal(p);
+    }
+
+    fn owner(&self, number: u32) -> Option<ProcessorId> {
+        ((number as usize) < self.owned.len()).then_some(ProcessorId(number))
+    }
+}
+
+impl Policy for Dfdeques {
+    fn begin(&mut self, m: &mut Machine<'_>) {
+        let mut processors = m.processors();
+        let first = processors.next().expect("there is a processor");
+        self.list.push(first.0);
+        m.acquire(first, m.computation().root());
+        processors.for_each(|p| self.steal(m, p));
+    }
+
+    /// Case fork: push the current thread, run the new child.
+    fn spawned(&mut self, m: &mut Machine<'_>, p: ProcessorId, parent: ThreadId, child: ThreadId) {
+        self.push_bottom(p, parent);
+        m.work(p, child);
+    }
+
+    /// Case suspend: take from the own deque.
+    fn stalled(&mut self, m: &mut Machine<'_>, p: ProcessorId, _: ThreadId) {
+        self.next(m, p);
+    }
+
+    /// Case terminate: a parent that this woke up lies at the bottom by now and runs next. A dummy costs the deque.
+    fn died(&mut self, m: &mut Machine<'_>, p: ProcessorId, thread: ThreadId) {
+        if self.dummies.get(thread.index()).is_some_and(|&dummy| dummy) {
+            self.give_up(m, p);
+        } else {
+            self.next(m, p);
+        }
+    }
+
+    fn enabled(&mut self, m: &mut Machine<'_>, p: ProcessorId, thread: ThreadId) {
+        m.place(p, thread);
+        self.push_bottom(p, thread);
+    }
+
+    /// Case memory quota exhausted: push the current thread, give up the deque, steal.
+    fn admit(&mut self, m: &mut Machine<'_>, p: ProcessorId, thread: ThreadId, strand: StrandId) -> bool {
+        if self.meters[p.index()].charge(self.quota, m.computation().allocated(strand)) {
+            return true;
+        }
+        m.interrupt(p);
+        self.push_bottom(p, thread);
+        self.give_up(m, p);
+        false
+    }
+
+    fn freed(&mut self, p: ProcessorId, bytes: u64) {
+        self.meters[p.index()].refund(bytes);
+    }
+
+    /// The choice r names the r-th deque from the left.
+    fn queue(&self, slot: u32) -> Option<u32> {
+        self.list.get(slot as usize).copied()
+    }
+
+    fn victim(&self, queue: u32) -> Option<ProcessorId> {
+        self.owner(queue)
+    }
+
+    /// Take the oldest thread; a new deque for it is placed directly right of its victim.
+    fn attempt(&mut self, m: &mut Machine<'_>, thief: ProcessorId, queue: u32) -> AttemptResult {
+        let deque = match self.owner(queue) {
+            Some(owner) => Some(&mut self.owned[owner.index()]),
+            None => self.left.get_mut(&queue),
+        };
+        let Some((deque, thread)) = deque.and_then(|deque| {
+            let thread = deque.pop_front()?;
+            Some((deque, thread))
+        }) else {
+            return AttemptResult::Empty;
+        };
+        let emptied = deque.is_empty();
+        self.nonempty -= usize::from(emptied);
+        let at = self.position(queue);
+        self.list.insert(at + usize::from(self.mutation != Some(Mutation::NewDequeLeft)), thief.0);
+        if emptied && self.left.remove(&queue).is_some() {
+            self.list.remove(self.position(queue));
+        }
+        m.acquire(thief, thread);
+        AttemptResult::Stolen(thread)
+    }
+
+    fn may_succeed(&self, _: &Machine<'_>) -> bool {
+        self.nonempty > 0
+    }
+
+    fn deque_count(&self) -> usize {
+        self.list.len()
+    }
+
+    fn ready(&self) -> Ready {
+        let deque = |&number: &u32| {
+            let owner = self.owner(number);
+            let threads = owner.map_or_else(|| &self.left[&number], |p| &self.owned[p.index()]);
+            Deque { owner, threads: threads.iter().rev().copied().collect() }
+        };
+        Ready::Deques(self.list.iter().map(deque).collect())
+    }
+}

@@ -1,0 +1,78 @@
+//! `heterogeneous:BETA`: the Enhanced Cilk Scheduler for processors of different speeds (HET §3, Fig. 2).
+//!
+//! Work stealing, and one rule more: a thief that chose a victim with an empty deque that works on a thread, and that
+//! is more than β times as slow as the thief, *mugs* it: takes that thread in the middle of its work. The mugged
+//! processor becomes a thief. With speeds within a factor β of each other it is exactly `work-stealing`. Time is
+//! W1/(p·π_ave) + O(W∞/π_ave) with high probability (Theorem 6).
+
+use super::deques::Deques;
+use super::{Beta, Policy, Ready, Setup};
+use crate::ProcessorId;
+use crate::machine::Machine;
+use crate::trace::AttemptResult;
+use bombyx_dag::ThreadId;
+
+struct Heterogeneous {
+    deques: Deques,
+    beta: Beta,
+    /// Whether any two processors ever differ enough for a mugging.
+    may_mug: bool,
+}
+
+pub(super) fn policy(setup: &Setup, beta: Beta) -> Box<dyn Policy> {
+    Box::new(Heterogeneous { deques: Deques::new(setup), beta, may_mug: false })
+}
+
+impl Policy for Heterogeneous {
+    fn begin(&mut self, m: &mut Machine<'_>) {
+        let (slowest, fastest) = m.speed_range();
+        self.may_mug = self.beta.exceeded_by(fastest, slowest);
+        self.deques.begin(m);
+    }
+
+    /// Line 4(a).
+    fn spawned(&mut self, m: &mut Machine<'_>, p: ProcessorId, parent: ThreadId, child: ThreadId) {
+        self.deques.spawned(m, p, parent, child);
+    }
+
+    /// Line 4(c).
+    fn stalled(&mut self, m: &mut Machine<'_>, p: ProcessorId, _: ThreadId) {
+        self.deques.next(m, p);
+    }
+
+    /// Line 4(b). A parent that can be executed was enabled by this thread and lies in the deque by now.
+    fn died(&mut self, m: &mut Machine<'_>, p: ProcessorId, _: ThreadId) {
+        self.deques.next(m, p);
+    }
+
+    fn enabled(&mut self, m: &mut Machine<'_>, p: ProcessorId, thread: ThreadId) {
+        self.deques.enabled(m, p, thread);
+    }
+
+    /// Lines 2, 3, 4(d) and 5.
+    fn attempt(&mut self, m: &mut Machine<'_>, thief: ProcessorId, queue: u32) -> AttemptResult {
+        let victim = ProcessorId(queue);
+        if let Some(thread) = self.deques.steal(m, thief, victim) {
+            return AttemptResult::Stolen(thread);
+        }
+        if m.thread_of(victim).is_none() || !self.beta.exceeded_by(m.speed(thief), m.speed(victim)) {
+            return AttemptResult::Empty;
+        }
+        let thread = m.interrupt(victim);
+        m.acquire(thief, thread);
+        m.steal(victim);
+        AttemptResult::Mugged(thread)
+    }
+
+    fn may_succeed(&self, m: &Machine<'_>) -> bool {
+        self.deques.any() || (self.may_mug && m.working() > 0)
+    }
+
+    fn deque_count(&self) -> usize {
+        self.deques.count()
+    }
+
+    fn ready(&self) -> Ready {
+        self.deques.ready()
+    }
+}

@@ -1,0 +1,81 @@
+//! `high-utilization:BETA`: the fastest idle processor is at most β times as fast as the slowest busy one (HET §2).
+//!
+//! Ready threads wait in one queue and go to the fastest idle processors. When a processor is idle and more than β
+//! times as fast as the slowest busy one, that one is interrupted and its thread moves: the least that keeps the
+//! invariant, hence at most two migrations per strand (HET Theorem 5).
+//! Time is at most W1/(p·π_ave) + (p−1)/p · β·W∞/π_ave (HET Theorem 4).
+
+use super::pool::Pool;
+use super::{Beta, Mutation, Policy, Ready, Setup};
+use crate::ProcessorId;
+use crate::machine::Machine;
+use bombyx_dag::ThreadId;
+use std::cmp::Reverse;
+
+struct HighUtilization {
+    pool: Pool,
+    beta: Beta,
+    slowest_first: bool,
+}
+
+pub(super) fn policy(setup: &Setup, beta: Beta) -> Box<dyn Policy> {
+    let slowest_first = setup.mutates(Mutation::SlowestFirst);
+    Box::new(HighUtilization { pool: Pool::default(), beta, slowest_first })
+}
+
+impl Policy for HighUtilization {
+    fn begin(&mut self, m: &mut Machine<'_>) {
+        self.pool.push(m.computation().root());
+    }
+
+    fn spawned(&mut self, m: &mut Machine<'_>, p: ProcessorId, parent: ThreadId, child: ThreadId) {
+        self.pool.push(parent);
+        m.work(p, child);
+    }
+
+    fn stalled(&mut self, m: &mut Machine<'_>, p: ProcessorId, _: ThreadId) {
+        m.rest(p);
+    }
+
+    fn died(&mut self, m: &mut Machine<'_>, p: ProcessorId, _: ThreadId) {
+        m.rest(p);
+    }
+
+    fn enabled(&mut self, _: &mut Machine<'_>, _: ProcessorId, thread: ThreadId) {
+        self.pool.push(thread);
+    }
+
+    fn settle(&mut self, m: &mut Machine<'_>) {
+        if self.slowest_first {
+            let slowest = |m: &Machine<'_>| m.idle().min_by_key(|&p| (m.speed(p), p));
+            while !self.pool.is_empty()
+                && let Some(p) = slowest(m)
+            {
+                let thread = self.pool.pop().expect("the pool is not empty");
+                m.acquire(p, thread);
+            }
+            return;
+        }
+        while let Some(idle) = fastest_idle(m) {
+            if let Some(thread) = self.pool.pop() {
+                m.acquire(idle, thread);
+                continue;
+            }
+            let busy = m.processors().filter(|&p| m.thread_of(p).is_some());
+            let Some(slowest) = busy.min_by_key(|&p| (m.speed(p), Reverse(p))) else { break };
+            if !self.beta.exceeded_by(m.speed(idle), m.speed(slowest)) {
+                break;
+            }
+            let thread = m.interrupt(slowest);
+            m.acquire(idle, thread);
+        }
+    }
+
+    fn ready(&self) -> Ready {
+        self.pool.ready()
+    }
+}
+
+fn fastest_idle(m: &Machine<'_>) -> Option<ProcessorId> {
+    m.idle().max_by_key(|&p| (m.speed(p), Reverse(p)))
+}

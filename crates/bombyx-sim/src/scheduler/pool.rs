@@ -1,0 +1,41 @@
+//! A queue of ready threads that all processors share: what [`fifo`](super::fifo), [`greedy`](super::greedy) and
+//! [`high_utilization`](super::high_utilization) have in common.
+
+use super::Ready;
+use crate::machine::Machine;
+use bombyx_dag::ThreadId;
+use std::collections::VecDeque;
+
+/// First in, first out.
+#[derive(Debug, Default)]
+pub(super) struct Pool {
+    queue: VecDeque<ThreadId>,
+}
+
+impl Pool {
+    pub(super) fn push(&mut self, thread: ThreadId) {
+        self.queue.push_back(thread);
+    }
+
+    pub(super) fn pop(&mut self) -> Option<ThreadId> {
+        self.queue.pop_front()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Idle processors take threads, in the order of both.
+    pub(super) fn serve_idle(&mut self, m: &mut Machine<'_>) {
+        while !self.queue.is_empty()
+            && let Some(p) = m.first_idle()
+        {
+            let thread = self.queue.pop_front().expect("the queue is not empty");
+            m.acquire(p, thread);
+        }
+    }
+
+    pub(super) fn ready(&self) -> Ready {
+        Ready::Pool(self.queue.iter().copied().collect())
+    }
+}

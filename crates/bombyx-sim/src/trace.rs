@@ -1,0 +1,142 @@
+//! [`Trace`]: everything that every processor did, as intervals of virtual time.
+//!
+//! A trace is the same in both modes of the engine. It holds one event per executed strand (or part of one, if it
+//! was interrupted) and one per steal attempt; a processor that has neither in some interval was idle. Text form,
+//! one event per line: `from..to processor what`.
+
+use crate::ProcessorId;
+use bombyx_dag::{StrandId, ThreadId};
+use std::fmt;
+
+/// How a steal attempt ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttemptResult {
+    /// The thief took the oldest thread.
+    Stolen(ThreadId),
+    /// The thief took the thread that the victim was working on (HET Fig. 2, line 3).
+    Mugged(ThreadId),
+    /// There was nothing to take.
+    Empty,
+    /// Another thief was served in the same step, and the contention model refuses all but one.
+    Denied,
+    /// The run ended before the request was served.
+    Unserved,
+}
+
+/// What happened in an interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// The processor executed a strand.
+    Execute {
+        /// The strand.
+        strand: StrandId,
+        /// Whether the strand ended here; if not, the processor was interrupted and another one goes on.
+        complete: bool,
+    },
+    /// The processor made a steal attempt, from its initiation until it was served. If the interval is longer than
+    /// an attempt takes, the rest was spent in the victim's queue.
+    Attempt {
+        /// The random choice among P: a processor, or for DFDeques a position in the list of deques. `u32::MAX` for a
+        /// given choice of no deque.
+        slot: u32,
+        /// The processor whose deque was chosen, if the deque exists and has an owner.
+        victim: Option<ProcessorId>,
+        /// How it ended.
+        result: AttemptResult,
+    },
+}
+
+/// One event of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Who.
+    pub processor: ProcessorId,
+    /// The tick at which it began.
+    pub from: u64,
+    /// The tick at which it ended.
+    pub to: u64,
+    /// What.
+    pub kind: EventKind,
+}
+
+/// What every processor did, in the order in which it ended; events that end together are ordered work before
+/// attempts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trace {
+    events: Vec<Event>,
+}
+
+impl Trace {
+    pub(crate) fn push(&mut self, event: Event) {
+        self.events.push(event);
+    }
+
+    /// All events.
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    /// The events of each of so many processors, in the order of time. They do not overlap; between them the
+    /// processor was idle.
+    ///
+    /// # Panics
+    /// If the run had more processors.
+    pub fn by_processor(&self, processors: usize) -> Vec<Vec<Event>> {
+        let mut events = vec![Vec::new(); processors];
+        for &event in &self.events {
+            events[event.processor.index()].push(event);
+        }
+        events
+    }
+
+    /// The steal attempts in the order in which they were initiated; within a step, in the order of the thieves.
+    pub fn attempts(&self) -> Vec<Event> {
+        let mut attempts: Vec<Event> =
+            self.events.iter().filter(|e| matches!(e.kind, EventKind::Attempt { .. })).copied().collect();
+        attempts.sort_by_key(|e| (e.from, e.processor));
+        attempts
+    }
+
+    /// When each strand ended, by strand: the schedule. Strands that did not end have `u64::MAX`.
+    pub fn ends(&self, strands: usize) -> Vec<u64> {
+        let mut ends = vec![u64::MAX; strands];
+        for event in &self.events {
+            if let EventKind::Execute { strand, complete: true } = event.kind {
+                ends[strand.index()] = event.to;
+            }
+        }
+        ends
+    }
+}
+
+impl fmt::Display for AttemptResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stolen(thread) => write!(f, "steals {thread}"),
+            Self::Mugged(thread) => write!(f, "mugs {thread}"),
+            Self::Empty => write!(f, "empty"),
+            Self::Denied => write!(f, "denied"),
+            Self::Unserved => write!(f, "unserved"),
+        }
+    }
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}..{} {} ", self.from, self.to, self.processor)?;
+        match self.kind {
+            EventKind::Execute { strand, complete: true } => write!(f, "{strand}"),
+            EventKind::Execute { strand, complete: false } => write!(f, "{strand} interrupted"),
+            EventKind::Attempt { slot, victim: Some(victim), result } => {
+                write!(f, "choice {slot} ({victim}): {result}")
+            }
+            EventKind::Attempt { slot, victim: None, result } => write!(f, "choice {slot}: {result}"),
+        }
+    }
+}
+
+impl fmt::Display for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.events.iter().try_for_each(|event| writeln!(f, "{event}"))
+    }
+}
