@@ -123,6 +123,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         print(&report::list_of_micros())?;
         return Ok(ExitCode::SUCCESS);
     }
+    let files = [&args.json, &args.csv, &args.plot].into_iter().flatten();
+    files.filter(|path| *path != Path::new("-")).try_for_each(|path| files::expect_to_write(path))?;
     let (workloads, micros) = args.chosen();
     let contenders = if workloads.is_empty() { Vec::new() } else { args.contenders()? };
     let names = workloads.iter().map(|workload| workload.name());

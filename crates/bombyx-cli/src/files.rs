@@ -18,6 +18,17 @@ impl Drop for Unfinished {
     }
 }
 
+/// Says whether a file of this name could be written, before much time is spent on what it is to hold.
+pub(crate) fn expect_to_write(path: &Path) -> Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match fs::metadata(folder) {
+        _ if path.is_dir() => Err(format!("cannot write {}: it is a folder", path.display()).into()),
+        Ok(metadata) if metadata.is_dir() => Ok(()),
+        Ok(_) => Err(format!("cannot write {}: {} is no folder", path.display(), folder.display()).into()),
+        Err(error) => Err(format!("cannot write {}: {error}", path.display()).into()),
+    }
+}
+
 /// Writes a file. If that fails or is interrupted, `path` stays as it was. What exists and is no file, such as a pipe
 /// or `/dev/stdout`, is written as it is.
 pub(crate) fn write(path: &Path, content: &[u8]) -> Result<()> {
@@ -58,5 +69,9 @@ mod tests {
     fn a_missing_folder_is_named() {
         let error = write(Path::new("/nowhere/at/all.svg"), b"").unwrap_err().to_string();
         assert!(error.contains("/nowhere/at/all.svg"), "{error}");
+        let expected = expect_to_write(Path::new("/nowhere/at/all.svg")).unwrap_err().to_string();
+        assert_eq!(expected, error);
+        assert!(expect_to_write(&std::env::temp_dir()).is_err());
+        assert!(expect_to_write(Path::new("all.svg")).is_ok());
     }
 }

@@ -185,6 +185,7 @@ fn json(workload: &dyn Workload, args: &Args, contender: &Contender, outcome: &O
                 "hand_overs": stats.hand_overs,
                 "sleeps": stats.sleeps,
                 "wakes": stats.wakes,
+                "in_place": stats.in_place,
                 "carriers": stats.carriers,
             })
         })

@@ -21,7 +21,6 @@ mod trace;
 pub mod tso;
 
 pub use check::{Invariant, Violation};
-pub use clock::Clock;
 pub use contention::{Adversary, Contention, ContentionError};
 pub use critical::CriticalStrands;
 pub use dummies::WithDummies;

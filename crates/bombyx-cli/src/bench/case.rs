@@ -31,6 +31,7 @@ pub(crate) struct Counts {
     pub(crate) hand_overs: u64,
     sleeps: u64,
     wakes: u64,
+    in_place: u64,
     peak_carriers: u64,
 }
 
@@ -44,6 +45,7 @@ impl From<Stats> for Counts {
             hand_overs: stats.hand_overs,
             sleeps: stats.sleeps,
             wakes: stats.wakes,
+            in_place: stats.in_place,
             peak_carriers: stats.peak_carriers,
         }
     }

@@ -1,23 +1,63 @@
-//! Speedups as a picture: a group of bars per benchmark, a bar per runtime, a panel per number of processors.
+//! Speedups as a picture: a group of bars per benchmark, a bar per runtime
+//! (and scheduler, if there are several), a panel per number of processors.
 
 use super::Results;
 use super::case::{Case, Entry};
 use crate::Result;
+use bombyx::Scheduler;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
 const WIDTH: u32 = 900;
 /// Room for the names of the benchmarks.
 const NAMES: i32 = 210;
-const TOP: i32 = 56;
+const TOP: i32 = 76;
 const BAR: i32 = 9;
 const GAP: i32 = 9;
 const INK: RGBColor = RGBColor(31, 42, 68);
 const PALE: RGBColor = RGBColor(226, 231, 240);
 const FONT: &str = "Helvetica, Arial, sans-serif";
-/// Distinct also for people who see few colours (Okabe and Ito's palette).
-const RUNTIMES: [(&str, RGBColor); 3] =
-    [("bombyx", RGBColor(0, 114, 178)), ("rayon", RGBColor(213, 94, 0)), ("chili", RGBColor(0, 140, 103))];
+/// Distinct also for people who see few colours (Okabe and Ito's palette, darkened where it is too pale).
+const COLORS: [RGBColor; 8] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 140, 103),
+    RGBColor(190, 100, 160),
+    RGBColor(190, 140, 0),
+    RGBColor(60, 160, 215),
+    RGBColor(120, 90, 60),
+    RGBColor(90, 90, 90),
+];
+
+/// A runtime with its scheduler: a bar in each group.
+#[derive(Clone, PartialEq)]
+struct Lane {
+    runtime: String,
+    scheduler: Option<Scheduler>,
+}
+
+impl Lane {
+    fn of(entry: &Entry) -> Self {
+        Self { runtime: entry.runtime.clone(), scheduler: entry.scheduler }
+    }
+
+    /// Its entry in a case.
+    fn entry<'a>(&self, case: &'a Case, processors: usize) -> Option<&'a Entry> {
+        case.entries.iter().find(|entry| entry.processors == processors && Lane::of(entry) == *self)
+    }
+}
+
+/// The lanes of all cases, in the order in which they were measured.
+fn lanes(cases: &[&Case]) -> Vec<Lane> {
+    let mut lanes = Vec::new();
+    for entry in cases.iter().flat_map(|case| &case.entries).filter(|entry| entry.runtime != "serial") {
+        let lane = Lane::of(entry);
+        if !lanes.contains(&lane) {
+            lanes.push(lane);
+        }
+    }
+    lanes
+}
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
@@ -39,7 +79,8 @@ pub(super) fn speedups(results: &Results) -> Result<String> {
     if panels.is_empty() {
         return Err("there is nothing to draw: a speedup needs a benchmark with a serial elision".into());
     }
-    let group = RUNTIMES.len() as i32 * BAR + GAP;
+    let lanes = lanes(&cases);
+    let group = lanes.len() as i32 * BAR + GAP;
     let in_panel = |processors: usize| -> Vec<&Case> {
         cases.iter().copied().filter(|case| case.entry("bombyx", processors).is_some()).collect()
     };
@@ -52,7 +93,7 @@ pub(super) fn speedups(results: &Results) -> Result<String> {
         let mut rest = root.clone();
         for &processors in &panels {
             let (area, below) = rest.split_vertically(height(processors));
-            panel(&area, processors, &in_panel(processors), group)?;
+            panel(&area, processors, &in_panel(processors), &lanes)?;
             rest = below;
         }
         root.present()?;
@@ -60,7 +101,8 @@ pub(super) fn speedups(results: &Results) -> Result<String> {
     Ok(picture)
 }
 
-fn panel(area: &Area<'_>, processors: usize, cases: &[&Case], group: i32) -> Result<()> {
+fn panel(area: &Area<'_>, processors: usize, cases: &[&Case], lanes: &[Lane]) -> Result<()> {
+    let group = lanes.len() as i32 * BAR + GAP;
     let text = |size: i32| (FONT, size).into_font().color(&INK);
     let speedup = |case: &Case, entry: &Entry| case.ratio(entry, "serial").map(|over| 1.0 / over);
     let all = cases.iter().flat_map(|case| {
@@ -75,10 +117,16 @@ fn panel(area: &Area<'_>, processors: usize, cases: &[&Case], group: i32) -> Res
     let plural = if processors == 1 { "" } else { "s" };
     let title = format!("Speedup over the serial elision on {processors} processor{plural}");
     area.draw_text(&title, &text(17), (14, 10))?;
-    for (nth, (name, colour)) in RUNTIMES.iter().enumerate() {
-        let left = WIDTH as i32 - 270 + 90 * nth as i32;
-        area.draw(&Rectangle::new([(left, 14), (left + 12, 26)], colour.filled()))?;
-        area.draw_text(name, &text(13), (left + 18, 13))?;
+    let several = lanes.iter().filter(|lane| lane.runtime == "bombyx").count() > 1;
+    let mut left = NAMES;
+    for (lane, colour) in lanes.iter().zip(COLORS.iter().cycle()) {
+        let name = match lane.scheduler {
+            Some(scheduler) if several => scheduler.to_string(),
+            _ => lane.runtime.clone(),
+        };
+        area.draw(&Rectangle::new([(left, 38), (left + 12, 50)], colour.filled()))?;
+        area.draw_text(&name, &text(13), (left + 18, 37))?;
+        left += 40 + 7 * name.len() as i32;
     }
     let step = [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0].into_iter().find(|step| most / step <= 10.0);
     let step = step.unwrap_or(64.0);
@@ -89,11 +137,11 @@ fn panel(area: &Area<'_>, processors: usize, cases: &[&Case], group: i32) -> Res
     for (nth, case) in cases.iter().enumerate() {
         let top = TOP + group * nth as i32;
         area.draw_text(&case.name, &text(13), (14, top + BAR - 2))?;
-        for (lane, (runtime, colour)) in RUNTIMES.iter().enumerate() {
-            let Some(value) = case.entry(runtime, processors).and_then(|entry| speedup(case, entry)) else {
+        for ((nth, lane), colour) in lanes.iter().enumerate().zip(COLORS.iter().cycle()) {
+            let Some(value) = lane.entry(case, processors).and_then(|entry| speedup(case, entry)) else {
                 continue;
             };
-            let y = top + BAR * lane as i32;
+            let y = top + BAR * nth as i32;
             area.draw(&Rectangle::new([(NAMES, y), (x(value), y + BAR - 1)], colour.filled()))?;
         }
     }

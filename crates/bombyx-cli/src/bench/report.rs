@@ -29,7 +29,7 @@ impl Report {
     ) -> Self {
         const MICRO: usize = 33;
         let widest = workloads.map(str::len).max().unwrap_or(0).max(if micros { MICRO } else { 14 });
-        let mut table = Table::new(coloured).words("", widest).numbers("P", 2);
+        let mut table = Table::new(coloured).words("benchmark", widest).numbers("P", 2);
         if schedulers {
             table = table.words("scheduler", 17);
         }
