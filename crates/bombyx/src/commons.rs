@@ -282,19 +282,18 @@ impl Commons {
         if let Some(size) = self.config.stack_size {
             builder = builder.stack_size(size);
         }
-        let carrier = Arc::new(Carrier::to_be_started());
+        let carrier = Arc::new(SharedCarrier(Carrier::to_be_started()));
         // The thread keeps its `Arc`, so the pointer is good until the carrier has been stopped.
-        let pointer = NonNull::from(&*carrier);
+        let pointer = NonNull::from(&carrier.0);
         let handle = {
-            let carrier = SendCarrier(Arc::clone(&carrier));
+            let carrier = Arc::clone(&carrier);
             builder.spawn(move || {
-                let SendCarrier(carrier) = { carrier };
-                carrier.started(&std::thread::current());
-                wait::main(&this, &carrier);
+                carrier.0.started(&std::thread::current());
+                wait::main(&this, &carrier.0);
                 lock(&this.shared).carriers -= 1;
             })?
         };
-        carrier.started(handle.thread());
+        carrier.0.started(handle.thread());
         shared.handles.push(handle);
         shared.carriers += 1;
         shared.peak_carriers = shared.peak_carriers.max(shared.carriers);
@@ -377,8 +376,10 @@ impl Commons {
     }
 }
 
-/// A carrier on its way to its thread.
-struct SendCarrier(Arc<Carrier>);
+/// A carrier, between the one who starts it and its thread.
+struct SharedCarrier(Carrier);
 // SAFETY: the fields of a carrier that other threads touch are atomics or set once; the rest is used by its
-// own thread, which is where it goes.
-unsafe impl Send for SendCarrier {}
+// own thread.
+unsafe impl Send for SharedCarrier {}
+// SAFETY: as above.
+unsafe impl Sync for SharedCarrier {}
