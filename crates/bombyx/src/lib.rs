@@ -47,6 +47,8 @@ mod blocking;
 mod carrier;
 #[cfg(not(loom))]
 mod commons;
+#[cfg(doctest)]
+mod compile_fail;
 mod deque;
 #[cfg(not(loom))]
 mod error;

@@ -244,6 +244,10 @@ where
     F: FnOnce() -> R + Send,
     R: Send,
 {
+    if current::home().is_some_and(|home| ptr::eq(home, commons)) {
+        // A carrier that blocks in a job of this pool has a stack for `f`, and perhaps the last one.
+        return lent(commons, commons.acquire(current::carrier()), f);
+    }
     match commons.config.lends.then(|| commons.borrow_processor()).flatten() {
         Some(processor) => lent(commons, processor, f),
         None => injected(commons, f),

@@ -77,10 +77,8 @@ impl Processor {
         let commons = self.commons();
         self.deque.attend();
         if !commons.asymmetric() {
-            // Without `membarrier` nothing may be popped by the fast path, and the fork's half of the sleep
-            // protocol is this fence.
+            // Without `membarrier` nothing may be popped by the fast path.
             self.deque.expose_all();
-            crate::barrier::full();
             self.deque.poison();
         }
         self.answer();
@@ -93,6 +91,13 @@ impl Processor {
             if let Some(entry) = offered {
                 self.offer.make(entry);
             }
+        }
+        // The fork's half of the sleep protocol, for what was pushed and for what was offered: a sleeper's second
+        // look sees it, or this sees the sleeper.
+        if commons.asymmetric() {
+            crate::barrier::light()
+        } else {
+            crate::barrier::full()
         }
         if commons.sleepers.wants_wake() {
             commons.wake(|mailbox| self.take_oldest(mailbox));
@@ -145,12 +150,9 @@ impl Processor {
     /// Holder. Pushes an entry that is not the second half of a `join`.
     pub(crate) fn submit(&self, entry: Entry) {
         // The join below must find its own entry on top when it pops, unless it looks for it.
-        if let Some(Kind::Stack(job)) = self.deque.peek().map(Entry::kind) {
-            // SAFETY: our youngest entry is the job of an enclosing frame of this carrier, or of one that
-            // this processor's carriers left exposed; both are alive while they are in the deque.
-            if unsafe { (*job).untouched() } {
-                self.deque.expose_all();
-            }
+        // Whether it is exposed already is looked up under the lock: if it is, it may be gone by now.
+        if let Some(Kind::Stack(_)) = self.deque.peek().map(Entry::kind) {
+            self.deque.expose_all();
         }
         let pushed = self.deque.push(entry);
         if self.deque.wants_attention(pushed) {

@@ -12,7 +12,7 @@ use common::program::Program;
 use common::{Rng, configurations, pool, seed, watchdog};
 
 /// Programs for each scheduler, barrier and number of processors.
-const PROGRAMS: usize = 16;
+const PROGRAMS: usize = 32;
 
 fn suite(processors: impl Iterator<Item = usize> + Clone) {
     let seed = seed();

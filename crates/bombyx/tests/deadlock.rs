@@ -3,7 +3,7 @@
 
 mod common;
 
-use bombyx::{Pool, join, scope};
+use bombyx::{join, scope};
 use common::{builder, bump, pool, wait_until, watchdog, with_both_barriers};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
@@ -184,32 +184,52 @@ fn no_more_carriers_than_processors() {
 /// that one returns it, though there is no spare to pass it on.
 #[test]
 fn the_last_carrier_comes_back_from_blocking() {
-    let pool: Pool = builder(1).max_carriers(1).build().unwrap();
-    let (blocked, lent, back) = (
-        Arc::new(AtomicBool::new(false)),
-        Arc::new(AtomicBool::new(false)),
-        Arc::new(AtomicBool::new(false)),
-    );
+    let pool = builder(1).max_carriers(1).build().unwrap();
+    let step = Arc::new(AtomicUsize::new(0));
     watchdog("a carrier that comes back from blocking", || {
         for _ in 0..20 {
-            for flag in [&blocked, &lent, &back] {
-                flag.store(false, SeqCst);
-            }
-            let flags = (Arc::clone(&blocked), Arc::clone(&lent), Arc::clone(&back));
+            step.store(0, SeqCst);
+            let steps = Arc::clone(&step);
             pool.spawn(move || {
-                let (blocked, lent, back) = flags;
                 bombyx::blocking(|| {
-                    blocked.store(true, SeqCst);
-                    wait_until(|| lent.load(SeqCst));
+                    steps.store(1, SeqCst);
+                    wait_until(|| steps.load(SeqCst) == 2);
                 });
-                back.store(true, SeqCst);
+                steps.store(3, SeqCst);
             });
-            wait_until(|| blocked.load(SeqCst));
+            wait_until(|| step.load(SeqCst) == 1);
             pool.run(|| {
-                lent.store(true, SeqCst);
+                step.store(2, SeqCst);
                 thread::sleep(std::time::Duration::from_millis(5));
             });
-            wait_until(|| back.load(SeqCst));
+            wait_until(|| step.load(SeqCst) == 3);
+        }
+    });
+}
+
+/// The same carrier does not come back but forks while it blocks: it needs the processor for that, too.
+#[test]
+fn the_last_carrier_forks_while_it_blocks() {
+    let pool = builder(1).max_carriers(1).build().unwrap();
+    let step = Arc::new(AtomicUsize::new(0));
+    watchdog("a carrier that forks while it blocks", || {
+        for _ in 0..20 {
+            step.store(0, SeqCst);
+            let steps = Arc::clone(&step);
+            pool.spawn(move || {
+                bombyx::blocking(|| {
+                    steps.store(1, SeqCst);
+                    wait_until(|| steps.load(SeqCst) == 2);
+                    assert_eq!(join(|| 1, bombyx::current_processor), (1, Some(0)));
+                });
+                steps.store(3, SeqCst);
+            });
+            wait_until(|| step.load(SeqCst) == 1);
+            pool.run(|| {
+                step.store(2, SeqCst);
+                thread::sleep(std::time::Duration::from_millis(5));
+            });
+            wait_until(|| step.load(SeqCst) == 3);
         }
     });
 }

@@ -133,7 +133,12 @@ impl Deque {
     pub(crate) fn take_youngest(&self, mut wanted: impl FnMut(Entry) -> bool) -> Option<Entry> {
         let _slots = lock(&self.slots);
         let top = self.top.load(Relaxed);
-        let bottom = self.bottom.load(Relaxed);
+        let mut bottom = self.bottom.load(Relaxed);
+        // Holes at the bottom are nobody's: left there, they would look like something to take for ever.
+        while bottom > top && entry_at(bottom.wrapping_sub(1)).is_none() {
+            bottom = bottom.wrapping_sub(1);
+            self.bottom.store(bottom, Release);
+        }
         let mut at = bottom;
         while at > top {
             at = at.wrapping_sub(1);

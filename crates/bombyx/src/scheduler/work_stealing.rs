@@ -78,11 +78,12 @@ fn search_until(processor: &Processor) -> Option<Entry> {
 }
 
 /// What a processor still has itself: left by a carrier that blocks, or spawned by one that has ended.
+///
+/// What was offered counts as stolen, whoever takes it: it left the deque out of turn, so the join that it belongs
+/// to may miss, as if by a steal.
 fn take_own(processor: &Processor) -> Option<Entry> {
-    processor
-        .has_something()
-        .then(|| processor.deque.take_youngest(|_| true).or_else(|| processor.offer.take()))
-        .flatten()
+    let offered = || processor.offer.take().inspect(|_| processor.stats.steals.add(1));
+    processor.has_something().then(|| processor.deque.take_youngest(|_| true).or_else(offered)).flatten()
 }
 
 /// Whatever can be had now, for a waiting carrier that cannot hand its processor over.

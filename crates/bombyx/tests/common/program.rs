@@ -89,14 +89,24 @@ struct Boom(Counted<Number>);
 
 struct Draw<'a> {
     rng: &'a mut Rng,
+    blocks: bool,
     nodes: usize,
 }
 
 impl Program {
     /// A program of about `size` nodes.
     pub(crate) fn random(rng: &mut Rng, size: usize) -> Program {
+        Program::draw(rng, size, true)
+    }
+
+    /// A program that never blocks, so that it must not depend on spare carriers.
+    pub(crate) fn random_without_blocking(rng: &mut Rng, size: usize) -> Program {
+        Program::draw(rng, size, false)
+    }
+
+    fn draw(rng: &mut Rng, size: usize, blocks: bool) -> Program {
         let panics = rng.one_in(3);
-        let mut draw = Draw { rng, nodes: 0 };
+        let mut draw = Draw { rng, blocks, nodes: 0 };
         let root = draw.node(size, panics);
         Program { root, nodes: draw.nodes }
     }
@@ -127,8 +137,7 @@ impl Draw<'_> {
 
     fn inner(&mut self, size: usize, panics: bool) -> Action {
         match self.rng.below(16) {
-            0..6 => Action::Join(self.pair(size, panics)),
-            6 => Action::Rendezvous(self.pair(size, panics)),
+            6 if self.blocks => Action::Rendezvous(self.pair(size, panics)),
             7..9 => Action::Sequence(self.several(size, panics)),
             9..11 => Action::Scope {
                 body: Box::new(self.node(1, panics)),
@@ -137,9 +146,10 @@ impl Draw<'_> {
             },
             11 => self.repeated(size, Action::ForEach),
             12 => self.repeated(size, Action::MapReduce),
-            13 => Action::Blocking(Box::new(self.node(size, panics))),
+            13 if self.blocks => Action::Blocking(Box::new(self.node(size, panics))),
             14 => Action::Run(Box::new(self.node(size, panics))),
-            _ => Action::Elsewhere(Box::new(self.node(size, panics))),
+            15 if self.blocks => Action::Elsewhere(Box::new(self.node(size, panics))),
+            _ => Action::Join(self.pair(size, panics)),
         }
     }
 

@@ -1,0 +1,84 @@
+//! Random fork-join programs for as long as one likes, each on a pool of random size with random options: the
+//! programs of the conformance suite, with delays, blocking, panics, detached closures, nested pools, callers from
+//! several threads, and pools that must do without spare carriers.
+//!
+//! `scripts/stress [seconds [seed]]`. Prints the seed of every round; a round is repeated with
+//! `scripts/stress 1 <its seed>`. Aborts with a message when a program hangs for two minutes.
+
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use bombyx::{Pool, Scheduler};
+use common::program::Program;
+use common::{Rng, SCHEDULERS, watchdog};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Programs in a round, that is, on one pool.
+const PROGRAMS: usize = 20;
+
+fn main() {
+    let mut arguments = std::env::args().skip(1).map(|argument| argument.parse::<u64>());
+    let (Ok(seconds), Ok(first)) =
+        (arguments.next().unwrap_or(Ok(60)), arguments.next().unwrap_or_else(|| Ok(clock())))
+    else {
+        eprintln!("usage: stress [seconds [seed]]");
+        std::process::exit(2);
+    };
+    let end = Instant::now() + Duration::from_secs(seconds);
+    let mut seed = first;
+    let mut programs = 0;
+    while programs == 0 || Instant::now() < end {
+        programs += round(seed);
+        seed = seed.wrapping_add(1);
+    }
+    println!("{programs} programs passed; seeds {first} to {}", seed.wrapping_sub(1));
+}
+
+/// A seed that differs from run to run.
+fn clock() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs() * 1_000)
+}
+
+/// Builds a pool and executes programs on it, from one thread or from several; returns how many.
+fn round(seed: u64) -> usize {
+    let mut rng = Rng::new(seed);
+    let most = [1, 2, 4, 16, 64][rng.below(5)];
+    let processors = 1 + rng.below(most);
+    let scheduler: Scheduler =
+        SCHEDULERS[rng.below(SCHEDULERS.len())].parse().expect("the list names schedulers");
+    let (fence, callers, starved) = (rng.one_in(2), if rng.one_in(3) { 4 } else { 1 }, rng.one_in(4));
+    let size = 1 << (2 + rng.below(7));
+    let what = format!(
+        "seed {seed}: {scheduler}, {processors} processors, fence {fence}, {callers} callers, size {size}, \
+         spare carriers {}",
+        !starved
+    );
+    println!("{what}");
+    let builder = Pool::builder().processors(processors).scheduler(scheduler).fence(fence).seed(seed);
+    let pool =
+        if starved { builder.max_carriers(processors) } else { builder }.build().expect("the pool is built");
+    let other =
+        Pool::builder().processors(1 + rng.below(4)).scheduler(scheduler).build().expect("the pool is built");
+    let seeds: Vec<u64> = (0..callers).map(|_| rng.next()).collect();
+    watchdog(&what, || {
+        thread::scope(|s| {
+            for seed in seeds {
+                let (pool, other) = (&pool, &other);
+                s.spawn(move || {
+                    let mut rng = Rng::new(seed);
+                    for _ in 0..PROGRAMS {
+                        let program = if starved {
+                            Program::random_without_blocking(&mut rng, size)
+                        } else {
+                            Program::random(&mut rng, size)
+                        };
+                        program.check(pool, other);
+                    }
+                });
+            }
+        });
+        drop(pool);
+    });
+    callers * PROGRAMS
+}

@@ -1,0 +1,150 @@
+//! Programs that must not compile. Each stands beside a twin that differs in nothing but the mistake and does
+//! compile, so that it fails for that mistake and no other. Seen by rustdoc's tests only.
+
+/// The halves of a join may run on different threads, so what they capture must be `Send`.
+///
+/// ```
+/// let shared = std::sync::Arc::new(1);
+/// let other = std::sync::Arc::clone(&shared);
+/// bombyx::join(move || drop(shared), move || drop(other));
+/// ```
+/// ```compile_fail,E0277
+/// let shared = std::rc::Rc::new(1);
+/// let other = std::rc::Rc::clone(&shared);
+/// bombyx::join(move || drop(shared), move || drop(other));
+/// ```
+///
+/// That holds for the first half, too: outside of a pool it moves to one.
+///
+/// ```
+/// let cell = std::sync::Mutex::new(1);
+/// bombyx::join(|| drop(cell.lock()), || ());
+/// ```
+/// ```compile_fail,E0277
+/// let cell = std::cell::Cell::new(1);
+/// bombyx::join(|| cell.set(2), || ());
+/// ```
+///
+/// So must be what they return.
+///
+/// ```
+/// bombyx::join(|| (), || std::sync::Arc::new(1));
+/// ```
+/// ```compile_fail,E0277
+/// bombyx::join(|| (), || std::rc::Rc::new(1));
+/// ```
+struct NotSend;
+
+/// The halves of a join run at the same time.
+///
+/// ```
+/// let mut sums = (0, 0);
+/// let (a, b) = (&mut sums.0, &mut sums.1);
+/// bombyx::join(|| *a += 1, || *b += 1);
+/// ```
+/// ```compile_fail,E0524
+/// let mut sums = (0, 0);
+/// let (a, b) = (&mut sums.0, &mut sums.1);
+/// bombyx::join(|| *a += 1, || *a += 1);
+/// ```
+///
+/// So do the iterations of a loop.
+///
+/// ```
+/// let sum = std::sync::atomic::AtomicUsize::new(0);
+/// bombyx::for_each(0..10, |i| { sum.fetch_add(i, std::sync::atomic::Ordering::Relaxed); });
+/// ```
+/// ```compile_fail,E0594
+/// let mut sum = 0;
+/// bombyx::for_each(0..10, |i| { sum += i; });
+/// ```
+struct NotShared;
+
+/// A spawned closure may outlive the body of its scope, but not the scope.
+///
+/// ```
+/// let outside = 1;
+/// bombyx::scope(|s| s.spawn(|_| assert_eq!(outside, 1)));
+/// ```
+/// ```compile_fail,E0373
+/// bombyx::scope(|s| {
+///     let inside = 1;
+///     s.spawn(|_| assert_eq!(inside, 1));
+/// });
+/// ```
+///
+/// The scope itself stays inside.
+///
+/// ```
+/// let mut length = None;
+/// bombyx::scope(|s| { length = Some(size_of_val(s)); });
+/// ```
+/// ```compile_fail,E0521
+/// let mut escaped = None;
+/// bombyx::scope(|s| { escaped = Some(s); });
+/// ```
+///
+/// What a closure borrows mutably is not free before the scope has ended.
+///
+/// ```
+/// let mut word = String::new();
+/// bombyx::scope(|s| s.spawn(|_| word.push('a')));
+/// word.push('b');
+/// ```
+/// ```compile_fail,E0499
+/// let mut word = String::new();
+/// bombyx::scope(|s| {
+///     s.spawn(|_| word.push('a'));
+///     word.push('b');
+/// });
+/// ```
+///
+/// And what it captures moves to another thread.
+///
+/// ```
+/// let shared = std::sync::Arc::new(1);
+/// bombyx::scope(|s| s.spawn(move |_| drop(shared)));
+/// ```
+/// ```compile_fail,E0277
+/// let shared = std::rc::Rc::new(1);
+/// bombyx::scope(|s| s.spawn(move |_| drop(shared)));
+/// ```
+struct EscapesItsScope;
+
+/// A closure that nobody waits for can borrow nothing.
+///
+/// ```
+/// let pool = bombyx::Pool::builder().processors(1).build()?;
+/// let word = String::from("spawn");
+/// pool.spawn(move || assert_eq!(word, "spawn"));
+/// # Ok::<(), bombyx::Error>(())
+/// ```
+/// ```compile_fail,E0373
+/// let pool = bombyx::Pool::builder().processors(1).build()?;
+/// let word = String::from("spawn");
+/// pool.spawn(|| assert_eq!(word, "spawn"));
+/// # Ok::<(), bombyx::Error>(())
+/// ```
+/// ```compile_fail,E0597
+/// let pool = bombyx::Pool::builder().processors(1).build()?;
+/// let word = String::from("spawn");
+/// let borrowed = &word;
+/// pool.spawn(move || assert_eq!(borrowed, "spawn"));
+/// # Ok::<(), bombyx::Error>(())
+/// ```
+///
+/// What runs in a pool runs on another thread, perhaps.
+///
+/// ```
+/// let pool = bombyx::Pool::builder().processors(1).build()?;
+/// let shared = std::sync::Arc::new(1);
+/// pool.run(|| assert_eq!(*shared, 1));
+/// # Ok::<(), bombyx::Error>(())
+/// ```
+/// ```compile_fail,E0277
+/// let pool = bombyx::Pool::builder().processors(1).build()?;
+/// let shared = std::rc::Rc::new(1);
+/// pool.run(|| assert_eq!(*shared, 1));
+/// # Ok::<(), bombyx::Error>(())
+/// ```
+struct Detached;

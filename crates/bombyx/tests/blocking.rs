@@ -1,0 +1,176 @@
+//! `blocking` and `checkpoint`: the processor works on while its carrier blocks.
+
+mod common;
+
+use bombyx::{blocking, checkpoint, current_processor, join, scope};
+use common::{builder, bump, pool, wait_until, watchdog, with_both_barriers};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Barrier, Mutex, mpsc};
+use std::thread;
+
+#[test]
+fn outside_of_a_pool_it_is_a_call() {
+    assert_eq!(blocking(|| current_processor()), None);
+    checkpoint();
+}
+
+#[test]
+fn the_processor_is_given_up_and_got_back() {
+    for processors in [1, 2] {
+        with_both_barriers(processors, |pool| {
+            pool.run(|| {
+                let (here, inside) =
+                    (thread::current().id(), blocking(|| (thread::current().id(), current_processor())));
+                assert_eq!(inside, (here, None));
+                assert!(current_processor().is_some_and(|processor| processor < processors));
+            });
+        });
+    }
+}
+
+/// On one processor the first half could wait for ever for the second.
+#[test]
+fn the_second_half_runs_while_the_first_blocks() {
+    for processors in [1, 2, 4] {
+        with_both_barriers(processors, |pool| {
+            watchdog("a first half that blocks", || {
+                for n in 0..100 {
+                    let (sender, receiver) = mpsc::channel();
+                    let (received, ()) = pool.run(|| {
+                        join(move || blocking(|| receiver.recv().unwrap()), move || sender.send(n).unwrap())
+                    });
+                    assert_eq!(received, n);
+                }
+            });
+        });
+    }
+}
+
+/// Joins on the stack of a carrier that blocks: their second halves are left in the deque, some are taken, and the
+/// carrier comes back on another processor.
+#[test]
+fn joins_around_a_blocking_call() {
+    fn around(depth: usize, count: &AtomicUsize) -> usize {
+        if depth == 0 {
+            blocking(thread::yield_now);
+            bump(count);
+            return 1;
+        }
+        let (a, b) =
+            join(|| around(depth - 1, count), || if depth % 2 == 0 { around(depth - 1, count) } else { 0 });
+        a + b
+    }
+    for processors in [1, 2, 4] {
+        with_both_barriers(processors, |pool| {
+            watchdog("joins around a blocking call", || {
+                let count = AtomicUsize::new(0);
+                let sum = pool.run(|| around(14, &count));
+                assert_eq!((sum, count.into_inner()), (1 << 7, 1 << 7));
+            });
+        });
+    }
+}
+
+/// Far more closures that block, all at the same time, than processors.
+#[test]
+fn many_block_at_once() {
+    const BLOCKED: usize = 60;
+    for processors in [1, 2] {
+        with_both_barriers(processors, |pool| {
+            let barrier = Barrier::new(BLOCKED);
+            watchdog("closures that meet at a barrier", || {
+                pool.run(|| {
+                    scope(|s| {
+                        for _ in 0..BLOCKED {
+                            s.spawn(|_| drop(blocking(|| barrier.wait())));
+                        }
+                    });
+                });
+            });
+            let stats = pool.stats();
+            assert!(stats.peak_carriers <= (BLOCKED + processors) as u64, "{stats}");
+        });
+    }
+}
+
+#[test]
+fn blocking_nests_and_forks() {
+    with_both_barriers(2, |pool| {
+        let count = AtomicUsize::new(0);
+        watchdog("forks inside of blocking", || {
+            pool.run(|| {
+                for _ in 0..50 {
+                    let inner = blocking(|| {
+                        blocking(|| bump(&count));
+                        join(|| current_processor().is_some(), || blocking(|| current_processor().is_none()))
+                    });
+                    assert_eq!(inner, (true, true), "a fork inside of blocking runs in the pool");
+                    blocking(|| scope(|s| s.spawn(|_| bump(&count))));
+                }
+            });
+        });
+        assert_eq!(count.into_inner(), 100);
+    });
+}
+
+#[test]
+fn a_lock_inside_of_blocking() {
+    with_both_barriers(2, |pool| {
+        let sum = Mutex::new(0);
+        watchdog("a lock inside of blocking", || {
+            pool.run(|| {
+                bombyx::for_each(0..2_000, |i| {
+                    let mut sum = blocking(|| sum.lock().unwrap());
+                    *sum += i;
+                });
+            });
+        });
+        assert_eq!(sum.into_inner().unwrap(), 1_999_000);
+    });
+}
+
+/// When no further carrier may be had, blocking blocks the processor's other work, but not for ever.
+#[test]
+fn blocking_without_spare_carriers() {
+    for processors in [1, 2] {
+        let pool = builder(processors).max_carriers(processors).build().unwrap();
+        let count = AtomicUsize::new(0);
+        watchdog("blocking without spare carriers", || {
+            for _ in 0..20 {
+                pool.run(|| {
+                    scope(|s| {
+                        for _ in 0..8 {
+                            s.spawn(|_| {
+                                join(|| blocking(thread::yield_now), || blocking(thread::yield_now));
+                                bump(&count);
+                            });
+                        }
+                    });
+                });
+            }
+        });
+        assert_eq!(count.into_inner(), 160);
+    }
+}
+
+/// The first half never forks again; without `membarrier` it can only be robbed, with it the poll serves the thief.
+#[test]
+fn a_checkpoint_serves_thieves() {
+    with_both_barriers(2, |pool| {
+        watchdog("a first half that only polls", || {
+            for _ in 0..100 {
+                let started = AtomicBool::new(false);
+                let poll = || {
+                    while !started.load(SeqCst) {
+                        checkpoint();
+                    }
+                };
+                pool.run(|| join(poll, || started.store(true, SeqCst)));
+            }
+        });
+    });
+    let pool = pool(1);
+    let polled = AtomicBool::new(false);
+    pool.run(|| join(checkpoint, || polled.store(true, SeqCst)));
+    wait_until(|| polled.load(SeqCst));
+}

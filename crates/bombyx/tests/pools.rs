@@ -1,0 +1,241 @@
+//! Pools: nested, side by side, dropped at awkward times, called from outside.
+
+mod common;
+
+use bombyx::{Pool, Scheduler, current_processor, join, map_reduce, scope};
+use common::{Census, builder, bump, child, pool, wait_until, watchdog};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+fn sum(n: usize) -> usize {
+    map_reduce(0..n, |i| i, || 0, |a, b| a + b)
+}
+
+#[test]
+fn a_pool_says_what_it_is() {
+    let pool = builder(3).build().unwrap();
+    assert_eq!((pool.processors(), pool.scheduler()), (3, Scheduler::WorkStealing));
+    assert!(format!("{pool:?}").contains("processors: 3"));
+    assert!(format!("{:?}", Pool::builder()).contains("Builder"));
+    let stats = pool.stats().to_string();
+    assert!(stats.contains("steals 0") && stats.contains("carriers 3"), "{stats}");
+}
+
+#[test]
+fn carriers_have_the_names_and_the_stacks_that_were_asked_for() {
+    let pool = builder(2).thread_name(|index| format!("silk-{index}")).stack_size(64 << 20).build().unwrap();
+    let name = pool.run(|| thread::current().name().map(str::to_owned)).unwrap();
+    assert!(["silk-0", "silk-1"].contains(&&*name), "{name}");
+    fn consume(bytes: usize) -> usize {
+        let block = std::hint::black_box([1u8; 4096]);
+        if bytes <= block.len() {
+            block[7].into()
+        } else {
+            usize::from(block[9]) + consume(bytes - block.len())
+        }
+    }
+    assert_eq!(pool.run(|| consume(8 << 20)), 2048);
+}
+
+#[test]
+fn pinned_processors_work() {
+    match builder(2).pin(true).build() {
+        Ok(pool) => assert_eq!(pool.run(|| sum(1_000)), 499_500),
+        Err(error) => assert!(error.to_string().contains("pinned"), "{error}"),
+    }
+}
+
+#[test]
+fn run_returns_to_its_thread() {
+    let pool = pool(2);
+    for _ in 0..100 {
+        assert_eq!(current_processor(), None);
+        let id = thread::current().id();
+        assert!(pool.run(|| current_processor().is_some()));
+        assert_eq!((thread::current().id(), current_processor()), (id, None));
+    }
+}
+
+#[test]
+fn nested_pools() {
+    for processors in [1, 2, 4] {
+        let (a, b) = (pool(processors), builder(processors).stack_size(1 << 20).build().unwrap());
+        watchdog("A inside of B inside of A", || {
+            for _ in 0..50 {
+                let total = a.run(|| {
+                    let (x, y) = join(
+                        || b.run(|| sum(10) + a.run(|| sum(100))),
+                        || b.run(|| a.run(|| b.run(|| sum(10)))),
+                    );
+                    x + y + a.run(|| sum(10))
+                });
+                assert_eq!(total, 45 + 4950 + 45 + 45);
+            }
+        });
+    }
+}
+
+#[test]
+fn pools_side_by_side() {
+    let pools: Vec<Pool> = (1..=6).map(pool).collect();
+    watchdog("six pools side by side", || {
+        thread::scope(|s| {
+            for pool in &pools {
+                s.spawn(|| (0..50).for_each(|_| assert_eq!(pool.run(|| sum(1_000)), 499_500)));
+            }
+        });
+    });
+}
+
+#[test]
+fn many_threads_call_one_pool() {
+    for pool in [pool(2), builder(2).stack_size(1 << 20).build().unwrap()] {
+        let count = AtomicUsize::new(0);
+        watchdog("many threads that call one pool", || {
+            thread::scope(|s| {
+                for _ in 0..32 {
+                    s.spawn(|| {
+                        for _ in 0..20 {
+                            pool.run(|| join(|| bump(&count), || scope(|s| s.spawn(|_| bump(&count)))));
+                        }
+                    });
+                }
+            });
+        });
+        assert_eq!(count.into_inner(), 2 * 32 * 20);
+    }
+}
+
+#[test]
+fn many_threads_call_the_global_pool_at_once() {
+    const TEST: &str = "many_threads_call_the_global_pool_at_once";
+    if !child::is_child(TEST) {
+        child::pass(TEST, &[("BOMBYX_PROCESSORS", "3")]);
+        return;
+    }
+    watchdog("the first use of the global pool", || {
+        thread::scope(|s| {
+            for _ in 0..32 {
+                s.spawn(|| assert_eq!(sum(1_000), 499_500));
+            }
+        });
+    });
+    assert_eq!(Pool::global().processors(), 3);
+}
+
+#[test]
+fn dropping_a_pool_loses_no_spawned_work() {
+    watchdog("a pool dropped with work pending", || {
+        for processors in [1, 2, 8] {
+            for from_inside in [false, true] {
+                let (count, census) = (Arc::new(AtomicUsize::new(0)), Census::default());
+                let pool = pool(processors);
+                let spawn_all = || {
+                    for i in 0..500 {
+                        let (count, value) = (Arc::clone(&count), census.count(i));
+                        pool.spawn(move || {
+                            if value.0 % 100 == 0 {
+                                thread::sleep(Duration::from_micros(200));
+                            }
+                            join(|| bump(&count), || bump(&count));
+                        });
+                    }
+                };
+                if from_inside {
+                    pool.run(spawn_all)
+                } else {
+                    spawn_all()
+                }
+                drop(pool);
+                assert_eq!(count.load(SeqCst), 1_000);
+                assert_eq!(census.alive(), 0);
+            }
+        }
+    });
+}
+
+#[test]
+fn spawned_work_spawns_while_the_pool_is_dropped() {
+    fn chain(pool: &Arc<Pool>, left: usize, ended: mpsc::Sender<usize>) {
+        let next = Arc::clone(pool);
+        pool.spawn(move || {
+            ended.send(left).unwrap();
+            if left > 0 {
+                chain(&next, left - 1, ended);
+            }
+        });
+    }
+    watchdog("a chain of closures that own their pool", || {
+        for processors in [1, 2] {
+            let (sender, receiver) = mpsc::channel();
+            let pool = Arc::new(pool(processors));
+            chain(&pool, 50, sender);
+            drop(pool);
+            assert_eq!(receiver.into_iter().collect::<Vec<_>>(), (0..=50).rev().collect::<Vec<_>>());
+        }
+    });
+}
+
+/// The last owner of the pool is a job of the pool: a carrier cannot wait for its own end.
+#[test]
+fn dropping_a_pool_inside_of_its_own_job() {
+    watchdog("a pool dropped by its own job", || {
+        for _ in 0..20 {
+            let (dropped, wait) = mpsc::channel();
+            let owner = Arc::new(pool(2));
+            let inside = Arc::clone(&owner);
+            let go = Arc::new(AtomicBool::new(false));
+            let gate = Arc::clone(&go);
+            owner.spawn(move || {
+                wait_until(|| gate.load(SeqCst));
+                drop(inside);
+                assert_eq!(join(|| sum(10), || 1), (45, 1), "the job goes on in its pool");
+                dropped.send(()).unwrap();
+            });
+            drop(owner);
+            go.store(true, SeqCst);
+            wait.recv().unwrap();
+        }
+    });
+}
+
+#[test]
+fn dropping_a_pool_inside_of_another() {
+    watchdog("a pool dropped inside of another", || {
+        let outer = pool(1);
+        let count = Arc::new(AtomicUsize::new(0));
+        outer.run(|| {
+            for _ in 0..20 {
+                let inner = pool(2);
+                let count = Arc::clone(&count);
+                inner.spawn(move || {
+                    thread::yield_now();
+                    bump(&count);
+                });
+            }
+        });
+        assert_eq!(count.load(SeqCst), 20);
+    });
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_threads_of_a_dropped_pool_are_gone() {
+    const TEST: &str = "the_threads_of_a_dropped_pool_are_gone";
+    if !child::is_child(TEST) {
+        child::pass(TEST, &[]);
+        return;
+    }
+    let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
+    let before = threads();
+    for processors in [1, 4, 16] {
+        let pool = pool(processors);
+        pool.run(|| sum(10_000));
+        assert!(threads() >= before + processors);
+        drop(pool);
+        assert_eq!(threads(), before, "dropping a pool joins its carriers");
+    }
+}
