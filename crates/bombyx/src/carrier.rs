@@ -28,6 +28,10 @@ pub(crate) struct Carrier {
     root: Cell<usize>,
 }
 
+// SAFETY: others touch the thread's handle, set once, and `given`, an atomic; `root` is used by the carrier's own
+// thread alone.
+unsafe impl Sync for Carrier {}
+
 /// Given in place of a processor: there is nothing more to do.
 const STOP: *mut Processor = ptr::dangling_mut();
 

@@ -10,7 +10,7 @@ use std::thread;
 
 #[test]
 fn outside_of_a_pool_it_is_a_call() {
-    assert_eq!(blocking(|| current_processor()), None);
+    assert_eq!(blocking(current_processor), None);
     checkpoint();
 }
 
@@ -56,8 +56,10 @@ fn joins_around_a_blocking_call() {
             bump(count);
             return 1;
         }
-        let (a, b) =
-            join(|| around(depth - 1, count), || if depth % 2 == 0 { around(depth - 1, count) } else { 0 });
+        let (a, b) = join(
+            || around(depth - 1, count),
+            || if depth.is_multiple_of(2) { around(depth - 1, count) } else { 0 },
+        );
         a + b
     }
     for processors in [1, 2, 4] {
@@ -82,7 +84,9 @@ fn many_block_at_once() {
                 pool.run(|| {
                     scope(|s| {
                         for _ in 0..BLOCKED {
-                            s.spawn(|_| drop(blocking(|| barrier.wait())));
+                            s.spawn(|_| {
+                                blocking(|| barrier.wait());
+                            });
                         }
                     });
                 });

@@ -13,10 +13,16 @@ fn work() {
     thread::yield_now();
 }
 
+/// Long enough that whoever waits for it looks for something else to do.
+fn long() {
+    (0..3_000).for_each(|_| std::hint::spin_loop());
+    join(work, work);
+}
+
 /// A task that holds the lock while it joins.
 fn task(lock: &Mutex<usize>) {
     let mut count = lock.lock().unwrap();
-    join(work, || join(work, work));
+    join(|| (), long);
     *count += 1;
 }
 

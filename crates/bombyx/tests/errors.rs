@@ -129,9 +129,7 @@ mod no_threads {
 
     /// Lets the process have `more` bytes of address space than it has now.
     fn limit_address_space(more: usize) {
-        let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
-        let pages: usize = statm.split(' ').next().unwrap().parse().unwrap();
-        let limit = (pages * 4096 + more) as libc::rlim_t;
+        let limit = ((child::kibibytes("VmSize") << 10) + more) as libc::rlim_t;
         let limit = libc::rlimit { rlim_cur: limit, rlim_max: limit };
         // SAFETY: `limit` is valid for reads.
         assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) }, 0);

@@ -6,6 +6,7 @@ use bombyx::{Pool, current_processor, join, join_context};
 use common::{builder, pool, wait_until, watchdog, with_both_barriers};
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread;
 
@@ -134,23 +135,31 @@ fn a_join_stays_on_its_thread() {
 }
 
 /// A borrow of a thread-local across a join (rayon issue 1253): nothing else that borrows it may run on this
-/// stack meanwhile.
+/// stack meanwhile. The second half does not end before something else has run.
 #[test]
 fn thread_local_borrowed_across_a_join() {
     thread_local!(static LOCAL: RefCell<usize> = const { RefCell::new(0) });
-    fn task(count: usize) {
-        if count > 1 {
-            join(|| task(count / 2), || task(count - count / 2));
-            return;
-        }
-        LOCAL.with(|local| {
-            let mut borrowed = local.borrow_mut();
-            join(thread::yield_now, thread::yield_now);
-            *borrowed += 1;
+    with_both_barriers(2, |pool| {
+        watchdog("a thread-local borrowed across a join", || {
+            for _ in 0..100 {
+                let (started, ended) = (AtomicBool::new(false), Arc::new(AtomicUsize::new(0)));
+                let second = || {
+                    started.store(true, SeqCst);
+                    let result = Arc::clone(&ended);
+                    pool.spawn(move || {
+                        result.store(
+                            1 + usize::from(LOCAL.with(|local| local.try_borrow_mut().is_ok())),
+                            SeqCst,
+                        )
+                    });
+                    wait_until(|| ended.load(SeqCst) > 0);
+                };
+                pool.run(|| {
+                    LOCAL.with_borrow_mut(|_| join(|| wait_until(|| started.load(SeqCst)), second));
+                });
+                assert_eq!(ended.load(SeqCst), 2, "the other closure found the thread-local borrowed");
+            }
         });
-    }
-    with_both_barriers(4, |pool| {
-        watchdog("a thread-local borrowed across a join", || pool.run(|| task(2_000)))
     });
 }
 

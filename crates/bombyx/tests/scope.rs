@@ -130,20 +130,6 @@ fn destructors() {
 }
 
 #[cfg(target_os = "linux")]
-fn resident_kibibytes() -> usize {
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
-    statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4
-}
-
-/// The most that was resident, in KiB.
-#[cfg(target_os = "linux")]
-fn peak_kibibytes() -> usize {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    peak.trim().trim_end_matches(" kB").parse().unwrap()
-}
-
-#[cfg(target_os = "linux")]
 #[test]
 fn five_million_spawns_in_bounded_memory() {
     const TEST: &str = "five_million_spawns_in_bounded_memory";
@@ -163,9 +149,9 @@ fn five_million_spawns_in_bounded_memory() {
         });
     };
     flood(1_000);
-    let before = resident_kibibytes();
+    let before = child::kibibytes("VmRSS");
     watchdog("five million spawns", || flood(5_000_000));
     assert_eq!(count.load(SeqCst), 5_001_000);
-    let growth = peak_kibibytes().saturating_sub(before);
+    let growth = child::kibibytes("VmHWM").saturating_sub(before);
     assert!(growth <= 32 << 10, "peak memory grew by {growth} KiB");
 }

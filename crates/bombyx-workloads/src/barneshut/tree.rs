@@ -18,10 +18,11 @@ pub(super) struct Cube {
 }
 
 impl Cube {
-    /// The smallest cube around the origin that holds all bodies.
+    /// A cube around the origin that holds all bodies. Its half edge is a power of two, so that the centres of all
+    /// cells are exact and no body at the border is rounded out of its cell.
     pub(super) fn around(bodies: &[Vector]) -> Cube {
         let reach = bodies.iter().flatten().fold(0.0, |reach: f64, x| reach.max(x.abs()));
-        Cube { centre: [0.0; 3], half: reach }
+        Cube { centre: [0.0; 3], half: reach.log2().ceil().exp2() }
     }
 
     /// The number of the octant that holds `at`.

@@ -28,3 +28,14 @@ pub(crate) fn pass(test: &str, environment: &[(&str, &str)]) -> String {
     assert!(output.status.success() && out.contains("1 passed"), "{test}: {}\n{out}\n{err}", output.status);
     err.into_owned()
 }
+
+/// A field of this process's status that is a size: `VmSize`, `VmRSS` or `VmHWM`, the most that was resident.
+#[cfg(target_os = "linux")]
+pub(crate) fn kibibytes(field: &str) -> usize {
+    let status =
+        std::fs::read_to_string("/proc/self/status").expect("the system tells the status of processes");
+    let value = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+    let number =
+        value.and_then(|value| value.trim().strip_suffix(" kB")).and_then(|number| number.parse().ok());
+    number.unwrap_or_else(|| panic!("no {field} in {status}"))
+}
