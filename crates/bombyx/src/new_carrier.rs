@@ -21,13 +21,7 @@ pub struct NewCarrier {
     name: Option<String>,
 }
 
-// SAFETY: the fields of a carrier that other threads touch are atomics or set once; the rest is used by its own
-// thread, which is where it goes.
-unsafe impl Send for NewCarrier {}
-
 impl NewCarrier {
-    // Shared by the thread and its starter, which touches only what is for others.
-    #[allow(clippy::arc_with_non_send_sync)]
     pub(crate) fn new(commons: Arc<Commons>, index: usize, name: Option<String>) -> NewCarrier {
         NewCarrier { commons, carrier: Arc::new(Carrier::to_be_started()), index, name }
     }
