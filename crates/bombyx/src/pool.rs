@@ -33,6 +33,8 @@ pub(crate) struct Config {
     pub(crate) seed: u64,
     pub(crate) pin: bool,
     pub(crate) deterministic: bool,
+    /// Waits keep to the order of the deque.
+    pub(crate) ordered: bool,
     pub(crate) handlers: Handlers,
     /// A calling thread may be lent a processor.
     pub(crate) lends: bool,
@@ -428,6 +430,7 @@ pub struct Builder {
     seed: u64,
     pin: bool,
     deterministic: bool,
+    ordered: bool,
     fence: bool,
     lend: Option<bool>,
     pub(crate) handlers: Handlers,
@@ -491,6 +494,13 @@ impl Builder {
     /// forbid the call. `BOMBYX_BARRIER=fence` does the same for all pools.
     pub fn fence(mut self, fence: bool) -> Builder {
         self.fence = fence;
+        self
+    }
+
+    /// Whether a scope that waits leaves what was spawned later in other scopes, on the same processor, to go first, as
+    /// on a single stack of closures. Default: no, it runs its own closures, whatever lies between them.
+    pub fn ordered(mut self, ordered: bool) -> Builder {
+        self.ordered = ordered;
         self
     }
 
@@ -570,6 +580,7 @@ impl Builder {
             pin: self.pin,
             deterministic: self.deterministic
                 || std::env::var_os("BOMBYX_DETERMINISTIC").is_some_and(|on| on == "1"),
+            ordered: self.ordered,
             handlers: self.handlers,
             lends: self.lend.unwrap_or(true) && self.stack_size.is_none() && !self.pin,
             asymmetric: !self.fence && barrier::asymmetric(),

@@ -113,7 +113,7 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
         let threads = self.threads().min(crate::max_num_threads());
         // The names of the first threads are asked for while they are started; later ones repeat them.
         let names = Arc::new(Mutex::new(Vec::new()));
-        let mut builder = bombyx::Pool::builder().processors(threads).lend(false);
+        let mut builder = bombyx::Pool::builder().processors(threads).lend(false).ordered(true);
         if self.deterministic {
             builder = builder.deterministic(true);
         }

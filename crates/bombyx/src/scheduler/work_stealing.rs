@@ -197,9 +197,13 @@ impl Patience {
         processor.answer();
         // Own entries: of the scope we wait for, or left by others.
         if !processor.deque.looks_empty() {
-            // The youngest only: what lies on top of ours was spawned later and goes first, elsewhere.
-            let mut youngest = true;
-            let ours = |entry| std::mem::take(&mut youngest) && crate::scope::belongs_to(entry, key);
+            // In an ordered pool, what another scope has put on top of ours goes first, elsewhere.
+            let mut covered = false;
+            let ours = |entry| {
+                let ours = crate::scope::belongs_to(entry, key);
+                covered |= commons.config.ordered && !ours && !crate::scope::belongs_to(entry, 0);
+                ours && !covered
+            };
             if let Some(entry) = processor.deque.take_youngest(ours) {
                 return Wait::Help(entry);
             }
