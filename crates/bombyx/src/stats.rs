@@ -36,7 +36,7 @@ macro_rules! counters {
         /// let before = pool.stats();
         /// pool.run(|| bombyx::join(|| 1, || 2));
         /// let during = pool.stats() - before;
-        /// assert!(during.hand_overs <= during.steals + during.helps);
+        /// assert!(during.hand_overs <= during.steals);
         /// # Ok::<(), bombyx::Error>(())
         /// ```
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,13 +78,13 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Entries that idle processors took from others, in any way.
+    /// Entries that processors took from others, in any way.
     steals: "steals",
-    /// Times an idle processor asked another one for work, or reached for it.
+    /// Times a processor asked another one for work, or reached for it.
     attempts: "attempts",
     /// Steals without the victim's help, after it did not answer in time.
     escalations: "escalations",
-    /// Entries that a waiting processor took from what it waits for.
+    /// Those of the steals by which a waiting processor took a part of what it waits for.
     helps: "helps",
     /// Times a waiting carrier gave its processor to another carrier.
     hand_overs: "hand-overs",

@@ -117,10 +117,7 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
         let commons = processor.commons();
         match patience.wait(processor, key, || latch.is_done()) {
             work_stealing::Wait::Again => {}
-            work_stealing::Wait::Help(entry) => {
-                processor.stats.helps.add(1);
-                nested(carrier, entry, latch);
-            }
+            work_stealing::Wait::Help(entry) => nested(carrier, entry, latch),
             work_stealing::Wait::OtherWork => match commons.spare() {
                 Some(spare) => {
                     if !latch.park(this) {

@@ -223,6 +223,8 @@ impl Patience {
             if victim.deque.root() == key && victim.is_busy() {
                 processor.stats.attempts.add(1);
                 if let Some(entry) = rob(processor, victim, key, &done) {
+                    processor.stats.steals.add(1);
+                    processor.stats.helps.add(1);
                     return Wait::Help(entry);
                 }
             } else if victim.has_something() {
