@@ -17,6 +17,7 @@ mod simulation;
 mod speeds;
 mod table;
 mod trace;
+pub mod tso;
 
 pub use check::{Invariant, Violation};
 pub use clock::Clock;

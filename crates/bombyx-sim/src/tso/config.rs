@@ -1,0 +1,92 @@
+//! What to explore: machine, computation, mutation, limits.
+
+use std::fmt;
+
+use super::machine::Machine;
+use super::mutation::Mutation;
+use super::state::{MAX_CAPACITY, MAX_PROCESSORS};
+use super::tree::{MAX_FORKS, Threads, Tree};
+
+/// A machine, the computation that it runs, and how it is explored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Number of processors, at least 2; at most 4 to explore, at most 8 to walk.
+    pub processors: usize,
+    /// The computation.
+    pub tree: Tree,
+    /// Entries that a store buffer holds before its processor must wait for a flush, 1 to 16.
+    pub capacity: usize,
+    /// The change to the protocol, if any.
+    pub mutation: Option<Mutation>,
+    /// Whether stores are taken along with the step before them. Off is slower and finds the same.
+    pub merge_stores: bool,
+    /// Whether fair endless runs are looked for once no broken state was found.
+    pub liveness: bool,
+    /// Where to give up.
+    pub max_states: usize,
+}
+
+impl Config {
+    /// The protocol as published on `processors` processors with store buffers of two entries.
+    pub fn new(processors: usize, tree: Tree) -> Config {
+        Config {
+            processors,
+            tree,
+            capacity: 2,
+            mutation: None,
+            merge_stores: true,
+            liveness: true,
+            max_states: 100_000_000,
+        }
+    }
+
+    /// The same with another capacity of the store buffers.
+    pub fn with_capacity(mut self, capacity: usize) -> Config {
+        self.capacity = capacity;
+        self
+    }
+
+    /// The same with a mutated protocol.
+    pub fn with_mutation(mut self, mutation: impl Into<Option<Mutation>>) -> Config {
+        self.mutation = mutation.into();
+        self
+    }
+
+    pub(super) fn validate(&self, most_processors: usize) -> Result<(), ConfigError> {
+        let check = |what, value, least, most| {
+            let fits = (least..=most).contains(&value);
+            if fits { Ok(()) } else { Err(ConfigError { what, value, least, most }) }
+        };
+        check("processors", self.processors, 2, most_processors.min(MAX_PROCESSORS))?;
+        check("store buffer entries", self.capacity, 1, MAX_CAPACITY)?;
+        check("forks", self.tree.forks(), 0, MAX_FORKS)
+    }
+
+    pub(super) fn machine(&self) -> Machine {
+        Machine {
+            threads: Threads::new(&self.tree),
+            processors: self.processors,
+            capacity: self.capacity,
+            mutation: self.mutation,
+            merge_stores: self.merge_stores,
+        }
+    }
+}
+
+/// A [`Config`] asks for more or less than the machine can hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    what: &'static str,
+    value: usize,
+    least: usize,
+    most: usize,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ConfigError { what, value, least, most } = self;
+        write!(f, "{value} {what} asked for; choose {least} to {most}")
+    }
+}
+
+impl std::error::Error for ConfigError {}

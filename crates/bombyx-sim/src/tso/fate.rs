@@ -1,0 +1,77 @@
+//! What is known of each mutation: the smallest machine that shows it, or why it can do no harm.
+
+use super::config::Config;
+use super::mutation::Mutation;
+
+/// What becomes of a mutated protocol.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Something breaks. [`explore`](super::explore()) finds a shortest counterexample on this machine.
+    Caught(Config),
+    /// Nothing breaks.
+    Harmless {
+        /// Why not, on any machine.
+        argument: &'static str,
+        /// A machine large enough to reach the lines that differ, on which [`explore`](super::explore()) finds nothing.
+        shown_on: Config,
+    },
+}
+
+impl Mutation {
+    /// What becomes of the protocol under this mutation.
+    ///
+    /// ```
+    /// use bombyx_sim::tso::{Fate, Mutation, explore};
+    ///
+    /// let Fate::Caught(config) = Mutation::NoSelfBlock.fate() else { panic!() };
+    /// println!("{}", explore(&config, |_| {})?.counterexample().unwrap());
+    /// # Ok::<(), bombyx_sim::tso::ConfigError>(())
+    /// ```
+    pub fn fate(self) -> Fate {
+        let on = |processors, tree: &str| {
+            Config::new(processors, tree.parse().expect("a constant tree")).with_mutation(self)
+        };
+        match self {
+            Mutation::NoRoundCheck
+            | Mutation::TieToBoth
+            | Mutation::TieToNone
+            | Mutation::AckBeforeResponsibility
+            | Mutation::RoundBeforeHandOut
+            | Mutation::NoClear
+            | Mutation::SilentTransfer
+            | Mutation::EarlyAck
+            | Mutation::NoWatch
+            | Mutation::NoRemoval
+            | Mutation::NoLocalJoin => Fate::Caught(on(2, "(. .)")),
+            Mutation::PollBetweenThreads => Fate::Caught(on(2, "(. (. .))")),
+            Mutation::NoResend | Mutation::NoSelfBlock | Mutation::BlockRoundFirst => {
+                Fate::Caught(on(3, ".").with_capacity(1))
+            }
+            Mutation::NoTransfer => Fate::Caught(on(3, "(. (. .))").with_capacity(1)),
+            Mutation::NoWatchInWait => Fate::Harmless {
+                argument: "Waits cannot form a circle. Whoever waits on line 122 has finished one branch of a join \
+                    and needs the watcher of the other branch, the processor at its leftmost leaf. If that one \
+                    waits on line 122 as well, then on a join inside that branch, and so on inwards; the tree is \
+                    finite, so the last one is in a body, from which it calls watch, or on line 146, where it needs \
+                    only that the left side reads its ACK on line 122. What is lost is time: an answer may come one \
+                    wait later.",
+                shown_on: on(3, "(. (. .))").with_capacity(1),
+            },
+            Mutation::NoAcceptTest => Fate::Harmless {
+                argument: "Line 75 only saves queries that cannot succeed. A query is served by its round (line 95), \
+                    whoever wrote it and however often the cell was overwritten. A thief that overwrites a valid \
+                    query of the same round is answered in its place, and both see the round change. A thief that \
+                    overwrites an idle victim's query to itself makes line 109 fail there, so that the victim opens \
+                    a new round, which ends the thief's attempt.",
+                shown_on: on(3, ".").with_capacity(1),
+            },
+            Mutation::AnyTop => Fate::Harmless {
+                argument: "Inside a body the deque holds only right branches whose left branch this processor is \
+                    still at work on: a SINGLE right branch or a join thread is popped as soon as it is pushed. The \
+                    test of line 99 matters only where communicate is called between threads, which is wrong for \
+                    another reason (see poll-between-threads).",
+                shown_on: on(2, "((. .) (. .))"),
+            },
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Deliberately wrong versions of the protocol: the checker must tell each of them from the real one.
+
+use std::fmt;
+use std::str::FromStr;
+
+macro_rules! mutations {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
+        /// One change to the protocol of RW §4.
+        ///
+        /// `FromStr` and `Display` use the names in kebab case:
+        ///
+        /// ```
+        /// use bombyx_sim::tso::Mutation;
+        ///
+        /// let mutation: Mutation = "no-resend".parse()?;
+        /// assert_eq!(mutation, Mutation::NoResend);
+        /// assert_eq!(mutation.to_string(), "no-resend");
+        /// # Ok::<(), bombyx_sim::tso::UnknownMutation>(())
+        /// ```
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Mutation {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Mutation {
+            /// Every mutation, in the order of the table in the module's documentation.
+            pub const ALL: &[Mutation] = &[$(Mutation::$variant,)*];
+
+            fn name(self) -> &'static str {
+                match self {
+                    $(Mutation::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
+mutations! {
+    /// `communicate` serves whatever query it finds (lines 95 and 96 left out).
+    NoRoundCheck = "no-round-check",
+    /// A thief does not repeat a query that an older one overwrote (lines 80 and 81 left out).
+    NoResend = "no-resend",
+    /// An idle processor does not query itself (`block` does nothing).
+    NoSelfBlock = "no-self-block",
+    /// After READY on both sides the right side pushes the join thread as well (test of line 131 left out).
+    TieToBoth = "tie-to-both",
+    /// After READY on both sides neither side pushes the join thread (line 132 left out).
+    TieToNone = "tie-to-none",
+    /// The left side hands over an empty watch list (line 127 copies nothing).
+    NoTransfer = "no-transfer",
+    /// A processor that found no ACK on line 117 still answers a READY with ACK, then goes on to line 120.
+    AckBeforeResponsibility = "ack-before-responsibility",
+    /// `communicate` opens the next round before it writes the thread (lines 103 and 104 exchanged).
+    RoundBeforeHandOut = "round-before-hand-out",
+    /// `acquire` does not reset its reception cell (line 70 left out).
+    NoClear = "no-clear",
+    /// The left side never writes TRANSFER (line 128 left out).
+    SilentTransfer = "silent-transfer",
+    /// `watch` writes ACK without having seen READY (test of line 139 left out while the other side works).
+    EarlyAck = "early-ack",
+    /// `watch` does nothing (lines 135 to 150 left out).
+    NoWatch = "no-watch",
+    /// A continuation stays in the watch list while its READY waits for the answer (line 121 left out).
+    NoRemoval = "no-removal",
+    /// `block` opens the next round before it occupies it (lines 110 and 111 exchanged).
+    BlockRoundFirst = "block-round-first",
+    /// Waiting loops do not call `watch` (lines 123 and 147 stay no-ops).
+    NoWatchInWait = "no-watch-in-wait",
+    /// A left branch always resolves its join with messages (lines 61 to 65 left out).
+    NoLocalJoin = "no-local-join",
+    /// A thief queries a victim that does not accept queries (test of line 75 left out).
+    NoAcceptTest = "no-accept-test",
+    /// `communicate` hands out the top thread whatever its branch (test of line 99 left out).
+    AnyTop = "any-top",
+    /// `communicate` is also called between two threads, when the next one already lies in the deque (before line 41).
+    PollBetweenThreads = "poll-between-threads",
+}
+
+impl fmt::Display for Mutation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// The text is not the name of a [`Mutation`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownMutation(String);
+
+impl fmt::Display for UnknownMutation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = Mutation::ALL.iter().map(|m| m.name()).collect();
+        write!(f, "no mutation is called `{}`; choose one of {}", self.0, names.join(", "))
+    }
+}
+
+impl std::error::Error for UnknownMutation {}
+
+impl FromStr for Mutation {
+    type Err = UnknownMutation;
+
+    fn from_str(text: &str) -> Result<Mutation, UnknownMutation> {
+        let found = Mutation::ALL.iter().find(|m| m.name() == text);
+        found.copied().ok_or_else(|| UnknownMutation(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_round_trip() {
+        for &mutation in Mutation::ALL {
+            assert_eq!(mutation.to_string().parse(), Ok(mutation));
+        }
+        assert!("no-such".parse::<Mutation>().unwrap_err().to_string().contains("no-resend"));
+    }
+}

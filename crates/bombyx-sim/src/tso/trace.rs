@@ -1,0 +1,87 @@
+//! Readable accounts of runs: one [`Step`] per access to shared memory, flush, or private act worth a line.
+
+use std::fmt;
+
+use super::machine::{Machine, Move};
+use super::state::{Processor, Query, Round, State, Store};
+
+/// One line of an interleaving.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The processor that acts, or whose store buffer is flushed.
+    pub processor: usize,
+    /// The line of RW's pseudo-code; `None` for a flush, which is the machine's act and not the program's.
+    pub line: Option<u16>,
+    /// What happens, in words.
+    pub text: String,
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "p{}  line {line:>3}  {}", self.processor, self.text),
+            None => write!(f, "p{}     flush  {}", self.processor, self.text),
+        }
+    }
+}
+
+/// Where a machine reports its steps; exploring machines report to nobody.
+pub(super) struct Log<'a>(Option<&'a mut Vec<Step>>);
+
+impl Log<'_> {
+    pub(super) fn off() -> Log<'static> {
+        Log(None)
+    }
+
+    fn note(&mut self, p: Processor, line: Option<u16>, text: impl FnOnce() -> String) {
+        if let Some(steps) = &mut self.0 {
+            steps.push(Step { processor: usize::from(p), line, text: text() });
+        }
+    }
+
+    pub(super) fn step(&mut self, p: Processor, line: u16, text: impl FnOnce() -> String) {
+        self.note(p, Some(line), text);
+    }
+
+    pub(super) fn store(&mut self, machine: &Machine, p: Processor, line: u16, store: Store) {
+        self.note(p, Some(line), || format!("writes {}", describe(machine, p, store)));
+    }
+
+    pub(super) fn flush(&mut self, machine: &Machine, s: &State, p: Processor, store: Store) {
+        self.note(p, None, || {
+            let left = s.locals[usize::from(p)].buffer.len();
+            let rest = if left == 0 { String::new() } else { format!(" ({left} more buffered)") };
+            format!("{}{rest}", describe(machine, p, store))
+        });
+    }
+}
+
+/// The steps of `run` and, after it, of `cycle`. Round numbers are shown as the processors use them, unless the run is
+/// long enough for them to outgrow their type; then they are shown as ranks.
+pub(super) fn narrate(machine: &Machine, run: &[Move], cycle: &[Move]) -> [Vec<Step>; 2] {
+    let plain = run.len() + cycle.len() < usize::from(Round::MAX);
+    let mut state = State::initial(machine.processors);
+    [run, cycle].map(|moves| {
+        let mut steps = Vec::new();
+        for &m in moves {
+            // The last move of a broken run ends in the violation that is being reported.
+            let _ = machine.replay(&mut state, m, &mut Log(Some(&mut steps)));
+            if !plain {
+                state = machine.normalised(state);
+            }
+        }
+        steps
+    })
+}
+
+fn describe(machine: &Machine, p: Processor, store: Store) -> String {
+    match store {
+        Store::Round(round) => format!("round[{p}] = {round}"),
+        Store::Query { to, round } => format!("in_query[{to}] = {}", Query { id: p, round }),
+        Store::Received { to, thread: None } => format!("received[{to}] = NULL"),
+        Store::Received { to, thread: Some(t) } => format!("received[{to}] = {}", machine.threads.name(t)),
+        Store::Status { cell, value } => {
+            format!("status of {} = {}", machine.threads.cont_name(cell), machine.show(value))
+        }
+    }
+}
