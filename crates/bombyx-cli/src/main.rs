@@ -1,6 +1,7 @@
 //! The `bombyx` program. This file only names the commands; each command is a file of its own.
 
 mod simulate;
+mod verify;
 
 use clap::{Parser, Subcommand};
 
@@ -15,6 +16,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Simulate(simulate::Args),
+    Verify(verify::Args),
 }
 
 fn main() {
@@ -23,6 +25,7 @@ fn main() {
         None => {}
         Some(command) => match command {
             Command::Simulate(args) => simulate::run(args),
+            Command::Verify(args) => verify::run(args),
         },
     }
 }

@@ -4,7 +4,7 @@
 //! [`plot`] and [`gantt`] draw them, and [`files`] sees to it that files are written whole or not at all. All
 //! scheduling is in `bombyx-sim`, all computations are in `bombyx-dag`.
 
-mod files;
+pub(crate) mod files;
 mod gantt;
 mod input;
 mod list;

@@ -20,7 +20,7 @@ impl Drop for Unfinished {
 
 /// Writes a file. If that fails or is interrupted, `path` stays as it was. What exists and is no file, such as a pipe
 /// or `/dev/stdout`, is written as it is.
-pub(super) fn write(path: &Path, content: &[u8]) -> Result<()> {
+pub(crate) fn write(path: &Path, content: &[u8]) -> Result<()> {
     let explain = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
     if fs::metadata(path).is_ok_and(|existing| !existing.is_file() && !existing.is_dir()) {
         return Ok(fs::write(path, content).map_err(explain)?);
