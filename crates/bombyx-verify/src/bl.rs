@@ -96,7 +96,7 @@ pub(crate) const CLAIMS: &[Claim] = &[
         statement: "In the recycling game M tosses are delayed by at most M steps on average, whatever the adversary",
         quantity: "mean total delay against M",
         scope: "Six adversaries. The paper's proof even gives M·(P − 1)/P.",
-        mutation: "every second toss goes to the first bin",
+        mutation: "all tosses go to the first bin",
         attempt: lemma_6_mean,
     },
     Claim {
@@ -107,7 +107,7 @@ pub(crate) const CLAIMS: &[Claim] = &[
         quantity: "chance of a longer delay against ε",
         scope: "The constants are the proof's: Σ over the balls r of max(2e·m_r, lg P + lg 1/ε), m_r its tosses; ε = 1/4 \
             and 1/20.",
-        mutation: "every second toss goes to the first bin",
+        mutation: "all tosses go to the first bin",
         attempt: lemma_6_tail,
     },
     Claim {

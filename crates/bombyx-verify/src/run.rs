@@ -66,6 +66,16 @@ impl Run {
         self
     }
 
+    /// The same run under another scheduler.
+    pub(crate) fn under(&self, scheduler: Scheduler) -> Self {
+        Self { scheduler, ..self.clone() }
+    }
+
+    /// The same run at other speeds.
+    pub(crate) fn at(&self, speeds: Speeds) -> Self {
+        Self { speeds: Some(speeds), ..self.clone() }
+    }
+
     pub(crate) fn computation(&self) -> &Computation {
         &self.named.computation
     }
