@@ -15,7 +15,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    Simulate(simulate::Args),
+    Simulate(Box<simulate::Args>),
     Verify(verify::Args),
 }
 
@@ -24,7 +24,7 @@ fn main() {
     match cli.command {
         None => {}
         Some(command) => match command {
-            Command::Simulate(args) => simulate::run(args),
+            Command::Simulate(args) => simulate::run(*args),
             Command::Verify(args) => verify::run(args),
         },
     }

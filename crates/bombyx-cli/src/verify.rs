@@ -66,6 +66,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "WHAT")]
     explain: Option<explain::Subject>,
 
+    /// Where to write the picture of `--explain`
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "explain")]
+    output: Option<PathBuf>,
+
     /// How many threads; as many as there are processors unless given
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -90,7 +94,7 @@ fn try_run(args: &Args) -> Result<bool> {
         return Ok(true);
     }
     if let Some(subject) = args.explain {
-        print(&explain::explain(subject, args.seed)?)?;
+        print(&explain::explain(subject, args.seed, args.output.as_deref())?)?;
         return Ok(true);
     }
     let mutated = !args.mutate.is_empty();
@@ -124,7 +128,7 @@ fn try_claims(chosen: &[&'static Claim], plan: Plan, args: &Args) -> Result<Vec<
             failed.get_or_insert(error);
         }
     };
-    say(&table::header(chosen, plan));
+    say(&table::header(plan));
     let findings = verify(chosen, plan, threads.unwrap_or(1), |news| match news {
         News::Progress { claim, done, total } => {
             running.insert(claim.id, 100 * done / total.max(1));
@@ -134,7 +138,7 @@ fn try_claims(chosen: &[&'static Claim], plan: Plan, args: &Args) -> Result<Vec<
         News::Found { claim, finding } => {
             running.remove(claim.id);
             bar.inc(1);
-            say(&table::line(claim, finding, chosen, plan));
+            say(&table::line(claim, finding, plan));
         }
     });
     bar.finish_and_clear();
@@ -148,8 +152,13 @@ fn try_claims(chosen: &[&'static Claim], plan: Plan, args: &Args) -> Result<Vec<
 fn choose(ids: &[String]) -> Result<Vec<&'static Claim>> {
     for id in ids {
         if claim(id).is_none() && !claims().any(|c| is_paper(c, id)) {
-            let near: Vec<&str> = claims().map(|c| c.id).filter(|known| known.contains(id.as_str())).collect();
-            let hint = if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(" or ")) };
+            let near: Vec<&str> =
+                claims().map(|c| c.id).filter(|known| known.contains(id.as_str())).collect();
+            let hint = if near.is_empty() {
+                String::new()
+            } else {
+                format!("; did you mean {}?", near.join(" or "))
+            };
             return Err(format!("no claim is called `{id}`{hint} (`bombyx verify --list` lists them)").into());
         }
     }

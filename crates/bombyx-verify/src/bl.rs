@@ -178,7 +178,8 @@ fn busy_leaves_within_space(cx: &Context<'_>, run: &Run) -> Measured {
 
 fn lemma_2(cx: &Context<'_>) -> Finding {
     let schedulers = [Scheduler::BusyLeaves, Scheduler::WorkStealing];
-    let runs = grid(cx, &named(small(cx, Class::FullyStrict)), &schedulers, processors(cx), cx.by_effort(1, 3, 10));
+    let runs =
+        grid(cx, &named(small(cx, Class::FullyStrict)), &schedulers, processors(cx), cx.by_effort(1, 3, 10));
     cx.always(runs, |run| busy_leaves_within_space(cx, run))
 }
 
@@ -275,8 +276,12 @@ impl Subject for Game {
 
     fn smaller(&self) -> Vec<Self> {
         let balls = [self.balls / 2, self.balls - 1].into_iter().filter(|&b| b >= 1 && b < self.balls);
-        let tosses = [self.tosses / 2, self.tosses.saturating_sub(1)].into_iter().filter(|&m| m < self.tosses);
-        balls.map(|balls| Self { balls, ..*self }).chain(tosses.map(|tosses| Self { tosses, ..*self })).collect()
+        let tosses =
+            [self.tosses / 2, self.tosses.saturating_sub(1)].into_iter().filter(|&m| m < self.tosses);
+        balls
+            .map(|balls| Self { balls, ..*self })
+            .chain(tosses.map(|tosses| Self { tosses, ..*self }))
+            .collect()
     }
 
     fn replay(&self, _: u64) -> Option<String> {
@@ -286,19 +291,28 @@ impl Subject for Game {
 
 impl fmt::Display for Game {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "recycling game of {} balls and {} tosses, {} adversary", self.balls, self.tosses, self.strategy)
+        write!(
+            f,
+            "recycling game of {} balls and {} tosses, {} adversary",
+            self.balls, self.tosses, self.strategy
+        )
     }
 }
 
 fn games(cx: &Context<'_>) -> Vec<Game> {
-    let sizes: &[(usize, u64)] =
-        cx.by_effort(&[(8, 200)], &[(2, 50), (4, 400), (16, 400), (64, 2_000)], &[(2, 50), (16, 400), (64, 5_000), (256, 20_000)]);
+    let sizes: &[(usize, u64)] = cx.by_effort(
+        &[(8, 200)],
+        &[(2, 50), (4, 400), (16, 400), (64, 2_000)],
+        &[(2, 50), (16, 400), (64, 5_000), (256, 20_000)],
+    );
     let game = |&(balls, tosses), strategy| Game { balls, tosses, strategy, seed: 0, crooked: cx.mutated() };
     sizes.iter().flat_map(|size| Strategy::ALL.map(|strategy| game(size, strategy))).collect()
 }
 
 fn lemma_6_mean(cx: &Context<'_>) -> Finding {
-    cx.on_average(games(cx), cx.by_effort(60, 300, 1000), |game| Ok(Sample::of(game.play().delay(), game.tosses)))
+    cx.on_average(games(cx), cx.by_effort(60, 300, 1000), |game| {
+        Ok(Sample::of(game.play().delay(), game.tosses))
+    })
 }
 
 fn lemma_6_tail(cx: &Context<'_>) -> Finding {

@@ -108,8 +108,9 @@ impl Tally {
     }
 }
 
-/// Counterexamples are made smaller with at most so many tries.
-const SHRINKING: usize = 300;
+/// Counterexamples are made smaller with at most so many runs, or with so many tries if each takes many runs.
+const SHRINKING_RUNS: usize = 300;
+const SHRINKING_TRIES: usize = 12;
 
 /// A claim being tried.
 pub(crate) struct Context<'a> {
@@ -139,7 +140,7 @@ impl<'a> Context<'a> {
 
     /// The `nth` seed of this plan.
     pub(crate) fn seed(&self, nth: u64) -> u64 {
-        self.plan.seed.wrapping_mul(1_000_000).wrapping_add(nth)
+        self.plan.seed.wrapping_mul(100_000).wrapping_add(nth)
     }
 
     /// In every case the measurement stays within its bound.
@@ -160,7 +161,7 @@ impl<'a> Context<'a> {
                         Ok(_) => None,
                         Err(text) => Some(text),
                     };
-                    return book.broken(self.shrink(case, 1, SHRINKING, text));
+                    return book.broken(self.shrink(case, 1, SHRINKING_RUNS, text));
                 }
             }
         }
@@ -209,7 +210,7 @@ impl<'a> Context<'a> {
                         Ok(_) => None,
                         Err(text) => Some(text),
                     };
-                    return book.broken(self.shrink(&first, runs, SHRINKING / 5, text));
+                    return book.broken(self.shrink(&first, runs, 2 * SHRINKING_TRIES, text));
                 }
             }
         }
@@ -249,7 +250,7 @@ impl<'a> Context<'a> {
                     }),
                     Err(text) => Some(text),
                 };
-                return book.broken(self.shrink(&case.with_seed(self.seed(0)), runs, SHRINKING / 10, text));
+                return book.broken(self.shrink(&case.with_seed(self.seed(0)), runs, SHRINKING_TRIES, text));
             }
         }
         book.held()

@@ -219,9 +219,13 @@ impl DelaySequence {
         for ((&u, &within), &across) in self.path.iter().zip(&self.within).zip(&self.across) {
             let critical = history.critical(u);
             for round in rounds.by_ref().take(within as usize) {
-                let throughout = |steps: &RangeInclusive<u64>| steps.contains(&round.begin) && steps.contains(&round.end);
+                let throughout =
+                    |steps: &RangeInclusive<u64>| steps.contains(&round.begin) && steps.contains(&round.end);
                 if !critical.as_ref().is_some_and(throughout) {
-                    return Err(format!("{u} is not critical throughout its round of steps {}–{}", round.begin, round.end));
+                    return Err(format!(
+                        "{u} is not critical throughout its round of steps {}–{}",
+                        round.begin, round.end
+                    ));
                 }
             }
             rounds.by_ref().take(across as usize).for_each(drop);

@@ -10,7 +10,8 @@ use crate::finding::Finding;
 use crate::run::{Named, Run, grid, named, named_in_units, processors, text, trace};
 use bombyx_dag::Measures;
 use bombyx_sim::{
-    AttemptResult, Contention, Event, EventKind, Invariant, Mode, Mutation, Outcome, ProcessorId, Quota, Scheduler,
+    AttemptResult, Contention, Event, EventKind, Invariant, Mode, Mutation, Outcome, ProcessorId, Quota,
+    Scheduler,
 };
 
 pub(crate) const CLAIMS: &[Claim] = &[
@@ -84,7 +85,8 @@ fn allocating(cx: &Context<'_>, large: bool) -> Vec<String> {
     let (depth, leaves) = if large { (7, 60) } else { (4, 12) };
     let random = cx.by_effort(1, 4, 20);
     let seeds = (0..random).map(|nth| cx.seed(nth));
-    let geometric = seeds.map(|seed| format!("geometric:depth={depth},memory=300,grain=6,seed={seed},frame=0"));
+    let geometric =
+        seeds.map(|seed| format!("geometric:depth={depth},memory=300,grain=6,seed={seed},frame=0"));
     let fixed = [
         format!("dnc:depth={depth},work=4,memory=40,frame=0"),
         format!("skewed:leaves={leaves},work=3,memory=25,frame=0"),
@@ -124,11 +126,18 @@ fn quota(cx: &Context<'_>) -> Finding {
     let mut runs: Vec<(Run, u64)> = Vec::new();
     for k in quotas {
         let schedulers = [Scheduler::Dfdeques(used(k))];
-        let these = grid(cx, &named(allocating(cx, true)), &schedulers, processors(cx), cx.by_effort(1, 3, 10));
+        let these =
+            grid(cx, &named(allocating(cx, true)), &schedulers, processors(cx), cx.by_effort(1, 3, 10));
         runs.extend(in_cost_model(these).into_iter().map(|run| (run, k)));
     }
     let limit = |run: &Run| match run.scheduler {
-        Scheduler::Dfdeques(Quota::Bytes(k)) => if cx.mutated() { k / 4 } else { k },
+        Scheduler::Dfdeques(Quota::Bytes(k)) => {
+            if cx.mutated() {
+                k / 4
+            } else {
+                k
+            }
+        }
         _ => u64::MAX,
     };
     cx.always(runs.into_iter().map(|(run, _)| run).collect(), |run| {
@@ -180,13 +189,8 @@ fn plain(outcome: &Outcome) -> Vec<(u64, u64, ProcessorId, String)> {
 
 fn infinite_quota(cx: &Context<'_>) -> Finding {
     let quota = if cx.mutated() { Quota::Bytes(40) } else { Quota::Infinite };
-    let mut runs = grid(
-        cx,
-        &named(allocating(cx, false)),
-        &dfdeques(&[quota]),
-        &several(cx),
-        cx.by_effort(2, 12, 60),
-    );
+    let mut runs =
+        grid(cx, &named(allocating(cx, false)), &dfdeques(&[quota]), &several(cx), cx.by_effort(2, 12, 60));
     for (run, model) in runs.iter_mut().zip(Contention::ALL.into_iter().cycle()) {
         run.contention = model;
     }
@@ -235,7 +239,7 @@ fn heavy_premature(run: &Run, outcome: &Outcome) -> u64 {
 fn lemma_4_1(cx: &Context<'_>) -> Finding {
     let quotas = [Quota::Bytes(600), Quota::Bytes(2_000), Quota::Infinite];
     let runs = grid(cx, &named_in_units(allocating(cx, true)), &dfdeques(&quotas), &several(cx), 1);
-    cx.on_average(in_cost_model(runs), cx.by_effort(5, 20, 100), |run| {
+    cx.on_average(in_cost_model(runs), cx.by_effort(4, 20, 100), |run| {
         let outcome = run.simulation().trace().run().map_err(text)?;
         let depth = if cx.mutated() { 1 } else { run.measures().span };
         Ok(Sample::of(heavy_premature(run, &outcome), run.processors as u64 * depth))
@@ -251,9 +255,14 @@ fn bytes(run: &Run) -> u64 {
 
 fn theorem_4_3(cx: &Context<'_>) -> Finding {
     let mut computations = named(allocating(cx, true));
-    computations.push(Named::new("dnc:depth=10,work=2,memory=100,frame=0"));
+    let deep = cx.by_effort(
+        "dnc:depth=6,work=2,memory=100,frame=0",
+        "dnc:depth=10,work=2,memory=100,frame=0",
+        "dnc:depth=12,work=2,memory=100,frame=0",
+    );
+    computations.push(Named::new(deep));
     let runs = grid(cx, &computations, &dfdeques(&QUOTAS), &several(cx), 1);
-    cx.on_average(in_cost_model(runs), cx.by_effort(5, 20, 100), |run| {
+    cx.on_average(in_cost_model(runs), cx.by_effort(4, 20, 100), |run| {
         let outcome = run.outcome()?;
         let m = run.measures();
         let depth = outcome.with_dummies.as_ref().map_or(m.span, |with| Measures::of(&with.computation).span);
@@ -269,9 +278,14 @@ fn theorem_4_3(cx: &Context<'_>) -> Finding {
 fn theorem_4_5(cx: &Context<'_>) -> Finding {
     let several: &[usize] = cx.by_effort(&[8, 16], &[2, 4, 8, 32], &[2, 4, 8, 16, 32, 64]);
     let mut computations = named(allocating(cx, true));
-    computations.push(Named::new("dnc:depth=9,work=4,frame=0"));
+    let wide = cx.by_effort(
+        "dnc:depth=7,work=4,frame=0",
+        "dnc:depth=9,work=4,frame=0",
+        "dnc:depth=12,work=4,frame=0",
+    );
+    computations.push(Named::new(wide));
     let runs = grid(cx, &computations, &dfdeques(&QUOTAS), several, 1);
-    cx.on_average(in_cost_model(runs), cx.by_effort(5, 20, 100), |run| {
+    cx.on_average(in_cost_model(runs), cx.by_effort(4, 20, 100), |run| {
         let m = run.measures();
         let simulation = run.simulation();
         let outcome = match cx.mutated() {
@@ -294,7 +308,8 @@ mod tests {
 
     #[test]
     fn on_one_processor_nothing_is_premature() {
-        let run = Run::new(&Named::in_units("dnc:depth=4,work=2,frame=0"), Scheduler::Dfdeques(Quota::Infinite), 1);
+        let run =
+            Run::new(&Named::in_units("dnc:depth=4,work=2,frame=0"), Scheduler::Dfdeques(Quota::Infinite), 1);
         let outcome = run.simulation().trace().run().unwrap();
         assert_eq!(heavy_premature(&run, &outcome), 0);
         let named = Named::in_units("dnc:depth=4,work=2,frame=0");

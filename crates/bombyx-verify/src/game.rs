@@ -167,7 +167,8 @@ mod tests {
     fn alone_nobody_waits() {
         let played = Game { balls: 1, tosses: 50, strategy: Strategy::Eager, seed: 1, crooked: false }.play();
         assert_eq!((played.delay(), played.steps), (0, 50));
-        let single = Game { balls: 9, tosses: 50, strategy: Strategy::Single, seed: 1, crooked: false }.play();
+        let single =
+            Game { balls: 9, tosses: 50, strategy: Strategy::Single, seed: 1, crooked: false }.play();
         assert_eq!(single.delay(), 0);
     }
 

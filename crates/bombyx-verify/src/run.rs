@@ -246,7 +246,10 @@ pub(crate) fn small(cx: &Context<'_>, class: Class) -> Vec<String> {
         specs.extend(["figure1", "wavefront:rows=4,columns=5,work=2,reach=1"].map(str::to_owned));
     }
     if class >= Class::Strict {
-        specs.extend(["wavefront:rows=5,columns=6,work=2", "wavefront:rows=8,columns=4,work=1,reach=5"].map(str::to_owned));
+        specs.extend(
+            ["wavefront:rows=5,columns=6,work=2", "wavefront:rows=8,columns=4,work=1,reach=5"]
+                .map(str::to_owned),
+        );
     }
     specs
 }
@@ -264,7 +267,12 @@ pub(crate) fn large(cx: &Context<'_>, class: Class) -> Vec<String> {
         }
     }
     let fib = cx.by_effort("fib:13", "fib:15", "fib:18");
-    let others = ["chain:length=60,work=5", "fan:children=150,work=10", "dnc:depth=7,work=20", "skewed:leaves=60,work=10"];
+    let others = [
+        "chain:length=60,work=5",
+        "fan:children=150,work=10",
+        "dnc:depth=7,work=20",
+        "skewed:leaves=60,work=10",
+    ];
     specs.push(fib.to_owned());
     specs.extend(others.map(str::to_owned));
     if class >= Class::FullyStrict {
@@ -324,7 +332,9 @@ mod tests {
 
     #[test]
     fn cutting_into_units_changes_no_schedule() {
-        for spec in ["random:threads=30,memory=9,seed=4", "fan:children=5", "loop:n=9,repeat=2", "wavefront:rows=4"] {
+        for spec in
+            ["random:threads=30,memory=9,seed=4", "fan:children=5", "loop:n=9,repeat=2", "wavefront:rows=4"]
+        {
             let (whole, cut) = (Named::new(spec), Named::in_units(spec));
             assert_eq!(whole.measures.work as usize, cut.computation.strand_count(), "{spec}");
             assert_eq!(whole.measures, cut.measures, "{spec}");

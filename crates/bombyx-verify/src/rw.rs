@@ -14,8 +14,8 @@ pub(crate) const CLAIMS: &[Claim] = &[
         name: "Theorem 5.1, safety",
         statement: "Whatever the store buffers do, every thread runs once and after its predecessors",
         quantity: "reachable states that break it",
-        scope: "All interleavings and all flushes on small machines: 2 processors with up to 2 forks (thorough: 3), 3 \
-            processors with up to 1 fork (thorough: 2). `cargo run -p bombyx-sim --example tso` goes further.",
+        scope: "All interleavings and all flushes on small machines: 2 processors with up to 3 forks, 3 processors with up to 1 \
+            fork (thorough: 2). Buffers of two processors are never full; with three they hold 1 store (thorough: 2).",
         mutation: "after READY on both sides both sides run the join thread",
         attempt: safety,
     },
@@ -111,13 +111,12 @@ fn machines(cx: &Context<'_>) -> Vec<Machine> {
     let mut machines: Vec<Machine> = [".", "(. .)"].map(|tree| Machine::new(2, tree, 2)).into();
     machines.push(Machine::new(3, ".", 1));
     if cx.plan.effort > crate::Effort::Quick {
-        machines.extend(["(. (. .))", "((. .) .)", "((. .) (. .))"].map(|tree| Machine::new(2, tree, 4)));
-        machines.extend(Tree::all(2).iter().map(|tree| Machine::new(2, &tree.to_string(), 2)));
+        // No buffer of two processors ever holds more than 8 stores, so that 9 are no bound at all.
+        machines.extend((2..=3).flat_map(Tree::all).map(|tree| Machine::new(2, &tree.to_string(), 9)));
         machines.push(Machine::new(3, "(. .)", 1));
     }
     if cx.plan.effort > crate::Effort::Normal {
-        machines.extend(Tree::all(3).iter().map(|tree| Machine::new(2, &tree.to_string(), 2)));
-        machines.extend(["(. (. .))", "((. .) .)"].map(|tree| Machine::new(3, tree, 1)));
+        machines.extend(Tree::all(2).iter().map(|tree| Machine::new(3, &tree.to_string(), 2)));
     }
     machines
 }
@@ -167,7 +166,7 @@ fn random_runs(cx: &Context<'_>) -> Finding {
     let mut machines = Vec::new();
     for (processors, capacity) in [(4, 2), (6, 4), (8, 8)] {
         let machine = Machine::new(processors, tree, capacity);
-        machines.extend((0..cx.by_effort(4, 60, 1_000)).map(|nth| machine.with_seed(cx.seed(nth))));
+        machines.extend((0..cx.by_effort(1, 60, 1_000)).map(|nth| machine.with_seed(cx.seed(nth))));
     }
     cx.always(machines, |machine| {
         let config = machine.config.clone().with_mutation(mutation);

@@ -13,26 +13,25 @@ pub(super) enum Subject {
     DelaySequence,
 }
 
-/// The computation of the picture: unit instructions, little parallelism, so that thieves must search.
-const COMPUTATION: &str = "fan:children=4,work=1";
-const PROCESSORS: usize = 4;
+/// The computation of the picture: BL Figure 1, on two processors. Rounds are the lecture's, of at least P attempts.
+const COMPUTATION: &str = "figure1";
+const PROCESSORS: usize = 2;
 
-/// Writes a picture into the current folder and says in words what it shows.
-pub(super) fn explain(subject: Subject, seed: u64) -> Result<String> {
+/// Writes a picture, into the current folder unless told where, and says in words what it shows.
+pub(super) fn explain(subject: Subject, seed: u64, output: Option<&Path>) -> Result<String> {
     match subject {
-        Subject::DelaySequence => delay_sequence(seed),
+        Subject::DelaySequence => delay_sequence(seed, output.unwrap_or(Path::new("delay-sequence.svg"))),
     }
 }
 
-fn delay_sequence(seed: u64) -> Result<String> {
+fn delay_sequence(seed: u64, path: &Path) -> Result<String> {
     let computation = COMPUTATION.parse::<Spec>()?.build()?;
     let simulation = Simulation::new(&computation, Scheduler::WorkStealing).processors(PROCESSORS).seed(seed);
     let outcome = simulation.trace().run()?;
-    let path = Path::new("delay-sequence.svg");
-    files::write(path, delay::picture(&computation, &outcome)?.as_bytes())?;
+    files::write(path, delay::picture(&computation, &outcome, PROCESSORS)?.as_bytes())?;
     Ok(format!(
-        "{COMPUTATION} under work stealing on {PROCESSORS} processors, seed {seed}.\n{}\nwrote {}\n",
-        delay::explain(&computation, &outcome)?,
+        "{COMPUTATION} under work stealing on {PROCESSORS} processors, seed {seed}.\n{}\nThe picture is in {}.\n",
+        delay::explain(&computation, &outcome, PROCESSORS)?,
         path.display()
     ))
 }

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 /// One object with the plan and a list of claims.
 pub(super) fn json(chosen: &[&Claim], findings: &[Finding], plan: Plan) -> Result<String> {
-    let claims: Vec<Value> = chosen.iter().zip(findings).map(|(claim, finding)| entry(claim, finding)).collect();
+    let claims: Vec<Value> =
+        chosen.iter().zip(findings).map(|(claim, finding)| entry(claim, finding)).collect();
     let effort = match plan.effort {
         Effort::Quick => "quick",
         Effort::Normal => "normal",

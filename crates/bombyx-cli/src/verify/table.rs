@@ -4,43 +4,28 @@ use bombyx_verify::{Claim, Finding, Plan, Variant, Worst, claims};
 use std::fmt::Write;
 use std::time::Duration;
 
-fn width(chosen: &[&Claim], text: impl Fn(&Claim) -> usize) -> usize {
-    chosen.iter().map(|claim| text(claim)).max().unwrap_or(0)
-}
-
-fn columns(chosen: &[&Claim]) -> (usize, usize, usize) {
-    let ids = width(chosen, |c| c.id.len());
-    (ids, width(chosen, |c| c.name.chars().count()), width(chosen, |c| c.statement.chars().count()))
-}
-
-/// The first lines of the table.
-pub(super) fn header(chosen: &[&Claim], plan: Plan) -> String {
-    let (ids, names, statements) = columns(chosen);
+/// The first lines of the table. Statements come last, so that a narrow terminal folds only them.
+pub(super) fn header(plan: Plan) -> String {
     let mutated = match plan.variant {
         Variant::Mutated => "Deliberate errors: every claim should turn out broken.\n\n",
         Variant::Faithful => "",
     };
-    format!(
-        "{mutated}{:ids$}  paper  {:names$}  {:statements$}  {:>14}  {:>9}  {:>31}  verdict\n",
-        "claim", "name", "statement", "comp × P × sd", "runs", "worst against its bound"
-    )
+    let titles = row(["claim", "paper", "name", "comp × P × seeds", "worst ≤ bound", "verdict", "statement"]);
+    format!("{mutated}{titles}")
+}
+
+fn row(cells: [&str; 7]) -> String {
+    let [id, paper, name, tried, worst, verdict, statement] = cells;
+    format!("{id:15}  {paper:5}  {name:21}  {tried:>16}  {worst:>31}  {verdict:7}  {statement}\n")
 }
 
 /// A claim and what came of it; what breaks it in lines below.
-pub(super) fn line(claim: &Claim, finding: &Finding, chosen: &[&Claim], plan: Plan) -> String {
-    let (ids, names, statements) = columns(chosen);
+pub(super) fn line(claim: &Claim, finding: &Finding, plan: Plan) -> String {
     let t = finding.tried;
     let tried = format!("{} × {} × {}", t.computations, t.processors, t.seeds);
     let worst = finding.worst.as_ref().map_or_else(String::new, against);
-    let mut out = format!(
-        "{:ids$}  {:5}  {:names$}  {:statements$}  {tried:>14}  {:>9}  {worst:>31}  {}\n",
-        claim.id,
-        claim.paper.to_string(),
-        claim.name,
-        claim.statement,
-        t.runs,
-        finding.verdict,
-    );
+    let (paper, verdict) = (claim.paper.to_string(), finding.verdict.to_string());
+    let mut out = row([claim.id, &paper, claim.name, &tried, &worst, &verdict, claim.statement]);
     if plan.variant == Variant::Mutated {
         let _ = writeln!(out, "    the error: {}", claim.mutation);
     }
@@ -57,7 +42,7 @@ pub(super) fn line(claim: &Claim, finding: &Finding, chosen: &[&Claim], plan: Pl
     out
 }
 
-/// `0.87 of 1.00`, with the interval where there is one.
+/// `945 ≤ 966 (98 %)`, or with its interval of confidence, `0.142 [0.111, 0.180] ≤ 0.316`.
 fn against(worst: &Worst) -> String {
     match (worst.interval, worst.bound) {
         (Some(_), bound) if worst.measured == 0.0 && bound <= 1.0 => format!("0 ≤ {}", short(bound)),
@@ -65,7 +50,9 @@ fn against(worst: &Worst) -> String {
             format!("{} [{}, {}] ≤ {}", short(worst.measured), short(i.low), short(i.high), short(bound))
         }
         (None, 0.0) if worst.measured == 0.0 => "never broken".to_owned(),
-        (None, bound) => format!("{} ≤ {} ({:.0} %)", short(worst.measured), short(bound), 100.0 * worst.ratio()),
+        (None, bound) => {
+            format!("{} ≤ {} ({:.0} %)", short(worst.measured), short(bound), 100.0 * worst.ratio())
+        }
     }
 }
 
@@ -82,16 +69,26 @@ fn short(value: f64) -> String {
 
 /// The last lines of the table.
 pub(super) fn summary(chosen: &[&Claim], findings: &[Finding], plan: Plan, took: Duration) -> String {
-    let broken: Vec<&str> =
-        chosen.iter().zip(findings).filter(|(_, finding)| !finding.holds()).map(|(claim, _)| claim.id).collect();
-    let held: Vec<&str> =
-        chosen.iter().zip(findings).filter(|(_, finding)| finding.holds()).map(|(claim, _)| claim.id).collect();
+    let broken: Vec<&str> = chosen
+        .iter()
+        .zip(findings)
+        .filter(|(_, finding)| !finding.holds())
+        .map(|(claim, _)| claim.id)
+        .collect();
+    let held: Vec<&str> = chosen
+        .iter()
+        .zip(findings)
+        .filter(|(_, finding)| finding.holds())
+        .map(|(claim, _)| claim.id)
+        .collect();
     let runs: u64 = findings.iter().map(|finding| finding.tried.runs).sum();
     let count = chosen.len();
     let seconds = took.as_secs_f64();
     let verdict = match (plan.variant, broken.as_slice(), held.as_slice()) {
         (Variant::Faithful, [], _) => format!("all {count} claims hold"),
-        (Variant::Faithful, broken, _) => format!("{} of {count} claims are broken: {}", broken.len(), broken.join(", ")),
+        (Variant::Faithful, broken, _) => {
+            format!("{} of {count} claims are broken: {}", broken.len(), broken.join(", "))
+        }
         (Variant::Mutated, _, []) => format!("all {count} deliberate errors are caught"),
         (Variant::Mutated, _, held) => {
             format!("{} of {count} deliberate errors are not caught: {}", held.len(), held.join(", "))
@@ -105,12 +102,18 @@ pub(super) fn list() -> String {
     let mut out = String::new();
     for claim in claims() {
         let _ = writeln!(out, "{}  {} {}: {}", claim.id, claim.paper, claim.name, claim.statement);
-        for (title, text) in [("measured", claim.quantity), ("scope", claim.scope), ("mutation", claim.mutation)] {
+        for (title, text) in
+            [("measured", claim.quantity), ("scope", claim.scope), ("mutation", claim.mutation)]
+        {
             let _ = writeln!(out, "{}", folded(&format!("    {title}: "), text));
         }
         out.push('\n');
     }
-    let _ = writeln!(out, "{} claims. `bombyx verify --only ID` tries one, `--mutate ID` its mutation.", claims().count());
+    let _ = writeln!(
+        out,
+        "{} claims. `bombyx verify --only ID` tries one, `--mutate ID` its mutation.",
+        claims().count()
+    );
     out
 }
 

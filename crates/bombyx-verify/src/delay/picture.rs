@@ -10,6 +10,8 @@ const STEP: f64 = 22.0;
 const ROW: f64 = 24.0;
 const LEFT: f64 = 150.0;
 const TOP: f64 = 64.0;
+/// Room for the title and the legend.
+const WIDEST_TEXT: f64 = 700.0;
 const COLORS: [&str; 6] = ["#3b6fb6", "#c2622d", "#3f8f5f", "#8a5aa8", "#b59a2c", "#4b8f9e"];
 
 const STYLE: &str = "
@@ -23,17 +25,18 @@ const STYLE: &str = "
   .round { fill-opacity: 0.85; stroke: #ffffff; stroke-width: 2; }
 ";
 
-/// Draws the delay sequence of a traced run on unit instructions, with BL's rounds, as a whole SVG file.
+/// Draws the delay sequence of a traced run on unit instructions, with rounds of at least `least` attempts (3P in BL, P in
+/// LEC), as a whole SVG file.
 ///
 /// # Errors
 /// If the run has no trace or does not go by unit steps.
-pub fn picture(computation: &Computation, outcome: &Outcome) -> Result<String, NoHistory> {
+pub fn picture(computation: &Computation, outcome: &Outcome, least: usize) -> Result<String, NoHistory> {
     let history = History::of(computation, outcome)?;
-    let sequence = DelaySequence::of(&history, 3 * outcome.processors, Edges::Augmented);
+    let sequence = DelaySequence::of(&history, least, Edges::Augmented);
     let critical: Vec<usize> =
         (0..sequence.path.len()).filter(|&i| history.critical(sequence.path[i]).is_some()).collect();
     let rows = critical.len() + outcome.processors + 3;
-    let width = LEFT + history.steps() as f64 * STEP + 30.0;
+    let width = (LEFT + history.steps() as f64 * STEP + 30.0).max(WIDEST_TEXT);
     let height = TOP + rows as f64 * ROW + 48.0;
     let mut out = String::new();
     let mut line = |text: std::fmt::Arguments<'_>| writeln!(out, "{text}").expect("strings take all text");
@@ -44,11 +47,7 @@ pub fn picture(computation: &Computation, outcome: &Outcome) -> Result<String, N
     let x = |step: u64| LEFT + (step - 1) as f64 * STEP;
     let y = |row: usize| TOP + row as f64 * ROW;
     line(format_args!(
-        "<text class=\"title\" x=\"16\" y=\"26\">A delay sequence: {} of the {} instructions on the path U are critical one \
-         after another, through {} rounds</text>",
-        critical.len(),
-        sequence.path.len(),
-        sequence.rounds.len()
+        "<text class=\"title\" x=\"16\" y=\"26\">A delay sequence: at every step an instruction of the path U is critical</text>"
     ));
     for step in 1..=history.steps() {
         let at = x(step);
@@ -57,7 +56,11 @@ pub fn picture(computation: &Computation, outcome: &Outcome) -> Result<String, N
             TOP - 8.0,
             height - 40.0
         ));
-        line(format_args!("<text class=\"small middle\" x=\"{:.1}\" y=\"{:.1}\">{step}</text>", at + STEP / 2.0, TOP - 12.0));
+        line(format_args!(
+            "<text class=\"small middle\" x=\"{:.1}\" y=\"{:.1}\">{step}</text>",
+            at + STEP / 2.0,
+            TOP - 12.0
+        ));
     }
     for (row, &i) in critical.iter().enumerate() {
         let (u, color) = (sequence.path[i], COLORS[row % COLORS.len()]);
@@ -95,10 +98,16 @@ pub fn picture(computation: &Computation, outcome: &Outcome) -> Result<String, N
         }
     }
     let bar = thieves + outcome.processors;
-    line(format_args!("<text class=\"right\" x=\"{:.1}\" y=\"{:.1}\">rounds</text>", LEFT - 12.0, y(bar) + 16.0));
+    line(format_args!(
+        "<text class=\"right\" x=\"{:.1}\" y=\"{:.1}\">rounds</text>",
+        LEFT - 12.0,
+        y(bar) + 16.0
+    ));
     for round in &sequence.rounds {
         let whose = critical.iter().position(|&i| {
-            history.critical(sequence.path[i]).is_some_and(|s| s.contains(&round.begin) && s.contains(&round.end))
+            history
+                .critical(sequence.path[i])
+                .is_some_and(|s| s.contains(&round.begin) && s.contains(&round.end))
         });
         let color = whose.map_or("#c9cfda", |row| COLORS[row % COLORS.len()]);
         line(format_args!(
@@ -117,20 +126,21 @@ pub fn picture(computation: &Computation, outcome: &Outcome) -> Result<String, N
     }
     line(format_args!(
         "<text class=\"small\" x=\"16\" y=\"{:.1}\">A round in the colour of an instruction lies within its critical time (π); a \
-         grey one spans several (π'). Below each round: its steal attempts, at least 3P and fewer than 4P.</text>",
+         grey one spans several (π'). Below each round: how many steal attempts it has.</text>",
         height - 14.0
     ));
     out.push_str("</svg>\n");
     Ok(out)
 }
 
-/// The delay sequence of a traced run in words: the path with its critical steps, and Π.
+/// The delay sequence of a traced run in words, with rounds of at least `least` attempts: the path with its critical
+/// steps, and Π.
 ///
 /// # Errors
 /// If the run has no trace or does not go by unit steps.
-pub fn explain(computation: &Computation, outcome: &Outcome) -> Result<String, NoHistory> {
+pub fn explain(computation: &Computation, outcome: &Outcome, least: usize) -> Result<String, NoHistory> {
     let history = History::of(computation, outcome)?;
-    let sequence = DelaySequence::of(&history, 3 * outcome.processors, Edges::Augmented);
+    let sequence = DelaySequence::of(&history, least, Edges::Augmented);
     let mut out = String::new();
     let mut line = |text: std::fmt::Arguments<'_>| writeln!(out, "{text}").expect("strings take all text");
     line(format_args!(
@@ -139,14 +149,22 @@ pub fn explain(computation: &Computation, outcome: &Outcome) -> Result<String, N
         history.steps(),
         outcome.processors,
         sequence.rounds.len(),
-        3 * outcome.processors
+        least
     ));
-    line(format_args!("The path U has {} instructions. At every step one of these is critical:\n", sequence.path.len()));
+    line(format_args!(
+        "The path U has {} instructions. At every step one of these is critical:\n",
+        sequence.path.len()
+    ));
     line(format_args!("  instruction  critical in steps  π   π'"));
     for (i, &u) in sequence.path.iter().enumerate() {
         if let Some(steps) = history.critical(u) {
             let when = format!("{}–{}", steps.start(), steps.end());
-            line(format_args!("  {:11}  {when:>17}  {}   {}", u.to_string(), sequence.within[i], sequence.across[i]));
+            line(format_args!(
+                "  {:11}  {when:>17}  {}   {}",
+                u.to_string(),
+                sequence.within[i],
+                sequence.across[i]
+            ));
         }
     }
     Ok(out)
