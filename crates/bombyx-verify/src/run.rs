@@ -107,10 +107,19 @@ impl Run {
     }
 }
 
+/// More changes of speed than these are not spelled out.
+const FEW_CHANGES: usize = 6;
+
 impl fmt::Display for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} under {}", self.named.spec, self.scheduler)?;
         match &self.speeds {
+            Some(speeds) if speeds.changes().len() > FEW_CHANGES => {
+                let text = speeds.to_string();
+                let (list, changes) = text.split_once(';').unwrap_or((&text, ""));
+                let first = changes.split(':').next().unwrap_or_default();
+                write!(f, " at speeds {list} with {} changes from time {first} on", speeds.changes().len())?;
+            }
             Some(speeds) => write!(f, " at speeds {speeds}")?,
             None => write!(f, ", P = {}", self.processors)?,
         }
