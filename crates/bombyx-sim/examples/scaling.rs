@@ -15,12 +15,13 @@ const RUNS: &[(&str, &[usize])] = &[
     ("fib:31", &[64]),
     ("loop:n=200k,work=50", &[64, 4096]),
     ("loop:n=2M,work=5", &[64]),
+    ("geometric:depth=16,grain=4000", &[4096]),
 ];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("work-stealing; one line per run");
     println!(
-        "{:20} {:>10} {:>5} {:>7} {:>10} {:>10} {:>11} {:>7} {:>7} {:>9} {:>9}",
+        "{:30} {:>10} {:>5} {:>7} {:>10} {:>10} {:>11} {:>7} {:>7} {:>9} {:>9}",
         "computation",
         "strands",
         "P",
@@ -43,7 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 let wall = begin.elapsed().as_secs_f64();
                 let cpu = cpu_seconds().zip(begin_cpu).map_or(wall, |(end, begin)| end - begin);
                 println!(
-                    "{spec:20} {:>10} {p:>5} {:>7} {:>10} {:>10} {:>11} {cpu:>7.2} {wall:>7.2} {:>9.0} {:>9}",
+                    "{spec:30} {:>10} {p:>5} {:>7} {:>10} {:>10} {:>11} {cpu:>7.2} {wall:>7.2} {:>9.0} {:>9}",
                     computation.strand_count(),
                     contention.to_string(),
                     outcome.makespan,

@@ -47,6 +47,19 @@ impl Agenda {
         if self.soon.is_empty() { later } else { Some(later.map_or(self.next, |tick| tick.min(self.next))) }
     }
 
+    /// If nothing but attempts is due at the next tick: who makes them, and when something else is due.
+    pub(crate) fn lull(&self) -> Option<(Vec<ProcessorId>, u64)> {
+        let Reverse((until, _)) = *self.later.peek()?;
+        let only_attempts = self.soon.iter().all(|key| key >> PHASE == Phase::Attempt as u32);
+        let processor = |key: &u32| ProcessorId(key & ((1 << PHASE) - 1));
+        (only_attempts && until > self.next).then(|| (self.soon.iter().map(processor).collect(), until))
+    }
+
+    /// What was due at the next tick is due at `tick`, before which nothing else is.
+    pub(crate) fn postpone(&mut self, tick: u64) {
+        self.next = tick;
+    }
+
     /// Takes the events of a tick, which must be the next one. Returns how many there are.
     pub(crate) fn take(&mut self, tick: u64) -> usize {
         self.taken.clear();

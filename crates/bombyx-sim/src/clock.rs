@@ -26,7 +26,7 @@ struct Stretch {
 
 /// Converts between work and time for every processor.
 #[derive(Clone, Debug)]
-pub struct Clock {
+pub(crate) struct Clock {
     quanta: u64,
     ticks_per_unit: u64,
     /// Each processor's stretches in the order of time; the first begins at 0.
@@ -74,19 +74,19 @@ impl Clock {
 
     /// Quanta of work in one unit instruction.
     #[inline]
-    pub fn quanta(&self) -> u64 {
+    pub(crate) fn quanta(&self) -> u64 {
         self.quanta
     }
 
     /// Ticks in one unit of time: how long a processor of speed 1 takes for one instruction.
     #[inline]
-    pub fn ticks_per_unit(&self) -> u64 {
+    pub(crate) fn ticks_per_unit(&self) -> u64 {
         self.ticks_per_unit
     }
 
     /// The processor's speed at `tick`, as quanta per tick: a number to compare, not to print.
     #[inline]
-    pub fn rate(&self, p: ProcessorId, tick: u64) -> u64 {
+    pub(crate) fn rate(&self, p: ProcessorId, tick: u64) -> u64 {
         let stretches = &self.stretches[p.index()];
         if stretches.len() == 1 { stretches[0].rate } else { stretches[stretch_at(stretches, tick)].rate }
     }
@@ -95,6 +95,11 @@ impl Clock {
     pub(crate) fn rates(&self) -> (u64, u64) {
         let rates = || self.stretches.iter().flatten().map(|s| s.rate);
         (rates().min().unwrap_or(1), rates().max().unwrap_or(1))
+    }
+
+    /// Whether every processor always executes exactly one instruction per tick.
+    pub(crate) fn steps_are_ticks(&self) -> bool {
+        self.rates() == (self.quanta, self.quanta)
     }
 
     /// The ticks at which some processor changes its speed.

@@ -8,12 +8,13 @@
 //!
 //! Thieves that cannot succeed cost nothing: while [`Policy::may_succeed`] is false they are parked, and when it
 //! becomes true their attempts are counted and their random streams advanced as if each had been made. That is
-//! exact unless failing thieves delay each other ([`Contention::Queued`]) or each attempt is to be traced; then
-//! every attempt is an event.
+//! exact unless failing thieves delay each other ([`Contention::Queued`]); then their attempts are played out, if
+//! possible by a [`Lull`]. If attempts are to be traced, each is an event.
 
 use crate::agenda::{Agenda, Phase};
 use crate::check::Checker;
-use crate::contention::{Contention, Request};
+use crate::contention::{Adversary, Contention, Request};
+use crate::lull::Lull;
 use crate::machine::{Activity, Attempt, Completed, Machine};
 use crate::random::Random;
 use crate::scheduler::Policy;
@@ -48,6 +49,8 @@ pub(crate) struct Engine<'c> {
     choices: Vec<std::vec::IntoIter<Option<u32>>>,
     parked: Vec<ProcessorId>,
     may_park: bool,
+    /// How to pass over failing attempts where they must be played out.
+    lull: Option<Lull>,
     // The rest lives for one instant; it is kept to reuse its memory.
     ended: Vec<ProcessorId>,
     completed: Vec<Completed>,
@@ -67,8 +70,12 @@ impl<'c> Engine<'c> {
     ) -> Self {
         rules.single_steps |= policy.settles_every_instruction();
         let queued = matches!(rules.contention, Contention::Queued(_));
+        let skips = !rules.single_steps && m.trace.is_none() && choices.is_empty();
+        let fifo = rules.contention == Contention::Queued(Adversary::Fifo);
+        let plays = skips && fifo && rules.steal_cost == 1 && m.clock.steps_are_ticks();
         Self {
-            may_park: !queued && !rules.single_steps && m.trace.is_none() && choices.is_empty(),
+            may_park: skips && !queued,
+            lull: plays.then(Lull::default),
             choices: choices.into_iter().map(Vec::into_iter).collect(),
             agenda: Agenda::default(),
             adversary: Random::new(rules.seed, u64::MAX),
@@ -91,6 +98,7 @@ impl<'c> Engine<'c> {
         self.m.clock.changes().for_each(|tick| self.agenda.push(tick, ProcessorId(0), Phase::Pause));
         self.carry_out_orders()?;
         while self.m.unfinished() > 0 {
+            self.pass_lull();
             let tick = self.agenda.next_tick().ok_or_else(|| self.stuck())?;
             self.m.now = tick;
             if !self.collect_events() {
@@ -104,6 +112,21 @@ impl<'c> Engine<'c> {
         }
         self.close_books();
         Ok(self.m)
+    }
+
+    /// Passes over time in which nothing happens but attempts that must fail, if that is worth its set-up.
+    fn pass_lull(&mut self) {
+        let Some(lull) = &mut self.lull else { return };
+        if self.policy.may_succeed(&self.m) {
+            return;
+        }
+        let Some((thieves, until)) = self.agenda.lull() else { return };
+        let attempts = thieves.len() as u64 * (until - self.m.now - 1);
+        if attempts > 4 * self.m.processor_count() as u64
+            && lull.pass(&mut self.m, &*self.policy, &thieves, until)
+        {
+            self.agenda.postpone(until);
+        }
     }
 
     fn stuck(&self) -> SimulationError {

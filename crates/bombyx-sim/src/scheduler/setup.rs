@@ -32,7 +32,7 @@ pub enum Mutation {
     StealBottom,
     /// At a spawn push the parent on top of the deque: breaks LEC's depth lemma.
     PushTop,
-    /// An enabled thread goes to the top of the next processor's deque: breaks LEC's Proposition 7.
+    /// An enabled thread goes to the bottom of the next processor's deque: breaks LEC's Proposition 7.
     EnableElsewhere,
     /// A stolen thread's deque is placed left of its victim: breaks Lemma 3.1 of DFD.
     NewDequeLeft,
