@@ -38,7 +38,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ID,…", value_delimiter = ',')]
     only: Vec<String>,
 
-    /// More and larger computations: half an hour in place of two minutes
+    /// More and larger computations: some ten minutes and 2 GiB in place of one minute
     #[arg(long)]
     thorough: bool,
 
@@ -62,7 +62,7 @@ pub(crate) struct Args {
     #[arg(long)]
     list: bool,
 
-    /// Draw what a proof is about, from a small run: `delay-sequence`
+    /// Draw what a proof is about
     #[arg(long, value_name = "WHAT")]
     explain: Option<explain::Subject>,
 

@@ -65,12 +65,16 @@ fn the_list_tells_scope_and_mutation() {
 }
 
 #[test]
-fn a_delay_sequence_is_drawn() {
+fn pictures_are_drawn() {
     let path = std::env::temp_dir().join(format!("bombyx-delay-{}.svg", std::process::id()));
     let printed = succeeds(&["--explain", "delay-sequence", "--output", path.to_str().unwrap()]);
     let svg = std::fs::read_to_string(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
     assert!(svg.starts_with("<svg") && printed.contains("The path U has"), "{printed}");
+    succeeds(&["--explain", "recycling-game", "--output", path.to_str().unwrap()]);
+    let svg = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert!(svg.contains("favourite"));
 }
 
 #[test]

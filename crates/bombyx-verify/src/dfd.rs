@@ -121,29 +121,13 @@ fn lemma_3_1(cx: &Context<'_>) -> Finding {
 }
 
 fn quota(cx: &Context<'_>) -> Finding {
-    let quotas = [25, 100, 1_000];
-    let used = |k: u64| Quota::Bytes(if cx.mutated() { 4 * k } else { k });
-    let mut runs: Vec<(Run, u64)> = Vec::new();
-    for k in quotas {
-        let schedulers = [Scheduler::Dfdeques(used(k))];
-        let these =
-            grid(cx, &named(allocating(cx, true)), &schedulers, processors(cx), cx.by_effort(1, 3, 10));
-        runs.extend(in_cost_model(these).into_iter().map(|run| (run, k)));
-    }
-    let limit = |run: &Run| match run.scheduler {
-        Scheduler::Dfdeques(Quota::Bytes(k)) => {
-            if cx.mutated() {
-                k / 4
-            } else {
-                k
-            }
-        }
-        _ => u64::MAX,
-    };
-    cx.always(runs.into_iter().map(|(run, _)| run).collect(), |run| {
+    let factor = if cx.mutated() { 4 } else { 1 };
+    let schedulers = [25, 100, 1_000].map(|k| Scheduler::Dfdeques(Quota::Bytes(factor * k)));
+    let runs = grid(cx, &named(allocating(cx, true)), &schedulers, processors(cx), cx.by_effort(1, 3, 10));
+    cx.always(in_cost_model(runs), |run| {
         let outcome = run.simulation().trace().run().map_err(text)?;
         let c = outcome.with_dummies.as_ref().map_or(run.computation(), |with| &with.computation);
-        let k = limit(run);
+        let k = bytes(run) / factor;
         let mut most = 0;
         for events in trace(&outcome).by_processor(run.processors) {
             let mut net = 0_i128;
@@ -246,6 +230,7 @@ fn lemma_4_1(cx: &Context<'_>) -> Finding {
     })
 }
 
+/// K, or more than any memory if there is no quota.
 fn bytes(run: &Run) -> u64 {
     match run.scheduler {
         Scheduler::Dfdeques(Quota::Bytes(k)) => k,
