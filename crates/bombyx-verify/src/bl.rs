@@ -85,7 +85,7 @@ pub(crate) const CLAIMS: &[Claim] = &[
         name: "Theorem 5",
         statement: "Work stealing uses at most S1·P space",
         quantity: "bytes of frames against S1·P",
-        scope: "Fully strict computations, all contention models. Strict ones that are not fully strict may use more.",
+        scope: "Fully strict computations, all contention models. The proof, by Lemma 4, needs full strictness.",
         mutation: "at a spawn the processor goes on with the parent",
         attempt: theorem_5,
     },

@@ -223,7 +223,7 @@ fn heavy_premature(run: &Run, outcome: &Outcome) -> u64 {
 fn lemma_4_1(cx: &Context<'_>) -> Finding {
     let quotas = [Quota::Bytes(600), Quota::Bytes(2_000), Quota::Infinite];
     let runs = grid(cx, &named_in_units(allocating(cx, true)), &dfdeques(&quotas), &several(cx), 1);
-    cx.on_average(in_cost_model(runs), cx.by_effort(4, 20, 100), |run| {
+    cx.on_average(in_cost_model(runs), cx.by_effort(4, 20, 60), |run| {
         let outcome = run.simulation().trace().run().map_err(text)?;
         let depth = if cx.mutated() { 1 } else { run.measures().span };
         Ok(Sample::of(heavy_premature(run, &outcome), run.processors as u64 * depth))
@@ -240,14 +240,10 @@ fn bytes(run: &Run) -> u64 {
 
 fn theorem_4_3(cx: &Context<'_>) -> Finding {
     let mut computations = named(allocating(cx, true));
-    let deep = cx.by_effort(
-        "dnc:depth=6,work=2,memory=100,frame=0",
-        "dnc:depth=10,work=2,memory=100,frame=0",
-        "dnc:depth=12,work=2,memory=100,frame=0",
-    );
-    computations.push(Named::new(deep));
+    let deep = cx.by_effort(6, 10, 10);
+    computations.push(Named::new(&format!("dnc:depth={deep},work=2,memory=100,frame=0")));
     let runs = grid(cx, &computations, &dfdeques(&QUOTAS), &several(cx), 1);
-    cx.on_average(in_cost_model(runs), cx.by_effort(4, 20, 100), |run| {
+    cx.on_average(in_cost_model(runs), cx.by_effort(4, 20, 60), |run| {
         let outcome = run.outcome()?;
         let m = run.measures();
         let depth = outcome.with_dummies.as_ref().map_or(m.span, |with| Measures::of(&with.computation).span);
@@ -263,14 +259,10 @@ fn theorem_4_3(cx: &Context<'_>) -> Finding {
 fn theorem_4_5(cx: &Context<'_>) -> Finding {
     let several: &[usize] = cx.by_effort(&[8, 16], &[2, 4, 8, 32], &[2, 4, 8, 16, 32, 64]);
     let mut computations = named(allocating(cx, true));
-    let wide = cx.by_effort(
-        "dnc:depth=7,work=4,frame=0",
-        "dnc:depth=9,work=4,frame=0",
-        "dnc:depth=12,work=4,frame=0",
-    );
-    computations.push(Named::new(wide));
+    let wide = cx.by_effort(7, 9, 11);
+    computations.push(Named::new(&format!("dnc:depth={wide},work=4,frame=0")));
     let runs = grid(cx, &computations, &dfdeques(&QUOTAS), several, 1);
-    cx.on_average(in_cost_model(runs), cx.by_effort(4, 20, 100), |run| {
+    cx.on_average(in_cost_model(runs), cx.by_effort(4, 20, 60), |run| {
         let m = run.measures();
         let simulation = run.simulation();
         let outcome = match cx.mutated() {
