@@ -15,6 +15,7 @@ mod table;
 mod terminal;
 mod text;
 mod tour;
+mod verify;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -41,7 +42,8 @@ struct Cli {
 enum Command {
     Run(run::Args),
     Bench(bench::Args),
-    Simulate(simulate::Args),
+    Simulate(Box<simulate::Args>),
+    Verify(verify::Args),
     #[command(hide = true)]
     Child(child::Args),
 }
@@ -53,7 +55,11 @@ fn main() -> ExitCode {
         Some(Command::Run(args)) => run::run(&args),
         Some(Command::Bench(args)) => bench::run(&args),
         Some(Command::Simulate(args)) => {
-            simulate::run(args);
+            simulate::run(*args);
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(Command::Verify(args)) => {
+            verify::run(args);
             Ok(ExitCode::SUCCESS)
         }
         Some(Command::Child(args)) => child::run(&args),

@@ -1,0 +1,89 @@
+//! `bombyx verify` as its users see it: the program is run, and what it prints and writes is looked at.
+
+use std::process::{Command, Output};
+
+fn verify(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_bombyx")).arg("verify").args(arguments).output().expect("bombyx runs")
+}
+
+fn succeeds(arguments: &[&str]) -> String {
+    let output = verify(arguments);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && errors.is_empty(), "{arguments:?}: {errors}");
+    String::from_utf8(output.stdout).expect("output is UTF-8")
+}
+
+#[test]
+fn claims_hold_and_say_so() {
+    let printed = succeeds(&["--quick", "--only", "bl-thm-1,bl-fig-2,lec-obs-8", "--seed", "5"]);
+    assert_eq!(printed.lines().filter(|line| line.contains("  holds  ")).count(), 3, "{printed}");
+    assert!(printed.contains("all 3 claims hold") && printed.contains("seed 5"), "{printed}");
+}
+
+#[test]
+fn a_paper_stands_for_its_claims() {
+    let printed = succeeds(&["--quick", "--only", "rw"]);
+    assert!(printed.contains("rw-watch") && !printed.contains("bl-"), "{printed}");
+}
+
+#[test]
+fn mutations_turn_claims_red() {
+    let printed = succeeds(&["--mutate", "bl-lem-4,rw-thm-5-1"]);
+    for expected in ["BROKEN", "thieves take the newest thread", "smallest:", "replay:", "A.join runs twice"]
+    {
+        assert!(printed.contains(expected), "{expected}: {printed}");
+    }
+    assert!(printed.contains("all 2 deliberate errors are caught"), "{printed}");
+}
+
+#[test]
+fn findings_as_json() {
+    let path = std::env::temp_dir().join(format!("bombyx-verify-{}.json", std::process::id()));
+    succeeds(&["--quick", "--only", "bl-lem-6-mean,lec-lem-3", "--json", path.to_str().unwrap()]);
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let claims = value["claims"].as_array().unwrap();
+    assert_eq!(claims.len(), 2);
+    assert_eq!(claims[0]["id"], "bl-lem-6-mean");
+    assert_eq!(claims[0]["holds"], true);
+    assert!(
+        claims[0]["worst"]["interval"][0].as_f64().unwrap() < claims[0]["worst"]["bound"].as_f64().unwrap()
+    );
+    assert_eq!(value["mutated"], false);
+}
+
+#[test]
+fn the_list_tells_scope_and_mutation() {
+    let printed = succeeds(&["--list"]);
+    for expected in
+        ["bl-thm-13", "het-degradation", "scope:", "mutation:", "claims. `bombyx verify --only ID`"]
+    {
+        assert!(printed.contains(expected), "{expected}");
+    }
+    assert!(printed.lines().all(|line| line.chars().count() <= 140), "a line is too long");
+}
+
+#[test]
+fn pictures_are_drawn() {
+    let path = std::env::temp_dir().join(format!("bombyx-delay-{}.svg", std::process::id()));
+    let printed = succeeds(&["--explain", "delay-sequence", "--output", path.to_str().unwrap()]);
+    let svg = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert!(svg.starts_with("<svg") && printed.contains("The path U has"), "{printed}");
+    succeeds(&["--explain", "recycling-game", "--output", path.to_str().unwrap()]);
+    let svg = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert!(svg.contains("favourite"));
+}
+
+#[test]
+fn mistakes_are_explained() {
+    let output = verify(&["--only", "thm-13"]);
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("no claim is called `thm-13`; did you mean bl-thm-13"), "{error}");
+    assert!(output.stdout.is_empty());
+    let output = verify(&["--explain", "everything"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("delay-sequence"));
+}

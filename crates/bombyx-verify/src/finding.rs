@@ -1,0 +1,93 @@
+//! [`Finding`]: what trying a claim showed.
+
+use crate::statistics::Interval;
+use std::fmt;
+
+/// Whether a claim held wherever it was tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It held in everything that was tried.
+    Holds,
+    /// Something breaks it.
+    Broken,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Holds => "holds",
+            Self::Broken => "BROKEN",
+        })
+    }
+}
+
+/// How much was tried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tried {
+    /// Different computations (for the recycling game, strategies; for the TSO machine, trees).
+    pub computations: usize,
+    /// Different numbers of processors.
+    pub processors: usize,
+    /// Different seeds.
+    pub seeds: usize,
+    /// Runs in all.
+    pub runs: u64,
+}
+
+/// Where a claim came nearest to its bound.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Worst {
+    /// What was measured, in the unit of the claim's [`quantity`](crate::Claim::quantity): a number, a mean, or the
+    /// frequency of an event.
+    pub measured: f64,
+    /// What it may be.
+    pub bound: f64,
+    /// For means and frequencies: where the expectation or chance lies.
+    pub interval: Option<Interval>,
+    /// In which run, or in which runs.
+    pub at: String,
+}
+
+impl Worst {
+    /// How much of the bound is used up. 0 of 0 is nothing; anything else of 0 is too much.
+    pub fn ratio(&self) -> f64 {
+        ratio(self.measured, self.bound)
+    }
+}
+
+pub(crate) fn ratio(measured: f64, bound: f64) -> f64 {
+    if measured == 0.0 && bound == 0.0 { 0.0 } else { measured / bound }
+}
+
+/// Something that breaks a claim, as small as it could be made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Counterexample {
+    /// What is broken there.
+    pub text: String,
+    /// The run, or the runs.
+    pub run: String,
+    /// The run that broke it first, before it was made smaller.
+    pub found: String,
+    /// A command that repeats the run.
+    pub replay: String,
+}
+
+/// What trying a claim showed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// Whether it held.
+    pub verdict: Verdict,
+    /// How much was tried.
+    pub tried: Tried,
+    /// Where it came nearest to its bound.
+    pub worst: Option<Worst>,
+    /// What breaks it.
+    pub counterexample: Option<Counterexample>,
+}
+
+impl Finding {
+    /// Whether the claim held wherever it was tried.
+    pub fn holds(&self) -> bool {
+        self.verdict == Verdict::Holds
+    }
+}
