@@ -224,17 +224,17 @@ fn lemma_11(cx: &Context<'_>) -> Finding {
 fn bound_runs(cx: &Context<'_>) -> Vec<Run> {
     let mut specs = large(cx, Class::FullyStrict);
     specs.extend(
-        cx.by_effort(&["figure1"][..], &["dnc:depth=12,work=1"], &["dnc:depth=14,work=1"])
+        cx.by_effort(&["figure1"][..], &["dnc:depth=12,work=1"], &["dnc:depth=13,work=1"])
             .iter()
             .map(|&s| s.to_owned()),
     );
-    let several: &[usize] = cx.by_effort(&[4, 16], &[2, 4, 8, 32], &[2, 3, 4, 8, 16, 32, 64, 128]);
+    let several: &[usize] = cx.by_effort(&[4, 16], &[2, 4, 8, 32], &[2, 3, 4, 8, 16, 32, 64]);
     grid(cx, &named_in_units(specs), &[Scheduler::WorkStealing], several, 1)
 }
 
 fn lemma_12(cx: &Context<'_>) -> Finding {
     let name = |_| "more attempts than 4PR".to_owned();
-    cx.rarely(bound_runs(cx), cx.by_effort(8, 100, 400), name, |run, tally: &mut Tally| {
+    cx.rarely(bound_runs(cx), cx.by_effort(8, 100, 150), name, |run, tally: &mut Tally| {
         let rounds = rounds_for(EPSILON, run.measures().span, degree(run));
         let attempts = outcome(cx, run)?.attempts();
         tally.count((0, 0), EPSILON, attempts >= 4 * run.processors as u64 * rounds);
@@ -243,14 +243,14 @@ fn lemma_12(cx: &Context<'_>) -> Finding {
 }
 
 fn lemma_12_mean(cx: &Context<'_>) -> Finding {
-    cx.on_average(bound_runs(cx), cx.by_effort(4, 40, 200), |run| {
+    cx.on_average(bound_runs(cx), cx.by_effort(4, 40, 60), |run| {
         Ok(Sample::of(outcome(cx, run)?.attempts(), 3 * run.processors as u64 * run.measures().span))
     })
 }
 
 fn theorem_13(cx: &Context<'_>) -> Finding {
     let name = |_| "more steps than the bound".to_owned();
-    cx.rarely(bound_runs(cx), cx.by_effort(8, 100, 400), name, |run, tally: &mut Tally| {
+    cx.rarely(bound_runs(cx), cx.by_effort(8, 100, 150), name, |run, tally: &mut Tally| {
         let (m, p) = (run.measures(), run.processors as f64);
         let per_processor = 4.0 * rounds_for(EPSILON / 2.0, m.span, degree(run)) as f64;
         let waiting = 2.0 * E * per_processor + p.log2() + (2.0 / EPSILON).log2();
@@ -261,14 +261,14 @@ fn theorem_13(cx: &Context<'_>) -> Finding {
 }
 
 fn theorem_13_mean(cx: &Context<'_>) -> Finding {
-    cx.on_average(bound_runs(cx), cx.by_effort(4, 40, 200), |run| {
+    cx.on_average(bound_runs(cx), cx.by_effort(4, 40, 60), |run| {
         let (m, p) = (run.measures(), run.processors as f64);
         Ok(Sample::new(outcome(cx, run)?.makespan as f64, m.work as f64 / p + 4.0 * m.span as f64))
     })
 }
 
 fn theorem_14(cx: &Context<'_>) -> Finding {
-    cx.on_average(bound_runs(cx), cx.by_effort(4, 40, 200), |run| {
+    cx.on_average(bound_runs(cx), cx.by_effort(4, 40, 60), |run| {
         let (m, outcome) = (run.measures(), run.outcome()?);
         let moved = if cx.mutated() { 0 } else { m.largest_frame };
         let price = m.largest_frame + m.joins_to_parent * (JOIN_BYTES + moved);
