@@ -12,6 +12,8 @@ use crate::mailbox::Mailbox;
 use crate::pool::Config;
 use crate::primitive::{AtomicUsize, Mutex, MutexGuard, lock};
 use crate::processor::Processor;
+use crate::scheduler::Scheduler;
+use crate::scheduler::heterogeneous::Heterogeneous;
 use crate::sleep::Sleepers;
 use crate::stats::Stats;
 use crate::wait;
@@ -28,6 +30,8 @@ pub(crate) struct Commons {
     pub(crate) config: Config,
     processors: Box<[Processor]>,
     pub(crate) sleepers: Sleepers,
+    /// With that scheduler.
+    pub(crate) heterogeneous: Option<Heterogeneous>,
     /// `shared.queue.len()`, for a look without the lock.
     queued: AtomicUsize,
     shared: Mutex<Shared>,
@@ -84,8 +88,13 @@ impl Commons {
                 starved: false,
                 stopping: false,
             };
+            let heterogeneous = match config.scheduler {
+                Scheduler::Heterogeneous(beta) => Some(Heterogeneous::new(beta, processors.len())),
+                Scheduler::WorkStealing => None,
+            };
             Commons {
                 this: this.clone(),
+                heterogeneous,
                 sleepers: Sleepers::new(processors.len()),
                 processors,
                 config,
@@ -102,6 +111,9 @@ impl Commons {
             let mut shared = lock(&self.shared);
             let carrier = self.start_carrier(&mut shared)?;
             shared.spares.push(carrier);
+        }
+        if let (Some(heterogeneous), Some(this)) = (&self.heterogeneous, self.this.upgrade()) {
+            heterogeneous.start(this)?;
         }
         Ok(())
     }
@@ -349,6 +361,9 @@ impl Commons {
             detached = self.detached_ended.wait(detached).unwrap_or_else(|e| e.into_inner());
         }
         drop(detached);
+        if let Some(heterogeneous) = &self.heterogeneous {
+            heterogeneous.stop();
+        }
         let handles = {
             let mut shared = lock(&self.shared);
             shared.stopping = true;

@@ -60,6 +60,7 @@ mod latch;
 mod mailbox;
 #[cfg(not(loom))]
 mod par;
+mod placement;
 #[cfg(not(loom))]
 mod pool;
 mod primitive;
@@ -94,7 +95,7 @@ pub use par::{for_each, map_reduce};
 #[cfg(not(loom))]
 pub use pool::{Builder, Pool, current_processor};
 #[cfg(not(loom))]
-pub use scheduler::Scheduler;
+pub use scheduler::{Beta, BetaError, Scheduler};
 #[cfg(not(loom))]
 pub use scope::{Scope, scope};
 #[cfg(not(loom))]
