@@ -8,6 +8,10 @@
 //! `cargo run --release --example slow_cpu [rounds]`. Linux, at least two CPUs; nothing else should run meanwhile.
 
 #[cfg(target_os = "linux")]
+#[path = "../tests/common/cpus.rs"]
+mod cpus;
+
+#[cfg(target_os = "linux")]
 fn main() {
     linux::main();
 }
@@ -19,6 +23,7 @@ fn main() {
 
 #[cfg(target_os = "linux")]
 mod linux {
+    use crate::cpus::{allowed, pin};
     use bombyx::{Builder, Pool, Stats, for_each, join};
     use std::env;
     use std::hint::black_box;
@@ -183,26 +188,5 @@ mod linux {
             }
         }
         usage()
-    }
-
-    fn allowed() -> Vec<usize> {
-        // SAFETY: an all-zero cpu_set_t is the empty set.
-        let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-        // SAFETY: the set is valid for writes of its own size; 0 names the calling thread.
-        unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) };
-        // SAFETY: the index is below CPU_SETSIZE.
-        (0..libc::CPU_SETSIZE as usize).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect()
-    }
-
-    fn pin(cpus: &[usize]) {
-        // SAFETY: an all-zero cpu_set_t is the empty set.
-        let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-        for &cpu in cpus {
-            // SAFETY: the CPU came out of a set of the same size.
-            unsafe { libc::CPU_SET(cpu, &mut set) };
-        }
-        // SAFETY: the set is valid for reads of its own size; 0 names the calling thread.
-        let status = unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) };
-        assert_eq!(status, 0, "CPUs {cpus:?} can be used");
     }
 }

@@ -4,6 +4,8 @@
 mod common;
 
 use bombyx::{Error, Pool, Scheduler, join};
+#[cfg(target_os = "linux")]
+use common::cpus;
 use common::{builder, child, pool};
 use std::error::Error as _;
 
@@ -62,7 +64,7 @@ fn exchanging_the_only_cpu() {
         child::pass(TEST, &[]);
         return;
     }
-    child::keep_first_cpu();
+    cpus::pin(&cpus::allowed()[..1]);
     let heterogeneous = "heterogeneous:1.25".parse().unwrap();
     let (error, text) = refused(builder(2).scheduler(heterogeneous));
     assert!(matches!(error, Error::OneCpu), "{error:?}");

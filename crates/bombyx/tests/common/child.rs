@@ -39,20 +39,3 @@ pub(crate) fn kibibytes(field: &str) -> usize {
         value.and_then(|value| value.trim().strip_suffix(" kB")).and_then(|number| number.parse().ok());
     number.unwrap_or_else(|| panic!("no {field} in {status}"))
 }
-
-/// Narrows the CPUs that the calling thread, and those that it starts, may use to the first one.
-#[cfg(target_os = "linux")]
-pub(crate) fn keep_first_cpu() {
-    // SAFETY: an all-zero cpu_set_t is the empty set.
-    let (mut allowed, mut first): (libc::cpu_set_t, libc::cpu_set_t) = unsafe { std::mem::zeroed() };
-    let size = size_of::<libc::cpu_set_t>();
-    // SAFETY: the set is valid for writes of its own size; 0 names the calling thread.
-    assert_eq!(unsafe { libc::sched_getaffinity(0, size, &raw mut allowed) }, 0);
-    // SAFETY: the index is below CPU_SETSIZE.
-    let is_allowed = |&cpu: &usize| unsafe { libc::CPU_ISSET(cpu, &allowed) };
-    let cpu = (0..libc::CPU_SETSIZE as usize).find(is_allowed).expect("some CPU is allowed");
-    // SAFETY: as above.
-    unsafe { libc::CPU_SET(cpu, &mut first) };
-    // SAFETY: the set is valid for reads of its own size; 0 names the calling thread.
-    assert_eq!(unsafe { libc::sched_setaffinity(0, size, &raw const first) }, 0);
-}

@@ -5,6 +5,8 @@
 #![allow(dead_code)]
 
 pub(crate) mod child;
+#[cfg(target_os = "linux")]
+pub(crate) mod cpus;
 pub(crate) mod program;
 
 use bombyx::{Builder, Error, Pool, Scheduler};
