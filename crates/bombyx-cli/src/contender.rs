@@ -105,6 +105,16 @@ impl Contender {
             _ => None,
         }
     }
+
+    /// How fast the processors of a Bombyx pool are, if its scheduler finds out.
+    pub(crate) fn speeds(&self) -> Option<Vec<f64>> {
+        match &self.kind {
+            Kind::Bombyx(pool) if matches!(pool.scheduler(), Scheduler::Heterogeneous(_)) => {
+                Some(pool.speeds())
+            }
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for Contender {

@@ -156,6 +156,9 @@ fn text(workload: &dyn Workload, args: &Args, contender: &Contender, outcome: &O
         let stats = if args.stats { format!("   {stats}") } else { String::new() };
         line(&format!("run {}", nth + 1), format!("{taken}{stats}"));
     }
+    if let Some(speeds) = contender.speeds().filter(|_| args.stats) {
+        line("speeds", speeds.iter().map(|speed| format!("{speed:.2}")).collect::<Vec<_>>().join(" "));
+    }
     if outcome.runs.len() > 1 {
         line("median", time(outcome.median()));
     }
@@ -186,6 +189,8 @@ fn json(workload: &dyn Workload, args: &Args, contender: &Contender, outcome: &O
                 "sleeps": stats.sleeps,
                 "wakes": stats.wakes,
                 "in_place": stats.in_place,
+                "muggings": stats.muggings,
+                "refused": stats.refused,
                 "carriers": stats.carriers,
             })
         })
@@ -198,6 +203,7 @@ fn json(workload: &dyn Workload, args: &Args, contender: &Contender, outcome: &O
         "seed": args.seed,
         "scheduler": contender.scheduler().map(|scheduler| scheduler.to_string()),
         "processors": contender.processors,
+        "speeds": contender.speeds(),
         "serial_seconds": outcome.serial.as_secs_f64(),
         "median_seconds": outcome.median(),
         "best_seconds": outcome.best(),

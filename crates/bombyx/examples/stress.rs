@@ -10,7 +10,7 @@ mod common;
 
 use bombyx::{Pool, Scheduler};
 use common::program::Program;
-use common::{Rng, SCHEDULERS, watchdog};
+use common::{Rng, schedulers, watchdog};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -45,8 +45,8 @@ fn round(seed: u64) -> usize {
     let mut rng = Rng::new(seed);
     let most = [1, 2, 4, 16, 64][rng.below(5)];
     let processors = 1 + rng.below(most);
-    let scheduler: Scheduler =
-        SCHEDULERS[rng.below(SCHEDULERS.len())].parse().expect("the list names schedulers");
+    let schedulers: Vec<Scheduler> = schedulers().collect();
+    let scheduler = schedulers[rng.below(schedulers.len())];
     let (fence, callers, starved) = (rng.one_in(2), if rng.one_in(3) { 4 } else { 1 }, rng.one_in(4));
     let size = 1 << (2 + rng.below(7));
     let what = format!(

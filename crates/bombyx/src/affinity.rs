@@ -1,51 +1,148 @@
-//! Which CPU a carrier runs on. Processors are pinned, so a carrier moves when it takes hold of another one.
+//! CPUs: which ones there are and how fast, which one a carrier runs on, and how much of it the carrier has used.
+//! Relies on Linux; elsewhere [`check`] says that there is no such thing.
 
 use crate::error::Error;
+use std::sync::OnceLock;
 
 /// Whether carriers can be pinned here at all.
 pub(crate) fn check() -> Result<(), Error> {
-    match allowed() {
-        Some(cpus) if !cpus.is_empty() => Ok(()),
-        _ => Err(Error::Pin("this system does not tell which CPUs the process may use".to_owned())),
+    if cpus().is_empty() {
+        return Err(Error::Pin("this system does not tell which CPUs the process may use".to_owned()));
     }
+    Ok(())
+}
+
+/// The CPUs that the process could use when this was first asked.
+pub(crate) fn cpus() -> &'static [usize] {
+    static ALLOWED: OnceLock<Vec<usize>> = OnceLock::new();
+    ALLOWED.get_or_init(|| system::allowed().unwrap_or_default())
 }
 
 /// Pins the calling thread to the CPU of the processor with this index: they take turns on the CPUs that the
 /// process may use. If the system refuses (a CPU went offline, the set was narrowed), the thread stays as it is.
 pub(crate) fn pin(index: usize) {
-    static ALLOWED: std::sync::OnceLock<Vec<usize>> = std::sync::OnceLock::new();
-    let cpus = ALLOWED.get_or_init(|| allowed().unwrap_or_default());
-    if !cpus.is_empty() {
-        set(cpus[index % cpus.len()]);
+    if let Some(&cpu) = cpus().get(index % cpus().len().max(1)) {
+        Thread::HERE.pin(cpu);
     }
 }
 
-#[cfg(target_os = "linux")]
-fn allowed() -> Option<Vec<usize>> {
-    // SAFETY: an all-zero cpu_set_t is the empty set.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: `set` is valid for writes of its own size; 0 names the calling thread.
-    if unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) } != 0 {
-        return None;
+/// A thread of this process, as the system calls it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Thread(u32);
+
+impl Thread {
+    /// Whichever thread is asking.
+    pub(crate) const HERE: Thread = Thread(0);
+
+    /// The calling thread, by a number that others can use.
+    pub(crate) fn current() -> Thread {
+        Thread(system::thread())
     }
-    // SAFETY: the index is below CPU_SETSIZE.
-    Some((0..libc::CPU_SETSIZE as usize).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect())
+
+    /// For an atomic word. Never 0 for [`Thread::current`].
+    pub(crate) fn number(self) -> u32 {
+        self.0
+    }
+
+    /// The thread with this number, if it is not 0.
+    pub(crate) fn from_number(number: u32) -> Option<Thread> {
+        (number != 0).then_some(Thread(number))
+    }
+
+    /// Pins the thread to a CPU, at once. False if the system refuses.
+    pub(crate) fn pin(self, cpu: usize) -> bool {
+        system::set(self.0, &[cpu])
+    }
+
+    /// Lets the thread run on all CPUs again.
+    pub(crate) fn unpin(self) {
+        system::set(self.0, cpus());
+    }
+
+    /// The CPU time that the thread has had, in nanoseconds.
+    pub(crate) fn cpu_time(self) -> Option<u64> {
+        system::cpu_time(self.0)
+    }
+
+    /// Whether the thread runs or waits for its CPU only, rather than for a lock, a file or the time.
+    pub(crate) fn is_runnable(self) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/self/task/{}/stat", self.0)).unwrap_or_default();
+        // The name stands in parentheses, and may contain some.
+        stat.rsplit_once(") ").is_some_and(|(_, fields)| fields.starts_with('R'))
+    }
+}
+
+/// The capacities of CPUs relative to the best one's [`crate::scheduler::speed::FULL`]: what the system says of
+/// them, else their greatest frequencies, else all the same.
+pub(crate) fn capacities(cpus: &[usize]) -> Vec<u64> {
+    let all = |file: &str| {
+        let read = |cpu| {
+            let path = format!("/sys/devices/system/cpu/cpu{cpu}/{file}");
+            std::fs::read_to_string(path).ok()?.trim().parse().ok().filter(|&value: &u64| value > 0)
+        };
+        cpus.iter().map(read).collect::<Option<Vec<u64>>>()
+    };
+    let raw = all("cpu_capacity").or_else(|| all("cpufreq/cpuinfo_max_freq"));
+    crate::scheduler::speed::relative(&raw.unwrap_or_else(|| vec![1; cpus.len()]))
 }
 
 #[cfg(target_os = "linux")]
-fn set(cpu: usize) {
-    // SAFETY: an all-zero cpu_set_t is the empty set.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the CPU came out of a set of the same size.
-    unsafe { libc::CPU_SET(cpu, &mut set) };
-    // SAFETY: `set` is valid for reads of its own size; 0 names the calling thread.
-    unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) };
+mod system {
+    pub(super) fn allowed() -> Option<Vec<usize>> {
+        // SAFETY: an all-zero cpu_set_t is the empty set.
+        let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+        // SAFETY: `set` is valid for writes of its own size; 0 names the calling thread.
+        if unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) } != 0 {
+            return None;
+        }
+        // SAFETY: the index is below CPU_SETSIZE.
+        Some((0..libc::CPU_SETSIZE as usize).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect())
+    }
+
+    pub(super) fn set(thread: u32, cpus: &[usize]) -> bool {
+        // SAFETY: an all-zero cpu_set_t is the empty set.
+        let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+        for &cpu in cpus {
+            // SAFETY: the CPU came out of a set of the same size.
+            unsafe { libc::CPU_SET(cpu, &mut set) };
+        }
+        // SAFETY: `set` is valid for reads of its own size.
+        unsafe {
+            libc::sched_setaffinity(thread.cast_signed(), size_of::<libc::cpu_set_t>(), &raw const set) == 0
+        }
+    }
+
+    pub(super) fn thread() -> u32 {
+        // SAFETY: the call has no preconditions.
+        unsafe { libc::gettid() }.cast_unsigned()
+    }
+
+    pub(super) fn cpu_time(thread: u32) -> Option<u64> {
+        // What `pthread_getcpuclockid` computes: the complement of the thread's number, then three bits that ask
+        // for the time that the scheduler has counted (2) for one thread (4).
+        let clock = (!thread << 3 | 4 | 2).cast_signed();
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: `time` is valid for writes; clocks of threads that are gone are refused.
+        let status = unsafe { libc::clock_gettime(clock, &raw mut time) };
+        (status == 0).then_some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+    }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn allowed() -> Option<Vec<usize>> {
-    None
-}
+mod system {
+    pub(super) fn allowed() -> Option<Vec<usize>> {
+        None
+    }
 
-#[cfg(not(target_os = "linux"))]
-fn set(_: usize) {}
+    pub(super) fn set(_: u32, _: &[usize]) -> bool {
+        false
+    }
+
+    pub(super) fn thread() -> u32 {
+        0
+    }
+
+    pub(super) fn cpu_time(_: u32) -> Option<u64> {
+        None
+    }
+}

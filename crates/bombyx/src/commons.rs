@@ -14,6 +14,8 @@ use crate::new_carrier::NewCarrier;
 use crate::pool::Config;
 use crate::primitive::{AtomicUsize, Mutex, MutexGuard, lock};
 use crate::processor::{Processor, current};
+use crate::scheduler::Scheduler;
+use crate::scheduler::heterogeneous::Heterogeneous;
 use crate::sleep::Sleepers;
 use crate::stats::Stats;
 use std::collections::VecDeque;
@@ -29,6 +31,8 @@ pub(crate) struct Commons {
     pub(crate) config: Config,
     processors: Box<[Processor]>,
     pub(crate) sleepers: Sleepers,
+    /// With that scheduler.
+    pub(crate) heterogeneous: Option<Heterogeneous>,
     /// `shared.queue.len()`, for a look without the lock.
     queued: AtomicUsize,
     shared: Mutex<Shared>,
@@ -103,8 +107,13 @@ impl Commons {
                 starved: false,
                 stopping: false,
             };
+            let heterogeneous = match config.scheduler {
+                Scheduler::Heterogeneous(beta) => Some(Heterogeneous::new(beta, processors.len())),
+                Scheduler::WorkStealing => None,
+            };
             Commons {
                 this: this.clone(),
+                heterogeneous,
                 sleepers: Sleepers::new(processors.len()),
                 processors,
                 config,
@@ -121,6 +130,9 @@ impl Commons {
             let mut shared = lock(&self.shared);
             let carrier = self.start_carrier(&mut shared)?;
             shared.spares.push(carrier);
+        }
+        if let (Some(heterogeneous), Some(this)) = (&self.heterogeneous, self.this.upgrade()) {
+            heterogeneous.start(this)?;
         }
         Ok(())
     }
@@ -492,6 +504,9 @@ impl Commons {
 
     /// Stops the spares, and every carrier that would become one.
     fn stop(&self) {
+        if let Some(heterogeneous) = &self.heterogeneous {
+            heterogeneous.stop();
+        }
         let mut shared = lock(&self.shared);
         shared.stopping = true;
         for spare in std::mem::take(&mut shared.spares) {

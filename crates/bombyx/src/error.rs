@@ -1,5 +1,6 @@
 //! What can go wrong when a pool is built.
 
+use crate::scheduler::BetaError;
 use std::fmt;
 use std::io;
 
@@ -13,6 +14,10 @@ pub enum Error {
     StackSize(usize),
     /// No scheduler has this name.
     UnknownScheduler(String),
+    /// The parameter of `heterogeneous:BETA` is missing or no factor.
+    Beta(BetaError),
+    /// `heterogeneous` has no other CPU to exchange with.
+    OneCpu,
     /// There is a global pool already.
     GlobalPoolExists,
     /// The thread that was to be the first carrier runs in a pool already.
@@ -49,6 +54,11 @@ impl fmt::Display for Error {
             Error::UnknownScheduler(given) => {
                 write!(f, "unknown scheduler `{given}`; known: {}", crate::Scheduler::NAMES.join(", "))
             }
+            Error::Beta(error) => write!(f, "scheduler heterogeneous:BETA: {error}"),
+            Error::OneCpu => f.write_str(
+                "heterogeneous exchanges CPUs between processors, and this process may use only one: \
+                 use work-stealing, or allow the process more CPUs",
+            ),
             Error::GlobalPoolExists => f.write_str(
                 "there is a global pool already: call build_global before anything uses it, and only once",
             ),
@@ -74,6 +84,7 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Error::Thread(error) => Some(error),
+            Error::Beta(error) => Some(error),
             _ => None,
         }
     }

@@ -22,6 +22,10 @@ pub(crate) enum Fault {
     ForkWithoutCheck,
     /// A gift is taken back without looking whether it has been picked up.
     TakeBackBlindly,
+    /// A carrier that pinned itself does not look whether its CPU was exchanged meanwhile.
+    ArriveWithoutSecondLook,
+    /// Whoever exchanges CPUs does not look whether the carrier that it pinned has left meanwhile.
+    ExchangeWithoutSecondLook,
 }
 
 #[cfg(not(loom))]

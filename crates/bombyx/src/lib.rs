@@ -70,6 +70,7 @@ mod mailbox;
 mod new_carrier;
 #[cfg(not(loom))]
 mod par;
+mod placement;
 #[cfg(not(loom))]
 mod pool;
 mod primitive;
@@ -114,7 +115,7 @@ pub use par::{for_each, map_reduce};
 #[cfg(not(loom))]
 pub use pool::{Builder, Pool, current_processor, current_processors, in_pool};
 #[cfg(not(loom))]
-pub use scheduler::Scheduler;
+pub use scheduler::{Beta, BetaError, Scheduler};
 #[cfg(not(loom))]
 pub use scope::{Scope, scope};
 #[cfg(not(loom))]

@@ -206,6 +206,22 @@ impl Pool {
     pub fn stats(&self) -> Stats {
         self.commons.stats()
     }
+
+    /// How fast the processors are, as last estimated: the capacity of the processor's CPU relative to the best one,
+    /// times the share of its time that the processor receives. Only [`Scheduler::Heterogeneous`] estimates; with
+    /// others all are 1.
+    ///
+    /// ```
+    /// let pool = bombyx::Pool::builder().processors(2).build()?;
+    /// assert_eq!(pool.speeds(), [1.0, 1.0]);
+    /// # Ok::<(), bombyx::Error>(())
+    /// ```
+    pub fn speeds(&self) -> Vec<f64> {
+        match &self.commons.heterogeneous {
+            Some(heterogeneous) => heterogeneous.speeds(),
+            None => vec![1.0; self.processors()],
+        }
+    }
 }
 
 impl fmt::Debug for Pool {
@@ -477,7 +493,7 @@ impl Builder {
         self
     }
 
-    /// Pins each processor to a CPU: whichever carrier holds it runs there.
+    /// Pins each processor to a CPU: whichever carrier holds it runs there. [`Scheduler::Heterogeneous`] always does.
     pub fn pin(mut self, pin: bool) -> Builder {
         self.pin = pin;
         self
@@ -566,8 +582,13 @@ impl Builder {
         if max_carriers < processors {
             return Err(Error::MaxCarriers { limit: max_carriers, processors });
         }
-        if self.pin {
+        let heterogeneous = matches!(scheduler, Scheduler::Heterogeneous(_));
+        let pin = self.pin || heterogeneous;
+        if pin {
             crate::affinity::check()?;
+        }
+        if heterogeneous && crate::affinity::cpus().len() == 1 {
+            return Err(Error::OneCpu);
         }
         let cores = available_parallelism();
         Ok(Config {
@@ -577,12 +598,12 @@ impl Builder {
             thread_name: self.thread_name,
             max_carriers,
             seed: self.seed,
-            pin: self.pin,
+            pin,
             deterministic: self.deterministic
                 || std::env::var_os("BOMBYX_DETERMINISTIC").is_some_and(|on| on == "1"),
             ordered: self.ordered,
             handlers: self.handlers,
-            lends: self.lend.unwrap_or(true) && self.stack_size.is_none() && !self.pin,
+            lends: self.lend.unwrap_or(true) && self.stack_size.is_none() && !pin,
             asymmetric: !self.fence && barrier::asymmetric(),
             crowded: processors > cores,
             max_searchers: processors.min(cores).div_ceil(2),

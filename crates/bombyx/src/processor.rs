@@ -23,8 +23,9 @@ pub(crate) struct Processor {
     /// First, so that a fork addresses it without an offset.
     pub(crate) deque: Deque,
     pub(crate) requests: Requests,
-    /// Whether it is worth asking this processor for work: 1 while it runs something.
-    busy: AtomicUsize,
+    /// Counts how often this processor began or ceased to run something. Odd while it does: then it is worth asking
+    /// for work.
+    spells: AtomicUsize,
     pub(crate) post: Post,
     pub(crate) offer: Offer,
     /// Holder. Whether the next fork should offer its oldest entry: a thief is likely to come.
@@ -50,7 +51,7 @@ impl Processor {
         Processor {
             deque: Deque::new(),
             requests: Requests::new(),
-            busy: AtomicUsize::new(0),
+            spells: AtomicUsize::new(0),
             post: Post::new(),
             offer: Offer::new(),
             generous: Cell::new(false),
@@ -69,12 +70,20 @@ impl Processor {
     }
 
     pub(crate) fn is_busy(&self) -> bool {
-        self.busy.load(Relaxed) != 0
+        self.busy_spell().is_some()
+    }
+
+    /// Which spell of uninterrupted running this is, if the processor is busy.
+    pub(crate) fn busy_spell(&self) -> Option<usize> {
+        Some(self.spells.load(Relaxed)).filter(|spell| spell % 2 == 1)
     }
 
     /// Holder.
     pub(crate) fn set_busy(&self, busy: bool) {
-        self.busy.store(usize::from(busy), Relaxed);
+        let spells = self.spells.load(Relaxed);
+        if (spells % 2 == 1) != busy {
+            self.spells.store(spells.wrapping_add(1), Relaxed);
+        }
     }
 
     /// Holder. Leaves the fast path: makes room, answers the thief that stands here, wakes a sleeper.
@@ -226,8 +235,10 @@ pub(crate) mod current {
         let processor = unsafe { processor.as_ref() };
         processor.deque.set_root(carrier().root());
         processor.set_busy(true);
-        if processor.commons().config.pin {
-            crate::affinity::pin(processor.index);
+        match &processor.commons().heterogeneous {
+            Some(heterogeneous) => heterogeneous.arrive(processor.index),
+            None if processor.commons().config.pin => crate::affinity::pin(processor.index),
+            None => {}
         }
     }
 
@@ -237,6 +248,9 @@ pub(crate) mod current {
             // SAFETY: as in `processor`.
             if let Some(processor) = unsafe { current.get().as_ref() } {
                 processor.set_busy(false);
+                if let Some(heterogeneous) = &processor.commons().heterogeneous {
+                    heterogeneous.leave(processor.index);
+                }
             }
             current.set(ptr::null());
         });

@@ -21,7 +21,7 @@ impl Counter {
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident: $label:literal,)*) => {
-        /// The counters of one processor, written by its holder.
+        /// The counters of one processor, written by its holder; those of muggings by the pool's watcher.
         #[derive(Default)]
         pub(crate) struct Counters {
             $(pub(crate) $name: Counter,)*
@@ -94,4 +94,8 @@ counters! {
     wakes: "wakes",
     /// Entries run on top of a waiting frame because no further carrier could be had.
     in_place: "in place",
+    /// Times an idle processor exchanged CPUs with a slower one that was busy.
+    muggings: "muggings",
+    /// Exchanges of CPUs, or looks at one, that the system refused.
+    refused: "refused",
 }

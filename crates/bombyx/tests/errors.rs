@@ -4,6 +4,8 @@
 mod common;
 
 use bombyx::{Error, Pool, Scheduler, join};
+#[cfg(target_os = "linux")]
+use common::cpus;
 use common::{builder, child, pool};
 use std::error::Error as _;
 
@@ -42,6 +44,32 @@ fn unknown_schedulers() {
     for name in Scheduler::NAMES.iter().filter(|name| !name.contains(':')) {
         assert_eq!(name.parse::<Scheduler>().unwrap().to_string(), *name);
     }
+}
+
+#[test]
+fn factors_that_are_none() {
+    for name in ["heterogeneous", "heterogeneous:", "heterogeneous:0.5", "heterogeneous:fast"] {
+        let error = name.parse::<Scheduler>().expect_err("BETA is a number of at least 1");
+        assert!(matches!(error, Error::Beta(_)) && error.source().is_some());
+        let text = error.to_string();
+        assert!(text.contains("heterogeneous:BETA") && text.contains("at least 1"), "{text}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn exchanging_the_only_cpu() {
+    const TEST: &str = "exchanging_the_only_cpu";
+    if !child::is_child(TEST) {
+        child::pass(TEST, &[]);
+        return;
+    }
+    cpus::pin(&cpus::allowed()[..1]);
+    let heterogeneous = "heterogeneous:1.25".parse().unwrap();
+    let (error, text) = refused(builder(2).scheduler(heterogeneous));
+    assert!(matches!(error, Error::OneCpu), "{error:?}");
+    assert!(text.contains("only one") && text.contains("work-stealing"), "{text}");
+    assert!(builder(2).pin(true).build().is_ok());
 }
 
 #[test]

@@ -5,22 +5,35 @@
 #![allow(dead_code)]
 
 pub(crate) mod child;
+#[cfg(target_os = "linux")]
+pub(crate) mod cpus;
 pub(crate) mod program;
 
-use bombyx::{Builder, Pool, Scheduler};
+use bombyx::{Builder, Error, Pool, Scheduler};
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
 /// The schedulers that must pass the conformance suite. A new one is one more line.
-pub(crate) const SCHEDULERS: &[&str] = &["work-stealing"];
+pub(crate) const SCHEDULERS: &[&str] = &["work-stealing", "heterogeneous:1.25"];
 
-/// Every scheduler with `membarrier` and without.
+/// Every scheduler that this machine allows, with `membarrier` and without.
 pub(crate) fn configurations() -> impl Iterator<Item = (Scheduler, bool)> {
-    SCHEDULERS.iter().flat_map(|name| {
+    schedulers().flat_map(|scheduler| [(scheduler, false), (scheduler, true)])
+}
+
+/// Every scheduler that this machine allows: some need several CPUs, and threads that can be pinned to them.
+pub(crate) fn schedulers() -> impl Iterator<Item = Scheduler> {
+    SCHEDULERS.iter().filter_map(|name| {
         let scheduler: Scheduler = name.parse().expect("the list names schedulers that exist");
-        [(scheduler, false), (scheduler, true)]
+        match Pool::builder().processors(1).scheduler(scheduler).build() {
+            Err(error @ (Error::Pin(_) | Error::OneCpu)) => {
+                eprintln!("{scheduler} is left out: {error}");
+                None
+            }
+            _ => Some(scheduler),
+        }
     })
 }
 

@@ -1,0 +1,143 @@
+//! `heterogeneous` under what it is for: CPUs that become slow and fast again while programs run. Checks results and
+//! the places of carriers, never times; how much faster it is, `examples/slow_cpu.rs` measures.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use bombyx::{Pool, Scheduler, blocking, join};
+use common::program::Program;
+use common::{Rng, cpus, pool, schedulers, seed, watchdog};
+use std::hint;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const SEEDS: u64 = 20;
+const PROGRAMS: usize = 8;
+
+/// The schedulers of this file: eager and moderate. None where there is only one CPU.
+fn heterogeneous() -> impl Iterator<Item = Scheduler> {
+    let possible = schedulers().any(|scheduler| matches!(scheduler, Scheduler::Heterogeneous(_)));
+    ["heterogeneous:1", "heterogeneous:1.25"]
+        .into_iter()
+        .filter(move |_| possible)
+        .map(|name| name.parse().expect("it exists"))
+}
+
+fn build(scheduler: Scheduler, processors: usize) -> Pool {
+    Pool::builder().processors(processors).scheduler(scheduler).build().expect("the pool can be built")
+}
+
+/// Runs `f` while a competing thread comes and goes on one CPU after the other.
+fn with_load<R>(f: impl FnOnce() -> R) -> R {
+    /// Also when `f` panics.
+    struct Stop<'a>(&'a AtomicBool);
+    impl Drop for Stop<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, SeqCst);
+        }
+    }
+    let stop = AtomicBool::new(false);
+    thread::scope(|s| {
+        s.spawn(|| {
+            for &cpu in cpus::allowed().iter().take(2).cycle() {
+                cpus::pin(&[cpu]);
+                let start = Instant::now();
+                while start.elapsed() < Duration::from_millis(30) {
+                    if stop.load(SeqCst) {
+                        return;
+                    }
+                    hint::spin_loop();
+                }
+                thread::sleep(Duration::from_millis(10));
+            }
+        });
+        let _stop = Stop(&stop);
+        f()
+    })
+}
+
+/// Work without forks, long enough to be mugged.
+fn long_leaf() -> u64 {
+    (0..20_000_000u64)
+        .fold(1, |x, i| hint::black_box(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(i)))
+}
+
+#[test]
+fn conforms_under_a_load_that_comes_and_goes() {
+    let first = seed();
+    with_load(|| {
+        for scheduler in heterogeneous() {
+            for seed in (0..SEEDS).map(|offset| first.wrapping_add(offset)) {
+                let (main, other) = (build(scheduler, 2), pool(2));
+                let mut rng = Rng::new(seed);
+                for number in 0..PROGRAMS {
+                    let size = 1 + rng.below(100);
+                    let program = Program::random(&mut rng, size);
+                    watchdog(&format!("{scheduler}, seed {seed}, program {number}"), || {
+                        program.check(&main, &other);
+                    });
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn long_leaves_keep_their_results_and_threads() {
+    let expected = long_leaf();
+    with_load(|| {
+        for scheduler in heterogeneous() {
+            let pool = build(scheduler, 2);
+            for _ in 0..4 {
+                let leaf = || {
+                    let thread = thread::current().id();
+                    (long_leaf(), thread == thread::current().id())
+                };
+                assert_eq!(pool.run(|| join(leaf, || ())).0, (expected, true));
+                assert_eq!(pool.run(|| join(|| (), leaf)).1, (expected, true));
+            }
+            assert_eq!(pool.stats().refused, 0);
+            let speeds = pool.speeds();
+            assert_eq!(speeds.len(), 2);
+            assert!(speeds.iter().all(|speed| (0.0..=1.0).contains(speed)), "{speeds:?}");
+        }
+    });
+}
+
+#[test]
+fn a_carrier_runs_on_one_cpu_and_the_caller_on_all() {
+    let all = cpus::allowed();
+    for scheduler in heterogeneous() {
+        for processors in [1, 2, 5] {
+            let pool = build(scheduler, processors);
+            let places = pool.run(|| {
+                blocking(|| ());
+                join(cpus::allowed, cpus::allowed)
+            });
+            assert_eq!((places.0.len(), places.1.len()), (1, 1));
+        }
+        assert_eq!(cpus::allowed(), all);
+    }
+}
+
+#[test]
+fn pools_come_and_go() {
+    for scheduler in heterogeneous() {
+        for processors in (1..=4).cycle().take(40) {
+            let pool = build(scheduler, processors);
+            pool.spawn(|| ());
+            assert_eq!(pool.run(|| join(|| 1, || 2)), (1, 2));
+        }
+    }
+}
+
+#[test]
+fn pools_inside_of_each_other() {
+    for scheduler in heterogeneous() {
+        let (outer, inner) = (build(scheduler, 2), build(scheduler, 3));
+        let sum = outer.run(|| join(|| inner.run(|| join(|| 1, || 2)), || build(scheduler, 2).run(|| 3)));
+        assert_eq!(sum, ((1, 2), 3));
+    }
+}
