@@ -206,8 +206,9 @@ mod no_threads {
             child::pass(TEST, &[]);
             return;
         }
-        let pools = [1, 2, 4].map(|processors| builder(processors).stack_size(256 << 20).build().unwrap());
-        limit_address_space(128 << 20);
+        // Room for what the allocator reserves for each thread, but not for another stack.
+        let pools = [1, 2, 4].map(|processors| builder(processors).stack_size(3 << 30).build().unwrap());
+        limit_address_space(2 << 30);
         let mut rng = common::Rng::new(common::seed());
         watchdog("pools that get no more carriers", || {
             for pool in &pools {
