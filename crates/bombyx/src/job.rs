@@ -197,6 +197,11 @@ impl Entry {
         Entry(carrier.addr() | CARRIER)
     }
 
+    /// Whether this is the second half of a join.
+    pub(crate) fn is_stack(self) -> bool {
+        matches!(self.kind(), Kind::Stack(_))
+    }
+
     pub(crate) fn kind(self) -> Kind {
         let bits = self.0.get();
         let address = bits & !TAG;

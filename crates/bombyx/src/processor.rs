@@ -165,12 +165,7 @@ impl Processor {
 
     /// Holder. Pushes an entry that is not the second half of a `join`.
     pub(crate) fn submit(&self, entry: Entry) {
-        // The join below must find its own entry on top when it pops, unless it looks for it.
-        // Whether it is exposed already is looked up under the lock: if it is, it may be gone by now.
-        if let Some(Kind::Stack(_)) = self.deque.peek().map(Entry::kind) {
-            self.deque.expose_all();
-        }
-        let pushed = self.deque.push(entry);
+        let pushed = self.deque.push_over(entry);
         if self.deque.wants_attention(pushed) {
             self.attend();
         }

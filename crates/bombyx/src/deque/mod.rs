@@ -161,13 +161,20 @@ impl Deque {
         }
     }
 
-    /// The youngest entry, for the owner, without the lock: it may be taken at any moment.
-    pub(crate) fn peek(&self) -> Option<Entry> {
+    /// Pushes an entry that is not the second half of a join. A join below must find its own entry on top when it
+    /// pops, or know that it has to look for it; so if the youngest entry is a join's, all are exposed first.
+    ///
+    /// The slot is looked at without the lock, and whatever the top says: a thief that has raised the top may not yet
+    /// have told the job. A slot that holds something else, even a stale one, has no untouched job below.
+    pub(crate) fn push_over(&self, entry: Entry) -> Pushed {
         let youngest = self.bottom.load(Relaxed).wrapping_sub(1);
-        // SAFETY: between the ends, so in the buffer, which only the owner, who is here, replaces.
-        (self.top.load(Relaxed) <= youngest)
-            .then(|| unsafe { (*youngest).load(Relaxed) })
-            .and_then(Entry::from_bits)
+        // SAFETY: in the buffer, which begins with a slot that is always empty, and which only the owner, who is
+        // here, replaces.
+        let bits = unsafe { (*youngest).load(Relaxed) };
+        if Entry::from_bits(bits).is_some_and(Entry::is_stack) {
+            self.expose_all();
+        }
+        self.push(entry)
     }
 
     /// Takes the oldest entry for somebody else, telling `taken` while the lock is held.
@@ -237,16 +244,16 @@ impl Deque {
         if self.bottom.load(Relaxed) < last_of(slots) {
             return;
         }
-        let mut entries = Vec::with_capacity(slots.len());
+        let mut entries = Vec::with_capacity(room(slots));
         self.each(|entry| {
             entry.expose(self);
             entries.push(entry);
             true
         });
-        if entries.len() * 2 > slots.len() {
-            *slots = new_slots(slots.len() * 2);
+        if entries.len() * 2 > room(slots) {
+            *slots = new_slots(room(slots) * 2);
         }
-        for (slot, entry) in slots.iter().zip(entries.iter().rev()) {
+        for (slot, entry) in slots[1..].iter().zip(entries.iter().rev()) {
             slot.store(entry.bits(), Relaxed);
         }
         let base = base_of(slots);
@@ -330,14 +337,20 @@ fn entry_at(slot: *mut Slot) -> Option<Entry> {
     Entry::from_bits(unsafe { (*slot).load(Relaxed) })
 }
 
+/// A buffer with room for `count` entries, behind one slot that stays empty: whoever looks below the bottom sees that.
 fn new_slots(count: usize) -> Box<[Slot]> {
-    (0..count).map(|_| Slot::new(0)).collect()
+    (0..=count).map(|_| Slot::new(0)).collect()
+}
+
+/// How many entries a buffer has room for.
+fn room(slots: &[Slot]) -> usize {
+    slots.len() - 1
 }
 
 fn base_of(slots: &[Slot]) -> *mut Slot {
-    slots.as_ptr().cast_mut()
+    slots.as_ptr().cast_mut().wrapping_add(1)
 }
 
 fn last_of(slots: &[Slot]) -> *mut Slot {
-    base_of(slots).wrapping_add(slots.len() - 1)
+    base_of(slots).wrapping_add(room(slots) - 1)
 }

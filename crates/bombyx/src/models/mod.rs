@@ -141,6 +141,38 @@ fn pop_against_steal() {
     });
 }
 
+/// A spawned closure pushed over a join's entry while a thief takes that: neither is lost.
+#[test]
+fn push_over_against_steal() {
+    explore(6, &[], || {
+        let deque = Arc::new(Deque::new());
+        let tasks = Arc::new([Task::new(), Task::new()]);
+        let pushed = deque.push(tasks[0].entry());
+        let thief = {
+            let (deque, tasks) = (Arc::clone(&deque), Arc::clone(&tasks));
+            thread::spawn(move || {
+                let _ = &tasks;
+                if let Steal::Success(entry) = deque.steal(0, |entry| entry.taken(Place::Nowhere)) {
+                    assert!(execute(entry).is_none());
+                }
+            })
+        };
+        // Stands for a closure on the heap: nobody joins it, whoever finds it runs it.
+        let _ = deque.push_over(Entry::heap(NonNull::from(&tasks[1].job)));
+        if tasks[0].job.untouched() {
+            join(&deque, &tasks[0], pushed);
+        } else if deque.withdraw(tasks[0].entry(), true) {
+            tasks[0].run();
+        }
+        thief.join().unwrap();
+        while let Some(entry) = deque.take_youngest(|_| true) {
+            // SAFETY: the models make tasks of all jobs, and keep them.
+            unsafe { (*job_of(entry).cast::<Task>()).run() };
+        }
+        assert!(tasks.iter().all(|task| task.runs.load(Relaxed) == 1), "an entry was lost or run twice");
+    });
+}
+
 /// Two thieves and a root: only descendants of what is wanted are taken.
 #[test]
 fn steal_only_what_is_wanted() {
