@@ -9,7 +9,7 @@ use crate::commons::Commons;
 use crate::job::{Enabled, Entry, Job, Kind, Place};
 use crate::latch::Latch;
 use crate::processor::current;
-use crate::scheduler::work_stealing;
+use crate::scheduler::{self, Patience, Wait};
 use std::ptr::{self, NonNull};
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub(crate) fn main(commons: &Commons, carrier: &Carrier) {
 fn work(commons: &Commons, carrier: &Carrier) {
     let this = NonNull::from(carrier);
     // Whoever gave the processor counted this carrier as a searcher.
-    while let Some(entry) = work_stealing::search(current::held()) {
+    while let Some(entry) = scheduler::search(current::held()) {
         let enabled = match entry.kind() {
             Kind::Stack(job) | Kind::Heap(job) => {
                 // SAFETY: the search took the entry out of where it was, so it is this carrier's alone.
@@ -101,7 +101,7 @@ pub(crate) enum Waited {
 pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
     let carrier = current::carrier();
     let this = NonNull::from(carrier);
-    let mut patience = work_stealing::Patience::new();
+    let mut patience = Patience::new();
     current::held().set_busy(false);
     loop {
         if latch.is_done() {
@@ -115,10 +115,10 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
         }
         let processor = current::held();
         let commons = processor.commons();
-        match patience.wait(processor, key, || latch.is_done()) {
-            work_stealing::Wait::Again => {}
-            work_stealing::Wait::Help(entry) => nested(carrier, entry, latch),
-            work_stealing::Wait::OtherWork => match commons.spare() {
+        match scheduler::wait(&mut patience, processor, key, || latch.is_done()) {
+            Wait::Again => {}
+            Wait::Help(entry) => nested(carrier, entry, latch),
+            Wait::OtherWork => match commons.spare() {
                 Some(spare) => {
                     if !latch.park(this) {
                         commons.add_spare(spare);
@@ -134,15 +134,15 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
                 }
                 // No thread to be had: run what there is on this stack rather than wait for nothing.
                 None => {
-                    if let Some(entry) = work_stealing::take_anything(processor) {
+                    if let Some(entry) = scheduler::take_anything(processor) {
                         processor.stats.in_place.add(1);
                         nested(carrier, entry, latch);
                     }
                 }
             },
             // Whoever has work for the processor later would find no thread for it.
-            work_stealing::Wait::Nothing if !commons.has_reserve() => std::thread::sleep(NAP),
-            work_stealing::Wait::Nothing => {
+            Wait::Nothing if !commons.has_reserve() => std::thread::sleep(NAP),
+            Wait::Nothing => {
                 if !latch.park(this) {
                     continue;
                 }

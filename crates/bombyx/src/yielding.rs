@@ -8,7 +8,7 @@
 use crate::carrier::Carrier;
 use crate::job::{Entry, Kind};
 use crate::processor::{Processor, current};
-use crate::scheduler::work_stealing;
+use crate::scheduler;
 use crate::wait::{resume, run_on_top};
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -32,7 +32,7 @@ pub enum Yield {
 /// ```
 pub fn yield_now() -> Option<Yield> {
     current::processor().map(|processor| {
-        yield_to(processor, || processor.commons().work_visible(), || work_stealing::take_anything(processor))
+        yield_to(processor, || processor.commons().work_visible(), || scheduler::take_anything(processor))
     })
 }
 
@@ -52,7 +52,7 @@ pub fn yield_now() -> Option<Yield> {
 pub fn yield_local() -> Option<Yield> {
     current::processor().map(|processor| {
         let local = || processor.has_something() || !processor.private.looks_empty();
-        yield_to(processor, local, || work_stealing::take_own(processor))
+        yield_to(processor, local, || scheduler::take_own(processor))
     })
 }
 

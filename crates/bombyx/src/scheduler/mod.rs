@@ -7,8 +7,11 @@ pub(crate) mod speed;
 pub(crate) mod work_stealing;
 
 pub use beta::{Beta, BetaError};
+pub(crate) use work_stealing::{Patience, Wait};
 
 use crate::Error;
+use crate::job::Entry;
+use crate::processor::Processor;
 use std::fmt;
 use std::str::FromStr;
 
@@ -64,5 +67,41 @@ impl fmt::Display for Scheduler {
             Scheduler::WorkStealing => f.write_str("work-stealing"),
             Scheduler::Heterogeneous(beta) => write!(f, "heterogeneous:{beta}"),
         }
+    }
+}
+
+// ---- The strategies: which scheduler answers when the runtime asks ------------------------------------
+
+/// The next entry for an idle processor, or None when it has searched long enough. The caller is counted as a
+/// searcher, and no longer when an entry is found.
+pub(crate) fn search(processor: &Processor) -> Option<Entry> {
+    match processor.commons().config.scheduler {
+        Scheduler::WorkStealing | Scheduler::Heterogeneous(_) => work_stealing::search(processor),
+    }
+}
+
+/// One round of waiting for something whose descendants have the root `key`.
+pub(crate) fn wait(
+    patience: &mut Patience,
+    processor: &Processor,
+    key: usize,
+    done: impl Fn() -> bool,
+) -> Wait {
+    match processor.commons().config.scheduler {
+        Scheduler::WorkStealing | Scheduler::Heterogeneous(_) => patience.wait(processor, key, done),
+    }
+}
+
+/// What a processor still has itself.
+pub(crate) fn take_own(processor: &Processor) -> Option<Entry> {
+    match processor.commons().config.scheduler {
+        Scheduler::WorkStealing | Scheduler::Heterogeneous(_) => work_stealing::take_own(processor),
+    }
+}
+
+/// Whatever can be had now, for a carrier that cannot hand its processor over.
+pub(crate) fn take_anything(processor: &Processor) -> Option<Entry> {
+    match processor.commons().config.scheduler {
+        Scheduler::WorkStealing | Scheduler::Heterogeneous(_) => work_stealing::take_anything(processor),
     }
 }
