@@ -26,6 +26,18 @@ pub(crate) enum Fault {
     ArriveWithoutSecondLook,
     /// Whoever exchanges CPUs does not look whether the carrier that it pinned has left meanwhile.
     ExchangeWithoutSecondLook,
+    /// A victim answers whatever query it finds, of whatever round.
+    ServeStaleQuery,
+    /// A victim opens the next round before it hands the entry over.
+    RoundBeforeAnswer,
+    /// A thief does not repeat a query that an older one overwrote.
+    NoResend,
+    /// A thief walks away from its query without making sure that it was not heard.
+    LeaveQuery,
+    /// A victim does not look at its query again after it claimed the round.
+    ServeWithoutSecondLook,
+    /// A sleeper among private deques poisons their limits before it has made sure that it is seen.
+    PoisonBeforeBarrier,
 }
 
 #[cfg(not(loom))]

@@ -9,6 +9,7 @@
 //! |---|---|---|---|---|
 //! | untouched | set | – | the deque it was pushed on, owned by the carrier that forked it | its join, by a plain pop; a thief, under the deque's lock |
 //! | exposed | null | a deque | that deque | its join, by withdrawing it; a thief; both under the deque's lock |
+//! | queued | null | the commons | the pool's queue | its join, by withdrawing it; anyone; all under the lock of the commons |
 //! | offered | null | a cell | on its way into, or in, a mailbox | its join or the mailbox's owner: one compare-and-swap |
 //! | taken | null | nowhere | nowhere | the taker alone |
 //!
@@ -20,6 +21,9 @@
 //! taken first, so an inner join can miss (and its carrier be moved to another processor) only after this job
 //! was taken; and [`crate::blocking`], which gives the processor away with entries in its deque, exposes them
 //! first.
+//!
+//! In a [private deque](crate::deque::Deque::private) there is no lock to hold: what is said of its holder goes for the
+//! owner of the deque, who alone takes entries out.
 
 use crate::carrier::Carrier;
 use crate::deque::Deque;
@@ -63,21 +67,28 @@ pub(crate) enum Place {
     Deque(*const Deque),
     /// The mailbox.
     Mailbox(*const Mailbox),
+    /// The queue of the pool with the commons at this address.
+    Queue(*const ()),
 }
+
+const DEQUE: usize = 1;
+const QUEUE: usize = 2;
 
 impl Place {
     fn to_bits(self) -> usize {
         match self {
             Place::Nowhere => 0,
-            Place::Deque(deque) => deque as usize | 1,
+            Place::Deque(deque) => deque as usize | DEQUE,
             Place::Mailbox(mailbox) => mailbox as usize,
+            Place::Queue(commons) => commons as usize | QUEUE,
         }
     }
 
     fn from_bits(bits: usize) -> Place {
         match bits {
             0 => Place::Nowhere,
-            _ if bits & 1 == 1 => Place::Deque((bits & !1) as *const Deque),
+            _ if bits & TAG == DEQUE => Place::Deque((bits & !TAG) as *const Deque),
+            _ if bits & TAG == QUEUE => Place::Queue((bits & !TAG) as *const ()),
             _ => Place::Mailbox(bits as *const Mailbox),
         }
     }
@@ -100,7 +111,8 @@ impl Job {
     ///
     /// # Safety
     /// The job is in a deque whose lock the caller holds, and which it is taken out of under the same lock,
-    /// unless `place` is that deque; or the caller has just taken it out of an offer.
+    /// unless `place` is that deque; or the caller has just taken it out of an offer or its own private deque; or holds
+    /// the lock of the queue that the job is in.
     pub(crate) unsafe fn take(&self, place: Place) {
         let exec = self.exec.load(Relaxed);
         if exec.is_null() {

@@ -98,4 +98,16 @@ counters! {
     muggings: "muggings",
     /// Exchanges of CPUs, or looks at one, that the system refused.
     refused: "refused",
+    /// Queries that thieves wrote into the cells of victims, with schedulers of private deques.
+    queries: "queries",
+    /// Queries that their victims answered with an entry.
+    served: "served",
+    /// Queries that their victims answered with nothing.
+    declined: "declined",
+    /// Queries that their thieves wrote again, because an older one had overwritten them.
+    overwritten: "overwritten",
+    /// Queries of an earlier round that victims found, and ignored.
+    stale: "stale",
+    /// Queries that their thieves withdrew after long waiting.
+    withdrawn: "withdrawn",
 }

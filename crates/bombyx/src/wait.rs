@@ -44,7 +44,7 @@ fn work(commons: &Commons, carrier: &Carrier) {
             unsafe { Carrier::give(enabled, processor) };
             return;
         }
-        commons.sleepers.start_search();
+        commons.start_search(current::held());
     }
     let processor = NonNull::from(current::held());
     current::release();
@@ -58,14 +58,14 @@ fn work(commons: &Commons, carrier: &Carrier) {
 unsafe fn run_job(carrier: &Carrier, job: *const Job, root: usize) -> Enabled {
     let outer = carrier.set_root(root);
     if let Some(processor) = current::processor() {
-        processor.deque.set_root(root);
+        processor.set_root(root);
     }
     // SAFETY: as the caller promises.
     let enabled = unsafe { Job::run(job) };
     carrier.set_root(outer);
     // The processor may be another one now; its deque holds nothing that descends from `root` any more.
     if let Some(processor) = current::processor() {
-        processor.deque.set_root(outer);
+        processor.set_root(outer);
     }
     enabled
 }
@@ -102,7 +102,7 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
     let carrier = current::carrier();
     let this = NonNull::from(carrier);
     let mut patience = Patience::new();
-    current::held().set_busy(false);
+    scheduler::cease(current::held());
     loop {
         if latch.is_done() {
             current::held().set_busy(true);
@@ -125,7 +125,7 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
                         continue;
                     }
                     processor.stats.hand_overs.add(1);
-                    commons.sleepers.start_search();
+                    commons.start_search(processor);
                     current::release();
                     // SAFETY: the spare came out of the pool's list.
                     unsafe { Carrier::give(spare, NonNull::from(processor)) };
@@ -170,7 +170,7 @@ fn nested(carrier: &Carrier, entry: Entry, latch: &Latch) {
             current::held().set_busy(true);
             // SAFETY: the entry was taken out of where it was, so it is this carrier's alone.
             let enabled = unsafe { run_job(carrier, job, root_of(entry)) };
-            current::held().set_busy(false);
+            scheduler::cease(current::held());
             enabled
         }
         Kind::Carrier(ready) => Some(ready),
@@ -213,12 +213,25 @@ pub(crate) fn reclaim(job: &Job) -> bool {
             // SAFETY: mailboxes live as long as the processors of the pool, which outlive its jobs.
             Place::Mailbox(mailbox) => return unsafe { (*mailbox).take_back(entry) },
             Place::Deque(deque) => {
-                let owner = current::processor().is_some_and(|processor| ptr::eq(&processor.deque, deque));
-                // SAFETY: as for mailboxes.
-                if unsafe { (*deque).withdraw(entry, owner) } {
+                let owner = current::processor().filter(|processor| ptr::eq(&processor.deque, deque));
+                let withdrawn = match owner {
+                    Some(processor) if processor.has_private_deque() => {
+                        processor.deque.private().withdraw(entry)
+                    }
+                    // SAFETY: as for mailboxes.
+                    _ => unsafe { (*deque).withdraw(entry, owner.is_some()) },
+                };
+                if withdrawn {
                     return true;
                 }
                 // Taken meanwhile, and the place was changed before the deque's lock was released.
+            }
+            // SAFETY: the commons outlive the jobs of the pool. If the entry is gone, the place was changed before the
+            // lock was released.
+            Place::Queue(commons) => {
+                if unsafe { (*commons.cast::<Commons>()).withdraw(entry) } {
+                    return true;
+                }
             }
         }
     }
