@@ -38,6 +38,16 @@ pub(crate) enum Fault {
     ServeWithoutSecondLook,
     /// A sleeper among private deques poisons their limits before it has made sure that it is seen.
     PoisonBeforeBarrier,
+    /// A left side hands over an empty watch list.
+    TransferNothing,
+    /// A left side that leaves unanswered does not make sure that it is seen.
+    LeaveWithoutBarrier,
+    /// A right side acknowledges what nobody asked.
+    EarlyAck,
+    /// A right side that ends does not announce it before it looks at the left one for the last time.
+    EndWithoutSecondLook,
+    /// A right side that ends leaves the join to a left side that has left.
+    TieToNone,
 }
 
 #[cfg(not(loom))]

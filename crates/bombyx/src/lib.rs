@@ -87,6 +87,7 @@ mod scheduler;
 #[cfg(loom)]
 mod scheduler {
     pub(crate) mod query;
+    pub(crate) mod resolution;
 }
 #[cfg(not(loom))]
 mod scope;

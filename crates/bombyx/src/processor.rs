@@ -14,6 +14,7 @@ use crate::mailbox::{Mailbox, Offer, Post, Requests};
 use crate::primitive::AtomicUsize;
 use crate::rng::Rng;
 use crate::scheduler::query::Queries;
+use crate::scheduler::resolution::{FreeCells, WatchList};
 use crate::scheduler::{Scheduler, private_cas, read_write};
 use crate::stats::Counters;
 use std::cell::Cell;
@@ -41,6 +42,10 @@ pub(crate) struct Processor {
     /// Of detached closures.
     pub(crate) fifo: Fifo,
     pub(crate) private: Private,
+    /// Holder. The joins whose right branch the holder runs, with `read-write`.
+    pub(crate) watching: WatchList,
+    /// Holder.
+    pub(crate) free_cells: FreeCells,
     commons: *const Commons,
 }
 
@@ -65,6 +70,8 @@ impl Processor {
             index,
             fifo: Fifo::new(0),
             private: Private::new(),
+            watching: WatchList::default(),
+            free_cells: FreeCells::default(),
             commons,
         }
     }
@@ -114,6 +121,7 @@ impl Processor {
     pub(crate) fn attend(&self) {
         match self.commons().config.scheduler {
             Scheduler::WorkStealing | Scheduler::Heterogeneous(_) => self.attend_to_all(),
+            Scheduler::ReadWrite => read_write::attend(self),
             Scheduler::ReadWriteSteals => read_write::attend_steals(self),
             Scheduler::PrivateCas => private_cas::attend(self),
         }
@@ -197,6 +205,11 @@ impl Processor {
         offered.or_else(|| self.deque.take_top(|entry| entry.taken(Place::Mailbox(mailbox))))
     }
 
+    /// Holder. Keeps the greatest length of the watch list.
+    pub(crate) fn note_watch_list(&self) {
+        self.stats.longest_watch_list.raise_to(self.watching.len() as u64);
+    }
+
     /// Holder. Pushes an entry that is not the second half of a `join`.
     pub(crate) fn submit(&self, entry: Entry) {
         let pushed = self.deque.push_over(entry);
@@ -263,6 +276,7 @@ pub(crate) mod current {
         // SAFETY: the giver gave it, so the pool is alive and nobody else holds it.
         let processor = unsafe { processor.as_ref() };
         processor.set_root(carrier().root());
+        processor.watching.append(carrier().watching.take());
         processor.set_busy(true);
         match &processor.commons().heterogeneous {
             Some(heterogeneous) => heterogeneous.arrive(processor.index),
@@ -279,6 +293,9 @@ pub(crate) mod current {
                 processor.set_busy(false);
                 if processor.has_private_deque() && !processor.deque.looks_empty() {
                     processor.commons().flush(processor);
+                }
+                if !processor.watching.is_empty() {
+                    carrier().watching.append(processor.watching.take());
                 }
                 if let Some(heterogeneous) = &processor.commons().heterogeneous {
                     heterogeneous.leave(processor.index);

@@ -50,8 +50,14 @@ pub(super) trait Channel {
     fn answer(victim: &Processor);
 
     /// Tells the job of an entry that was taken out of the deque for somebody else.
-    fn taken(entry: Entry) {
+    fn taken(victim: &Processor, entry: Entry) {
+        let _ = victim;
         entry.taken(Place::Nowhere);
+    }
+
+    /// Looks after the joins that the processor watches, if the other side of a join does not do that by itself.
+    fn watch(processor: &Processor) {
+        let _ = processor;
     }
 }
 
@@ -60,13 +66,14 @@ pub(super) fn grant<C: Channel>(victim: &Processor, want: usize) -> Option<Entry
     if want != 0 && want != victim.deque.root() {
         return None;
     }
-    victim.deque.private().take_oldest().inspect(|&entry| C::taken(entry))
+    victim.deque.private().take_oldest().inspect(|&entry| C::taken(victim, entry))
 }
 
 /// Answers the call of the limit: a fork, or a poll in code that does not fork.
 pub(super) fn attend<C: Channel>(processor: &Processor) {
     processor.deque.private().attend();
     C::answer(processor);
+    C::watch(processor);
     let commons = processor.commons();
     // Pairs with `heavy` of a sleeper.
     if commons.asymmetric() {
@@ -168,6 +175,7 @@ fn rob<C: Channel>(
         looks += 1;
         if looks.is_multiple_of(LOOKS) {
             C::repeat(thief, victim, ticket);
+            C::watch(thief);
             if !victim.deque.poisoned() {
                 victim.deque.poison();
             }
@@ -189,6 +197,7 @@ pub(super) fn wait<C: Channel>(
 ) -> Wait {
     let commons = processor.commons();
     cease::<C>(processor);
+    C::watch(processor);
     if !processor.deque.looks_empty() {
         return own_entry(processor, key);
     }

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// The schedulers that must pass the conformance suite. A new one is one more line.
 pub(crate) const SCHEDULERS: &[&str] =
-    &["work-stealing", "heterogeneous:1.25", "read-write-steals", "private-cas"];
+    &["work-stealing", "heterogeneous:1.25", "read-write", "read-write-steals", "private-cas"];
 
 /// Every scheduler that this machine allows, with `membarrier` and without.
 pub(crate) fn configurations() -> impl Iterator<Item = (Scheduler, bool)> {
