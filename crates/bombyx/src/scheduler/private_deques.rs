@@ -21,6 +21,7 @@ use super::work_stealing::{
 };
 use crate::barrier;
 use crate::job::{Entry, Place};
+use crate::mailbox::{Mail, Mailbox};
 use crate::processor::Processor;
 use std::time::{Duration, Instant};
 
@@ -82,7 +83,7 @@ pub(super) fn attend<C: Channel>(processor: &Processor) {
         attend_always(processor);
     }
     if commons.sleepers.any_resting() {
-        rouse::<C>(processor);
+        rouse(processor);
     }
 }
 
@@ -109,7 +110,9 @@ pub(super) fn search<C: Channel>(processor: &Processor) -> Option<Entry> {
 
 fn search_until<C: Channel>(processor: &Processor) -> Option<Entry> {
     let commons = processor.commons();
-    if let Some(entry) = processor.post.mailbox.open_gift() {
+    if processor.post.mailbox.has_mail()
+        && let Some(entry) = open_gift(processor)
+    {
         processor.stats.steals.add(1);
         return Some(entry);
     }
@@ -254,13 +257,17 @@ fn own_entry(processor: &Processor, key: usize) -> Wait {
 
 // ---- Ways to the kernel, and through locks ----------------------------------------------------------------
 
-/// Processors rest: wakes one, with the oldest entry, if nobody searches, and attends again at the next fork.
+/// Processors rest: wakes one, with the oldest entry as a gift, if nobody searches, and attends again at the next fork.
+///
+/// Until the sleeper is up, which may take long, the join of a gift can take it back ([`crate::mailbox`]).
 #[cold]
 #[inline(never)]
-fn rouse<C: Channel>(processor: &Processor) {
+fn rouse(processor: &Processor) {
     let commons = processor.commons();
-    let found_carrier = commons.processors().iter().any(Processor::is_searching)
-        || commons.wake(|_| grant::<C>(processor, 0));
+    let gift = |mailbox: &Mailbox| {
+        processor.deque.private().take_oldest().inspect(|entry| entry.taken(Place::Mailbox(mailbox)))
+    };
+    let found_carrier = commons.processors().iter().any(Processor::is_searching) || commons.wake(gift);
     // Without a carrier for them they rest until there is one.
     if found_carrier && commons.sleepers.any_resting() {
         processor.deque.poison();
@@ -273,6 +280,16 @@ fn rouse<C: Channel>(processor: &Processor) {
 fn attend_always(processor: &Processor) {
     processor.deque.poison();
     barrier::full();
+}
+
+/// What the waker left for this processor, unless it was taken back.
+#[cold]
+#[inline(never)]
+fn open_gift(processor: &Processor) -> Option<Entry> {
+    match processor.post.mailbox.pick_up() {
+        Mail::Entry(entry) => Some(entry),
+        Mail::Declined | Mail::None => None,
+    }
 }
 
 #[cold]
