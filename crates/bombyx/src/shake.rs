@@ -3,12 +3,22 @@
 //! occur that are rare otherwise. In every other build it is nothing.
 
 /// Perhaps wastes some time.
-#[cfg(not(shaken))]
+#[cfg(not(any(loom, shaken)))]
 #[inline(always)]
 pub(crate) fn shake() {}
 
+/// Under loom, a place where threads may change turns: of two accesses to a word it reorders only neighbours, and so
+/// overlooks the race of a load with another thread's store if that thread has loaded the word in between.
+#[cfg(loom)]
+pub(crate) fn shake() {
+    loom::lazy_static! {
+        static ref TURN: loom::sync::atomic::AtomicUsize = loom::sync::atomic::AtomicUsize::new(0);
+    }
+    TURN.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+}
+
 /// Perhaps wastes some time.
-#[cfg(shaken)]
+#[cfg(all(shaken, not(loom)))]
 pub(crate) fn shake() {
     use crate::rng::Rng;
     use std::time::Duration;

@@ -257,9 +257,9 @@ pub(crate) fn reclaim(job: &Job) -> bool {
                 }
                 // Taken meanwhile, and the place was changed before the deque's lock was released.
             }
-            // SAFETY: the commons outlive the jobs of the pool. If the entry is gone, the place was changed before the
-            // lock was released.
+            // If the entry is gone, the place was changed before the lock was released.
             Place::Queue(commons) => {
+                // SAFETY: the commons outlive the jobs of the pool.
                 if unsafe { (*commons.cast::<Commons>()).withdraw(entry) } {
                     return true;
                 }

@@ -6,7 +6,7 @@
 
 use super::private_deques::{self, Channel, grant};
 use super::work_stealing::{Patience, Wait};
-use crate::job::Entry;
+use crate::job::{Entry, Place};
 use crate::mailbox::Mail;
 use crate::primitive::spin_loop;
 use crate::processor::Processor;
@@ -53,6 +53,13 @@ impl Channel for Cas {
         count.add(1);
         thief.mailbox.deliver(entry);
     }
+
+    fn taken(_: &Processor, entry: Entry) {
+        entry.taken(Place::Nowhere);
+    }
+
+    /// Joins learn of their ends by latches.
+    fn watch(_: &Processor) {}
 }
 
 /// [`private_deques::attend`] with compare-and-swap.

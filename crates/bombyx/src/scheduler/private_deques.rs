@@ -51,15 +51,10 @@ pub(super) trait Channel {
     fn answer(victim: &Processor);
 
     /// Tells the job of an entry that was taken out of the deque for somebody else.
-    fn taken(victim: &Processor, entry: Entry) {
-        let _ = victim;
-        entry.taken(Place::Nowhere);
-    }
+    fn taken(victim: &Processor, entry: Entry);
 
-    /// Looks after the joins that the processor watches, if the other side of a join does not do that by itself.
-    fn watch(processor: &Processor) {
-        let _ = processor;
-    }
+    /// Looks after the joins that the processor watches.
+    fn watch(processor: &Processor);
 }
 
 /// The oldest entry, for a thief that wants only what descends from `want` (0: anything).
