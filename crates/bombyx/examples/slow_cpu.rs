@@ -1,9 +1,9 @@
 //! Measures what `heterogeneous` is for: a computation with a long critical path of serial threads, on two CPUs, one
 //! of which is slowed by competing processes that are pinned to it.
 //!
-//! The computation is a chain of phases, each of one long leaf and many short ones, worth as much together; halfway
-//! through the chain the long leaf changes sides, so that pinned work stealing cannot be lucky. Contenders take turns,
-//! and the table shows medians and ratios, against what should hold.
+//! The computation is a chain of phases, each of one long leaf and many short ones. Whoever begins a phase runs the
+//! short ones, and whoever ends the long leaf begins the next one; so on pinned processors the long leaves alternate
+//! between the CPUs. Contenders take turns, and the table shows medians and ratios, against what should hold.
 //!
 //! `cargo run --release --example slow_cpu [rounds]`. Linux, at least two CPUs; nothing else should run meanwhile.
 
@@ -28,15 +28,17 @@ mod linux {
     use std::env;
     use std::hint::black_box;
     use std::process::{Child, Command, exit};
+    use std::thread;
     use std::time::{Duration, Instant};
 
     /// The first argument of a competing process; the CPUs on which it takes turns follow.
     const COMPETE: &str = "--compete";
-    const PHASES: usize = 6;
-    const LONG: Duration = Duration::from_millis(60);
+    const PHASES: usize = 8;
+    const LONG: Duration = Duration::from_millis(90);
     const SHORT: Duration = Duration::from_micros(500);
-    const SHORTS: usize = 80;
+    const SHORTS: usize = 30;
     const FLIP_MILLIS: u64 = 200;
+    const PAUSE_MILLIS: u64 = 61;
 
     pub(crate) fn main() {
         let arguments: Vec<String> = env::args().skip(1).collect();
@@ -93,8 +95,12 @@ mod linux {
             })
         });
         let mut times = [const { Vec::new() }; 3];
+        let mut pauses = 0;
         for _ in 0..rounds {
             for (pool, times) in pools.iter().zip(&mut times) {
+                // Each run meets the competitors at another point of their way, so that none is always lucky.
+                pauses = (pauses + PAUSE_MILLIS) % (2 * FLIP_MILLIS);
+                thread::sleep(Duration::from_millis(pauses));
                 let start = Instant::now();
                 pool.run(|| chain(per_millisecond));
                 times.push(start.elapsed().as_secs_f64());
@@ -123,12 +129,8 @@ mod linux {
     fn chain(per_millisecond: u64) {
         let work = |time: Duration| spin(per_millisecond * time.as_micros() as u64 / 1000);
         let shorts = || for_each(0..SHORTS, |_| work(SHORT));
-        for phase in 0..PHASES {
-            if phase < PHASES / 2 {
-                join(|| work(LONG), shorts);
-            } else {
-                join(shorts, || work(LONG));
-            }
+        for _ in 0..PHASES {
+            join(shorts, || work(LONG));
         }
     }
 
