@@ -193,7 +193,8 @@ impl Deque {
         // SAFETY: in the buffer, which begins with a slot that is always empty, and which only the owner, who is
         // here, replaces.
         let bits = unsafe { (*youngest).load(Relaxed) };
-        if Entry::from_bits(bits).is_some_and(Entry::is_stack) {
+        let trusted = planted(Fault::TrustRaisedTop) && self.looks_empty();
+        if Entry::from_bits(bits).is_some_and(Entry::is_stack) && !trusted {
             self.expose_all();
         }
         let next = self.next();
