@@ -9,8 +9,10 @@
 //! |---|---|---|---|---|
 //! | untouched | set | – | the deque it was pushed on, owned by the carrier that forked it | its join, by a plain pop; a thief, under the deque's lock |
 //! | exposed | null | a deque | that deque | its join, by withdrawing it; a thief; both under the deque's lock |
+//! | queued | null | the commons | the pool's queue | its join, by withdrawing it; anyone; all under the lock of the commons |
 //! | offered | null | a cell | on its way into, or in, a mailbox | its join or the mailbox's owner: one compare-and-swap |
 //! | taken | null | nowhere | nowhere | the taker alone |
+//! | branch | null | branch | on its way to a thief, or nowhere | the same; it ends by [resolution](crate::scheduler::resolution) |
 //!
 //! The fork writes `exec`, `pushed` and the closure and nothing else. [`Taken`] is written, with the deque's lock
 //! held, by whoever first takes or exposes the job, *before* `pushed` is cleared with release; so whoever reads null
@@ -20,13 +22,17 @@
 //! taken first, so an inner join can miss (and its carrier be moved to another processor) only after this job
 //! was taken; and [`crate::blocking`], which gives the processor away with entries in its deque, exposes them
 //! first.
+//!
+//! In a [private deque](crate::deque::Deque::private) there is no lock to hold: what is said of its holder goes for the
+//! owner of the deque, who alone takes entries out.
 
 use crate::carrier::Carrier;
 use crate::deque::{Deque, Pushed, Slot};
 use crate::latch::Latch;
 use crate::mailbox::Mailbox;
 use crate::primitive::{AtomicPtr, AtomicUsize, UnsafeCell};
-use std::mem::MaybeUninit;
+use crate::scheduler::resolution::Resolution;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::num::NonZeroUsize;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -48,10 +54,17 @@ pub(crate) struct Job {
 
 /// The part of a job that only a taken one needs.
 struct Taken {
-    /// How the join learns that the job has ended.
-    latch: Latch,
+    end: End,
     /// Where the join can still get the job back: a [`Place`].
     place: AtomicUsize,
+}
+
+/// How the join learns that the job has ended.
+union End {
+    /// Unless the job is a branch.
+    latch: ManuallyDrop<Latch>,
+    /// If it is one.
+    resolution: NonNull<Resolution>,
 }
 
 /// Where a job that is not untouched can be got back from.
@@ -59,25 +72,37 @@ struct Taken {
 pub(crate) enum Place {
     /// Nowhere: somebody runs it, or has run it.
     Nowhere,
+    /// The same, and it ends by resolution.
+    Branch,
     /// The deque.
     Deque(*const Deque),
     /// The mailbox.
     Mailbox(*const Mailbox),
+    /// The queue of the pool with the commons at this address.
+    Queue(*const ()),
 }
+
+const DEQUE: usize = 1;
+const QUEUE: usize = 2;
+const BRANCH: usize = 3;
 
 impl Place {
     fn to_bits(self) -> usize {
         match self {
             Place::Nowhere => 0,
-            Place::Deque(deque) => deque as usize | 1,
+            Place::Branch => BRANCH,
+            Place::Deque(deque) => deque as usize | DEQUE,
             Place::Mailbox(mailbox) => mailbox as usize,
+            Place::Queue(commons) => commons as usize | QUEUE,
         }
     }
 
     fn from_bits(bits: usize) -> Place {
         match bits {
             0 => Place::Nowhere,
-            _ if bits & 1 == 1 => Place::Deque((bits & !1) as *const Deque),
+            BRANCH => Place::Branch,
+            _ if bits & TAG == DEQUE => Place::Deque((bits & !TAG) as *const Deque),
+            _ if bits & TAG == QUEUE => Place::Queue((bits & !TAG) as *const ()),
             _ => Place::Mailbox(bits as *const Mailbox),
         }
     }
@@ -111,16 +136,30 @@ impl Job {
     ///
     /// # Safety
     /// The job is in a deque whose lock the caller holds, and which it is taken out of under the same lock,
-    /// unless `place` is that deque; or the caller has just taken it out of an offer.
+    /// unless `place` is that deque; or the caller has just taken it out of an offer or its own private deque; or holds
+    /// the lock of the queue that the job is in.
     pub(crate) unsafe fn take(&self, place: Place) {
         if self.pushed.load(Relaxed).is_null() {
             // SAFETY: the job is not untouched.
             unsafe { self.taken() }.place.store(place.to_bits(), Release);
             return;
         }
-        let taken = Taken { latch: Latch::new(), place: AtomicUsize::new(place.to_bits()) };
-        // SAFETY: only the holder of the deque's lock writes `taken`, and only while `pushed` is set, when nobody
-        // reads it.
+        let end = End { latch: ManuallyDrop::new(Latch::new()) };
+        self.fill_in(Taken { end, place: AtomicUsize::new(place.to_bits()) });
+    }
+
+    /// The same for a job that will end by resolution.
+    ///
+    /// # Safety
+    /// The caller has just taken the job out of its own private deque.
+    pub(crate) unsafe fn take_as_branch(&self, resolution: NonNull<Resolution>) {
+        self.fill_in(Taken { end: End { resolution }, place: AtomicUsize::new(BRANCH) });
+    }
+
+    /// The caller is alone with the job: it holds the deque's lock, or owns the deque.
+    fn fill_in(&self, taken: Taken) {
+        // SAFETY: `taken` is written while `pushed` is set, when nobody reads it; or by the owner of a private deque that
+        // an exposed job was in, whom the job's join runs on.
         self.taken.with_mut(|cell| unsafe { (*cell).write(taken) });
         // Release: the join that reads null finds `taken` filled in.
         self.pushed.store(ptr::null_mut(), Release);
@@ -135,10 +174,17 @@ impl Job {
     }
 
     /// # Safety
-    /// The job is not untouched.
+    /// The job is not untouched, and no branch.
     pub(crate) unsafe fn latch(&self) -> &Latch {
         // SAFETY: as the caller promises.
-        unsafe { &self.taken().latch }
+        unsafe { &self.taken().end.latch }
+    }
+
+    /// # Safety
+    /// The job is a branch.
+    pub(crate) unsafe fn resolution(&self) -> NonNull<Resolution> {
+        // SAFETY: as the caller promises.
+        unsafe { self.taken().end.resolution }
     }
 
     /// # Safety
@@ -230,6 +276,19 @@ impl Entry {
             unsafe { (*job).take(Place::Deque(deque)) };
         }
         untouched
+    }
+
+    /// The cells by which the job of this entry, which was taken, will end, if it is a branch.
+    pub(crate) fn resolution(&self) -> Option<&Resolution> {
+        let Kind::Stack(job) = self.kind() else { return None };
+        // SAFETY: a stack job that was taken out of a deque is not untouched, and alive until it has run. The cells are
+        // as long.
+        unsafe {
+            match (*job).place() {
+                Place::Branch => Some((*job).resolution().as_ref()),
+                _ => None,
+            }
+        }
     }
 
     #[inline(always)]

@@ -8,14 +8,12 @@
 
 use crate::deque::Pushed;
 use crate::job::{Enabled, Entry, Job};
-use crate::latch::Latch;
 use crate::pool::Pool;
 use crate::processor::current;
-use crate::wait::{Waited, reclaim, wait};
+use crate::wait::{Waited, end, wait_for};
 use std::cell::UnsafeCell;
 use std::mem::{self, ManuallyDrop, MaybeUninit};
 use std::panic::{self, AssertUnwindSafe};
-use std::ptr;
 use std::thread;
 
 /// Tells a closure of [`join_context`] how it came to run.
@@ -126,7 +124,7 @@ where
 struct Fork<B, R> {
     job: Job,
     closure: UnsafeCell<ManuallyDrop<B>>,
-    /// Written by whoever took the job, before it sets the latch.
+    /// Written by whoever took the job, before it ends it.
     result: UnsafeCell<MaybeUninit<thread::Result<R>>>,
 }
 
@@ -173,12 +171,7 @@ where
     }
 
     fn wait(&self) -> Waited {
-        if reclaim(&self.job) {
-            return Waited::Reclaimed;
-        }
-        // SAFETY: the job is not untouched.
-        let latch = unsafe { self.job.latch() };
-        wait(latch, ptr::from_ref(&self.job) as usize, Some(&self.job))
+        wait_for(&self.job)
     }
 
     /// Ends the job while the first half's panic passes by. That panic goes on; this half's result, or panic, is
@@ -200,13 +193,13 @@ where
     /// As for [`crate::job::Exec`]: `job` is the first field of a `Fork`, taken by the caller.
     unsafe fn exec(job: *const Job) -> Enabled {
         let this = job.cast::<Fork<B, R>>();
-        // SAFETY: the caller took the job, so the closure and the result are its own until the latch is set.
+        // SAFETY: the caller took the job, so the closure and the result are its own until the job has ended.
         unsafe {
             let closure = ManuallyDrop::take(&mut *(*this).closure.get());
             let context = Context { migrated: !current::held().commons().config.deterministic };
             let result = panic::catch_unwind(AssertUnwindSafe(|| closure(context)));
             (*(*this).result.get()).write(result);
-            Latch::set((*this).job.latch())
+            end(job)
         }
     }
 }

@@ -1,5 +1,7 @@
 #![doc = include_str!("README.md")]
 
+mod private;
+
 use crate::barrier;
 use crate::fault::{Fault, planted};
 use crate::job::{Entry, Place};
@@ -52,6 +54,8 @@ pub(crate) struct Deque {
     top: AtomicPtr<Slot>,
     /// What all entries descend from, 0 if that is not known. Written under the lock only.
     root: AtomicUsize,
+    /// The last slot of the buffer: where the limit is when nobody wants the owner. Written by the owner only.
+    last: AtomicPtr<Slot>,
     /// The buffer; its lock protects all of the above against everyone but the owner's push and pop.
     slots: Mutex<Box<[Slot]>>,
 }
@@ -65,6 +69,7 @@ impl Deque {
             limit: AtomicPtr::new(last_of(&slots)),
             top: AtomicPtr::new(base),
             root: AtomicUsize::new(0),
+            last: AtomicPtr::new(last_of(&slots)),
             slots: Mutex::new(slots),
         }
     }
@@ -143,17 +148,17 @@ impl Deque {
     ///
     /// The swap reads the value of the last `poison`, so what its caller wrote before is visible after this.
     pub(crate) fn attend(&self) {
-        let limit = {
-            let mut slots = lock(&self.slots);
-            self.make_room(&mut slots);
-            last_of(&slots)
-        };
-        self.limit.swap(limit, AcqRel);
+        self.make_room(&mut lock(&self.slots));
+        self.limit.swap(self.last.load(Relaxed), AcqRel);
     }
 
     /// Takes the youngest entry that `wanted` accepts, under the lock, telling its job that it is taken.
-    pub(crate) fn take_youngest(&self, mut wanted: impl FnMut(Entry) -> bool) -> Option<Entry> {
+    pub(crate) fn take_youngest(&self, wanted: impl FnMut(Entry) -> bool) -> Option<Entry> {
         let _slots = lock(&self.slots);
+        self.youngest(wanted)
+    }
+
+    fn youngest(&self, mut wanted: impl FnMut(Entry) -> bool) -> Option<Entry> {
         let top = self.top.load(Relaxed);
         let mut bottom = self.bottom.load(Relaxed);
         // Holes at the bottom are nobody's: left there, they would look like something to take for ever.
@@ -216,6 +221,10 @@ impl Deque {
         taken: impl FnOnce(Entry),
     ) -> Option<Entry> {
         let _slots = lock(&self.slots);
+        self.oldest(wanted).inspect(|&entry| taken(entry))
+    }
+
+    fn oldest(&self, wanted: impl FnOnce(Entry) -> bool) -> Option<Entry> {
         let bottom = self.bottom.load(Relaxed);
         let mut top = self.top.load(Relaxed);
         while top < bottom && entry_at(top).is_none() {
@@ -223,7 +232,7 @@ impl Deque {
         }
         let found = if top < bottom { entry_at(top).filter(|&entry| wanted(entry)) } else { None };
         self.top.store(if found.is_some() { top.wrapping_add(1) } else { top }, Relaxed);
-        found.inspect(|&entry| taken(entry))
+        found
     }
 
     /// Exposes all untouched entries: their joins will look for them under the lock.
@@ -277,6 +286,7 @@ impl Deque {
         });
         if entries.len() * 2 > room(slots) {
             *slots = new_slots(room(slots) * 2);
+            self.last.store(last_of(slots), Relaxed);
         }
         for (slot, entry) in slots[1..].iter().zip(entries.iter().rev()) {
             slot.store(entry.bits(), Relaxed);
@@ -341,6 +351,10 @@ impl Deque {
     /// all the protection this needs. With `owner`, the caller owns the deque and the bottom may be lowered.
     pub(crate) fn withdraw(&self, entry: Entry, owner: bool) -> bool {
         let _slots = lock(&self.slots);
+        self.remove(entry, owner)
+    }
+
+    fn remove(&self, entry: Entry, owner: bool) -> bool {
         let top = self.top.load(Relaxed);
         let bottom = self.bottom.load(Acquire);
         let mut at = bottom;
@@ -356,7 +370,8 @@ impl Deque {
     }
 }
 
-/// The entry in the slot, if it was not withdrawn. The caller holds the lock, and `slot` is between the ends.
+/// The entry in the slot, if it was not withdrawn. The caller holds the lock, or owns a [private](private) deque, and
+/// `slot` is between the ends.
 fn entry_at(slot: *mut Slot) -> Option<Entry> {
     // SAFETY: slots between the ends lie in the buffer, which is replaced only under the lock.
     Entry::from_bits(unsafe { (*slot).load(Relaxed) })
