@@ -9,6 +9,9 @@ mod reservations;
 mod tiles;
 mod workload;
 
+#[cfg(feature = "rayon")]
+pub mod demos;
+
 mod barneshut;
 mod cilksort;
 mod densemm;
