@@ -1,8 +1,8 @@
 //! `join`: what users call, and the fast path that everything else keeps clear of.
 //!
-//! A fork writes the closure and the job's `exec` word on the stack, the entry into the deque, and the bottom;
-//! then one comparison with the limit. The join reads `exec` again, lowers the bottom, and compares with the
-//! top. That is all, and all of it plain loads and stores on two cache lines of the processor's own. Whatever a
+//! A fork writes the closure, how to run it and where it is pushed on the stack, the entry into the deque, and the
+//! bottom; then one comparison with the limit. The join reads again where the job is, lowers the bottom, and compares
+//! with the top. That is all, and all of it plain loads and stores on two cache lines of the processor's own. Whatever a
 //! scheduler or a tool wants to do differently hangs on the two branches: the limit can be poisoned before the
 //! push ([`crate::deque`]), and the job can be exposed or taken before the pop ([`crate::job`]).
 
@@ -89,10 +89,9 @@ where
     RB: Send,
 {
     let Some(processor) = current::processor() else { return outside(a, b) };
-    let fork = Fork::new(b);
-    let pushed = processor.deque.push(Entry::stack(&fork.job));
-    // SAFETY: nobody reads the place but this join.
-    unsafe { (*fork.pushed.get()).write(pushed) };
+    let pushed = processor.deque.next();
+    let fork = Fork::new(b, pushed);
+    processor.deque.push(pushed, Entry::stack(&fork.job));
     if processor.deque.wants_attention(pushed) {
         processor.attend();
     }
@@ -126,9 +125,6 @@ where
 #[repr(C)]
 struct Fork<B, R> {
     job: Job,
-    /// Where the job was pushed, for its join alone. Kept in memory: a register would have to be saved and restored
-    /// by every call, this is stored and loaded by those that fork.
-    pushed: UnsafeCell<MaybeUninit<Pushed>>,
     closure: UnsafeCell<ManuallyDrop<B>>,
     /// Written by whoever took the job, before it sets the latch.
     result: UnsafeCell<MaybeUninit<thread::Result<R>>>,
@@ -139,10 +135,9 @@ where
     B: FnOnce(Context) -> R,
 {
     #[inline(always)]
-    fn new(closure: B) -> Fork<B, R> {
+    fn new(closure: B, pushed: Pushed) -> Fork<B, R> {
         Fork {
-            job: Job::new(Fork::<B, R>::exec),
-            pushed: UnsafeCell::new(MaybeUninit::uninit()),
+            job: Job::forked(Fork::<B, R>::exec, pushed),
             closure: UnsafeCell::new(ManuallyDrop::new(closure)),
             result: UnsafeCell::new(MaybeUninit::uninit()),
         }
@@ -151,10 +146,8 @@ where
     /// Takes the job back, if it is untouched, on the carrier that forked it.
     #[inline(always)]
     fn pop(&self) -> bool {
-        // SAFETY: the place was written right after the push. An untouched job means that the carrier still holds
-        // the processor it forked on (see `job`).
-        self.job.untouched()
-            && unsafe { current::held_unchecked().deque.pop((*self.pushed.get()).assume_init_read()) }
+        // SAFETY: an untouched job means that the carrier still holds the processor it forked on (see `job`).
+        self.job.untouched().is_some_and(|pushed| unsafe { current::held_unchecked() }.deque.pop(pushed))
     }
 
     /// Runs the closure in place. The job is ours: nobody took it, or we got it back.
