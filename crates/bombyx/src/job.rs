@@ -9,6 +9,7 @@
 //! |---|---|---|---|---|
 //! | untouched | set | – | the deque it was pushed on, owned by the carrier that forked it | its join, by a plain pop; a thief, under the deque's lock |
 //! | exposed | null | a deque | that deque | its join, by withdrawing it; a thief; both under the deque's lock |
+//! | listed | null | a node | a pool or a list of deques ([`crate::ready`]) | its join, by taking it back; whoever searches; both under the list's lock |
 //! | offered | null | a cell | on its way into, or in, a mailbox | its join or the mailbox's owner: one compare-and-swap |
 //! | taken | null | nowhere | nowhere | the taker alone |
 //!
@@ -26,6 +27,7 @@ use crate::deque::Deque;
 use crate::latch::Latch;
 use crate::mailbox::Mailbox;
 use crate::primitive::{AtomicPtr, AtomicUsize, UnsafeCell};
+use crate::ready::list::Node;
 use std::mem::MaybeUninit;
 use std::num::NonZeroUsize;
 use std::ptr::{self, NonNull};
@@ -63,7 +65,12 @@ pub(crate) enum Place {
     Deque(*const Deque),
     /// The mailbox.
     Mailbox(*const Mailbox),
+    /// The node of the pool's list of ready entries.
+    Listed(Node),
 }
+
+/// Addresses of deques and mailboxes have these bits clear.
+const LISTED: usize = 2;
 
 impl Place {
     fn to_bits(self) -> usize {
@@ -71,6 +78,7 @@ impl Place {
             Place::Nowhere => 0,
             Place::Deque(deque) => deque as usize | 1,
             Place::Mailbox(mailbox) => mailbox as usize,
+            Place::Listed(node) => node.number() << 2 | LISTED,
         }
     }
 
@@ -78,6 +86,7 @@ impl Place {
         match bits {
             0 => Place::Nowhere,
             _ if bits & 1 == 1 => Place::Deque((bits & !1) as *const Deque),
+            _ if bits & 3 == LISTED => Place::Listed(Node::numbered(bits >> 2)),
             _ => Place::Mailbox(bits as *const Mailbox),
         }
     }
@@ -100,7 +109,8 @@ impl Job {
     ///
     /// # Safety
     /// The job is in a deque whose lock the caller holds, and which it is taken out of under the same lock,
-    /// unless `place` is that deque; or the caller has just taken it out of an offer.
+    /// unless `place` is that deque; or the caller has just taken it out of an offer; or it is listed, and the caller
+    /// holds the list's lock.
     pub(crate) unsafe fn take(&self, place: Place) {
         let exec = self.exec.load(Relaxed);
         if exec.is_null() {
@@ -119,6 +129,8 @@ impl Job {
         self.taken.with_mut(|cell| unsafe { (*cell).write(taken) });
         // Release: the join that reads null finds `taken` filled in.
         self.exec.store(ptr::null_mut(), Release);
+        #[cfg(not(loom))]
+        crate::ledger::forked();
     }
 
     /// # Safety
@@ -213,11 +225,12 @@ impl Entry {
         }
     }
 
-    /// Tells the job of this entry that it leaves the deque for `place`, under the deque's lock; or an offer.
+    /// Tells the job of this entry that it leaves the deque for `place`, under the deque's lock; or a list, under its
+    /// lock; or an offer.
     pub(crate) fn taken(self, place: Place) {
         if let Kind::Stack(job) = self.kind() {
-            // SAFETY: the entry is being taken out of a deque under its lock; its join cannot return before
-            // it has looked at the deque under the same lock, or the latch is set, so the job is alive.
+            // SAFETY: the entry is being taken out of a deque or list under its lock; its join cannot return before
+            // it has looked there under the same lock, or the latch is set, so the job is alive.
             unsafe { (*job).take(place) };
         }
     }

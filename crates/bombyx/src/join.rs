@@ -11,6 +11,7 @@ use crate::job::{Enabled, Entry, Job};
 use crate::latch::Latch;
 use crate::pool::Pool;
 use crate::processor::current;
+use crate::scheduler;
 use crate::wait::{Waited, reclaim, wait};
 use std::cell::UnsafeCell;
 use std::mem::{self, ManuallyDrop, MaybeUninit};
@@ -169,8 +170,13 @@ where
     #[cold]
     #[inline(never)]
     fn settle(&self) -> R {
-        match self.wait() {
-            Waited::Reclaimed => self.call(),
+        let waited = self.wait();
+        let _joined = Joined;
+        match waited {
+            Waited::Reclaimed => {
+                scheduler::count_own(current::held());
+                self.call()
+            }
             Waited::Done => {
                 // SAFETY: the latch is set, so the taker has written the result and will not touch the job.
                 let result = unsafe { (*self.result.get()).assume_init_read() };
@@ -193,11 +199,15 @@ where
     #[cold]
     #[inline(never)]
     fn abandon(&self) {
-        if self.pop() || self.wait() == Waited::Reclaimed {
-            drop(panic::catch_unwind(AssertUnwindSafe(|| self.call())));
-        } else {
+        if self.pop() {
+            return drop(panic::catch_unwind(AssertUnwindSafe(|| self.call())));
+        }
+        let waited = self.wait();
+        let _joined = Joined;
+        match waited {
+            Waited::Reclaimed => drop(panic::catch_unwind(AssertUnwindSafe(|| self.call()))),
             // SAFETY: as in `settle`.
-            drop(unsafe { (*self.result.get()).assume_init_read() });
+            Waited::Done => drop(unsafe { (*self.result.get()).assume_init_read() }),
         }
     }
 
@@ -215,6 +225,15 @@ where
             (*(*this).result.get()).write(result);
             Latch::set((*this).job.latch())
         }
+    }
+}
+
+/// Counts a thread off when it has ended, also by a panic.
+struct Joined;
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        crate::ledger::joined();
     }
 }
 

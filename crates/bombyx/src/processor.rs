@@ -13,6 +13,7 @@ use crate::job::{Entry, Kind, Place};
 use crate::mailbox::{Mailbox, Offer, Post, Requests};
 use crate::primitive::AtomicUsize;
 use crate::rng::Rng;
+use crate::scheduler::{self, Ready, quota::Meter};
 use crate::stats::Counters;
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
@@ -37,6 +38,8 @@ pub(crate) struct Processor {
     /// Of detached closures.
     pub(crate) fifo: Fifo,
     pub(crate) private: Private,
+    /// Holder.
+    pub(crate) meter: Meter,
     commons: *const Commons,
 }
 
@@ -60,6 +63,7 @@ impl Processor {
             index,
             fifo: Fifo::new(0),
             private: Private::new(),
+            meter: Meter::new(),
             commons,
         }
     }
@@ -86,19 +90,33 @@ impl Processor {
         }
     }
 
-    /// Holder. Leaves the fast path: makes room, answers the thief that stands here, wakes a sleeper.
+    /// Holder. Leaves the fast path: serves others, and gives way if the quota is used up, so that the carrier may
+    /// hold another processor afterwards.
     #[cold]
     #[inline(never)]
     pub(crate) fn attend(&self) {
+        self.serve();
+        scheduler::heed_quota(self);
+    }
+
+    /// Holder. Makes room, answers the thief that stands here, wakes a sleeper.
+    fn serve(&self) {
         let commons = self.commons();
         self.deque.attend();
-        if !commons.asymmetric() {
-            // Without `membarrier` nothing may be popped by the fast path.
-            self.deque.expose_all();
-            self.deque.poison();
+        match &commons.ready {
+            Ready::Shared(shared) => {
+                shared.pool.absorb(self.index, &self.deque);
+                self.deque.poison();
+            }
+            // Nothing may be popped by the fast path.
+            Ready::Deques | Ready::Ranked(_) if commons.config.attentive => {
+                self.deque.expose_all();
+                self.deque.poison();
+            }
+            Ready::Deques | Ready::Ranked(_) => {}
         }
         self.answer();
-        if self.generous.take() && !self.offer.stands() {
+        if self.generous.take() && !self.offer.stands() && matches!(commons.ready, Ready::Deques) {
             // Not a spawned closure: its scope, which may have to run it itself, looks for it in the deque.
             let offered = self.deque.take_top_if(
                 |entry| matches!(entry.kind(), Kind::Stack(_)),
@@ -150,7 +168,8 @@ impl Processor {
         let entry = if want == 0 {
             self.take_oldest(&thief.mailbox)
         } else if want == self.deque.root() {
-            self.deque.take_top(|entry| entry.taken(Place::Mailbox(&thief.mailbox)))
+            let entry = self.deque.take_top(|entry| entry.taken(Place::Mailbox(&thief.mailbox)));
+            entry.inspect(|_| scheduler::served(self, &thief.mailbox))
         } else {
             None
         };
@@ -160,14 +179,26 @@ impl Processor {
     /// Holder. Takes the oldest entry, for `mailbox`: what is offered is older than what is in the deque.
     fn take_oldest(&self, mailbox: &Mailbox) -> Option<Entry> {
         let offered = self.offer.take().inspect(|entry| entry.taken(Place::Mailbox(mailbox)));
-        offered.or_else(|| self.deque.take_top(|entry| entry.taken(Place::Mailbox(mailbox))))
+        offered
+            .or_else(|| self.deque.take_top(|entry| entry.taken(Place::Mailbox(mailbox))))
+            .inspect(|_| scheduler::served(self, mailbox))
     }
 
     /// Holder. Pushes an entry that is not the second half of a `join`.
     pub(crate) fn submit(&self, entry: Entry) {
         let pushed = self.deque.push_over(entry);
         if self.deque.wants_attention(pushed) {
-            self.attend();
+            self.serve();
+        }
+    }
+
+    /// Holder, from inside of the allocator. Counts what was allocated or, if negative, freed.
+    pub(crate) fn charge(&self, bytes: i64) {
+        if self.meter.charge(bytes) {
+            self.deque.poison();
+        }
+        if let Some(change) = self.meter.to_tell() {
+            self.commons().ledger.heap.add(change);
         }
     }
 }

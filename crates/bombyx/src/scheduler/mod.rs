@@ -2,17 +2,35 @@
 //! scheduler is a strategy on the slow path (design: "Fast path and joins are common").
 
 mod beta;
+mod busy_leaves;
+mod depth_first;
+pub(crate) mod dfdeques;
+mod fifo;
+mod give_up;
 pub(crate) mod heterogeneous;
+pub(crate) mod quota;
+mod shared_pool;
 pub(crate) mod speed;
+mod tuner;
 pub(crate) mod work_stealing;
 
 pub use beta::{Beta, BetaError};
+pub use quota::{Quota, QuotaError};
 pub(crate) use work_stealing::{Patience, Wait};
 
 use crate::Error;
-use crate::job::Entry;
+use crate::carrier::Carrier;
+use crate::commons::Commons;
+use crate::deque::Steal;
+use crate::job::{Enabled, Entry};
+use crate::mailbox::Mailbox;
 use crate::processor::Processor;
+use crate::ready::list::Node;
+use crate::stats::Stats;
+use dfdeques::Dfdeques;
+use shared_pool::Shared;
 use std::fmt;
+use std::ptr::{self, NonNull};
 use std::str::FromStr;
 
 /// Which scheduler a pool uses. Parsed from, and printed as, its name.
@@ -33,14 +51,24 @@ pub enum Scheduler {
     /// Random victim, oldest entry: Blumofe and Leiserson, §4.
     #[default]
     WorkStealing,
-    /// The same on CPUs of different speeds: an idle processor that is more than β times as fast as a busy one with
+    /// A list of deques in the order of the serial execution, and a memory quota: Narlikar, §3. Without a quota, work
+    /// stealing.
+    DfDeques(Quota),
+    /// One list of ready threads in the order of the serial execution, and a memory quota: Narlikar, §2.2 and §5.
+    DepthFirst(Quota),
+    /// One queue of ready threads: Narlikar, §5.
+    Fifo,
+    /// One pool of living threads whose leaves are always worked on: Blumofe and Leiserson, §3.
+    BusyLeaves,
+    /// The same as work stealing on CPUs of different speeds: an idle processor that is more than β times as fast as a busy one with
     /// an empty deque exchanges CPUs with it. Bender and Rabin, §3. Processors are [pinned](crate::Builder::pin).
     Heterogeneous(Beta),
 }
 
 impl Scheduler {
     /// The names of all schedulers.
-    pub const NAMES: &[&str] = &["work-stealing", "heterogeneous:BETA"];
+    pub const NAMES: &[&str] =
+        &["work-stealing", "dfdeques:K", "depth-first:K", "fifo", "busy-leaves", "heterogeneous:BETA"];
 }
 
 impl FromStr for Scheduler {
@@ -53,6 +81,13 @@ impl FromStr for Scheduler {
         };
         match (kind, parameter) {
             ("work-stealing", None) => Ok(Scheduler::WorkStealing),
+            ("fifo", None) => Ok(Scheduler::Fifo),
+            ("busy-leaves", None) => Ok(Scheduler::BusyLeaves),
+            ("dfdeques", k) => k.unwrap_or_default().parse().map(Scheduler::DfDeques).map_err(Error::Quota),
+            ("depth-first", Some("auto")) => Err(Error::Quota(QuotaError::no_auto())),
+            ("depth-first", k) => {
+                k.unwrap_or_default().parse().map(Scheduler::DepthFirst).map_err(Error::Quota)
+            }
             ("heterogeneous", beta) => {
                 beta.unwrap_or_default().parse().map(Scheduler::Heterogeneous).map_err(Error::Beta)
             }
@@ -65,6 +100,10 @@ impl fmt::Display for Scheduler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Scheduler::WorkStealing => f.write_str("work-stealing"),
+            Scheduler::DfDeques(quota) => write!(f, "dfdeques:{quota}"),
+            Scheduler::DepthFirst(quota) => write!(f, "depth-first:{quota}"),
+            Scheduler::Fifo => f.write_str("fifo"),
+            Scheduler::BusyLeaves => f.write_str("busy-leaves"),
             Scheduler::Heterogeneous(beta) => write!(f, "heterogeneous:{beta}"),
         }
     }
@@ -72,11 +111,58 @@ impl fmt::Display for Scheduler {
 
 // ---- The strategies: which scheduler answers when the runtime asks ------------------------------------
 
+/// Where ready entries wait.
+pub(crate) enum Ready {
+    /// In the deques of the processors alone.
+    Deques,
+    /// In one pool.
+    Shared(Shared),
+    /// In the deques of the processors, and in others without an owner, all in one list.
+    Ranked(Dfdeques),
+}
+
+impl Ready {
+    pub(crate) fn of(scheduler: Scheduler, processors: usize) -> Ready {
+        match scheduler {
+            Scheduler::WorkStealing | Scheduler::Heterogeneous(_) | Scheduler::DfDeques(Quota::Infinite) => {
+                Ready::Deques
+            }
+            Scheduler::DfDeques(quota) => Ready::Ranked(Dfdeques::new(quota, processors)),
+            Scheduler::DepthFirst(_) => Ready::Shared(Shared::new(depth_first::RULES, processors)),
+            Scheduler::Fifo => Ready::Shared(Shared::new(fifo::RULES, processors)),
+            Scheduler::BusyLeaves => Ready::Shared(Shared::new(busy_leaves::RULES, processors)),
+        }
+    }
+
+    /// Whether there seems to be something outside of the deques of the processors.
+    pub(crate) fn looks_full(&self) -> bool {
+        match self {
+            Ready::Deques => false,
+            Ready::Shared(shared) => shared.pool.len() > 0,
+            Ready::Ranked(dfdeques) => dfdeques.ranks.has_left(),
+        }
+    }
+
+    pub(crate) fn tell(&self, stats: &mut Stats) {
+        if let Ready::Ranked(dfdeques) = self {
+            stats.peak_deques = dfdeques.ranks.peak() as u64;
+        }
+    }
+
+    pub(crate) fn forget_peak(&self) {
+        if let Ready::Ranked(dfdeques) = self {
+            dfdeques.ranks.forget_peak();
+        }
+    }
+}
+
 /// The next entry for an idle processor, or None when it has searched long enough. The caller is counted as a
 /// searcher, and no longer when an entry is found.
 pub(crate) fn search(processor: &Processor) -> Option<Entry> {
-    match processor.commons().config.scheduler {
-        Scheduler::WorkStealing | Scheduler::Heterogeneous(_) => work_stealing::search(processor),
+    match &processor.commons().ready {
+        Ready::Deques => work_stealing::search(processor),
+        Ready::Shared(shared) => shared.search(processor),
+        Ready::Ranked(dfdeques) => dfdeques.search(processor),
     }
 }
 
@@ -87,21 +173,126 @@ pub(crate) fn wait(
     key: usize,
     done: impl Fn() -> bool,
 ) -> Wait {
-    match processor.commons().config.scheduler {
-        Scheduler::WorkStealing | Scheduler::Heterogeneous(_) => patience.wait(processor, key, done),
+    match &processor.commons().ready {
+        Ready::Deques => patience.wait(processor, key, done),
+        Ready::Shared(shared) => shared.wait(patience, processor, key),
+        Ready::Ranked(dfdeques) => dfdeques.wait(patience, processor, key, done),
     }
 }
 
 /// What a processor still has itself.
 pub(crate) fn take_own(processor: &Processor) -> Option<Entry> {
-    match processor.commons().config.scheduler {
-        Scheduler::WorkStealing | Scheduler::Heterogeneous(_) => work_stealing::take_own(processor),
+    match &processor.commons().ready {
+        Ready::Deques | Ready::Ranked(_) => work_stealing::take_own(processor),
+        Ready::Shared(_) => processor.private.take(|_| true),
     }
 }
 
 /// Whatever can be had now, for a carrier that cannot hand its processor over.
 pub(crate) fn take_anything(processor: &Processor) -> Option<Entry> {
-    match processor.commons().config.scheduler {
-        Scheduler::WorkStealing | Scheduler::Heterogeneous(_) => work_stealing::take_anything(processor),
+    match &processor.commons().ready {
+        Ready::Deques => work_stealing::take_anything(processor),
+        Ready::Shared(shared) => shared.take_anything(processor),
+        Ready::Ranked(dfdeques) => dfdeques.take_anything(processor),
+    }
+}
+
+/// The end of a job on `processor`, which has nothing else to do, has made this carrier ready. Returns it if it is to
+/// have the processor at once.
+pub(crate) fn enabled(processor: &Processor, carrier: NonNull<Carrier>) -> Enabled {
+    match &processor.commons().ready {
+        Ready::Deques | Ready::Ranked(_) => Some(carrier),
+        Ready::Shared(shared) => shared.enabled(processor, carrier),
+    }
+}
+
+/// The join of a listed job takes it back. False if it is gone or, with `in_turn`, if others come first.
+#[must_use]
+pub(crate) fn take_back(processor: &Processor, entry: Entry, node: Node, in_turn: bool) -> bool {
+    match &processor.commons().ready {
+        Ready::Deques => unreachable!("nothing is listed where there is no list"),
+        Ready::Shared(shared) => shared.take_back(entry, node, in_turn),
+        Ready::Ranked(dfdeques) => dfdeques.ranks.withdraw(entry, node),
+    }
+}
+
+/// Robs `victim` without its help, by `steal`.
+fn rob(thief: &Processor, victim: &Processor, steal: impl FnOnce() -> Steal) -> Steal {
+    match &victim.commons().ready {
+        Ready::Deques | Ready::Shared(_) => steal(),
+        Ready::Ranked(dfdeques) => dfdeques.ranks.rob(victim.index, thief.index, steal),
+    }
+}
+
+/// `victim` has taken its oldest entry for the processor with this mailbox, and will deliver it.
+pub(crate) fn served(victim: &Processor, mailbox: &Mailbox) {
+    let commons = victim.commons();
+    if let Ready::Ranked(dfdeques) = &commons.ready
+        && let Some(thief) = commons.processors().iter().find(|thief| ptr::eq(&thief.post.mailbox, mailbox))
+    {
+        dfdeques.ranks.follow(victim.index, thief.index);
+    }
+}
+
+/// A frame of the pool goes on, or begins, on `processor`, which did not find it by a search.
+pub(crate) fn arrived(processor: &Processor) {
+    if let Ready::Ranked(dfdeques) = &processor.commons().ready {
+        dfdeques.ranks.arrive(processor.index);
+    }
+}
+
+/// The processor is about to enter the idle list.
+pub(crate) fn retiring(processor: &Processor) {
+    match &processor.commons().ready {
+        Ready::Deques => {}
+        Ready::Shared(shared) => shared.pool.leave(processor.index),
+        Ready::Ranked(_) if !processor.deque.looks_empty() => {}
+        Ready::Ranked(dfdeques) => dfdeques.ranks.leave(processor.index),
+    }
+}
+
+/// At a fork, a spawn or a checkpoint: gives way if the quota is used up. The carrier may hold another processor
+/// afterwards.
+pub(crate) fn heed_quota(processor: &Processor) {
+    match &processor.commons().ready {
+        Ready::Deques => {}
+        Ready::Shared(shared) => shared.heed_quota(processor),
+        Ready::Ranked(dfdeques) => dfdeques.heed_quota(processor),
+    }
+}
+
+/// The quota in force, if there is one.
+pub(crate) fn quota(commons: &Commons) -> Option<i64> {
+    let quota = match &commons.ready {
+        Ready::Ranked(dfdeques) => dfdeques.quota(),
+        Ready::Deques | Ready::Shared(_) => first_quota(commons.config.scheduler),
+    };
+    (quota != i64::MAX).then_some(quota)
+}
+
+/// The quota that a processor begins with, `i64::MAX` if there is none.
+pub(crate) fn first_quota(scheduler: Scheduler) -> i64 {
+    match scheduler {
+        Scheduler::DfDeques(Quota::Bytes(k)) | Scheduler::DepthFirst(Quota::Bytes(k)) => {
+            i64::try_from(k.get()).unwrap_or(i64::MAX)
+        }
+        Scheduler::DfDeques(Quota::Auto) => tuner::FIRST_QUOTA,
+        _ => i64::MAX,
+    }
+}
+
+/// How many entries wait for each processor.
+pub(crate) fn pending(processor: &Processor) -> usize {
+    let commons = processor.commons();
+    match &commons.ready {
+        Ready::Deques | Ready::Ranked(_) => processor.deque.len(),
+        Ready::Shared(shared) => shared.pool.len() / commons.processors().len(),
+    }
+}
+
+/// A processor has taken a thread from its own deque, or a join its own half from a pool.
+pub(crate) fn count_own(processor: &Processor) {
+    if processor.commons().config.counts {
+        processor.stats.own.add(1);
     }
 }
