@@ -134,8 +134,15 @@ impl Lanes {
     /// Adds to the youngest range.
     #[inline(always)]
     pub(crate) fn add(&mut self, site: SiteId, ticks: i64) {
-        let range = &mut self.parts[self.top..];
-        match range.iter_mut().find(|part| part.0 == site) {
+        match self.parts.get_mut(self.top) {
+            Some(part) if part.0 == site => part.1 += ticks,
+            _ => self.add_another(site, ticks),
+        }
+    }
+
+    #[inline(never)]
+    fn add_another(&mut self, site: SiteId, ticks: i64) {
+        match self.parts[self.top..].iter_mut().find(|part| part.0 == site) {
             Some(part) => part.1 += ticks,
             None => self.parts.push((site, ticks)),
         }
@@ -159,6 +166,23 @@ impl Lanes {
     #[inline(always)]
     pub(crate) fn join(&mut self, below: Lane, first: Lane, second: Lane, second_wins: bool) {
         let winner = if second_wins { second..self.parts.len() } else { first..second };
+        self.top = below;
+        // Nearly always all of it is one site's.
+        if winner.len() == 1
+            && first - below == 1
+            && let part = self.parts[winner.start]
+            && self.parts[below].0 == part.0
+        {
+            self.parts[below].1 += part.1;
+            self.parts.truncate(first);
+        } else {
+            self.merge(below, first, winner);
+        }
+    }
+
+    /// Adds the parts of `winner` to the range from `below` to `first`, and forgets what lies above.
+    #[inline(never)]
+    fn merge(&mut self, below: Lane, first: Lane, winner: std::ops::Range<Lane>) {
         let mut end = first;
         for at in winner {
             let part = self.parts[at];
@@ -172,7 +196,6 @@ impl Lanes {
             }
         }
         self.parts.truncate(end);
-        self.top = below;
     }
 
     /// Ends the youngest range, and returns it; the one from `below` is the youngest then.
