@@ -27,6 +27,13 @@ pub trait Fork: Sized {
         B: FnOnce(&mut Self) -> RB + Send,
         RA: Send,
         RB: Send;
+
+    /// Says that the calling thread is about to allocate a large block. Runtimes that bound memory may let others go
+    /// first.
+    #[inline(always)]
+    fn reserve(&mut self, bytes: usize) {
+        let _ = bytes;
+    }
 }
 
 /// The serial elision: a fork is a call, so `a` runs before `b` on the caller's stack.
@@ -62,6 +69,11 @@ impl Fork for Bombyx {
         RB: Send,
     {
         bombyx::join(|| a(&mut Bombyx), || b(&mut Bombyx))
+    }
+
+    #[inline(always)]
+    fn reserve(&mut self, bytes: usize) {
+        bombyx::reserve(bytes);
     }
 }
 

@@ -2,6 +2,8 @@
 //! C11 allows (up to a bound on preemptions). Each model asserts what its protocol promises, and each comes with
 //! faults under which it must fail. Run with `scripts/loom`.
 
+mod ready;
+
 use crate::carrier::Carrier;
 use crate::deque::{Deque, Steal};
 use crate::fault::{Fault, plant};
