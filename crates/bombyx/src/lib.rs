@@ -116,7 +116,7 @@ mod yielding;
 mod models;
 
 #[cfg(not(loom))]
-pub use alloc::{charge, release};
+pub use alloc::{charge, release, reserve};
 #[cfg(not(loom))]
 pub use blocking::{blocking, checkpoint};
 #[cfg(not(loom))]

@@ -2,6 +2,8 @@
 //! C11 allows (up to a bound on preemptions). Each model asserts what its protocol promises, and each comes with
 //! faults under which it must fail. Run with `scripts/loom`.
 
+mod ready;
+
 use crate::carrier::Carrier;
 use crate::deque::{Deque, Pushed, Steal};
 use crate::fault::{Fault, plant};
@@ -177,20 +179,20 @@ fn keep(expose: bool) {
         })
     };
     for task in tasks.iter() {
-        let _ = deque.push(task.entry());
+        fork(&deque, &task);
         deque.keep_youngest();
     }
     if expose {
         deque.expose_all();
     }
     for task in tasks.iter().rev() {
-        assert!(!task.job.untouched(), "kept or taken");
+        assert!(task.job.untouched().is_none(), "kept or taken");
         // SAFETY: the job is not untouched.
         let ours = match unsafe { task.job.place() } {
             Place::Kept(_) => deque.pop_kept(),
             Place::Deque(_) => deque.withdraw(task.entry(), true),
             Place::Nowhere => false,
-            Place::Mailbox(_) => unreachable!("nobody asks for an entry"),
+            _ => unreachable!("nobody else moves an entry"),
         };
         if ours {
             task.run();
