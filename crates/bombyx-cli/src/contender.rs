@@ -106,6 +106,13 @@ impl Contender {
         }
     }
 
+    /// The peaks of a Bombyx pool count from now on.
+    pub(crate) fn forget_peaks(&self) {
+        if let Kind::Bombyx(pool) = &self.kind {
+            pool.forget_peaks();
+        }
+    }
+
     /// How fast the processors of a Bombyx pool are, if its scheduler finds out.
     pub(crate) fn speeds(&self) -> Option<Vec<f64>> {
         match &self.kind {

@@ -7,6 +7,7 @@ mod child;
 mod contender;
 mod files;
 mod host;
+mod plot;
 mod programs;
 mod resources;
 mod run;
@@ -18,7 +19,12 @@ mod tour;
 mod verify;
 
 use clap::{Parser, Subcommand};
+use std::alloc::System;
 use std::process::ExitCode;
+
+/// Counts what pools allocate that ask for it (`run --stats`).
+#[global_allocator]
+static ALLOCATOR: bombyx::alloc::Metered<System> = bombyx::alloc::Metered::new(System);
 
 /// Whatever goes wrong is told to the user in one line.
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;

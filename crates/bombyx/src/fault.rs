@@ -10,6 +10,10 @@ pub(crate) enum Fault {
     PopWithoutBarrier = 1,
     /// A thief does not look at the bottom again after it moved the top.
     StealWithoutSecondLook,
+    /// A push over a join's entry believes a raised top before the thief has said that it keeps the entry.
+    TrustRaisedTop,
+    /// A job is kept while thieves can take it.
+    KeepWithoutPop,
     /// A victim serves a request that it did not claim first.
     ServeWithoutClaim,
     /// A thief walks away from its request without withdrawing it.
@@ -24,6 +28,12 @@ pub(crate) enum Fault {
     TakeBackBlindly,
     /// A carrier that pinned itself does not look whether its CPU was exchanged meanwhile.
     ArriveWithoutSecondLook,
+    /// A job that is moved from a deque into a list is not told where it is.
+    ListWithoutPlace,
+    /// A join takes its job back from a list without looking whether it is still there.
+    TakeBackFromNode,
+    /// A thief that finds a victim gone from its deque robs it without the list's lock.
+    RobWithoutRanks,
     /// Whoever exchanges CPUs does not look whether the carrier that it pinned has left meanwhile.
     ExchangeWithoutSecondLook,
     /// A victim answers whatever query it finds, of whatever round.

@@ -6,7 +6,7 @@
 
 use super::private_deques::{self, Channel, grant};
 use super::work_stealing::{Patience, Wait};
-use crate::job::{Entry, Place};
+use crate::job::Entry;
 use crate::mailbox::Mail;
 use crate::primitive::spin_loop;
 use crate::processor::Processor;
@@ -55,7 +55,7 @@ impl Channel for Cas {
     }
 
     fn taken(_: &Processor, entry: Entry) {
-        entry.taken(Place::Nowhere);
+        entry.taken_out();
     }
 
     /// Joins learn of their ends by latches.

@@ -77,6 +77,9 @@ pub(super) fn attend<C: Channel>(processor: &Processor) {
     } else {
         attend_always(processor);
     }
+    if commons.always_attends() {
+        processor.deque.poison();
+    }
     if commons.sleepers.any_resting() {
         rouse(processor);
     }

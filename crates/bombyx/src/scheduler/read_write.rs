@@ -10,7 +10,7 @@
 use super::private_deques::{self, Channel, grant};
 use super::query::{Poll, Round};
 use super::work_stealing::{Patience, Wait};
-use crate::job::{Entry, Kind, Place};
+use crate::job::{Entry, Kind};
 use crate::processor::Processor;
 
 /// Queries; and, with `RESOLVES`, joins by resolution.
@@ -51,7 +51,7 @@ impl<const RESOLVES: bool> Channel for Talk<RESOLVES> {
         match entry.kind() {
             // SAFETY: the entry was taken out of the private deque of `victim`, for a thief that does not know it yet.
             Kind::Stack(job) if RESOLVES => unsafe { (*job).take_as_branch(victim.free_cells.get()) },
-            _ => entry.taken(Place::Nowhere),
+            _ => entry.taken_out(),
         }
     }
 
