@@ -73,14 +73,20 @@ impl Scaling {
     /// assert!(3.0 < on_4.lower && on_4.lower < on_4.likely && on_4.likely < 4.0);
     /// ```
     pub fn predict(&self, processors: u32) -> Prediction {
-        let p = f64::from(processors.max(1));
+        let [lower, likely, upper] = self.speedups(f64::from(processors));
+        Prediction { processors, lower, likely, upper }
+    }
+
+    /// At least, likely and at most: the speedups of [`predict`](Self::predict), also between whole numbers, for
+    /// curves.
+    pub fn speedups(&self, processors: f64) -> [f64; 3] {
+        let p = processors.max(1.0);
         let with = |coefficient: f64| {
             ratio(self.work, self.work / p + coefficient * (1.0 - 1.0 / p) * self.burdened_span)
         };
         let upper = self.parallelism().min(p);
         // A span above the work (blocked time) would leave no room between the bounds.
-        let [likely, lower] = [with(1.0), with(SPAN_COEFFICIENT)].map(|speedup| speedup.min(upper));
-        Prediction { processors, lower, likely, upper }
+        [with(SPAN_COEFFICIENT).min(upper), with(1.0).min(upper), upper]
     }
 }
 
