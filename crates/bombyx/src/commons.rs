@@ -14,6 +14,7 @@ use crate::new_carrier::NewCarrier;
 use crate::pool::Config;
 use crate::primitive::{AtomicUsize, Mutex, MutexGuard, lock};
 use crate::processor::{Processor, current};
+use crate::profile::{self, State};
 use crate::scheduler::Scheduler;
 use crate::scheduler::heterogeneous::Heterogeneous;
 use crate::sleep::Sleepers;
@@ -70,6 +71,14 @@ impl Shared {
     }
 }
 
+impl Drop for Commons {
+    fn drop(&mut self) {
+        if let Some(profiler) = &self.config.profiler {
+            profiler.remove_pool(self);
+        }
+    }
+}
+
 // SAFETY: the pointers in `Shared` name processors, which the commons own, and carriers, which are alive while
 // they are listed; all are used under the lock or after being taken out under it.
 unsafe impl Send for Commons {}
@@ -123,6 +132,15 @@ impl Commons {
                 detached_ended: Condvar::new(),
             }
         })
+        .profiled()
+    }
+
+    /// Tells the profiler, if there is one, that the pool is there.
+    fn profiled(self: Arc<Commons>) -> Arc<Commons> {
+        if let Some(profiler) = &self.config.profiler {
+            profiler.add_pool(&self);
+        }
+        self
     }
 
     fn start_carriers(&self) -> io::Result<()> {
@@ -156,6 +174,11 @@ impl Commons {
 
     pub(crate) fn processors(&self) -> &[Processor] {
         &self.processors
+    }
+
+    /// Whether every fork attends, although it could stay on the fast path: the pool is profiled.
+    pub(crate) fn always_attends(&self) -> bool {
+        self.config.profiler.is_some() && self.config.asymmetric
     }
 
     /// Whether forks may stay on the fast path ([`crate::barrier`]).
@@ -199,6 +222,8 @@ impl Commons {
     pub(crate) fn retire(&self, processor: NonNull<Processor>, carrier: Option<NonNull<Carrier>>) {
         // SAFETY: the commons own the processor, and it is the caller's until it is in the list.
         unsafe { processor.as_ref() }.stats.sleeps.add(1);
+        // SAFETY: as above.
+        profile::enter(unsafe { processor.as_ref() }, State::Idle);
         let all_idle = {
             let mut shared = lock(&self.shared);
             shared.idle.push(processor);

@@ -10,6 +10,8 @@ pub(crate) enum Fault {
     PopWithoutBarrier = 1,
     /// A thief does not look at the bottom again after it moved the top.
     StealWithoutSecondLook,
+    /// A job is kept while thieves can take it.
+    KeepWithoutPop,
     /// A victim serves a request that it did not claim first.
     ServeWithoutClaim,
     /// A thief walks away from its request without withdrawing it.

@@ -8,15 +8,18 @@
 //! | state | `exec` | `place` | where it is | who may run it |
 //! |---|---|---|---|---|
 //! | untouched | set | – | the deque it was pushed on, owned by the carrier that forked it | its join, by a plain pop; a thief, under the deque's lock |
+//! | kept | null | its deque, kept | that deque, still owned by the carrier that forked it | its join, by a plain pop; a thief, under the deque's lock |
 //! | exposed | null | a deque | that deque | its join, by withdrawing it; a thief; both under the deque's lock |
 //! | offered | null | a cell | on its way into, or in, a mailbox | its join or the mailbox's owner: one compare-and-swap |
 //! | taken | null | nowhere | nowhere | the taker alone |
 //!
 //! The fork writes `exec` and the closure and nothing else. [`Taken`] is written, with the deque's lock held,
 //! by whoever first takes or exposes the job, *before* `exec` is cleared with release; so whoever reads null
-//! with acquire finds it filled in. `exec` is cleared at most once.
+//! with acquire finds it filled in. `exec` is cleared at most once. A job is *kept* while it is out of the deque, by
+//! the carrier that forked it alone: it pops the job, writes [`Taken`], and pushes it again. Kept jobs are as good as
+//! untouched ones, except that their joins take the slow path (profiled pools).
 //!
-//! **While `exec` is set, the carrier that forked the job still holds the same processor.** Older entries are
+//! **While `exec` is set, or the job is kept, the carrier that forked the job still holds the same processor.** Older entries are
 //! taken first, so an inner join can miss (and its carrier be moved to another processor) only after this job
 //! was taken; and [`crate::blocking`], which gives the processor away with entries in its deque, exposes them
 //! first.
@@ -59,8 +62,10 @@ struct Taken {
 pub(crate) enum Place {
     /// Nowhere: somebody runs it, or has run it.
     Nowhere,
-    /// The deque.
+    /// The deque, by withdrawing it.
     Deque(*const Deque),
+    /// The deque, by popping it: it is the youngest entry, and the carrier that forked it owns the deque.
+    Kept(*const Deque),
     /// The mailbox.
     Mailbox(*const Mailbox),
 }
@@ -70,6 +75,7 @@ impl Place {
         match self {
             Place::Nowhere => 0,
             Place::Deque(deque) => deque as usize | 1,
+            Place::Kept(deque) => deque as usize | 2,
             Place::Mailbox(mailbox) => mailbox as usize,
         }
     }
@@ -78,6 +84,7 @@ impl Place {
         match bits {
             0 => Place::Nowhere,
             _ if bits & 1 == 1 => Place::Deque((bits & !1) as *const Deque),
+            _ if bits & 2 == 2 => Place::Kept((bits & !2) as *const Deque),
             _ => Place::Mailbox(bits as *const Mailbox),
         }
     }
@@ -96,11 +103,18 @@ impl Job {
         !self.exec.load(Acquire).is_null()
     }
 
-    /// Leaves state *untouched* or *exposed* for the state that `place` says.
+    /// Whether the job is untouched or kept. Under the lock of the deque that it is in.
+    pub(crate) fn is_poppable(&self) -> bool {
+        // SAFETY: if it is not untouched.
+        self.untouched() || matches!(unsafe { self.place() }, Place::Kept(_))
+    }
+
+    /// Leaves state *untouched*, *kept* or *exposed* for the state that `place` says.
     ///
     /// # Safety
     /// The job is in a deque whose lock the caller holds, and which it is taken out of under the same lock,
-    /// unless `place` is that deque; or the caller has just taken it out of an offer.
+    /// unless `place` is that deque; or the caller has just taken it out of an offer; or the caller has just
+    /// popped it, untouched.
     pub(crate) unsafe fn take(&self, place: Place) {
         let exec = self.exec.load(Relaxed);
         if exec.is_null() {
@@ -114,8 +128,8 @@ impl Job {
             latch: Latch::new(),
             place: AtomicUsize::new(place.to_bits()),
         };
-        // SAFETY: only the holder of the deque's lock writes `taken`, and only while exec is set, when nobody
-        // reads it.
+        // SAFETY: only the holder of the deque's lock, or whoever popped the job, writes `taken`, and only while exec
+        // is set, when nobody reads it.
         self.taken.with_mut(|cell| unsafe { (*cell).write(taken) });
         // Release: the join that reads null finds `taken` filled in.
         self.exec.store(ptr::null_mut(), Release);
@@ -227,12 +241,12 @@ impl Entry {
     pub(crate) fn expose(self, deque: &Deque) -> bool {
         let Kind::Stack(job) = self.kind() else { return false };
         // SAFETY: as in `taken`.
-        let untouched = unsafe { (*job).untouched() };
-        if untouched {
+        let poppable = unsafe { (*job).is_poppable() };
+        if poppable {
             // SAFETY: as in `taken`; the job stays in the deque.
             unsafe { (*job).take(Place::Deque(deque)) };
         }
-        untouched
+        poppable
     }
 
     #[inline(always)]

@@ -35,6 +35,7 @@
 //! |---|---|
 //! | `BOMBYX_PROCESSORS=n` | default number of processors |
 //! | `BOMBYX_SCHEDULER=name` | default [`Scheduler`] |
+//! | `BOMBYX_PROFILE=file` | measure work and span, and write a [`Profile`] there when the process ends |
 //! | `BOMBYX_BARRIER=fence` | do without `membarrier(2)`: slower forks, for sandboxes that forbid it |
 
 #![cfg_attr(loom, allow(dead_code, unused_imports))]
@@ -80,6 +81,8 @@ mod processor;
 #[path = "models/processor.rs"]
 mod processor;
 #[cfg(not(loom))]
+pub mod profile;
+#[cfg(not(loom))]
 mod rng;
 #[cfg(not(loom))]
 mod scheduler;
@@ -114,6 +117,8 @@ pub use new_carrier::NewCarrier;
 pub use par::{for_each, map_reduce};
 #[cfg(not(loom))]
 pub use pool::{Builder, Pool, current_processor, current_processors, in_pool};
+#[cfg(not(loom))]
+pub use profile::{Profile, write_profile};
 #[cfg(not(loom))]
 pub use scheduler::{Beta, BetaError, Scheduler};
 #[cfg(not(loom))]

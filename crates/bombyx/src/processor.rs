@@ -12,6 +12,7 @@ use crate::fifo::Fifo;
 use crate::job::{Entry, Kind, Place};
 use crate::mailbox::{Mailbox, Offer, Post, Requests};
 use crate::primitive::AtomicUsize;
+use crate::profile::{self, Account, Site};
 use crate::rng::Rng;
 use crate::stats::Counters;
 use std::cell::Cell;
@@ -33,6 +34,7 @@ pub(crate) struct Processor {
     /// Holder.
     pub(crate) rng: Rng,
     pub(crate) stats: Counters,
+    pub(crate) account: Account,
     pub(crate) index: usize,
     /// Of detached closures.
     pub(crate) fifo: Fifo,
@@ -57,6 +59,7 @@ impl Processor {
             generous: Cell::new(false),
             rng: Rng::new(seed, index as u64),
             stats: Counters::default(),
+            account: Account::default(),
             index,
             fifo: Fifo::new(0),
             private: Private::new(),
@@ -84,6 +87,7 @@ impl Processor {
         if (spells % 2 == 1) != busy {
             self.spells.store(spells.wrapping_add(1), Relaxed);
         }
+        profile::set_busy(self, busy);
     }
 
     /// Holder. Leaves the fast path: makes room, answers the thief that stands here, wakes a sleeper.
@@ -91,7 +95,11 @@ impl Processor {
     #[inline(never)]
     pub(crate) fn attend(&self) {
         let commons = self.commons();
-        self.deque.attend();
+        if commons.always_attends() {
+            self.deque.attend_always();
+        } else {
+            self.deque.attend();
+        }
         if !commons.asymmetric() {
             // Without `membarrier` nothing may be popped by the fast path.
             self.deque.expose_all();
@@ -118,6 +126,14 @@ impl Processor {
         if commons.sleepers.wants_wake() {
             commons.wake(|mailbox| self.take_oldest(mailbox));
         }
+    }
+
+    /// Holder. Attends after a fork at `site`.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn attend_fork(&self, site: Site) {
+        profile::fork(self, site);
+        self.attend();
     }
 
     /// Holder. Attends if asked to, in code that does not fork.
@@ -178,6 +194,7 @@ pub(crate) mod current {
     use super::Processor;
     use crate::carrier::Carrier;
     use crate::commons::Commons;
+    use crate::profile::{self, State};
     use std::cell::{Cell, OnceCell};
     use std::ptr::{self, NonNull};
 
@@ -243,6 +260,7 @@ pub(crate) mod current {
             // SAFETY: as in `processor`.
             if let Some(processor) = unsafe { current.get().as_ref() } {
                 processor.set_busy(false);
+                profile::enter(processor, State::HandOver);
                 if let Some(heterogeneous) = &processor.commons().heterogeneous {
                     heterogeneous.leave(processor.index);
                 }

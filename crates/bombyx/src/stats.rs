@@ -55,6 +55,17 @@ macro_rules! counters {
             }
         }
 
+        impl Stats {
+            /// What two pools have done together, one after the other.
+            pub(crate) fn plus(self, other: Stats) -> Stats {
+                Stats {
+                    $($name: self.$name + other.$name,)*
+                    carriers: self.carriers + other.carriers,
+                    peak_carriers: self.peak_carriers.max(other.peak_carriers),
+                }
+            }
+        }
+
         impl Sub for Stats {
             type Output = Stats;
 

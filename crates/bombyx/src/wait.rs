@@ -9,6 +9,7 @@ use crate::commons::Commons;
 use crate::job::{Enabled, Entry, Job, Kind, Place};
 use crate::latch::Latch;
 use crate::processor::current;
+use crate::profile;
 use crate::scheduler::{self, Patience, Wait};
 use std::ptr::{self, NonNull};
 use std::time::Duration;
@@ -111,6 +112,7 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
         }
         if job.is_some_and(reclaim) {
             current::held().set_busy(true);
+            profile::waited();
             return Waited::Reclaimed;
         }
         let processor = current::held();
@@ -167,6 +169,7 @@ pub(crate) fn resume(carrier: &Carrier) {
 fn nested(carrier: &Carrier, entry: Entry, latch: &Latch) {
     let enabled = match entry.kind() {
         Kind::Stack(job) | Kind::Heap(job) => {
+            let _helping = profile::Helping::begin();
             current::held().set_busy(true);
             // SAFETY: the entry was taken out of where it was, so it is this carrier's alone.
             let enabled = unsafe { run_job(carrier, job, root_of(entry)) };
@@ -210,6 +213,14 @@ pub(crate) fn reclaim(job: &Job) -> bool {
         // SAFETY: callers have seen that the job is not untouched.
         match unsafe { job.place() } {
             Place::Nowhere => return false,
+            Place::Kept(deque) => {
+                // SAFETY: the pool is alive. The job is kept, so the calling carrier, which forked it, owns the deque and it is
+                // its youngest entry.
+                if unsafe { (*deque).pop_kept() } {
+                    return true;
+                }
+                // Taken meanwhile, and the place was changed before the deque's lock was released.
+            }
             // SAFETY: mailboxes live as long as the processors of the pool, which outlive its jobs.
             Place::Mailbox(mailbox) => return unsafe { (*mailbox).take_back(entry) },
             Place::Deque(deque) => {

@@ -40,6 +40,8 @@ pub(crate) struct Deque {
     top: AtomicPtr<Slot>,
     /// What all entries descend from, 0 if that is not known. Written under the lock only.
     root: AtomicUsize,
+    /// The last slot of the buffer. Written and read by the owner only.
+    last: AtomicPtr<Slot>,
     /// The buffer; its lock protects all of the above against everyone but the owner's push and pop.
     slots: Mutex<Box<[Slot]>>,
 }
@@ -53,6 +55,7 @@ impl Deque {
             limit: AtomicPtr::new(last_of(&slots)),
             top: AtomicPtr::new(base),
             root: AtomicUsize::new(0),
+            last: AtomicPtr::new(last_of(&slots)),
             slots: Mutex::new(slots),
         }
     }
@@ -127,6 +130,34 @@ impl Deque {
             last_of(&slots)
         };
         self.limit.swap(limit, AcqRel);
+    }
+
+    /// Makes room for the next push and leaves the limit as it is, for owners who attend at every push.
+    pub(crate) fn attend_always(&self) {
+        if self.bottom.load(Relaxed) >= self.last.load(Relaxed) {
+            self.make_room(&mut lock(&self.slots));
+        }
+    }
+
+    /// Makes the youngest entry, which is a join's and was pushed just now, *kept* ([`crate::job`]), unless a thief has it.
+    /// No lock is needed: while the entry is popped, it is the owner's alone.
+    pub(crate) fn keep_youngest(&self) {
+        let pushed = Pushed(self.bottom.load(Relaxed).wrapping_sub(1));
+        if !planted(Fault::KeepWithoutPop) && !self.pop(pushed) {
+            return;
+        }
+        // SAFETY: in the buffer, which only the owner, who is here, replaces.
+        if let Some(entry) = Entry::from_bits(unsafe { (*pushed.0).load(Relaxed) }) {
+            entry.taken(Place::Kept(self));
+        }
+        // Release: as in `push`.
+        self.bottom.store(pushed.0.wrapping_add(1), Release);
+    }
+
+    /// Takes back the youngest entry, which is a kept one. False if a thief has it. Only the owner may call this.
+    #[must_use]
+    pub(crate) fn pop_kept(&self) -> bool {
+        self.pop(Pushed(self.bottom.load(Relaxed).wrapping_sub(1)))
     }
 
     /// Takes the youngest entry that `wanted` accepts, under the lock, telling its job that it is taken.
@@ -252,6 +283,7 @@ impl Deque {
         });
         if entries.len() * 2 > room(slots) {
             *slots = new_slots(room(slots) * 2);
+            self.last.store(last_of(slots), Relaxed);
         }
         for (slot, entry) in slots[1..].iter().zip(entries.iter().rev()) {
             slot.store(entry.bits(), Relaxed);
