@@ -44,6 +44,9 @@ pub(crate) struct Fuzzer {
     target: Target,
     rng: Rng,
     pool: Vec<Vec<u8>>,
+    /// Inputs of the pool that were accepted: every second mutation starts from one, because most mutations of damaged
+    /// inputs stay damaged in the same way.
+    good: Vec<usize>,
     answers: HashSet<String>,
     /// Inputs read.
     pub(crate) executions: u64,
@@ -67,8 +70,15 @@ impl Fuzzer {
         let pool: Vec<Vec<u8>> =
             names.iter().map(|path| std::fs::read(path).expect("it can be read")).collect();
         assert!(!pool.is_empty(), "the corpus in {} is empty", target.corpus.display());
-        let mut fuzzer =
-            Self { target, rng: Rng(seed), pool, answers: HashSet::new(), executions: 0, accepted: 0 };
+        let mut fuzzer = Self {
+            target,
+            rng: Rng(seed),
+            good: (0..pool.len()).collect(),
+            pool,
+            answers: HashSet::new(),
+            executions: 0,
+            accepted: 0,
+        };
         for nth in 0..fuzzer.pool.len() {
             let input = fuzzer.pool[nth].clone();
             fuzzer.execute(&input);
@@ -86,7 +96,11 @@ impl Fuzzer {
     /// # Panics
     /// If the reader does. The input is then in the file that the message names.
     pub(crate) fn step(&mut self) {
-        let mut input = self.pool[self.rng.below(self.pool.len())].clone();
+        let parent = match self.rng.below(2) {
+            0 => self.good[self.rng.below(self.good.len())],
+            _ => self.rng.below(self.pool.len()),
+        };
+        let mut input = self.pool[parent].clone();
         for _ in 0..1 + self.rng.below(4) {
             self.mutate(&mut input);
         }
@@ -94,7 +108,11 @@ impl Fuzzer {
         if self.rng.below(8) > 0 {
             (self.target.repair)(&mut input);
         }
+        let accepted = self.accepted;
         if self.execute(&input) && self.pool.len() < MOST_KEPT {
+            if self.accepted > accepted {
+                self.good.push(self.pool.len());
+            }
             self.pool.push(input);
         }
     }
@@ -119,7 +137,7 @@ impl Fuzzer {
         let most = 2 << self.rng.below(6);
         let length = 1 + self.rng.below(most);
         let end = (at + length).min(input.len());
-        match self.rng.below(10) {
+        match self.rng.below(14) {
             0 if at < input.len() => input[at] ^= 1 << self.rng.below(8),
             1 if at < input.len() => input[at] = self.rng.next() as u8,
             2 if at < input.len() => input[at] = EDGES[self.rng.below(EDGES.len())],
@@ -145,12 +163,36 @@ impl Fuzzer {
                 input.extend_from_slice(&other[from..]);
             }
             8 => input.truncate(at),
+            9..=11 => self.change_number(input, at),
             _ => {
                 if let Some(byte) = input.get_mut(at) {
                     *byte = byte.wrapping_add(if self.rng.below(2) == 0 { 1 } else { 255 });
                 }
             }
         }
+    }
+}
+
+impl Fuzzer {
+    /// Replaces the next number that is spelled in digits, so that texts stay well formed.
+    fn change_number(&mut self, input: &mut Vec<u8>, at: usize) {
+        const NUMBERS: [&[u8]; 12] = [
+            b"0",
+            b"1",
+            b"2",
+            b"7",
+            b"99",
+            b"1000",
+            b"123456",
+            b"4294967295",
+            b"4294967296",
+            b"1152921504606846976",
+            b"1152921504606846977",
+            b"18446744073709551615",
+        ];
+        let Some(begin) = input[at..].iter().position(u8::is_ascii_digit).map(|nth| at + nth) else { return };
+        let length = input[begin..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        input.splice(begin..begin + length, NUMBERS[self.rng.below(NUMBERS.len())].iter().copied());
     }
 }
 

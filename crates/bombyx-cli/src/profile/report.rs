@@ -129,7 +129,7 @@ fn shares(profile: &Profile) -> String {
 
 fn peak(profile: &Profile) -> String {
     let mut out = format!(
-        "{} frames, {} carrier{}",
+        "{} nested frames, {} carrier{}",
         grouped(profile.peak_frames),
         grouped(profile.peak_carriers),
         plural(profile.peak_carriers)
