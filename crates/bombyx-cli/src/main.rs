@@ -5,10 +5,12 @@
 mod bench;
 mod child;
 mod contender;
+mod contention;
 mod files;
 mod host;
 mod launch;
 mod plot;
+mod prediction;
 mod profile;
 mod programs;
 mod record;
@@ -54,6 +56,8 @@ enum Command {
     Verify(verify::Args),
     #[command(hide = true)]
     Child(child::Args),
+    #[command(hide = true)]
+    Prediction(prediction::Args),
 }
 
 fn main() -> ExitCode {
@@ -74,6 +78,7 @@ fn main() -> ExitCode {
             Ok(ExitCode::SUCCESS)
         }
         Some(Command::Child(args)) => child::run(&args),
+        Some(Command::Prediction(args)) => prediction::run(&args),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("bombyx: {error}");

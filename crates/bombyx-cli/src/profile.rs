@@ -7,8 +7,8 @@ pub(crate) mod plot;
 mod report;
 
 use crate::launch::{Ended, Launch, Scratch, wrote_nothing};
-use crate::{Result, files, host, terminal};
-use bombyx_profile::{Profile, read};
+use crate::{Result, contention, files, host, terminal};
+use bombyx_profile::{Contention, Profile, Scaling, read};
 use clap::ValueHint;
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     if let Some(path) = &args.read {
         let profile = load(path)?;
-        show(args, &profile, None)?;
+        show(args, &profile, None, None)?;
         return Ok(ExitCode::SUCCESS);
     }
     let program = Path::new(&args.program[0]);
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if let Some(complaint) = complaint {
         eprintln!("bombyx: {} {complaint}; this is its profile up to then", program.display());
     }
-    show(args, &profile?, Some(&ended))?;
+    show(args, &profile?, Some(&ended), contention::measured())?;
     Ok(ended.exit_code())
 }
 
@@ -116,18 +116,19 @@ fn load(path: &Path) -> Result<Profile> {
 }
 
 /// Prints the report and writes the files that were asked for.
-fn show(args: &Args, profile: &Profile, ended: Option<&Ended>) -> Result<()> {
+fn show(args: &Args, profile: &Profile, ended: Option<&Ended>, contention: Option<Contention>) -> Result<()> {
+    let scaling = contention.into_iter().fold(profile.scaling(), Scaling::on);
     if let Some(path) = &args.output {
         files::write(path, profile.to_json().as_bytes())?;
     }
     if let Some(path) = &args.plot {
-        files::write(path, plot::of_profile(profile)?.as_bytes())?;
+        files::write(path, plot::of_profile(profile, &scaling)?.as_bytes())?;
     }
     let cores = host::cores() as u32;
     let text = match args {
-        Args { json: true, .. } => report::json(profile, cores),
+        Args { json: true, .. } => report::json(profile, &scaling, cores),
         Args { csv: true, .. } => report::csv(profile),
-        _ => report::text(profile, cores, args.top, ended.map(|ended| ended.elapsed)),
+        _ => report::text(profile, &scaling, cores, args.top, ended.map(|ended| ended.elapsed)),
     };
     match &args.report {
         Some(path) => files::write(path, text.as_bytes()),

@@ -11,7 +11,7 @@ use crate::simulate::Numbers;
 use crate::table::{Cell, Table, Tone};
 use crate::terminal::{Progress, coloured, print};
 use crate::text::{ratio, time};
-use crate::{Result, files, host};
+use crate::{Result, contention, files, host};
 use bombyx_profile::{Prediction, Profile, Scaling, advise, cilkscale_csv};
 use clap::ValueHint;
 use serde::Serialize;
@@ -157,7 +157,8 @@ fn measure(args: &Args) -> Result<Scaled> {
     }
     drop(progress);
     let outside = (ended.elapsed.as_secs_f64() - profile.wall_ns as f64 / 1e9).max(0.0);
-    let scaling = profile.scaling().with_serial(outside);
+    let scaling =
+        contention::measured().into_iter().fold(profile.scaling().with_serial(outside), Scaling::on);
     let of = |times: &[f64]| {
         let mut sorted = times.to_vec();
         sorted.sort_by(f64::total_cmp);

@@ -53,7 +53,9 @@ impl Fork for Serial {
 pub struct Bombyx;
 
 impl Fork for Bombyx {
+    /// Profiles name the workload's line, not this one.
     #[inline(always)]
+    #[track_caller]
     fn join<A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
     where
         A: FnOnce(&mut Self) -> RA + Send,

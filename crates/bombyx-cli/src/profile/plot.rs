@@ -6,10 +6,10 @@ use crate::plot::{Axis, COLORS, Look, SIZE, Series, draw, panel, reference, samp
 use bombyx_profile::{Profile, Scaling};
 
 /// What a profile predicts.
-pub(super) fn of_profile(profile: &Profile) -> Result<String> {
+pub(super) fn of_profile(profile: &Profile, scaling: &Scaling) -> Result<String> {
     let most = interesting(profile).into_iter().max().unwrap_or(8);
     let measured = [(f64::from(profile.processors), profile.speedup())];
-    speedups(&format!("Speedup of {}", profile.program), &profile.scaling(), most, &measured)
+    speedups(&format!("Speedup of {}", profile.program), scaling, most, &measured)
 }
 
 /// Predictions and bounds up to `most` processors, and measured points.

@@ -1,7 +1,7 @@
 //! A profile as text: a dozen lines for people, JSON and CSV for programs.
 
 use crate::text::{bytes, grouped, ratio, time};
-use bombyx_profile::{Prediction, ProcessorTimes, Profile, advise, cilkscale_csv};
+use bombyx_profile::{Prediction, ProcessorTimes, Profile, Scaling, advise, cilkscale_csv};
 use serde_json::json;
 use std::fmt::Write;
 use std::time::Duration;
@@ -27,12 +27,18 @@ pub(super) fn interesting(profile: &Profile) -> Vec<u32> {
     (0..=16).map(|nth| 1 << nth).take_while(|&processors| processors <= most).collect()
 }
 
-fn predictions(profile: &Profile) -> Vec<Prediction> {
-    interesting(profile).into_iter().map(|processors| profile.scaling().predict(processors)).collect()
+fn predictions(profile: &Profile, scaling: &Scaling) -> Vec<Prediction> {
+    interesting(profile).into_iter().map(|processors| scaling.predict(processors)).collect()
 }
 
 /// The report for people. `elapsed` is the time of the whole program, if it was just run.
-pub(super) fn text(profile: &Profile, cores: u32, top: usize, elapsed: Option<Duration>) -> String {
+pub(super) fn text(
+    profile: &Profile,
+    scaling: &Scaling,
+    cores: u32,
+    top: usize,
+    elapsed: Option<Duration>,
+) -> String {
     let mut out = String::new();
     let mut line = |name: &str, value: &str| {
         let end = out.len();
@@ -45,18 +51,21 @@ pub(super) fn text(profile: &Profile, cores: u32, top: usize, elapsed: Option<Du
     line("work", &work(profile));
     let burdened = ns(profile.burdened_span_ns);
     line("span", &format!("{}; {burdened} with the costs of steals and hand-overs", ns(profile.span_ns)));
-    let scaling = profile.scaling();
     let (plain, burdened) = (parallelism(scaling.parallelism()), parallelism(scaling.burdened_parallelism()));
     line("parallelism", &format!("{plain}; burdened {burdened}"));
     line("speedup", &format!("{} measured (work / time){}", ratio(profile.speedup()), shares(profile)));
     line("peak", &peak(profile));
-    let predictions = predictions(profile);
+    let predictions = predictions(profile, scaling);
     let columns = |of: &dyn Fn(&Prediction) -> String| -> String {
         predictions.iter().map(|prediction| format!("{:>7}", of(prediction))).collect()
     };
     let speedup = |value: f64| if value < 99.95 { ratio(value) } else { format!("{value:.0}") };
     line("processors", &columns(&|prediction| prediction.processors.to_string()));
-    line("  at least", &columns(&|prediction| speedup(prediction.lower)));
+    let memory =
+        scaling.contention.filter(|contention| contention.slowdown > 1.05).map_or(String::new(), |c| {
+            format!("   (if bound by memory: {:.1} times slower on {} cores at once)", c.slowdown, c.cores)
+        });
+    line("  at least", &(columns(&|prediction| speedup(prediction.lower)) + &memory));
     line("  likely", &columns(&|prediction| speedup(prediction.likely)));
     line("  at most", &columns(&|prediction| speedup(prediction.upper)));
     for (nth, row) in sites(profile, top).into_iter().enumerate() {
@@ -169,14 +178,14 @@ fn sites(profile: &Profile, top: usize) -> Vec<String> {
 }
 
 /// Everything, as JSON.
-pub(super) fn json(profile: &Profile, cores: u32) -> String {
-    let scaling = profile.scaling();
+pub(super) fn json(profile: &Profile, scaling: &Scaling, cores: u32) -> String {
     let document = json!({
         "parallelism": scaling.parallelism(),
         "burdened_parallelism": scaling.burdened_parallelism(),
         "speedup": profile.speedup(),
         "utilisation": profile.share_of_time(|times| times.busy_ns),
-        "predictions": predictions(profile),
+        "contention": scaling.contention,
+        "predictions": predictions(profile, scaling),
         "advice": advise(profile, cores),
         "profile": profile,
     });
