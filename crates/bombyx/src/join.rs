@@ -186,10 +186,7 @@ where
     fn settle(&self) -> R {
         let mut joining = Joining::begin();
         match self.wait() {
-            Waited::Reclaimed => {
-                joining.second_here();
-                self.call()
-            }
+            Waited::Reclaimed => self.call(),
             Waited::Done => {
                 joining.second_elsewhere(&self.job);
                 // SAFETY: the latch is set, so the taker has written the result and will not touch the job.
@@ -215,7 +212,6 @@ where
     fn abandon(&self) {
         let mut joining = Joining::begin();
         if self.pop() || self.wait() == Waited::Reclaimed {
-            joining.second_here();
             drop(panic::catch_unwind(AssertUnwindSafe(|| self.call())));
         } else {
             joining.second_elsewhere(&self.job);

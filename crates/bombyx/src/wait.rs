@@ -103,6 +103,7 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
     let carrier = current::carrier();
     let this = NonNull::from(carrier);
     let mut patience = Patience::new();
+    profile::wait();
     current::held().set_busy(false);
     loop {
         if latch.is_done() {

@@ -27,26 +27,31 @@ pub(crate) struct Length {
 
 impl Length {
     /// One strand.
+    #[inline(always)]
     pub(crate) fn strand(ticks: i64) -> Length {
         Length { span: ticks, burdened: ticks }
     }
 
     /// `self`, then `next`.
+    #[inline(always)]
     pub(crate) fn then(self, next: Length) -> Length {
         Length { span: self.span + next.span, burdened: self.burdened + next.burdened }
     }
 
     /// What follows `start` in `self`, which begins with it.
+    #[inline(always)]
     pub(crate) fn since(self, start: Length) -> Length {
         Length { span: self.span - start.span, burdened: self.burdened - start.burdened }
     }
 
     /// `self` and `other`, which begin together.
+    #[inline(always)]
     pub(crate) fn beside(self, other: Length) -> Length {
         Length { span: self.span.max(other.span), burdened: self.burdened.max(other.burdened) }
     }
 
     /// `self`, and then whatever of a burden.
+    #[inline(always)]
     pub(crate) fn burdened_by(self, ticks: i64) -> Length {
         Length { burdened: self.burdened + ticks, ..self }
     }
@@ -127,7 +132,7 @@ impl Lanes {
     }
 
     /// Adds to the youngest range.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn add(&mut self, site: SiteId, ticks: i64) {
         let range = &mut self.parts[self.top..];
         match range.iter_mut().find(|part| part.0 == site) {
@@ -137,7 +142,7 @@ impl Lanes {
     }
 
     /// Begins an empty range; tells where the one below begins.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn open(&mut self) -> Lane {
         let below = self.top;
         self.top = self.parts.len();
@@ -151,7 +156,7 @@ impl Lanes {
 
     /// Ends a fork whose halves are the two youngest ranges, from `first` and from `second`: the one that `second_wins`
     /// says is appended to the range below, which begins at `below`, the other forgotten.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn join(&mut self, below: Lane, first: Lane, second: Lane, second_wins: bool) {
         let winner = if second_wins { second..self.parts.len() } else { first..second };
         let mut end = first;

@@ -7,7 +7,7 @@ use super::costs::Costs;
 use super::record::{Log, Recorder};
 use super::report::{self, Profile};
 use super::shadow::{Report, Tally};
-use super::sites::{self, Kind, SiteId};
+use super::sites::{self, Kind};
 use crate::commons::Commons;
 use crate::job::Job;
 use crate::primitive::lock;
@@ -191,14 +191,14 @@ impl Profiler {
         until.min(self.ended.load(Relaxed)).saturating_sub(begin)
     }
 
-    /// What a carrier has counted.
-    pub(crate) fn add_tallies(&self, counted: impl Iterator<Item = (SiteId, Tally)>) {
+    /// What a carrier has counted, by the numbers of the sites.
+    pub(crate) fn add_tallies(&self, counted: impl Iterator<Item = (usize, Tally)>) {
         let mut ledger = lock(&self.ledger);
-        for (site, tally) in counted {
-            if site.index() >= ledger.tallies.len() {
-                ledger.tallies.resize(site.index() + 1, Tally::default());
+        for (site, tally) in counted.filter(|(_, tally)| *tally != Tally::default()) {
+            if site >= ledger.tallies.len() {
+                ledger.tallies.resize(site + 1, Tally::default());
             }
-            ledger.tallies[site.index()].add(tally);
+            ledger.tallies[site].add(tally);
         }
     }
 
@@ -222,7 +222,7 @@ impl Profiler {
     pub(crate) fn totals(&self) -> (i64, i64, i64) {
         let ledger = lock(&self.ledger);
         let sites = sites::all();
-        let runs = sites.iter().zip(&ledger.tallies).filter(|(site, _)| site.kind == Kind::Run);
+        let runs = sites.iter().zip(ledger.tallies.iter().skip(1)).filter(|(site, _)| site.kind == Kind::Run);
         (ledger.work, ledger.longest.length.burdened, runs.map(|(_, tally)| tally.work).sum())
     }
 
@@ -253,7 +253,7 @@ impl Profiler {
         });
         let split: HashMap<usize, i64> =
             ledger.longest.split.iter().map(|&(site, ticks)| (site.index(), ticks)).collect();
-        let tallies = sites::all().into_iter().zip(&ledger.tallies).enumerate();
+        let tallies = sites::all().into_iter().zip(ledger.tallies.iter().skip(1)).enumerate();
         let sites: Vec<_> = tallies
             .filter(|(_, (_, tally))| **tally != Tally::default())
             .map(|(index, (site, tally))| report::SiteProfile {
@@ -263,7 +263,7 @@ impl Profiler {
                 kind: site.kind,
                 forks: tally.forks,
                 work_ns: ns(tally.work),
-                span_ns: ns(split.get(&index).copied().unwrap_or(0)),
+                span_ns: ns(split.get(&(index + 1)).copied().unwrap_or(0)),
                 strands: tally.strands,
             })
             .collect();
@@ -271,6 +271,7 @@ impl Profiler {
             scheduler: pools.scheduler,
             processors: pools.processors.len(),
             clock: self.clock.name(),
+            ns_per_tick,
             costs: report::Costs {
                 fork_hook_ns: self.costs.hook * ns_per_tick,
                 fork_ns: self.costs.plain * ns_per_tick,

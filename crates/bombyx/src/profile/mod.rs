@@ -13,7 +13,7 @@
 //! | `account.rs` | what a processor spends its time on |
 //! | `costs.rs`, `clock.rs` | what is subtracted, and time |
 //! | `sites.rs` | fork sites |
-//! | `report.rs` | [`Profile`] and its file |
+//! | `report.rs`, `files.rs` | [`Profile`], and the files that the environment asks for |
 //! | `record.rs`, `dag.rs` | recorded runs and their file |
 //!
 //! # What is measured
@@ -26,6 +26,8 @@ mod account;
 mod algebra;
 mod clock;
 mod costs;
+mod dag;
+mod files;
 mod ledger;
 mod origin;
 mod record;
@@ -37,8 +39,9 @@ mod sites;
 mod tests;
 
 pub(crate) use account::{Account, State};
+pub use files::write_profile;
 pub(crate) use ledger::Profiler;
-pub use report::{Costs, Profile, SiteProfile, Times, write_profile};
+pub use report::{Costs, Profile, SiteProfile, Times};
 pub(crate) use scope::{Closures, Spawned};
 pub use sites::Kind;
 pub(crate) use sites::Site;
@@ -47,13 +50,13 @@ use crate::commons::Commons;
 use crate::job::Job;
 use crate::processor::{Processor, current};
 use algebra::Path;
-use shadow::Second;
+use shadow::{Report, Second, Shadow};
 use std::sync::{Arc, OnceLock};
 
 /// The profiler of all pools of this process that have none of their own, if the environment asks for one.
 fn of_process() -> Option<&'static Arc<Profiler>> {
     static PROFILER: OnceLock<Option<Arc<Profiler>>> = OnceLock::new();
-    PROFILER.get_or_init(report::from_environment).as_ref()
+    PROFILER.get_or_init(files::profiler).as_ref()
 }
 
 /// Which profiler a pool is to have.
@@ -82,10 +85,12 @@ impl Choice {
 }
 
 /// The profiler of the pool whose processor the calling thread holds.
+#[inline(always)]
 fn here() -> Option<&'static Arc<Profiler>> {
     current::processor().and_then(|processor| of(processor.commons()))
 }
 
+#[inline(always)]
 fn of(commons: &Commons) -> Option<&Arc<Profiler>> {
     commons.config.profiler.as_ref()
 }
@@ -102,43 +107,33 @@ pub(crate) fn fork(processor: &Processor, site: Site) {
     }
 }
 
-/// The join of a profiled fork, from the end of its first half to that of its second, also by a panic. Does nothing in
-/// other pools.
-pub(crate) struct Joining {
-    profiled: bool,
-    second: Option<Second>,
+/// The join of a profiled fork, from the end of its first half to that of its second, also by a panic.
+pub(crate) enum Joining {
+    /// The pool is not profiled.
+    Off,
+    /// The second half is here, or where it is is not known yet.
+    Here,
+    /// The second half has ended elsewhere.
+    Elsewhere(Option<Box<Report>>),
 }
 
 impl Joining {
     /// The first half has ended.
     #[inline]
     pub(crate) fn begin() -> Joining {
-        let profiled = here().is_some();
-        if profiled {
-            shadow::with(shadow::Shadow::middle);
+        if here().is_none() {
+            return Joining::Off;
         }
-        Joining { profiled, second: Some(Second::Here) }
-    }
-
-    /// The end of a scope whose body and closures have ended.
-    fn of_scope(second: Second) -> Joining {
-        Joining { profiled: true, second: Some(second) }
-    }
-
-    /// The second half begins here.
-    #[inline]
-    pub(crate) fn second_here(&mut self) {
-        if self.profiled {
-            shadow::with(shadow::Shadow::second_here);
-        }
+        shadow::with(Shadow::middle);
+        Joining::Here
     }
 
     /// The second half has ended elsewhere.
     pub(crate) fn second_elsewhere(&mut self, job: &Job) {
-        if self.profiled {
+        if let Joining::Here = self {
             let report = here().and_then(|profiler| profiler.report_of(job));
-            // None only if the taker's thread was ending and could not count.
-            self.second = Some(Second::Taken(report.unwrap_or_default()));
+            // Not dropped: that would be the end of the second half here.
+            std::mem::forget(std::mem::replace(self, Joining::Elsewhere(report)));
         }
     }
 }
@@ -146,16 +141,29 @@ impl Joining {
 impl Drop for Joining {
     #[inline]
     fn drop(&mut self) {
-        if let Some(second) = self.second.take().filter(|_| self.profiled) {
-            shadow::with(|shadow| shadow.join(second));
+        match self {
+            Joining::Off => {}
+            Joining::Here => drop(shadow::with(Shadow::join_here)),
+            Joining::Elsewhere(report) => {
+                // None only if the taker's thread was ending and could not count.
+                let report = report.take().unwrap_or_default();
+                shadow::with(|shadow| shadow.join_elsewhere(Second::Taken(report)));
+            }
         }
+    }
+}
+
+/// A frame waits from now on.
+pub(crate) fn wait() {
+    if here().is_some() {
+        shadow::with(Shadow::wait);
     }
 }
 
 /// A join has waited and got its job back.
 pub(crate) fn waited() {
     if here().is_some() {
-        shadow::with(shadow::Shadow::waited);
+        shadow::with(Shadow::waited);
     }
 }
 
@@ -172,7 +180,7 @@ pub(crate) fn begin_taken() {
 /// `job` is alive.
 pub(crate) fn end_taken(job: *const Job) {
     if let Some(profiler) = here()
-        && let Some(report) = shadow::with(shadow::Shadow::end_chain)
+        && let Some(report) = shadow::with(Shadow::end_chain)
     {
         profiler.deposit(job, report);
     }
@@ -198,7 +206,7 @@ impl Run {
 impl Drop for Run {
     fn drop(&mut self) {
         if let Some((profiler, before)) = self.0.take()
-            && let Some(report) = shadow::with(shadow::Shadow::end_chain)
+            && let Some(report) = shadow::with(Shadow::end_chain)
         {
             profiler.end_run(before, report);
         }
@@ -210,7 +218,7 @@ pub(crate) struct Blocked(Option<u64>);
 
 impl Blocked {
     pub(crate) fn begin() -> Blocked {
-        Blocked(shadow::with(shadow::Shadow::block).flatten())
+        Blocked(shadow::with(Shadow::block).flatten())
     }
 }
 

@@ -24,13 +24,13 @@ use std::sync::{Arc, Mutex};
 pub(crate) enum Event {
     /// A fork at the site that follows; its first half begins.
     Fork,
-    /// A scope at the site that follows; its body begins.
+    /// A scope at the site that follows, whose number follows that; its body begins.
     Scope,
     /// The first half, or the body, ends.
     Middle,
     /// The second half, or the scope, ends.
     Join,
-    /// A spawn at the site that follows, of the closure whose number follows that.
+    /// A spawn at the site that follows, in the scope and of the closure whose numbers follow that.
     Spawn,
 }
 
@@ -57,6 +57,8 @@ pub(crate) struct Log {
     pub(crate) pending: i64,
     /// The closures spawned in it, and where that is told.
     children: Vec<(usize, u64)>,
+    /// The number of the scope that began last.
+    scope: u64,
     /// How many of the bytes the recorder has been told of.
     counted: usize,
 }
@@ -73,7 +75,7 @@ const UNCOUNTED: usize = 4096;
 
 impl Log {
     pub(crate) const OFF: Log =
-        Log { recorder: None, bytes: Vec::new(), pending: 0, children: Vec::new(), counted: 0 };
+        Log { recorder: None, bytes: Vec::new(), pending: 0, children: Vec::new(), scope: 0, counted: 0 };
 
     pub(crate) fn new(recorder: &Arc<Recorder>) -> Log {
         Log { recorder: Some(Arc::clone(recorder)), ..Log::OFF }
@@ -87,9 +89,14 @@ impl Log {
     #[inline]
     pub(crate) fn fork(&mut self, site: SiteId, kind: Kind) -> Mark {
         let mark = Mark { at: self.bytes.len(), pending: self.pending };
-        if self.recorder.is_some() {
-            self.event(if kind == Kind::Scope { Event::Scope } else { Event::Fork });
+        if let Some(recorder) = &self.recorder {
+            let scope = (kind == Kind::Scope).then(|| recorder.next_number());
+            self.event(if scope.is_some() { Event::Scope } else { Event::Fork });
             self.number(site.index() as u64);
+            if let Some(scope) = scope {
+                self.scope = scope;
+                self.number(scope);
+            }
         }
         mark
     }
@@ -116,11 +123,17 @@ impl Log {
         }
     }
 
-    pub(crate) fn spawn(&mut self, site: SiteId, child: u64) {
+    /// The number of the scope that began last.
+    pub(crate) fn last_scope(&self) -> u64 {
+        self.scope
+    }
+
+    pub(crate) fn spawn(&mut self, site: SiteId, scope: u64, child: u64) {
         if self.recorder.is_some() {
             self.children.push((self.bytes.len(), child));
             self.event(Event::Spawn);
             self.number(site.index() as u64);
+            self.number(scope);
             self.number(child);
         }
     }
@@ -191,8 +204,8 @@ pub(crate) struct Ended {
     pub(crate) runs: Log,
     /// Of spawned closures, by their numbers.
     pub(crate) children: HashMap<u64, Log>,
-    /// How many closures have been spawned.
-    spawned: u64,
+    /// How many closures and scopes have been numbered.
+    numbered: u64,
 }
 
 impl Recorder {
@@ -214,11 +227,11 @@ impl Recorder {
         Some(self.grain.load(Relaxed)).filter(|&grain| grain != i64::MIN)
     }
 
-    /// A number for a closure that is spawned.
-    pub(crate) fn child(&self) -> u64 {
+    /// A number for a closure or a scope.
+    pub(crate) fn next_number(&self) -> u64 {
         let mut ended = lock(&self.ended);
-        ended.spawned += 1;
-        ended.spawned
+        ended.numbered += 1;
+        ended.numbered
     }
 
     /// The closure with this number has ended.

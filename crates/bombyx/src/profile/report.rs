@@ -1,15 +1,10 @@
-//! [`Profile`]: what a profiler tells, as a value and as a file; and the environment variables that ask for files.
+//! [`Profile`]: what a profiler tells, as a value and as the text of a file.
 //!
 //! The file is JSON, one object, with the fields of [`Profile`] under their names. It is written by hand: the runtime depends
 //! on no library for that.
 
-use super::ledger::Profiler;
 use super::sites::Kind;
-use std::ffi::{OsStr, OsString};
 use std::fmt::{self, Write as _};
-use std::path::Path;
-use std::sync::{Arc, OnceLock};
-use std::{env, fs, io};
 
 /// Work, span and what else was measured of the runs of a pool that have ended ([`crate::Pool::profile`]), or of all pools of
 /// the process (`BOMBYX_PROFILE`).
@@ -35,6 +30,7 @@ pub struct Profile {
     pub processors: usize,
     /// What time was read from: `tsc` or `monotonic`.
     pub clock: &'static str,
+    pub(super) ns_per_tick: f64,
     /// What was measured before the first run.
     pub costs: Costs,
     /// How often a pool was entered: runs, and closures spawned on a pool.
@@ -262,72 +258,6 @@ impl fmt::Display for Text<'_> {
         }
         f.write_char('"')
     }
-}
-
-// ---- The environment ----------------------------------------------------------------------------------------
-
-/// The files that the environment asks for, and the profiler that knows what to write.
-struct Files {
-    profiler: Arc<Profiler>,
-    profile: Option<OsString>,
-}
-
-static FILES: OnceLock<Files> = OnceLock::new();
-
-/// The profiler of the process, if the environment asks for files. They are written when the process ends.
-pub(super) fn from_environment() -> Option<Arc<Profiler>> {
-    let file = |name| env::var_os(name).filter(|path| !path.is_empty());
-    let profile = file("BOMBYX_PROFILE")?;
-    let profiler = Arc::new(Profiler::measured());
-    let files = Files { profiler: Arc::clone(&profiler), profile: Some(profile) };
-    if FILES.set(files).is_ok() {
-        // SAFETY: a function of the C library that every platform with processes has, called as it is declared there.
-        unsafe { atexit(write_at_exit) };
-    }
-    Some(profiler)
-}
-
-unsafe extern "C" {
-    fn atexit(f: extern "C" fn()) -> std::ffi::c_int;
-}
-
-extern "C" fn write_at_exit() {
-    // Unwinding out of here would abort a program that has otherwise ended well.
-    let _ = std::panic::catch_unwind(|| {
-        if let Err(error) = write_profile() {
-            eprintln!("bombyx: {error}");
-        }
-    });
-}
-
-/// Writes the files that `BOMBYX_PROFILE` and `BOMBYX_RECORD` ask for, with what has ended so far. Happens by itself when the
-/// process ends, unless it is killed or aborts.
-///
-/// ```
-/// bombyx::write_profile()?;
-/// # Ok::<(), std::io::Error>(())
-/// ```
-///
-/// # Errors
-/// If a file cannot be written.
-pub fn write_profile() -> io::Result<()> {
-    let Some(files) = FILES.get() else { return Ok(()) };
-    if let Some(path) = &files.profile {
-        let mut arguments = env::args_os().map(|argument| argument.to_string_lossy().into_owned());
-        let program = arguments.next().unwrap_or_default();
-        let program =
-            Path::new(&program).file_name().map_or(program.clone(), |name| name.to_string_lossy().into());
-        let json = files.profiler.profile().to_json(&program, &arguments.collect::<Vec<_>>());
-        write_file("BOMBYX_PROFILE", path, |path| fs::write(path, &json))?;
-    }
-    Ok(())
-}
-
-fn write_file(variable: &str, path: &OsStr, write: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
-    write(Path::new(path)).map_err(|error| {
-        let text = format!("cannot write {} ({variable}): {error}", Path::new(path).display());
-        io::Error::new(error.kind(), text)
-    })
 }
 
 #[cfg(test)]

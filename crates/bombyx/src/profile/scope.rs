@@ -3,7 +3,7 @@
 use super::algebra::Path;
 use super::origin::Origin;
 use super::shadow::{self, Report, Second};
-use super::{Joining, Profiler, Site, of};
+use super::{Profiler, Site, of};
 use crate::commons::Commons;
 use crate::primitive::lock;
 use std::sync::{Arc, Mutex};
@@ -17,6 +17,8 @@ struct Known {
     anchor: Arc<Origin>,
     /// Where the scope begins, from there, and how many frames below it.
     start: (Path, usize),
+    /// Its number, if the run is recorded.
+    number: u64,
     ended: Mutex<Ended>,
 }
 
@@ -58,12 +60,12 @@ impl Closures {
     /// A scope begins on the calling thread: its body does.
     pub(crate) fn begin(commons: &Commons, site: Site) -> Closures {
         Closures(of(commons).and_then(|profiler| {
-            let (anchor, start) = shadow::with(|shadow| {
+            let (anchor, start, number) = shadow::with(|shadow| {
                 shadow.fork(profiler, site);
                 shadow.anchor()
             })?;
             let profiler = Arc::clone(profiler);
-            Some(Box::new(Known { profiler, anchor, start, ended: Mutex::default() }))
+            Some(Box::new(Known { profiler, anchor, start, number, ended: Mutex::default() }))
         }))
     }
 
@@ -80,8 +82,8 @@ impl Closures {
         Spawned(self.0.as_ref().and_then(|known| {
             shadow::with(|shadow| {
                 let (origin, id) = shadow.spawn(&known.profiler, site);
-                let child = known.profiler.recorder().map_or(0, |recorder| recorder.child());
-                shadow.spawned(&known.profiler, id, child);
+                let child = known.profiler.recorder().map_or(0, |recorder| recorder.next_number());
+                shadow.spawned(&known.profiler, id, known.number, child);
                 Box::new(Beginning { site, origin, child })
             })
         }))
@@ -141,7 +143,7 @@ pub(crate) struct Ending<'a>(&'a Closures);
 impl Drop for Ending<'_> {
     fn drop(&mut self) {
         if let Some(known) = &self.0.0 {
-            drop(Joining::of_scope(known.second()));
+            shadow::with(|shadow| shadow.join_elsewhere(known.second()));
         }
     }
 }

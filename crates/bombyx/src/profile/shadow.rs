@@ -40,7 +40,7 @@ pub(crate) struct Report {
     pub(crate) work: i64,
     pub(crate) blocked: i64,
     pub(crate) path: Path,
-    /// Of the strands of the closure at its foot.
+    /// Of the strands of the closure at its foot, if that was stolen.
     pub(crate) taken: Tally,
     /// The most frames on top of its foot, itself counted.
     pub(crate) peak: usize,
@@ -65,6 +65,7 @@ struct Chain {
     length: Length,
     work: i64,
     blocked: i64,
+    /// While another chain runs on top, what was counted for [`SiteId::TAKEN`].
     taken: Tally,
     /// How many frames lie below its foot.
     foot: usize,
@@ -135,7 +136,6 @@ pub(crate) struct Shadow {
     cache: Cache,
     /// By site, what has not been told the profiler yet.
     tallies: Vec<Tally>,
-    touched: Vec<SiteId>,
     /// How many of the closures on the stack run on top of a waiting frame.
     pub(crate) helping: usize,
 }
@@ -145,15 +145,13 @@ thread_local! {
 }
 
 /// Calls `f` with the calling thread's shadow. None if the thread is ending and has none any more.
-#[inline]
+#[inline(always)]
 pub(crate) fn with<R>(f: impl FnOnce(&mut Shadow) -> R) -> Option<R> {
     SHADOW.try_with(|shadow| f(&mut shadow.borrow_mut())).ok()
 }
 
-/// How the second half of a frame came to its end.
+/// How the second half of a frame came to its end elsewhere.
 pub(crate) enum Second {
-    /// On this carrier, after the first.
-    Here,
     /// As another chain.
     Taken(Box<Report>),
     /// The closures of a scope: the longest path to the end of one, from the foot of the scope's chain.
@@ -169,50 +167,52 @@ impl Shadow {
             lanes: Lanes::new(),
             cache: Cache::new(),
             tallies: Vec::new(),
-            touched: Vec::new(),
             helping: 0,
         }
     }
 
+    #[inline(always)]
     fn now(&self) -> u64 {
         self.chain.clock.now()
     }
 
+    /// The number of a site, for which there is a tally from now on.
+    #[inline(always)]
+    fn id(&mut self, site: Site) -> SiteId {
+        let id = self.cache.id(site);
+        if id.index() >= self.tallies.len() {
+            self.tallies.resize(id.index() + 1, Tally::default());
+        }
+        id
+    }
+
+    #[inline(always)]
     fn tally(&mut self, site: SiteId) -> &mut Tally {
-        if site == SiteId::TAKEN {
-            return &mut self.chain.taken;
-        }
-        if site.index() >= self.tallies.len() {
-            self.tallies.resize(site.index() + 1, Tally::default());
-        }
-        let tally = &mut self.tallies[site.index()];
-        if *tally == Tally::default() {
-            self.touched.push(site);
-        }
-        tally
+        &mut self.tallies[site.index()]
     }
 
     /// Ends the strand that runs.
-    #[inline]
+    #[inline(always)]
     fn cut(&mut self, now: u64) {
-        self.pause(now);
-        self.tally(self.chain.site).strands += 1;
+        self.pause(now, 1);
     }
 
-    /// Adds up what of the strand has run so far.
-    #[inline]
-    fn pause(&mut self, now: u64) {
+    /// Adds up what of the strand has run so far; it ends if `strands` is 1, not 0.
+    #[inline(always)]
+    fn pause(&mut self, now: u64, strands: u64) {
         let ticks = now.wrapping_sub(self.chain.start) as i64 - self.chain.own;
         self.chain.work += ticks;
         self.chain.length = self.chain.length.then(Length::strand(ticks));
         let site = self.chain.site;
         self.lanes.add(site, ticks);
-        self.tally(site).work += ticks;
+        let tally = self.tally(site);
+        tally.work += ticks;
+        tally.strands += strands;
         self.chain.log.strand(ticks);
     }
 
     /// Begins a strand, `own` ticks of which will be the profiler's.
-    #[inline]
+    #[inline(always)]
     fn begin(&mut self, now: u64, own: i64) {
         self.chain.start = now;
         self.chain.own = own;
@@ -230,7 +230,7 @@ impl Shadow {
             self.begin(now, 0);
         }
         self.cut(now);
-        let id = self.cache.id(site);
+        let id = self.id(site);
         self.tally(id).forks += 1;
         let mark = self.chain.log.fork(id, site.kind);
         let below = self.lanes.open();
@@ -264,50 +264,54 @@ impl Shadow {
         frame.second_lane = Some(second_lane);
         self.chain.length = frame.at.burdened_by(self.chain.costs.burden.steal);
         self.begin(now, self.chain.costs.middle);
+    }
+
+    /// The join waits from now on.
+    pub(crate) fn wait(&mut self) {
         self.chain.running = false;
     }
 
-    /// The second half begins here, just after the first.
-    #[inline]
-    pub(crate) fn second_here(&mut self) {
-        self.chain.running = true;
-    }
-
-    /// The join waited meanwhile: what begins next begins now.
+    /// The join has waited, and its second half begins here.
     pub(crate) fn waited(&mut self) {
-        let now = self.now();
-        self.chain.start = now;
-        self.chain.own = 0;
+        self.begin(self.now(), 0);
     }
 
-    /// The second half, or all closures of the scope, have ended.
+    /// The second half, which ran here, has ended.
     #[inline]
-    pub(crate) fn join(&mut self, second: Second) {
+    pub(crate) fn join_here(&mut self) {
         let now = self.now();
-        let stolen = !matches!(second, Second::Here);
+        self.cut(now);
         let frame = self.frames.pop().expect("a join has a frame");
-        let end = match second {
-            Second::Here => {
-                self.cut(now);
-                self.chain.length.burdened_by(self.chain.costs.burden.hand_over)
-            }
-            other => self.join_elsewhere(&frame, other),
-        };
+        let end = self.chain.length.burdened_by(self.chain.costs.burden.hand_over);
+        self.begin(now, self.chain.costs.join);
+        self.join(&frame, end);
+    }
+
+    /// Goes on after the farther of two halves, the second of which ended at `end`.
+    #[inline(always)]
+    fn join(&mut self, frame: &Frame, end: Length) {
         self.chain.length = frame.first.beside(end);
         let second_lane = frame.second_lane.expect("the first half has ended");
         self.lanes.join(frame.below, frame.first_lane, second_lane, end.span > frame.first.span);
         self.chain.log.join(frame.mark, self.chain.work - frame.work);
         self.chain.site = frame.outer;
-        self.begin(if stolen { self.now() } else { now }, self.chain.costs.join);
         if self.frames.len() == self.chain.foot && self.chain.ambient.is_some() {
             self.end_ambient();
         }
     }
 
+    /// The second half, or all closures of the scope, have ended elsewhere.
     #[cold]
-    fn join_elsewhere(&mut self, frame: &Frame, second: Second) -> Length {
+    pub(crate) fn join_elsewhere(&mut self, second: Second) {
+        let frame = self.frames.pop().expect("a join has a frame");
+        let end = self.absorb_second(&frame, second);
+        self.begin(self.now(), 0);
+        self.join(&frame, end);
+    }
+
+    /// Takes over what happened elsewhere in a second half, and tells where it ended.
+    fn absorb_second(&mut self, frame: &Frame, second: Second) -> Length {
         match second {
-            Second::Here => unreachable!("handled by the caller"),
             Second::Taken(report) => {
                 let report = *report;
                 let burden = self.chain.costs.burden;
@@ -372,10 +376,10 @@ impl Shadow {
 
     /// The strand ends with a spawn: tells where the closure begins, and the number of its site.
     pub(crate) fn spawn(&mut self, profiler: &Arc<Profiler>, site: Site) -> (Arc<Origin>, SiteId) {
-        let id = self.cache.id(site);
+        let id = self.id(site);
         if !self.chain.is_of(profiler) {
             // From outside: the closure hangs on nothing that is known.
-            profiler.add_tallies([(id, Tally { forks: 1, ..Tally::default() })].into_iter());
+            profiler.add_tallies([(id.index(), Tally { forks: 1, ..Tally::default() })].into_iter());
             return (Origin::unknown(), id);
         }
         self.tally(id).forks += 1;
@@ -393,17 +397,19 @@ impl Shadow {
         (origin, id)
     }
 
-    /// Notes the spawn of the closure with this number, and begins the strand after it.
-    pub(crate) fn spawned(&mut self, profiler: &Profiler, id: SiteId, child: u64) {
+    /// Notes the spawn of the closure with this number in the scope with that one, and begins the strand after it.
+    pub(crate) fn spawned(&mut self, profiler: &Profiler, id: SiteId, scope: u64, child: u64) {
         if self.chain.is_of(profiler) {
-            self.chain.log.spawn(id, child);
+            self.chain.log.spawn(id, scope, child);
             self.begin(self.now(), 0);
         }
     }
 
-    /// The foot of the chain that runs, the way from there, and the number of frames on it.
-    pub(crate) fn anchor(&mut self) -> (Arc<Origin>, (Path, usize)) {
-        (self.chain.origin(), (self.path(), self.frames.len() - self.chain.foot + 1))
+    /// For a scope that has just begun: the foot of the chain that runs, the way from there and the number of frames on
+    /// it, and the number of the scope.
+    pub(crate) fn anchor(&mut self) -> (Arc<Origin>, (Path, usize), u64) {
+        let start = (self.path(), self.frames.len() - self.chain.foot + 1);
+        (self.chain.origin(), start, self.chain.log.last_scope())
     }
 
     // ---- Chains ---------------------------------------------------------------------------------------
@@ -416,12 +422,16 @@ impl Shadow {
         origin: Option<Arc<Origin>>,
     ) {
         if self.chain.running {
-            self.pause(self.now());
+            self.pause(self.now(), 0);
         }
         if let Some(other) = self.chain.profiler.clone().filter(|other| !Arc::ptr_eq(other, profiler)) {
             self.flush(&other);
         }
-        let site = site.map_or(SiteId::TAKEN, |site| self.cache.id(site));
+        if self.tallies.is_empty() {
+            self.tallies.push(Tally::default());
+        }
+        self.chain.taken = std::mem::take(self.tally(SiteId::TAKEN));
+        let site = site.map_or(SiteId::TAKEN, |site| self.id(site));
         let below = self.lanes.open();
         let chain = Chain {
             profiler: Some(Arc::clone(profiler)),
@@ -444,6 +454,8 @@ impl Shadow {
         let (outer, below) = self.outer.pop().expect("a chain that ends has begun");
         let split = self.lanes.close(below);
         let chain = std::mem::replace(&mut self.chain, outer);
+        let outer = self.chain.taken;
+        let taken = std::mem::replace(self.tally(SiteId::TAKEN), outer);
         self.flush(chain.profiler.as_deref().expect("the chain is profiled"));
         if self.chain.running {
             self.begin(self.now(), 0);
@@ -452,7 +464,7 @@ impl Shadow {
             work: chain.work,
             blocked: chain.blocked,
             path: Path { length: chain.length, split },
-            taken: chain.taken,
+            taken,
             peak: chain.peak,
             origin: chain.origin,
             log: chain.log,
@@ -461,10 +473,10 @@ impl Shadow {
 
     /// Tells the profiler what was counted here.
     fn flush(&mut self, profiler: &Profiler) {
-        let tallies = &mut self.tallies;
-        profiler.add_tallies(
-            self.touched.drain(..).map(|site| (site, std::mem::take(&mut tallies[site.index()]))),
-        );
+        if let Some(tallies) = self.tallies.get_mut(1..) {
+            profiler
+                .add_tallies(tallies.iter_mut().enumerate().map(|(n, tally)| (n + 1, std::mem::take(tally))));
+        }
     }
 
     #[cold]

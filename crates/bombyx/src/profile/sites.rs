@@ -63,19 +63,22 @@ impl Site {
     }
 }
 
-/// The number of a site in this process, from 0.
+/// The number of a site in this process, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SiteId(u32);
 
 impl SiteId {
     /// Stands for the site of the closure at the foot of a chain that was taken from elsewhere: its join, which knows the
     /// site, puts it in.
-    pub(crate) const TAKEN: SiteId = SiteId(u32::MAX);
+    pub(crate) const TAKEN: SiteId = SiteId(0);
 
+    #[cfg(test)]
     pub(crate) fn from_index(index: u32) -> SiteId {
         SiteId(index)
     }
 
+    /// From 1; 0 for [`SiteId::TAKEN`].
+    #[inline(always)]
     pub(crate) fn index(self) -> usize {
         self.0 as usize
     }
@@ -96,7 +99,8 @@ static TABLE: LazyLock<Mutex<Table>> = LazyLock::new(Mutex::default);
 pub(crate) fn intern(site: Site) -> SiteId {
     let text = (site.location.file(), site.location.line(), site.location.column(), site.kind);
     let mut table = lock(&TABLE);
-    let next = SiteId(u32::try_from(table.sites.len()).expect("a program has fewer than 2^32 fork sites"));
+    let next =
+        u32::try_from(table.sites.len() + 1).map(SiteId).expect("a program has fewer than 2^32 fork sites");
     let id = *table.ids.entry(text).or_insert(next);
     if id == next {
         table.sites.push(site);
@@ -104,7 +108,7 @@ pub(crate) fn intern(site: Site) -> SiteId {
     id
 }
 
-/// All sites so far, by their numbers.
+/// All sites so far, by their numbers, from the first.
 pub(crate) fn all() -> Vec<Site> {
     lock(&TABLE).sites.clone()
 }
@@ -145,6 +149,6 @@ mod tests {
         let elsewhere = Site::here(Kind::Join);
         assert_ne!(one.id(elsewhere), id);
         assert_ne!(one.id(Site { kind: Kind::Scope, ..here }), id);
-        assert_eq!(all()[id.index()].location.line(), here.location.line());
+        assert_eq!(all()[id.index() - 1].location.line(), here.location.line());
     }
 }

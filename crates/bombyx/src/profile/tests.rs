@@ -6,6 +6,7 @@ use super::clock::{Clock, advance};
 use super::report::{Profile, SiteProfile};
 use crate::pool::{Builder, Pool};
 use crate::{blocking, for_each, join, scope};
+use bombyx_dag::{Computation, Measures};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -297,6 +298,116 @@ fn a_thread_that_holds_a_processor_for_good() {
     })
     .join()
     .unwrap();
+}
+
+// ---- Recording ----------------------------------------------------------------------------------------------
+
+/// Records `f` on so many processors, within so many bytes, and reads it back.
+fn recorded(processors: usize, limit: usize, grain: i64, f: impl Fn() + Sync) -> Computation {
+    let profiler = Arc::new(Profiler::bare_recording(Clock::Virtual, limit, grain));
+    let pool = Builder::measuring(processors, Some(Arc::clone(&profiler))).build().unwrap();
+    pool.run(&f);
+    let mut file = Vec::new();
+    super::dag::write(profiler.recorder().unwrap(), 1.0, &[("program", "test".to_owned())], &mut file)
+        .unwrap();
+    bombyx_dag::format::read(&file[..]).unwrap_or_else(|error| panic!("on {processors} processors: {error}"))
+}
+
+/// What is recorded is what is measured, whatever the schedule. No strand is shorter than a tick, and what
+/// is given to one is taken from others, so work and span of the dag may be off by one for each strand.
+fn check_recording(f: impl Fn() + Sync) {
+    let profile = profile(NOTHING, &f);
+    let first = recorded(1, usize::MAX, 1, &f);
+    for processors in [1, 2, 8] {
+        for _ in 0..10 {
+            let dag = recorded(processors, usize::MAX, 1, &f);
+            let measures = Measures::of(&dag);
+            let more = dag.strand_count() as u64;
+            let expected = profile.work_ns + profile.blocked_ns;
+            assert!(measures.work.abs_diff(expected) <= more, "{measures:?} of {profile}");
+            assert!(measures.span.abs_diff(profile.span_ns) <= more, "{measures:?} of {profile}");
+            assert_eq!(measures, Measures::of(&first), "on {processors} processors");
+        }
+    }
+}
+
+#[test]
+fn recorded_forks() {
+    check_recording(|| tree(5, 1000));
+    check_recording(|| {
+        advance(500);
+        join(
+            || leaf(3000),
+            || {
+                join(|| leaf(100), || leaf(200));
+                advance(70);
+            },
+        );
+        join(|| leaf(10), || leaf(400));
+    });
+}
+
+#[test]
+fn recorded_scopes() {
+    check_recording(|| {
+        advance(300);
+        scope(|outer| {
+            advance(100);
+            outer.spawn(|s| {
+                leaf(1000);
+                s.spawn(|_| leaf(2000));
+                leaf(50);
+            });
+            scope(|inner| {
+                inner.spawn(|_| {
+                    leaf(20);
+                    outer.spawn(|_| leaf(5000));
+                    join(|| leaf(30), || leaf(40));
+                });
+            });
+            join(|| leaf(7), || outer.spawn(|_| leaf(11)));
+        });
+        scope(|_| advance(60));
+    });
+}
+
+#[test]
+fn recorded_blocking_and_panics() {
+    check_recording(|| {
+        join(|| blocking(|| advance(700)), || leaf(80));
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            join(|| std::panic::resume_unwind(Box::new(1)), || leaf(500));
+        }));
+        assert!(panicked.is_err());
+    });
+}
+
+#[test]
+fn sites_of_recorded_strands() {
+    let dag = recorded(1, usize::MAX, 1, || {
+        join(|| leaf(300), || leaf(200));
+        advance(50);
+    });
+    let mut at_site = 0;
+    for thread in dag.threads() {
+        if dag.site(thread).is_some() {
+            at_site += dag.strands_of(thread).map(|strand| dag.weight(strand)).sum::<u64>();
+        }
+    }
+    assert!((495..=500).contains(&at_site), "{at_site}");
+}
+
+#[test]
+fn recordings_are_coarsened_when_memory_is_short() {
+    let whole = recorded(2, usize::MAX, 1, || tree(14, 5));
+    let coarse = recorded(2, 16 << 10, 8, || tree(14, 5));
+    assert!(coarse.strand_count() * 2 < whole.strand_count(), "{}", coarse.strand_count());
+    let (whole, coarse) = (Measures::of(&whole), Measures::of(&coarse));
+    assert!(coarse.work <= whole.work && coarse.work * 100 >= whole.work * 95, "{coarse:?} of {whole:?}");
+    let tiny = recorded(2, 0, 8, || {
+        scope(|s| (0..1000).for_each(|_| s.spawn(|_| tree(3, 5))));
+    });
+    assert!(Measures::of(&tiny).work.abs_diff(1000 * (8 * 5 + 7 * 3)) <= 10, "{:?}", Measures::of(&tiny));
 }
 
 #[test]
