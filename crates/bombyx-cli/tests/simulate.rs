@@ -260,7 +260,7 @@ fn fork_sites_have_a_table() {
     let all = succeeds(&[SORT, "--sites"]);
     let row = all.lines().find(|line| line.starts_with("src/sort.rs:10:5")).expect("there is a row");
     let words: Vec<&str> = row.split_whitespace().collect();
-    assert_eq!(words, ["src/sort.rs:10:5", "1", "5", "121", "56.5", "%", "100", "97.1", "%"]);
+    assert_eq!(words, ["src/sort.rs:10:5", "2", "5", "121", "55.5", "%", "100", "97.1", "%"]);
     assert!(!all.contains("scheduler"), "no runs were asked for");
     assert!(succeeds(&[SORT, "-p", "2"]).contains("src/sort.rs:20:9"));
 }
@@ -269,22 +269,22 @@ fn fork_sites_have_a_table() {
 fn what_if_a_site_were_faster() {
     let printed = succeeds(&[SORT, "--faster", "rs:10=2", "-p", "1,2", "--steal-cost", "1"]);
     assert!(
-        printed.starts_with(&format!("{SORT} with src/sort.rs:10:5 2 times faster: 9 strands")),
+        printed.starts_with(&format!("{SORT} with src/sort.rs:10:5 2 times faster: 14 strands")),
         "{printed}"
     );
     let numbers = |name: &str| {
         let line = printed.lines().rfind(|line| line.starts_with(name)).expect(name);
         line.split_whitespace().skip(2).take(2).map(str::to_owned).collect::<Vec<_>>()
     };
-    assert_eq!(numbers("work T1"), ["214", "154"]);
-    assert_eq!(numbers("span T∞"), ["103", "63"]);
+    assert_eq!(numbers("work T1"), ["218", "158"]);
+    assert_eq!(numbers("span T∞"), ["103", "78"]);
     let on_one = printed.lines().find(|line| line.starts_with("work-stealing")).expect("there is a run");
-    assert_eq!(on_one.split_whitespace().collect::<Vec<_>>()[1..4], ["1", "214", "154"], "time is work");
+    assert_eq!(on_one.split_whitespace().collect::<Vec<_>>()[1..4], ["1", "218", "158"], "time is work");
     let json = succeeds(&[SORT, "--faster", "sort.rs:20=0.5", "-p", "1", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(
         (&json["computation"]["work"], &json["before"]["computation"]["work"]),
-        (&304.into(), &214.into())
+        (&310.into(), &218.into())
     );
     let csv = succeeds(&[SORT, "--faster", "sort.rs:20=2", "-p", "1", "--csv"]);
     assert_eq!(csv.lines().count(), 3, "{csv}");

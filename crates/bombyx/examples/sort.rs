@@ -38,7 +38,7 @@ fn sort(v: &mut [u32], room: &mut [u32], variant: Variant) {
 }
 
 /// Merges two sorted slices into `out`, which is as long as both.
-fn merge(mut a: &[u32], mut b: &[u32], out: &mut [u32]) {
+fn merge<'a>(mut a: &'a [u32], mut b: &'a [u32], out: &mut [u32]) {
     for slot in out {
         let from = if b.is_empty() || (!a.is_empty() && a[0] <= b[0]) { &mut a } else { &mut b };
         *slot = from[0];

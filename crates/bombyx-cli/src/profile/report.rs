@@ -53,7 +53,14 @@ pub(super) fn text(
     line("span", &format!("{}; {burdened} with the costs of steals and hand-overs", ns(profile.span_ns)));
     let (plain, burdened) = (parallelism(scaling.parallelism()), parallelism(scaling.burdened_parallelism()));
     line("parallelism", &format!("{plain}; burdened {burdened}"));
-    line("speedup", &format!("{} measured (work / time){}", ratio(profile.speedup()), shares(profile)));
+    line(
+        "speedup",
+        &format!(
+            "{} measured (work / time, which profiling prolongs){}",
+            ratio(profile.speedup()),
+            shares(profile)
+        ),
+    );
     line("peak", &peak(profile));
     let predictions = predictions(profile, scaling);
     let columns = |of: &dyn Fn(&Prediction) -> String| -> String {

@@ -14,6 +14,7 @@ pub(super) fn table(input: &Input, top: usize) -> Result<String> {
         return Ok(String::new());
     }
     let mut rows = Sites::of(c).measures(c);
+    rows.retain(|row| row.strands > 0);
     rows.sort_by_key(|row| std::cmp::Reverse((row.span, row.work)));
     let name = |row: &SiteMeasures| match row.site {
         Some(site) => c.site_name(site).to_owned(),
