@@ -94,6 +94,11 @@ impl Processor {
     #[cold]
     #[inline(never)]
     pub(crate) fn attend(&self) {
+        self.attend_here();
+    }
+
+    #[inline(always)]
+    fn attend_here(&self) {
         let commons = self.commons();
         if commons.always_attends() {
             self.deque.attend_always();
@@ -133,7 +138,7 @@ impl Processor {
     #[inline(never)]
     pub(crate) fn attend_fork(&self, site: Site) {
         profile::fork(self, site);
-        self.attend();
+        self.attend_here();
     }
 
     /// Holder. Attends if asked to, in code that does not fork.

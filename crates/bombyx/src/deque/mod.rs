@@ -133,6 +133,7 @@ impl Deque {
     }
 
     /// Makes room for the next push and leaves the limit as it is, for owners who attend at every push.
+    #[inline]
     pub(crate) fn attend_always(&self) {
         if self.bottom.load(Relaxed) >= self.last.load(Relaxed) {
             self.make_room(&mut lock(&self.slots));

@@ -1,12 +1,12 @@
 //! What profiling costs, and what a migration does, measured when the first profiler of a process starts: a few
-//! milliseconds, medians.
+//! milliseconds.
 //!
-//! **The hooks.** A loop of empty forks is run with and without the profiler, on a pool of one processor. What the profiler
-//! measures there beyond what the forks take without it is its own; the mean of each of the three intervals (after a fork,
-//! after a first half, after a join) is subtracted from every strand of that kind. What a fork costs without a profiler stays
-//! in the work.
+//! **The hooks.** A tree of empty forks is run with and without the profiler, on a pool of one processor. What the profiler
+//! measures there beyond what the forks take without it is its own. It is subtracted from every strand, by the hook that the
+//! strand begins with (after a fork, after a first half, after a join), in proportion to what each of the three intervals
+//! takes in a loop of empty forks. What a fork costs without a profiler stays in the work.
 //!
-//! **Steal and hand-over.** In a pool of two, a first half waits until its second has been stolen and tells how long that
+//! **Steal and hand-over**, medians. In a pool of two, a first half waits until its second has been stolen and tells how long that
 //! took; and a processor goes back and forth between two carriers.
 
 use super::Profiler;
@@ -61,8 +61,10 @@ impl Costs {
     }
 }
 
-const BATCHES: usize = 15;
-const FORKS: u32 = 500;
+const BATCHES: usize = 60;
+/// Forks of a batch: a loop of so many, and a tree of this depth.
+const FORKS: u32 = 255;
+const DEPTH: u32 = 8;
 /// Longer than anything that is measured.
 const FAR: i64 = 1 << 40;
 const ROUNDS: usize = 31;
@@ -70,33 +72,77 @@ const ROUNDS: usize = 31;
 const LIMIT: Duration = Duration::from_millis(5);
 
 fn measure(clock: Clock) -> Costs {
-    let (mut plain, mut profiled) = (Vec::new(), Vec::new());
-    let (mut fork, mut middle, mut join) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut plain, mut hooked) = (f64::MAX, f64::MAX);
+    let mut own = Intervals { fork: f64::MAX, middle: 0.0, join: 0.0 };
     let bare = pool_of_one(None);
+    // The least is what it takes undisturbed, with warm caches and at full speed.
     for _ in 0..BATCHES {
-        plain.push(empty_forks(&bare, clock));
-        let profiler = Arc::new(Profiler::bare(clock, Burden { steal: FAR, hand_over: 0 }));
-        let watched = pool_of_one(Some(Arc::clone(&profiler)));
-        profiled.push(empty_forks(&watched, clock));
-        // The burden makes the burdened span that of joins and second halves.
-        let (work, burdened, joins) = profiler.totals();
-        let seconds = burdened - joins - FAR * i64::from(FORKS);
-        fork.push((work - seconds - joins) as f64 / f64::from(FORKS));
-        middle.push(seconds as f64 / f64::from(FORKS));
-        join.push(joins as f64 / f64::from(FORKS));
+        plain = plain.min(forks(&bare, clock, tree));
+        let profiler = Arc::new(Profiler::bare(clock, Burden::default()));
+        forks(&pool_of_one(Some(Arc::clone(&profiler))), clock, tree);
+        hooked = hooked.min(profiler.totals().work as f64 / f64::from(FORKS));
+        let intervals = Intervals::measure(clock);
+        if intervals.sum() < own.sum() {
+            own = intervals;
+        }
     }
-    let (plain, profiled) = (median(plain), median(profiled));
-    let own = |interval| (median(interval) - plain / 3.0).max(0.0).round() as i64;
+    // In proportion to the intervals of a loop, what is measured in a tree beyond what that takes.
+    let scale = ((hooked - plain) / own.sum()).max(0.0);
     let hand_over = hand_over(clock).unwrap_or(0);
-    // Where nobody steals, a migration is a change of threads.
-    let steal = steal(clock).unwrap_or(hand_over);
     Costs {
-        fork: own(fork),
-        middle: own(middle),
-        join: own(join),
-        hook: (profiled - plain).max(0.0),
+        fork: (own.fork * scale).round() as i64,
+        middle: (own.middle * scale).round() as i64,
+        join: (own.join * scale).round() as i64,
+        hook: (hooked - plain).max(0.0),
         plain,
-        burden: Burden { steal, hand_over },
+        // Where nobody steals, a migration is a change of threads.
+        burden: Burden { steal: steal(clock).unwrap_or(hand_over), hand_over },
+    }
+}
+
+/// What an empty fork measures, by the hook that each interval begins with.
+struct Intervals {
+    fork: f64,
+    middle: f64,
+    join: f64,
+}
+
+impl Intervals {
+    fn measure(clock: Clock) -> Intervals {
+        // The burden makes the burdened span that of joins and second halves.
+        let profiler = Arc::new(Profiler::bare(clock, Burden { steal: FAR, hand_over: 0 }));
+        forks(&pool_of_one(Some(Arc::clone(&profiler))), clock, |_| {
+            for _ in 0..FORKS {
+                crate::join(|| (), || ());
+            }
+        });
+        let totals = profiler.totals();
+        let seconds = totals.burdened - totals.roots - FAR * i64::from(FORKS);
+        let mean = |ticks: i64| ticks as f64 / f64::from(FORKS);
+        Intervals {
+            fork: mean(totals.work - totals.roots - seconds),
+            middle: mean(seconds),
+            join: mean(totals.roots),
+        }
+    }
+
+    fn sum(&self) -> f64 {
+        self.fork + self.middle + self.join
+    }
+}
+
+/// Ticks per fork of `f`, which makes [`FORKS`].
+fn forks(pool: &Pool, clock: Clock, f: impl FnOnce(u32) + Send) -> f64 {
+    pool.run(|| {
+        let start = clock.now();
+        f(DEPTH);
+        (clock.now() - start) as f64 / f64::from(FORKS)
+    })
+}
+
+fn tree(depth: u32) {
+    if depth > 0 {
+        crate::join(|| tree(depth - 1), || tree(depth - 1));
     }
 }
 
@@ -107,17 +153,6 @@ fn pool_of_one(profiler: Option<Arc<Profiler>>) -> Pool {
     Pool::from_commons(Commons::without_carriers(config))
 }
 
-/// Ticks per empty fork.
-fn empty_forks(pool: &Pool, clock: Clock) -> f64 {
-    pool.run(|| {
-        let start = clock.now();
-        for _ in 0..FORKS {
-            crate::join(|| (), || ());
-        }
-        (clock.now() - start) as f64 / f64::from(FORKS)
-    })
-}
-
 /// From a fork to the beginning of its stolen half. None if nobody steals here.
 fn steal(clock: Clock) -> Option<i64> {
     let pool = Builder::measuring(2, None).build().ok()?;
@@ -126,20 +161,19 @@ fn steal(clock: Clock) -> Option<i64> {
     while taken.len() < ROUNDS && Instant::now() < deadline {
         let began = AtomicU64::new(0);
         let start = pool.run(|| {
+            let start = clock.now();
             let wait = |_| {
-                let start = clock.now();
                 let patience = Instant::now() + LIMIT / 8;
                 while began.load(Ordering::Relaxed) == 0 && Instant::now() < patience {
                     thread::yield_now();
                 }
-                start
             };
             crate::join_context(wait, |context| {
                 if context.migrated() {
                     began.store(clock.now(), Ordering::Relaxed);
                 }
-            })
-            .0
+            });
+            start
         });
         match began.into_inner() {
             0 => {}

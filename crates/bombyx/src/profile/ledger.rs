@@ -48,6 +48,15 @@ struct Ledger {
     gone: Pools,
 }
 
+/// Sums, in ticks.
+pub(crate) struct Totals {
+    pub(crate) work: i64,
+    /// The burdened span.
+    pub(crate) burdened: i64,
+    /// The work of the strands at the foot of runs.
+    pub(crate) roots: i64,
+}
+
 /// What is known of some pools.
 #[derive(Default)]
 pub(crate) struct Pools {
@@ -218,12 +227,16 @@ impl Profiler {
 
     // ---- The end --------------------------------------------------------------------------------------
 
-    /// Ticks: the work, the burdened span, and the work of the strands at the foot of runs.
-    pub(crate) fn totals(&self) -> (i64, i64, i64) {
+    /// What has been measured so far.
+    pub(crate) fn totals(&self) -> Totals {
         let ledger = lock(&self.ledger);
         let sites = sites::all();
         let runs = sites.iter().zip(ledger.tallies.iter().skip(1)).filter(|(site, _)| site.kind == Kind::Run);
-        (ledger.work, ledger.longest.length.burdened, runs.map(|(_, tally)| tally.work).sum())
+        Totals {
+            work: ledger.work,
+            burdened: ledger.longest.length.burdened(),
+            roots: runs.map(|(_, tally)| tally.work).sum(),
+        }
     }
 
     /// What is known of the runs that have ended.
@@ -282,7 +295,7 @@ impl Profiler {
             wall_ns: wall,
             work_ns: ns(ledger.work),
             span_ns: ns(ledger.longest.length.span),
-            burdened_span_ns: ns(ledger.longest.length.burdened),
+            burdened_span_ns: ns(ledger.longest.length.burdened()),
             blocked_ns: ns(ledger.blocked),
             forks: sites.iter().filter(|site| site.kind.is_fork()).map(|site| site.forks).sum(),
             strands: sites.iter().map(|site| site.strands).sum(),

@@ -59,60 +59,83 @@ pub(crate) struct Log {
     children: Vec<(usize, u64)>,
     /// The number of the scope that began last.
     scope: u64,
+    /// The forks and scopes that have not ended.
+    open: Vec<Mark>,
     /// How many of the bytes the recorder has been told of.
     counted: usize,
 }
 
 /// Where a fork or scope begins in a log.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Mark {
+struct Mark {
     at: usize,
     pending: i64,
+    /// The work of the chain up to there.
+    work: i64,
 }
 
 /// How much a log may grow before the recorder is told.
 const UNCOUNTED: usize = 4096;
 
 impl Log {
-    pub(crate) const OFF: Log =
-        Log { recorder: None, bytes: Vec::new(), pending: 0, children: Vec::new(), scope: 0, counted: 0 };
+    pub(crate) const OFF: Log = Log {
+        recorder: None,
+        bytes: Vec::new(),
+        pending: 0,
+        children: Vec::new(),
+        scope: 0,
+        open: Vec::new(),
+        counted: 0,
+    };
 
     pub(crate) fn new(recorder: &Arc<Recorder>) -> Log {
         Log { recorder: Some(Arc::clone(recorder)), ..Log::OFF }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn strand(&mut self, ticks: i64) {
         self.pending += ticks;
     }
 
-    #[inline]
-    pub(crate) fn fork(&mut self, site: SiteId, kind: Kind) -> Mark {
-        let mark = Mark { at: self.bytes.len(), pending: self.pending };
-        if let Some(recorder) = &self.recorder {
-            let scope = (kind == Kind::Scope).then(|| recorder.next_number());
-            self.event(if scope.is_some() { Event::Scope } else { Event::Fork });
-            self.number(site.index() as u64);
-            if let Some(scope) = scope {
-                self.scope = scope;
-                self.number(scope);
-            }
+    /// A fork or a scope, in a chain that has done `work` so far.
+    #[inline(always)]
+    pub(crate) fn fork(&mut self, site: SiteId, kind: Kind, work: i64) {
+        if self.recorder.is_some() {
+            self.record_fork(site, kind, work);
         }
-        mark
     }
 
-    #[inline]
+    fn record_fork(&mut self, site: SiteId, kind: Kind, work: i64) {
+        self.open.push(Mark { at: self.bytes.len(), pending: self.pending, work });
+        let scope =
+            self.recorder.as_ref().filter(|_| kind == Kind::Scope).map(|recorder| recorder.next_number());
+        self.event(if scope.is_some() { Event::Scope } else { Event::Fork });
+        self.number(site.index() as u64);
+        if let Some(scope) = scope {
+            self.scope = scope;
+            self.number(scope);
+        }
+    }
+
+    #[inline(always)]
     pub(crate) fn middle(&mut self) {
         if self.recorder.is_some() {
             self.event(Event::Middle);
         }
     }
 
-    /// Ends the fork or scope that began at `mark` and whose work is `work`.
-    #[inline]
-    pub(crate) fn join(&mut self, mark: Mark, work: i64) {
-        let Some(recorder) = &self.recorder else { return };
-        let grain = recorder.grain.load(Relaxed);
+    /// Ends the fork or scope that began last, in a chain that has done `work` so far.
+    #[inline(always)]
+    pub(crate) fn join(&mut self, work: i64) {
+        if self.recorder.is_some() {
+            self.record_join(work);
+        }
+    }
+
+    fn record_join(&mut self, work: i64) {
+        let mark = self.open.pop().expect("what ends has begun");
+        let grain = self.recorder.as_ref().map_or(i64::MIN, |recorder| recorder.grain.load(Relaxed));
+        let work = work - mark.work;
         if work < grain && self.forget(mark) {
             self.pending = mark.pending + work;
         } else {

@@ -112,7 +112,7 @@ impl Closures {
 impl Known {
     fn end(&self, beginning: Beginning, report: Report) {
         let mut path = report.path;
-        path.length.burdened += self.profiler.costs.burden.hand_over;
+        path.length = path.length.burdened_by(self.profiler.costs.burden.hand_over);
         if let Some(recorder) = self.profiler.recorder() {
             recorder.child_ended(beginning.child, report.log);
         }

@@ -13,7 +13,7 @@ use super::algebra::{Lane, Lanes, Length, Path, add_to};
 use super::clock::Clock;
 use super::costs::Costs;
 use super::origin::Origin;
-use super::record::{Log, Mark};
+use super::record::Log;
 use super::sites::{Cache, Kind, Site, SiteId};
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -87,7 +87,7 @@ impl Chain {
         own: 0,
         running: false,
         site: SiteId::TAKEN,
-        length: Length { span: 0, burdened: 0 },
+        length: Length::ZERO,
         work: 0,
         blocked: 0,
         taken: Tally { forks: 0, strands: 0, work: 0 },
@@ -118,12 +118,10 @@ struct Frame {
     below: Lane,
     first_lane: Lane,
     /// Once the first half has ended.
-    second_lane: Option<Lane>,
+    second_lane: Lane,
     site: SiteId,
     /// The site of the strand before, and after.
     outer: SiteId,
-    work: i64,
-    mark: Mark,
 }
 
 /// See the module text.
@@ -202,7 +200,7 @@ impl Shadow {
     fn pause(&mut self, now: u64, strands: u64) {
         let ticks = now.wrapping_sub(self.chain.start) as i64 - self.chain.own;
         self.chain.work += ticks;
-        self.chain.length = self.chain.length.then(Length::strand(ticks));
+        self.chain.length.span += ticks;
         let site = self.chain.site;
         self.lanes.add(site, ticks);
         let tally = self.tally(site);
@@ -232,18 +230,16 @@ impl Shadow {
         self.cut(now);
         let id = self.id(site);
         self.tally(id).forks += 1;
-        let mark = self.chain.log.fork(id, site.kind);
+        self.chain.log.fork(id, site.kind, self.chain.work);
         let below = self.lanes.open();
         self.frames.push(Frame {
             at: self.chain.length,
-            first: Length::default(),
+            first: Length::ZERO,
             below,
             first_lane: self.lanes.top(),
-            second_lane: None,
+            second_lane: 0,
             site: id,
             outer: self.chain.site,
-            work: self.chain.work,
-            mark,
         });
         self.chain.peak = self.chain.peak.max(self.frames.len() - self.chain.foot + 1);
         self.chain.scopes += usize::from(site.kind == Kind::Scope);
@@ -261,7 +257,7 @@ impl Shadow {
         let second_lane = self.lanes.top();
         let frame = self.frames.last_mut().expect("a join has a frame");
         frame.first = self.chain.length;
-        frame.second_lane = Some(second_lane);
+        frame.second_lane = second_lane;
         self.chain.length = frame.at.burdened_by(self.chain.costs.burden.steal);
         self.begin(now, self.chain.costs.middle);
     }
@@ -291,9 +287,8 @@ impl Shadow {
     #[inline(always)]
     fn join(&mut self, frame: &Frame, end: Length) {
         self.chain.length = frame.first.beside(end);
-        let second_lane = frame.second_lane.expect("the first half has ended");
-        self.lanes.join(frame.below, frame.first_lane, second_lane, end.span > frame.first.span);
-        self.chain.log.join(frame.mark, self.chain.work - frame.work);
+        self.lanes.join(frame.below, frame.first_lane, frame.second_lane, end.span > frame.first.span);
+        self.chain.log.join(self.chain.work);
         self.chain.site = frame.outer;
         if self.frames.len() == self.chain.foot && self.chain.ambient.is_some() {
             self.end_ambient();
