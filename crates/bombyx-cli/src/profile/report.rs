@@ -127,7 +127,8 @@ fn work(profile: &Profile) -> String {
 }
 
 fn shares(profile: &Profile) -> String {
-    let uses: [(&str, fn(&ProcessorTimes) -> u64); 5] = [
+    type Use = (&'static str, fn(&ProcessorTimes) -> u64);
+    let uses: [Use; 5] = [
         ("utilisation", |times| times.busy_ns),
         ("search", |times| times.search_ns),
         ("help", |times| times.help_ns),
