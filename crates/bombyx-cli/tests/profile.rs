@@ -257,3 +257,28 @@ fn scaling_beside_its_prediction() {
     let (_, errors) = folder.fails(&["scale", "--", &program]);
     assert!(errors.contains("ended with status 5; it said:\n  no such input"), "{errors}");
 }
+
+/// The whole way, with the runtime itself: profile, record, ask what if.
+#[test]
+fn real_programs_are_profiled_and_recorded() {
+    let folder = Folder::new("real");
+    let program = [env!("CARGO_BIN_EXE_bombyx"), "run", "fib", "--size", "small", "--repeat", "1"];
+    for processors in ["1", "2"] {
+        let options = ["profile", "--json", "--report", "fib.json", "-p", processors, "--"];
+        let (out, _) = folder.succeeds(&[&options[..], &program].concat());
+        assert!(out.starts_with("fib: "), "its own output: {out}");
+        let json: Value =
+            serde_json::from_slice(&std::fs::read(folder.file("fib.json")).unwrap()).expect("JSON");
+        let profile = &json["profile"];
+        assert_eq!((&profile["program"], &profile["runs"]), (&"bombyx".into(), &1.into()));
+        let sites = profile["sites"].as_array().expect("a list");
+        let fib = sites.iter().find(|site| site["file"].as_str().unwrap().ends_with("fib/mod.rs"));
+        assert_eq!(fib.expect("the workload's own line")["forks"], profile["forks"]);
+        assert!(profile["forks"].as_u64().unwrap() > 0);
+    }
+    let options = ["record", "-p", "1", "-o", "fib.dag", "--"];
+    let (_, errors) = folder.succeeds(&[&options[..], &program].concat());
+    assert!(errors.contains("fib.dag: ") && errors.contains("fib/mod.rs"), "{errors}");
+    let (what_if, _) = folder.succeeds(&["simulate", "fib.dag", "-p", "1,2", "--faster", "fib/mod.rs=2"]);
+    assert!(what_if.contains("2 times faster"), "{what_if}");
+}
