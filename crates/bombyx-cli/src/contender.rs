@@ -113,6 +113,14 @@ impl Contender {
         }
     }
 
+    /// What a Bombyx pool that is profiled has measured.
+    pub(crate) fn profile(&self) -> Option<bombyx::Profile> {
+        match &self.kind {
+            Kind::Bombyx(pool) => pool.profile(),
+            _ => None,
+        }
+    }
+
     /// How fast the processors of a Bombyx pool are, if its scheduler finds out.
     pub(crate) fn speeds(&self) -> Option<Vec<f64>> {
         match &self.kind {
