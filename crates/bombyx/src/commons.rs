@@ -438,7 +438,6 @@ impl Commons {
             processor.deque.set_root(0);
         }
         processor.submit(entry);
-        scheduler::heed_quota(processor);
     }
 
     /// Queues an entry from outside and sees to it that somebody looks.

@@ -127,6 +127,9 @@ impl<'scope> Scope<'scope> {
             self.run(f);
         } else {
             self.defer(f);
+            if let Some(processor) = here {
+                scheduler::heed_quota(processor);
+            }
         }
     }
 
