@@ -7,6 +7,7 @@ mod child;
 mod contender;
 mod files;
 mod host;
+mod plot;
 mod programs;
 mod resources;
 mod run;

@@ -12,8 +12,12 @@ use crate::fifo::Fifo;
 use crate::job::{Entry, Kind, Place};
 use crate::mailbox::{Mailbox, Offer, Post, Requests};
 use crate::primitive::AtomicUsize;
+use crate::profile::{self, Account, Site};
 use crate::rng::Rng;
-use crate::scheduler::{self, Ready, quota::Meter};
+use crate::scheduler::query::Queries;
+use crate::scheduler::quota::Meter;
+use crate::scheduler::resolution::{FreeCells, WatchList};
+use crate::scheduler::{self, Ready};
 use crate::stats::Counters;
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
@@ -24,9 +28,11 @@ pub(crate) struct Processor {
     /// First, so that a fork addresses it without an offset.
     pub(crate) deque: Deque,
     pub(crate) requests: Requests,
-    /// Counts how often this processor began or ceased to run something. Odd while it does: then it is worth asking
-    /// for work.
-    spells: AtomicUsize,
+    /// Its round is open while the processor runs something: then it is worth asking for work.
+    pub(crate) queries: Queries,
+    /// 1 while the holder searches, or was given the processor in order to search. With private deques; else the pool
+    /// counts its searchers ([`crate::sleep`]).
+    searching: AtomicUsize,
     pub(crate) post: Post,
     pub(crate) offer: Offer,
     /// Holder. Whether the next fork should offer its oldest entry: a thief is likely to come.
@@ -34,10 +40,15 @@ pub(crate) struct Processor {
     /// Holder.
     pub(crate) rng: Rng,
     pub(crate) stats: Counters,
+    pub(crate) account: Account,
     pub(crate) index: usize,
     /// Of detached closures.
     pub(crate) fifo: Fifo,
     pub(crate) private: Private,
+    /// Holder. The joins whose right branch the holder runs, with `read-write`.
+    pub(crate) watching: WatchList,
+    /// Holder.
+    pub(crate) free_cells: FreeCells,
     /// Holder.
     pub(crate) meter: Meter,
     commons: *const Commons,
@@ -54,15 +65,19 @@ impl Processor {
         Processor {
             deque: Deque::new(),
             requests: Requests::new(),
-            spells: AtomicUsize::new(0),
+            queries: Queries::new(),
+            searching: AtomicUsize::new(0),
             post: Post::new(),
             offer: Offer::new(),
             generous: Cell::new(false),
             rng: Rng::new(seed, index as u64),
             stats: Counters::default(),
+            account: Account::default(),
             index,
             fifo: Fifo::new(0),
             private: Private::new(),
+            watching: WatchList::default(),
+            free_cells: FreeCells::default(),
             meter: Meter::new(),
             commons,
         }
@@ -79,15 +94,33 @@ impl Processor {
 
     /// Which spell of uninterrupted running this is, if the processor is busy.
     pub(crate) fn busy_spell(&self) -> Option<usize> {
-        Some(self.spells.load(Relaxed)).filter(|spell| spell % 2 == 1)
+        self.queries.open_round().map(|round| round.number() as usize)
     }
 
     /// Holder.
     pub(crate) fn set_busy(&self, busy: bool) {
-        let spells = self.spells.load(Relaxed);
-        if (spells % 2 == 1) != busy {
-            self.spells.store(spells.wrapping_add(1), Relaxed);
-        }
+        self.queries.set_open(busy);
+        profile::set_busy(self, busy);
+    }
+
+    /// Whether the processor searches. With private deques.
+    pub(crate) fn is_searching(&self) -> bool {
+        self.searching.load(Relaxed) == 1
+    }
+
+    /// Holder, or whoever is about to give the processor to somebody who will search.
+    pub(crate) fn set_searching(&self, searching: bool) {
+        self.searching.store(usize::from(searching), Relaxed);
+    }
+
+    /// Holder. Says what the entries from here on descend from ([`Deque::set_root`]).
+    pub(crate) fn set_root(&self, key: usize) {
+        if self.has_private_deque() { self.deque.private().set_root(key) } else { self.deque.set_root(key) }
+    }
+
+    /// Whether nobody but the holder touches the deque.
+    pub(crate) fn has_private_deque(&self) -> bool {
+        self.commons().config.scheduler.has_private_deques()
     }
 
     /// Holder. Leaves the fast path: serves others, and gives way if the quota is used up, so that the carrier may
@@ -95,25 +128,44 @@ impl Processor {
     #[cold]
     #[inline(never)]
     pub(crate) fn attend(&self) {
+        self.attend_here();
+    }
+
+    #[inline(always)]
+    fn attend_here(&self) {
         self.serve();
         scheduler::heed_quota(self);
     }
 
     /// Holder. Makes room, answers the thief that stands here, wakes a sleeper.
+    #[inline]
     fn serve(&self) {
+        match &self.commons().ready {
+            Ready::Private(talk) => talk.attend(self),
+            ready => self.serve_all(ready),
+        }
+    }
+
+    /// The same where anyone may take from the deque.
+    #[inline]
+    fn serve_all(&self, ready: &Ready) {
         let commons = self.commons();
-        self.deque.attend();
-        match &commons.ready {
+        if commons.always_attends() {
+            self.deque.attend_always();
+        } else {
+            self.deque.attend();
+        }
+        match ready {
             Ready::Shared(shared) => {
                 shared.pool.absorb(self.index, &self.deque);
                 self.deque.poison();
             }
             // Nothing may be popped by the fast path.
-            Ready::Deques | Ready::Ranked(_) if commons.config.attentive => {
+            _ if commons.config.attentive => {
                 self.deque.expose_all();
                 self.deque.poison();
             }
-            Ready::Deques | Ready::Ranked(_) => {}
+            _ => {}
         }
         self.answer();
         if self.generous.take() && !self.offer.stands() && matches!(commons.ready, Ready::Deques) {
@@ -138,6 +190,14 @@ impl Processor {
         }
     }
 
+    /// Holder. Attends after a fork at `site`.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn attend_fork(&self, site: Site) {
+        profile::fork(self, site);
+        self.attend_here();
+    }
+
     /// Holder. Attends if asked to, in code that does not fork.
     #[inline]
     pub(crate) fn poll(&self) {
@@ -150,6 +210,9 @@ impl Processor {
     /// half has just finished that, and will be back for more within a fraction of a microsecond. It should not find
     /// a processor deep in its next leaf, which could only be robbed by interrupting it.
     pub(crate) fn be_generous(&self) {
+        if self.has_private_deque() {
+            return;
+        }
         self.generous.set(true);
         self.deque.poison();
     }
@@ -184,6 +247,11 @@ impl Processor {
             .inspect(|_| scheduler::served(self, mailbox))
     }
 
+    /// Holder. Keeps the greatest length of the watch list.
+    pub(crate) fn note_watch_list(&self) {
+        self.stats.longest_watch_list.raise_to(self.watching.len() as u64);
+    }
+
     /// Holder. Pushes an entry that is not the second half of a `join`.
     pub(crate) fn submit(&self, entry: Entry) {
         let pushed = self.deque.push_over(entry);
@@ -209,6 +277,7 @@ pub(crate) mod current {
     use super::Processor;
     use crate::carrier::Carrier;
     use crate::commons::Commons;
+    use crate::profile::{self, State};
     use std::cell::{Cell, OnceCell};
     use std::ptr::{self, NonNull};
 
@@ -259,7 +328,8 @@ pub(crate) mod current {
         PROCESSOR.set(processor.as_ptr());
         // SAFETY: the giver gave it, so the pool is alive and nobody else holds it.
         let processor = unsafe { processor.as_ref() };
-        processor.deque.set_root(carrier().root());
+        processor.set_root(carrier().root());
+        processor.watching.append(carrier().watching.take());
         processor.set_busy(true);
         match &processor.commons().heterogeneous {
             Some(heterogeneous) => heterogeneous.arrive(processor.index),
@@ -274,6 +344,13 @@ pub(crate) mod current {
             // SAFETY: as in `processor`.
             if let Some(processor) = unsafe { current.get().as_ref() } {
                 processor.set_busy(false);
+                profile::enter(processor, State::HandOver);
+                if processor.has_private_deque() && !processor.deque.looks_empty() {
+                    processor.commons().flush(processor);
+                }
+                if !processor.watching.is_empty() {
+                    carrier().watching.append(processor.watching.take());
+                }
                 if let Some(heterogeneous) = &processor.commons().heterogeneous {
                     heterogeneous.leave(processor.index);
                 }

@@ -5,7 +5,7 @@
 mod ready;
 
 use crate::carrier::Carrier;
-use crate::deque::{Deque, Steal};
+use crate::deque::{Deque, Pushed, Steal};
 use crate::fault::{Fault, plant};
 use crate::job::{Enabled, Entry, Job, Kind, Place};
 use crate::latch::Latch;
@@ -64,7 +64,7 @@ unsafe impl Send for Task {}
 
 impl Task {
     fn new() -> Task {
-        Task { job: Job::new(Task::exec), closure: UnsafeCell::new(7), runs: AtomicUsize::new(0) }
+        Task { job: Job::spawned(Task::exec), closure: UnsafeCell::new(7), runs: AtomicUsize::new(0) }
     }
 
     fn run(&self) {
@@ -103,9 +103,17 @@ fn execute(entry: Entry) -> Enabled {
     unsafe { Job::run(job_of(entry)) }
 }
 
+/// The owner forks the task.
+fn fork(deque: &Deque, task: &Task) -> Pushed {
+    let next = deque.next();
+    task.job.fork_at(next);
+    deque.push(next, task.entry());
+    next
+}
+
 /// The owner joins: pops the task and runs it, or finds it taken.
-fn join(deque: &Deque, task: &Task, pushed: crate::deque::Pushed) -> bool {
-    let ours = task.job.untouched() && deque.pop(pushed);
+fn join(deque: &Deque, task: &Task) -> bool {
+    let ours = task.job.untouched().is_some_and(|pushed| deque.pop(pushed));
     if ours {
         task.run();
     }
@@ -118,8 +126,8 @@ fn pop_against_steal() {
     explore(6, &[Fault::PopWithoutBarrier, Fault::StealWithoutSecondLook], || {
         let deque = Arc::new(Deque::new());
         let tasks = Arc::new([Task::new(), Task::new()]);
-        let first = deque.push(tasks[0].entry());
-        let second = deque.push(tasks[1].entry());
+        fork(&deque, &tasks[0]);
+        fork(&deque, &tasks[1]);
         let thief = {
             let (deque, tasks) = (Arc::clone(&deque), Arc::clone(&tasks));
             thread::spawn(move || {
@@ -131,8 +139,8 @@ fn pop_against_steal() {
                 }
             })
         };
-        for (task, pushed) in [(&tasks[1], second), (&tasks[0], first)] {
-            if !join(&deque, task, pushed) {
+        for task in [&tasks[1], &tasks[0]] {
+            if !join(&deque, task) {
                 // Taken, so filled in: the latch can be looked at.
                 // SAFETY: the job is not untouched.
                 let _ = unsafe { task.job.latch() }.is_done();
@@ -143,35 +151,102 @@ fn pop_against_steal() {
     });
 }
 
+/// The owner of a profiled pool keeps its entries, pops them as kept ones, and perhaps exposes them in between, while a thief
+/// steals: every entry goes to exactly one side, and nobody reads a job while it is filled in.
+#[test]
+fn keep_against_steal() {
+    explore(4, &[Fault::KeepWithoutPop, Fault::PopWithoutBarrier], || keep(false));
+}
+
+/// The same, with the entries exposed before they are joined.
+#[test]
+fn keep_and_expose_against_steal() {
+    explore(4, &[Fault::KeepWithoutPop], || keep(true));
+}
+
+fn keep(expose: bool) {
+    let deque = Arc::new(Deque::new());
+    let tasks = Arc::new([Task::new(), Task::new()]);
+    let thief = {
+        let (deque, tasks) = (Arc::clone(&deque), Arc::clone(&tasks));
+        thread::spawn(move || {
+            let _ = &tasks;
+            for _ in 0..2 {
+                if let Steal::Success(entry) = deque.steal(0, |entry| entry.taken(Place::Nowhere)) {
+                    assert!(execute(entry).is_none());
+                }
+            }
+        })
+    };
+    for task in tasks.iter() {
+        fork(&deque, &task);
+        deque.keep_youngest();
+    }
+    if expose {
+        deque.expose_all();
+    }
+    for task in tasks.iter().rev() {
+        assert!(task.job.untouched().is_none(), "kept or taken");
+        // SAFETY: the job is not untouched.
+        let ours = match unsafe { task.job.place() } {
+            Place::Kept(_) => deque.pop_kept(),
+            Place::Deque(_) => deque.withdraw(task.entry(), true),
+            Place::Nowhere => false,
+            _ => unreachable!("nobody else moves an entry"),
+        };
+        if ours {
+            task.run();
+        }
+    }
+    thief.join().unwrap();
+    assert!(tasks.iter().all(|task| task.runs.load(Relaxed) == 1), "an entry was lost or run twice");
+}
+
 /// A spawned closure pushed over a join's entry while a thief takes that: neither is lost.
 #[test]
 fn push_over_against_steal() {
-    explore(6, &[], || {
-        let deque = Arc::new(Deque::new());
-        let tasks = Arc::new([Task::new(), Task::new()]);
-        let pushed = deque.push(tasks[0].entry());
-        let thief = {
-            let (deque, tasks) = (Arc::clone(&deque), Arc::clone(&tasks));
-            thread::spawn(move || {
-                let _ = &tasks;
-                if let Steal::Success(entry) = deque.steal(0, |entry| entry.taken(Place::Nowhere)) {
-                    run_either(entry);
-                }
-            })
-        };
-        // Stands for a closure on the heap: nobody joins it, whoever finds it runs it.
-        let _ = deque.push_over(Entry::heap(NonNull::from(&tasks[1].job)));
-        if tasks[0].job.untouched() {
-            join(&deque, &tasks[0], pushed);
-        } else if deque.withdraw(tasks[0].entry(), true) {
-            tasks[0].run();
-        }
-        thief.join().unwrap();
-        while let Some(entry) = deque.take_youngest(|_| true) {
-            run_either(entry);
-        }
-        assert!(tasks.iter().all(|task| task.runs.load(Relaxed) == 1), "an entry was lost or run twice");
-    });
+    explore(6, &[], || push_over(false));
+}
+
+/// The same where the thief has raised the top and not yet told the job, which loom does not reach by itself.
+#[test]
+fn push_over_in_the_middle_of_a_steal() {
+    explore(6, &[Fault::TrustRaisedTop], || push_over(true));
+}
+
+fn push_over(meet: bool) {
+    let deque = Arc::new(Deque::new());
+    let tasks = Arc::new([Task::new(), Task::new()]);
+    let raised = Arc::new(AtomicUsize::new(0));
+    fork(&deque, &tasks[0]);
+    let thief = {
+        let (deque, tasks, raised) = (Arc::clone(&deque), Arc::clone(&tasks), Arc::clone(&raised));
+        thread::spawn(move || {
+            let _ = &tasks;
+            let taken = |entry: Entry| {
+                raised.store(1, Relaxed);
+                entry.taken(Place::Nowhere);
+            };
+            if let Steal::Success(entry) = deque.steal(0, taken) {
+                run_either(entry);
+            }
+        })
+    };
+    while meet && raised.load(Relaxed) == 0 {
+        thread::yield_now();
+    }
+    // Stands for a closure on the heap: nobody joins it, whoever finds it runs it.
+    let _ = deque.push_over(Entry::heap(NonNull::from(&tasks[1].job)));
+    if tasks[0].job.untouched().is_some() {
+        join(&deque, &tasks[0]);
+    } else if deque.withdraw(tasks[0].entry(), true) {
+        tasks[0].run();
+    }
+    thief.join().unwrap();
+    while let Some(entry) = deque.take_youngest(|_| true) {
+        run_either(entry);
+    }
+    assert!(tasks.iter().all(|task| task.runs.load(Relaxed) == 1), "an entry was lost or run twice");
 }
 
 /// Runs what was taken: a join's job has a latch to set, one on the heap has none.
@@ -191,7 +266,7 @@ fn steal_only_what_is_wanted() {
         let deque = Arc::new(Deque::new());
         let task = Arc::new(Task::new());
         deque.set_root(32);
-        let pushed = deque.push(task.entry());
+        fork(&deque, &task);
         let thieves: Vec<_> = [64, 32]
             .into_iter()
             .map(|want| {
@@ -205,7 +280,7 @@ fn steal_only_what_is_wanted() {
                 })
             })
             .collect();
-        join(&deque, &task, pushed);
+        join(&deque, &task);
         for thief in thieves {
             thief.join().unwrap();
         }
@@ -219,7 +294,7 @@ fn latch_and_hand_over() {
     explore(6, &[Fault::SetWithoutSwap], || {
         let deque = Arc::new(Deque::new());
         let task = Arc::new(Task::new());
-        let pushed = deque.push(task.entry());
+        fork(&deque, &task);
         let processor = Arc::new(Processor([0; 4]));
         let thief = {
             let (deque, task, processor) = (Arc::clone(&deque), Arc::clone(&task), Arc::clone(&processor));
@@ -233,7 +308,7 @@ fn latch_and_hand_over() {
                 }
             })
         };
-        if !join(&deque, &task, pushed) {
+        if !join(&deque, &task) {
             let carrier = Carrier::here();
             // SAFETY: the job is not untouched.
             let latch = unsafe { task.job.latch() };
@@ -287,7 +362,7 @@ fn cooperative_steal() {
             })
         };
         // The victim forks, attends if asked to, and joins.
-        let pushed = victim.deque.push(victim.task.entry());
+        let pushed = fork(&victim.deque, &victim.task);
         let mut given = false;
         if victim.deque.wants_attention(pushed) {
             victim.deque.attend();
@@ -305,7 +380,7 @@ fn cooperative_steal() {
                 victim.task.run();
             }
         } else {
-            assert!(join(&victim.deque, &victim.task, pushed));
+            assert!(join(&victim.deque, &victim.task));
         }
         let answered = thief.join().unwrap();
         assert_eq!(victim.task.runs.load(Relaxed), 1, "the job was lost or run twice");
@@ -324,7 +399,7 @@ fn offer_against_take_back() {
         let offer = Arc::new(Offer::new());
         let deque = Deque::new();
         let task = Arc::new(Task::new());
-        let _ = deque.push(task.entry());
+        fork(&deque, &task);
         let entry = deque.take_top(|entry| entry.taken(Place::Mailbox(offer.mailbox()))).expect("pushed");
         offer.make(entry);
         let thieves: Vec<_> = (0..2)
@@ -365,7 +440,7 @@ fn no_lost_wake_up() {
                 sleepers.look_once_more(std::iter::once(&*deque), || !deque.looks_empty())
             })
         };
-        let pushed = deque.push(task.entry());
+        let pushed = fork(&deque, &task);
         let mut woke = false;
         if deque.wants_attention(pushed) {
             deque.attend();
@@ -383,7 +458,7 @@ fn withdraw_against_steal() {
         let deque = Arc::new(Deque::new());
         let tasks = Arc::new([Task::new(), Task::new()]);
         for task in &*tasks {
-            let _ = deque.push(task.entry());
+            fork(&deque, &task);
         }
         deque.expose_all();
         let thief = {

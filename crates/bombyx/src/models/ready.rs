@@ -6,7 +6,7 @@ use crate::ready::shared::{Order, SharedPool, Taken};
 
 /// The join of a task that was moved into a list and is not untouched any more: takes it back, if `take_back` does.
 fn settle(task: &Task, take_back: impl FnOnce(Entry, crate::ready::list::Node) -> bool) {
-    assert!(!task.job.untouched(), "a listed job was not told so");
+    assert!(task.job.untouched().is_none(), "a listed job was not told so");
     // SAFETY: the job is not untouched.
     match unsafe { task.job.place() } {
         Place::Listed(node) => {
@@ -15,7 +15,7 @@ fn settle(task: &Task, take_back: impl FnOnce(Entry, crate::ready::list::Node) -
             }
         }
         Place::Nowhere => {}
-        Place::Deque(_) | Place::Mailbox(_) => panic!("a listed job is elsewhere"),
+        _ => panic!("a listed job is elsewhere"),
     }
 }
 
@@ -24,7 +24,7 @@ fn take_back_against_take(order: Order) {
     let pool = Arc::new(SharedPool::new(order, 2));
     let tasks = Arc::new([Task::new(), Task::new()]);
     let deque = Deque::new();
-    let _ = deque.push(tasks[0].entry());
+    fork(&deque, &tasks[0]);
     pool.absorb(0, &deque);
     let other = {
         let (pool, tasks) = (Arc::clone(&pool), Arc::clone(&tasks));
@@ -35,7 +35,7 @@ fn take_back_against_take(order: Order) {
             }
             // Whatever number the first node had may be used again.
             let deque = Deque::new();
-            let _ = deque.push(tasks[1].entry());
+            fork(&deque, &tasks[1]);
             pool.absorb(1, &deque);
         })
     };
@@ -67,7 +67,7 @@ fn withdraw_against_draw() {
         let carrier = Carrier::to_be_started();
         let deque = Deque::new();
         for task in tasks.iter() {
-            let _ = deque.push(task.entry());
+            fork(&deque, &task);
         }
         let frame = Entry::carrier(NonNull::from(&carrier));
         ranks.give_up(0, &deque, frame, 0);
@@ -111,7 +111,7 @@ fn give_up_against_rob() {
         let deque = Arc::new(Deque::new());
         ranks.arrive(0);
         for task in tasks.iter() {
-            let _ = deque.push(task.entry());
+            fork(&deque, &task);
         }
         let thief = {
             let (ranks, tasks, deque) = (Arc::clone(&ranks), Arc::clone(&tasks), Arc::clone(&deque));

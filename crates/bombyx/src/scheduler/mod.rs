@@ -8,7 +8,13 @@ pub(crate) mod dfdeques;
 mod fifo;
 mod give_up;
 pub(crate) mod heterogeneous;
+pub(crate) mod join_resolution;
+pub(crate) mod private_cas;
+pub(crate) mod private_deques;
+pub(crate) mod query;
 pub(crate) mod quota;
+pub(crate) mod read_write;
+pub(crate) mod resolution;
 mod shared_pool;
 pub(crate) mod speed;
 mod tuner;
@@ -63,12 +69,33 @@ pub enum Scheduler {
     /// The same as work stealing on CPUs of different speeds: an idle processor that is more than β times as fast as a busy one with
     /// an empty deque exchanges CPUs with it. Bender and Rabin, §3. Processors are [pinned](crate::Builder::pin).
     Heterogeneous(Beta),
+    /// Random victim, oldest entry, with loads and stores only: a thief leaves a query, its victim answers when it polls;
+    /// the sides of a join exchange messages. Acar, Charguéraud, Muller and Rainey, §4.
+    ReadWrite,
+    /// The same steals (§4.3), with joins as in the other schedulers.
+    ReadWriteSteals,
+    /// The baseline that they compare with: the same with queries left by compare-and-swap.
+    PrivateCas,
 }
 
 impl Scheduler {
     /// The names of all schedulers.
-    pub const NAMES: &[&str] =
-        &["work-stealing", "dfdeques:K", "depth-first:K", "fifo", "busy-leaves", "heterogeneous:BETA"];
+    pub const NAMES: &[&str] = &[
+        "work-stealing",
+        "dfdeques:K",
+        "depth-first:K",
+        "fifo",
+        "busy-leaves",
+        "heterogeneous:BETA",
+        "read-write",
+        "read-write-steals",
+        "private-cas",
+    ];
+
+    /// Whether nobody but its holder touches the deque of a processor.
+    pub(crate) fn has_private_deques(self) -> bool {
+        matches!(self, Scheduler::ReadWrite | Scheduler::ReadWriteSteals | Scheduler::PrivateCas)
+    }
 }
 
 impl FromStr for Scheduler {
@@ -81,6 +108,9 @@ impl FromStr for Scheduler {
         };
         match (kind, parameter) {
             ("work-stealing", None) => Ok(Scheduler::WorkStealing),
+            ("read-write", None) => Ok(Scheduler::ReadWrite),
+            ("read-write-steals", None) => Ok(Scheduler::ReadWriteSteals),
+            ("private-cas", None) => Ok(Scheduler::PrivateCas),
             ("fifo", None) => Ok(Scheduler::Fifo),
             ("busy-leaves", None) => Ok(Scheduler::BusyLeaves),
             ("dfdeques", k) => k.unwrap_or_default().parse().map(Scheduler::DfDeques).map_err(Error::Quota),
@@ -100,6 +130,9 @@ impl fmt::Display for Scheduler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Scheduler::WorkStealing => f.write_str("work-stealing"),
+            Scheduler::ReadWrite => f.write_str("read-write"),
+            Scheduler::ReadWriteSteals => f.write_str("read-write-steals"),
+            Scheduler::PrivateCas => f.write_str("private-cas"),
             Scheduler::DfDeques(quota) => write!(f, "dfdeques:{quota}"),
             Scheduler::DepthFirst(quota) => write!(f, "depth-first:{quota}"),
             Scheduler::Fifo => f.write_str("fifo"),
@@ -115,6 +148,8 @@ impl fmt::Display for Scheduler {
 pub(crate) enum Ready {
     /// In the deques of the processors alone.
     Deques,
+    /// The same, and nobody but its holder touches the deque of a processor.
+    Private(Talk),
     /// In one pool.
     Shared(Shared),
     /// In the deques of the processors, and in others without an owner, all in one list.
@@ -127,6 +162,9 @@ impl Ready {
             Scheduler::WorkStealing | Scheduler::Heterogeneous(_) | Scheduler::DfDeques(Quota::Infinite) => {
                 Ready::Deques
             }
+            Scheduler::ReadWrite => Ready::Private(Talk::QueriesAndJoins),
+            Scheduler::ReadWriteSteals => Ready::Private(Talk::Queries),
+            Scheduler::PrivateCas => Ready::Private(Talk::Cas),
             Scheduler::DfDeques(quota) => Ready::Ranked(Dfdeques::new(quota, processors)),
             Scheduler::DepthFirst(_) => Ready::Shared(Shared::new(depth_first::RULES, processors)),
             Scheduler::Fifo => Ready::Shared(Shared::new(fifo::RULES, processors)),
@@ -137,7 +175,7 @@ impl Ready {
     /// Whether there seems to be something outside of the deques of the processors.
     pub(crate) fn looks_full(&self) -> bool {
         match self {
-            Ready::Deques => false,
+            Ready::Deques | Ready::Private(_) => false,
             Ready::Shared(shared) => shared.pool.len() > 0,
             Ready::Ranked(dfdeques) => dfdeques.ranks.has_left(),
         }
@@ -156,11 +194,71 @@ impl Ready {
     }
 }
 
+/// How thieves and victims talk where deques are private.
+#[derive(Clone, Copy)]
+pub(crate) enum Talk {
+    /// By queries; joins are those of all schedulers.
+    Queries,
+    /// By queries, and so do the two sides of a join.
+    QueriesAndJoins,
+    /// By compare-and-swap.
+    Cas,
+}
+
+impl Talk {
+    pub(crate) fn attend(self, processor: &Processor) {
+        match self {
+            Talk::Queries => read_write::attend_steals(processor),
+            Talk::QueriesAndJoins => read_write::attend(processor),
+            Talk::Cas => private_cas::attend(processor),
+        }
+    }
+
+    fn cease(self, processor: &Processor) {
+        match self {
+            Talk::Queries => read_write::cease_steals(processor),
+            Talk::QueriesAndJoins => read_write::cease(processor),
+            Talk::Cas => private_cas::cease(processor),
+        }
+    }
+
+    fn search(self, processor: &Processor) -> Option<Entry> {
+        match self {
+            Talk::Queries => read_write::search_steals(processor),
+            Talk::QueriesAndJoins => read_write::search(processor),
+            Talk::Cas => private_cas::search(processor),
+        }
+    }
+
+    fn take_anything(self, processor: &Processor) -> Option<Entry> {
+        match self {
+            Talk::Queries => read_write::take_anything_steals(processor),
+            Talk::QueriesAndJoins => read_write::take_anything(processor),
+            Talk::Cas => private_cas::take_anything(processor),
+        }
+    }
+
+    fn wait(
+        self,
+        patience: &mut Patience,
+        processor: &Processor,
+        key: usize,
+        done: &dyn Fn() -> bool,
+    ) -> Wait {
+        match self {
+            Talk::Queries => read_write::wait_steals(patience, processor, key, done),
+            Talk::QueriesAndJoins => read_write::wait(patience, processor, key, done),
+            Talk::Cas => private_cas::wait(patience, processor, key, done),
+        }
+    }
+}
+
 /// The next entry for an idle processor, or None when it has searched long enough. The caller is counted as a
 /// searcher, and no longer when an entry is found.
 pub(crate) fn search(processor: &Processor) -> Option<Entry> {
     match &processor.commons().ready {
         Ready::Deques => work_stealing::search(processor),
+        Ready::Private(talk) => talk.search(processor),
         Ready::Shared(shared) => shared.search(processor),
         Ready::Ranked(dfdeques) => dfdeques.search(processor),
     }
@@ -175,6 +273,7 @@ pub(crate) fn wait(
 ) -> Wait {
     match &processor.commons().ready {
         Ready::Deques => patience.wait(processor, key, done),
+        Ready::Private(talk) => talk.wait(patience, processor, key, &done),
         Ready::Shared(shared) => shared.wait(patience, processor, key),
         Ready::Ranked(dfdeques) => dfdeques.wait(patience, processor, key, done),
     }
@@ -184,6 +283,7 @@ pub(crate) fn wait(
 pub(crate) fn take_own(processor: &Processor) -> Option<Entry> {
     match &processor.commons().ready {
         Ready::Deques | Ready::Ranked(_) => work_stealing::take_own(processor),
+        Ready::Private(_) => private_deques::take_own(processor),
         Ready::Shared(_) => processor.private.take(|_| true),
     }
 }
@@ -192,8 +292,17 @@ pub(crate) fn take_own(processor: &Processor) -> Option<Entry> {
 pub(crate) fn take_anything(processor: &Processor) -> Option<Entry> {
     match &processor.commons().ready {
         Ready::Deques => work_stealing::take_anything(processor),
+        Ready::Private(talk) => talk.take_anything(processor),
         Ready::Shared(shared) => shared.take_anything(processor),
         Ready::Ranked(dfdeques) => dfdeques.take_anything(processor),
+    }
+}
+
+/// The processor has nothing to run: its carrier waits.
+pub(crate) fn cease(processor: &Processor) {
+    match &processor.commons().ready {
+        Ready::Private(talk) => talk.cease(processor),
+        Ready::Deques | Ready::Shared(_) | Ready::Ranked(_) => processor.set_busy(false),
     }
 }
 
@@ -201,7 +310,7 @@ pub(crate) fn take_anything(processor: &Processor) -> Option<Entry> {
 /// have the processor at once.
 pub(crate) fn enabled(processor: &Processor, carrier: NonNull<Carrier>) -> Enabled {
     match &processor.commons().ready {
-        Ready::Deques | Ready::Ranked(_) => Some(carrier),
+        Ready::Deques | Ready::Private(_) | Ready::Ranked(_) => Some(carrier),
         Ready::Shared(shared) => shared.enabled(processor, carrier),
     }
 }
@@ -210,7 +319,7 @@ pub(crate) fn enabled(processor: &Processor, carrier: NonNull<Carrier>) -> Enabl
 #[must_use]
 pub(crate) fn take_back(processor: &Processor, entry: Entry, node: Node, in_turn: bool) -> bool {
     match &processor.commons().ready {
-        Ready::Deques => unreachable!("nothing is listed where there is no list"),
+        Ready::Deques | Ready::Private(_) => unreachable!("nothing is listed where there is no list"),
         Ready::Shared(shared) => shared.take_back(entry, node, in_turn),
         Ready::Ranked(dfdeques) => dfdeques.ranks.withdraw(entry, node),
     }
@@ -219,7 +328,7 @@ pub(crate) fn take_back(processor: &Processor, entry: Entry, node: Node, in_turn
 /// Robs `victim` without its help, by `steal`.
 fn rob(thief: &Processor, victim: &Processor, steal: impl FnOnce() -> Steal) -> Steal {
     match &victim.commons().ready {
-        Ready::Deques | Ready::Shared(_) => steal(),
+        Ready::Deques | Ready::Private(_) | Ready::Shared(_) => steal(),
         Ready::Ranked(dfdeques) => dfdeques.ranks.rob(victim.index, thief.index, steal),
     }
 }
@@ -244,7 +353,7 @@ pub(crate) fn arrived(processor: &Processor) {
 /// The processor is about to enter the idle list.
 pub(crate) fn retiring(processor: &Processor) {
     match &processor.commons().ready {
-        Ready::Deques => {}
+        Ready::Deques | Ready::Private(_) => {}
         Ready::Shared(shared) => shared.pool.leave(processor.index),
         Ready::Ranked(_) if !processor.deque.looks_empty() => {}
         Ready::Ranked(dfdeques) => dfdeques.ranks.leave(processor.index),
@@ -255,7 +364,7 @@ pub(crate) fn retiring(processor: &Processor) {
 /// afterwards.
 pub(crate) fn heed_quota(processor: &Processor) {
     match &processor.commons().ready {
-        Ready::Deques => {}
+        Ready::Deques | Ready::Private(_) => {}
         Ready::Shared(shared) => shared.heed_quota(processor),
         Ready::Ranked(dfdeques) => dfdeques.heed_quota(processor),
     }
@@ -265,7 +374,7 @@ pub(crate) fn heed_quota(processor: &Processor) {
 pub(crate) fn quota(commons: &Commons) -> Option<i64> {
     let quota = match &commons.ready {
         Ready::Ranked(dfdeques) => dfdeques.quota(),
-        Ready::Deques | Ready::Shared(_) => first_quota(commons.config.scheduler),
+        Ready::Deques | Ready::Private(_) | Ready::Shared(_) => first_quota(commons.config.scheduler),
     };
     (quota != i64::MAX).then_some(quota)
 }
@@ -285,7 +394,7 @@ pub(crate) fn first_quota(scheduler: Scheduler) -> i64 {
 pub(crate) fn pending(processor: &Processor) -> usize {
     let commons = processor.commons();
     match &commons.ready {
-        Ready::Deques | Ready::Ranked(_) => processor.deque.len(),
+        Ready::Deques | Ready::Private(_) | Ready::Ranked(_) => processor.deque.len(),
         Ready::Shared(shared) => shared.pool.len() / commons.processors().len(),
     }
 }
