@@ -58,6 +58,10 @@ pub(crate) enum Fault {
     EndWithoutSecondLook,
     /// A right side that ends leaves the join to a left side that has left.
     TieToNone,
+    /// A right side that ends while the left one wants to leave says nothing.
+    SilentTie,
+    /// A right side that ends after its acknowledgement does not wait for the left side's list.
+    EndBeforeTransfer,
 }
 
 #[cfg(not(loom))]

@@ -297,6 +297,7 @@ impl Deque {
     }
 
     /// Says what the entries from here on descend from: `key` if the deque is empty now, else nothing known.
+    #[inline(never)]
     pub(crate) fn set_root(&self, key: usize) {
         // Only the owner, who is here, changes the root, and others only take entries away.
         let root = self.root();

@@ -2,6 +2,7 @@
 //! C11 allows (up to a bound on preemptions). Each model asserts what its protocol promises, and each comes with
 //! faults under which it must fail. Run with `scripts/loom`.
 
+mod read_write;
 mod ready;
 
 use crate::carrier::Carrier;
