@@ -11,7 +11,6 @@ use super::work_stealing::{Patience, SEARCH, SEARCH_IN_COMPANY, Wait, pause};
 use crate::carrier::Carrier;
 use crate::job::{Enabled, Entry};
 use crate::mailbox::Mail;
-use crate::primitive::yield_now;
 use crate::processor::Processor;
 use crate::ready::list::Node;
 use crate::ready::shared::{Order, SharedPool, Taken};
@@ -83,11 +82,6 @@ impl Shared {
 
     /// What is next in the pool. Whoever is scheduled anew has a new quota.
     fn take_next(&self, processor: &Processor) -> Option<Entry> {
-        // Whoever runs has a higher priority than what is ready to its right. With fewer cores than processors it may be
-        // waiting for one.
-        if self.rules.order == Order::Serial && processor.commons().config.crowded {
-            yield_now();
-        }
         loop {
             processor.stats.attempts.add(1);
             match self.pool.take(processor.index) {
