@@ -4,11 +4,11 @@
 //! says what must hold of them, [`report`] and [`plot`] show them.
 
 mod bar;
-mod case;
+pub(crate) mod case;
 mod micro;
 mod plot;
 mod report;
-mod workload;
+pub(crate) mod workload;
 
 pub(crate) use case::{Sample, median};
 
@@ -135,7 +135,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     show(&format!("{}\n\n", results.record.line()))?;
     show(&report.head())?;
     for workload in workloads {
-        let case = workload::measure(workload, args, &contenders)?;
+        let case = workload::measure(workload, &args.setup(), &contenders)?;
         show(&report.lines(&case))?;
         results.workloads.push(case);
     }
@@ -176,8 +176,9 @@ impl Args {
         ![&self.json, &self.csv].iter().any(|path| path.as_deref() == Some(Path::new("-")))
     }
 
-    fn rounds(&self) -> usize {
-        self.repeat.map_or(5, usize::from)
+    fn setup(&self) -> workload::Setup {
+        let rounds = self.repeat.map_or(5, usize::from);
+        workload::Setup { size: self.size, grain: self.grain, seed: self.seed, rounds }
     }
 
     /// What to measure, each once.

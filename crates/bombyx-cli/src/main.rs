@@ -6,8 +6,10 @@ mod bench;
 mod child;
 mod contender;
 mod files;
+mod heap;
 mod host;
 mod programs;
+mod reproduce;
 mod resources;
 mod run;
 mod simulate;
@@ -19,6 +21,10 @@ mod verify;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
+
+/// Everything that this program runs is counted.
+#[global_allocator]
+static ALLOCATOR: heap::Counting = heap::Counting;
 
 /// Whatever goes wrong is told to the user in one line.
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
@@ -44,6 +50,7 @@ enum Command {
     Bench(bench::Args),
     Simulate(Box<simulate::Args>),
     Verify(verify::Args),
+    Reproduce(reproduce::Args),
     #[command(hide = true)]
     Child(child::Args),
 }
@@ -62,6 +69,7 @@ fn main() -> ExitCode {
             verify::run(args);
             Ok(ExitCode::SUCCESS)
         }
+        Some(Command::Reproduce(args)) => reproduce::run(&args),
         Some(Command::Child(args)) => child::run(&args),
     };
     outcome.unwrap_or_else(|error| {
