@@ -8,6 +8,7 @@ mod contender;
 mod files;
 mod heap;
 mod host;
+mod plot;
 mod programs;
 mod reproduce;
 mod resources;

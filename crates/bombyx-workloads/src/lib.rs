@@ -11,6 +11,9 @@ mod tiles;
 mod timed;
 mod workload;
 
+#[cfg(feature = "rayon")]
+pub mod demos;
+
 mod barneshut;
 mod cilksort;
 mod densemm;

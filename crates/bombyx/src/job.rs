@@ -3,30 +3,36 @@
 //!
 //! # Who may touch which field, and when
 //!
-//! A stack job is in one of these states; `exec` and `place` tell which:
+//! A stack job is in one of these states; `pushed` and `place` tell which:
 //!
-//! | state | `exec` | `place` | where it is | who may run it |
+//! | state | `pushed` | `place` | where it is | who may run it |
 //! |---|---|---|---|---|
 //! | untouched | set | – | the deque it was pushed on, owned by the carrier that forked it | its join, by a plain pop; a thief, under the deque's lock |
 //! | exposed | null | a deque | that deque | its join, by withdrawing it; a thief; both under the deque's lock |
+//! | queued | null | the commons | the pool's queue | its join, by withdrawing it; anyone; all under the lock of the commons |
 //! | offered | null | a cell | on its way into, or in, a mailbox | its join or the mailbox's owner: one compare-and-swap |
 //! | taken | null | nowhere | nowhere | the taker alone |
+//! | branch | null | branch | on its way to a thief, or nowhere | the same; it ends by [resolution](crate::scheduler::resolution) |
 //!
-//! The fork writes `exec` and the closure and nothing else. [`Taken`] is written, with the deque's lock held,
-//! by whoever first takes or exposes the job, *before* `exec` is cleared with release; so whoever reads null
-//! with acquire finds it filled in. `exec` is cleared at most once.
+//! The fork writes `exec`, `pushed` and the closure and nothing else. [`Taken`] is written, with the deque's lock
+//! held, by whoever first takes or exposes the job, *before* `pushed` is cleared with release; so whoever reads null
+//! with acquire finds it filled in. `pushed` is cleared at most once.
 //!
-//! **While `exec` is set, the carrier that forked the job still holds the same processor.** Older entries are
+//! **While `pushed` is set, the carrier that forked the job still holds the same processor.** Older entries are
 //! taken first, so an inner join can miss (and its carrier be moved to another processor) only after this job
 //! was taken; and [`crate::blocking`], which gives the processor away with entries in its deque, exposes them
 //! first.
+//!
+//! In a [private deque](crate::deque::Deque::private) there is no lock to hold: what is said of its holder goes for the
+//! owner of the deque, who alone takes entries out.
 
 use crate::carrier::Carrier;
-use crate::deque::Deque;
+use crate::deque::{Deque, Pushed, Slot};
 use crate::latch::Latch;
 use crate::mailbox::Mailbox;
 use crate::primitive::{AtomicPtr, AtomicUsize, UnsafeCell};
-use std::mem::MaybeUninit;
+use crate::scheduler::resolution::Resolution;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::num::NonZeroUsize;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -40,18 +46,25 @@ pub(crate) type Exec = unsafe fn(*const Job) -> Enabled;
 /// The part of a job that all kinds share.
 #[repr(C)]
 pub(crate) struct Job {
-    /// The [`Exec`] function; null once the job was taken or exposed.
-    exec: AtomicPtr<()>,
+    exec: Exec,
+    /// Where in the deque the fork pushed the job; null once it was taken or exposed, and in spawned jobs.
+    pushed: AtomicPtr<Slot>,
     taken: UnsafeCell<MaybeUninit<Taken>>,
 }
 
 /// The part of a job that only a taken one needs.
 struct Taken {
-    exec: Exec,
-    /// How the join learns that the job has ended.
-    latch: Latch,
+    end: End,
     /// Where the join can still get the job back: a [`Place`].
     place: AtomicUsize,
+}
+
+/// How the join learns that the job has ended.
+union End {
+    /// Unless the job is a branch.
+    latch: ManuallyDrop<Latch>,
+    /// If it is one.
+    resolution: NonNull<Resolution>,
 }
 
 /// Where a job that is not untouched can be got back from.
@@ -59,66 +72,97 @@ struct Taken {
 pub(crate) enum Place {
     /// Nowhere: somebody runs it, or has run it.
     Nowhere,
+    /// The same, and it ends by resolution.
+    Branch,
     /// The deque.
     Deque(*const Deque),
     /// The mailbox.
     Mailbox(*const Mailbox),
+    /// The queue of the pool with the commons at this address.
+    Queue(*const ()),
 }
+
+const DEQUE: usize = 1;
+const QUEUE: usize = 2;
+const BRANCH: usize = 3;
 
 impl Place {
     fn to_bits(self) -> usize {
         match self {
             Place::Nowhere => 0,
-            Place::Deque(deque) => deque as usize | 1,
+            Place::Branch => BRANCH,
+            Place::Deque(deque) => deque as usize | DEQUE,
             Place::Mailbox(mailbox) => mailbox as usize,
+            Place::Queue(commons) => commons as usize | QUEUE,
         }
     }
 
     fn from_bits(bits: usize) -> Place {
         match bits {
             0 => Place::Nowhere,
-            _ if bits & 1 == 1 => Place::Deque((bits & !1) as *const Deque),
+            BRANCH => Place::Branch,
+            _ if bits & TAG == DEQUE => Place::Deque((bits & !TAG) as *const Deque),
+            _ if bits & TAG == QUEUE => Place::Queue((bits & !TAG) as *const ()),
             _ => Place::Mailbox(bits as *const Mailbox),
         }
     }
 }
 
 impl Job {
-    /// A job in state *untouched*.
+    /// A job in state *untouched*, which is about to be pushed there.
     #[inline(always)]
-    pub(crate) fn new(exec: Exec) -> Job {
-        Job { exec: AtomicPtr::new(exec as *mut ()), taken: UnsafeCell::new(MaybeUninit::uninit()) }
+    pub(crate) fn forked(exec: Exec, pushed: Pushed) -> Job {
+        Job { exec, pushed: AtomicPtr::new(pushed.slot()), taken: UnsafeCell::new(MaybeUninit::uninit()) }
     }
 
-    /// Whether the job is untouched. For its join, on the carrier that forked it.
+    /// A spawned job, which has no join.
+    pub(crate) fn spawned(exec: Exec) -> Job {
+        Job { exec, pushed: AtomicPtr::new(ptr::null_mut()), taken: UnsafeCell::new(MaybeUninit::uninit()) }
+    }
+
+    /// Makes a job that nobody has seen one in state *untouched*.
+    #[cfg(loom)]
+    pub(crate) fn fork_at(&self, pushed: Pushed) {
+        self.pushed.store(pushed.slot(), Relaxed);
+    }
+
+    /// Where the job was pushed, if it is untouched. For its join, on the carrier that forked it.
     #[inline(always)]
-    pub(crate) fn untouched(&self) -> bool {
-        !self.exec.load(Acquire).is_null()
+    pub(crate) fn untouched(&self) -> Option<Pushed> {
+        Pushed::from_slot(self.pushed.load(Acquire))
     }
 
     /// Leaves state *untouched* or *exposed* for the state that `place` says.
     ///
     /// # Safety
     /// The job is in a deque whose lock the caller holds, and which it is taken out of under the same lock,
-    /// unless `place` is that deque; or the caller has just taken it out of an offer.
+    /// unless `place` is that deque; or the caller has just taken it out of an offer or its own private deque; or holds
+    /// the lock of the queue that the job is in.
     pub(crate) unsafe fn take(&self, place: Place) {
-        let exec = self.exec.load(Relaxed);
-        if exec.is_null() {
-            // SAFETY: exec is null, so the job is not untouched.
+        if self.pushed.load(Relaxed).is_null() {
+            // SAFETY: the job is not untouched.
             unsafe { self.taken() }.place.store(place.to_bits(), Release);
             return;
         }
-        let taken = Taken {
-            // SAFETY: a non-null `exec` is the function pointer that `new` stored.
-            exec: unsafe { std::mem::transmute::<*mut (), Exec>(exec) },
-            latch: Latch::new(),
-            place: AtomicUsize::new(place.to_bits()),
-        };
-        // SAFETY: only the holder of the deque's lock writes `taken`, and only while exec is set, when nobody
-        // reads it.
+        let end = End { latch: ManuallyDrop::new(Latch::new()) };
+        self.fill_in(Taken { end, place: AtomicUsize::new(place.to_bits()) });
+    }
+
+    /// The same for a job that will end by resolution.
+    ///
+    /// # Safety
+    /// The caller has just taken the job out of its own private deque.
+    pub(crate) unsafe fn take_as_branch(&self, resolution: NonNull<Resolution>) {
+        self.fill_in(Taken { end: End { resolution }, place: AtomicUsize::new(BRANCH) });
+    }
+
+    /// The caller is alone with the job: it holds the deque's lock, or owns the deque.
+    fn fill_in(&self, taken: Taken) {
+        // SAFETY: `taken` is written while `pushed` is set, when nobody reads it; or by the owner of a private deque that
+        // an exposed job was in, whom the job's join runs on.
         self.taken.with_mut(|cell| unsafe { (*cell).write(taken) });
         // Release: the join that reads null finds `taken` filled in.
-        self.exec.store(ptr::null_mut(), Release);
+        self.pushed.store(ptr::null_mut(), Release);
     }
 
     /// # Safety
@@ -130,10 +174,17 @@ impl Job {
     }
 
     /// # Safety
-    /// The job is not untouched.
+    /// The job is not untouched, and no branch.
     pub(crate) unsafe fn latch(&self) -> &Latch {
         // SAFETY: as the caller promises.
-        unsafe { &self.taken().latch }
+        unsafe { &self.taken().end.latch }
+    }
+
+    /// # Safety
+    /// The job is a branch.
+    pub(crate) unsafe fn resolution(&self) -> NonNull<Resolution> {
+        // SAFETY: as the caller promises.
+        unsafe { self.taken().end.resolution }
     }
 
     /// # Safety
@@ -149,15 +200,7 @@ impl Job {
     /// The caller has taken the job, alone, and the job is alive. It may be gone after the call.
     pub(crate) unsafe fn run(job: *const Job) -> Enabled {
         // SAFETY: the job is alive until it has run.
-        let exec = unsafe {
-            let exec = (*job).exec.load(Relaxed);
-            if exec.is_null() {
-                (*job).taken().exec
-            } else {
-                // SAFETY: a non-null `exec` is the function pointer that `new` stored.
-                std::mem::transmute::<*mut (), Exec>(exec)
-            }
-        };
+        let exec = unsafe { (*job).exec };
         // SAFETY: as the caller promises.
         unsafe { exec(job) }
     }
@@ -227,12 +270,25 @@ impl Entry {
     pub(crate) fn expose(self, deque: &Deque) -> bool {
         let Kind::Stack(job) = self.kind() else { return false };
         // SAFETY: as in `taken`.
-        let untouched = unsafe { (*job).untouched() };
+        let untouched = unsafe { (*job).untouched() }.is_some();
         if untouched {
             // SAFETY: as in `taken`; the job stays in the deque.
             unsafe { (*job).take(Place::Deque(deque)) };
         }
         untouched
+    }
+
+    /// The cells by which the job of this entry, which was taken, will end, if it is a branch.
+    pub(crate) fn resolution(&self) -> Option<&Resolution> {
+        let Kind::Stack(job) = self.kind() else { return None };
+        // SAFETY: a stack job that was taken out of a deque is not untouched, and alive until it has run. The cells are
+        // as long.
+        unsafe {
+            match (*job).place() {
+                Place::Branch => Some((*job).resolution().as_ref()),
+                _ => None,
+            }
+        }
     }
 
     #[inline(always)]

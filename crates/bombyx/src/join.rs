@@ -1,21 +1,19 @@
 //! `join`: what users call, and the fast path that everything else keeps clear of.
 //!
-//! A fork writes the closure and the job's `exec` word on the stack, the entry into the deque, and the bottom;
-//! then one comparison with the limit. The join reads `exec` again, lowers the bottom, and compares with the
-//! top. That is all, and all of it plain loads and stores on two cache lines of the processor's own. Whatever a
+//! A fork writes the closure, how to run it and where it is pushed on the stack, the entry into the deque, and the
+//! bottom; then one comparison with the limit. The join reads again where the job is, lowers the bottom, and compares
+//! with the top. That is all, and all of it plain loads and stores on two cache lines of the processor's own. Whatever a
 //! scheduler or a tool wants to do differently hangs on the two branches: the limit can be poisoned before the
 //! push ([`crate::deque`]), and the job can be exposed or taken before the pop ([`crate::job`]).
 
 use crate::deque::Pushed;
 use crate::job::{Enabled, Entry, Job};
-use crate::latch::Latch;
 use crate::pool::Pool;
 use crate::processor::current;
-use crate::wait::{Waited, reclaim, wait};
+use crate::wait::{Waited, end, wait_for};
 use std::cell::UnsafeCell;
 use std::mem::{self, ManuallyDrop, MaybeUninit};
 use std::panic::{self, AssertUnwindSafe};
-use std::ptr;
 use std::thread;
 
 /// Tells a closure of [`join_context`] how it came to run.
@@ -89,10 +87,9 @@ where
     RB: Send,
 {
     let Some(processor) = current::processor() else { return outside(a, b) };
-    let fork = Fork::new(b);
-    let pushed = processor.deque.push(Entry::stack(&fork.job));
-    // SAFETY: nobody reads the place but this join.
-    unsafe { (*fork.pushed.get()).write(pushed) };
+    let pushed = processor.deque.next();
+    let fork = Fork::new(b, pushed);
+    processor.deque.push(pushed, Entry::stack(&fork.job));
     if processor.deque.wants_attention(pushed) {
         processor.attend();
     }
@@ -126,11 +123,8 @@ where
 #[repr(C)]
 struct Fork<B, R> {
     job: Job,
-    /// Where the job was pushed, for its join alone. Kept in memory: a register would have to be saved and restored
-    /// by every call, this is stored and loaded by those that fork.
-    pushed: UnsafeCell<MaybeUninit<Pushed>>,
     closure: UnsafeCell<ManuallyDrop<B>>,
-    /// Written by whoever took the job, before it sets the latch.
+    /// Written by whoever took the job, before it ends it.
     result: UnsafeCell<MaybeUninit<thread::Result<R>>>,
 }
 
@@ -139,10 +133,9 @@ where
     B: FnOnce(Context) -> R,
 {
     #[inline(always)]
-    fn new(closure: B) -> Fork<B, R> {
+    fn new(closure: B, pushed: Pushed) -> Fork<B, R> {
         Fork {
-            job: Job::new(Fork::<B, R>::exec),
-            pushed: UnsafeCell::new(MaybeUninit::uninit()),
+            job: Job::forked(Fork::<B, R>::exec, pushed),
             closure: UnsafeCell::new(ManuallyDrop::new(closure)),
             result: UnsafeCell::new(MaybeUninit::uninit()),
         }
@@ -151,10 +144,8 @@ where
     /// Takes the job back, if it is untouched, on the carrier that forked it.
     #[inline(always)]
     fn pop(&self) -> bool {
-        // SAFETY: the place was written right after the push. An untouched job means that the carrier still holds
-        // the processor it forked on (see `job`).
-        self.job.untouched()
-            && unsafe { current::held_unchecked().deque.pop((*self.pushed.get()).assume_init_read()) }
+        // SAFETY: an untouched job means that the carrier still holds the processor it forked on (see `job`).
+        self.job.untouched().is_some_and(|pushed| unsafe { current::held_unchecked() }.deque.pop(pushed))
     }
 
     /// Runs the closure in place. The job is ours: nobody took it, or we got it back.
@@ -180,12 +171,7 @@ where
     }
 
     fn wait(&self) -> Waited {
-        if reclaim(&self.job) {
-            return Waited::Reclaimed;
-        }
-        // SAFETY: the job is not untouched.
-        let latch = unsafe { self.job.latch() };
-        wait(latch, ptr::from_ref(&self.job) as usize, Some(&self.job))
+        wait_for(&self.job)
     }
 
     /// Ends the job while the first half's panic passes by. That panic goes on; this half's result, or panic, is
@@ -207,13 +193,13 @@ where
     /// As for [`crate::job::Exec`]: `job` is the first field of a `Fork`, taken by the caller.
     unsafe fn exec(job: *const Job) -> Enabled {
         let this = job.cast::<Fork<B, R>>();
-        // SAFETY: the caller took the job, so the closure and the result are its own until the latch is set.
+        // SAFETY: the caller took the job, so the closure and the result are its own until the job has ended.
         unsafe {
             let closure = ManuallyDrop::take(&mut *(*this).closure.get());
             let context = Context { migrated: !current::held().commons().config.deterministic };
             let result = panic::catch_unwind(AssertUnwindSafe(|| closure(context)));
             (*(*this).result.get()).write(result);
-            Latch::set((*this).job.latch())
+            end(job)
         }
     }
 }

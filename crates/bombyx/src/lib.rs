@@ -83,8 +83,15 @@ mod processor;
 mod rng;
 #[cfg(not(loom))]
 mod scheduler;
+/// The protocols of schedulers.
+#[cfg(loom)]
+mod scheduler {
+    pub(crate) mod query;
+    pub(crate) mod resolution;
+}
 #[cfg(not(loom))]
 mod scope;
+mod shake;
 #[cfg(not(loom))]
 mod signal;
 mod sleep;

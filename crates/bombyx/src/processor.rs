@@ -13,6 +13,9 @@ use crate::job::{Entry, Kind, Place};
 use crate::mailbox::{Mailbox, Offer, Post, Requests};
 use crate::primitive::AtomicUsize;
 use crate::rng::Rng;
+use crate::scheduler::query::Queries;
+use crate::scheduler::resolution::{FreeCells, WatchList};
+use crate::scheduler::{Scheduler, private_cas, read_write};
 use crate::stats::Counters;
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
@@ -23,9 +26,11 @@ pub(crate) struct Processor {
     /// First, so that a fork addresses it without an offset.
     pub(crate) deque: Deque,
     pub(crate) requests: Requests,
-    /// Counts how often this processor began or ceased to run something. Odd while it does: then it is worth asking
-    /// for work.
-    spells: AtomicUsize,
+    /// Its round is open while the processor runs something: then it is worth asking for work.
+    pub(crate) queries: Queries,
+    /// 1 while the holder searches, or was given the processor in order to search. With private deques; else the pool
+    /// counts its searchers ([`crate::sleep`]).
+    searching: AtomicUsize,
     pub(crate) post: Post,
     pub(crate) offer: Offer,
     /// Holder. Whether the next fork should offer its oldest entry: a thief is likely to come.
@@ -37,6 +42,10 @@ pub(crate) struct Processor {
     /// Of detached closures.
     pub(crate) fifo: Fifo,
     pub(crate) private: Private,
+    /// Holder. The joins whose right branch the holder runs, with `read-write`.
+    pub(crate) watching: WatchList,
+    /// Holder.
+    pub(crate) free_cells: FreeCells,
     commons: *const Commons,
 }
 
@@ -51,7 +60,8 @@ impl Processor {
         Processor {
             deque: Deque::new(),
             requests: Requests::new(),
-            spells: AtomicUsize::new(0),
+            queries: Queries::new(),
+            searching: AtomicUsize::new(0),
             post: Post::new(),
             offer: Offer::new(),
             generous: Cell::new(false),
@@ -60,6 +70,8 @@ impl Processor {
             index,
             fifo: Fifo::new(0),
             private: Private::new(),
+            watching: WatchList::default(),
+            free_cells: FreeCells::default(),
             commons,
         }
     }
@@ -75,21 +87,48 @@ impl Processor {
 
     /// Which spell of uninterrupted running this is, if the processor is busy.
     pub(crate) fn busy_spell(&self) -> Option<usize> {
-        Some(self.spells.load(Relaxed)).filter(|spell| spell % 2 == 1)
+        self.queries.open_round().map(|round| round.number() as usize)
     }
 
     /// Holder.
     pub(crate) fn set_busy(&self, busy: bool) {
-        let spells = self.spells.load(Relaxed);
-        if (spells % 2 == 1) != busy {
-            self.spells.store(spells.wrapping_add(1), Relaxed);
-        }
+        self.queries.set_open(busy);
+    }
+
+    /// Whether the processor searches. With private deques.
+    pub(crate) fn is_searching(&self) -> bool {
+        self.searching.load(Relaxed) == 1
+    }
+
+    /// Holder, or whoever is about to give the processor to somebody who will search.
+    pub(crate) fn set_searching(&self, searching: bool) {
+        self.searching.store(usize::from(searching), Relaxed);
+    }
+
+    /// Holder. Says what the entries from here on descend from ([`Deque::set_root`]).
+    pub(crate) fn set_root(&self, key: usize) {
+        if self.has_private_deque() { self.deque.private().set_root(key) } else { self.deque.set_root(key) }
+    }
+
+    /// Whether nobody but the holder touches the deque.
+    pub(crate) fn has_private_deque(&self) -> bool {
+        self.commons().config.scheduler.has_private_deques()
     }
 
     /// Holder. Leaves the fast path: makes room, answers the thief that stands here, wakes a sleeper.
     #[cold]
     #[inline(never)]
     pub(crate) fn attend(&self) {
+        match self.commons().config.scheduler {
+            Scheduler::WorkStealing | Scheduler::Heterogeneous(_) => self.attend_to_all(),
+            Scheduler::ReadWrite => read_write::attend(self),
+            Scheduler::ReadWriteSteals => read_write::attend_steals(self),
+            Scheduler::PrivateCas => private_cas::attend(self),
+        }
+    }
+
+    /// The same where anyone may take from the deque.
+    fn attend_to_all(&self) {
         let commons = self.commons();
         self.deque.attend();
         if !commons.asymmetric() {
@@ -132,6 +171,9 @@ impl Processor {
     /// half has just finished that, and will be back for more within a fraction of a microsecond. It should not find
     /// a processor deep in its next leaf, which could only be robbed by interrupting it.
     pub(crate) fn be_generous(&self) {
+        if self.has_private_deque() {
+            return;
+        }
         self.generous.set(true);
         self.deque.poison();
     }
@@ -161,6 +203,11 @@ impl Processor {
     fn take_oldest(&self, mailbox: &Mailbox) -> Option<Entry> {
         let offered = self.offer.take().inspect(|entry| entry.taken(Place::Mailbox(mailbox)));
         offered.or_else(|| self.deque.take_top(|entry| entry.taken(Place::Mailbox(mailbox))))
+    }
+
+    /// Holder. Keeps the greatest length of the watch list.
+    pub(crate) fn note_watch_list(&self) {
+        self.stats.longest_watch_list.raise_to(self.watching.len() as u64);
     }
 
     /// Holder. Pushes an entry that is not the second half of a `join`.
@@ -228,7 +275,8 @@ pub(crate) mod current {
         PROCESSOR.set(processor.as_ptr());
         // SAFETY: the giver gave it, so the pool is alive and nobody else holds it.
         let processor = unsafe { processor.as_ref() };
-        processor.deque.set_root(carrier().root());
+        processor.set_root(carrier().root());
+        processor.watching.append(carrier().watching.take());
         processor.set_busy(true);
         match &processor.commons().heterogeneous {
             Some(heterogeneous) => heterogeneous.arrive(processor.index),
@@ -243,6 +291,12 @@ pub(crate) mod current {
             // SAFETY: as in `processor`.
             if let Some(processor) = unsafe { current.get().as_ref() } {
                 processor.set_busy(false);
+                if processor.has_private_deque() && !processor.deque.looks_empty() {
+                    processor.commons().flush(processor);
+                }
+                if !processor.watching.is_empty() {
+                    carrier().watching.append(processor.watching.take());
+                }
                 if let Some(heterogeneous) = &processor.commons().heterogeneous {
                     heterogeneous.leave(processor.index);
                 }

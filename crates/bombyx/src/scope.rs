@@ -215,7 +215,7 @@ impl<'scope> Scope<'scope> {
     {
         self.unfinished.fetch_add(1, Relaxed);
         let job = Spawned {
-            head: Head { job: Job::new(Spawned::<F>::exec), key: self.key() },
+            head: Head { job: Job::spawned(Spawned::<F>::exec), key: self.key() },
             scope: ptr::from_ref(self).cast(),
             closure: f,
         };
@@ -260,7 +260,7 @@ pub(crate) struct Head {
 
 impl Head {
     pub(crate) fn new(exec: crate::job::Exec, key: usize) -> Head {
-        Head { job: Job::new(exec), key }
+        Head { job: Job::spawned(exec), key }
     }
 }
 

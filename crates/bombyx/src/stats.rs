@@ -14,6 +14,13 @@ impl Counter {
         self.0.store(self.0.load(Relaxed).wrapping_add(n), Relaxed);
     }
 
+    /// For a peak.
+    pub(crate) fn raise_to(&self, n: u64) {
+        if n > self.0.load(Relaxed) {
+            self.0.store(n, Relaxed);
+        }
+    }
+
     pub(crate) fn get(&self) -> u64 {
         self.0.load(Relaxed)
     }
@@ -25,6 +32,7 @@ macro_rules! counters {
         #[derive(Default)]
         pub(crate) struct Counters {
             $(pub(crate) $name: Counter,)*
+            pub(crate) longest_watch_list: Counter,
         }
 
         /// What a pool has done so far ([`crate::Pool::stats`]).
@@ -47,23 +55,27 @@ macro_rules! counters {
             pub carriers: u64,
             /// The most carriers that the pool has had.
             pub peak_carriers: u64,
+            /// The most joins that a processor has watched at a time, under `read-write`.
+            pub longest_watch_list: u64,
         }
 
         impl Stats {
             pub(crate) fn add(&mut self, counters: &Counters) {
                 $(self.$name += counters.$name.get();)*
+                self.longest_watch_list = self.longest_watch_list.max(counters.longest_watch_list.get());
             }
         }
 
         impl Sub for Stats {
             type Output = Stats;
 
-            /// What was counted since `earlier`; the numbers of carriers are not counts and stay.
+            /// What was counted since `earlier`; the numbers of carriers and the length are not counts and stay.
             fn sub(self, earlier: Stats) -> Stats {
                 Stats {
                     $($name: self.$name.wrapping_sub(earlier.$name),)*
                     carriers: self.carriers,
                     peak_carriers: self.peak_carriers,
+                    longest_watch_list: self.longest_watch_list,
                 }
             }
         }
@@ -71,6 +83,7 @@ macro_rules! counters {
         impl fmt::Display for Stats {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 $(write!(f, concat!($label, " {}, "), self.$name)?;)*
+                write!(f, "longest watch list {}, ", self.longest_watch_list)?;
                 write!(f, "carriers {} (peak {})", self.carriers, self.peak_carriers)
             }
         }
@@ -98,4 +111,24 @@ counters! {
     muggings: "muggings",
     /// Exchanges of CPUs, or looks at one, that the system refused.
     refused: "refused",
+    /// Queries that thieves wrote into the cells of victims, with schedulers of private deques.
+    queries: "queries",
+    /// Queries that their victims answered with an entry.
+    served: "served",
+    /// Queries that their victims answered with nothing.
+    declined: "declined",
+    /// Queries that their thieves wrote again, because an older one had overwritten them.
+    overwritten: "overwritten",
+    /// Queries of an earlier round that victims found, and ignored.
+    stale: "stale",
+    /// Queries that their thieves withdrew after long waiting.
+    withdrawn: "withdrawn",
+    /// Joins whose second half came back unstarted, though not by the fast path, which is not counted.
+    joins_local: "local joins",
+    /// Joins under `read-write` whose frame left its processor after the other side's ACK.
+    joins_acknowledged: "acknowledged joins",
+    /// Joins under `read-write` whose frame was there when the other side ended: the left side goes on.
+    joins_tied: "tied joins",
+    /// Joins under `read-write` whose frame left its processor without waiting longer for the other side's ACK.
+    joins_unanswered: "unanswered joins",
 }

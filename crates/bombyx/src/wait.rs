@@ -9,7 +9,7 @@ use crate::commons::Commons;
 use crate::job::{Enabled, Entry, Job, Kind, Place};
 use crate::latch::Latch;
 use crate::processor::current;
-use crate::scheduler::{self, Patience, Wait};
+use crate::scheduler::{self, Patience, Wait, join_resolution};
 use std::ptr::{self, NonNull};
 use std::time::Duration;
 
@@ -29,10 +29,7 @@ fn work(commons: &Commons, carrier: &Carrier) {
     // Whoever gave the processor counted this carrier as a searcher.
     while let Some(entry) = scheduler::search(current::held()) {
         let enabled = match entry.kind() {
-            Kind::Stack(job) | Kind::Heap(job) => {
-                // SAFETY: the search took the entry out of where it was, so it is this carrier's alone.
-                unsafe { run_job(carrier, job, root_of(entry)) }
-            }
+            Kind::Stack(_) | Kind::Heap(_) => run_entry(entry),
             Kind::Carrier(ready) => Some(ready),
         };
         if let Some(enabled) = enabled {
@@ -44,29 +41,37 @@ fn work(commons: &Commons, carrier: &Carrier) {
             unsafe { Carrier::give(enabled, processor) };
             return;
         }
-        commons.sleepers.start_search();
+        commons.start_search(current::held());
     }
     let processor = NonNull::from(current::held());
     current::release();
     commons.retire(processor, Some(this));
 }
 
-/// Runs a job with `root` as what its forks descend from.
-///
-/// # Safety
-/// As for [`Job::run`]; the calling thread is `carrier` and holds a processor.
-unsafe fn run_job(carrier: &Carrier, job: *const Job, root: usize) -> Enabled {
-    let outer = carrier.set_root(root);
-    if let Some(processor) = current::processor() {
-        processor.deque.set_root(root);
+/// Runs an entry, which is not a carrier, and which was taken out of where it was, so that it is the calling carrier's
+/// alone; its forks descend from it. The calling thread holds a processor.
+pub(crate) fn run_entry(entry: Entry) -> Enabled {
+    let (Kind::Stack(job) | Kind::Heap(job)) = entry.kind() else {
+        unreachable!("a carrier has its own stack")
+    };
+    let carrier = current::carrier();
+    let root = root_of(entry);
+    let outer_root = carrier.set_root(root);
+    let processor = current::held();
+    processor.set_root(root);
+    // What the frames below watch is watched again when they run.
+    let outer_list = processor.watching.take();
+    if let Some(resolution) = entry.resolution() {
+        processor.watching.push(resolution);
+        processor.note_watch_list();
     }
     // SAFETY: as the caller promises.
     let enabled = unsafe { Job::run(job) };
-    carrier.set_root(outer);
+    carrier.set_root(outer_root);
     // The processor may be another one now; its deque holds nothing that descends from `root` any more.
-    if let Some(processor) = current::processor() {
-        processor.deque.set_root(outer);
-    }
+    let processor = current::held();
+    processor.set_root(outer_root);
+    processor.watching.append(outer_list);
     enabled
 }
 
@@ -81,7 +86,7 @@ fn root_of(entry: Entry) -> usize {
 }
 
 /// How long a waiting carrier of a pool without spares sleeps at a time, when there is nothing to do.
-const NAP: Duration = Duration::from_micros(200);
+pub(crate) const NAP: Duration = Duration::from_micros(200);
 
 /// How a wait ended.
 #[derive(PartialEq, Eq)]
@@ -93,6 +98,35 @@ pub(crate) enum Waited {
     Reclaimed,
 }
 
+/// Gets a join's job, which is not untouched, back, or waits until it has ended.
+pub(crate) fn wait_for(job: &Job) -> Waited {
+    if reclaim(job) {
+        current::held().stats.joins_local.add(1);
+        return Waited::Reclaimed;
+    }
+    // SAFETY: the job is not untouched, and a branch if its place says so.
+    unsafe {
+        match job.place() {
+            Place::Branch => join_resolution::wait(job, job.resolution()),
+            _ => wait(job.latch(), ptr::from_ref(job) as usize, Some(job)),
+        }
+    }
+}
+
+/// Tells the join of a job that it has ended. Whoever waits is now the caller's to give a processor to.
+///
+/// # Safety
+/// The caller has taken the job, run it, and does not touch it any more.
+pub(crate) unsafe fn end(job: *const Job) -> Enabled {
+    // SAFETY: the job is alive until its join knows that it has ended.
+    unsafe {
+        match (*job).place() {
+            Place::Branch => join_resolution::end((*job).resolution().as_ref()),
+            _ => Latch::set((*job).latch()),
+        }
+    }
+}
+
 /// Waits until `latch` is set, on a carrier that holds a processor (before and after, perhaps another one).
 ///
 /// Meanwhile the processor helps with descendants of `key`, is handed over to another carrier once other work
@@ -102,7 +136,7 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
     let carrier = current::carrier();
     let this = NonNull::from(carrier);
     let mut patience = Patience::new();
-    current::held().set_busy(false);
+    scheduler::cease(current::held());
     loop {
         if latch.is_done() {
             current::held().set_busy(true);
@@ -125,7 +159,7 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
                         continue;
                     }
                     processor.stats.hand_overs.add(1);
-                    commons.sleepers.start_search();
+                    commons.start_search(processor);
                     current::release();
                     // SAFETY: the spare came out of the pool's list.
                     unsafe { Carrier::give(spare, NonNull::from(processor)) };
@@ -166,11 +200,10 @@ pub(crate) fn resume(carrier: &Carrier) {
 /// Runs an entry on top of a frame that waits for `latch`.
 fn nested(carrier: &Carrier, entry: Entry, latch: &Latch) {
     let enabled = match entry.kind() {
-        Kind::Stack(job) | Kind::Heap(job) => {
+        Kind::Stack(_) | Kind::Heap(_) => {
             current::held().set_busy(true);
-            // SAFETY: the entry was taken out of where it was, so it is this carrier's alone.
-            let enabled = unsafe { run_job(carrier, job, root_of(entry)) };
-            current::held().set_busy(false);
+            let enabled = run_entry(entry);
+            scheduler::cease(current::held());
             enabled
         }
         Kind::Carrier(ready) => Some(ready),
@@ -194,11 +227,9 @@ fn nested(carrier: &Carrier, entry: Entry, latch: &Latch) {
 
 /// Runs an entry, which is not a carrier, on top of a frame that holds a processor and does not wait.
 pub(crate) fn run_on_top(entry: Entry) {
-    let (Kind::Stack(job) | Kind::Heap(job)) = entry.kind() else {
-        unreachable!("a carrier has its own stack")
-    };
-    // SAFETY: the caller took the entry out of where it was.
-    if let Some(enabled) = unsafe { run_job(current::carrier(), job, root_of(entry)) } {
+    let enabled = run_entry(entry);
+    current::held().set_busy(true);
+    if let Some(enabled) = enabled {
         current::held().submit(Entry::carrier(enabled));
     }
 }
@@ -209,16 +240,29 @@ pub(crate) fn reclaim(job: &Job) -> bool {
     loop {
         // SAFETY: callers have seen that the job is not untouched.
         match unsafe { job.place() } {
-            Place::Nowhere => return false,
+            Place::Nowhere | Place::Branch => return false,
             // SAFETY: mailboxes live as long as the processors of the pool, which outlive its jobs.
             Place::Mailbox(mailbox) => return unsafe { (*mailbox).take_back(entry) },
             Place::Deque(deque) => {
-                let owner = current::processor().is_some_and(|processor| ptr::eq(&processor.deque, deque));
-                // SAFETY: as for mailboxes.
-                if unsafe { (*deque).withdraw(entry, owner) } {
+                let owner = current::processor().filter(|processor| ptr::eq(&processor.deque, deque));
+                let withdrawn = match owner {
+                    Some(processor) if processor.has_private_deque() => {
+                        processor.deque.private().withdraw(entry)
+                    }
+                    // SAFETY: as for mailboxes.
+                    _ => unsafe { (*deque).withdraw(entry, owner.is_some()) },
+                };
+                if withdrawn {
                     return true;
                 }
                 // Taken meanwhile, and the place was changed before the deque's lock was released.
+            }
+            Place::Queue(commons) => {
+                // If the entry is gone, the place was changed before the lock was released.
+                // SAFETY: the commons outlive the jobs of their pool.
+                if unsafe { (*commons.cast::<Commons>()).withdraw(entry) } {
+                    return true;
+                }
             }
         }
     }

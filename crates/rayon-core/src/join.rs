@@ -59,7 +59,7 @@ where
 /// let migrated = pool.install(|| rayon_core::join_context(|a| a.migrated(), |b| b.migrated()));
 /// assert_eq!(migrated, (false, false));
 /// ```
-#[inline(always)]
+#[inline(never)]
 pub fn join_context<A, B, RA, RB>(oper_a: A, oper_b: B) -> (RA, RB)
 where
     A: FnOnce(FnContext) -> RA + Send,

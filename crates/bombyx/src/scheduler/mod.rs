@@ -3,6 +3,12 @@
 
 mod beta;
 pub(crate) mod heterogeneous;
+pub(crate) mod join_resolution;
+pub(crate) mod private_cas;
+pub(crate) mod private_deques;
+pub(crate) mod query;
+pub(crate) mod read_write;
+pub(crate) mod resolution;
 pub(crate) mod speed;
 pub(crate) mod work_stealing;
 
@@ -36,11 +42,24 @@ pub enum Scheduler {
     /// The same on CPUs of different speeds: an idle processor that is more than β times as fast as a busy one with
     /// an empty deque exchanges CPUs with it. Bender and Rabin, §3. Processors are [pinned](crate::Builder::pin).
     Heterogeneous(Beta),
+    /// Random victim, oldest entry, with loads and stores only: a thief leaves a query, its victim answers when it polls;
+    /// the sides of a join exchange messages. Acar, Charguéraud, Muller and Rainey, §4.
+    ReadWrite,
+    /// The same steals (§4.3), with joins as in the other schedulers.
+    ReadWriteSteals,
+    /// The baseline that they compare with: the same with queries left by compare-and-swap.
+    PrivateCas,
 }
 
 impl Scheduler {
     /// The names of all schedulers.
-    pub const NAMES: &[&str] = &["work-stealing", "heterogeneous:BETA"];
+    pub const NAMES: &[&str] =
+        &["work-stealing", "heterogeneous:BETA", "read-write", "read-write-steals", "private-cas"];
+
+    /// Whether nobody but its holder touches the deque of a processor.
+    pub(crate) fn has_private_deques(self) -> bool {
+        matches!(self, Scheduler::ReadWrite | Scheduler::ReadWriteSteals | Scheduler::PrivateCas)
+    }
 }
 
 impl FromStr for Scheduler {
@@ -53,6 +72,9 @@ impl FromStr for Scheduler {
         };
         match (kind, parameter) {
             ("work-stealing", None) => Ok(Scheduler::WorkStealing),
+            ("read-write", None) => Ok(Scheduler::ReadWrite),
+            ("read-write-steals", None) => Ok(Scheduler::ReadWriteSteals),
+            ("private-cas", None) => Ok(Scheduler::PrivateCas),
             ("heterogeneous", beta) => {
                 beta.unwrap_or_default().parse().map(Scheduler::Heterogeneous).map_err(Error::Beta)
             }
@@ -65,6 +87,9 @@ impl fmt::Display for Scheduler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Scheduler::WorkStealing => f.write_str("work-stealing"),
+            Scheduler::ReadWrite => f.write_str("read-write"),
+            Scheduler::ReadWriteSteals => f.write_str("read-write-steals"),
+            Scheduler::PrivateCas => f.write_str("private-cas"),
             Scheduler::Heterogeneous(beta) => write!(f, "heterogeneous:{beta}"),
         }
     }
@@ -77,6 +102,9 @@ impl fmt::Display for Scheduler {
 pub(crate) fn search(processor: &Processor) -> Option<Entry> {
     match processor.commons().config.scheduler {
         Scheduler::WorkStealing | Scheduler::Heterogeneous(_) => work_stealing::search(processor),
+        Scheduler::ReadWrite => read_write::search(processor),
+        Scheduler::ReadWriteSteals => read_write::search_steals(processor),
+        Scheduler::PrivateCas => private_cas::search(processor),
     }
 }
 
@@ -89,6 +117,9 @@ pub(crate) fn wait(
 ) -> Wait {
     match processor.commons().config.scheduler {
         Scheduler::WorkStealing | Scheduler::Heterogeneous(_) => patience.wait(processor, key, done),
+        Scheduler::ReadWrite => read_write::wait(patience, processor, key, &done),
+        Scheduler::ReadWriteSteals => read_write::wait_steals(patience, processor, key, &done),
+        Scheduler::PrivateCas => private_cas::wait(patience, processor, key, &done),
     }
 }
 
@@ -96,6 +127,7 @@ pub(crate) fn wait(
 pub(crate) fn take_own(processor: &Processor) -> Option<Entry> {
     match processor.commons().config.scheduler {
         Scheduler::WorkStealing | Scheduler::Heterogeneous(_) => work_stealing::take_own(processor),
+        _ => private_deques::take_own(processor),
     }
 }
 
@@ -103,5 +135,18 @@ pub(crate) fn take_own(processor: &Processor) -> Option<Entry> {
 pub(crate) fn take_anything(processor: &Processor) -> Option<Entry> {
     match processor.commons().config.scheduler {
         Scheduler::WorkStealing | Scheduler::Heterogeneous(_) => work_stealing::take_anything(processor),
+        Scheduler::ReadWrite => read_write::take_anything(processor),
+        Scheduler::ReadWriteSteals => read_write::take_anything_steals(processor),
+        Scheduler::PrivateCas => private_cas::take_anything(processor),
+    }
+}
+
+/// The processor has nothing to run: its carrier waits.
+pub(crate) fn cease(processor: &Processor) {
+    match processor.commons().config.scheduler {
+        Scheduler::WorkStealing | Scheduler::Heterogeneous(_) => processor.set_busy(false),
+        Scheduler::ReadWrite => read_write::cease(processor),
+        Scheduler::ReadWriteSteals => read_write::cease_steals(processor),
+        Scheduler::PrivateCas => private_cas::cease(processor),
     }
 }

@@ -24,13 +24,13 @@ const ESCALATE: Duration = Duration::from_micros(3);
 /// How long a request stands at one busy victim that has nothing.
 const STAND: Duration = Duration::from_micros(20);
 /// How long a processor searches before it is retired.
-const SEARCH: Duration = Duration::from_micros(100);
+pub(super) const SEARCH: Duration = Duration::from_micros(100);
 /// The same while enough others search. Not zero: who lies down at once is woken by the next fork.
-const SEARCH_IN_COMPANY: Duration = Duration::from_micros(10);
+pub(super) const SEARCH_IN_COMPANY: Duration = Duration::from_micros(10);
 /// How long a waiting processor sees other work before it is handed over: about what that costs.
-const BEFORE_HAND_OVER: Duration = Duration::from_micros(5);
+pub(super) const BEFORE_HAND_OVER: Duration = Duration::from_micros(5);
 /// How long a waiting processor with nothing to do is kept.
-const BEFORE_PARKING: Duration = Duration::from_micros(100);
+pub(super) const BEFORE_PARKING: Duration = Duration::from_micros(100);
 
 /// The next entry for an idle processor, or None when it has searched long enough. The caller is counted as a
 /// searcher, and no longer when an entry is found.
@@ -97,7 +97,7 @@ pub(crate) fn take_anything(processor: &Processor) -> Option<Entry> {
 }
 
 /// A uniformly random other processor, if that one runs or has something.
-fn random_victim(processor: &Processor) -> Option<&Processor> {
+pub(super) fn random_victim(processor: &Processor) -> Option<&Processor> {
     let all = processor.commons().processors();
     if all.len() == 1 {
         return None;
@@ -164,7 +164,7 @@ fn escalated(thief: &Processor, victim: &Processor, want: usize) -> Option<Entry
 }
 
 /// Lets time pass; where there are more processors than cores, lets somebody else use it.
-fn pause(processor: &Processor) {
+pub(super) fn pause(processor: &Processor) {
     if processor.commons().config.crowded { yield_now() } else { spin_loop() }
 }
 
@@ -182,8 +182,8 @@ pub(crate) enum Wait {
 
 /// How long a waiting carrier has seen what.
 pub(crate) struct Patience {
-    start: Instant,
-    other_work_since: Option<Instant>,
+    pub(super) start: Instant,
+    pub(super) other_work_since: Option<Instant>,
 }
 
 impl Patience {

@@ -16,16 +16,21 @@ use std::thread;
 use std::time::Duration;
 
 /// The schedulers that must pass the conformance suite. A new one is one more line.
-pub(crate) const SCHEDULERS: &[&str] = &["work-stealing", "heterogeneous:1.25"];
+pub(crate) const SCHEDULERS: &[&str] =
+    &["work-stealing", "heterogeneous:1.25", "read-write", "read-write-steals", "private-cas"];
 
 /// Every scheduler that this machine allows, with `membarrier` and without.
 pub(crate) fn configurations() -> impl Iterator<Item = (Scheduler, bool)> {
     schedulers().flat_map(|scheduler| [(scheduler, false), (scheduler, true)])
 }
 
-/// Every scheduler that this machine allows: some need several CPUs, and threads that can be pinned to them.
+/// Every scheduler that this machine allows: some need several CPUs, and threads that can be pinned to them. Of these
+/// only the ones that `BOMBYX_TEST_SCHEDULER` names, if it is set, separated by commas.
 pub(crate) fn schedulers() -> impl Iterator<Item = Scheduler> {
-    SCHEDULERS.iter().filter_map(|name| {
+    let chosen = std::env::var("BOMBYX_TEST_SCHEDULER").ok();
+    let chosen =
+        move |name: &&&str| chosen.as_ref().is_none_or(|list| list.split(',').any(|one| one == **name));
+    SCHEDULERS.iter().filter(chosen).filter_map(|name| {
         let scheduler: Scheduler = name.parse().expect("the list names schedulers that exist");
         match Pool::builder().processors(1).scheduler(scheduler).build() {
             Err(error @ (Error::Pin(_) | Error::OneCpu)) => {
