@@ -2,27 +2,11 @@
 //! of this program. What the paper printed is drawn pale, what is ours in full colour.
 
 use crate::Result;
-use plotters::coord::Shift;
+use crate::plot::{Area, COLORS, INK, PALE, text};
 use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 
 const WIDTH: i32 = 960;
-const INK: RGBColor = RGBColor(31, 42, 68);
-const PALE: RGBColor = RGBColor(226, 231, 240);
-const FONT: &str = "Helvetica, Arial, sans-serif";
-/// Distinct also for people who see few colours (Okabe and Ito's palette, darkened where it is too pale).
-const COLORS: [RGBColor; 8] = [
-    RGBColor(0, 114, 178),
-    RGBColor(213, 94, 0),
-    RGBColor(0, 140, 103),
-    RGBColor(190, 100, 160),
-    RGBColor(190, 140, 0),
-    RGBColor(60, 160, 215),
-    RGBColor(120, 90, 60),
-    RGBColor(90, 90, 90),
-];
-
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// Whose figures a lane or series shows.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -80,19 +64,8 @@ fn mark(value: f64) -> String {
     }
 }
 
-fn text(size: i32) -> TextStyle<'static> {
-    (FONT, size).into_font().color(&INK)
-}
-
 fn draw(height: i32, fill: impl FnOnce(&Area<'_>) -> Result<()>) -> Result<String> {
-    let mut out = String::new();
-    {
-        let area = SVGBackend::with_string(&mut out, (WIDTH as u32, height as u32)).into_drawing_area();
-        area.fill(&WHITE)?;
-        fill(&area)?;
-        area.present()?;
-    }
-    Ok(out)
+    crate::plot::draw((WIDTH as u32, height as u32), fill)
 }
 
 /// Names with their colours in a line, from `left` on; goes on below where the line is full.
