@@ -89,7 +89,8 @@ impl Sheet {
         let mut table = Table::new(coloured);
         for (nth, heading) in self.headings.iter().enumerate() {
             let width = shown.iter().map(|row| row[nth].chars().count()).max().unwrap_or(0);
-            let words = self.rows.iter().any(|row| row[nth].is_string());
+            let is_word = |cell: &Value| cell.as_str().is_some_and(|text| !text.starts_with(['+', '-']));
+            let words = self.rows.iter().any(|row| is_word(&row[nth]));
             table = if words { table.words(heading, width) } else { table.numbers(heading, width) };
         }
         let mut out = if self.title.is_empty() { String::new() } else { format!("{}\n", self.title) };

@@ -48,7 +48,10 @@ impl Scale {
             Self::Log(base) => {
                 let base = f64::from(base);
                 let first = (low.ln() / base.ln() - 1e-9).ceil() as i32;
-                (first..).map(|nth| base.powi(nth)).take_while(|mark| *mark <= high * (1.0 + 1e-9)).collect()
+                let powers = (first..).map(|nth| base.powi(nth));
+                let powers: Vec<f64> = powers.take_while(|mark| *mark <= high * (1.0 + 1e-9)).collect();
+                // Less than a power or two: round numbers will do.
+                if powers.len() < 2 { Self::Linear.marks(low, high) } else { powers }
             }
         }
     }
@@ -179,7 +182,7 @@ impl Lines {
     pub(super) fn draw(&self) -> Result<String> {
         const LEFT: i32 = 96;
         const RIGHT: i32 = 40;
-        let height = if self.panels.len() == 1 { 380 } else { 240 };
+        let height = if self.panels.len() == 1 { 390 } else { 250 };
         // Every name once, whichever panel it is in.
         let mut names: Vec<(String, ShapeStyle)> = Vec::new();
         for series in self.panels.iter().flat_map(|panel| &panel.series) {
@@ -190,18 +193,18 @@ impl Lines {
         }
         let lines = 1 + names.iter().map(|(name, _)| 34 + 7 * name.chars().count() as i32).sum::<i32>()
             / (WIDTH - LEFT - 30);
-        let head = 44 + 18 * lines;
+        let head = 60 + 18 * lines;
         let xs = || self.panels.iter().flat_map(|p| &p.series).flat_map(|s| s.points.iter().map(|p| p.0));
         let (low, high) = (xs().fold(f64::MAX, f64::min), xs().fold(f64::MIN, f64::max));
         let across = Span::new(self.scale, low, high, LEFT, WIDTH - RIGHT);
-        draw(head + height * self.panels.len() as i32 + 30, |area| {
+        draw(head + height * self.panels.len() as i32, |area| {
             area.draw_text(&self.title, &text(17), (14, 10))?;
             legend(area, &names, LEFT, 36)?;
             for (nth, panel) in self.panels.iter().enumerate() {
                 let top = head + height * nth as i32;
-                panel.draw(area, &across, top, top + height - 34)?;
+                panel.draw(area, &across, top, top + height - 46)?;
             }
-            let bottom = head + height * self.panels.len() as i32 - 34;
+            let bottom = head + height * self.panels.len() as i32 - 46;
             area.draw_text(&self.x, &text(13), (LEFT, bottom + 24))?;
             Ok(())
         })
@@ -231,7 +234,7 @@ impl Panel {
         }
         let axes = [(across.from, top), (across.from, bottom), (across.to, bottom)];
         area.draw(&PathElement::new(axes, INK.stroke_width(1)))?;
-        area.draw_text(&self.y, &text(13), (across.from + 8, top - 2))?;
+        area.draw_text(&self.y, &text(13), (across.from, top - 17))?;
         for series in &self.series {
             let at: Vec<(i32, i32)> =
                 series.points.iter().map(|(x, y)| (across.place(*x), up.place(*y))).collect();
@@ -279,6 +282,7 @@ mod tests {
     fn marks_are_round_numbers() {
         assert_eq!(Scale::Linear.marks(0.0, 8.0), [0.0, 2.0, 4.0, 6.0, 8.0]);
         assert_eq!(Scale::Log(10).marks(3.0, 2000.0), [10.0, 100.0, 1000.0]);
+        assert_eq!(Scale::Log(10).marks(285.0, 430.0), [300.0, 350.0, 400.0]);
         assert_eq!([0.25, 1.0, 50_000.0, 2e6].map(mark), ["0.25", "1", "50k", "2M"]);
     }
 }
