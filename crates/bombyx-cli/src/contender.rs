@@ -111,13 +111,21 @@ impl Contender {
         }
     }
 
-    /// The most living threads of `run` at a time, on a pool like this one that counts them. Nothing for runtimes that
-    /// cannot.
-    pub(crate) fn living_threads<R>(
-        &self,
-        _run: impl FnOnce(Runtime<'_>) -> R,
-    ) -> crate::Result<Option<u64>> {
-        Ok(None)
+    /// The peaks of a Bombyx pool count from now on.
+    pub(crate) fn forget_peaks(&self) {
+        if let Kind::Bombyx(pool) = &self.kind {
+            pool.forget_peaks();
+        }
+    }
+
+    /// The most living threads of `run` at a time, on a pool like this one that counts them, which keeps forks on their
+    /// slow path. Nothing for runtimes and schedulers that cannot.
+    pub(crate) fn living_threads<R>(&self, run: impl FnOnce(Runtime<'_>) -> R) -> crate::Result<Option<u64>> {
+        let Some(scheduler) = self.scheduler() else { return Ok(None) };
+        let builder = Pool::builder().processors(self.processors).scheduler(scheduler);
+        let pool = builder.count_threads(true).build()?;
+        run(Runtime::Bombyx(&pool));
+        Ok(Some(pool.stats().peak_threads).filter(|threads| *threads > 0))
     }
 
     /// How fast the processors of a Bombyx pool are, if its scheduler finds out.

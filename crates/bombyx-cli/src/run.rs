@@ -20,6 +20,7 @@ Examples:
   bombyx run nqueens                          on all cores
   bombyx run fib --grain fine --stats         nothing but forks, and what the scheduler did
   bombyx run cilksort-random -p 1 --repeat 5  the overhead of forking, on one processor
+  bombyx run dense-mm -p 8 -s dfdeques:50000 --stats   less memory: see docs/schedulers.md
 
 `bombyx run --list` lists the workloads.")]
 pub(crate) struct Args {
@@ -51,9 +52,13 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
     repeat: u16,
 
-    /// Show what the scheduler counted
+    /// Show what the scheduler counted, and how much memory was allocated
     #[arg(long)]
     stats: bool,
+
+    /// Count living threads and the scheduling granularity, too; keeps every fork on its slow path
+    #[arg(long, requires = "stats")]
+    count: bool,
 
     /// Print JSON
     #[arg(long)]
@@ -102,7 +107,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 
 impl Args {
     fn pool(&self) -> std::result::Result<Pool, bombyx::Error> {
-        let builder = Pool::builder().seed(self.seed);
+        let builder =
+            Pool::builder().seed(self.seed).metered(self.stats || self.json).count_threads(self.count);
         let builder = self.processors.into_iter().map(usize::from).fold(builder, bombyx::Builder::processors);
         self.scheduler.into_iter().fold(builder, bombyx::Builder::scheduler).build()
     }
@@ -122,6 +128,7 @@ fn measure(workload: &dyn Workload, args: &Args, contender: &Contender) -> Resul
     let mut runs = Vec::new();
     for nth in 1..=args.repeat {
         progress.doing(format!("{name}: {contender}, run {nth} of {}", args.repeat));
+        contender.forget_peaks();
         let (before, watch) = (contender.stats().unwrap_or_default(), Watch::start());
         let run = prepared.run(contender.runtime());
         let (memory, stats) = (watch.memory(), contender.stats().unwrap_or_default() - before);
@@ -225,8 +232,15 @@ fn json(workload: &dyn Workload, args: &Args, contender: &Contender, outcome: &O
                 "in_place": stats.in_place,
                 "muggings": stats.muggings,
                 "refused": stats.refused,
-                "carriers": stats.carriers,
+                "give_ups": stats.give_ups,
+                "dummies": stats.dummies,
+                "granularity": stats.granularity(),
+                "peak_deques": stats.peak_deques,
+                "peak_threads": stats.peak_threads,
+                "peak_heap": stats.peak_heap,
+                "quota": stats.quota,
                 "peak_carriers": stats.peak_carriers,
+                "carriers": stats.carriers,
                 "memory": memory,
             })
         })

@@ -48,6 +48,7 @@ impl Drop for Back<'_> {
         current::set_home(self.outer);
         let processor = self.commons.acquire(current::carrier());
         current::adopt(processor);
+        crate::scheduler::arrived(current::held());
     }
 }
 

@@ -9,13 +9,14 @@
 use crate::carrier::Carrier;
 use crate::handlers::Handlers;
 use crate::job::{Entry, Kind, Place};
+use crate::ledger::Ledger;
 use crate::mailbox::Mailbox;
 use crate::new_carrier::NewCarrier;
 use crate::pool::Config;
 use crate::primitive::{AtomicUsize, Mutex, MutexGuard, lock};
 use crate::processor::{Processor, current};
-use crate::scheduler::Scheduler;
 use crate::scheduler::heterogeneous::Heterogeneous;
+use crate::scheduler::{self, Ready, Scheduler};
 use crate::sleep::Sleepers;
 use crate::stats::Stats;
 use std::collections::VecDeque;
@@ -33,6 +34,9 @@ pub(crate) struct Commons {
     pub(crate) sleepers: Sleepers,
     /// With that scheduler.
     pub(crate) heterogeneous: Option<Heterogeneous>,
+    /// Where entries wait that are in no deque.
+    pub(crate) ready: Ready,
+    pub(crate) ledger: Ledger,
     /// `shared.queue.len()`, for a look without the lock.
     queued: AtomicUsize,
     shared: Mutex<Shared>,
@@ -111,9 +115,19 @@ impl Commons {
                 Scheduler::Heterogeneous(beta) => Some(Heterogeneous::new(beta, processors.len())),
                 _ => None,
             };
+            if config.metered {
+                crate::alloc::set_metering(true);
+            }
+            for processor in &processors {
+                // The first fork looks which way this pool goes.
+                processor.deque.poison();
+                processor.meter.reset(scheduler::first_quota(config.scheduler));
+            }
             Commons {
                 this: this.clone(),
                 heterogeneous,
+                ready: Ready::of(config.scheduler, processors.len()),
+                ledger: Ledger::default(),
                 sleepers: Sleepers::new(processors.len()),
                 processors,
                 config,
@@ -143,6 +157,7 @@ impl Commons {
         lock(&self.shared).numbered = 1;
         let first = self.borrow_processor().expect("the processors of a new pool rest");
         current::adopt(first);
+        scheduler::arrived(current::held());
     }
 
     /// The commons as a shared pointer. For callers that know them to be in use.
@@ -196,7 +211,7 @@ impl Commons {
 
     /// Whether there seems to be something to take anywhere.
     pub(crate) fn work_visible(&self) -> bool {
-        self.has_queued() || self.processors.iter().any(Processor::has_something)
+        self.has_queued() || self.ready.looks_full() || self.processors.iter().any(Processor::has_something)
     }
 
     /// What has to be seen to before a processor rests in a pool with private deques, and whether there is something to
@@ -226,6 +241,7 @@ impl Commons {
             let processor = unsafe { processor.as_ref() };
             processor.stats.sleeps.add(1);
             processor.set_searching(false);
+            scheduler::retiring(processor);
         }
         let all_idle = {
             let mut shared = lock(&self.shared);
@@ -457,6 +473,7 @@ impl Commons {
             processor.set_root(0);
         }
         processor.submit(entry);
+        scheduler::heed_quota(processor);
     }
 
     /// Queues an entry from outside and sees to it that somebody looks.
@@ -472,6 +489,18 @@ impl Commons {
     /// Whether the queue seems to hold anything.
     pub(crate) fn has_queued(&self) -> bool {
         self.queued.load(Relaxed) > 0
+    }
+
+    /// The oldest entry of the queue, if that is a ready carrier.
+    pub(crate) fn take_queued_carrier(&self) -> Option<Entry> {
+        if !self.has_queued() {
+            return None;
+        }
+        let mut shared = lock(&self.shared);
+        let Some(Kind::Carrier(_)) = shared.queue.front().map(|entry| entry.kind()) else { return None };
+        let entry = shared.queue.pop_front();
+        self.queued.store(shared.queue.len(), Relaxed);
+        entry
     }
 
     /// The oldest entry of the queue.
@@ -513,6 +542,20 @@ impl Commons {
     }
 
     // ---- Detached work and the end --------------------------------------------------------------------
+
+    /// A closure was spawned.
+    pub(crate) fn thread_created(&self) {
+        if self.config.counts {
+            self.ledger.threads.add(1);
+        }
+    }
+
+    /// A spawned closure has ended.
+    pub(crate) fn thread_ended(&self) {
+        if self.config.counts {
+            self.ledger.threads.add(-1);
+        }
+    }
 
     /// Counts somebody whom the end of the pool waits for.
     ///
@@ -586,6 +629,27 @@ impl Commons {
         let shared = lock(&self.shared);
         stats.carriers = shared.carriers as u64;
         stats.peak_carriers = shared.peak_carriers as u64;
+        drop(shared);
+        stats.peak_threads = self.ledger.threads.peak();
+        stats.heap = self.ledger.heap.now().max(0) as u64;
+        stats.peak_heap = self.ledger.heap.peak();
+        self.ready.tell(&mut stats);
+        stats.quota = scheduler::quota(self).unwrap_or(0) as u64;
         stats
+    }
+
+    /// Peaks count from now on.
+    pub(crate) fn forget_peaks(&self) {
+        self.ledger.heap.forget_peak();
+        self.ledger.threads.forget_peak();
+        self.ready.forget_peak();
+    }
+}
+
+impl Drop for Commons {
+    fn drop(&mut self) {
+        if self.config.metered {
+            crate::alloc::set_metering(false);
+        }
     }
 }

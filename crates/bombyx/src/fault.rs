@@ -26,6 +26,12 @@ pub(crate) enum Fault {
     TakeBackBlindly,
     /// A carrier that pinned itself does not look whether its CPU was exchanged meanwhile.
     ArriveWithoutSecondLook,
+    /// A job that is moved from a deque into a list is not told where it is.
+    ListWithoutPlace,
+    /// A join takes its job back from a list without looking whether it is still there.
+    TakeBackFromNode,
+    /// A thief that finds a victim gone from its deque robs it without the list's lock.
+    RobWithoutRanks,
     /// Whoever exchanges CPUs does not look whether the carrier that it pinned has left meanwhile.
     ExchangeWithoutSecondLook,
     /// A victim answers whatever query it finds, of whatever round.

@@ -10,6 +10,7 @@
 //! | untouched | set | – | the deque it was pushed on, owned by the carrier that forked it | its join, by a plain pop; a thief, under the deque's lock |
 //! | exposed | null | a deque | that deque | its join, by withdrawing it; a thief; both under the deque's lock |
 //! | queued | null | the commons | the pool's queue | its join, by withdrawing it; anyone; all under the lock of the commons |
+//! | listed | null | a node | a pool or a list of deques ([`crate::ready`]) | its join, by taking it back; whoever searches; both under the list's lock |
 //! | offered | null | a cell | on its way into, or in, a mailbox | its join or the mailbox's owner: one compare-and-swap |
 //! | taken | null | nowhere | nowhere | the taker alone |
 //! | branch | null | branch | on its way to a thief, or nowhere | the same; it ends by [resolution](crate::scheduler::resolution) |
@@ -31,6 +32,7 @@ use crate::deque::{Deque, Pushed, Slot};
 use crate::latch::Latch;
 use crate::mailbox::Mailbox;
 use crate::primitive::{AtomicPtr, AtomicUsize, UnsafeCell};
+use crate::ready::list::Node;
 use crate::scheduler::resolution::Resolution;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::num::NonZeroUsize;
@@ -80,11 +82,16 @@ pub(crate) enum Place {
     Mailbox(*const Mailbox),
     /// The queue of the pool with the commons at this address.
     Queue(*const ()),
+    /// The node of the pool's list of ready entries.
+    Listed(Node),
 }
 
+/// Addresses of deques, mailboxes and commons have these bits clear.
+const PLACE: usize = 7;
 const DEQUE: usize = 1;
 const QUEUE: usize = 2;
 const BRANCH: usize = 3;
+const LISTED: usize = 4;
 
 impl Place {
     fn to_bits(self) -> usize {
@@ -94,6 +101,7 @@ impl Place {
             Place::Deque(deque) => deque as usize | DEQUE,
             Place::Mailbox(mailbox) => mailbox as usize,
             Place::Queue(commons) => commons as usize | QUEUE,
+            Place::Listed(node) => node.number() << 3 | LISTED,
         }
     }
 
@@ -101,8 +109,9 @@ impl Place {
         match bits {
             0 => Place::Nowhere,
             BRANCH => Place::Branch,
-            _ if bits & TAG == DEQUE => Place::Deque((bits & !TAG) as *const Deque),
-            _ if bits & TAG == QUEUE => Place::Queue((bits & !TAG) as *const ()),
+            _ if bits & PLACE == DEQUE => Place::Deque((bits & !PLACE) as *const Deque),
+            _ if bits & PLACE == QUEUE => Place::Queue((bits & !PLACE) as *const ()),
+            _ if bits & PLACE == LISTED => Place::Listed(Node::numbered(bits >> 3)),
             _ => Place::Mailbox(bits as *const Mailbox),
         }
     }
@@ -132,20 +141,21 @@ impl Job {
         Pushed::from_slot(self.pushed.load(Acquire))
     }
 
-    /// Leaves state *untouched* or *exposed* for the state that `place` says.
+    /// Leaves state *untouched* or *exposed* for the state that `place` says. True if it was *untouched*.
     ///
     /// # Safety
     /// The job is in a deque whose lock the caller holds, and which it is taken out of under the same lock,
     /// unless `place` is that deque; or the caller has just taken it out of an offer or its own private deque; or holds
-    /// the lock of the queue that the job is in.
-    pub(crate) unsafe fn take(&self, place: Place) {
+    /// the lock of the queue or the list that the job is in.
+    unsafe fn take(&self, place: Place) -> bool {
         if self.pushed.load(Relaxed).is_null() {
             // SAFETY: the job is not untouched.
             unsafe { self.taken() }.place.store(place.to_bits(), Release);
-            return;
+            return false;
         }
         let end = End { latch: ManuallyDrop::new(Latch::new()) };
         self.fill_in(Taken { end, place: AtomicUsize::new(place.to_bits()) });
+        true
     }
 
     /// The same for a job that will end by resolution.
@@ -256,12 +266,25 @@ impl Entry {
         }
     }
 
-    /// Tells the job of this entry that it leaves the deque for `place`, under the deque's lock; or an offer.
+    /// Tells the job of this entry that it leaves the deque for `place`, under the deque's lock; or a list, under its
+    /// lock; or an offer.
     pub(crate) fn taken(self, place: Place) {
         if let Kind::Stack(job) = self.kind() {
-            // SAFETY: the entry is being taken out of a deque under its lock; its join cannot return before
-            // it has looked at the deque under the same lock, or the latch is set, so the job is alive.
-            unsafe { (*job).take(place) };
+            // SAFETY: the entry is being taken out of a deque or list under its lock; its join cannot return before
+            // it has looked there under the same lock, or the latch is set, so the job is alive.
+            if unsafe { (*job).take(place) } {
+                #[cfg(not(loom))]
+                crate::ledger::forked();
+            }
+        }
+    }
+
+    /// Tells the job of this entry that its owner has taken it out of its private deque. In pools with such deques
+    /// threads are not counted.
+    pub(crate) fn taken_out(self) {
+        if let Kind::Stack(job) = self.kind() {
+            // SAFETY: as in `taken`, where the owner needs no lock.
+            unsafe { (*job).take(Place::Nowhere) };
         }
     }
 
@@ -272,8 +295,7 @@ impl Entry {
         // SAFETY: as in `taken`.
         let untouched = unsafe { (*job).untouched() }.is_some();
         if untouched {
-            // SAFETY: as in `taken`; the job stays in the deque.
-            unsafe { (*job).take(Place::Deque(deque)) };
+            self.taken(Place::Deque(deque));
         }
         untouched
     }

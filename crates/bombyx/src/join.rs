@@ -10,6 +10,7 @@ use crate::deque::Pushed;
 use crate::job::{Enabled, Entry, Job};
 use crate::pool::Pool;
 use crate::processor::current;
+use crate::scheduler;
 use crate::wait::{Waited, end, wait_for};
 use std::cell::UnsafeCell;
 use std::mem::{self, ManuallyDrop, MaybeUninit};
@@ -160,8 +161,13 @@ where
     #[cold]
     #[inline(never)]
     fn settle(&self) -> R {
-        match self.wait() {
-            Waited::Reclaimed => self.call(),
+        let waited = self.wait();
+        let _joined = Joined;
+        match waited {
+            Waited::Reclaimed => {
+                scheduler::count_own(current::held());
+                self.call()
+            }
             Waited::Done => {
                 // SAFETY: the latch is set, so the taker has written the result and will not touch the job.
                 let result = unsafe { (*self.result.get()).assume_init_read() };
@@ -179,11 +185,15 @@ where
     #[cold]
     #[inline(never)]
     fn abandon(&self) {
-        if self.pop() || self.wait() == Waited::Reclaimed {
-            drop(panic::catch_unwind(AssertUnwindSafe(|| self.call())));
-        } else {
+        if self.pop() {
+            return drop(panic::catch_unwind(AssertUnwindSafe(|| self.call())));
+        }
+        let waited = self.wait();
+        let _joined = Joined;
+        match waited {
+            Waited::Reclaimed => drop(panic::catch_unwind(AssertUnwindSafe(|| self.call()))),
             // SAFETY: as in `settle`.
-            drop(unsafe { (*self.result.get()).assume_init_read() });
+            Waited::Done => drop(unsafe { (*self.result.get()).assume_init_read() }),
         }
     }
 
@@ -201,6 +211,15 @@ where
             (*(*this).result.get()).write(result);
             end(job)
         }
+    }
+}
+
+/// Counts a thread off when it has ended, also by a panic.
+struct Joined;
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        crate::ledger::joined();
     }
 }
 

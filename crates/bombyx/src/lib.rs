@@ -41,6 +41,8 @@
 
 #[cfg(not(loom))]
 mod affinity;
+#[cfg(not(loom))]
+pub mod alloc;
 mod barrier;
 #[cfg(not(loom))]
 mod blocking;
@@ -65,6 +67,8 @@ mod job;
 #[cfg(not(loom))]
 mod join;
 mod latch;
+#[cfg(not(loom))]
+mod ledger;
 mod mailbox;
 #[cfg(not(loom))]
 mod new_carrier;
@@ -79,6 +83,7 @@ mod processor;
 #[cfg(loom)]
 #[path = "models/processor.rs"]
 mod processor;
+mod ready;
 #[cfg(not(loom))]
 mod rng;
 #[cfg(not(loom))]
@@ -106,6 +111,8 @@ mod yielding;
 mod models;
 
 #[cfg(not(loom))]
+pub use alloc::{charge, release};
+#[cfg(not(loom))]
 pub use blocking::{blocking, checkpoint};
 #[cfg(not(loom))]
 pub use broadcast::Broadcast;
@@ -122,7 +129,7 @@ pub use par::{for_each, map_reduce};
 #[cfg(not(loom))]
 pub use pool::{Builder, Pool, current_processor, current_processors, in_pool};
 #[cfg(not(loom))]
-pub use scheduler::{Beta, BetaError, Scheduler};
+pub use scheduler::{Beta, BetaError, Quota, QuotaError, Scheduler};
 #[cfg(not(loom))]
 pub use scope::{Scope, scope};
 #[cfg(not(loom))]

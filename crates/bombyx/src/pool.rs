@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::handlers::Handlers;
 use crate::job::{Enabled, Entry, Job};
 use crate::processor::{Processor, current};
-use crate::scheduler::Scheduler;
+use crate::scheduler::{self, Quota, QuotaError, Scheduler};
 use crate::scope::Head;
 use crate::signal::Signal;
 use crate::stats::Stats;
@@ -40,6 +40,12 @@ pub(crate) struct Config {
     pub(crate) lends: bool,
     /// Forks may stay on the fast path ([`crate::barrier`]).
     pub(crate) asymmetric: bool,
+    /// Every fork attends.
+    pub(crate) attentive: bool,
+    /// Living threads are counted.
+    pub(crate) counts: bool,
+    /// Somebody wants to know what is allocated.
+    pub(crate) metered: bool,
     /// There are more processors than cores, so spinning takes time from others.
     pub(crate) crowded: bool,
     pub(crate) max_searchers: usize,
@@ -207,6 +213,19 @@ impl Pool {
         self.commons.stats()
     }
 
+    /// Makes the peaks in [`Pool::stats`], other than that of carriers, count from now on.
+    ///
+    /// ```
+    /// let pool = bombyx::Pool::builder().processors(1).count_threads(true).build()?;
+    /// pool.run(|| bombyx::join(|| (), || ()));
+    /// pool.forget_peaks();
+    /// assert_eq!(pool.stats().peak_threads, 0);
+    /// # Ok::<(), bombyx::Error>(())
+    /// ```
+    pub fn forget_peaks(&self) {
+        self.commons.forget_peaks();
+    }
+
     /// How fast the processors are, as last estimated: the capacity of the processor's CPU relative to the best one,
     /// times the share of its time that the processor receives. Only [`Scheduler::Heterogeneous`] estimates; with
     /// others all are 1.
@@ -338,6 +357,7 @@ where
     }
     let _return = Return(commons, current::carrier().set_root(0));
     current::adopt(processor);
+    scheduler::arrived(current::held());
     f()
 }
 
@@ -392,6 +412,7 @@ where
     F: FnOnce() + Send + 'static,
 {
     commons.detached_started();
+    commons.thread_created();
     let job = Detached { head: Head::new(Detached::<F>::exec, 0), commons: Arc::clone(commons), closure: f };
     Entry::heap(NonNull::from(Box::leak(Box::new(job))).cast())
 }
@@ -415,6 +436,7 @@ where
         let Detached { commons, closure, .. } =
             *unsafe { Box::from_raw(job.cast_mut().cast::<Detached<F>>()) };
         commons.handlers().guard(closure);
+        commons.thread_ended();
         commons.detached_ended();
         None
     }
@@ -448,6 +470,8 @@ pub struct Builder {
     deterministic: bool,
     ordered: bool,
     fence: bool,
+    counts: bool,
+    metered: bool,
     lend: Option<bool>,
     pub(crate) handlers: Handlers,
     pub(crate) use_current_thread: bool,
@@ -510,6 +534,29 @@ impl Builder {
     /// forbid the call. `BOMBYX_BARRIER=fence` does the same for all pools.
     pub fn fence(mut self, fence: bool) -> Builder {
         self.fence = fence;
+        self
+    }
+
+    /// Counts living threads (closures that were forked or spawned and have not ended) and the threads that processors
+    /// take from their own deques, for [`Stats`]: `peak_threads` and [`Stats::granularity`]. Keeps every fork and join on
+    /// its slow path. Schedulers with one pool of threads (`fifo`, `busy-leaves`, `depth-first:K`) always count;
+    /// those whose processors keep their deques to themselves (`read-write`, `read-write-steals`, `private-cas`) never do.
+    ///
+    /// ```
+    /// let pool = bombyx::Pool::builder().processors(1).count_threads(true).build()?;
+    /// pool.run(|| bombyx::join(|| bombyx::join(|| (), || ()), || ()));
+    /// assert_eq!(pool.stats().peak_threads, 2);
+    /// # Ok::<(), bombyx::Error>(())
+    /// ```
+    pub fn count_threads(mut self, count: bool) -> Builder {
+        self.counts = count;
+        self
+    }
+
+    /// Counts what the processors allocate, for [`Stats`]: `heap` and `peak_heap`, in a program whose allocator is
+    /// [metered](crate::alloc::Metered) or which [says itself](crate::charge). Schedulers with a quota always do.
+    pub fn metered(mut self, metered: bool) -> Builder {
+        self.metered = metered;
         self
     }
 
@@ -591,6 +638,14 @@ impl Builder {
             return Err(Error::OneCpu);
         }
         let cores = available_parallelism();
+        let asymmetric = !self.fence && barrier::asymmetric();
+        let shared = matches!(scheduler, Scheduler::Fifo | Scheduler::BusyLeaves | Scheduler::DepthFirst(_));
+        let counts = shared || self.counts && !scheduler.has_private_deques();
+        if scheduler == Scheduler::DepthFirst(Quota::Auto) {
+            return Err(Error::Quota(QuotaError::no_auto()));
+        }
+        let quota =
+            matches!(scheduler, Scheduler::DfDeques(k) | Scheduler::DepthFirst(k) if k != Quota::Infinite);
         Ok(Config {
             processors,
             scheduler,
@@ -604,7 +659,10 @@ impl Builder {
             ordered: self.ordered,
             handlers: self.handlers,
             lends: self.lend.unwrap_or(true) && self.stack_size.is_none() && !pin,
-            asymmetric: !self.fence && barrier::asymmetric(),
+            asymmetric,
+            attentive: !asymmetric || counts,
+            counts,
+            metered: self.metered || quota,
             crowded: processors > cores,
             max_searchers: processors.min(cores).div_ceil(2),
         })

@@ -14,8 +14,9 @@ use crate::mailbox::{Mailbox, Offer, Post, Requests};
 use crate::primitive::AtomicUsize;
 use crate::rng::Rng;
 use crate::scheduler::query::Queries;
+use crate::scheduler::quota::Meter;
 use crate::scheduler::resolution::{FreeCells, WatchList};
-use crate::scheduler::{Scheduler, private_cas, read_write};
+use crate::scheduler::{self, Ready};
 use crate::stats::Counters;
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
@@ -46,6 +47,8 @@ pub(crate) struct Processor {
     pub(crate) watching: WatchList,
     /// Holder.
     pub(crate) free_cells: FreeCells,
+    /// Holder.
+    pub(crate) meter: Meter,
     commons: *const Commons,
 }
 
@@ -72,6 +75,7 @@ impl Processor {
             private: Private::new(),
             watching: WatchList::default(),
             free_cells: FreeCells::default(),
+            meter: Meter::new(),
             commons,
         }
     }
@@ -115,29 +119,41 @@ impl Processor {
         self.commons().config.scheduler.has_private_deques()
     }
 
-    /// Holder. Leaves the fast path: makes room, answers the thief that stands here, wakes a sleeper.
+    /// Holder. Leaves the fast path: serves others, and gives way if the quota is used up, so that the carrier may
+    /// hold another processor afterwards.
     #[cold]
     #[inline(never)]
     pub(crate) fn attend(&self) {
-        match self.commons().config.scheduler {
-            Scheduler::WorkStealing | Scheduler::Heterogeneous(_) => self.attend_to_all(),
-            Scheduler::ReadWrite => read_write::attend(self),
-            Scheduler::ReadWriteSteals => read_write::attend_steals(self),
-            Scheduler::PrivateCas => private_cas::attend(self),
+        self.serve();
+        scheduler::heed_quota(self);
+    }
+
+    /// Holder. Makes room, answers the thief that stands here, wakes a sleeper.
+    fn serve(&self) {
+        match &self.commons().ready {
+            Ready::Private(talk) => talk.attend(self),
+            ready => self.serve_all(ready),
         }
     }
 
     /// The same where anyone may take from the deque.
-    fn attend_to_all(&self) {
+    fn serve_all(&self, ready: &Ready) {
         let commons = self.commons();
         self.deque.attend();
-        if !commons.asymmetric() {
-            // Without `membarrier` nothing may be popped by the fast path.
-            self.deque.expose_all();
-            self.deque.poison();
+        match ready {
+            Ready::Shared(shared) => {
+                shared.pool.absorb(self.index, &self.deque);
+                self.deque.poison();
+            }
+            // Nothing may be popped by the fast path.
+            _ if commons.config.attentive => {
+                self.deque.expose_all();
+                self.deque.poison();
+            }
+            _ => {}
         }
         self.answer();
-        if self.generous.take() && !self.offer.stands() {
+        if self.generous.take() && !self.offer.stands() && matches!(commons.ready, Ready::Deques) {
             // Not a spawned closure: its scope, which may have to run it itself, looks for it in the deque.
             let offered = self.deque.take_top_if(
                 |entry| matches!(entry.kind(), Kind::Stack(_)),
@@ -192,7 +208,8 @@ impl Processor {
         let entry = if want == 0 {
             self.take_oldest(&thief.mailbox)
         } else if want == self.deque.root() {
-            self.deque.take_top(|entry| entry.taken(Place::Mailbox(&thief.mailbox)))
+            let entry = self.deque.take_top(|entry| entry.taken(Place::Mailbox(&thief.mailbox)));
+            entry.inspect(|_| scheduler::served(self, &thief.mailbox))
         } else {
             None
         };
@@ -202,7 +219,9 @@ impl Processor {
     /// Holder. Takes the oldest entry, for `mailbox`: what is offered is older than what is in the deque.
     fn take_oldest(&self, mailbox: &Mailbox) -> Option<Entry> {
         let offered = self.offer.take().inspect(|entry| entry.taken(Place::Mailbox(mailbox)));
-        offered.or_else(|| self.deque.take_top(|entry| entry.taken(Place::Mailbox(mailbox))))
+        offered
+            .or_else(|| self.deque.take_top(|entry| entry.taken(Place::Mailbox(mailbox))))
+            .inspect(|_| scheduler::served(self, mailbox))
     }
 
     /// Holder. Keeps the greatest length of the watch list.
@@ -214,7 +233,17 @@ impl Processor {
     pub(crate) fn submit(&self, entry: Entry) {
         let pushed = self.deque.push_over(entry);
         if self.deque.wants_attention(pushed) {
-            self.attend();
+            self.serve();
+        }
+    }
+
+    /// Holder, from inside of the allocator. Counts what was allocated or, if negative, freed.
+    pub(crate) fn charge(&self, bytes: i64) {
+        if self.meter.charge(bytes) {
+            self.deque.poison();
+        }
+        if let Some(change) = self.meter.to_tell() {
+            self.commons().ledger.heap.add(change);
         }
     }
 }

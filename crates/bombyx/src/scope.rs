@@ -13,6 +13,7 @@ use crate::fifo::Fifo;
 use crate::job::{Enabled, Entry, Job, Kind};
 use crate::pool::Pool;
 use crate::processor::current;
+use crate::scheduler;
 use crate::signal::Signal;
 use std::any::Any;
 use std::fmt;
@@ -120,7 +121,7 @@ impl<'scope> Scope<'scope> {
     {
         let here = current::processor().filter(|processor| ptr::eq(processor.commons(), self.commons));
         if let Some(processor) = here
-            && processor.deque.len() >= PENDING
+            && scheduler::pending(processor) >= PENDING
         {
             processor.poll();
             self.run(f);
@@ -214,6 +215,7 @@ impl<'scope> Scope<'scope> {
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
         self.unfinished.fetch_add(1, Relaxed);
+        self.commons().thread_created();
         let job = Spawned {
             head: Head { job: Job::spawned(Spawned::<F>::exec), key: self.key() },
             scope: ptr::from_ref(self).cast(),
@@ -303,6 +305,7 @@ where
         // SAFETY: the scope waits until this closure has been counted down below.
         unsafe {
             (*scope).run(closure);
+            (*scope).commons().thread_ended();
             if (*scope).unfinished.fetch_sub(1, AcqRel) == 1 {
                 Signal::set(&raw const (*scope).signal)
             } else {

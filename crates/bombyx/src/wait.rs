@@ -29,7 +29,9 @@ fn work(commons: &Commons, carrier: &Carrier) {
     // Whoever gave the processor counted this carrier as a searcher.
     while let Some(entry) = scheduler::search(current::held()) {
         let enabled = match entry.kind() {
-            Kind::Stack(_) | Kind::Heap(_) => run_entry(entry),
+            Kind::Stack(_) | Kind::Heap(_) => {
+                run_entry(entry).and_then(|enabled| scheduler::enabled(current::held(), enabled))
+            }
             Kind::Carrier(ready) => Some(ready),
         };
         if let Some(enabled) = enabled {
@@ -152,6 +154,19 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
         match scheduler::wait(&mut patience, processor, key, || latch.is_done()) {
             Wait::Again => {}
             Wait::Help(entry) => nested(carrier, entry, latch),
+            Wait::Carrier(ready) => {
+                if !latch.park(this) {
+                    // Our own frame goes on.
+                    processor.submit(Entry::carrier(ready));
+                    continue;
+                }
+                processor.stats.hand_overs.add(1);
+                current::release();
+                // SAFETY: the entry named the carrier, once, to us.
+                unsafe { Carrier::give(ready, NonNull::from(processor)) };
+                resume(carrier);
+                return Waited::Done;
+            }
             Wait::OtherWork => match commons.spare() {
                 Some(spare) => {
                     if !latch.park(this) {
@@ -166,7 +181,12 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
                     resume(carrier);
                     return Waited::Done;
                 }
-                // No thread to be had: run what there is on this stack rather than wait for nothing.
+                // No thread to be had: run what there is on this stack rather than wait for nothing. Our own half
+                // first, which needs no more stack than the serial program.
+                None if job.is_some_and(|job| take_back(job, false)) => {
+                    current::held().set_busy(true);
+                    return Waited::Reclaimed;
+                }
                 None => {
                     if let Some(entry) = scheduler::take_anything(processor) {
                         processor.stats.in_place.add(1);
@@ -195,6 +215,7 @@ pub(crate) fn resume(carrier: &Carrier) {
         Some(processor) => current::adopt(processor),
         None => unreachable!("only spares are stopped"),
     }
+    scheduler::arrived(current::held());
 }
 
 /// Runs an entry on top of a frame that waits for `latch`.
@@ -234,8 +255,14 @@ pub(crate) fn run_on_top(entry: Entry) {
     }
 }
 
-/// Tries to get back a job that is not untouched: from the deque it is exposed in, or out of a mailbox.
+/// Tries to get back a job that is not untouched: from the deque it is exposed in, out of a mailbox, or out of the
+/// pool's list, if its turn has come.
 pub(crate) fn reclaim(job: &Job) -> bool {
+    take_back(job, true)
+}
+
+/// The same; with `in_turn` false, whether its turn has come or not.
+fn take_back(job: &Job, in_turn: bool) -> bool {
     let entry = Entry::stack(job);
     loop {
         // SAFETY: callers have seen that the job is not untouched.
@@ -243,6 +270,7 @@ pub(crate) fn reclaim(job: &Job) -> bool {
             Place::Nowhere | Place::Branch => return false,
             // SAFETY: mailboxes live as long as the processors of the pool, which outlive its jobs.
             Place::Mailbox(mailbox) => return unsafe { (*mailbox).take_back(entry) },
+            Place::Listed(node) => return scheduler::take_back(current::held(), entry, node, in_turn),
             Place::Deque(deque) => {
                 let owner = current::processor().filter(|processor| ptr::eq(&processor.deque, deque));
                 let withdrawn = match owner {

@@ -155,10 +155,10 @@ impl Deque {
     /// Takes the youngest entry that `wanted` accepts, under the lock, telling its job that it is taken.
     pub(crate) fn take_youngest(&self, wanted: impl FnMut(Entry) -> bool) -> Option<Entry> {
         let _slots = lock(&self.slots);
-        self.youngest(wanted)
+        self.youngest(wanted, |entry| entry.taken(Place::Nowhere))
     }
 
-    fn youngest(&self, mut wanted: impl FnMut(Entry) -> bool) -> Option<Entry> {
+    fn youngest(&self, mut wanted: impl FnMut(Entry) -> bool, taken: impl FnOnce(Entry)) -> Option<Entry> {
         let top = self.top.load(Relaxed);
         let mut bottom = self.bottom.load(Relaxed);
         // Holes at the bottom are nobody's: left there, they would look like something to take for ever.
@@ -170,7 +170,7 @@ impl Deque {
         while at > top {
             at = at.wrapping_sub(1);
             if let Some(entry) = entry_at(at).filter(|&entry| wanted(entry)) {
-                entry.taken(Place::Nowhere);
+                taken(entry);
                 self.vacate(at, bottom);
                 return Some(entry);
             }

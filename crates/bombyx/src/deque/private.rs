@@ -51,7 +51,7 @@ impl Owner<'_> {
 
     /// Takes the youngest entry that `wanted` accepts, telling its job that it is taken.
     pub(crate) fn take_youngest(self, wanted: impl FnMut(Entry) -> bool) -> Option<Entry> {
-        self.0.youngest(wanted)
+        self.0.youngest(wanted, Entry::taken_out)
     }
 
     /// Withdraws an exposed entry from wherever in the deque it is.

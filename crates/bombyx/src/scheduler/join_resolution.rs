@@ -67,6 +67,7 @@ fn stay_until_ended(resolution: &Resolution, key: usize) {
         let left = match read_write::wait(&mut patience, processor, key, &|| resolution.is_ended()) {
             Wait::Again => false,
             Wait::Help(entry) => help(entry, resolution),
+            Wait::Carrier(_) => unreachable!("private deques are not searched for carriers"),
             Wait::OtherWork => hand_over(processor, resolution),
             Wait::Nothing => retire(processor, resolution),
         };

@@ -20,7 +20,7 @@ use super::work_stealing::{
     BEFORE_HAND_OVER, BEFORE_PARKING, Patience, SEARCH, SEARCH_IN_COMPANY, Wait, pause, random_victim,
 };
 use crate::barrier;
-use crate::job::{Entry, Place};
+use crate::job::Entry;
 use crate::processor::Processor;
 use std::time::{Duration, Instant};
 
@@ -52,7 +52,7 @@ pub(super) trait Channel {
     /// Tells the job of an entry that was taken out of the deque for somebody else.
     fn taken(victim: &Processor, entry: Entry) {
         let _ = victim;
-        entry.taken(Place::Nowhere);
+        entry.taken_out();
     }
 
     /// Looks after the joins that the processor watches, if the other side of a join does not do that by itself.

@@ -12,11 +12,13 @@
 //! more stack than the serial program, and cannot deadlock where that does not. Anything else that it sees is a
 //! reason to hand its processor over.
 
+use crate::carrier::Carrier;
 use crate::deque::Steal;
 use crate::job::{Entry, Place};
 use crate::mailbox::Mail;
 use crate::primitive::{spin_loop, yield_now};
 use crate::processor::Processor;
+use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
 /// How long a victim with entries may take to serve a request.
@@ -109,7 +111,12 @@ pub(super) fn random_victim(processor: &Processor) -> Option<&Processor> {
 
 /// Tries to get the oldest entry of `victim` that descends from `want`, until `stop` says that there is
 /// something better to do.
-fn rob(thief: &Processor, victim: &Processor, want: usize, stop: impl Fn() -> bool) -> Option<Entry> {
+pub(super) fn rob(
+    thief: &Processor,
+    victim: &Processor,
+    want: usize,
+    stop: impl Fn() -> bool,
+) -> Option<Entry> {
     if !victim.requests.post(&thief.post, want) {
         return None;
     }
@@ -154,7 +161,7 @@ fn answered(thief: &Processor) -> Option<Entry> {
 
 #[cold]
 fn escalated(thief: &Processor, victim: &Processor, want: usize) -> Option<Entry> {
-    match victim.deque.steal(want, |entry| entry.taken(Place::Nowhere)) {
+    match super::rob(thief, victim, || victim.deque.steal(want, |entry| entry.taken(Place::Nowhere))) {
         Steal::Success(entry) => {
             thief.stats.escalations.add(1);
             Some(entry)
@@ -174,6 +181,8 @@ pub(crate) enum Wait {
     Again,
     /// Run this entry, which descends from what is waited for.
     Help(Entry),
+    /// Give the processor to this carrier, whose turn it is.
+    Carrier(NonNull<Carrier>),
     /// Hand the processor over: there is other work for it.
     OtherWork,
     /// Return the processor: there has been nothing for it for long.
@@ -195,25 +204,8 @@ impl Patience {
     pub(crate) fn wait(&mut self, processor: &Processor, key: usize, done: impl Fn() -> bool) -> Wait {
         let commons = processor.commons();
         processor.answer();
-        // Own entries: of the scope we wait for, or left by others.
-        if !processor.deque.looks_empty() {
-            // In an ordered pool, what another scope has put on top of ours goes first, elsewhere.
-            let mut covered = false;
-            let ours = |entry| {
-                let ours = crate::scope::belongs_to(entry, key);
-                covered |= commons.config.ordered && !ours && !crate::scope::belongs_to(entry, 0);
-                ours && !covered
-            };
-            if let Some(entry) = processor.deque.take_youngest(ours) {
-                return Wait::Help(entry);
-            }
-            return Wait::OtherWork;
-        }
-        if !processor.private.looks_empty() {
-            return match processor.private.take(|entry| crate::scope::belongs_to(entry, key)) {
-                Some(entry) => Wait::Help(entry),
-                None => Wait::OtherWork,
-            };
+        if let Some(own) = Patience::own(processor, key) {
+            return own;
         }
         let mut other_work = commons.has_queued() || processor.offer.stands();
         for victim in commons.processors() {
@@ -231,6 +223,36 @@ impl Patience {
                 other_work = true;
             }
         }
+        self.consider(processor, other_work)
+    }
+
+    /// What a waiting carrier does with what its processor has itself: of the scope we wait for, or left by others.
+    pub(super) fn own(processor: &Processor, key: usize) -> Option<Wait> {
+        let commons = processor.commons();
+        if !processor.deque.looks_empty() {
+            // In an ordered pool, what another scope has put on top of ours goes first, elsewhere.
+            let mut covered = false;
+            let ours = |entry| {
+                let ours = crate::scope::belongs_to(entry, key);
+                covered |= commons.config.ordered && !ours && !crate::scope::belongs_to(entry, 0);
+                ours && !covered
+            };
+            if let Some(entry) = processor.deque.take_youngest(ours) {
+                return Some(Wait::Help(entry));
+            }
+            return Some(Wait::OtherWork);
+        }
+        if !processor.private.looks_empty() {
+            return match processor.private.take(|entry| crate::scope::belongs_to(entry, key)) {
+                Some(entry) => Some(Wait::Help(entry)),
+                None => Some(Wait::OtherWork),
+            };
+        }
+        None
+    }
+
+    /// What a waiting carrier does that has seen other work, or none, and nothing of its own.
+    pub(super) fn consider(&mut self, processor: &Processor, other_work: bool) -> Wait {
         if !other_work {
             self.other_work_since = None;
             if self.start.elapsed() > BEFORE_PARKING {

@@ -10,14 +10,30 @@ pub(crate) mod cpus;
 pub(crate) mod program;
 
 use bombyx::{Builder, Error, Pool, Scheduler};
+use std::alloc::System;
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
+/// Every test is metered, so that schedulers with a quota use it up.
+#[global_allocator]
+static ALLOCATOR: bombyx::alloc::Metered<System> = bombyx::alloc::Metered::new(System);
+
 /// The schedulers that must pass the conformance suite. A new one is one more line.
-pub(crate) const SCHEDULERS: &[&str] =
-    &["work-stealing", "heterogeneous:1.25", "read-write", "read-write-steals", "private-cas"];
+pub(crate) const SCHEDULERS: &[&str] = &[
+    "work-stealing",
+    "heterogeneous:1.25",
+    "dfdeques:1000",
+    "dfdeques:auto",
+    "dfdeques:inf",
+    "depth-first:1000",
+    "fifo",
+    "busy-leaves",
+    "read-write",
+    "read-write-steals",
+    "private-cas",
+];
 
 /// Every scheduler that this machine allows, with `membarrier` and without.
 pub(crate) fn configurations() -> impl Iterator<Item = (Scheduler, bool)> {
