@@ -27,11 +27,18 @@ pub trait Fork: Sized {
         B: FnOnce(&mut Self) -> RB + Send,
         RA: Send,
         RB: Send;
+
+    /// Says that the calling thread is about to allocate a large block. Runtimes that bound memory may let others go
+    /// first.
+    #[inline(always)]
+    fn reserve(&mut self, bytes: usize) {
+        let _ = bytes;
+    }
 }
 
 /// Implements [`Fork`] for a zero-sized handle by a function that joins two closures.
 macro_rules! forks_with {
-    ($handle:ident, $join:path) => {
+    ($handle:ident, $join:path $(, { $($more:item)* })?) => {
         impl Fork for $handle {
             #[inline(always)]
             fn join<A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
@@ -43,6 +50,8 @@ macro_rules! forks_with {
             {
                 $join(|| a(&mut $handle), || b(&mut $handle))
             }
+
+            $($($more)*)?
         }
     };
 }
@@ -63,7 +72,12 @@ forks_with!(Serial, in_order);
 #[derive(Debug, Default)]
 pub struct Bombyx;
 
-forks_with!(Bombyx, bombyx::join);
+forks_with!(Bombyx, bombyx::join, {
+    #[inline(always)]
+    fn reserve(&mut self, bytes: usize) {
+        bombyx::reserve(bytes);
+    }
+});
 
 #[cfg(feature = "peers")]
 pub use peers::{Chili, Rayon};

@@ -123,3 +123,30 @@ pub fn charge(bytes: usize) {
 pub fn release(bytes: usize) {
     metered(-i64::try_from(bytes).unwrap_or(i64::MAX));
 }
+
+/// Says that the calling thread is about to allocate a block of `bytes`: a place where a scheduler with a quota K may
+/// let others go first, before the memory is taken.
+///
+/// With `dfdeques:K` and `depth-first:K` a block above K waits here for ⌈bytes/K⌉ dummy threads, as the paper asks for
+/// (Narlikar §3.3), and a smaller one, if the quota does not suffice, until it is this thread's turn again. With other
+/// schedulers, and outside of a pool, this does nothing. Call it where the thread may stop for a while: not with a
+/// lock held.
+///
+/// ```
+/// fn work(size: usize) -> usize {
+///     bombyx::reserve(size);
+///     let block = vec![1u8; size];
+///     block.len()
+/// }
+/// let pool = bombyx::Pool::builder().processors(2).scheduler("dfdeques:50000".parse()?).build()?;
+/// pool.run(|| bombyx::join(|| work(200_000), || work(300_000)));
+/// assert_eq!(pool.stats().dummies, 4 + 6);
+/// # Ok::<(), bombyx::Error>(())
+/// ```
+pub fn reserve(bytes: usize) {
+    if let Some(processor) = current::processor()
+        && processor.meter.reserve(i64::try_from(bytes).unwrap_or(i64::MAX))
+    {
+        crate::scheduler::heed_quota(processor);
+    }
+}

@@ -15,6 +15,7 @@ use crate::new_carrier::NewCarrier;
 use crate::pool::Config;
 use crate::primitive::{AtomicUsize, Mutex, MutexGuard, lock};
 use crate::processor::{Processor, current};
+use crate::profile::{self, State};
 use crate::scheduler::heterogeneous::Heterogeneous;
 use crate::scheduler::{self, Ready, Scheduler};
 use crate::sleep::Sleepers;
@@ -137,6 +138,15 @@ impl Commons {
                 detached_ended: Condvar::new(),
             }
         })
+        .profiled()
+    }
+
+    /// Tells the profiler, if there is one, that the pool is there.
+    fn profiled(self: Arc<Commons>) -> Arc<Commons> {
+        if let Some(profiler) = &self.config.profiler {
+            profiler.add_pool(&self);
+        }
+        self
     }
 
     fn start_carriers(&self) -> io::Result<()> {
@@ -171,6 +181,11 @@ impl Commons {
 
     pub(crate) fn processors(&self) -> &[Processor] {
         &self.processors
+    }
+
+    /// Whether every fork attends, although it could stay on the fast path: the pool is profiled.
+    pub(crate) fn always_attends(&self) -> bool {
+        self.config.profiler.is_some() && self.config.asymmetric
     }
 
     /// Whether forks may stay on the fast path ([`crate::barrier`]).
@@ -242,6 +257,7 @@ impl Commons {
             processor.stats.sleeps.add(1);
             processor.set_searching(false);
             scheduler::retiring(processor);
+            profile::enter(processor, State::Idle);
         }
         let all_idle = {
             let mut shared = lock(&self.shared);
@@ -648,6 +664,9 @@ impl Commons {
 
 impl Drop for Commons {
     fn drop(&mut self) {
+        if let Some(profiler) = &self.config.profiler {
+            profiler.remove_pool(self);
+        }
         if self.config.metered {
             crate::alloc::set_metering(false);
         }

@@ -12,6 +12,8 @@ pub(crate) enum Fault {
     StealWithoutSecondLook,
     /// A push over a join's entry believes a raised top before the thief has said that it keeps the entry.
     TrustRaisedTop,
+    /// A job is kept while thieves can take it.
+    KeepWithoutPop,
     /// A victim serves a request that it did not claim first.
     ServeWithoutClaim,
     /// A thief walks away from its request without withdrawing it.

@@ -8,6 +8,7 @@
 //! | state | `pushed` | `place` | where it is | who may run it |
 //! |---|---|---|---|---|
 //! | untouched | set | – | the deque it was pushed on, owned by the carrier that forked it | its join, by a plain pop; a thief, under the deque's lock |
+//! | kept | null | its deque, kept | that deque, still owned by the carrier that forked it | its join, by a plain pop; a thief, under the deque's lock |
 //! | exposed | null | a deque | that deque | its join, by withdrawing it; a thief; both under the deque's lock |
 //! | queued | null | the commons | the pool's queue | its join, by withdrawing it; anyone; all under the lock of the commons |
 //! | listed | null | a node | a pool or a list of deques ([`crate::ready`]) | its join, by taking it back; whoever searches; both under the list's lock |
@@ -17,9 +18,11 @@
 //!
 //! The fork writes `exec`, `pushed` and the closure and nothing else. [`Taken`] is written, with the deque's lock
 //! held, by whoever first takes or exposes the job, *before* `pushed` is cleared with release; so whoever reads null
-//! with acquire finds it filled in. `pushed` is cleared at most once.
+//! with acquire finds it filled in. `pushed` is cleared at most once. A job is *kept* while it is out of the deque, by
+//! the carrier that forked it alone: it pops the job, writes [`Taken`], and pushes it again. Kept jobs are as good as
+//! untouched ones, except that their joins take the slow path (profiled pools).
 //!
-//! **While `pushed` is set, the carrier that forked the job still holds the same processor.** Older entries are
+//! **While `pushed` is set, or the job is kept, the carrier that forked the job still holds the same processor.** Older entries are
 //! taken first, so an inner join can miss (and its carrier be moved to another processor) only after this job
 //! was taken; and [`crate::blocking`], which gives the processor away with entries in its deque, exposes them
 //! first.
@@ -76,8 +79,10 @@ pub(crate) enum Place {
     Nowhere,
     /// The same, and it ends by resolution.
     Branch,
-    /// The deque.
+    /// The deque, by withdrawing it.
     Deque(*const Deque),
+    /// The deque, by popping it: it is the youngest entry, and the carrier that forked it owns the deque.
+    Kept(*const Deque),
     /// The mailbox.
     Mailbox(*const Mailbox),
     /// The queue of the pool with the commons at this address.
@@ -92,6 +97,7 @@ const DEQUE: usize = 1;
 const QUEUE: usize = 2;
 const BRANCH: usize = 3;
 const LISTED: usize = 4;
+const KEPT: usize = 5;
 
 impl Place {
     fn to_bits(self) -> usize {
@@ -99,6 +105,7 @@ impl Place {
             Place::Nowhere => 0,
             Place::Branch => BRANCH,
             Place::Deque(deque) => deque as usize | DEQUE,
+            Place::Kept(deque) => deque as usize | KEPT,
             Place::Mailbox(mailbox) => mailbox as usize,
             Place::Queue(commons) => commons as usize | QUEUE,
             Place::Listed(node) => node.number() << 3 | LISTED,
@@ -110,6 +117,7 @@ impl Place {
             0 => Place::Nowhere,
             BRANCH => Place::Branch,
             _ if bits & PLACE == DEQUE => Place::Deque((bits & !PLACE) as *const Deque),
+            _ if bits & PLACE == KEPT => Place::Kept((bits & !PLACE) as *const Deque),
             _ if bits & PLACE == QUEUE => Place::Queue((bits & !PLACE) as *const ()),
             _ if bits & PLACE == LISTED => Place::Listed(Node::numbered(bits >> 3)),
             _ => Place::Mailbox(bits as *const Mailbox),
@@ -141,12 +149,18 @@ impl Job {
         Pushed::from_slot(self.pushed.load(Acquire))
     }
 
-    /// Leaves state *untouched* or *exposed* for the state that `place` says. True if it was *untouched*.
+    /// Whether the job is untouched or kept. Under the lock of the deque that it is in.
+    pub(crate) fn is_poppable(&self) -> bool {
+        // SAFETY: if it is not untouched.
+        self.untouched().is_some() || matches!(unsafe { self.place() }, Place::Kept(_))
+    }
+
+    /// Leaves state *untouched*, *kept* or *exposed* for the state that `place` says. True if it was *untouched*.
     ///
     /// # Safety
     /// The job is in a deque whose lock the caller holds, and which it is taken out of under the same lock,
-    /// unless `place` is that deque; or the caller has just taken it out of an offer or its own private deque; or holds
-    /// the lock of the queue or the list that the job is in.
+    /// unless `place` is that deque; or the caller has just taken it out of an offer or its own private deque, or popped
+    /// it, untouched; or holds the lock of the queue or the list that the job is in.
     unsafe fn take(&self, place: Place) -> bool {
         if self.pushed.load(Relaxed).is_null() {
             // SAFETY: the job is not untouched.
@@ -293,11 +307,11 @@ impl Entry {
     pub(crate) fn expose(self, deque: &Deque) -> bool {
         let Kind::Stack(job) = self.kind() else { return false };
         // SAFETY: as in `taken`.
-        let untouched = unsafe { (*job).untouched() }.is_some();
-        if untouched {
+        let poppable = unsafe { (*job).is_poppable() };
+        if poppable {
             self.taken(Place::Deque(deque));
         }
-        untouched
+        poppable
     }
 
     /// The cells by which the job of this entry, which was taken, will end, if it is a branch.

@@ -35,6 +35,9 @@
 //! |---|---|
 //! | `BOMBYX_PROCESSORS=n` | default number of processors |
 //! | `BOMBYX_SCHEDULER=name` | default [`Scheduler`] |
+//! | `BOMBYX_PROFILE=file` | measure work and span, and write a [`Profile`] there when the process ends |
+//! | `BOMBYX_RECORD=file` | record the computation, and write it there as a dag file when the process ends |
+//! | `BOMBYX_RECORD_MEMORY=n` | how many MiB that may take (default 256) before short forks are left out |
 //! | `BOMBYX_BARRIER=fence` | do without `membarrier(2)`: slower forks, for sandboxes that forbid it |
 
 #![cfg_attr(loom, allow(dead_code, unused_imports))]
@@ -83,6 +86,8 @@ mod processor;
 #[cfg(loom)]
 #[path = "models/processor.rs"]
 mod processor;
+#[cfg(not(loom))]
+pub mod profile;
 mod ready;
 #[cfg(not(loom))]
 mod rng;
@@ -111,7 +116,7 @@ mod yielding;
 mod models;
 
 #[cfg(not(loom))]
-pub use alloc::{charge, release};
+pub use alloc::{charge, release, reserve};
 #[cfg(not(loom))]
 pub use blocking::{blocking, checkpoint};
 #[cfg(not(loom))]
@@ -128,6 +133,8 @@ pub use new_carrier::NewCarrier;
 pub use par::{for_each, map_reduce};
 #[cfg(not(loom))]
 pub use pool::{Builder, Pool, current_processor, current_processors, in_pool};
+#[cfg(not(loom))]
+pub use profile::{Profile, write_profile};
 #[cfg(not(loom))]
 pub use scheduler::{Beta, BetaError, Quota, QuotaError, Scheduler};
 #[cfg(not(loom))]

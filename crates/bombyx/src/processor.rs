@@ -12,6 +12,7 @@ use crate::fifo::Fifo;
 use crate::job::{Entry, Kind, Place};
 use crate::mailbox::{Mailbox, Offer, Post, Requests};
 use crate::primitive::AtomicUsize;
+use crate::profile::{self, Account, Site};
 use crate::rng::Rng;
 use crate::scheduler::query::Queries;
 use crate::scheduler::quota::Meter;
@@ -39,6 +40,7 @@ pub(crate) struct Processor {
     /// Holder.
     pub(crate) rng: Rng,
     pub(crate) stats: Counters,
+    pub(crate) account: Account,
     pub(crate) index: usize,
     /// Of detached closures.
     pub(crate) fifo: Fifo,
@@ -70,6 +72,7 @@ impl Processor {
             generous: Cell::new(false),
             rng: Rng::new(seed, index as u64),
             stats: Counters::default(),
+            account: Account::default(),
             index,
             fifo: Fifo::new(0),
             private: Private::new(),
@@ -97,6 +100,7 @@ impl Processor {
     /// Holder.
     pub(crate) fn set_busy(&self, busy: bool) {
         self.queries.set_open(busy);
+        profile::set_busy(self, busy);
     }
 
     /// Whether the processor searches. With private deques.
@@ -124,11 +128,17 @@ impl Processor {
     #[cold]
     #[inline(never)]
     pub(crate) fn attend(&self) {
+        self.attend_here();
+    }
+
+    #[inline(always)]
+    fn attend_here(&self) {
         self.serve();
         scheduler::heed_quota(self);
     }
 
     /// Holder. Makes room, answers the thief that stands here, wakes a sleeper.
+    #[inline]
     fn serve(&self) {
         match &self.commons().ready {
             Ready::Private(talk) => talk.attend(self),
@@ -137,9 +147,14 @@ impl Processor {
     }
 
     /// The same where anyone may take from the deque.
+    #[inline]
     fn serve_all(&self, ready: &Ready) {
         let commons = self.commons();
-        self.deque.attend();
+        if commons.always_attends() {
+            self.deque.attend_always();
+        } else {
+            self.deque.attend();
+        }
         match ready {
             Ready::Shared(shared) => {
                 shared.pool.absorb(self.index, &self.deque);
@@ -173,6 +188,14 @@ impl Processor {
         if commons.sleepers.wants_wake() {
             commons.wake(|mailbox| self.take_oldest(mailbox));
         }
+    }
+
+    /// Holder. Attends after a fork at `site`.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn attend_fork(&self, site: Site) {
+        profile::fork(self, site);
+        self.attend_here();
     }
 
     /// Holder. Attends if asked to, in code that does not fork.
@@ -254,6 +277,7 @@ pub(crate) mod current {
     use super::Processor;
     use crate::carrier::Carrier;
     use crate::commons::Commons;
+    use crate::profile::{self, State};
     use std::cell::{Cell, OnceCell};
     use std::ptr::{self, NonNull};
 
@@ -320,6 +344,7 @@ pub(crate) mod current {
             // SAFETY: as in `processor`.
             if let Some(processor) = unsafe { current.get().as_ref() } {
                 processor.set_busy(false);
+                profile::enter(processor, State::HandOver);
                 if processor.has_private_deque() && !processor.deque.looks_empty() {
                     processor.commons().flush(processor);
                 }

@@ -68,6 +68,17 @@ macro_rules! statistics {
                 $(self.$name += counters.$name.get();)*
                 self.longest_watch_list = self.longest_watch_list.max(counters.longest_watch_list.get());
             }
+
+            /// What two pools have done together, one after the other.
+            pub(crate) fn plus(self, other: Stats) -> Stats {
+                Stats {
+                    $($name: self.$name + other.$name,)*
+                    $($gauge: self.$gauge.max(other.$gauge),)*
+                    carriers: self.carriers + other.carriers,
+                    peak_carriers: self.peak_carriers.max(other.peak_carriers),
+                    longest_watch_list: self.longest_watch_list.max(other.longest_watch_list),
+                }
+            }
         }
 
         impl Sub for Stats {

@@ -9,6 +9,7 @@ use crate::commons::Commons;
 use crate::job::{Enabled, Entry, Job, Kind, Place};
 use crate::latch::Latch;
 use crate::processor::current;
+use crate::profile;
 use crate::scheduler::{self, Patience, Wait, join_resolution};
 use std::ptr::{self, NonNull};
 use std::time::Duration;
@@ -138,6 +139,7 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
     let carrier = current::carrier();
     let this = NonNull::from(carrier);
     let mut patience = Patience::new();
+    profile::wait();
     scheduler::cease(current::held());
     loop {
         if latch.is_done() {
@@ -147,6 +149,7 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
         }
         if job.is_some_and(reclaim) {
             current::held().set_busy(true);
+            profile::waited();
             return Waited::Reclaimed;
         }
         let processor = current::held();
@@ -222,6 +225,7 @@ pub(crate) fn resume(carrier: &Carrier) {
 fn nested(carrier: &Carrier, entry: Entry, latch: &Latch) {
     let enabled = match entry.kind() {
         Kind::Stack(_) | Kind::Heap(_) => {
+            let _helping = profile::Helping::begin();
             current::held().set_busy(true);
             let enabled = run_entry(entry);
             scheduler::cease(current::held());
@@ -268,6 +272,14 @@ fn take_back(job: &Job, in_turn: bool) -> bool {
         // SAFETY: callers have seen that the job is not untouched.
         match unsafe { job.place() } {
             Place::Nowhere | Place::Branch => return false,
+            Place::Kept(deque) => {
+                // SAFETY: the pool is alive. The job is kept, so the calling carrier, which forked it, owns the deque and it is
+                // its youngest entry.
+                if unsafe { (*deque).pop_kept() } {
+                    return true;
+                }
+                // Taken meanwhile, and the place was changed before the deque's lock was released.
+            }
             // SAFETY: mailboxes live as long as the processors of the pool, which outlive its jobs.
             Place::Mailbox(mailbox) => return unsafe { (*mailbox).take_back(entry) },
             Place::Listed(node) => return scheduler::take_back(current::held(), entry, node, in_turn),

@@ -3,7 +3,7 @@
 
 mod common;
 
-use bombyx::{Pool, Scheduler, Stats, charge, join, release};
+use bombyx::{Pool, Scheduler, Stats, charge, join, release, reserve};
 use common::{Rng, seed, watchdog};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -141,6 +141,7 @@ fn one_processor_runs_in_serial_order() {
 
 /// Each node allocates half of what its parent did, and holds it while its children run.
 fn halving(bytes: usize, leaves: &AtomicUsize) {
+    reserve(bytes);
     charge(bytes);
     if bytes < 1_000 {
         thread::yield_now();

@@ -152,6 +152,41 @@ impl Deque {
         self.limit.swap(self.last.load(Relaxed), AcqRel);
     }
 
+    /// Makes room for the next push and leaves the limit as it is, for owners who attend at every push.
+    #[inline]
+    pub(crate) fn attend_always(&self) {
+        if self.bottom.load(Relaxed) >= self.last.load(Relaxed) {
+            self.make_room(&mut lock(&self.slots));
+        }
+    }
+
+    /// Makes the youngest entry, which is a join's and was pushed just now, *kept* ([`crate::job`]), unless a thief has it.
+    /// No lock is needed: while the entry is popped, it is the owner's alone.
+    pub(crate) fn keep_youngest(&self) {
+        let pushed = self.youngest_place();
+        if !planted(Fault::KeepWithoutPop) && !self.pop(pushed) {
+            return;
+        }
+        // SAFETY: in the buffer, which only the owner, who is here, replaces.
+        if let Some(entry) = Entry::from_bits(unsafe { pushed.0.as_ref() }.load(Relaxed)) {
+            entry.taken(Place::Kept(self));
+        }
+        // Release: as in `push`.
+        self.bottom.store(pushed.slot().wrapping_add(1), Release);
+    }
+
+    /// Where the youngest entry is. Only the owner, who has pushed one, may call this.
+    fn youngest_place(&self) -> Pushed {
+        // SAFETY: bottom points into the buffer, behind the entry.
+        Pushed(unsafe { NonNull::new_unchecked(self.bottom.load(Relaxed).wrapping_sub(1)) })
+    }
+
+    /// Takes back the youngest entry, which is a kept one. False if a thief has it. Only the owner may call this.
+    #[must_use]
+    pub(crate) fn pop_kept(&self) -> bool {
+        self.pop(self.youngest_place())
+    }
+
     /// Takes the youngest entry that `wanted` accepts, under the lock, telling its job that it is taken.
     pub(crate) fn take_youngest(&self, wanted: impl FnMut(Entry) -> bool) -> Option<Entry> {
         let _slots = lock(&self.slots);

@@ -2,6 +2,8 @@
 //! C11 allows (up to a bound on preemptions). Each model asserts what its protocol promises, and each comes with
 //! faults under which it must fail. Run with `scripts/loom`.
 
+mod ready;
+
 use crate::carrier::Carrier;
 use crate::deque::{Deque, Pushed, Steal};
 use crate::fault::{Fault, plant};
@@ -147,6 +149,57 @@ fn pop_against_steal() {
         thief.join().unwrap();
         assert!(tasks.iter().all(|task| task.runs.load(Relaxed) == 1));
     });
+}
+
+/// The owner of a profiled pool keeps its entries, pops them as kept ones, and perhaps exposes them in between, while a thief
+/// steals: every entry goes to exactly one side, and nobody reads a job while it is filled in.
+#[test]
+fn keep_against_steal() {
+    explore(4, &[Fault::KeepWithoutPop, Fault::PopWithoutBarrier], || keep(false));
+}
+
+/// The same, with the entries exposed before they are joined.
+#[test]
+fn keep_and_expose_against_steal() {
+    explore(4, &[Fault::KeepWithoutPop], || keep(true));
+}
+
+fn keep(expose: bool) {
+    let deque = Arc::new(Deque::new());
+    let tasks = Arc::new([Task::new(), Task::new()]);
+    let thief = {
+        let (deque, tasks) = (Arc::clone(&deque), Arc::clone(&tasks));
+        thread::spawn(move || {
+            let _ = &tasks;
+            for _ in 0..2 {
+                if let Steal::Success(entry) = deque.steal(0, |entry| entry.taken(Place::Nowhere)) {
+                    assert!(execute(entry).is_none());
+                }
+            }
+        })
+    };
+    for task in tasks.iter() {
+        fork(&deque, &task);
+        deque.keep_youngest();
+    }
+    if expose {
+        deque.expose_all();
+    }
+    for task in tasks.iter().rev() {
+        assert!(task.job.untouched().is_none(), "kept or taken");
+        // SAFETY: the job is not untouched.
+        let ours = match unsafe { task.job.place() } {
+            Place::Kept(_) => deque.pop_kept(),
+            Place::Deque(_) => deque.withdraw(task.entry(), true),
+            Place::Nowhere => false,
+            _ => unreachable!("nobody else moves an entry"),
+        };
+        if ours {
+            task.run();
+        }
+    }
+    thief.join().unwrap();
+    assert!(tasks.iter().all(|task| task.runs.load(Relaxed) == 1), "an entry was lost or run twice");
 }
 
 /// A spawned closure pushed over a join's entry while a thief takes that: neither is lost.

@@ -12,7 +12,7 @@
 //! | step | who | under the lock |
 //! |---|---|---|
 //! | *give up* | a processor whose quota is used up, at a fork | its node loses its owner; all entries of its deque are moved into the node and their jobs told so ([`Place::Listed`]); the running frame follows as a ready carrier |
-//! | *draw* | a thief | the r-th node from the left; without an owner: its oldest entry is the thief's, who gets a node directly right of it, and a node without entries is deleted |
+//! | *draw* | a thief | the r-th deque from the left; without an owner: its oldest entry is the thief's, who gets a node directly right of it, and a node without entries is deleted |
 //! | *follow* | a victim that serves a request | the thief's node is put directly right of the victim's, before the answer is sent |
 //! | *rob* | a thief whose victim does not answer | takes the victim's oldest entry and a node directly right of its |
 //! | *withdraw* | a join whose job was given up with the deque | the entry leaves the node |
@@ -127,8 +127,14 @@ impl Ranks {
 
     /// Takes an entry of `victim` for `thief` by `steal`, whose deque ranks directly right of the victim's then.
     pub(crate) fn rob(&self, victim: usize, thief: usize, steal: impl FnOnce() -> Steal) -> Steal {
-        let mut inner = lock(&self.inner);
-        let stolen = steal();
+        let too_early = planted(Fault::RobWithoutRanks);
+        let (mut inner, stolen) = if too_early {
+            let stolen = steal();
+            (lock(&self.inner), stolen)
+        } else {
+            let inner = lock(&self.inner);
+            (inner, steal())
+        };
         if let Steal::Success(_) = stolen {
             let node = inner.node_of(victim);
             inner.place_right_of(node, thief);
@@ -157,10 +163,12 @@ impl Ranks {
         *inner.at(node) = Ranked::Left(Left { entries, dummies, root });
     }
 
-    /// What the thief `index` finds in the `place`-th deque from the left.
+    /// What the thief `index` finds in the `place`-th deque from the left, where a deque in which nothing but dummy
+    /// threads is ready counts as many as there are: that is over how many deques the paper's binary tree of dummies
+    /// spreads, as each one that is run leaves its siblings in a deque of their own.
     pub(crate) fn draw(&self, index: usize, place: usize) -> Drawn {
         let mut inner = lock(&self.inner);
-        let Some(node) = inner.list.nodes().nth(place) else { return Drawn::Nothing };
+        let Some(node) = inner.place(place) else { return Drawn::Nothing };
         match inner.at(node) {
             &mut Ranked::Owned(owner) => Drawn::Owned(owner),
             Ranked::Left(_) => self.take_from(&mut inner, node, index),
@@ -236,6 +244,18 @@ impl Ranks {
 impl Inner {
     fn at(&mut self, node: Node) -> &mut Ranked {
         self.list.get_mut(node).expect("the node is in the list")
+    }
+
+    /// The node of the `place`-th deque from the left ([`Ranks::draw`]).
+    fn place(&self, place: usize) -> Option<Node> {
+        let mut passed = 0;
+        self.list.nodes().find(|&node| {
+            passed += match self.list.get(node) {
+                Some(Ranked::Left(left)) if left.entries.len() == 1 => left.dummies.max(1) as usize,
+                _ => 1,
+            };
+            passed > place
+        })
     }
 
     /// The node of a processor's deque, at the right end if it has none yet.

@@ -22,10 +22,12 @@
 //! needs no node: whoever finishes last is at the very place where the frame goes on.
 
 use super::list::{List, Node};
+use crate::carrier::Carrier;
 use crate::deque::Deque;
 use crate::fault::{Fault, planted};
 use crate::job::{Entry, Kind, Place};
 use crate::primitive::{AtomicUsize, Mutex, MutexGuard, lock};
+use std::ptr::NonNull;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// What is next. See the module text.
@@ -125,6 +127,19 @@ impl SharedPool {
         let entry = self.remove(&mut inner, node, index);
         entry.taken(Place::Nowhere);
         Taken::Entry(entry)
+    }
+
+    /// What is next, if that is a carrier, for processor `index`, which works there from now on.
+    pub(crate) fn take_carrier(&self, index: usize) -> Option<NonNull<Carrier>> {
+        if self.len() == 0 {
+            return None;
+        }
+        let mut inner = lock(&self.inner);
+        let node = inner.next()?;
+        let Kind::Carrier(carrier) = inner.ready_at(node)?.kind() else { return None };
+        inner.leave(index);
+        self.remove(&mut inner, node, index);
+        Some(carrier)
     }
 
     /// What is next, if `wanted` says so. The processor keeps its place.

@@ -14,8 +14,9 @@
 //! | m > K bytes: fork ⌈m/K⌉ dummy threads, each costs a deque | a count below the frame in the deque that is given up; a thief that meets it counts one off and steals again |
 //!
 //! A dummy thread does nothing, so it needs no closure, and as nobody must be started to unfold them, no binary tree:
-//! all of them are there at once. They come after the allocation, which cannot wait inside of the allocator, and delay
-//! what the thread does next. The part of the quota that is exceeded before the next fork is what one strand
+//! all of them are there at once, and count as the deques over which the tree would spread. The allocation that they delay is announced by [`crate::reserve`]; one that is not
+//! cannot be delayed, as nobody may be stopped inside of the allocator, and counts for nothing. Small blocks use up
+//! the quota without being announced. The part of it that is exceeded before the next fork is what one strand
 //! allocates.
 //!
 //! A waiting carrier keeps its processor for a while, as in work stealing, and helps: it may take descendants of what it
@@ -31,7 +32,7 @@
 //! processors; if all processors do that, nobody is left. So, unlike with work stealing, a lock that is held across
 //! forks must be waited for in `blocking(|| lock.lock())`. The same holds for `fifo` and `depth-first`.
 
-use super::give_up::give_up;
+use super::give_up::{give_up, run_dummy};
 use super::quota::Quota;
 use super::tuner::Tuner;
 use super::work_stealing::{self, Patience, SEARCH, SEARCH_IN_COMPANY, Wait, pause, rob};
@@ -142,7 +143,7 @@ impl Dfdeques {
             match self.ranks.draw(processor.index, processor.rng.below(all.len())) {
                 Drawn::Nothing => return None,
                 Drawn::Entry(entry) => return Some(entry),
-                Drawn::Dummy => processor.stats.dummies.add(1),
+                Drawn::Dummy => run_dummy(processor),
                 Drawn::Owned(owner) => {
                     let victim = &all[owner];
                     let promising = if self.ranks.has_left() {
@@ -220,20 +221,22 @@ impl Dfdeques {
         );
     }
 
-    /// An entry of a deque without an owner, if the first draw finds one.
+    /// The first thing that a thief would find, if that needs no victim's help.
     fn draw_left(&self, processor: &Processor) -> Option<Entry> {
-        let processors = processor.commons().processors().len();
-        match self.ranks.draw(processor.index, processor.rng.below(processors)) {
-            Drawn::Entry(entry) => {
-                processor.stats.attempts.add(1);
-                processor.stats.steals.add(1);
-                Some(entry)
+        let all = processor.commons().processors();
+        loop {
+            processor.stats.attempts.add(1);
+            match self.ranks.draw(processor.index, processor.rng.below(all.len())) {
+                Drawn::Entry(entry) => {
+                    processor.stats.steals.add(1);
+                    return Some(entry);
+                }
+                Drawn::Dummy => run_dummy(processor),
+                Drawn::Owned(owner) if !all[owner].deque.looks_empty() => return None,
+                // At least our own deque is there, without an owner.
+                Drawn::Owned(_) | Drawn::Nothing if self.ranks.has_left() => {}
+                Drawn::Owned(_) | Drawn::Nothing => return None,
             }
-            Drawn::Dummy => {
-                processor.stats.dummies.add(1);
-                None
-            }
-            Drawn::Owned(_) | Drawn::Nothing => None,
         }
     }
 }

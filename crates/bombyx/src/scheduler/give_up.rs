@@ -6,9 +6,11 @@
 
 use crate::carrier::Carrier;
 use crate::job::{Entry, Kind};
+use crate::primitive::{spin_loop, yield_now};
 use crate::processor::{Processor, current};
 use crate::wait::resume;
 use std::ptr::NonNull;
+use std::time::{Duration, Instant};
 
 /// Lets the calling carrier's frame wait for its turn, which `leave` puts where others find it, to go on after so many
 /// dummy threads; the processor goes on with what `next` gives, or searches.
@@ -24,6 +26,7 @@ pub(super) fn give_up(
     let dummies = processor.meter.take_dummies();
     let Some(spare) = commons.spare() else { return };
     processor.stats.give_ups.add(1);
+    processor.stats.dummies.add(dummies);
     let carrier = current::carrier();
     let frame = Entry::carrier(NonNull::from(carrier));
     leave(frame, dummies);
@@ -50,4 +53,23 @@ pub(super) fn give_up(
     // SAFETY: the carrier came out of the list of spares, or its entry named it to us.
     unsafe { Carrier::give(receiver, NonNull::from(processor)) };
     resume(carrier);
+}
+
+/// The longest that a dummy thread takes.
+const DUMMY: Duration = Duration::from_micros(20);
+
+/// Runs a dummy thread, which stands for the allocation of K bytes: it takes as long as the first touch of them does,
+/// about three bytes per nanosecond with the page faults. So there is time for threads of higher priority to appear, which is what dummies are for;
+/// in the paper's cost model allocated memory is as much work as it has bytes (§4.2). Where there are more processors
+/// than cores, the others may need this one's.
+pub(super) fn run_dummy(processor: &Processor) {
+    let quota = super::quota(processor.commons()).unwrap_or(0);
+    let time = Duration::from_nanos(quota as u64 / 3).min(DUMMY);
+    let start = Instant::now();
+    while start.elapsed() < time {
+        spin_loop();
+    }
+    if processor.commons().config.crowded {
+        yield_now();
+    }
 }

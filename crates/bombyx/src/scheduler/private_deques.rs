@@ -81,6 +81,9 @@ pub(super) fn attend<C: Channel>(processor: &Processor) {
     } else {
         attend_always(processor);
     }
+    if commons.always_attends() {
+        processor.deque.poison();
+    }
     if commons.sleepers.any_resting() {
         rouse::<C>(processor);
     }

@@ -89,7 +89,9 @@ pub(crate) const BATCH: i64 = 4096;
 /// allocates nor locks.
 ///
 /// Blocks of at most K bytes count against the quota when they are allocated and for it when they are freed. A
-/// larger one owes ⌈m/K⌉ dummy threads instead (Narlikar §3.3), and freeing it gives nothing back.
+/// larger one is [reserved](crate::reserve) before, which owes ⌈m/K⌉ dummy threads instead (Narlikar §3.3). If it was
+/// not, its memory is taken by the time that anybody could be held up; to stop its thread then would only keep the
+/// memory longer, so it counts for nothing.
 pub(crate) struct Meter {
     /// K; `i64::MAX` if there is no quota.
     quota: Cell<i64>,
@@ -118,17 +120,28 @@ impl Meter {
         if quota == i64::MAX {
             return false;
         }
-        if bytes > quota {
-            self.dummies.set(self.dummies.get() + (bytes as u64).div_ceil(quota as u64));
-            return true;
-        }
-        if -bytes > quota {
+        if bytes.saturating_abs() > quota {
             return false;
         }
         let before = self.used.get();
         let after = before.saturating_add(bytes);
         self.used.set(after);
         before <= quota && after > quota
+    }
+
+    /// A block is about to be allocated. True if others should go first.
+    pub(crate) fn reserve(&self, bytes: i64) -> bool {
+        let quota = self.quota.get();
+        if bytes > quota {
+            self.dummies.set((bytes as u64).div_ceil(quota as u64));
+            return true;
+        }
+        // What the quota does not suffice for is used up, as if it were allocated.
+        let insufficient = quota != i64::MAX && self.used.get().saturating_add(bytes) > quota;
+        if insufficient {
+            self.used.set(quota.saturating_add(1));
+        }
+        insufficient
     }
 
     /// Whether the quota is used up, or dummy threads are owed.
@@ -172,11 +185,22 @@ mod tests {
     fn large_blocks_owe_dummies() {
         let meter = Meter::new();
         meter.reset(100);
-        assert!(meter.charge(101) && meter.is_exhausted());
+        assert!(meter.reserve(101) && meter.is_exhausted());
         assert_eq!(meter.take_dummies(), 2);
-        assert!(!meter.is_exhausted());
+        assert!(!meter.charge(101) && !meter.is_exhausted());
         meter.charge(-101);
         assert!(!meter.charge(100) && meter.charge(1), "freeing a large block is no credit");
+    }
+
+    #[test]
+    fn what_does_not_suffice_is_used_up() {
+        let meter = Meter::new();
+        meter.reset(100);
+        assert!(!meter.reserve(100) && !meter.charge(60));
+        assert!(meter.reserve(41) && meter.is_exhausted());
+        meter.reset(100);
+        assert!(!meter.charge(41) && !meter.is_exhausted());
+        assert!(!Meter::new().reserve(i64::MAX));
     }
 
     #[test]

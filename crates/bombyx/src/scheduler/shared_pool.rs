@@ -6,10 +6,10 @@
 //! processor, which takes what is next: on its own carrier if that is the frame's own half, directly on the next
 //! carrier if that is one, else on a spare.
 
-use super::give_up::give_up;
+use super::give_up::{give_up, run_dummy};
 use super::work_stealing::{Patience, SEARCH, SEARCH_IN_COMPANY, Wait, pause};
 use crate::carrier::Carrier;
-use crate::job::{Enabled, Entry, Kind};
+use crate::job::{Enabled, Entry};
 use crate::mailbox::Mail;
 use crate::processor::Processor;
 use crate::ready::list::Node;
@@ -90,7 +90,7 @@ impl Shared {
                     processor.meter.reset(super::first_quota(processor.commons().config.scheduler));
                     return Some(entry);
                 }
-                Taken::Dummy => processor.stats.dummies.add(1),
+                Taken::Dummy => run_dummy(processor),
                 Taken::Nothing => return None,
             }
         }
@@ -110,13 +110,12 @@ impl Shared {
         if !self.rules.in_turn || !other_work {
             return patience.consider(processor, other_work);
         }
-        let is_carrier = |entry: Entry| matches!(entry.kind(), Kind::Carrier(_));
-        match self.pool.take_next_if(is_carrier).map(Entry::kind) {
-            Some(Kind::Carrier(ready)) => {
+        match self.pool.take_carrier(processor.index) {
+            Some(ready) => {
                 processor.stats.steals.add(1);
                 Wait::Carrier(ready)
             }
-            _ => Wait::OtherWork,
+            None => Wait::OtherWork,
         }
     }
 

@@ -75,6 +75,32 @@ pub(crate) fn with_both_barriers(processors: usize, f: impl Fn(&Pool)) {
     }
 }
 
+/// Runs `f` with a pool of `processors` processors for every scheduler, with `membarrier` and without.
+pub(crate) fn with_every_scheduler(processors: usize, f: impl Fn(&Pool)) {
+    with_schedulers(processors, |_| true, f);
+}
+
+/// The same for schedulers under which only what a frame waits for can keep it from going on. Under the others a frame
+/// that holds a lock can lack a processor, while those who want the lock have them all, unless they wait for it in
+/// `blocking`.
+pub(crate) fn with_schedulers_that_stop_no_frame(processors: usize, f: impl Fn(&Pool)) {
+    use bombyx::Quota;
+    let stops = |scheduler| match scheduler {
+        Scheduler::DfDeques(quota) => quota != Quota::Infinite,
+        Scheduler::DepthFirst(_) | Scheduler::Fifo => true,
+        _ => false,
+    };
+    with_schedulers(processors, |scheduler| !stops(scheduler), f);
+}
+
+fn with_schedulers(processors: usize, wanted: impl Fn(Scheduler) -> bool, f: impl Fn(&Pool)) {
+    for (scheduler, fence) in configurations().filter(|&(scheduler, _)| wanted(scheduler)) {
+        println!("{scheduler}, fence {fence}, P = {processors}");
+        let pool = Pool::builder().processors(processors).scheduler(scheduler).fence(fence);
+        f(&pool.build().expect("a small pool can be built"));
+    }
+}
+
 /// splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
 #[derive(Clone)]
 pub(crate) struct Rng(u64);
