@@ -3,8 +3,9 @@
 use crate::Result;
 use crate::bench::median;
 use crate::contender::Contender;
+use crate::resources::{Memory, Watch};
 use crate::terminal::{Progress, coloured, print};
-use crate::text::{ratio, time};
+use crate::text::{bytes, grouped, ratio, time};
 use bombyx::{Pool, Scheduler, Stats};
 use bombyx_workloads::{Checksum, Grain, Size, Suite, Workload};
 use serde_json::json;
@@ -72,9 +73,19 @@ pub(crate) struct Args {
 struct Outcome {
     input: String,
     serial: Duration,
-    /// In the order of the runs, each with what the pool counted.
-    runs: Vec<(Duration, Stats)>,
+    /// In the order of the runs.
+    runs: Vec<Taken>,
+    /// The most living threads at a time, counted in a run of its own.
+    threads: Option<u64>,
     checksum: Checksum,
+}
+
+/// What one run took.
+struct Taken {
+    time: Duration,
+    memory: Memory,
+    /// What the pool counted.
+    stats: Stats,
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
@@ -118,27 +129,49 @@ fn measure(workload: &dyn Workload, args: &Args, contender: &Contender) -> Resul
     for nth in 1..=args.repeat {
         progress.doing(format!("{name}: {contender}, run {nth} of {}", args.repeat));
         contender.forget_peaks();
-        let before = contender.stats().unwrap_or_default();
+        let (before, watch) = (contender.stats().unwrap_or_default(), Watch::start());
         let run = prepared.run(contender.runtime());
-        runs.push((run.time, contender.stats().unwrap_or_default() - before));
+        let (memory, stats) = (watch.memory(), contender.stats().unwrap_or_default() - before);
+        runs.push(Taken { time: run.time, memory, stats });
         prepared.check().map_err(|wrong| format!("{name} on {contender}, run {nth}, is wrong: {wrong}"))?;
         if run.checksum != serial.checksum {
             return Err(format!("{name} on {contender}, run {nth}, differs from the serial elision").into());
         }
         progress.step();
     }
-    Ok(Outcome { input: prepared.input(), serial: serial.time, runs, checksum: serial.checksum })
+    let threads = contender.living_threads(|runtime| prepared.run(runtime))?;
+    Ok(Outcome { input: prepared.input(), serial: serial.time, runs, threads, checksum: serial.checksum })
 }
 
 impl Outcome {
     fn best(&self) -> f64 {
-        self.runs.iter().map(|(time, _)| time.as_secs_f64()).fold(f64::INFINITY, f64::min)
+        self.runs.iter().map(|run| run.time.as_secs_f64()).fold(f64::INFINITY, f64::min)
     }
 
     fn median(&self) -> f64 {
-        let mut times: Vec<f64> = self.runs.iter().map(|(time, _)| time.as_secs_f64()).collect();
+        let mut times: Vec<f64> = self.runs.iter().map(|run| run.time.as_secs_f64()).collect();
         times.sort_by(f64::total_cmp);
         median(&times)
+    }
+
+    /// The most of all runs.
+    fn memory(&self) -> Memory {
+        self.runs.iter().map(|run| run.memory).fold(Memory::default(), Memory::max)
+    }
+
+    /// Peaks of memory, carriers and threads in one line.
+    fn space(&self) -> String {
+        let memory = self.memory();
+        let mut out = format!("{} of heap above the inputs", bytes(memory.heap));
+        if let Some(resident) = memory.resident {
+            out += &format!(", {} resident", bytes(resident));
+        }
+        let carriers = self.runs.iter().map(|run| run.stats.peak_carriers).max().unwrap_or(0);
+        out += &format!(", {} carriers", grouped(carriers));
+        if let Some(threads) = self.threads {
+            out += &format!(", {} living threads", grouped(threads));
+        }
+        out
     }
 }
 
@@ -158,7 +191,7 @@ fn text(workload: &dyn Workload, args: &Args, contender: &Contender, outcome: &O
         |what: &str, value: String| writeln!(out, "  {what:<10}{value}").expect("strings take all text");
     line("on", contender.to_string());
     line("serial", time(serial));
-    for (nth, (taken, stats)) in outcome.runs.iter().enumerate() {
+    for (nth, Taken { time: taken, stats, .. }) in outcome.runs.iter().enumerate() {
         let taken = time(taken.as_secs_f64());
         let stats = if args.stats { format!("   {stats}") } else { String::new() };
         line(&format!("run {}", nth + 1), format!("{taken}{stats}"));
@@ -177,6 +210,7 @@ fn text(workload: &dyn Workload, args: &Args, contender: &Contender, outcome: &O
             ratio(serial / outcome.median())
         ),
     );
+    line("space", format!("at most {}", outcome.space()));
     line("result", format!("checked, equal to the serial one ({})", outcome.checksum));
     out
 }
@@ -185,7 +219,7 @@ fn json(workload: &dyn Workload, args: &Args, contender: &Contender, outcome: &O
     let runs: Vec<_> = outcome
         .runs
         .iter()
-        .map(|(time, stats)| {
+        .map(|Taken { time, memory, stats }| {
             json!({
                 "seconds": time.as_secs_f64(),
                 "steals": stats.steals,
@@ -207,6 +241,7 @@ fn json(workload: &dyn Workload, args: &Args, contender: &Contender, outcome: &O
                 "quota": stats.quota,
                 "peak_carriers": stats.peak_carriers,
                 "carriers": stats.carriers,
+                "memory": memory,
             })
         })
         .collect();
@@ -222,6 +257,7 @@ fn json(workload: &dyn Workload, args: &Args, contender: &Contender, outcome: &O
         "serial_seconds": outcome.serial.as_secs_f64(),
         "median_seconds": outcome.median(),
         "best_seconds": outcome.best(),
+        "threads": outcome.threads,
         "checksum": outcome.checksum.to_string(),
         "runs": runs,
     });
