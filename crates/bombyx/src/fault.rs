@@ -10,6 +10,8 @@ pub(crate) enum Fault {
     PopWithoutBarrier = 1,
     /// A thief does not look at the bottom again after it moved the top.
     StealWithoutSecondLook,
+    /// A thief takes a fork as it may take a loose entry: without barrier and second look.
+    StealForksAsLoose,
     /// A victim serves a request that it did not claim first.
     ServeWithoutClaim,
     /// A thief walks away from its request without withdrawing it.

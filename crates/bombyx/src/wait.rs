@@ -27,7 +27,8 @@ pub(crate) fn main(commons: &Commons, carrier: &Carrier) {
 fn work(commons: &Commons, carrier: &Carrier) {
     let this = NonNull::from(carrier);
     // Whoever gave the processor counted this carrier as a searcher.
-    while let Some(entry) = scheduler::search(current::held()) {
+    let mut next = scheduler::search(current::held());
+    while let Some(entry) = next {
         let enabled = match entry.kind() {
             Kind::Stack(job) | Kind::Heap(job) => {
                 // SAFETY: the search took the entry out of where it was, so it is this carrier's alone.
@@ -44,7 +45,11 @@ fn work(commons: &Commons, carrier: &Carrier) {
             unsafe { Carrier::give(enabled, processor) };
             return;
         }
-        commons.sleepers.start_search();
+        // Who has entries of its own does not search, and leaves the count of searchers, which all share, alone.
+        next = scheduler::take_own(current::held()).or_else(|| {
+            commons.sleepers.start_search();
+            scheduler::search(current::held())
+        });
     }
     let processor = NonNull::from(current::held());
     current::release();
@@ -102,7 +107,6 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
     let carrier = current::carrier();
     let this = NonNull::from(carrier);
     let mut patience = Patience::new();
-    current::held().set_busy(false);
     loop {
         if latch.is_done() {
             current::held().set_busy(true);
@@ -169,9 +173,7 @@ fn nested(carrier: &Carrier, entry: Entry, latch: &Latch) {
         Kind::Stack(job) | Kind::Heap(job) => {
             current::held().set_busy(true);
             // SAFETY: the entry was taken out of where it was, so it is this carrier's alone.
-            let enabled = unsafe { run_job(carrier, job, root_of(entry)) };
-            current::held().set_busy(false);
-            enabled
+            unsafe { run_job(carrier, job, root_of(entry)) }
         }
         Kind::Carrier(ready) => Some(ready),
     };
