@@ -14,6 +14,8 @@ pub(crate) enum Fault {
     TrustRaisedTop,
     /// A job is kept while thieves can take it.
     KeepWithoutPop,
+    /// A thief takes a fork as it may take a loose entry: without barrier and second look.
+    StealForksAsLoose,
     /// A victim serves a request that it did not claim first.
     ServeWithoutClaim,
     /// A thief walks away from its request without withdrawing it.
