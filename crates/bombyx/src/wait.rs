@@ -115,7 +115,10 @@ pub(crate) fn wait_for(job: &Job) -> Waited {
     // SAFETY: the job is not untouched, and a branch if its place says so.
     unsafe {
         match job.place() {
-            Place::Branch => join_resolution::wait(job, job.resolution()),
+            Place::Branch => {
+                profile::wait();
+                join_resolution::wait(job, job.resolution())
+            }
             _ => wait(job.latch(), ptr::from_ref(job) as usize, Some(job)),
         }
     }

@@ -235,16 +235,22 @@ impl Drop for Blocked {
 /// The processor runs something from now on, or nothing.
 pub(crate) fn set_busy(processor: &Processor, busy: bool) {
     if of(processor.commons()).is_some() {
-        let helping = shadow::with(|shadow| shadow.helping > 0).unwrap_or(false);
-        enter(
-            processor,
-            match (busy, helping) {
-                (false, _) => State::Search,
-                (true, false) => State::Busy,
-                (true, true) => State::Help,
-            },
-        );
+        set_busy_profiled(processor, busy);
     }
+}
+
+#[cold]
+#[inline(never)]
+fn set_busy_profiled(processor: &Processor, busy: bool) {
+    let helping = shadow::with(|shadow| shadow.helping > 0).unwrap_or(false);
+    enter(
+        processor,
+        match (busy, helping) {
+            (false, _) => State::Search,
+            (true, false) => State::Busy,
+            (true, true) => State::Help,
+        },
+    );
 }
 
 /// The processor does something else from now on.

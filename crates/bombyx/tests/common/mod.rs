@@ -159,9 +159,11 @@ pub(crate) fn watchdog<R>(what: &str, f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Waits until `condition` holds, leaving the CPU to others. To be called under a [`watchdog`].
+/// Waits until `condition` holds, leaving the CPU to others, and giving work away where processors must be asked for
+/// it. To be called under a [`watchdog`].
 pub(crate) fn wait_until(condition: impl Fn() -> bool) {
     while !condition() {
+        bombyx::checkpoint();
         thread::yield_now();
     }
 }
