@@ -7,6 +7,7 @@ mod child;
 mod contender;
 mod contention;
 mod files;
+mod heap;
 mod host;
 mod launch;
 mod plot;
@@ -14,6 +15,7 @@ mod prediction;
 mod profile;
 mod programs;
 mod record;
+mod reproduce;
 mod resources;
 mod run;
 mod scale;
@@ -26,6 +28,10 @@ mod verify;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
+
+/// Everything that this program runs is counted; pools that ask for it also count what their processors allocate.
+#[global_allocator]
+static ALLOCATOR: bombyx::alloc::Metered<heap::Counting> = bombyx::alloc::Metered::new(heap::Counting);
 
 /// Whatever goes wrong is told to the user in one line.
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
@@ -54,6 +60,7 @@ enum Command {
     Scale(scale::Args),
     Simulate(Box<simulate::Args>),
     Verify(verify::Args),
+    Reproduce(reproduce::Args),
     #[command(hide = true)]
     Child(child::Args),
     #[command(hide = true)]
@@ -77,6 +84,7 @@ fn main() -> ExitCode {
             verify::run(args);
             Ok(ExitCode::SUCCESS)
         }
+        Some(Command::Reproduce(args)) => reproduce::run(&args),
         Some(Command::Child(args)) => child::run(&args),
         Some(Command::Prediction(args)) => prediction::run(&args),
     };

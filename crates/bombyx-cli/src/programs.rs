@@ -5,12 +5,13 @@ use bombyx_workloads::{Bombyx, Fork, Runtime, Serial};
 use std::hint::{black_box, spin_loop};
 use std::time::{Duration, Instant};
 
-/// Fibonacci by the exponential recursion.
+/// Fibonacci by the exponential recursion. The closures own their number, as those of most programs own slices: one
+/// that is captured by reference must be kept in memory, by whichever runtime.
 fn fork_fib<F: Fork>(fork: &mut F, n: u32) -> u64 {
     if n < 2 {
         return u64::from(n);
     }
-    let (a, b) = fork.join(|fork| fork_fib(fork, n - 1), |fork| fork_fib(fork, n - 2));
+    let (a, b) = fork.join(move |fork| fork_fib(fork, n - 1), move |fork| fork_fib(fork, n - 2));
     a + b
 }
 
@@ -20,11 +21,11 @@ fn chili_fib(scope: &mut chili::Scope<'_>, n: u32) -> u64 {
     if n < 2 {
         return u64::from(n);
     }
-    let (a, b) = scope.join(|scope| chili_fib(scope, n - 1), |scope| chili_fib(scope, n - 2));
+    let (a, b) = scope.join(move |scope| chili_fib(scope, n - 1), move |scope| chili_fib(scope, n - 2));
     a + b
 }
 
-/// The same as users write it, without the trait: what [`fib`] must not be slower than.
+/// The same without the trait, with closures that capture by reference.
 pub(crate) fn bombyx_fib(n: u32) -> u64 {
     if n < 2 {
         return u64::from(n);
@@ -43,7 +44,7 @@ pub(crate) fn fib(on: Runtime<'_>, n: u32) -> u64 {
     let n = black_box(n);
     match on {
         Runtime::Serial => fork_fib(&mut Serial, n),
-        Runtime::Bombyx(pool) => pool.run(|| fork_fib(&mut Bombyx, n)),
+        Runtime::Bombyx(pool) | Runtime::Timed(pool, _) => pool.run(|| fork_fib(&mut Bombyx, n)),
         #[cfg(feature = "peers")]
         Runtime::Rayon(pool) => pool.install(|| fork_fib(&mut bombyx_workloads::Rayon, n)),
         #[cfg(feature = "peers")]
@@ -88,7 +89,9 @@ fn chili_tree(scope: &mut chili::Scope<'_>, depth: u32, leaf: Duration) {
 pub(crate) fn tree(on: Runtime<'_>, trees: u32, depth: u32, leaf: Duration) {
     match on {
         Runtime::Serial => (0..trees).for_each(|_| fork_tree(&mut Serial, depth, leaf)),
-        Runtime::Bombyx(pool) => pool.run(|| (0..trees).for_each(|_| fork_tree(&mut Bombyx, depth, leaf))),
+        Runtime::Bombyx(pool) | Runtime::Timed(pool, _) => {
+            pool.run(|| (0..trees).for_each(|_| fork_tree(&mut Bombyx, depth, leaf)))
+        }
         #[cfg(feature = "peers")]
         Runtime::Rayon(pool) => {
             pool.install(|| (0..trees).for_each(|_| fork_tree(&mut bombyx_workloads::Rayon, depth, leaf)));

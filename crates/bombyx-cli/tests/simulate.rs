@@ -1,54 +1,17 @@
 //! `bombyx simulate` as its users see it: the program is run, and what it prints and writes is looked at.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+mod common;
 
-fn simulate(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_bombyx")).arg("simulate").args(arguments).output().expect("bombyx runs")
-}
+use common::Folder;
+use std::path::Path;
+use std::process::Command;
 
 fn succeeds(arguments: &[&str]) -> String {
-    let output = simulate(arguments);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments:?}: {errors}");
-    assert!(errors.is_empty(), "{arguments:?}: {errors}");
-    String::from_utf8(output.stdout).expect("output is UTF-8")
+    common::succeeds(&[&["simulate"], arguments].concat())
 }
 
 fn fails(arguments: &[&str]) -> String {
-    let output = simulate(arguments);
-    assert!(!output.status.success(), "{arguments:?} should fail");
-    assert!(output.stdout.is_empty(), "{arguments:?} printed results although it failed");
-    String::from_utf8(output.stderr).expect("errors are UTF-8")
-}
-
-/// A folder that disappears with the test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("bombyx-simulate-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("the temporary folder can be made");
-        Self(path)
-    }
-
-    fn file(&self, name: &str) -> String {
-        self.0.join(name).to_str().expect("the path is UTF-8").to_owned()
-    }
-
-    fn names(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(&self.0).expect("the folder exists");
-        let mut names: Vec<String> =
-            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+    common::fails(&[&["simulate"], arguments].concat())
 }
 
 #[test]

@@ -50,6 +50,7 @@ impl Drop for Back<'_> {
         current::set_home(self.outer);
         let processor = self.commons.acquire(current::carrier());
         current::adopt(processor);
+        crate::scheduler::arrived(current::held());
     }
 }
 

@@ -1,22 +1,21 @@
 //! `join`: what users call, and the fast path that everything else keeps clear of.
 //!
-//! A fork writes the closure and the job's `exec` word on the stack, the entry into the deque, and the bottom;
-//! then one comparison with the limit. The join reads `exec` again, lowers the bottom, and compares with the
-//! top. That is all, and all of it plain loads and stores on two cache lines of the processor's own. Whatever a
+//! A fork writes the closure, how to run it and where it is pushed on the stack, the entry into the deque, and the
+//! bottom; then one comparison with the limit. The join reads again where the job is, lowers the bottom, and compares
+//! with the top. That is all, and all of it plain loads and stores on two cache lines of the processor's own. Whatever a
 //! scheduler or a tool wants to do differently hangs on the two branches: the limit can be poisoned before the
 //! push ([`crate::deque`]), and the job can be exposed or taken before the pop ([`crate::job`]).
 
 use crate::deque::Pushed;
 use crate::job::{Enabled, Entry, Job};
-use crate::latch::Latch;
 use crate::pool::Pool;
 use crate::processor::current;
 use crate::profile::{self, Joining, Kind, Site};
-use crate::wait::{Waited, reclaim, wait};
+use crate::scheduler;
+use crate::wait::{Waited, end, wait_for};
 use std::cell::UnsafeCell;
 use std::mem::{self, ManuallyDrop, MaybeUninit};
 use std::panic::{self, AssertUnwindSafe};
-use std::ptr;
 use std::thread;
 
 /// Tells a closure of [`join_context`] how it came to run.
@@ -104,10 +103,9 @@ where
     RB: Send,
 {
     let Some(processor) = current::processor() else { return outside(site, a, b) };
-    let fork = Fork::new(b);
-    let pushed = processor.deque.push(Entry::stack(&fork.job));
-    // SAFETY: nobody reads the place but this join.
-    unsafe { (*fork.pushed.get()).write(pushed) };
+    let pushed = processor.deque.next();
+    let fork = Fork::new(b, pushed);
+    processor.deque.push(pushed, Entry::stack(&fork.job));
     if processor.deque.wants_attention(pushed) {
         processor.attend_fork(site);
     }
@@ -141,11 +139,8 @@ where
 #[repr(C)]
 struct Fork<B, R> {
     job: Job,
-    /// Where the job was pushed, for its join alone. Kept in memory: a register would have to be saved and restored
-    /// by every call, this is stored and loaded by those that fork.
-    pushed: UnsafeCell<MaybeUninit<Pushed>>,
     closure: UnsafeCell<ManuallyDrop<B>>,
-    /// Written by whoever took the job, before it sets the latch.
+    /// Written by whoever took the job, before it ends it.
     result: UnsafeCell<MaybeUninit<thread::Result<R>>>,
 }
 
@@ -154,10 +149,9 @@ where
     B: FnOnce(Context) -> R,
 {
     #[inline(always)]
-    fn new(closure: B) -> Fork<B, R> {
+    fn new(closure: B, pushed: Pushed) -> Fork<B, R> {
         Fork {
-            job: Job::new(Fork::<B, R>::exec),
-            pushed: UnsafeCell::new(MaybeUninit::uninit()),
+            job: Job::forked(Fork::<B, R>::exec, pushed),
             closure: UnsafeCell::new(ManuallyDrop::new(closure)),
             result: UnsafeCell::new(MaybeUninit::uninit()),
         }
@@ -166,10 +160,8 @@ where
     /// Takes the job back, if it is untouched, on the carrier that forked it.
     #[inline(always)]
     fn pop(&self) -> bool {
-        // SAFETY: the place was written right after the push. An untouched job means that the carrier still holds
-        // the processor it forked on (see `job`).
-        self.job.untouched()
-            && unsafe { current::held_unchecked().deque.pop((*self.pushed.get()).assume_init_read()) }
+        // SAFETY: an untouched job means that the carrier still holds the processor it forked on (see `job`).
+        self.job.untouched().is_some_and(|pushed| unsafe { current::held_unchecked() }.deque.pop(pushed))
     }
 
     /// Runs the closure in place. The job is ours: nobody took it, or we got it back.
@@ -185,8 +177,13 @@ where
     #[inline(never)]
     fn settle(&self) -> R {
         let mut joining = Joining::begin();
-        match self.wait() {
-            Waited::Reclaimed => self.call(),
+        let waited = self.wait();
+        let _joined = Joined;
+        match waited {
+            Waited::Reclaimed => {
+                scheduler::count_own(current::held());
+                self.call()
+            }
             Waited::Done => {
                 joining.second_elsewhere(&self.job);
                 // SAFETY: the latch is set, so the taker has written the result and will not touch the job.
@@ -197,12 +194,7 @@ where
     }
 
     fn wait(&self) -> Waited {
-        if reclaim(&self.job) {
-            return Waited::Reclaimed;
-        }
-        // SAFETY: the job is not untouched.
-        let latch = unsafe { self.job.latch() };
-        wait(latch, ptr::from_ref(&self.job) as usize, Some(&self.job))
+        wait_for(&self.job)
     }
 
     /// Ends the job while the first half's panic passes by. That panic goes on; this half's result, or panic, is
@@ -211,12 +203,18 @@ where
     #[inline(never)]
     fn abandon(&self) {
         let mut joining = Joining::begin();
-        if self.pop() || self.wait() == Waited::Reclaimed {
-            drop(panic::catch_unwind(AssertUnwindSafe(|| self.call())));
-        } else {
-            joining.second_elsewhere(&self.job);
-            // SAFETY: as in `settle`.
-            drop(unsafe { (*self.result.get()).assume_init_read() });
+        if self.pop() {
+            return drop(panic::catch_unwind(AssertUnwindSafe(|| self.call())));
+        }
+        let waited = self.wait();
+        let _joined = Joined;
+        match waited {
+            Waited::Reclaimed => drop(panic::catch_unwind(AssertUnwindSafe(|| self.call()))),
+            Waited::Done => {
+                joining.second_elsewhere(&self.job);
+                // SAFETY: as in `settle`.
+                drop(unsafe { (*self.result.get()).assume_init_read() });
+            }
         }
     }
 
@@ -226,7 +224,7 @@ where
     /// As for [`crate::job::Exec`]: `job` is the first field of a `Fork`, taken by the caller.
     unsafe fn exec(job: *const Job) -> Enabled {
         let this = job.cast::<Fork<B, R>>();
-        // SAFETY: the caller took the job, so the closure and the result are its own until the latch is set.
+        // SAFETY: the caller took the job, so the closure and the result are its own until the job has ended.
         unsafe {
             let closure = ManuallyDrop::take(&mut *(*this).closure.get());
             let context = Context { migrated: !current::held().commons().config.deterministic };
@@ -234,8 +232,17 @@ where
             let result = panic::catch_unwind(AssertUnwindSafe(|| closure(context)));
             profile::end_taken(job);
             (*(*this).result.get()).write(result);
-            Latch::set((*this).job.latch())
+            end(job)
         }
+    }
+}
+
+/// Counts a thread off when it has ended, also by a panic.
+struct Joined;
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        crate::ledger::joined();
     }
 }
 

@@ -44,6 +44,8 @@
 
 #[cfg(not(loom))]
 mod affinity;
+#[cfg(not(loom))]
+pub mod alloc;
 mod barrier;
 #[cfg(not(loom))]
 mod blocking;
@@ -68,6 +70,8 @@ mod job;
 #[cfg(not(loom))]
 mod join;
 mod latch;
+#[cfg(not(loom))]
+mod ledger;
 mod mailbox;
 #[cfg(not(loom))]
 mod new_carrier;
@@ -84,12 +88,20 @@ mod processor;
 mod processor;
 #[cfg(not(loom))]
 pub mod profile;
+mod ready;
 #[cfg(not(loom))]
 mod rng;
 #[cfg(not(loom))]
 mod scheduler;
+/// The protocols of schedulers.
+#[cfg(loom)]
+mod scheduler {
+    pub(crate) mod query;
+    pub(crate) mod resolution;
+}
 #[cfg(not(loom))]
 mod scope;
+mod shake;
 #[cfg(not(loom))]
 mod signal;
 mod sleep;
@@ -103,6 +115,8 @@ mod yielding;
 #[cfg(all(loom, test))]
 mod models;
 
+#[cfg(not(loom))]
+pub use alloc::{charge, release, reserve};
 #[cfg(not(loom))]
 pub use blocking::{blocking, checkpoint};
 #[cfg(not(loom))]
@@ -122,7 +136,7 @@ pub use pool::{Builder, Pool, current_processor, current_processors, in_pool};
 #[cfg(not(loom))]
 pub use profile::{Profile, write_profile};
 #[cfg(not(loom))]
-pub use scheduler::{Beta, BetaError, Scheduler};
+pub use scheduler::{Beta, BetaError, Quota, QuotaError, Scheduler};
 #[cfg(not(loom))]
 pub use scope::{Scope, scope};
 #[cfg(not(loom))]

@@ -133,7 +133,10 @@ where
     }
 }
 
-/// Whether a thief that came now would leave empty-handed.
+/// Answers a thief that stands here, and tells whether the next one would leave empty-handed.
 fn nothing_to_steal() -> bool {
-    current::processor().is_none_or(|processor| processor.deque.looks_empty())
+    current::processor().is_none_or(|processor| {
+        processor.poll();
+        processor.deque.looks_empty()
+    })
 }

@@ -7,7 +7,7 @@ use crate::handlers::Handlers;
 use crate::job::{Enabled, Entry, Job};
 use crate::processor::{Processor, current};
 use crate::profile::{self, Kind, Profile, Profiler, Site};
-use crate::scheduler::Scheduler;
+use crate::scheduler::{self, Quota, QuotaError, Scheduler};
 use crate::scope::Head;
 use crate::signal::Signal;
 use crate::stats::Stats;
@@ -41,6 +41,12 @@ pub(crate) struct Config {
     pub(crate) lends: bool,
     /// Forks may stay on the fast path ([`crate::barrier`]).
     pub(crate) asymmetric: bool,
+    /// Every fork attends.
+    pub(crate) attentive: bool,
+    /// Living threads are counted.
+    pub(crate) counts: bool,
+    /// Somebody wants to know what is allocated.
+    pub(crate) metered: bool,
     /// There are more processors than cores, so spinning takes time from others.
     pub(crate) crowded: bool,
     pub(crate) max_searchers: usize,
@@ -212,6 +218,19 @@ impl Pool {
         self.commons.stats()
     }
 
+    /// Makes the peaks in [`Pool::stats`], other than that of carriers, count from now on.
+    ///
+    /// ```
+    /// let pool = bombyx::Pool::builder().processors(1).count_threads(true).build()?;
+    /// pool.run(|| bombyx::join(|| (), || ()));
+    /// pool.forget_peaks();
+    /// assert_eq!(pool.stats().peak_threads, 0);
+    /// # Ok::<(), bombyx::Error>(())
+    /// ```
+    pub fn forget_peaks(&self) {
+        self.commons.forget_peaks();
+    }
+
     /// What the profiler has measured of the runs that have ended, if the pool is profiled: because its builder
     /// [says so](Builder::profile), or because of `BOMBYX_PROFILE`; then of all pools of the process together.
     ///
@@ -356,6 +375,7 @@ where
     }
     let _return = Return(commons, current::carrier().set_root(0));
     current::adopt(processor);
+    scheduler::arrived(current::held());
     let _run = profile::Run::begin(commons, site);
     f()
 }
@@ -417,6 +437,7 @@ where
     F: FnOnce() + Send + 'static,
 {
     commons.detached_started();
+    commons.thread_created();
     let head = Head::new(Detached::<F>::exec, 0);
     let job = Detached { head, site, commons: Arc::clone(commons), closure: f };
     Entry::heap(NonNull::from(Box::leak(Box::new(job))).cast())
@@ -444,6 +465,7 @@ where
         let run = profile::Run::begin(&commons, site);
         commons.handlers().guard(closure);
         drop(run);
+        commons.thread_ended();
         commons.detached_ended();
         None
     }
@@ -477,6 +499,8 @@ pub struct Builder {
     deterministic: bool,
     ordered: bool,
     fence: bool,
+    counts: bool,
+    metered: bool,
     lend: Option<bool>,
     profiler: profile::Choice,
     pub(crate) handlers: Handlers,
@@ -540,6 +564,29 @@ impl Builder {
     /// forbid the call. `BOMBYX_BARRIER=fence` does the same for all pools.
     pub fn fence(mut self, fence: bool) -> Builder {
         self.fence = fence;
+        self
+    }
+
+    /// Counts living threads (closures that were forked or spawned and have not ended) and the threads that processors
+    /// take from their own deques, for [`Stats`]: `peak_threads` and [`Stats::granularity`]. Keeps every fork and join on
+    /// its slow path. Schedulers with one pool of threads (`fifo`, `busy-leaves`, `depth-first:K`) always count;
+    /// those whose processors keep their deques to themselves (`read-write`, `read-write-steals`, `private-cas`) never do.
+    ///
+    /// ```
+    /// let pool = bombyx::Pool::builder().processors(1).count_threads(true).build()?;
+    /// pool.run(|| bombyx::join(|| bombyx::join(|| (), || ()), || ()));
+    /// assert_eq!(pool.stats().peak_threads, 2);
+    /// # Ok::<(), bombyx::Error>(())
+    /// ```
+    pub fn count_threads(mut self, count: bool) -> Builder {
+        self.counts = count;
+        self
+    }
+
+    /// Counts what the processors allocate, for [`Stats`]: `heap` and `peak_heap`, in a program whose allocator is
+    /// [metered](crate::alloc::Metered) or which [says itself](crate::charge). Schedulers with a quota always do.
+    pub fn metered(mut self, metered: bool) -> Builder {
+        self.metered = metered;
         self
     }
 
@@ -638,6 +685,14 @@ impl Builder {
             return Err(Error::OneCpu);
         }
         let cores = available_parallelism();
+        let asymmetric = !self.fence && barrier::asymmetric();
+        let shared = matches!(scheduler, Scheduler::Fifo | Scheduler::BusyLeaves | Scheduler::DepthFirst(_));
+        let counts = shared || self.counts && !scheduler.has_private_deques();
+        if scheduler == Scheduler::DepthFirst(Quota::Auto) {
+            return Err(Error::Quota(QuotaError::no_auto()));
+        }
+        let quota =
+            matches!(scheduler, Scheduler::DfDeques(k) | Scheduler::DepthFirst(k) if k != Quota::Infinite);
         Ok(Config {
             processors,
             scheduler,
@@ -651,7 +706,10 @@ impl Builder {
             ordered: self.ordered,
             handlers: self.handlers,
             lends: self.lend.unwrap_or(true) && self.stack_size.is_none() && !pin,
-            asymmetric: !self.fence && barrier::asymmetric(),
+            asymmetric,
+            attentive: !asymmetric || counts,
+            counts,
+            metered: self.metered || quota,
             crowded: processors > cores,
             max_searchers: processors.min(cores).div_ceil(2),
             profiler: self.profiler.profiler(),

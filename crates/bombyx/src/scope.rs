@@ -14,6 +14,7 @@ use crate::job::{Enabled, Entry, Job, Kind};
 use crate::pool::Pool;
 use crate::processor::current;
 use crate::profile::{self, Closures, Kind as SiteKind, Site};
+use crate::scheduler;
 use crate::signal::Signal;
 use std::any::Any;
 use std::fmt;
@@ -130,12 +131,15 @@ impl<'scope> Scope<'scope> {
     {
         let here = current::processor().filter(|processor| ptr::eq(processor.commons(), self.commons));
         if let Some(processor) = here
-            && processor.deque.len() >= PENDING
+            && scheduler::pending(processor) >= PENDING
         {
             processor.poll();
             self.run(self.closures.spawn(Site::here(SiteKind::Spawn)), f);
         } else {
             self.defer(f);
+            if let Some(processor) = here {
+                scheduler::heed_quota(processor);
+            }
         }
     }
 
@@ -228,8 +232,9 @@ impl<'scope> Scope<'scope> {
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
         self.unfinished.fetch_add(1, Relaxed);
+        self.commons().thread_created();
         let job = Spawned {
-            head: Head { job: Job::new(Spawned::<F>::exec), key: self.key() },
+            head: Head { job: Job::spawned(Spawned::<F>::exec), key: self.key() },
             scope: ptr::from_ref(self).cast(),
             profile: self.closures.spawn(site),
             closure: f,
@@ -277,7 +282,7 @@ pub(crate) struct Head {
 
 impl Head {
     pub(crate) fn new(exec: crate::job::Exec, key: usize) -> Head {
-        Head { job: Job::new(exec), key }
+        Head { job: Job::spawned(exec), key }
     }
 }
 
@@ -322,6 +327,7 @@ where
         // SAFETY: the scope waits until this closure has been counted down below.
         unsafe {
             (*scope).run(profile, closure);
+            (*scope).commons().thread_ended();
             if (*scope).unfinished.fetch_sub(1, AcqRel) == 1 {
                 Signal::set(&raw const (*scope).signal)
             } else {

@@ -1,21 +1,35 @@
 #![doc = include_str!("README.md")]
 
+mod private;
+
 use crate::barrier;
 use crate::fault::{Fault, planted};
 use crate::job::{Entry, Place};
-use crate::primitive::{AtomicPtr, AtomicUsize, Mutex, lock, try_lock};
-use std::ptr;
+use crate::primitive::{AtomicBool, AtomicPtr, AtomicUsize, Mutex, lock, try_lock};
+use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 /// One place of the buffer: the bits of an [`Entry`], or 0 where an entry was withdrawn from the middle.
-type Slot = AtomicUsize;
+pub(crate) type Slot = AtomicUsize;
 
 /// Slots of a new deque. Small enough to stay in the first-level cache, large enough that few programs grow it.
 const INITIAL_SLOTS: usize = if cfg!(loom) { 4 } else { 256 };
 
 /// Where the owner pushed an entry. Good for a pop while the entry is untouched: it is exposed before it moves.
 #[derive(Clone, Copy)]
-pub(crate) struct Pushed(*mut Slot);
+pub(crate) struct Pushed(NonNull<Slot>);
+
+impl Pushed {
+    #[inline(always)]
+    pub(crate) fn slot(self) -> *mut Slot {
+        self.0.as_ptr()
+    }
+
+    #[inline(always)]
+    pub(crate) fn from_slot(slot: *mut Slot) -> Option<Pushed> {
+        NonNull::new(slot).map(Pushed)
+    }
+}
 
 /// How a steal ended.
 #[derive(Debug, PartialEq, Eq)]
@@ -40,8 +54,10 @@ pub(crate) struct Deque {
     top: AtomicPtr<Slot>,
     /// What all entries descend from, 0 if that is not known. Written under the lock only.
     root: AtomicUsize,
-    /// The last slot of the buffer. Written and read by the owner only.
+    /// The last slot of the buffer: where the limit is when nobody wants the owner. Written by the owner only.
     last: AtomicPtr<Slot>,
+    /// Whether there may be loose entries. Written by the owner only.
+    loose: AtomicBool,
     /// The buffer; its lock protects all of the above against everyone but the owner's push and pop.
     slots: Mutex<Box<[Slot]>>,
 }
@@ -56,25 +72,32 @@ impl Deque {
             top: AtomicPtr::new(base),
             root: AtomicUsize::new(0),
             last: AtomicPtr::new(last_of(&slots)),
+            loose: AtomicBool::new(false),
             slots: Mutex::new(slots),
         }
     }
 
     // ---- The owner's fast path ------------------------------------------------------------------------
 
-    /// Pushes `entry` at the bottom and tells where. The owner must [attend](Deque::attend) before it goes on if
+    /// Where the next entry goes. Only the owner may call this.
+    #[inline(always)]
+    pub(crate) fn next(&self) -> Pushed {
+        // SAFETY: bottom points into the buffer.
+        Pushed(unsafe { NonNull::new_unchecked(self.bottom.load(Relaxed)) })
+    }
+
+    /// Pushes `entry` at the bottom, which is at `next`. The owner must [attend](Deque::attend) before it goes on if
     /// [`Deque::wants_attention`] says so: that is what guarantees room for one more entry.
     ///
     /// Only the owner may call this.
     #[inline(always)]
-    pub(crate) fn push(&self, entry: Entry) -> Pushed {
-        let slot = self.bottom.load(Relaxed);
+    pub(crate) fn push(&self, next: Pushed, entry: Entry) {
+        debug_assert_eq!(self.bottom.load(Relaxed), next.slot(), "entries are pushed at the bottom");
         // SAFETY: bottom points into the buffer with room for one more: the last slot is never passed without
         // `attend`, which makes room, and only the owner, who is here, replaces the buffer.
-        unsafe { (*slot).store(entry.bits(), Relaxed) };
+        unsafe { next.0.as_ref() }.store(entry.bits(), Relaxed);
         // Release: a thief that sees the entry sees the job it names.
-        self.bottom.store(slot.wrapping_add(1), Release);
-        Pushed(slot)
+        self.bottom.store(next.slot().wrapping_add(1), Release);
     }
 
     /// Whether the owner, having pushed, must leave the fast path.
@@ -84,7 +107,7 @@ impl Deque {
         // Pairs with `heavy` in the pool's sleep protocol: either this fork sees the poisoned limit, or the
         // sleeper's second look sees the entry.
         barrier::light();
-        !planted(Fault::ForkWithoutCheck) && pushed.0 >= self.limit.load(Relaxed)
+        !planted(Fault::ForkWithoutCheck) && pushed.slot() >= self.limit.load(Relaxed)
     }
 
     /// Takes back the youngest entry. False if a thief has it.
@@ -95,15 +118,19 @@ impl Deque {
     #[inline(always)]
     #[must_use]
     pub(crate) fn pop(&self, pushed: Pushed) -> bool {
-        debug_assert_eq!(self.bottom.load(Relaxed), pushed.0.wrapping_add(1), "the youngest entry is popped");
+        debug_assert_eq!(
+            self.bottom.load(Relaxed),
+            pushed.slot().wrapping_add(1),
+            "the youngest entry is popped"
+        );
         // Release, as in `push`: a thief may learn of older entries from this store.
-        self.bottom.store(pushed.0, Release);
+        self.bottom.store(pushed.slot(), Release);
         // Pairs with `heavy` in `steal`: either the thief's second look sees the lowered bottom, or this load
         // sees the raised top.
         if !planted(Fault::PopWithoutBarrier) {
             barrier::light();
         }
-        self.top.load(Relaxed) <= pushed.0 || self.pop_contended(pushed)
+        self.top.load(Relaxed) <= pushed.slot() || self.pop_contended(pushed)
     }
 
     /// A thief has raised the top past our entry: the lock tells who has it.
@@ -111,9 +138,9 @@ impl Deque {
     #[inline(never)]
     fn pop_contended(&self, pushed: Pushed) -> bool {
         let _slots = lock(&self.slots);
-        let ours = self.top.load(Relaxed) <= pushed.0;
+        let ours = self.top.load(Relaxed) <= pushed.slot();
         if !ours {
-            self.bottom.store(pushed.0.wrapping_add(1), Release);
+            self.bottom.store(pushed.slot().wrapping_add(1), Release);
         }
         ours
     }
@@ -124,12 +151,8 @@ impl Deque {
     ///
     /// The swap reads the value of the last `poison`, so what its caller wrote before is visible after this.
     pub(crate) fn attend(&self) {
-        let limit = {
-            let mut slots = lock(&self.slots);
-            self.make_room(&mut slots);
-            last_of(&slots)
-        };
-        self.limit.swap(limit, AcqRel);
+        self.make_room(&mut lock(&self.slots));
+        self.limit.swap(self.last.load(Relaxed), AcqRel);
     }
 
     /// Makes room for the next push and leaves the limit as it is, for owners who attend at every push.
@@ -143,27 +166,37 @@ impl Deque {
     /// Makes the youngest entry, which is a join's and was pushed just now, *kept* ([`crate::job`]), unless a thief has it.
     /// No lock is needed: while the entry is popped, it is the owner's alone.
     pub(crate) fn keep_youngest(&self) {
-        let pushed = Pushed(self.bottom.load(Relaxed).wrapping_sub(1));
+        let pushed = self.youngest_place();
         if !planted(Fault::KeepWithoutPop) && !self.pop(pushed) {
             return;
         }
         // SAFETY: in the buffer, which only the owner, who is here, replaces.
-        if let Some(entry) = Entry::from_bits(unsafe { (*pushed.0).load(Relaxed) }) {
+        if let Some(entry) = Entry::from_bits(unsafe { pushed.0.as_ref() }.load(Relaxed)) {
             entry.taken(Place::Kept(self));
         }
         // Release: as in `push`.
-        self.bottom.store(pushed.0.wrapping_add(1), Release);
+        self.bottom.store(pushed.slot().wrapping_add(1), Release);
+    }
+
+    /// Where the youngest entry is. Only the owner, who has pushed one, may call this.
+    fn youngest_place(&self) -> Pushed {
+        // SAFETY: bottom points into the buffer, behind the entry.
+        Pushed(unsafe { NonNull::new_unchecked(self.bottom.load(Relaxed).wrapping_sub(1)) })
     }
 
     /// Takes back the youngest entry, which is a kept one. False if a thief has it. Only the owner may call this.
     #[must_use]
     pub(crate) fn pop_kept(&self) -> bool {
-        self.pop(Pushed(self.bottom.load(Relaxed).wrapping_sub(1)))
+        self.pop(self.youngest_place())
     }
 
     /// Takes the youngest entry that `wanted` accepts, under the lock, telling its job that it is taken.
-    pub(crate) fn take_youngest(&self, mut wanted: impl FnMut(Entry) -> bool) -> Option<Entry> {
+    pub(crate) fn take_youngest(&self, wanted: impl FnMut(Entry) -> bool) -> Option<Entry> {
         let _slots = lock(&self.slots);
+        self.youngest(wanted, |entry| entry.taken(Place::Nowhere))
+    }
+
+    fn youngest(&self, mut wanted: impl FnMut(Entry) -> bool, taken: impl FnOnce(Entry)) -> Option<Entry> {
         let top = self.top.load(Relaxed);
         let mut bottom = self.bottom.load(Relaxed);
         // Holes at the bottom are nobody's: left there, they would look like something to take for ever.
@@ -171,11 +204,14 @@ impl Deque {
             bottom = bottom.wrapping_sub(1);
             self.bottom.store(bottom, Release);
         }
+        if bottom == top {
+            self.loose.store(false, Relaxed);
+        }
         let mut at = bottom;
         while at > top {
             at = at.wrapping_sub(1);
             if let Some(entry) = entry_at(at).filter(|&entry| wanted(entry)) {
-                entry.taken(Place::Nowhere);
+                taken(entry);
                 self.vacate(at, bottom);
                 return Some(entry);
             }
@@ -193,7 +229,7 @@ impl Deque {
         }
     }
 
-    /// Pushes an entry that is not the second half of a join. A join below must find its own entry on top when it
+    /// Pushes a loose entry: one that is not the second half of a join. A join below must find its own entry on top when it
     /// pops, or know that it has to look for it; so if the youngest entry is a join's, all are exposed first.
     ///
     /// The slot is looked at without the lock, and whatever the top says: a thief that has raised the top may not yet
@@ -203,10 +239,19 @@ impl Deque {
         // SAFETY: in the buffer, which begins with a slot that is always empty, and which only the owner, who is
         // here, replaces.
         let bits = unsafe { (*youngest).load(Relaxed) };
-        if Entry::from_bits(bits).is_some_and(Entry::is_stack) {
+        let trusted = planted(Fault::TrustRaisedTop) && self.looks_empty();
+        if Entry::from_bits(bits).is_some_and(Entry::is_stack) && !trusted {
             self.expose_all();
         }
-        self.push(entry)
+        if !self.loose.load(Relaxed) {
+            self.loose.store(true, Relaxed);
+        }
+        let next = self.next();
+        // Release: whoever finds a loose entry in its slot needs to have learned of it by nothing else.
+        // SAFETY: as in `push`.
+        unsafe { next.0.as_ref() }.store(entry.bits(), Release);
+        self.bottom.store(next.slot().wrapping_add(1), Release);
+        next
     }
 
     /// Takes the oldest entry for somebody else, telling `taken` while the lock is held.
@@ -223,6 +268,10 @@ impl Deque {
         taken: impl FnOnce(Entry),
     ) -> Option<Entry> {
         let _slots = lock(&self.slots);
+        self.oldest(wanted).inspect(|&entry| taken(entry))
+    }
+
+    fn oldest(&self, wanted: impl FnOnce(Entry) -> bool) -> Option<Entry> {
         let bottom = self.bottom.load(Relaxed);
         let mut top = self.top.load(Relaxed);
         while top < bottom && entry_at(top).is_none() {
@@ -230,7 +279,7 @@ impl Deque {
         }
         let found = if top < bottom { entry_at(top).filter(|&entry| wanted(entry)) } else { None };
         self.top.store(if found.is_some() { top.wrapping_add(1) } else { top }, Relaxed);
-        found.inspect(|&entry| taken(entry))
+        found
     }
 
     /// Exposes all untouched entries: their joins will look for them under the lock.
@@ -260,6 +309,7 @@ impl Deque {
     }
 
     /// Says what the entries from here on descend from: `key` if the deque is empty now, else nothing known.
+    #[inline(never)]
     pub(crate) fn set_root(&self, key: usize) {
         // Only the owner, who is here, changes the root, and others only take entries away.
         let root = self.root();
@@ -343,12 +393,40 @@ impl Deque {
         }
     }
 
+    /// Takes the oldest entry if it is a loose one, and if the owner has said that its entries descend from `want` (0:
+    /// from whatever). Needs neither the owner's help nor the heavy barrier: see the module text.
+    pub(crate) fn steal_loose(&self, want: usize) -> Option<Entry> {
+        if !self.loose.load(Relaxed) || self.looks_empty() {
+            return None;
+        }
+        let _slots = try_lock(&self.slots)?;
+        if want != 0 && self.root() != want {
+            return None;
+        }
+        let mut top = self.top.load(Relaxed);
+        let mut found = None;
+        while found.is_none() && top < self.bottom.load(Acquire) {
+            // SAFETY: between the ends, in the buffer, which is replaced only under the lock. Acquire: see `push_over`.
+            match Entry::from_bits(unsafe { (*top).load(Acquire) }) {
+                Some(entry) if entry.is_stack() && !planted(Fault::StealForksAsLoose) => break,
+                entry => found = entry,
+            }
+            top = top.wrapping_add(1);
+        }
+        self.top.store(top, Relaxed);
+        found.inspect(|entry| entry.taken(Place::Nowhere))
+    }
+
     /// Withdraws `entry` from wherever in the deque it is. False if it is gone.
     ///
     /// For entries that the owner does not pop by its fast path ([`crate::job::Job::expose`]), so the lock is
     /// all the protection this needs. With `owner`, the caller owns the deque and the bottom may be lowered.
     pub(crate) fn withdraw(&self, entry: Entry, owner: bool) -> bool {
         let _slots = lock(&self.slots);
+        self.remove(entry, owner)
+    }
+
+    fn remove(&self, entry: Entry, owner: bool) -> bool {
         let top = self.top.load(Relaxed);
         let bottom = self.bottom.load(Acquire);
         let mut at = bottom;
@@ -364,7 +442,8 @@ impl Deque {
     }
 }
 
-/// The entry in the slot, if it was not withdrawn. The caller holds the lock, and `slot` is between the ends.
+/// The entry in the slot, if it was not withdrawn. The caller holds the lock, or owns a [private](private) deque, and
+/// `slot` is between the ends.
 fn entry_at(slot: *mut Slot) -> Option<Entry> {
     // SAFETY: slots between the ends lie in the buffer, which is replaced only under the lock.
     Entry::from_bits(unsafe { (*slot).load(Relaxed) })

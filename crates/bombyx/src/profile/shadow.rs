@@ -153,7 +153,7 @@ pub(crate) enum Second {
     /// As another chain.
     Taken(Box<Report>),
     /// The closures of a scope: the longest path to the end of one, from the foot of the scope's chain.
-    Spawned { path: Option<Path>, work: i64, blocked: i64, peak: usize },
+    Spawned { path: Option<Path>, work: i64, blocked: i64, peak: usize, unrecorded: i64 },
 }
 
 impl Shadow {
@@ -324,8 +324,9 @@ impl Shadow {
                 self.chain.log.append(report.log);
                 frame.at.then(report.path.length).burdened_by(burden.steal + burden.hand_over)
             }
-            Second::Spawned { path, work, blocked, peak } => {
+            Second::Spawned { path, work, blocked, peak, unrecorded } => {
                 self.absorb(work, blocked, peak);
+                self.chain.log.strand(unrecorded);
                 self.chain.scopes -= 1;
                 let Some(path) = path else { return frame.at };
                 let start = self.path_to(self.frames.len(), frame.below..frame.first_lane);

@@ -7,16 +7,19 @@
 //! its next fork; a victim that has entries but does not fork within [`ESCALATE`] is robbed without its help
 //! ([`crate::deque::Deque::steal`]), which interrupts it. A request may stand at a busy victim that has
 //! nothing yet: it gets the victim's next fork, without either side touching the other's cache lines meanwhile.
+//! Spawned closures, which no join takes back, are taken at once ([`crate::deque::Deque::steal_loose`]).
 //!
 //! **A waiting processor** takes only what descends from what it waits for: such work buries nothing, needs no
 //! more stack than the serial program, and cannot deadlock where that does not. Anything else that it sees is a
 //! reason to hand its processor over.
 
+use crate::carrier::Carrier;
 use crate::deque::Steal;
 use crate::job::{Entry, Place};
 use crate::mailbox::Mail;
 use crate::primitive::{spin_loop, yield_now};
 use crate::processor::Processor;
+use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
 /// How long a victim with entries may take to serve a request.
@@ -24,19 +27,18 @@ const ESCALATE: Duration = Duration::from_micros(3);
 /// How long a request stands at one busy victim that has nothing.
 const STAND: Duration = Duration::from_micros(20);
 /// How long a processor searches before it is retired.
-const SEARCH: Duration = Duration::from_micros(100);
+pub(super) const SEARCH: Duration = Duration::from_micros(100);
 /// The same while enough others search. Not zero: who lies down at once is woken by the next fork.
-const SEARCH_IN_COMPANY: Duration = Duration::from_micros(10);
+pub(super) const SEARCH_IN_COMPANY: Duration = Duration::from_micros(10);
 /// How long a waiting processor sees other work before it is handed over: about what that costs.
-const BEFORE_HAND_OVER: Duration = Duration::from_micros(5);
+pub(super) const BEFORE_HAND_OVER: Duration = Duration::from_micros(5);
 /// How long a waiting processor with nothing to do is kept.
-const BEFORE_PARKING: Duration = Duration::from_micros(100);
+pub(super) const BEFORE_PARKING: Duration = Duration::from_micros(100);
 
 /// The next entry for an idle processor, or None when it has searched long enough. The caller is counted as a
 /// searcher, and no longer when an entry is found.
 pub(crate) fn search(processor: &Processor) -> Option<Entry> {
     let commons = processor.commons();
-    processor.set_busy(false);
     let entry = search_until(processor);
     if entry.is_some() {
         commons.found_work();
@@ -57,6 +59,7 @@ fn search_until(processor: &Processor) -> Option<Entry> {
         if let Some(entry) = take_own(processor).or_else(|| commons.take_queued()) {
             return Some(entry);
         }
+        processor.set_busy(false);
         let found = random_victim(processor).and_then(|victim| {
             victim
                 .offer
@@ -73,7 +76,8 @@ fn search_until(processor: &Processor) -> Option<Entry> {
             return None;
         }
         processor.answer();
-        pause(processor);
+        // Whoever is about to bring work, a thread outside of the pool for one, may have no core but this one.
+        yield_now();
     }
 }
 
@@ -97,7 +101,7 @@ pub(crate) fn take_anything(processor: &Processor) -> Option<Entry> {
 }
 
 /// A uniformly random other processor, if that one runs or has something.
-fn random_victim(processor: &Processor) -> Option<&Processor> {
+pub(super) fn random_victim(processor: &Processor) -> Option<&Processor> {
     let all = processor.commons().processors();
     if all.len() == 1 {
         return None;
@@ -109,7 +113,15 @@ fn random_victim(processor: &Processor) -> Option<&Processor> {
 
 /// Tries to get the oldest entry of `victim` that descends from `want`, until `stop` says that there is
 /// something better to do.
-fn rob(thief: &Processor, victim: &Processor, want: usize, stop: impl Fn() -> bool) -> Option<Entry> {
+pub(super) fn rob(
+    thief: &Processor,
+    victim: &Processor,
+    want: usize,
+    stop: impl Fn() -> bool,
+) -> Option<Entry> {
+    if let Some(entry) = super::steal_loose(victim, want) {
+        return Some(entry);
+    }
     if !victim.requests.post(&thief.post, want) {
         return None;
     }
@@ -154,7 +166,10 @@ fn answered(thief: &Processor) -> Option<Entry> {
 
 #[cold]
 fn escalated(thief: &Processor, victim: &Processor, want: usize) -> Option<Entry> {
-    match victim.deque.steal(want, |entry| entry.taken(Place::Nowhere)) {
+    if let Some(entry) = super::steal_loose(victim, want) {
+        return Some(entry);
+    }
+    match super::rob(thief, victim, || victim.deque.steal(want, |entry| entry.taken(Place::Nowhere))) {
         Steal::Success(entry) => {
             thief.stats.escalations.add(1);
             Some(entry)
@@ -164,7 +179,7 @@ fn escalated(thief: &Processor, victim: &Processor, want: usize) -> Option<Entry
 }
 
 /// Lets time pass; where there are more processors than cores, lets somebody else use it.
-fn pause(processor: &Processor) {
+pub(super) fn pause(processor: &Processor) {
     if processor.commons().config.crowded { yield_now() } else { spin_loop() }
 }
 
@@ -174,6 +189,8 @@ pub(crate) enum Wait {
     Again,
     /// Run this entry, which descends from what is waited for.
     Help(Entry),
+    /// Give the processor to this carrier, whose turn it is.
+    Carrier(NonNull<Carrier>),
     /// Hand the processor over: there is other work for it.
     OtherWork,
     /// Return the processor: there has been nothing for it for long.
@@ -182,8 +199,8 @@ pub(crate) enum Wait {
 
 /// How long a waiting carrier has seen what.
 pub(crate) struct Patience {
-    start: Instant,
-    other_work_since: Option<Instant>,
+    pub(super) start: Instant,
+    pub(super) other_work_since: Option<Instant>,
 }
 
 impl Patience {
@@ -195,26 +212,11 @@ impl Patience {
     pub(crate) fn wait(&mut self, processor: &Processor, key: usize, done: impl Fn() -> bool) -> Wait {
         let commons = processor.commons();
         processor.answer();
-        // Own entries: of the scope we wait for, or left by others.
-        if !processor.deque.looks_empty() {
-            // In an ordered pool, what another scope has put on top of ours goes first, elsewhere.
-            let mut covered = false;
-            let ours = |entry| {
-                let ours = crate::scope::belongs_to(entry, key);
-                covered |= commons.config.ordered && !ours && !crate::scope::belongs_to(entry, 0);
-                ours && !covered
-            };
-            if let Some(entry) = processor.deque.take_youngest(ours) {
-                return Wait::Help(entry);
-            }
-            return Wait::OtherWork;
+        if let Some(own) = Patience::own(processor, key) {
+            return own;
         }
-        if !processor.private.looks_empty() {
-            return match processor.private.take(|entry| crate::scope::belongs_to(entry, key)) {
-                Some(entry) => Wait::Help(entry),
-                None => Wait::OtherWork,
-            };
-        }
+        // Not before: who works off entries of its own is busy, and answers between them.
+        processor.set_busy(false);
         let mut other_work = commons.has_queued() || processor.offer.stands();
         for victim in commons.processors() {
             if std::ptr::eq(victim, processor) {
@@ -231,6 +233,36 @@ impl Patience {
                 other_work = true;
             }
         }
+        self.consider(processor, other_work)
+    }
+
+    /// What a waiting carrier does with what its processor has itself: of the scope we wait for, or left by others.
+    pub(super) fn own(processor: &Processor, key: usize) -> Option<Wait> {
+        let commons = processor.commons();
+        if !processor.deque.looks_empty() {
+            // In an ordered pool, what another scope has put on top of ours goes first, elsewhere.
+            let mut covered = false;
+            let ours = |entry| {
+                let ours = crate::scope::belongs_to(entry, key);
+                covered |= commons.config.ordered && !ours && !crate::scope::belongs_to(entry, 0);
+                ours && !covered
+            };
+            if let Some(entry) = processor.deque.take_youngest(ours) {
+                return Some(Wait::Help(entry));
+            }
+            return Some(Wait::OtherWork);
+        }
+        if !processor.private.looks_empty() {
+            return match processor.private.take(|entry| crate::scope::belongs_to(entry, key)) {
+                Some(entry) => Some(Wait::Help(entry)),
+                None => Some(Wait::OtherWork),
+            };
+        }
+        None
+    }
+
+    /// What a waiting carrier does that has seen other work, or none, and nothing of its own.
+    pub(super) fn consider(&mut self, processor: &Processor, other_work: bool) -> Wait {
         if !other_work {
             self.other_work_since = None;
             if self.start.elapsed() > BEFORE_PARKING {
