@@ -157,7 +157,8 @@ fn draw_names(area: &Area<'_>, series: &[Series]) -> Drawn {
 
 /// A number on an axis: powers of 2 in full, powers of 10 with a letter.
 fn mark(number: f64, base: f64) -> String {
-    if base == 2.0 && number > 0.99 { grouped(number.round() as u64) } else { short(number) }
+    let whole = (number - number.round()).abs() < 0.01;
+    if base == 2.0 && number > 0.99 && whole { grouped(number.round() as u64) } else { short(number) }
 }
 
 fn short(number: f64) -> String {
@@ -185,5 +186,6 @@ mod tests {
         {
             assert_eq!(short(number), text);
         }
+        assert_eq!([1.0, 1.5, 2.0, 4096.0].map(|number| mark(number, 2.0)), ["1", "1.5", "2", "4,096"]);
     }
 }

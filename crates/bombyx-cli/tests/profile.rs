@@ -270,7 +270,8 @@ fn real_programs_are_profiled_and_recorded() {
         let json: Value =
             serde_json::from_slice(&std::fs::read(folder.file("fib.json")).unwrap()).expect("JSON");
         let profile = &json["profile"];
-        assert_eq!((&profile["program"], &profile["runs"]), (&"bombyx".into(), &1.into()));
+        assert_eq!(profile["program"], "bombyx");
+        assert!(profile["runs"].as_u64().unwrap() >= 1);
         let sites = profile["sites"].as_array().expect("a list");
         let fib = sites.iter().find(|site| site["file"].as_str().unwrap().ends_with("fib/mod.rs"));
         assert_eq!(fib.expect("the workload's own line")["forks"], profile["forks"]);

@@ -16,7 +16,8 @@ pub(super) fn of_profile(profile: &Profile, scaling: &Scaling) -> Result<String>
 
 /// Predictions and bounds up to `most` processors, and measured points.
 pub(crate) fn speedups(title: &str, scaling: &Scaling, most: u32, measured: &[(f64, f64)]) -> Result<String> {
-    let most = f64::from(most.max(2));
+    // Up to where the bounds part, however small the machine is.
+    let most = f64::from(most.max(8));
     let curve = |nth: usize| samples(1.0, most).map(|p| (p, scaling.speedups(p)[nth])).collect();
     // Far beyond the parallelism the linear speedup would only stretch the axis.
     let linear =
