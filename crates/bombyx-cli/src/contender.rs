@@ -118,6 +118,14 @@ impl Contender {
         }
     }
 
+    /// What a Bombyx pool that is profiled has measured.
+    pub(crate) fn profile(&self) -> Option<bombyx::Profile> {
+        match &self.kind {
+            Kind::Bombyx(pool) => pool.profile(),
+            _ => None,
+        }
+    }
+
     /// The most living threads of `run` at a time, on a pool like this one that counts them; or those of the last run, if
     /// this pool counts anyway. Nothing for runtimes and schedulers that cannot count, and where forks are most of the
     /// work, by the seconds that the serial elision and this pool took: counting keeps forks on their slow path.
@@ -129,11 +137,13 @@ impl Contender {
     ) -> crate::Result<Option<u64>> {
         /// All processors together take so many times the serial time when most of it goes into forks.
         const MOSTLY_FORKS: f64 = 1.8;
+        /// Whatever it is made of, this is short enough to be run once more.
+        const SHORT: f64 = 0.05;
         let Some(scheduler) = self.scheduler() else { return Ok(None) };
         if let Some(counted) = self.stats().map(|stats| stats.peak_threads).filter(|threads| *threads > 0) {
             return Ok(Some(counted));
         }
-        if taken * self.processors as f64 > MOSTLY_FORKS * serial {
+        if taken > SHORT && taken * self.processors as f64 > MOSTLY_FORKS * serial {
             return Ok(None);
         }
         let builder = Pool::builder().processors(self.processors).scheduler(scheduler);

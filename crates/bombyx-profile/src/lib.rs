@@ -34,4 +34,4 @@ pub use cilkscale::cilkscale_csv;
 pub use error::ReadError;
 pub use model::{Clock, Costs, ProcessorTimes, Profile, Site, VERSION};
 pub use reader::{MAX_BYTES, read};
-pub use scaling::{Prediction, SPAN_COEFFICIENT, Scaling};
+pub use scaling::{Contention, Prediction, SPAN_COEFFICIENT, Scaling};

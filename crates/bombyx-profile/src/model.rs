@@ -55,7 +55,7 @@ pub struct Profile {
     pub helps: u64,
     /// Hand-overs of a processor from one carrier to another.
     pub hand_overs: u64,
-    /// The most frames alive at once.
+    /// The deepest nesting of forks and scopes.
     pub peak_frames: u64,
     /// The most carriers alive at once.
     pub peak_carriers: u64,
@@ -120,15 +120,16 @@ pub struct Site {
     pub line: u32,
     /// Column in the line.
     pub column: u32,
-    /// What forks: `join`, `scope`, `spawn`, `for_each` and their kin.
+    /// What is written there: `join`, `scope`, `spawn`, `for_each` and their kin; or `run`, where a pool is entered. What
+    /// belongs to a run is outside of all forks.
     pub kind: String,
-    /// How many closures.
+    /// How often a closure was forked there.
     pub forks: u64,
-    /// The time of their own strands, without what they fork in turn at other sites.
+    /// The time of the strands that belong to it: those of its closures, without what these fork in turn.
     pub work_ns: u64,
     /// The part of that which is on the critical path.
     pub span_ns: u64,
-    /// Strands that belong to the closures forked here.
+    /// How many strands belong to it.
     pub strands: u64,
 }
 
@@ -136,6 +137,11 @@ impl Site {
     /// File, line and column, as compilers print them.
     pub fn location(&self) -> String {
         format!("{}:{}:{}", self.file, self.line, self.column)
+    }
+
+    /// Whether it forks. A place where a pool is entered does not.
+    pub fn forks_here(&self) -> bool {
+        self.kind != "run"
     }
 
     /// Mean work of a closure in nanoseconds.
@@ -176,9 +182,9 @@ impl Profile {
         (total > 0.0).then(|| sum(&of) / total)
     }
 
-    /// The sites by their part of the span, largest first; sites with equal parts by their work.
+    /// The sites that fork by their part of the span, largest first; sites with equal parts by their work.
     pub fn sites_by_span(&self) -> Vec<&Site> {
-        let mut sites: Vec<&Site> = self.sites.iter().collect();
+        let mut sites: Vec<&Site> = self.sites.iter().filter(|site| site.forks_here()).collect();
         sites.sort_by_key(|site| std::cmp::Reverse((site.span_ns, site.work_ns)));
         sites
     }
@@ -188,9 +194,10 @@ impl Profile {
         if self.span_ns == 0 { 0.0 } else { (span_ns as f64 / self.span_ns as f64).min(1.0) }
     }
 
-    /// The share of the span that is in no closure forked anywhere: the outermost closures of the runs.
+    /// The share of the span that is in no closure forked anywhere.
     pub fn serial_share_of_span(&self) -> f64 {
-        let in_sites = self.sites.iter().fold(0, |sum: u64, site| sum.saturating_add(site.span_ns));
+        let forking = self.sites.iter().filter(|site| site.forks_here());
+        let in_sites = forking.fold(0, |sum: u64, site| sum.saturating_add(site.span_ns));
         self.share_of_span(self.span_ns.saturating_sub(in_sites))
     }
 

@@ -5,6 +5,7 @@
 //! | work law | T_P ≥ T1/P | BL §2 |
 //! | span law | T_P ≥ T∞ | BL §2 |
 //! | greedy | T_P ≤ T1/P + (1 − 1/P)·T∞ | BL Theorem 1; the last term in this form because one processor works all the time |
+//! | contended | strands on several cores take up to `slowdown` times as long | measured on the machine, see [`Contention`] |
 //! | burdened | T_P ≤ T1/P + c·(1 − 1/P)·T̂∞ with c = [`SPAN_COEFFICIENT`] | Cilkview, on burdened dags, and its successor Cilkscale |
 
 use serde::Serialize;
@@ -12,6 +13,24 @@ use serde::Serialize;
 /// The factor of the burdened span in the lower bound on speedup: Cilkview's, which its authors found on
 /// real programs, and Cilkscale's plotter's.
 pub const SPAN_COEFFICIENT: f64 = 1.7;
+
+/// How much slower strands get when all cores work at once: cores share memory and often more. Work and span do not tell
+/// how much of that a program will feel, so it widens the bounds downwards and leaves the rest alone.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Contention {
+    /// When so many cores work,
+    pub cores: u32,
+    /// a strand that does nothing but use memory takes so many times as long.
+    pub slowdown: f64,
+}
+
+impl Contention {
+    /// The slowdown on a number of processors: in proportion up to all cores.
+    fn on(&self, processors: f64) -> f64 {
+        let others = f64::from(self.cores.max(2) - 1);
+        1.0 + (self.slowdown.max(1.0) - 1.0) * ((processors - 1.0) / others).clamp(0.0, 1.0)
+    }
+}
 
 /// What determines how a program scales, in seconds (or in any unit, as long as it is one).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -22,6 +41,8 @@ pub struct Scaling {
     pub span: f64,
     /// T̂∞: the span with the costs of steals and hand-overs along it.
     pub burdened_span: f64,
+    /// What the machine adds, if it is known.
+    pub contention: Option<Contention>,
 }
 
 /// A speedup over one processor, and where it must lie.
@@ -29,7 +50,7 @@ pub struct Scaling {
 pub struct Prediction {
     /// On so many processors.
     pub processors: u32,
-    /// A scheduler with the measured costs does at least this well.
+    /// A scheduler with the measured costs does at least this well, on a machine with the measured contention.
     pub lower: f64,
     /// What to expect: the greedy bound with the burdened span in it.
     pub likely: f64,
@@ -40,7 +61,19 @@ pub struct Prediction {
 impl Scaling {
     /// From work, span and burdened span, in the same unit.
     pub fn new(work: f64, span: f64, burdened_span: f64) -> Self {
-        Self { work, span, burdened_span }
+        Self { work, span, burdened_span, contention: None }
+    }
+
+    /// The same program on a machine of which this is known.
+    ///
+    /// ```
+    /// use bombyx_profile::{Contention, Scaling};
+    /// let program = Scaling::new(80.0, 0.01, 0.01);
+    /// let contended = program.on(Contention { cores: 2, slowdown: 1.6 }).predict(2);
+    /// assert!(contended.lower < 1.26 && contended.likely > 1.99, "it depends on how much memory it uses");
+    /// ```
+    pub fn on(self, contention: Contention) -> Self {
+        Self { contention: Some(contention), ..self }
     }
 
     /// The same program with serial code before, between or after: both work and span grow by it.
@@ -51,7 +84,8 @@ impl Scaling {
     /// assert_eq!(pool.with_serial(1.0).parallelism(), 10.0, "Amdahl's law");
     /// ```
     pub fn with_serial(self, time: f64) -> Self {
-        Self::new(self.work + time, self.span + time, self.burdened_span + time)
+        let [work, span, burdened_span] = [self.work, self.span, self.burdened_span].map(|part| part + time);
+        Self { work, span, burdened_span, ..self }
     }
 
     /// T1/T∞; 1 if nothing was done.
@@ -73,14 +107,21 @@ impl Scaling {
     /// assert!(3.0 < on_4.lower && on_4.lower < on_4.likely && on_4.likely < 4.0);
     /// ```
     pub fn predict(&self, processors: u32) -> Prediction {
-        let p = f64::from(processors.max(1));
+        let [lower, likely, upper] = self.speedups(f64::from(processors));
+        Prediction { processors, lower, likely, upper }
+    }
+
+    /// At least, likely and at most: the speedups of [`predict`](Self::predict), also between whole numbers, for
+    /// curves.
+    pub fn speedups(&self, processors: f64) -> [f64; 3] {
+        let p = processors.max(1.0);
         let with = |coefficient: f64| {
             ratio(self.work, self.work / p + coefficient * (1.0 - 1.0 / p) * self.burdened_span)
         };
         let upper = self.parallelism().min(p);
         // A span above the work (blocked time) would leave no room between the bounds.
-        let [likely, lower] = [with(1.0), with(SPAN_COEFFICIENT)].map(|speedup| speedup.min(upper));
-        Prediction { processors, lower, likely, upper }
+        let slowdown = self.contention.map_or(1.0, |contention| contention.on(p));
+        [(with(SPAN_COEFFICIENT) / slowdown).min(upper), with(1.0).min(upper), upper]
     }
 }
 
@@ -123,6 +164,14 @@ mod tests {
                 assert!(upper <= f64::from(processors));
             }
         }
+    }
+
+    #[test]
+    fn contention_grows_up_to_all_cores() {
+        let scaling = Scaling::new(1e6, 1e-6, 1e-6).on(Contention { cores: 5, slowdown: 3.0 });
+        let lower = |processors| (scaling.predict(processors).lower * 1000.0).round();
+        assert_eq!([1, 2, 3, 5, 10].map(lower), [1000.0, 1333.0, 1500.0, 1667.0, 3333.0]);
+        assert!((scaling.predict(5).likely - 5.0).abs() < 1e-3);
     }
 
     #[test]

@@ -40,7 +40,9 @@ pub trait Fork: Sized {
 macro_rules! forks_with {
     ($handle:ident, $join:path $(, { $($more:item)* })?) => {
         impl Fork for $handle {
+            // Profiles name the workload's line, not this one.
             #[inline(always)]
+            #[track_caller]
             fn join<A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
             where
                 A: FnOnce(&mut Self) -> RA + Send,

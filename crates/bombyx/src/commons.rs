@@ -489,7 +489,6 @@ impl Commons {
             processor.set_root(0);
         }
         processor.submit(entry);
-        scheduler::heed_quota(processor);
     }
 
     /// Queues an entry from outside and sees to it that somebody looks.

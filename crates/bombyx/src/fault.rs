@@ -14,6 +14,8 @@ pub(crate) enum Fault {
     TrustRaisedTop,
     /// A job is kept while thieves can take it.
     KeepWithoutPop,
+    /// A thief takes a fork as it may take a loose entry: without barrier and second look.
+    StealForksAsLoose,
     /// A victim serves a request that it did not claim first.
     ServeWithoutClaim,
     /// A thief walks away from its request without withdrawing it.
@@ -58,6 +60,10 @@ pub(crate) enum Fault {
     EndWithoutSecondLook,
     /// A right side that ends leaves the join to a left side that has left.
     TieToNone,
+    /// A right side that ends while the left one wants to leave says nothing.
+    SilentTie,
+    /// A right side that ends after its acknowledgement does not wait for the left side's list.
+    EndBeforeTransfer,
 }
 
 #[cfg(not(loom))]

@@ -84,17 +84,6 @@ impl Mailbox {
         self.content.load(Relaxed) != EMPTY
     }
 
-    /// Takes a gift out of a mailbox that nothing is taken back from. Plain loads and stores: the waker stored it before
-    /// it gave the processor away.
-    pub(crate) fn open_gift(&self) -> Option<Entry> {
-        let content = self.content.load(Acquire);
-        if matches!(content, EMPTY | DECLINED) {
-            return None;
-        }
-        self.content.store(EMPTY, Relaxed);
-        Entry::from_bits(content)
-    }
-
     /// The join of a job takes it back. False if it has been picked up (or is not here yet: then it will be).
     #[must_use]
     pub(crate) fn take_back(&self, entry: Entry) -> bool {

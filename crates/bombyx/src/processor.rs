@@ -360,18 +360,24 @@ pub(crate) mod current {
     }
 
     /// The calling thread as a carrier.
+    #[inline]
     pub(crate) fn carrier() -> &'static Carrier {
-        let carrier = CARRIER.get().unwrap_or_else(|| {
-            let here = || Box::new(Carrier::here());
-            let carrier = VISITOR
-                .try_with(|visitor| NonNull::from(&**visitor.0.get_or_init(here)))
-                // The thread is ending, in a destructor that joins: nothing is left that could own a carrier.
-                .unwrap_or_else(|_| NonNull::from(Box::leak(here())));
-            CARRIER.set(Some(carrier));
-            carrier
-        });
+        let carrier = CARRIER.get().unwrap_or_else(visitor);
         // SAFETY: alive as long as the thread, which is the only one that gets this reference.
         unsafe { carrier.as_ref() }
+    }
+
+    /// The carrier of a thread that no pool started, the first time that it is one.
+    #[cold]
+    #[inline(never)]
+    fn visitor() -> NonNull<Carrier> {
+        let here = || Box::new(Carrier::here());
+        let carrier = VISITOR
+            .try_with(|visitor| NonNull::from(&**visitor.0.get_or_init(here)))
+            // The thread is ending, in a destructor that joins: nothing is left that could own a carrier.
+            .unwrap_or_else(|_| NonNull::from(Box::leak(here())));
+        CARRIER.set(Some(carrier));
+        carrier
     }
 
     /// The pool whose processor the calling thread gave up for a blocking call, if that is where it is.

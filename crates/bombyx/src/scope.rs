@@ -137,6 +137,9 @@ impl<'scope> Scope<'scope> {
             self.run(self.closures.spawn(Site::here(SiteKind::Spawn)), f);
         } else {
             self.defer(f);
+            if let Some(processor) = here {
+                scheduler::heed_quota(processor);
+            }
         }
     }
 

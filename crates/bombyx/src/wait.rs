@@ -28,7 +28,8 @@ pub(crate) fn main(commons: &Commons, carrier: &Carrier) {
 fn work(commons: &Commons, carrier: &Carrier) {
     let this = NonNull::from(carrier);
     // Whoever gave the processor counted this carrier as a searcher.
-    while let Some(entry) = scheduler::search(current::held()) {
+    let mut next = scheduler::search(current::held());
+    while let Some(entry) = next {
         let enabled = match entry.kind() {
             Kind::Stack(_) | Kind::Heap(_) => {
                 run_entry(entry).and_then(|enabled| scheduler::enabled(current::held(), enabled))
@@ -44,7 +45,11 @@ fn work(commons: &Commons, carrier: &Carrier) {
             unsafe { Carrier::give(enabled, processor) };
             return;
         }
-        commons.start_search(current::held());
+        // Who has entries of its own does not search, and leaves the count of searchers, which all share, alone.
+        next = scheduler::take_next(current::held()).or_else(|| {
+            commons.start_search(current::held());
+            scheduler::search(current::held())
+        });
     }
     let processor = NonNull::from(current::held());
     current::release();

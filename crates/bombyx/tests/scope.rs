@@ -3,7 +3,9 @@
 mod common;
 
 use bombyx::{Pool, Scope, join, scope};
-use common::{Census, bump, child, pool, wait_until, watchdog, with_every_scheduler};
+use common::{
+    Census, bump, child, pool, wait_until, watchdog, with_every_scheduler, with_schedulers_that_stop_no_frame,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread;
@@ -92,7 +94,7 @@ fn spawn_from_elsewhere() {
 #[test]
 fn a_scope_waits_for_nothing_else() {
     for processors in [1, 2] {
-        with_every_scheduler(processors, |pool| {
+        with_schedulers_that_stop_no_frame(processors, |pool| {
             watchdog("a scope beside an endless closure", || {
                 for _ in 0..50 {
                     let returned = Arc::new(AtomicBool::new(false));

@@ -1,5 +1,8 @@
 //! `join` and `join_context`. The fork path is the runtime's own, inlined; all that is added is the look whether
 //! the global pool must be built first.
+//!
+//! `join_context` is not inlined into its callers, which are rayon's iterators: they fork seldom, and their leaf loops,
+//! in the same function, lose more by sharing registers with a fork than the fork gains (a tenth in an n-body step).
 
 use crate::builder::ensure_global;
 use std::marker::PhantomData;

@@ -1,59 +1,63 @@
-//! Dense matrix product by parallel iterators: one task for each row of the result, which adds up rows of the second
-//! factor, so that the inner loop runs along memory.
+//! Dense matrix product by divide and conquer on quadrants, without temporaries: two rounds of four products on each
+//! level, each round three joins. The matrices lie in tiles, one after the other in the order of the recursion.
 
 use super::{Demo, Program};
 use crate::Checksum;
-use crate::inputs::Rng;
-use crate::workload::ensure;
-use rayon::prelude::*;
+use crate::tiles::{Tiled, check_product, multiply_add_tile, quadrants, quadrants_mut};
+use rayon::join;
 
 pub(super) const MATMUL: Program = Program {
     name: "matmul",
-    about: "matrix product, a parallel loop over rows",
+    about: "matrix product by joins on quadrants",
     prepare: |size, seed| {
-        let side = size.pick(24, 256, 1024);
-        let mut rng = Rng::new(seed);
-        // Small integers: sums are exact in any order.
-        let mut matrix = || (0..side * side).map(|_| rng.below(16) as f64).collect::<Vec<f64>>();
-        Box::new(Matmul { side, a: matrix(), b: matrix(), c: vec![0.0; side * side] })
+        let side = size.pick(48, 384, 768);
+        Box::new(Matmul {
+            a: Tiled::random_integers(side, TILE, seed),
+            b: Tiled::random_integers(side, TILE, seed ^ 1),
+            c: Tiled::zeros(side, TILE),
+        })
     },
 };
 
+/// Three tiles fit into the first-level cache several times over.
+const TILE: usize = 24;
+
 struct Matmul {
-    side: usize,
-    a: Vec<f64>,
-    b: Vec<f64>,
-    c: Vec<f64>,
+    a: Tiled,
+    b: Tiled,
+    c: Tiled,
+}
+
+/// `c += a · b`
+fn multiply_add(c: &mut [f64], a: &[f64], b: &[f64]) {
+    if c.len() <= TILE * TILE {
+        return multiply_add_tile(c, a, b, TILE, 1.0);
+    }
+    let [a00, a01, a10, a11] = quadrants(a);
+    let [b00, b01, b10, b11] = quadrants(b);
+    for (a0, a1, b0, b1) in [(a00, a10, b00, b01), (a01, a11, b10, b11)] {
+        let [c00, c01, c10, c11] = quadrants_mut(c);
+        join(
+            || join(|| multiply_add(c00, a0, b0), || multiply_add(c01, a0, b1)),
+            || join(|| multiply_add(c10, a1, b0), || multiply_add(c11, a1, b1)),
+        );
+    }
 }
 
 impl Demo for Matmul {
+    fn reset(&mut self) {
+        self.c.data.fill(0.0);
+    }
+
     fn compute(&mut self) {
-        let Matmul { side, a, b, c } = self;
-        let side = *side;
-        c.par_chunks_mut(side).zip(a.par_chunks(side)).for_each(|(c, a)| {
-            c.fill(0.0);
-            for (&factor, b) in a.iter().zip(b.chunks(side)) {
-                for (c, &b) in c.iter_mut().zip(b) {
-                    *c += factor * b;
-                }
-            }
-        });
+        multiply_add(&mut self.c.data, &self.a.data, &self.b.data);
     }
 
     fn checksum(&self) -> Checksum {
-        Checksum::of_floats(&self.c)
+        Checksum::of_floats(&self.c.data)
     }
 
-    /// Freivalds' check, exact because everything is a small integer: c·x = a·(b·x) for some vectors x.
     fn check(&self) -> Result<(), String> {
-        let times = |matrix: &[f64], x: &[f64]| -> Vec<f64> {
-            matrix.chunks(self.side).map(|row| row.iter().zip(x).map(|(m, x)| m * x).sum()).collect()
-        };
-        let mut rng = Rng::new(1);
-        let right = (0..8).all(|_| {
-            let x: Vec<f64> = (0..self.side).map(|_| rng.below(2) as f64).collect();
-            times(&self.c, &x) == times(&self.a, &times(&self.b, &x))
-        });
-        ensure(right, || "the product is wrong".to_string())
+        check_product(&self.c, &self.a, &self.b)
     }
 }

@@ -14,9 +14,9 @@ pub(super) const MERGESORT: Program = Program {
 };
 
 /// The longest piece that is sorted serially.
-const SORT: usize = 256;
+const SORT: usize = 32;
 /// The most elements that are merged serially.
-const MERGE: usize = 1024;
+const MERGE: usize = 256;
 
 struct Mergesort {
     input: Vec<u32>,

@@ -13,8 +13,8 @@ pub(super) const QUICKSORT: Program = Program {
     },
 };
 
-/// Below this, forking further would cost more than sorting.
-const SERIAL: usize = 64;
+/// Where textbooks change to insertion sort. Forks are not thinned out any further.
+const SERIAL: usize = 20;
 
 struct Quicksort {
     input: Vec<u32>,

@@ -5,7 +5,7 @@ mod private;
 use crate::barrier;
 use crate::fault::{Fault, planted};
 use crate::job::{Entry, Place};
-use crate::primitive::{AtomicPtr, AtomicUsize, Mutex, lock, try_lock};
+use crate::primitive::{AtomicBool, AtomicPtr, AtomicUsize, Mutex, lock, try_lock};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -56,6 +56,8 @@ pub(crate) struct Deque {
     root: AtomicUsize,
     /// The last slot of the buffer: where the limit is when nobody wants the owner. Written by the owner only.
     last: AtomicPtr<Slot>,
+    /// Whether there may be loose entries. Written by the owner only.
+    loose: AtomicBool,
     /// The buffer; its lock protects all of the above against everyone but the owner's push and pop.
     slots: Mutex<Box<[Slot]>>,
 }
@@ -70,6 +72,7 @@ impl Deque {
             top: AtomicPtr::new(base),
             root: AtomicUsize::new(0),
             last: AtomicPtr::new(last_of(&slots)),
+            loose: AtomicBool::new(false),
             slots: Mutex::new(slots),
         }
     }
@@ -201,6 +204,9 @@ impl Deque {
             bottom = bottom.wrapping_sub(1);
             self.bottom.store(bottom, Release);
         }
+        if bottom == top {
+            self.loose.store(false, Relaxed);
+        }
         let mut at = bottom;
         while at > top {
             at = at.wrapping_sub(1);
@@ -223,7 +229,7 @@ impl Deque {
         }
     }
 
-    /// Pushes an entry that is not the second half of a join. A join below must find its own entry on top when it
+    /// Pushes a loose entry: one that is not the second half of a join. A join below must find its own entry on top when it
     /// pops, or know that it has to look for it; so if the youngest entry is a join's, all are exposed first.
     ///
     /// The slot is looked at without the lock, and whatever the top says: a thief that has raised the top may not yet
@@ -237,8 +243,14 @@ impl Deque {
         if Entry::from_bits(bits).is_some_and(Entry::is_stack) && !trusted {
             self.expose_all();
         }
+        if !self.loose.load(Relaxed) {
+            self.loose.store(true, Relaxed);
+        }
         let next = self.next();
-        self.push(next, entry);
+        // Release: whoever finds a loose entry in its slot needs to have learned of it by nothing else.
+        // SAFETY: as in `push`.
+        unsafe { next.0.as_ref() }.store(entry.bits(), Release);
+        self.bottom.store(next.slot().wrapping_add(1), Release);
         next
     }
 
@@ -297,6 +309,7 @@ impl Deque {
     }
 
     /// Says what the entries from here on descend from: `key` if the deque is empty now, else nothing known.
+    #[inline(never)]
     pub(crate) fn set_root(&self, key: usize) {
         // Only the owner, who is here, changes the root, and others only take entries away.
         let root = self.root();
@@ -378,6 +391,30 @@ impl Deque {
                 return Steal::Success(entry);
             }
         }
+    }
+
+    /// Takes the oldest entry if it is a loose one, and if the owner has said that its entries descend from `want` (0:
+    /// from whatever). Needs neither the owner's help nor the heavy barrier: see the module text.
+    pub(crate) fn steal_loose(&self, want: usize) -> Option<Entry> {
+        if !self.loose.load(Relaxed) || self.looks_empty() {
+            return None;
+        }
+        let _slots = try_lock(&self.slots)?;
+        if want != 0 && self.root() != want {
+            return None;
+        }
+        let mut top = self.top.load(Relaxed);
+        let mut found = None;
+        while found.is_none() && top < self.bottom.load(Acquire) {
+            // SAFETY: between the ends, in the buffer, which is replaced only under the lock. Acquire: see `push_over`.
+            match Entry::from_bits(unsafe { (*top).load(Acquire) }) {
+                Some(entry) if entry.is_stack() && !planted(Fault::StealForksAsLoose) => break,
+                entry => found = entry,
+            }
+            top = top.wrapping_add(1);
+        }
+        self.top.store(top, Relaxed);
+        found.inspect(|entry| entry.taken(Place::Nowhere))
     }
 
     /// Withdraws `entry` from wherever in the deque it is. False if it is gone.

@@ -2,6 +2,7 @@
 //! C11 allows (up to a bound on preemptions). Each model asserts what its protocol promises, and each comes with
 //! faults under which it must fail. Run with `scripts/loom`.
 
+mod read_write;
 mod ready;
 
 use crate::carrier::Carrier;
@@ -247,6 +248,40 @@ fn push_over(meet: bool) {
         run_either(entry);
     }
     assert!(tasks.iter().all(|task| task.runs.load(Relaxed) == 1), "an entry was lost or run twice");
+}
+
+/// Loose entries and forks, popped and stolen by who may do what without a barrier: every entry goes to one side.
+#[test]
+fn loose_against_pop() {
+    explore(5, &[Fault::StealForksAsLoose], || {
+        let deque = Arc::new(Deque::new());
+        let tasks = Arc::new([Task::new(), Task::new(), Task::new()]);
+        let loose = |task: &Task| Entry::heap(NonNull::from(&task.job));
+        let _ = deque.push_over(loose(&tasks[0]));
+        let thief = {
+            let (deque, tasks) = (Arc::clone(&deque), Arc::clone(&tasks));
+            thread::spawn(move || {
+                let _ = &tasks;
+                for _ in 0..2 {
+                    if let Some(entry) = deque.steal_loose(0) {
+                        run_either(entry);
+                    }
+                }
+            })
+        };
+        // A fork and its join above the loose entry, and another loose entry in the slot of the fork.
+        fork(&deque, &tasks[1]);
+        assert!(join(&deque, &tasks[1]), "nobody may take a fork without the barrier");
+        if let Some(entry) = deque.take_youngest(|_| true) {
+            run_either(entry);
+        }
+        let _ = deque.push_over(loose(&tasks[2]));
+        thief.join().unwrap();
+        while let Some(entry) = deque.take_youngest(|_| true) {
+            run_either(entry);
+        }
+        assert!(tasks.iter().all(|task| task.runs.load(Relaxed) == 1), "an entry was lost or run twice");
+    });
 }
 
 /// Runs what was taken: a join's job has a latch to set, one on the heap has none.

@@ -22,38 +22,47 @@ use super::sites::SiteId;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Length {
     pub(crate) span: i64,
-    pub(crate) burdened: i64,
+    /// What the burdened span is more: strands, which are by far the most frequent, add nothing to it.
+    burden: i64,
 }
 
 impl Length {
+    pub(crate) const ZERO: Length = Length { span: 0, burden: 0 };
+
     /// One strand.
     #[inline(always)]
     pub(crate) fn strand(ticks: i64) -> Length {
-        Length { span: ticks, burdened: ticks }
+        Length { span: ticks, burden: 0 }
+    }
+
+    /// The burdened span.
+    pub(crate) fn burdened(self) -> i64 {
+        self.span + self.burden
     }
 
     /// `self`, then `next`.
     #[inline(always)]
     pub(crate) fn then(self, next: Length) -> Length {
-        Length { span: self.span + next.span, burdened: self.burdened + next.burdened }
+        Length { span: self.span + next.span, burden: self.burden + next.burden }
     }
 
     /// What follows `start` in `self`, which begins with it.
     #[inline(always)]
     pub(crate) fn since(self, start: Length) -> Length {
-        Length { span: self.span - start.span, burdened: self.burdened - start.burdened }
+        Length { span: self.span - start.span, burden: self.burden - start.burden }
     }
 
     /// `self` and `other`, which begin together.
     #[inline(always)]
     pub(crate) fn beside(self, other: Length) -> Length {
-        Length { span: self.span.max(other.span), burdened: self.burdened.max(other.burdened) }
+        let span = self.span.max(other.span);
+        Length { span, burden: self.burdened().max(other.burdened()) - span }
     }
 
-    /// `self`, and then whatever of a burden.
+    /// `self`, and then so much of a burden.
     #[inline(always)]
     pub(crate) fn burdened_by(self, ticks: i64) -> Length {
-        Length { burdened: self.burdened + ticks, ..self }
+        Length { burden: self.burden + ticks, ..self }
     }
 }
 
@@ -136,6 +145,7 @@ impl Lanes {
     pub(crate) fn add(&mut self, site: SiteId, ticks: i64) {
         match self.parts.get_mut(self.top) {
             Some(part) if part.0 == site => part.1 += ticks,
+            None => self.parts.push((site, ticks)),
             _ => self.add_another(site, ticks),
         }
     }
@@ -230,9 +240,10 @@ mod tests {
     fn series_add_and_forks_take_the_longer_half() {
         let a = Length::strand(7).then(Length::strand(3));
         let b = Length::strand(4);
-        assert_eq!(a.beside(b), Length { span: 10, burdened: 10 });
+        assert_eq!(a.beside(b), Length::strand(10));
         let migrating = Length::default().burdened_by(BURDEN.steal).then(b).burdened_by(BURDEN.hand_over);
-        assert_eq!(a.beside(migrating), Length { span: 10, burdened: 19 });
+        let both = a.beside(migrating);
+        assert_eq!((both.span, both.burdened()), (10, 19));
         assert_eq!(a.since(Length::strand(7)), Length::strand(3));
     }
 
@@ -242,8 +253,8 @@ mod tests {
         let start = path.clone();
         path.extend(&Path { length: Length::strand(4), split: vec![(site(2), 1), (site(1), 3)] });
         assert_eq!(path.split, [(site(1), 6), (site(2), 1)]);
-        path.beside(Path { length: Length { span: 2, burdened: 50 }, split: vec![(site(3), 2)] });
-        assert_eq!(path.length, Length { span: 7, burdened: 50 });
+        path.beside(Path { length: Length::strand(2).burdened_by(48), split: vec![(site(3), 2)] });
+        assert_eq!((path.length.span, path.length.burdened()), (7, 50));
         assert_eq!(path.split.iter().map(|part| part.1).sum::<i64>(), path.length.span);
         assert_eq!(path.since(&start).split, [(site(1), 3), (site(2), 1)]);
     }

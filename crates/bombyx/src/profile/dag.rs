@@ -267,7 +267,11 @@ impl<'a, 'b, W: Write> Walk<'a, 'b, W> {
                 self.site = site;
                 match self.ended.children.get(&child) {
                     Some(log) => self.logs.push((log, 0)),
-                    None => self.end_of_log()?,
+                    None => {
+                        let ticks = self.ended.strands.get(&child).copied().unwrap_or(0);
+                        self.weight += ticks as f64 * self.ns_per_tick;
+                        self.end_of_log()?;
+                    }
                 }
             }
         }

@@ -115,6 +115,8 @@ fn record(
         ("processors", profile.processors.to_string()),
         ("scheduler", profile.scheduler.clone()),
         ("clock", profile.clock.to_owned()),
+        ("steal_ns", format!("{:.0}", profile.costs.steal_ns)),
+        ("hand_over_ns", format!("{:.0}", profile.costs.hand_over_ns)),
     ];
     let mut out = io::BufWriter::with_capacity(1 << 18, fs::File::create(path)?);
     if let Some(grain) = recorder.grain() {

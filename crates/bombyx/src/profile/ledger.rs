@@ -234,7 +234,7 @@ impl Profiler {
         let runs = sites.iter().zip(ledger.tallies.iter().skip(1)).filter(|(site, _)| site.kind == Kind::Run);
         Totals {
             work: ledger.work,
-            burdened: ledger.longest.length.burdened,
+            burdened: ledger.longest.length.burdened(),
             roots: runs.map(|(_, tally)| tally.work).sum(),
         }
     }
@@ -295,7 +295,7 @@ impl Profiler {
             wall_ns: wall,
             work_ns: ns(ledger.work),
             span_ns: ns(ledger.longest.length.span),
-            burdened_span_ns: ns(ledger.longest.length.burdened),
+            burdened_span_ns: ns(ledger.longest.length.burdened()),
             blocked_ns: ns(ledger.blocked),
             forks: sites.iter().filter(|site| site.kind.is_fork()).map(|site| site.forks).sum(),
             strands: sites.iter().map(|site| site.strands).sum(),

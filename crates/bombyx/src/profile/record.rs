@@ -9,7 +9,8 @@
 //!
 //! When the logs of a process have grown to half of what they may take, and again at every further sixteenth, the *grain*
 //! doubles: a fork or scope whose work is less is replaced, at its end, by that much more of the strand around it. At the
-//! whole of it, everything that ends is. What remains is what has not ended: as many events as there are live frames.
+//! whole of it, everything that ends is, and closures spawned from then on are part of the strand after their scope. What
+//! remains is what has not ended: as many events as there are live frames.
 
 use super::sites::{Kind, SiteId};
 use crate::primitive::lock;
@@ -74,6 +75,10 @@ struct Mark {
     work: i64,
 }
 
+/// What a kept log takes besides its bytes, about.
+const LOG_SIZE: usize = 2 * size_of::<Log>();
+/// What a closure takes that is a single strand, with the event of its spawn, about.
+const STRAND_SIZE: i64 = 64;
 /// How much a log may grow before the recorder is told.
 const UNCOUNTED: usize = 4096;
 
@@ -152,7 +157,7 @@ impl Log {
     }
 
     pub(crate) fn spawn(&mut self, site: SiteId, scope: u64, child: u64) {
-        if self.recorder.is_some() {
+        if self.recorder.is_some() && child != 0 {
             self.children.push((self.bytes.len(), child));
             self.event(Event::Spawn);
             self.number(site.index() as u64);
@@ -227,6 +232,8 @@ pub(crate) struct Ended {
     pub(crate) runs: Log,
     /// Of spawned closures, by their numbers.
     pub(crate) children: HashMap<u64, Log>,
+    /// Of those that are a single strand, its ticks.
+    pub(crate) strands: HashMap<u64, i64>,
     /// How many closures and scopes have been numbered.
     numbered: u64,
 }
@@ -250,6 +257,11 @@ impl Recorder {
         Some(self.grain.load(Relaxed)).filter(|&grain| grain != i64::MIN)
     }
 
+    /// A number for a closure that is spawned; 0 if it is not to be recorded.
+    pub(crate) fn child(&self) -> u64 {
+        if self.grain.load(Relaxed) == i64::MAX { 0 } else { self.next_number() }
+    }
+
     /// A number for a closure or a scope.
     pub(crate) fn next_number(&self) -> u64 {
         let mut ended = lock(&self.ended);
@@ -257,9 +269,22 @@ impl Recorder {
         ended.numbered
     }
 
-    /// The closure with this number has ended.
-    pub(crate) fn child_ended(&self, child: u64, log: Log) {
-        lock(&self.ended).children.insert(child, log);
+    /// The closure with this number, whose work is `work`, has ended.
+    pub(crate) fn child_ended(&self, child: u64, mut log: Log, work: i64) {
+        const START: Mark = Mark { at: 0, pending: 0, work: 0 };
+        let counted = log.counted;
+        if work < self.grain.load(Relaxed) && log.forget(START) {
+            log.pending = work;
+        }
+        if log.bytes.is_empty() {
+            self.grow(STRAND_SIZE - counted as i64);
+            lock(&self.ended).strands.insert(child, log.pending);
+        } else {
+            log.bytes.shrink_to_fit();
+            log.counted = log.bytes.len() + LOG_SIZE;
+            self.grow(log.counted as i64 - counted as i64);
+            lock(&self.ended).children.insert(child, log);
+        }
     }
 
     /// A run has ended.
@@ -285,14 +310,22 @@ impl Recorder {
         let mut all: Vec<u64> = children.iter().map(|&(_, child)| child).collect();
         let mut at = 0;
         while let Some(child) = all.get(at) {
-            let Some(log) = ended.children.get(child) else { return false };
-            all.extend(log.children.iter().map(|&(_, child)| child));
+            match ended.children.get(child) {
+                Some(log) => all.extend(log.children.iter().map(|&(_, child)| child)),
+                None if ended.strands.contains_key(child) => {}
+                None => return false,
+            }
             at += 1;
         }
-        let freed: usize =
-            all.iter().filter_map(|child| ended.children.remove(child)).map(|log| log.counted).sum();
+        let mut freed = 0;
+        for child in &all {
+            freed += match ended.children.remove(child) {
+                Some(log) => log.counted as i64,
+                None => ended.strands.remove(child).map_or(0, |_| STRAND_SIZE),
+            };
+        }
         drop(ended);
-        self.grow(-(freed as i64));
+        self.grow(-freed);
         true
     }
 

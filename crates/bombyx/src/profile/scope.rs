@@ -27,6 +27,8 @@ struct Ended {
     work: i64,
     blocked: i64,
     peak: usize,
+    /// The time of closures that are not recorded one by one.
+    unrecorded: i64,
     /// The longest path from the anchor to an end.
     longest: Option<Path>,
     /// Closures whose beginnings are not connected with the anchor yet: their paths and peaks.
@@ -52,7 +54,7 @@ pub(crate) struct Spawned(Option<Box<Beginning>>);
 struct Beginning {
     site: Site,
     origin: Arc<Origin>,
-    /// Its number, if the run is recorded.
+    /// Its number, if it is recorded.
     child: u64,
 }
 
@@ -82,7 +84,7 @@ impl Closures {
         Spawned(self.0.as_ref().and_then(|known| {
             shadow::with(|shadow| {
                 let (origin, id) = shadow.spawn(&known.profiler, site);
-                let child = known.profiler.recorder().map_or(0, |recorder| recorder.next_number());
+                let child = known.profiler.recorder().map_or(0, |recorder| recorder.child());
                 shadow.spawned(&known.profiler, id, known.number, child);
                 Box::new(Beginning { site, origin, child })
             })
@@ -112,9 +114,13 @@ impl Closures {
 impl Known {
     fn end(&self, beginning: Beginning, report: Report) {
         let mut path = report.path;
-        path.length.burdened += self.profiler.costs.burden.hand_over;
-        if let Some(recorder) = self.profiler.recorder() {
-            recorder.child_ended(beginning.child, report.log);
+        path.length = path.length.burdened_by(self.profiler.costs.burden.hand_over);
+        match self.profiler.recorder() {
+            Some(recorder) if beginning.child != 0 => {
+                recorder.child_ended(beginning.child, report.log, report.work + report.blocked);
+            }
+            Some(_) => lock(&self.ended).unrecorded += report.work + report.blocked,
+            None => {}
         }
         let start = beginning.origin.path_from(&self.anchor);
         let mut ended = lock(&self.ended);
@@ -133,7 +139,13 @@ impl Known {
             let start = origin.path_from(&self.anchor).unwrap_or_else(|| self.start.clone());
             ended.reach(start, &path, peak);
         }
-        Second::Spawned { path: ended.longest, work: ended.work, blocked: ended.blocked, peak: ended.peak }
+        Second::Spawned {
+            path: ended.longest,
+            work: ended.work,
+            blocked: ended.blocked,
+            peak: ended.peak,
+            unrecorded: ended.unrecorded,
+        }
     }
 }
 

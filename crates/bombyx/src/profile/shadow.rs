@@ -87,7 +87,7 @@ impl Chain {
         own: 0,
         running: false,
         site: SiteId::TAKEN,
-        length: Length { span: 0, burdened: 0 },
+        length: Length::ZERO,
         work: 0,
         blocked: 0,
         taken: Tally { forks: 0, strands: 0, work: 0 },
@@ -153,7 +153,7 @@ pub(crate) enum Second {
     /// As another chain.
     Taken(Box<Report>),
     /// The closures of a scope: the longest path to the end of one, from the foot of the scope's chain.
-    Spawned { path: Option<Path>, work: i64, blocked: i64, peak: usize },
+    Spawned { path: Option<Path>, work: i64, blocked: i64, peak: usize, unrecorded: i64 },
 }
 
 impl Shadow {
@@ -200,7 +200,7 @@ impl Shadow {
     fn pause(&mut self, now: u64, strands: u64) {
         let ticks = now.wrapping_sub(self.chain.start) as i64 - self.chain.own;
         self.chain.work += ticks;
-        self.chain.length = self.chain.length.then(Length::strand(ticks));
+        self.chain.length.span += ticks;
         let site = self.chain.site;
         self.lanes.add(site, ticks);
         let tally = self.tally(site);
@@ -234,7 +234,7 @@ impl Shadow {
         let below = self.lanes.open();
         self.frames.push(Frame {
             at: self.chain.length,
-            first: Length::default(),
+            first: Length::ZERO,
             below,
             first_lane: self.lanes.top(),
             second_lane: 0,
@@ -324,8 +324,9 @@ impl Shadow {
                 self.chain.log.append(report.log);
                 frame.at.then(report.path.length).burdened_by(burden.steal + burden.hand_over)
             }
-            Second::Spawned { path, work, blocked, peak } => {
+            Second::Spawned { path, work, blocked, peak, unrecorded } => {
                 self.absorb(work, blocked, peak);
+                self.chain.log.strand(unrecorded);
                 self.chain.scopes -= 1;
                 let Some(path) = path else { return frame.at };
                 let start = self.path_to(self.frames.len(), frame.below..frame.first_lane);

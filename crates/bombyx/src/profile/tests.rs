@@ -26,7 +26,7 @@ fn profile(burden: Burden, f: impl Fn() + Sync) -> Profile {
     };
     let first = measured(pool(1, burden));
     for processors in [1, 2, 3, 8] {
-        for _ in 0..20 {
+        for _ in 0..6 {
             let other = measured(pool(processors, burden));
             assert_eq!(key(&other), key(&first), "on {processors} processors, {} steals", other.steals);
         }
@@ -319,7 +319,7 @@ fn check_recording(f: impl Fn() + Sync) {
     let profile = profile(NOTHING, &f);
     let first = recorded(1, usize::MAX, 1, &f);
     for processors in [1, 2, 8] {
-        for _ in 0..10 {
+        for _ in 0..4 {
             let dag = recorded(processors, usize::MAX, 1, &f);
             let measures = Measures::of(&dag);
             let more = dag.strand_count() as u64;

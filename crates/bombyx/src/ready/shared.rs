@@ -163,6 +163,17 @@ impl SharedPool {
         Some(self.take_out(&mut inner, node, entry))
     }
 
+    /// The first entry that `wanted` accepts, whether it is next or not. The processor keeps its place.
+    pub(crate) fn take_any(&self, mut wanted: impl FnMut(Entry) -> bool) -> Option<Entry> {
+        if self.len() == 0 {
+            return None;
+        }
+        let mut inner = lock(&self.inner);
+        let ready = |node: Node| inner.ready_at(node).map(|entry| (node, entry));
+        let (node, entry) = inner.list.nodes().filter_map(ready).find(|&(_, entry)| wanted(entry))?;
+        Some(self.take_out(&mut inner, node, entry))
+    }
+
     /// The join of a job takes it back from `node`. False if it has been taken, or is not next and must be.
     #[must_use]
     pub(crate) fn take_back(&self, entry: Entry, node: Node, must_be_next: bool) -> bool {

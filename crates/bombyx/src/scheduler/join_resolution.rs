@@ -94,6 +94,7 @@ fn help(entry: Entry, resolution: &Resolution) -> bool {
 // ---- Ways to the kernel -----------------------------------------------------------------------------------
 
 /// The frame leaves its processor, if the right branch has not ended: by the right side's leave, or else without.
+#[inline(never)]
 fn leave(processor: &Processor, resolution: &Resolution) -> bool {
     let carrier = NonNull::from(current::carrier());
     resolution.want_to_leave(carrier);

@@ -298,11 +298,29 @@ pub(crate) fn take_anything(processor: &Processor) -> Option<Entry> {
     }
 }
 
-/// The processor has nothing to run: its carrier waits.
+/// What a processor goes on with after an entry, if it has something itself and need not look elsewhere first.
+pub(crate) fn take_next(processor: &Processor) -> Option<Entry> {
+    match &processor.commons().ready {
+        Ready::Deques => work_stealing::take_own(processor),
+        Ready::Private(_) | Ready::Shared(_) | Ready::Ranked(_) => None,
+    }
+}
+
+/// The processor's carrier waits.
 pub(crate) fn cease(processor: &Processor) {
     match &processor.commons().ready {
+        // Busy as long as there are entries of its own.
+        Ready::Deques => {}
         Ready::Private(talk) => talk.cease(processor),
-        Ready::Deques | Ready::Shared(_) | Ready::Ranked(_) => processor.set_busy(false),
+        Ready::Shared(_) | Ready::Ranked(_) => processor.set_busy(false),
+    }
+}
+
+/// Takes the oldest entry of `victim`, if that is a loose one, which needs no barrier.
+fn steal_loose(victim: &Processor, want: usize) -> Option<Entry> {
+    match &victim.commons().ready {
+        Ready::Deques => victim.deque.steal_loose(want),
+        Ready::Private(_) | Ready::Shared(_) | Ready::Ranked(_) => None,
     }
 }
 

@@ -53,6 +53,13 @@ impl Channel for Cas {
         count.add(1);
         thief.mailbox.deliver(entry);
     }
+
+    fn taken(_: &Processor, entry: Entry) {
+        entry.taken_out();
+    }
+
+    /// Joins learn of their ends by latches.
+    fn watch(_: &Processor) {}
 }
 
 /// [`private_deques::attend`] with compare-and-swap.

@@ -20,7 +20,8 @@ use super::work_stealing::{
     BEFORE_HAND_OVER, BEFORE_PARKING, Patience, SEARCH, SEARCH_IN_COMPANY, Wait, pause, random_victim,
 };
 use crate::barrier;
-use crate::job::Entry;
+use crate::job::{Entry, Place};
+use crate::mailbox::{Mail, Mailbox};
 use crate::processor::Processor;
 use std::time::{Duration, Instant};
 
@@ -50,15 +51,10 @@ pub(super) trait Channel {
     fn answer(victim: &Processor);
 
     /// Tells the job of an entry that was taken out of the deque for somebody else.
-    fn taken(victim: &Processor, entry: Entry) {
-        let _ = victim;
-        entry.taken_out();
-    }
+    fn taken(victim: &Processor, entry: Entry);
 
-    /// Looks after the joins that the processor watches, if the other side of a join does not do that by itself.
-    fn watch(processor: &Processor) {
-        let _ = processor;
-    }
+    /// Looks after the joins that the processor watches.
+    fn watch(processor: &Processor);
 }
 
 /// The oldest entry, for a thief that wants only what descends from `want` (0: anything).
@@ -85,7 +81,7 @@ pub(super) fn attend<C: Channel>(processor: &Processor) {
         processor.deque.poison();
     }
     if commons.sleepers.any_resting() {
-        rouse::<C>(processor);
+        rouse(processor);
     }
 }
 
@@ -112,7 +108,9 @@ pub(super) fn search<C: Channel>(processor: &Processor) -> Option<Entry> {
 
 fn search_until<C: Channel>(processor: &Processor) -> Option<Entry> {
     let commons = processor.commons();
-    if let Some(entry) = processor.post.mailbox.open_gift() {
+    if processor.post.mailbox.has_mail()
+        && let Some(entry) = open_gift(processor)
+    {
         processor.stats.steals.add(1);
         return Some(entry);
     }
@@ -257,13 +255,17 @@ fn own_entry(processor: &Processor, key: usize) -> Wait {
 
 // ---- Ways to the kernel, and through locks ----------------------------------------------------------------
 
-/// Processors rest: wakes one, with the oldest entry, if nobody searches, and attends again at the next fork.
+/// Processors rest: wakes one, with the oldest entry as a gift, if nobody searches, and attends again at the next fork.
+///
+/// Until the sleeper is up, which may take long, the join of a gift can take it back ([`crate::mailbox`]).
 #[cold]
 #[inline(never)]
-fn rouse<C: Channel>(processor: &Processor) {
+fn rouse(processor: &Processor) {
     let commons = processor.commons();
-    let found_carrier = commons.processors().iter().any(Processor::is_searching)
-        || commons.wake(|_| grant::<C>(processor, 0));
+    let gift = |mailbox: &Mailbox| {
+        processor.deque.private().take_oldest().inspect(|entry| entry.taken(Place::Mailbox(mailbox)))
+    };
+    let found_carrier = commons.processors().iter().any(Processor::is_searching) || commons.wake(gift);
     // Without a carrier for them they rest until there is one.
     if found_carrier && commons.sleepers.any_resting() {
         processor.deque.poison();
@@ -276,6 +278,16 @@ fn rouse<C: Channel>(processor: &Processor) {
 fn attend_always(processor: &Processor) {
     processor.deque.poison();
     barrier::full();
+}
+
+/// What the waker left for this processor, unless it was taken back.
+#[cold]
+#[inline(never)]
+fn open_gift(processor: &Processor) -> Option<Entry> {
+    match processor.post.mailbox.pick_up() {
+        Mail::Entry(entry) => Some(entry),
+        Mail::Declined | Mail::None => None,
+    }
 }
 
 #[cold]

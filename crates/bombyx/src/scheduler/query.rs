@@ -6,7 +6,7 @@
 //! | cell | of | written by | holds |
 //! |---|---|---|---|
 //! | `round` | the victim | its holder | a number that only grows; odd: *open*, the holder will look at its query; even: *closed* |
-//! | `query` | the victim | any thief | (thief, round) in one word, 24 + 40 bits |
+//! | `query` | the victim | any thief | (thief, round) in one word of 64 bits |
 //! | `claim` | the victim | its holder | the round whose query it is about to answer |
 //! | `received` | the thief | the victim that answers it; emptied by its holder | an entry, or nothing |
 //! | `want` | the thief | its holder, before it asks | what the entry must descend from, 0: anything |
@@ -86,7 +86,9 @@ impl Round {
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Query(u64);
 
-const ROUND_BITS: u32 = 40;
+/// RW packs 24 bits of thief and 40 of round. A pool has at most 2¹² processors, and 52 bits last for a century of a
+/// million rounds per second.
+const ROUND_BITS: u32 = 52;
 
 impl Query {
     /// Older than every round.

@@ -13,65 +13,55 @@ use super::work_stealing::{Patience, Wait};
 use crate::job::{Entry, Kind};
 use crate::processor::Processor;
 
-/// Queries, and joins by latches.
-struct Steals;
+/// Queries; and, with `RESOLVES`, joins by resolution.
+struct Talk<const RESOLVES: bool>;
+type Steals = Talk<false>;
+type StealsAndJoins = Talk<true>;
 
-/// Queries, and joins by resolution.
-struct StealsAndJoins;
+impl<const RESOLVES: bool> Channel for Talk<RESOLVES> {
+    type Ticket = Round;
 
-macro_rules! talk_by_queries {
-    ($channel:ident { $($more:item)* }) => {
-        impl Channel for $channel {
-        type Ticket = Round;
+    fn ask(thief: &Processor, victim: &Processor, want: usize) -> Option<Round> {
+        thief.queries.ask(thief.index, &victim.queries, want)
+    }
 
-        fn ask(thief: &Processor, victim: &Processor, want: usize) -> Option<Round> {
-            thief.queries.ask(thief.index, &victim.queries, want)
+    fn is_pending(_: &Processor, victim: &Processor, round: Round) -> bool {
+        !victim.queries.is_over(round)
+    }
+
+    fn repeat(thief: &Processor, victim: &Processor, round: Round) {
+        if victim.queries.ask_again(thief.index, round) {
+            thief.stats.overwritten.add(1);
         }
+    }
 
-        fn is_pending(_: &Processor, victim: &Processor, round: Round) -> bool {
-            !victim.queries.is_over(round)
+    fn settle(thief: &Processor, victim: &Processor, round: Round) -> Option<Entry> {
+        if !victim.queries.is_over(round) {
+            thief.stats.withdrawn.add(1);
+            victim.queries.withdraw(thief.index, round);
         }
+        thief.queries.receive()
+    }
 
-        fn repeat(thief: &Processor, victim: &Processor, round: Round) {
-            if victim.queries.ask_again(thief.index, round) {
-                thief.stats.overwritten.add(1);
-            }
-        }
+    fn answer(victim: &Processor) {
+        answer::<Self>(victim);
+    }
 
-        fn settle(thief: &Processor, victim: &Processor, round: Round) -> Option<Entry> {
-            if !victim.queries.is_over(round) {
-                thief.stats.withdrawn.add(1);
-                victim.queries.withdraw(thief.index, round);
-            }
-            thief.queries.receive()
-        }
-
-        fn answer(victim: &Processor) {
-            answer::<$channel>(victim);
-        }
-
-            $($more)*
-        }
-    };
-}
-
-talk_by_queries!(Steals {});
-
-talk_by_queries!(StealsAndJoins {
     fn taken(victim: &Processor, entry: Entry) {
-        if let Kind::Stack(job) = entry.kind() {
+        match entry.kind() {
             // SAFETY: the entry was taken out of the private deque of `victim`, for a thief that does not know it yet.
-            unsafe { (*job).take_as_branch(victim.free_cells.get()) };
+            Kind::Stack(job) if RESOLVES => unsafe { (*job).take_as_branch(victim.free_cells.get()) },
+            _ => entry.taken_out(),
         }
     }
 
     fn watch(processor: &Processor) {
-        if !processor.watching.is_empty() {
+        if RESOLVES && !processor.watching.is_empty() {
             processor.watching.watch();
             processor.note_watch_list();
         }
     }
-});
+}
 
 /// Answers the thief whose query stands here, if one does.
 fn answer<C: Channel>(victim: &Processor) {
@@ -116,7 +106,7 @@ pub(super) fn fence_for_want_of_membarrier() {
     crate::barrier::full();
 }
 
-// ---- `read-write-steals` ---
+// ---- `read-write-steals` ----------------------------------------------------------------------------------
 
 /// [`private_deques::attend`] with queries, and joins by latches.
 #[inline(never)]
@@ -152,7 +142,7 @@ pub(crate) fn wait_steals(
     private_deques::wait::<Steals>(patience, processor, key, done)
 }
 
-// ---- `read-write` ---
+// ---- `read-write` -----------------------------------------------------------------------------------------
 
 /// [`private_deques::attend`] with queries, and joins by resolution.
 #[inline(never)]

@@ -232,6 +232,9 @@ impl Resolution {
                 shake();
                 let left = self.left.load(Acquire);
                 if left & TRANSFER == 0 || planted(Fault::TieToNone) {
+                    if left == READY && planted(Fault::SilentTie) {
+                        return GoesOn::Left;
+                    }
                     shake();
                     // The last access. Release: the left side sees the result, and may reuse the cells.
                     self.right.store(READY, Release);
@@ -255,6 +258,9 @@ impl Resolution {
             let left = self.left.load(Acquire);
             if left & TRANSFER != 0 {
                 return list_at(left);
+            }
+            if planted(Fault::EndBeforeTransfer) {
+                return WatchList::default();
             }
             looks += 1;
             if looks.is_multiple_of(64) { crate::primitive::yield_now() } else { spin_loop() }

@@ -101,7 +101,9 @@ impl Shared {
             return own;
         }
         // A closure of the scope that we wait for.
-        if let Some(entry) = self.pool.take_next_if(|entry| crate::scope::belongs_to(entry, key)) {
+        let ours = |entry| crate::scope::belongs_to(entry, key);
+        let found = if self.rules.in_turn { self.pool.take_next_if(ours) } else { self.pool.take_any(ours) };
+        if let Some(entry) = found {
             processor.stats.steals.add(1);
             processor.stats.helps.add(1);
             return Wait::Help(entry);

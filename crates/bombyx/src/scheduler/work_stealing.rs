@@ -7,6 +7,7 @@
 //! its next fork; a victim that has entries but does not fork within [`ESCALATE`] is robbed without its help
 //! ([`crate::deque::Deque::steal`]), which interrupts it. A request may stand at a busy victim that has
 //! nothing yet: it gets the victim's next fork, without either side touching the other's cache lines meanwhile.
+//! Spawned closures, which no join takes back, are taken at once ([`crate::deque::Deque::steal_loose`]).
 //!
 //! **A waiting processor** takes only what descends from what it waits for: such work buries nothing, needs no
 //! more stack than the serial program, and cannot deadlock where that does not. Anything else that it sees is a
@@ -38,7 +39,6 @@ pub(super) const BEFORE_PARKING: Duration = Duration::from_micros(100);
 /// searcher, and no longer when an entry is found.
 pub(crate) fn search(processor: &Processor) -> Option<Entry> {
     let commons = processor.commons();
-    processor.set_busy(false);
     let entry = search_until(processor);
     if entry.is_some() {
         commons.found_work();
@@ -59,6 +59,7 @@ fn search_until(processor: &Processor) -> Option<Entry> {
         if let Some(entry) = take_own(processor).or_else(|| commons.take_queued()) {
             return Some(entry);
         }
+        processor.set_busy(false);
         let found = random_victim(processor).and_then(|victim| {
             victim
                 .offer
@@ -75,7 +76,8 @@ fn search_until(processor: &Processor) -> Option<Entry> {
             return None;
         }
         processor.answer();
-        pause(processor);
+        // Whoever is about to bring work, a thread outside of the pool for one, may have no core but this one.
+        yield_now();
     }
 }
 
@@ -117,6 +119,9 @@ pub(super) fn rob(
     want: usize,
     stop: impl Fn() -> bool,
 ) -> Option<Entry> {
+    if let Some(entry) = super::steal_loose(victim, want) {
+        return Some(entry);
+    }
     if !victim.requests.post(&thief.post, want) {
         return None;
     }
@@ -161,6 +166,9 @@ fn answered(thief: &Processor) -> Option<Entry> {
 
 #[cold]
 fn escalated(thief: &Processor, victim: &Processor, want: usize) -> Option<Entry> {
+    if let Some(entry) = super::steal_loose(victim, want) {
+        return Some(entry);
+    }
     match super::rob(thief, victim, || victim.deque.steal(want, |entry| entry.taken(Place::Nowhere))) {
         Steal::Success(entry) => {
             thief.stats.escalations.add(1);
@@ -207,6 +215,8 @@ impl Patience {
         if let Some(own) = Patience::own(processor, key) {
             return own;
         }
+        // Not before: who works off entries of its own is busy, and answers between them.
+        processor.set_busy(false);
         let mut other_work = commons.has_queued() || processor.offer.stands();
         for victim in commons.processors() {
             if std::ptr::eq(victim, processor) {
