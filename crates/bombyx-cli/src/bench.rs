@@ -132,7 +132,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     files.filter(|path| *path != Path::new("-")).try_for_each(|path| files::expect_to_write(path))?;
     let (workloads, micros) = args.chosen();
     let contenders = if workloads.is_empty() { Vec::new() } else { args.contenders()? };
-    let names = workloads.iter().map(|workload| workload.name());
+    let names: Vec<String> = workloads.iter().map(|workload| args.label(*workload, Grain::Fine)).collect();
+    let names = names.iter().map(String::as_str);
     let report = report::Report::new(names, !micros.is_empty(), args.schedulers.len() > 1, coloured());
     let show = |text: &str| if args.prints_table() { print(text) } else { Ok(()) };
 
@@ -144,9 +145,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         let first = results.workloads.len();
         for workload in &workloads {
             let mut case = workload::measure(*workload, &setup, &contenders)?;
-            if args.bars && setup.grain == Grain::Fine {
-                case.name += ", fine";
-            }
+            case.name = args.label(*workload, setup.grain);
             show(&report.lines(&case))?;
             results.workloads.push(case);
             known.push((workload.bound(), setup.grain));
@@ -193,6 +192,14 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 impl Args {
     fn prints_table(&self) -> bool {
         ![&self.json, &self.csv].iter().any(|path| path.as_deref() == Some(Path::new("-")))
+    }
+
+    /// What a workload is called in the tables: with its grain, if there are both.
+    fn label(&self, workload: &dyn Workload, grain: Grain) -> String {
+        match grain {
+            Grain::Fine if self.bars => format!("{}, fine", workload.name()),
+            _ => workload.name().to_owned(),
+        }
     }
 
     /// How to measure workloads: at the grain that was asked for, or for the bars at both.

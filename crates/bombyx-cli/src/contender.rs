@@ -126,10 +126,26 @@ impl Contender {
         }
     }
 
-    /// The most living threads of `run` at a time, on a pool like this one that counts them, which keeps forks on their
-    /// slow path. Nothing for runtimes and schedulers that cannot.
-    pub(crate) fn living_threads<R>(&self, run: impl FnOnce(Runtime<'_>) -> R) -> crate::Result<Option<u64>> {
+    /// The most living threads of `run` at a time, on a pool like this one that counts them; or those of the last run, if
+    /// this pool counts anyway. Nothing for runtimes and schedulers that cannot count, and where forks are most of the
+    /// work, by the seconds that the serial elision and this pool took: counting keeps forks on their slow path.
+    pub(crate) fn living_threads<R>(
+        &self,
+        serial: f64,
+        taken: f64,
+        run: impl FnOnce(Runtime<'_>) -> R,
+    ) -> crate::Result<Option<u64>> {
+        /// All processors together take so many times the serial time when most of it goes into forks.
+        const MOSTLY_FORKS: f64 = 1.8;
+        /// Whatever it is made of, this is short enough to be run once more.
+        const SHORT: f64 = 0.05;
         let Some(scheduler) = self.scheduler() else { return Ok(None) };
+        if let Some(counted) = self.stats().map(|stats| stats.peak_threads).filter(|threads| *threads > 0) {
+            return Ok(Some(counted));
+        }
+        if taken > SHORT && taken * self.processors as f64 > MOSTLY_FORKS * serial {
+            return Ok(None);
+        }
         let builder = Pool::builder().processors(self.processors).scheduler(scheduler);
         let pool = builder.count_threads(true).build()?;
         run(Runtime::Bombyx(&pool));

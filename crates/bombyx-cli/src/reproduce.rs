@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(select("002-table-1").unwrap().0, ["002-table-1"]);
         assert_eq!(select("001").unwrap().0.len(), 8);
         assert_eq!(select("all").unwrap().0.len(), exhibits().count());
-        assert!(select("001-figure-81").err().unwrap().contains("did you mean 001-figure-8?"));
+        assert!(select("001-figur-13").err().unwrap().contains("did you mean 001-figure-13?"));
     }
 
     #[test]

@@ -139,8 +139,16 @@ fn measure(workload: &dyn Workload, args: &Args, contender: &Contender) -> Resul
         }
         progress.step();
     }
-    let threads = contender.living_threads(|runtime| prepared.run(runtime))?;
-    Ok(Outcome { input: prepared.input(), serial: serial.time, runs, threads, checksum: serial.checksum })
+    let mut outcome = Outcome {
+        input: prepared.input(),
+        serial: serial.time,
+        runs,
+        threads: None,
+        checksum: serial.checksum,
+    };
+    let (serial, median) = (serial.time.as_secs_f64(), outcome.median());
+    outcome.threads = contender.living_threads(serial, median, |runtime| prepared.run(runtime))?;
+    Ok(outcome)
 }
 
 impl Outcome {

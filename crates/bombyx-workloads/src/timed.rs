@@ -68,4 +68,8 @@ impl Fork for Timed<'_> {
         self.begun = Instant::now();
         results
     }
+
+    fn reserve(&mut self, bytes: usize) {
+        bombyx::reserve(bytes);
+    }
 }

@@ -59,6 +59,7 @@ impl Sample {
 
     /// Measures `work`, which says itself how many seconds of it count.
     pub(crate) fn of(contender: &Contender, work: impl FnOnce() -> f64) -> Self {
+        contender.forget_peaks();
         let (before, watch) = (contender.stats(), Watch::start());
         let seconds = work();
         let memory = Some(watch.memory());

@@ -1,9 +1,9 @@
 //! Workloads on all contenders: results checked, inputs made once.
 
-use super::case::{Case, Sample, compete};
+use super::case::{Case, Entry, Sample, compete};
 use crate::Result;
 use crate::contender::Contender;
-use bombyx_workloads::{Grain, Size, Workload};
+use bombyx_workloads::{Grain, Runtime, Size, Workload};
 
 /// What is measured of a workload.
 pub(crate) struct Setup {
@@ -34,8 +34,10 @@ pub(crate) fn measure(workload: &dyn Workload, setup: &Setup, contenders: &[Cont
             false => Err(format!("{name} on {contender} differs from the serial elision").into()),
         }
     })?;
+    let serial = entries.iter().find(|entry| entry.runtime == "serial").map_or(f64::INFINITY, Entry::median);
     for (entry, contender) in entries.iter_mut().zip(contenders) {
-        entry.threads = contender.living_threads(|runtime| prepared.run(runtime).checksum)?;
+        let run = |runtime: Runtime<'_>| prepared.run(runtime).checksum;
+        entry.threads = contender.living_threads(serial, entry.median(), run)?;
     }
     Ok(Case { name: name.to_owned(), about: prepared.input(), entries })
 }

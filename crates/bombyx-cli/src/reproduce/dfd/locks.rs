@@ -77,8 +77,9 @@ pub(in crate::reproduce) fn figure_14(lab: &Lab) -> Result<Page> {
     let compare = of(LANES[3].2).zip(of(LANES[4].2));
     Ok(Page {
         method: format!(
-            "Measured on {} cores; more processors than cores share them. 1,000,000 bodies, as in the paper.{note}",
-            cores()
+            "Measured on {} cores; more processors than cores share them. {}; the paper has a million.{note}",
+            cores(),
+            cases[0].about
         ),
         sheets: vec![sheet],
         agrees: match compare {
