@@ -16,5 +16,5 @@ fn main() {
         .ancestors()
         .find(|folder| folder.ends_with("build"))
         .and_then(|build| build.parent()?.file_name()?.to_str());
-    println!("cargo::rustc-env=BOMBYX_PROFILE={}", profile.unwrap_or("unknown"));
+    println!("cargo::rustc-env=BOMBYX_BUILT_AS={}", profile.unwrap_or("unknown"));
 }

@@ -1,14 +1,15 @@
 //! `bombyx bench`: Bombyx and its peers on the same programs in the same run.
 //!
-//! This file is the command line; [`case`] takes the measurements, [`workload`] and [`micro`] say of what, [`bar`]
-//! says what must hold of them, [`report`] and [`plot`] show them.
+//! This file is the command line; [`case`] takes the measurements, [`workload`] and [`micro`] say of what, [`bar`] and
+//! [`judge`] say what must hold of them, [`report`] and [`plot`] show them.
 
 mod bar;
-mod case;
+pub(crate) mod case;
+mod judge;
 mod micro;
 mod plot;
 mod report;
-mod workload;
+pub(crate) mod workload;
 
 pub(crate) use case::{Sample, median};
 
@@ -36,16 +37,17 @@ Examples:
   bombyx bench --grain fine --plot fine.svg   with a picture
   bombyx bench regions fib38                  two micro-benchmarks
   bombyx bench --bars                         all micro-benchmarks and whether they hold their bars
+  bombyx bench --bars workloads               all workloads at both grains and whether they hold theirs
 
 `bombyx bench --list` lists workloads and micro-benchmarks. Quote only figures of the profile bench-lto:
 `cargo run --profile bench-lto -- bench`.")]
 pub(crate) struct Args {
-    /// Workloads, programs (all their inputs) or micro-benchmarks; unless given, all workloads
+    /// Workloads, programs (all their inputs), `workloads` (all of them) or micro-benchmarks; unless given, all workloads
     #[arg(value_name = "NAMES", value_parser = target)]
     targets: Vec<Target>,
 
-    /// Run the micro-benchmarks and compare them with what must hold; exit status 1 if a bar is missed
-    #[arg(long, conflicts_with = "size")]
+    /// Compare with what must hold, the micro-benchmarks unless named otherwise; exit status 1 if a bar is missed
+    #[arg(long, conflicts_with_all = ["size", "grain", "processors", "schedulers"])]
     bars: bool,
 
     /// Numbers of processors for workloads, separated by commas; unless given, 1 and all cores
@@ -100,6 +102,9 @@ fn target(name: &str) -> std::result::Result<Target, String> {
     if let Some(micro) = MICROS.iter().find(|micro| micro.name == name) {
         return Ok(Target::Micro(micro));
     }
+    if name == "workloads" {
+        return Ok(Target::Workloads(bombyx_workloads::all().to_vec()));
+    }
     bombyx_workloads::select(name).map(Target::Workloads).map_err(|unknown| {
         let near = MICROS.iter().find(|micro| strsim::damerau_levenshtein(micro.name, name) <= 2);
         match near {
@@ -134,13 +139,27 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let mut results = Results { record: Record::new(), workloads: vec![], micros: vec![], bars: vec![] };
     show(&format!("{}\n\n", results.record.line()))?;
     show(&report.head())?;
-    for workload in workloads {
-        let case = workload::measure(workload, args, &contenders)?;
-        show(&report.lines(&case))?;
-        results.workloads.push(case);
+    let mut known = Vec::new();
+    for setup in args.setups() {
+        let first = results.workloads.len();
+        for workload in &workloads {
+            let mut case = workload::measure(*workload, &setup, &contenders)?;
+            if args.bars && setup.grain == Grain::Fine {
+                case.name += ", fine";
+            }
+            show(&report.lines(&case))?;
+            results.workloads.push(case);
+            known.push((workload.bound(), setup.grain));
+        }
+        if results.workloads.len() > first + 1 {
+            show(&report.means(&results.workloads[first..]))?;
+        }
     }
-    if results.workloads.len() > 1 {
-        show(&report.means(&results.workloads))?;
+    if args.bars && !known.is_empty() {
+        let judged = results.workloads.iter().zip(known);
+        let judged: Vec<_> =
+            judged.map(|(case, (bound, grain))| judge::Judged { case, bound, grain }).collect();
+        results.bars.extend(judge::bars(&judged));
     }
     for micro in micros {
         let outcome = micro.run(args.size, args.repeat.map(usize::from))?;
@@ -176,8 +195,12 @@ impl Args {
         ![&self.json, &self.csv].iter().any(|path| path.as_deref() == Some(Path::new("-")))
     }
 
-    fn rounds(&self) -> usize {
-        self.repeat.map_or(5, usize::from)
+    /// How to measure workloads: at the grain that was asked for, or for the bars at both.
+    fn setups(&self) -> Vec<workload::Setup> {
+        let rounds = self.repeat.map_or(if self.bars { 3 } else { 5 }, usize::from);
+        let grains = if self.bars { Grain::ALL.to_vec() } else { vec![self.grain] };
+        let setup = |grain| workload::Setup { size: self.size, grain, seed: self.seed, rounds };
+        grains.into_iter().map(setup).collect()
     }
 
     /// What to measure, each once.
@@ -194,7 +217,7 @@ impl Args {
         }
         let mut seen = std::collections::HashSet::new();
         workloads.retain(|workload| seen.insert(workload.name()));
-        if self.bars && micros.is_empty() {
+        if self.bars && self.targets.is_empty() {
             micros = MICROS.iter().collect();
         } else if self.targets.is_empty() {
             workloads = bombyx_workloads::all().to_vec();
@@ -202,8 +225,14 @@ impl Args {
         (workloads, micros)
     }
 
-    /// The serial elision, and every runtime on every number of processors.
+    /// The serial elision, and every runtime on every number of processors; for the bars, only those that they name.
     fn contenders(&self) -> Result<Vec<Contender>> {
+        if self.bars {
+            let mut contenders = vec![Contender::serial(), Contender::bombyx(1, None)?];
+            contenders.push(Contender::bombyx(judge::PROCESSORS, None)?);
+            contenders.extend(Contender::peers(judge::PROCESSORS)?);
+            return Ok(contenders);
+        }
         let mut numbers: Vec<usize> = self.processors.iter().copied().map(usize::from).collect();
         if numbers.is_empty() {
             numbers = vec![1, cores()];

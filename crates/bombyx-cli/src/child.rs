@@ -5,7 +5,7 @@
 use crate::bench::Sample;
 use crate::contender::Contender;
 use crate::programs;
-use crate::resources::{Peak, cpu_seconds};
+use crate::resources::{Watch, cpu_seconds};
 use crate::{Result, terminal};
 use std::hint::black_box;
 use std::process::{Command, ExitCode, Stdio};
@@ -52,12 +52,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Measurement::Spawns { runtime, processors, count } => {
             let contender = Contender::named(runtime, *processors)?;
             programs::fib(contender.runtime(), 20);
-            let peak = Peak::start();
+            let watch = Watch::start();
             let start = Instant::now();
             programs::spawns(contender.runtime(), *count);
             let seconds = start.elapsed().as_secs_f64();
-            let memory = peak.and_then(|peak| peak.growth());
-            answer(&Sample { seconds, memory, counts: None })?;
+            answer(&Sample { memory: Some(watch.memory()), ..Sample::seconds(seconds) })?;
         }
         Measurement::Idle { runtime, processors, seconds } => {
             let contender = Contender::named(runtime, *processors)?;
@@ -65,7 +64,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             let before = cpu_seconds().ok_or("this system does not tell the processor time of a process")?;
             thread::sleep(Duration::from_secs_f64(*seconds));
             let used = cpu_seconds().unwrap_or(before) - before;
-            answer(&Sample { seconds: used, memory: None, counts: None })?;
+            answer(&Sample::seconds(used))?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -4,6 +4,11 @@ use bombyx::{Pool, Scheduler, Stats};
 use bombyx_workloads::Runtime;
 use std::fmt;
 
+/// Bombyx and chili run the root of a computation on the calling thread, whose stack is 8 MiB; rayon runs it on a thread of
+/// its own, whose 2 MiB the deepest search tree overflows. So its threads get as much.
+#[cfg(feature = "peers")]
+const STACK: usize = 8 << 20;
+
 /// A runtime with its pool, ready to run.
 pub(crate) struct Contender {
     kind: Kind,
@@ -63,7 +68,7 @@ impl Contender {
 
     #[cfg(feature = "peers")]
     fn rayon(processors: usize) -> crate::Result<Self> {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(processors).build()?;
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(processors).stack_size(STACK).build()?;
         Ok(Self { kind: Kind::Rayon(pool), processors })
     }
 
@@ -104,6 +109,31 @@ impl Contender {
             Kind::Bombyx(pool) => Some(pool.stats()),
             _ => None,
         }
+    }
+
+    /// The peaks of a Bombyx pool count from now on.
+    pub(crate) fn forget_peaks(&self) {
+        if let Kind::Bombyx(pool) = &self.kind {
+            pool.forget_peaks();
+        }
+    }
+
+    /// What a Bombyx pool that is profiled has measured.
+    pub(crate) fn profile(&self) -> Option<bombyx::Profile> {
+        match &self.kind {
+            Kind::Bombyx(pool) => pool.profile(),
+            _ => None,
+        }
+    }
+
+    /// The most living threads of `run` at a time, on a pool like this one that counts them, which keeps forks on their
+    /// slow path. Nothing for runtimes and schedulers that cannot.
+    pub(crate) fn living_threads<R>(&self, run: impl FnOnce(Runtime<'_>) -> R) -> crate::Result<Option<u64>> {
+        let Some(scheduler) = self.scheduler() else { return Ok(None) };
+        let builder = Pool::builder().processors(self.processors).scheduler(scheduler);
+        let pool = builder.count_threads(true).build()?;
+        run(Runtime::Bombyx(&pool));
+        Ok(Some(pool.stats().peak_threads).filter(|threads| *threads > 0))
     }
 
     /// How fast the processors of a Bombyx pool are, if its scheduler finds out.

@@ -49,7 +49,7 @@ impl Record {
                 rayon: peer("rayon"),
                 chili: peer("chili"),
             },
-            profile: env!("BOMBYX_PROFILE"),
+            profile: env!("BOMBYX_BUILT_AS"),
         }
     }
 

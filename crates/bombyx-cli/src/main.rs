@@ -1,15 +1,24 @@
 //! The `bombyx` program. This file only names the commands and turns their outcome into an exit status: 0 for
 //! success, 1 for a failure (a wrong result, a bar missed, a file that cannot be written), 2 for a command line
-//! that makes no sense. Each command is a file of its own.
+//! that makes no sense. Commands that run another program pass its status on. Each command is a file of its own.
 
 mod bench;
 mod child;
 mod contender;
+mod contention;
 mod files;
+mod heap;
 mod host;
+mod launch;
+mod plot;
+mod prediction;
+mod profile;
 mod programs;
+mod record;
+mod reproduce;
 mod resources;
 mod run;
+mod scale;
 mod simulate;
 mod table;
 mod terminal;
@@ -19,6 +28,10 @@ mod verify;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
+
+/// Everything that this program runs is counted; pools that ask for it also count what their processors allocate.
+#[global_allocator]
+static ALLOCATOR: bombyx::alloc::Metered<heap::Counting> = bombyx::alloc::Metered::new(heap::Counting);
 
 /// Whatever goes wrong is told to the user in one line.
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
@@ -42,10 +55,16 @@ struct Cli {
 enum Command {
     Run(run::Args),
     Bench(bench::Args),
+    Profile(profile::Args),
+    Record(record::Args),
+    Scale(scale::Args),
     Simulate(Box<simulate::Args>),
     Verify(verify::Args),
+    Reproduce(reproduce::Args),
     #[command(hide = true)]
     Child(child::Args),
+    #[command(hide = true)]
+    Prediction(prediction::Args),
 }
 
 fn main() -> ExitCode {
@@ -54,6 +73,9 @@ fn main() -> ExitCode {
         None => tour::run(cli.quick),
         Some(Command::Run(args)) => run::run(&args),
         Some(Command::Bench(args)) => bench::run(&args),
+        Some(Command::Profile(args)) => profile::run(&args),
+        Some(Command::Record(args)) => record::run(&args),
+        Some(Command::Scale(args)) => scale::run(&args),
         Some(Command::Simulate(args)) => {
             simulate::run(*args);
             Ok(ExitCode::SUCCESS)
@@ -62,11 +84,17 @@ fn main() -> ExitCode {
             verify::run(args);
             Ok(ExitCode::SUCCESS)
         }
+        Some(Command::Reproduce(args)) => reproduce::run(&args),
         Some(Command::Child(args)) => child::run(&args),
+        Some(Command::Prediction(args)) => prediction::run(&args),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("bombyx: {error}");
-        // A pool that cannot be built was asked for with numbers or names that make no sense.
-        ExitCode::from(if error.is::<bombyx::Error>() { 2 } else { 1 })
+        ExitCode::from(match error.downcast_ref::<launch::CannotStart>() {
+            Some(cannot) => cannot.code(),
+            // A pool that cannot be built was asked for with numbers or names that make no sense.
+            None if error.is::<bombyx::Error>() => 2,
+            None => 1,
+        })
     })
 }

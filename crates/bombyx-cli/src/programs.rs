@@ -44,7 +44,7 @@ pub(crate) fn fib(on: Runtime<'_>, n: u32) -> u64 {
     let n = black_box(n);
     match on {
         Runtime::Serial => fork_fib(&mut Serial, n),
-        Runtime::Bombyx(pool) => pool.run(|| fork_fib(&mut Bombyx, n)),
+        Runtime::Bombyx(pool) | Runtime::Timed(pool, _) => pool.run(|| fork_fib(&mut Bombyx, n)),
         #[cfg(feature = "peers")]
         Runtime::Rayon(pool) => pool.install(|| fork_fib(&mut bombyx_workloads::Rayon, n)),
         #[cfg(feature = "peers")]
@@ -89,7 +89,9 @@ fn chili_tree(scope: &mut chili::Scope<'_>, depth: u32, leaf: Duration) {
 pub(crate) fn tree(on: Runtime<'_>, trees: u32, depth: u32, leaf: Duration) {
     match on {
         Runtime::Serial => (0..trees).for_each(|_| fork_tree(&mut Serial, depth, leaf)),
-        Runtime::Bombyx(pool) => pool.run(|| (0..trees).for_each(|_| fork_tree(&mut Bombyx, depth, leaf))),
+        Runtime::Bombyx(pool) | Runtime::Timed(pool, _) => {
+            pool.run(|| (0..trees).for_each(|_| fork_tree(&mut Bombyx, depth, leaf)))
+        }
         #[cfg(feature = "peers")]
         Runtime::Rayon(pool) => {
             pool.install(|| (0..trees).for_each(|_| fork_tree(&mut bombyx_workloads::Rayon, depth, leaf)));

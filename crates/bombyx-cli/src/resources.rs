@@ -1,30 +1,52 @@
-//! What the operating system knows about this process: resident memory and processor time. Everything is optional,
-//! because not every system tells.
+//! What runs cost besides time: memory, as the allocator of this program and the operating system count it, and
+//! processor time. What the system tells is optional, because not every system does.
 
+use crate::heap;
+use serde::{Deserialize, Serialize};
 use std::fs;
 
-/// Measures the peak of resident memory between its making and [`Peak::bytes`].
-pub(crate) struct Peak {
-    /// Resident when the measurement began.
-    before: u64,
+/// The memory that a run took.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Memory {
+    /// The peak of heap memory above what was in use when the run began.
+    pub(crate) heap: u64,
+    /// The peak of resident memory, inputs included.
+    pub(crate) resident: Option<u64>,
+    /// How far that is above what was resident when the run began.
+    pub(crate) growth: Option<u64>,
 }
 
-impl Peak {
+impl Memory {
+    /// The larger of both, figure by figure.
+    pub(crate) fn max(self, other: Self) -> Self {
+        Self {
+            heap: self.heap.max(other.heap),
+            resident: self.resident.max(other.resident),
+            growth: self.growth.max(other.growth),
+        }
+    }
+}
+
+/// Measures the memory of a run between its making and [`Watch::memory`].
+pub(crate) struct Watch {
+    heap: i64,
+    resident: Option<u64>,
+}
+
+impl Watch {
     /// Forgets earlier peaks and starts.
-    pub(crate) fn start() -> Option<Self> {
+    pub(crate) fn start() -> Self {
         // "5" sets the peak to what is resident now (proc_pid_clear_refs(5)).
-        fs::write("/proc/self/clear_refs", "5").ok()?;
-        Some(Self { before: status("VmRSS:")? })
+        let cleared = fs::write("/proc/self/clear_refs", "5").is_ok();
+        Self { resident: cleared.then(|| status("VmRSS:")).flatten(), heap: heap::forget_peak() }
     }
 
-    /// The most that was resident at a time.
-    pub(crate) fn bytes(&self) -> Option<u64> {
-        status("VmHWM:")
-    }
-
-    /// How far the peak is above what was resident at the start.
-    pub(crate) fn growth(&self) -> Option<u64> {
-        Some(self.bytes()?.saturating_sub(self.before))
+    /// The peaks since then.
+    pub(crate) fn memory(&self) -> Memory {
+        let heap = (heap::peak() - self.heap).max(0) as u64;
+        let resident = self.resident.and_then(|_| status("VmHWM:"));
+        let growth = resident.zip(self.resident).map(|(peak, before)| peak.saturating_sub(before));
+        Memory { heap, resident, growth }
     }
 }
 
@@ -55,11 +77,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_touched_buffer_shows_in_the_peak() {
-        let peak = Peak::start().expect("Linux tells");
+    fn a_touched_buffer_shows_in_the_peaks() {
+        let watch = Watch::start();
         let buffer = std::hint::black_box(vec![1u8; 8 << 20]);
         drop(buffer);
-        assert!(peak.growth().expect("Linux tells") >= 7 << 20);
+        let memory = watch.memory();
+        assert!(memory.growth.expect("Linux tells") >= 7 << 20);
+        assert!(memory.heap >= 8 << 20, "{memory:?}");
     }
 
     #[test]

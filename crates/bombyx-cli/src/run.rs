@@ -3,8 +3,9 @@
 use crate::Result;
 use crate::bench::median;
 use crate::contender::Contender;
+use crate::resources::{Memory, Watch};
 use crate::terminal::{Progress, coloured, print};
-use crate::text::{ratio, time};
+use crate::text::{bytes, grouped, ratio, time};
 use bombyx::{Pool, Scheduler, Stats};
 use bombyx_workloads::{Checksum, Grain, Size, Suite, Workload};
 use serde_json::json;
@@ -19,6 +20,7 @@ Examples:
   bombyx run nqueens                          on all cores
   bombyx run fib --grain fine --stats         nothing but forks, and what the scheduler did
   bombyx run cilksort-random -p 1 --repeat 5  the overhead of forking, on one processor
+  bombyx run dense-mm -p 8 -s dfdeques:50000 --stats   less memory: see docs/schedulers.md
 
 `bombyx run --list` lists the workloads.")]
 pub(crate) struct Args {
@@ -50,9 +52,13 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
     repeat: u16,
 
-    /// Show what the scheduler counted
+    /// Show what the scheduler counted, and how much memory was allocated
     #[arg(long)]
     stats: bool,
+
+    /// Count living threads and the scheduling granularity, too; keeps every fork on its slow path
+    #[arg(long, requires = "stats")]
+    count: bool,
 
     /// Print JSON
     #[arg(long)]
@@ -67,9 +73,19 @@ pub(crate) struct Args {
 struct Outcome {
     input: String,
     serial: Duration,
-    /// In the order of the runs, each with what the pool counted.
-    runs: Vec<(Duration, Stats)>,
+    /// In the order of the runs.
+    runs: Vec<Taken>,
+    /// The most living threads at a time, counted in a run of its own.
+    threads: Option<u64>,
     checksum: Checksum,
+}
+
+/// What one run took.
+struct Taken {
+    time: Duration,
+    memory: Memory,
+    /// What the pool counted.
+    stats: Stats,
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
@@ -91,7 +107,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 
 impl Args {
     fn pool(&self) -> std::result::Result<Pool, bombyx::Error> {
-        let builder = Pool::builder().seed(self.seed);
+        let builder =
+            Pool::builder().seed(self.seed).metered(self.stats || self.json).count_threads(self.count);
         let builder = self.processors.into_iter().map(usize::from).fold(builder, bombyx::Builder::processors);
         self.scheduler.into_iter().fold(builder, bombyx::Builder::scheduler).build()
     }
@@ -111,27 +128,50 @@ fn measure(workload: &dyn Workload, args: &Args, contender: &Contender) -> Resul
     let mut runs = Vec::new();
     for nth in 1..=args.repeat {
         progress.doing(format!("{name}: {contender}, run {nth} of {}", args.repeat));
-        let before = contender.stats().unwrap_or_default();
+        contender.forget_peaks();
+        let (before, watch) = (contender.stats().unwrap_or_default(), Watch::start());
         let run = prepared.run(contender.runtime());
-        runs.push((run.time, contender.stats().unwrap_or_default() - before));
+        let (memory, stats) = (watch.memory(), contender.stats().unwrap_or_default() - before);
+        runs.push(Taken { time: run.time, memory, stats });
         prepared.check().map_err(|wrong| format!("{name} on {contender}, run {nth}, is wrong: {wrong}"))?;
         if run.checksum != serial.checksum {
             return Err(format!("{name} on {contender}, run {nth}, differs from the serial elision").into());
         }
         progress.step();
     }
-    Ok(Outcome { input: prepared.input(), serial: serial.time, runs, checksum: serial.checksum })
+    let threads = contender.living_threads(|runtime| prepared.run(runtime))?;
+    Ok(Outcome { input: prepared.input(), serial: serial.time, runs, threads, checksum: serial.checksum })
 }
 
 impl Outcome {
     fn best(&self) -> f64 {
-        self.runs.iter().map(|(time, _)| time.as_secs_f64()).fold(f64::INFINITY, f64::min)
+        self.runs.iter().map(|run| run.time.as_secs_f64()).fold(f64::INFINITY, f64::min)
     }
 
     fn median(&self) -> f64 {
-        let mut times: Vec<f64> = self.runs.iter().map(|(time, _)| time.as_secs_f64()).collect();
+        let mut times: Vec<f64> = self.runs.iter().map(|run| run.time.as_secs_f64()).collect();
         times.sort_by(f64::total_cmp);
         median(&times)
+    }
+
+    /// The most of all runs.
+    fn memory(&self) -> Memory {
+        self.runs.iter().map(|run| run.memory).fold(Memory::default(), Memory::max)
+    }
+
+    /// Peaks of memory, carriers and threads in one line.
+    fn space(&self) -> String {
+        let memory = self.memory();
+        let mut out = format!("{} of heap above the inputs", bytes(memory.heap));
+        if let Some(resident) = memory.resident {
+            out += &format!(", {} resident", bytes(resident));
+        }
+        let carriers = self.runs.iter().map(|run| run.stats.peak_carriers).max().unwrap_or(0);
+        out += &format!(", {} carriers", grouped(carriers));
+        if let Some(threads) = self.threads {
+            out += &format!(", {} living threads", grouped(threads));
+        }
+        out
     }
 }
 
@@ -151,7 +191,7 @@ fn text(workload: &dyn Workload, args: &Args, contender: &Contender, outcome: &O
         |what: &str, value: String| writeln!(out, "  {what:<10}{value}").expect("strings take all text");
     line("on", contender.to_string());
     line("serial", time(serial));
-    for (nth, (taken, stats)) in outcome.runs.iter().enumerate() {
+    for (nth, Taken { time: taken, stats, .. }) in outcome.runs.iter().enumerate() {
         let taken = time(taken.as_secs_f64());
         let stats = if args.stats { format!("   {stats}") } else { String::new() };
         line(&format!("run {}", nth + 1), format!("{taken}{stats}"));
@@ -170,6 +210,7 @@ fn text(workload: &dyn Workload, args: &Args, contender: &Contender, outcome: &O
             ratio(serial / outcome.median())
         ),
     );
+    line("space", format!("at most {}", outcome.space()));
     line("result", format!("checked, equal to the serial one ({})", outcome.checksum));
     out
 }
@@ -178,7 +219,7 @@ fn json(workload: &dyn Workload, args: &Args, contender: &Contender, outcome: &O
     let runs: Vec<_> = outcome
         .runs
         .iter()
-        .map(|(time, stats)| {
+        .map(|Taken { time, memory, stats }| {
             json!({
                 "seconds": time.as_secs_f64(),
                 "steals": stats.steals,
@@ -191,7 +232,16 @@ fn json(workload: &dyn Workload, args: &Args, contender: &Contender, outcome: &O
                 "in_place": stats.in_place,
                 "muggings": stats.muggings,
                 "refused": stats.refused,
+                "give_ups": stats.give_ups,
+                "dummies": stats.dummies,
+                "granularity": stats.granularity(),
+                "peak_deques": stats.peak_deques,
+                "peak_threads": stats.peak_threads,
+                "peak_heap": stats.peak_heap,
+                "quota": stats.quota,
+                "peak_carriers": stats.peak_carriers,
                 "carriers": stats.carriers,
+                "memory": memory,
             })
         })
         .collect();
@@ -207,6 +257,7 @@ fn json(workload: &dyn Workload, args: &Args, contender: &Contender, outcome: &O
         "serial_seconds": outcome.serial.as_secs_f64(),
         "median_seconds": outcome.median(),
         "best_seconds": outcome.best(),
+        "threads": outcome.threads,
         "checksum": outcome.checksum.to_string(),
         "runs": runs,
     });

@@ -1,23 +1,28 @@
 //! `bombyx simulate`: schedulers in virtual time.
 //!
-//! This file is the command line; [`input`] finds the computation, [`runs`] makes the runs, [`report`] prints them,
-//! [`plot`] and [`gantt`] draw them, and [`crate::files`] sees to it that files are written whole or not at all. All
+//! This file is the command line; [`input`] finds the computation, [`faster`] changes it, [`runs`] makes the runs,
+//! [`report`] and [`sites`] print them, [`plot`] and [`gantt`] draw them, and [`crate::files`] sees to it that files are written whole or not at all. All
 //! scheduling is in `bombyx-sim`, all computations are in `bombyx-dag`.
 
+mod faster;
 mod gantt;
 mod input;
 mod list;
 mod plot;
 mod report;
 mod runs;
+mod sites;
 
-use crate::simulate::list::{Numbers, SchedulerList};
+use crate::simulate::faster::Faster;
+use crate::simulate::list::SchedulerList;
 use crate::terminal::{print, spinner};
 use crate::{Result, files};
 use bombyx_dag::{draw, format};
 use bombyx_sim::{Contention, Speeds};
 use clap::ValueHint;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+pub(crate) use list::Numbers;
 
 /// Run schedulers on a computation in virtual time.
 ///
@@ -32,6 +37,8 @@ Examples:
   bombyx simulate geometric:10 -p 64 -s depth-first:1k,dfdeques:100..1M*10,work-stealing --tradeoff k.svg
   bombyx simulate greedy-trap -s heterogeneous:2 --speeds 8,3x1 --gantt gantt.svg
   bombyx simulate fib:5 --draw fib.svg                     a picture of the computation
+  bombyx simulate run.dag -p 1..1024                       a program that `bombyx record` recorded, on more cores
+  bombyx simulate run.dag --faster sort.rs:10=2            if the closures forked there were twice as fast
 
 `bombyx simulate --list` lists generators with their parameters, and schedulers.")]
 pub(crate) struct Args {
@@ -53,14 +60,19 @@ pub(crate) struct Args {
     #[arg(long, value_name = "LIST", help_heading = "Machine")]
     speeds: Option<Speeds>,
 
-    /// Steps that a steal attempt takes
-    #[arg(long, value_name = "STEPS", default_value_t = 1, help_heading = "Machine")]
-    steal_cost: u64,
+    /// Steps that a steal attempt takes; unless given, what the recorded program measured, or 1
+    #[arg(long, value_name = "STEPS", help_heading = "Machine")]
+    steal_cost: Option<u64>,
 
     /// What happens when thieves meet at a deque: one waits its turn (`fifo`, `lifo`, `random`, `biased`), all but
     /// one fail (`denied`), or all are served (`free`)
     #[arg(long, value_name = "MODEL", default_value = "fifo", help_heading = "Machine")]
     contention: Contention,
+
+    /// What if the closures forked at a site were faster: `sort.rs:41=2` for twice as fast. Any part of the site's name
+    /// that no other has will do; may be given several times
+    #[arg(long, value_name = "SITE=FACTOR", help_heading = "What if")]
+    faster: Vec<Faster>,
 
     /// How many runs with different random choices
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Runs")]
@@ -93,6 +105,10 @@ pub(crate) struct Args {
     /// Write everything that every processor did (one run)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     trace: Option<PathBuf>,
+
+    /// Print what every fork site contributes to work and span
+    #[arg(long, help_heading = "Output")]
+    sites: bool,
 
     /// Save the computation as a dag file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
@@ -137,8 +153,10 @@ fn try_run(args: &Args) -> Result<()> {
     }
     let text = args.computation.as_deref().expect("required unless --list");
     let spinner = spinner(format!("making {text}"));
-    let input = input::load(text)?;
+    let original = input::load(text)?;
+    let changed = (!args.faster.is_empty()).then(|| faster::apply(&args.faster, &original)).transpose()?;
     spinner.finish_and_clear();
+    let input = changed.as_ref().unwrap_or(&original);
     if let Some(path) = &args.save {
         files::write(path, &format::write(&input.computation, Vec::new())?)?;
     }
@@ -147,11 +165,20 @@ fn try_run(args: &Args) -> Result<()> {
         let picture = if dot { draw::dot(&input.computation)? } else { draw::svg(&input.computation)? };
         files::write(path, picture.as_bytes())?;
     }
-    if (args.save.is_some() || args.draw.is_some()) && !args.asks_for_runs() {
-        return print(&report::summary(&input));
+    if (args.save.is_some() || args.draw.is_some() || args.sites) && !args.asks_for_runs() {
+        let sites = if args.sites { sites::table(input, usize::MAX)? } else { String::new() };
+        return print(&(report::summary(input) + &sites));
     }
-    let plan = runs::Plan::of(args, &input)?;
+    let plan = runs::Plan::of(args, input)?;
     let results = plan.run()?;
+    let before = match &changed {
+        Some(_) => {
+            let plan = runs::Plan::of(args, &original)?;
+            let results = plan.run()?;
+            Some((plan, results))
+        }
+        None => None,
+    };
     if let Some(path) = &args.trace {
         files::write(path, plan.trace(&results)?.to_string().as_bytes())?;
     }
@@ -168,15 +195,35 @@ fn try_run(args: &Args) -> Result<()> {
         }
     }
     let report = match args {
-        Args { csv: true, .. } => report::csv(&plan, &results),
-        Args { json: true, .. } => report::json(&plan, &results)?,
+        Args { csv: true, .. } => report::csv(before.iter().map(borrowed).chain([(&plan, &results[..])])),
+        Args { json: true, .. } => report::json(&plan, &results, before.as_ref().map(borrowed))?,
         Args { steps: true, .. } => report::steps(&plan, &results)?,
-        _ => report::table(&plan, &results),
+        Args { sites: all, .. } => {
+            let top = if *all { usize::MAX } else { 3 };
+            let head = report::summary(plan.input) + &sites::table(plan.input, top)?;
+            let table = match &before {
+                Some((was, were)) => faster::comparison((was, were), (&plan, &results)),
+                None => report::table(&plan, &results),
+            };
+            head + "\n" + &table
+        }
     };
     match &args.output {
         Some(path) => files::write(path, report.as_bytes()),
         None => print(&report),
     }
+}
+
+fn borrowed<'a, 'b>(
+    (plan, runs): &'b (runs::Plan<'a>, Vec<runs::Run>),
+) -> (&'b runs::Plan<'a>, &'b [runs::Run]) {
+    (plan, runs)
+}
+
+/// What is in a dag file, in a few lines: for `bombyx record`, which has just written it under another name.
+pub(crate) fn describe(path: &Path, name: &str) -> Result<String> {
+    let input = input::read(path, name)?;
+    Ok(report::summary(&input) + &sites::table(&input, 5)?)
 }
 
 impl Args {
@@ -185,6 +232,7 @@ impl Args {
         let files = [&self.output, &self.trace, &self.speedup, &self.space, &self.tradeoff, &self.gantt];
         self.processors.is_some()
             || self.csv
+            || !self.faster.is_empty()
             || self.json
             || self.steps
             || files.iter().any(|file| file.is_some())

@@ -1,60 +1,11 @@
 //! The program as its users see it: `bombyx`, `bombyx run` and `bombyx bench` are run, and what they print, write and
 //! return is looked at. Sizes are small and nothing depends on how long anything takes.
 
+mod common;
+
+use common::{Folder, bombyx, refused, succeeds};
 use serde_json::Value;
-use std::path::PathBuf;
 use std::process::{Command, Output};
-
-fn bombyx(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_bombyx"));
-    command.args(arguments).env_remove("HOME").env_remove("BOMBYX_PROCESSORS").env_remove("BOMBYX_SCHEDULER");
-    command.output().expect("bombyx runs")
-}
-
-fn succeeds(arguments: &[&str]) -> String {
-    let output = bombyx(arguments);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments:?}: {errors}");
-    assert!(errors.is_empty(), "{arguments:?}: {errors}");
-    String::from_utf8(output.stdout).expect("output is UTF-8")
-}
-
-/// The answer to a command line that makes no sense.
-fn refused(arguments: &[&str]) -> String {
-    let output = bombyx(arguments);
-    assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-    assert!(output.stdout.is_empty(), "{arguments:?} printed results although it was refused");
-    String::from_utf8(output.stderr).expect("errors are UTF-8")
-}
-
-/// A folder that disappears with the test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("bombyx-program-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("the temporary folder can be made");
-        Self(path)
-    }
-
-    fn file(&self, name: &str) -> String {
-        self.0.join(name).to_str().expect("the path is UTF-8").to_owned()
-    }
-
-    fn names(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(&self.0).expect("the folder exists");
-        let mut names: Vec<String> =
-            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 #[test]
 fn the_tour_checks_every_workload_and_says_what_to_try() {

@@ -1,54 +1,17 @@
 //! `bombyx simulate` as its users see it: the program is run, and what it prints and writes is looked at.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+mod common;
 
-fn simulate(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_bombyx")).arg("simulate").args(arguments).output().expect("bombyx runs")
-}
+use common::Folder;
+use std::path::Path;
+use std::process::Command;
 
 fn succeeds(arguments: &[&str]) -> String {
-    let output = simulate(arguments);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments:?}: {errors}");
-    assert!(errors.is_empty(), "{arguments:?}: {errors}");
-    String::from_utf8(output.stdout).expect("output is UTF-8")
+    common::succeeds(&[&["simulate"], arguments].concat())
 }
 
 fn fails(arguments: &[&str]) -> String {
-    let output = simulate(arguments);
-    assert!(!output.status.success(), "{arguments:?} should fail");
-    assert!(output.stdout.is_empty(), "{arguments:?} printed results although it failed");
-    String::from_utf8(output.stderr).expect("errors are UTF-8")
-}
-
-/// A folder that disappears with the test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("bombyx-simulate-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("the temporary folder can be made");
-        Self(path)
-    }
-
-    fn file(&self, name: &str) -> String {
-        self.0.join(name).to_str().expect("the path is UTF-8").to_owned()
-    }
-
-    fn names(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(&self.0).expect("the folder exists");
-        let mut names: Vec<String> =
-            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+    common::fails(&[&["simulate"], arguments].concat())
 }
 
 #[test]
@@ -238,7 +201,8 @@ fn the_examples_in_the_help_work() {
     let help = succeeds(&["--help"]);
     let examples: Vec<&str> =
         help.lines().filter_map(|line| line.strip_prefix("  bombyx simulate ")).collect();
-    assert_eq!(examples.len(), 6, "{help}");
+    assert_eq!(examples.len(), 8, "{help}");
+    std::fs::copy(SORT, folder.file("run.dag")).expect("the recording can be copied");
     for example in examples {
         let command = example.split("   ").next().expect("a split has a first part");
         let output = Command::new(env!("CARGO_BIN_EXE_bombyx"))
@@ -249,5 +213,47 @@ fn the_examples_in_the_help_work() {
             .expect("bombyx runs");
         assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
     }
-    assert_eq!(folder.names(), ["fib.svg", "gantt.svg", "k.svg", "speedup.svg"]);
+    assert_eq!(folder.names(), ["fib.svg", "gantt.svg", "k.svg", "run.dag", "speedup.svg"]);
+}
+
+const SORT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../bombyx-dag/corpus/sort.dag");
+
+#[test]
+fn fork_sites_have_a_table() {
+    let all = succeeds(&[SORT, "--sites"]);
+    let row = all.lines().find(|line| line.starts_with("src/sort.rs:10:5")).expect("there is a row");
+    let words: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(words, ["src/sort.rs:10:5", "2", "5", "121", "55.5", "%", "100", "97.1", "%"]);
+    assert!(!all.contains("scheduler"), "no runs were asked for");
+    assert!(succeeds(&[SORT, "-p", "2"]).contains("src/sort.rs:20:9"));
+}
+
+#[test]
+fn what_if_a_site_were_faster() {
+    let printed = succeeds(&[SORT, "--faster", "rs:10=2", "-p", "1,2", "--steal-cost", "1"]);
+    assert!(
+        printed.starts_with(&format!("{SORT} with src/sort.rs:10:5 2 times faster: 14 strands")),
+        "{printed}"
+    );
+    let numbers = |name: &str| {
+        let line = printed.lines().rfind(|line| line.starts_with(name)).expect(name);
+        line.split_whitespace().skip(2).take(2).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(numbers("work T1"), ["218", "158"]);
+    assert_eq!(numbers("span T∞"), ["103", "78"]);
+    let on_one = printed.lines().find(|line| line.starts_with("work-stealing")).expect("there is a run");
+    assert_eq!(on_one.split_whitespace().collect::<Vec<_>>()[1..4], ["1", "218", "158"], "time is work");
+    let json = succeeds(&[SORT, "--faster", "sort.rs:20=0.5", "-p", "1", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(
+        (&json["computation"]["work"], &json["before"]["computation"]["work"]),
+        (&310.into(), &218.into())
+    );
+    let csv = succeeds(&[SORT, "--faster", "sort.rs:20=2", "-p", "1", "--csv"]);
+    assert_eq!(csv.lines().count(), 3, "{csv}");
+    let error = fails(&[SORT, "--faster", "sort.rs=2"]);
+    assert!(error.contains("may be `src/sort.rs:10:5`, `src/sort.rs:20:9`; say more of it"), "{error}");
+    assert!(fails(&[SORT, "--faster", "merge=2"]).contains("there is no fork site `merge`"));
+    assert!(fails(&["fib:5", "--faster", "fib=2"]).contains("no fork sites"));
+    assert!(fails(&[SORT, "--faster", "sort.rs:10=fast"]).contains("no factor"));
 }

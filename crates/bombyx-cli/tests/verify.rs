@@ -1,16 +1,16 @@
 //! `bombyx verify` as its users see it: the program is run, and what it prints and writes is looked at.
 
-use std::process::{Command, Output};
+mod common;
+
+use common::bombyx;
+use std::process::Output;
 
 fn verify(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_bombyx")).arg("verify").args(arguments).output().expect("bombyx runs")
+    bombyx(&[&["verify"], arguments].concat())
 }
 
 fn succeeds(arguments: &[&str]) -> String {
-    let output = verify(arguments);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && errors.is_empty(), "{arguments:?}: {errors}");
-    String::from_utf8(output.stdout).expect("output is UTF-8")
+    common::succeeds(&[&["verify"], arguments].concat())
 }
 
 #[test]

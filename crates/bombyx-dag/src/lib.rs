@@ -5,6 +5,7 @@
 //!   it is one.
 //! - [`Measures`] are the quantities of the papers' bounds: T1, T∞, S1, n_d and their kin; [`Class`] says which bounds
 //!   apply; [`Augmented`] is the dag G' of the delay-sequence arguments.
+//! - [`Sites`] says what each fork site of a recorded program contributes, and what if it were faster.
 //! - [`generate`] makes computations from specs such as `fib:20`.
 //! - [`mod@format`] is a compact, streaming file format, also for recorded runs of real programs.
 //! - [`draw`] makes pictures in the style of BL Figure 1.
@@ -37,6 +38,7 @@ pub mod generate;
 mod id;
 mod measures;
 mod rng;
+mod sites;
 
 pub use augmented::Augmented;
 pub use builder::Builder;
@@ -46,3 +48,4 @@ pub use draft::Draft;
 pub use error::BuildError;
 pub use id::{SiteId, StrandId, ThreadId};
 pub use measures::{Measures, distances_to_end, path_lengths};
+pub use sites::{SiteMeasures, Sites};

@@ -27,43 +27,59 @@ pub trait Fork: Sized {
         B: FnOnce(&mut Self) -> RB + Send,
         RA: Send,
         RB: Send;
+
+    /// Says that the calling thread is about to allocate a large block. Runtimes that bound memory may let others go
+    /// first.
+    #[inline(always)]
+    fn reserve(&mut self, bytes: usize) {
+        let _ = bytes;
+    }
+}
+
+/// Implements [`Fork`] for a zero-sized handle by a function that joins two closures.
+macro_rules! forks_with {
+    ($handle:ident, $join:path $(, { $($more:item)* })?) => {
+        impl Fork for $handle {
+            // Profiles name the workload's line, not this one.
+            #[inline(always)]
+            #[track_caller]
+            fn join<A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
+            where
+                A: FnOnce(&mut Self) -> RA + Send,
+                B: FnOnce(&mut Self) -> RB + Send,
+                RA: Send,
+                RB: Send,
+            {
+                $join(|| a(&mut $handle), || b(&mut $handle))
+            }
+
+            $($($more)*)?
+        }
+    };
 }
 
 /// The serial elision: a fork is a call, so `a` runs before `b` on the caller's stack.
 #[derive(Debug, Default)]
 pub struct Serial;
 
-impl Fork for Serial {
-    #[inline(always)]
-    fn join<A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
-    where
-        A: FnOnce(&mut Self) -> RA + Send,
-        B: FnOnce(&mut Self) -> RB + Send,
-        RA: Send,
-        RB: Send,
-    {
-        let ra = a(self);
-        let rb = b(self);
-        (ra, rb)
-    }
+#[inline(always)]
+fn in_order<RA, RB>(a: impl FnOnce() -> RA, b: impl FnOnce() -> RB) -> (RA, RB) {
+    let ra = a();
+    (ra, b())
 }
+
+forks_with!(Serial, in_order);
 
 /// Forks on the Bombyx pool that the calling thread belongs to.
 #[derive(Debug, Default)]
 pub struct Bombyx;
 
-impl Fork for Bombyx {
+forks_with!(Bombyx, bombyx::join, {
     #[inline(always)]
-    fn join<A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
-    where
-        A: FnOnce(&mut Self) -> RA + Send,
-        B: FnOnce(&mut Self) -> RB + Send,
-        RA: Send,
-        RB: Send,
-    {
-        bombyx::join(|| a(&mut Bombyx), || b(&mut Bombyx))
+    fn reserve(&mut self, bytes: usize) {
+        bombyx::reserve(bytes);
     }
-}
+});
 
 #[cfg(feature = "peers")]
 pub use peers::{Chili, Rayon};
@@ -76,18 +92,7 @@ mod peers {
     #[derive(Debug, Default)]
     pub struct Rayon;
 
-    impl Fork for Rayon {
-        #[inline(always)]
-        fn join<A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
-        where
-            A: FnOnce(&mut Self) -> RA + Send,
-            B: FnOnce(&mut Self) -> RB + Send,
-            RA: Send,
-            RB: Send,
-        {
-            rayon::join(|| a(&mut Rayon), || b(&mut Rayon))
-        }
-    }
+    forks_with!(Rayon, rayon::join);
 
     /// Forks on a chili scope. [`Runtime::Chili`](crate::Runtime::Chili) makes one.
     #[derive(Debug)]

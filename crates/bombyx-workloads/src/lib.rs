@@ -4,9 +4,11 @@ mod complex;
 mod fork;
 mod inputs;
 mod par;
+mod record;
 mod registry;
 mod reservations;
 mod tiles;
+mod timed;
 mod workload;
 
 #[cfg(feature = "rayon")]
@@ -38,5 +40,7 @@ pub use fork::{Bombyx, Fork, Serial};
 #[cfg(feature = "peers")]
 pub use fork::{Chili, Rayon};
 pub use par::Par;
+pub use record::{Meter, Reading};
 pub use registry::{UnknownWorkload, all, find, select};
+pub use timed::StrandTime;
 pub use workload::{Bound, Checksum, Grain, Prepared, Run, Runtime, Size, Suite, UnknownName, Workload};

@@ -28,6 +28,7 @@ static ALL: &[&dyn Workload] = &[
     &crate::fmm::FMM,
     &crate::barneshut::BARNES_HUT,
     &crate::barneshut::TREE,
+    &crate::barneshut::TREE_SPIN,
     &crate::dtree::DECISION_TREE,
     &crate::nqueens::NQUEENS,
     &crate::uts::T1,

@@ -8,7 +8,10 @@ use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use crate::inputs::mix;
-use crate::{Bombyx, Fork, Serial};
+use crate::record::Recorder;
+use crate::timed::Timed;
+use crate::{Bombyx, Fork, Meter, Serial, StrandTime};
+use bombyx_dag::{BuildError, Computation};
 
 /// How much work a run is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -107,6 +110,8 @@ pub enum Runtime<'a> {
     Serial,
     /// A Bombyx pool.
     Bombyx(&'a bombyx::Pool),
+    /// A Bombyx pool, with the time spent in strands added up.
+    Timed(&'a bombyx::Pool, &'a StrandTime),
     /// A rayon pool.
     #[cfg(feature = "peers")]
     Rayon(&'a rayon::ThreadPool),
@@ -120,7 +125,7 @@ impl Runtime<'_> {
     pub fn name(&self) -> &'static str {
         match self {
             Runtime::Serial => "serial",
-            Runtime::Bombyx(_) => "bombyx",
+            Runtime::Bombyx(_) | Runtime::Timed(..) => "bombyx",
             #[cfg(feature = "peers")]
             Runtime::Rayon(_) => "rayon",
             #[cfg(feature = "peers")]
@@ -188,6 +193,12 @@ pub trait Prepared: Send {
     /// # Errors
     /// Says what is wrong with the result.
     fn check(&self) -> Result<(), String>;
+
+    /// Resets and runs the serial elision once, recording it as a computation for the simulator.
+    ///
+    /// # Errors
+    /// If the computation is larger than a [`Computation`] can be.
+    fn record(&mut self, meter: Meter<'_>) -> Result<Computation, BuildError>;
 
     /// Resets, computes and digests, timing the computation (with the entry into the pool) only.
     fn run(&mut self, on: Runtime<'_>) -> Run {
@@ -268,11 +279,19 @@ impl<K: Kernel> Prepared for Instance<K> {
         match on {
             Runtime::Serial => self.0.compute(&mut Serial),
             Runtime::Bombyx(pool) => pool.run(|| self.0.compute(&mut Bombyx)),
+            Runtime::Timed(pool, time) => pool.run(|| Timed::run(time, |fork| self.0.compute(fork))),
             #[cfg(feature = "peers")]
             Runtime::Rayon(pool) => pool.install(|| self.0.compute(&mut crate::Rayon)),
             #[cfg(feature = "peers")]
             Runtime::Chili(pool) => crate::Chili::enter(pool, |fork| self.0.compute(fork)),
         }
+    }
+
+    fn record(&mut self, meter: Meter<'_>) -> Result<Computation, BuildError> {
+        self.reset();
+        let mut recorder = Recorder::new(meter);
+        self.0.compute(&mut recorder);
+        recorder.finish()
     }
 
     fn checksum(&self) -> Checksum {
@@ -297,6 +316,11 @@ impl Size {
             Size::Default => default,
             Size::Large => large,
         }
+    }
+
+    /// Chooses a parameter from those for small, default and large runs.
+    pub(crate) fn of<T>(self, [small, default, large]: [T; 3]) -> T {
+        self.pick(small, default, large)
     }
 }
 

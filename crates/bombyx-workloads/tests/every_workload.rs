@@ -1,7 +1,7 @@
 //! Every workload, at small size and both grains, on every runtime: the result is right, and it is the same as
 //! that of the serial elision.
 
-use bombyx_workloads::{Checksum, Grain, Prepared, Runtime, Size, all, select};
+use bombyx_workloads::{Checksum, Grain, Meter, Prepared, Reading, Runtime, Size, StrandTime, all, select};
 
 /// Calls `test` with a label and an instance for each workload and grain. The grains have different seeds, so that
 /// more inputs are seen.
@@ -40,9 +40,47 @@ fn bombyx_on_one_processor() {
     agrees_with_serial(Runtime::Bombyx(&bombyx::Pool::builder().processors(1).build().unwrap()));
 }
 
+/// All schedulers that the runtime has, with a parameter where the name asks for one: a quota so small that it is used
+/// up, a factor that any difference in speed exceeds soon.
+fn schedulers() -> impl Iterator<Item = bombyx::Scheduler> {
+    let names = bombyx::Scheduler::NAMES.iter();
+    names.map(|name| name.replace(":K", ":2000").replace(":BETA", ":1.5").parse().expect("a listed name"))
+}
+
 #[test]
-fn bombyx_on_three_processors() {
-    agrees_with_serial(Runtime::Bombyx(&bombyx::Pool::builder().processors(3).build().unwrap()));
+fn every_scheduler_on_three_processors() {
+    for scheduler in schedulers() {
+        println!("{scheduler}");
+        let pool = bombyx::Pool::builder().processors(3).scheduler(scheduler).build().unwrap();
+        agrees_with_serial(Runtime::Bombyx(&pool));
+    }
+}
+
+#[test]
+fn timed_runs_are_runs() {
+    let pool = bombyx::Pool::builder().processors(2).build().unwrap();
+    let time = StrandTime::default();
+    agrees_with_serial(Runtime::Timed(&pool, &time));
+    assert!(!time.total().is_zero());
+}
+
+#[test]
+fn recorded_runs_are_runs_and_repeat() {
+    for_each_instance(|label, prepared| {
+        let mut record = || {
+            let mut ticks = 0;
+            let mut one_per_strand = || {
+                ticks += 1;
+                Reading { nanoseconds: ticks, ..Reading::default() }
+            };
+            let computation = prepared.record(Meter::new(&mut one_per_strand, 64)).expect("it is small");
+            prepared.check().unwrap_or_else(|complaint| panic!("{label}, recorded: {complaint}"));
+            (computation.thread_count(), bombyx_dag::Measures::of(&computation))
+        };
+        let (threads, measures) = record();
+        assert!(threads > 1, "{label} does not fork");
+        assert_eq!(record(), (threads, measures), "{label}");
+    });
 }
 
 #[cfg(feature = "peers")]

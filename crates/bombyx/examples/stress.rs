@@ -2,6 +2,8 @@
 //! programs of the conformance suite, with delays, blocking, panics, detached closures, nested pools, callers from
 //! several threads, and pools that must do without spare carriers.
 //!
+//! `BOMBYX_TEST_SCHEDULER` and `BOMBYX_TEST_PROCESSORS` choose among the schedulers and fix the number of processors.
+//!
 //! `scripts/stress [seconds [seed]]`. Prints the seed of every round; a round is repeated with
 //! `scripts/stress 1 <its seed>`. Aborts with a message when a program hangs for two minutes.
 
@@ -44,7 +46,9 @@ fn clock() -> u64 {
 fn round(seed: u64) -> usize {
     let mut rng = Rng::new(seed);
     let most = [1, 2, 4, 16, 64][rng.below(5)];
-    let processors = 1 + rng.below(most);
+    let random = 1 + rng.below(most);
+    let processors = std::env::var("BOMBYX_TEST_PROCESSORS")
+        .map_or(random, |given| given.parse().expect("BOMBYX_TEST_PROCESSORS is a number"));
     let schedulers: Vec<Scheduler> = schedulers().collect();
     let scheduler = schedulers[rng.below(schedulers.len())];
     let (fence, callers, starved) = (rng.one_in(2), if rng.one_in(3) { 4 } else { 1 }, rng.one_in(4));

@@ -2,6 +2,7 @@
 
 use crate::commons::Commons;
 use crate::processor::current;
+use crate::profile;
 use std::ptr::NonNull;
 
 /// Runs `f`, which may block (on a lock, a channel, a file), without blocking a processor.
@@ -30,6 +31,7 @@ where
     // The joins on this stack may come back on another processor, so they must not pop blindly.
     processor.deque.expose_all();
     let commons = processor.commons();
+    let _blocked = profile::Blocked::begin();
     current::release();
     let outer = current::set_home(commons);
     commons.retire(NonNull::from(processor), None);
@@ -48,6 +50,7 @@ impl Drop for Back<'_> {
         current::set_home(self.outer);
         let processor = self.commons.acquire(current::carrier());
         current::adopt(processor);
+        crate::scheduler::arrived(current::held());
     }
 }
 

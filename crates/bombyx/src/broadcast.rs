@@ -9,6 +9,8 @@
 use crate::commons::Commons;
 use crate::job::{Enabled, Entry, Job};
 use crate::primitive::{AtomicUsize, Mutex, lock};
+use crate::processor::current;
+use crate::profile::{Blocked, Run, Site};
 use crate::scope::Head;
 use crate::signal::Signal;
 use std::cell::UnsafeCell;
@@ -75,14 +77,19 @@ impl Private {
 }
 
 /// Calls `f` once on every processor of the pool and returns the results by the index of the processor.
-pub(crate) fn broadcast<F, R>(commons: &Commons, f: F) -> Vec<R>
+pub(crate) fn broadcast<F, R>(commons: &Commons, site: Site, f: F) -> Vec<R>
 where
     F: Fn(Broadcast) -> R + Sync,
     R: Send,
 {
     let processors = commons.processors().len();
-    let whole =
-        Whole { f, processors, unfinished: AtomicUsize::new(processors), signal: Signal::from(commons) };
+    let whole = Whole {
+        f,
+        site,
+        processors,
+        unfinished: AtomicUsize::new(processors),
+        signal: Signal::from(commons),
+    };
     let key = ptr::from_ref(&whole) as usize;
     let parts: Vec<_> = (0..processors)
         .map(|index| Part {
@@ -96,7 +103,9 @@ where
         processor.private.post(Entry::heap(NonNull::from(part).cast()));
     }
     commons.wake_private();
+    let blocked = Blocked::begin();
     whole.signal.wait(key);
+    drop(blocked);
     let results: Vec<_> = parts.into_iter().map(|part| part.result.into_inner()).collect();
     results
         .into_iter()
@@ -110,6 +119,7 @@ where
 /// What the parts of a broadcast share, in the frame that waits for them.
 struct Whole<F> {
     f: F,
+    site: Site,
     processors: usize,
     unfinished: AtomicUsize,
     signal: Signal,
@@ -137,7 +147,9 @@ where
         unsafe {
             let whole: *const Whole<F> = (*this).whole;
             let place = Broadcast { index: (*this).index, processors: (*whole).processors };
+            let run = Run::begin(current::held().commons(), (*whole).site);
             *(*this).result.get() = Some(panic::catch_unwind(AssertUnwindSafe(|| ((*whole).f)(place))));
+            drop(run);
             if (*whole).unfinished.fetch_sub(1, AcqRel) == 1 {
                 Signal::set(&raw const (*whole).signal)
             } else {

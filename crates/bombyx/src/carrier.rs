@@ -14,6 +14,7 @@
 
 use crate::primitive::{AtomicPtr, Thread, current_thread, park};
 use crate::processor::Processor;
+use crate::scheduler::resolution::WatchList;
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
 use std::sync::OnceLock;
@@ -26,10 +27,12 @@ pub(crate) struct Carrier {
     given: AtomicPtr<Processor>,
     /// What the code on top of this carrier's stack descends from ([`crate::deque::Deque::set_root`]).
     root: Cell<usize>,
+    /// What the carrier watches while it holds no processor: left by itself, or by whoever is about to give it one.
+    pub(crate) watching: WatchList,
 }
 
 // SAFETY: others touch the thread's handle, set once, and `given`, an atomic; `root` is used by the carrier's own
-// thread alone.
+// thread alone, `watching` by that and, while it waits, by the one who has found it waiting.
 unsafe impl Sync for Carrier {}
 
 /// Given in place of a processor: there is nothing more to do.
@@ -45,7 +48,12 @@ impl Carrier {
 
     /// A carrier whose thread is still to be started.
     pub(crate) fn to_be_started() -> Carrier {
-        Carrier { thread: OnceLock::new(), given: AtomicPtr::new(ptr::null_mut()), root: Cell::new(0) }
+        Carrier {
+            thread: OnceLock::new(),
+            given: AtomicPtr::new(ptr::null_mut()),
+            root: Cell::new(0),
+            watching: WatchList::default(),
+        }
     }
 
     /// Tells the carrier its thread. Both the starter and the thread itself do that; whoever comes first.

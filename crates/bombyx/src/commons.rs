@@ -8,14 +8,16 @@
 
 use crate::carrier::Carrier;
 use crate::handlers::Handlers;
-use crate::job::{Entry, Kind};
+use crate::job::{Entry, Kind, Place};
+use crate::ledger::Ledger;
 use crate::mailbox::Mailbox;
 use crate::new_carrier::NewCarrier;
 use crate::pool::Config;
 use crate::primitive::{AtomicUsize, Mutex, MutexGuard, lock};
 use crate::processor::{Processor, current};
-use crate::scheduler::Scheduler;
+use crate::profile::{self, State};
 use crate::scheduler::heterogeneous::Heterogeneous;
+use crate::scheduler::{self, Ready, Scheduler};
 use crate::sleep::Sleepers;
 use crate::stats::Stats;
 use std::collections::VecDeque;
@@ -33,6 +35,9 @@ pub(crate) struct Commons {
     pub(crate) sleepers: Sleepers,
     /// With that scheduler.
     pub(crate) heterogeneous: Option<Heterogeneous>,
+    /// Where entries wait that are in no deque.
+    pub(crate) ready: Ready,
+    pub(crate) ledger: Ledger,
     /// `shared.queue.len()`, for a look without the lock.
     queued: AtomicUsize,
     shared: Mutex<Shared>,
@@ -109,11 +114,21 @@ impl Commons {
             };
             let heterogeneous = match config.scheduler {
                 Scheduler::Heterogeneous(beta) => Some(Heterogeneous::new(beta, processors.len())),
-                Scheduler::WorkStealing => None,
+                _ => None,
             };
+            if config.metered {
+                crate::alloc::set_metering(true);
+            }
+            for processor in &processors {
+                // The first fork looks which way this pool goes.
+                processor.deque.poison();
+                processor.meter.reset(scheduler::first_quota(config.scheduler));
+            }
             Commons {
                 this: this.clone(),
                 heterogeneous,
+                ready: Ready::of(config.scheduler, processors.len()),
+                ledger: Ledger::default(),
                 sleepers: Sleepers::new(processors.len()),
                 processors,
                 config,
@@ -123,6 +138,15 @@ impl Commons {
                 detached_ended: Condvar::new(),
             }
         })
+        .profiled()
+    }
+
+    /// Tells the profiler, if there is one, that the pool is there.
+    fn profiled(self: Arc<Commons>) -> Arc<Commons> {
+        if let Some(profiler) = &self.config.profiler {
+            profiler.add_pool(&self);
+        }
+        self
     }
 
     fn start_carriers(&self) -> io::Result<()> {
@@ -143,6 +167,7 @@ impl Commons {
         lock(&self.shared).numbered = 1;
         let first = self.borrow_processor().expect("the processors of a new pool rest");
         current::adopt(first);
+        scheduler::arrived(current::held());
     }
 
     /// The commons as a shared pointer. For callers that know them to be in use.
@@ -158,6 +183,11 @@ impl Commons {
         &self.processors
     }
 
+    /// Whether every fork attends, although it could stay on the fast path: the pool is profiled.
+    pub(crate) fn always_attends(&self) -> bool {
+        self.config.profiler.is_some() && self.config.asymmetric
+    }
+
     /// Whether forks may stay on the fast path ([`crate::barrier`]).
     pub(crate) fn asymmetric(&self) -> bool {
         self.config.asymmetric
@@ -165,9 +195,23 @@ impl Commons {
 
     // ---- Searchers ------------------------------------------------------------------------------------
 
+    /// Counts `processor`, whose holder is about to search, as a searcher.
+    pub(crate) fn start_search(&self, processor: &Processor) {
+        if self.config.scheduler.has_private_deques() {
+            processor.set_searching(true);
+        } else {
+            self.sleepers.start_search();
+        }
+    }
+
     /// Whether so many search already that one more would only disturb.
     pub(crate) fn enough_searchers(&self) -> bool {
-        self.sleepers.searching() > self.config.max_searchers
+        let searching = if self.config.scheduler.has_private_deques() {
+            self.processors.iter().filter(|processor| processor.is_searching()).count()
+        } else {
+            self.sleepers.searching()
+        };
+        searching > self.config.max_searchers
     }
 
     /// A searcher found work. If it was the last one and others rest, the duty to look out is passed on.
@@ -182,7 +226,16 @@ impl Commons {
 
     /// Whether there seems to be something to take anywhere.
     pub(crate) fn work_visible(&self) -> bool {
-        self.has_queued() || self.processors.iter().any(Processor::has_something)
+        self.has_queued() || self.ready.looks_full() || self.processors.iter().any(Processor::has_something)
+    }
+
+    /// What has to be seen to before a processor rests in a pool with private deques, and whether there is something to
+    /// take. What is in a deque does not count: its owner alone can give it, and does so when it attends.
+    fn rest_among_private_deques(&self, all_idle: bool) -> bool {
+        if !all_idle {
+            self.sleepers.call(self.processors.iter().map(|processor| &processor.deque));
+        }
+        self.has_queued()
     }
 
     fn look_once_more(&self) -> bool {
@@ -197,8 +250,15 @@ impl Commons {
     ///
     /// The caller must not touch the processor any more.
     pub(crate) fn retire(&self, processor: NonNull<Processor>, carrier: Option<NonNull<Carrier>>) {
-        // SAFETY: the commons own the processor, and it is the caller's until it is in the list.
-        unsafe { processor.as_ref() }.stats.sleeps.add(1);
+        let private_deques = self.config.scheduler.has_private_deques();
+        {
+            // SAFETY: the commons own the processor, and it is the caller's until it is in the list.
+            let processor = unsafe { processor.as_ref() };
+            processor.stats.sleeps.add(1);
+            processor.set_searching(false);
+            scheduler::retiring(processor);
+            profile::enter(processor, State::Idle);
+        }
         let all_idle = {
             let mut shared = lock(&self.shared);
             shared.idle.push(processor);
@@ -208,7 +268,7 @@ impl Commons {
             }
             shared.idle.len() == self.processors.len()
         };
-        if carrier.is_some() {
+        if carrier.is_some() && !private_deques {
             self.sleepers.stop_search();
         }
         // SAFETY: the commons own the processor, and this field is for everyone.
@@ -216,7 +276,12 @@ impl Commons {
             self.wake_private();
         }
         // If all rest, there is nobody who could fork meanwhile.
-        if if all_idle { self.work_visible() } else { self.look_once_more() } {
+        let visible = match (private_deques, all_idle) {
+            (false, true) => self.work_visible(),
+            (false, false) => self.look_once_more(),
+            (true, _) => self.rest_among_private_deques(all_idle),
+        };
+        if visible {
             self.wake(|_| None);
         }
     }
@@ -224,27 +289,29 @@ impl Commons {
     /// Gives an idle processor to a spare carrier, if there is one, with an entry for the way: `gift` is told
     /// the mailbox where it will lie. Carriers that wait for a processor come first: they need no spare to bring
     /// it to them, and there may be none.
+    ///
+    /// False if a processor rests and no carrier can be had for it.
     #[cold]
-    pub(crate) fn wake(&self, gift: impl FnOnce(&Mailbox) -> Option<Entry>) {
+    pub(crate) fn wake(&self, gift: impl FnOnce(&Mailbox) -> Option<Entry>) -> bool {
         let mut shared = lock(&self.shared);
         while let Some(Kind::Carrier(ready)) = shared.queue.front().map(|entry| entry.kind()) {
-            let Some(processor) = self.idle_processor(&mut shared) else { return };
+            let Some(processor) = self.idle_processor(&mut shared) else { return true };
             shared.queue.pop_front();
             self.queued.store(shared.queue.len(), Relaxed);
             // SAFETY: the carrier came out of the queue.
             unsafe { Carrier::give(ready, processor) };
         }
-        let Some(processor) = shared.idle.pop() else { return };
+        let Some(processor) = shared.idle.pop() else { return true };
         let Ok(carrier) = self.any_spare(&mut shared) else {
             shared.idle.push(processor);
             shared.starved = true;
-            return;
+            return false;
         };
         self.sleepers.set_resting(shared.idle.len());
         drop(shared);
-        self.sleepers.start_search();
         // SAFETY: the commons own the processor; it is out of the list, so it is ours to give.
         let woken = unsafe { processor.as_ref() };
+        self.start_search(woken);
         woken.stats.wakes.add(1);
         woken.deque.poison();
         if let Some(entry) = gift(&woken.post.mailbox) {
@@ -252,6 +319,7 @@ impl Commons {
         }
         // SAFETY: the carrier came out of the list of spares.
         unsafe { Carrier::give(carrier, processor) };
+        true
     }
 
     /// Gives every idle processor that has private entries to a spare carrier ([`crate::broadcast`]).
@@ -270,10 +338,10 @@ impl Commons {
             let processor = shared.idle.remove(at);
             self.sleepers.set_resting(shared.idle.len());
             drop(shared);
-            self.sleepers.start_search();
             // SAFETY: the commons own the processor; it is out of the list, so it is ours to give. The carrier came
             // out of the list of spares.
             unsafe {
+                self.start_search(processor.as_ref());
                 processor.as_ref().stats.wakes.add(1);
                 processor.as_ref().deque.poison();
                 Carrier::give(carrier, processor);
@@ -418,7 +486,7 @@ impl Commons {
             return self.inject(entry);
         };
         if !roots.contains(&processor.deque.root()) {
-            processor.deque.set_root(0);
+            processor.set_root(0);
         }
         processor.submit(entry);
     }
@@ -438,6 +506,18 @@ impl Commons {
         self.queued.load(Relaxed) > 0
     }
 
+    /// The oldest entry of the queue, if that is a ready carrier.
+    pub(crate) fn take_queued_carrier(&self) -> Option<Entry> {
+        if !self.has_queued() {
+            return None;
+        }
+        let mut shared = lock(&self.shared);
+        let Some(Kind::Carrier(_)) = shared.queue.front().map(|entry| entry.kind()) else { return None };
+        let entry = shared.queue.pop_front();
+        self.queued.store(shared.queue.len(), Relaxed);
+        entry
+    }
+
     /// The oldest entry of the queue.
     pub(crate) fn take_queued(&self) -> Option<Entry> {
         if !self.has_queued() {
@@ -446,10 +526,51 @@ impl Commons {
         let mut shared = lock(&self.shared);
         let entry = shared.queue.pop_front();
         self.queued.store(shared.queue.len(), Relaxed);
-        entry
+        entry.inspect(|entry| entry.taken(Place::Nowhere))
+    }
+
+    /// Moves what is in the private deque of a processor that is about to change hands to the queue, where everyone can
+    /// reach it: others to run it, joins to take their own halves back. The caller holds the processor.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn flush(&self, processor: &Processor) {
+        {
+            let mut shared = lock(&self.shared);
+            while let Some(entry) = processor.deque.private().take_oldest() {
+                entry.taken(Place::Queue(std::ptr::from_ref(self).cast()));
+                shared.queue.push_back(entry);
+            }
+            self.queued.store(shared.queue.len(), Relaxed);
+        }
+        self.wake(|_| None);
+    }
+
+    /// Withdraws the entry of a join from the queue. False if it is gone.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn withdraw(&self, entry: Entry) -> bool {
+        let mut shared = lock(&self.shared);
+        let Some(at) = shared.queue.iter().position(|&queued| queued == entry) else { return false };
+        shared.queue.remove(at);
+        self.queued.store(shared.queue.len(), Relaxed);
+        true
     }
 
     // ---- Detached work and the end --------------------------------------------------------------------
+
+    /// A closure was spawned.
+    pub(crate) fn thread_created(&self) {
+        if self.config.counts {
+            self.ledger.threads.add(1);
+        }
+    }
+
+    /// A spawned closure has ended.
+    pub(crate) fn thread_ended(&self) {
+        if self.config.counts {
+            self.ledger.threads.add(-1);
+        }
+    }
 
     /// Counts somebody whom the end of the pool waits for.
     ///
@@ -523,6 +644,30 @@ impl Commons {
         let shared = lock(&self.shared);
         stats.carriers = shared.carriers as u64;
         stats.peak_carriers = shared.peak_carriers as u64;
+        drop(shared);
+        stats.peak_threads = self.ledger.threads.peak();
+        stats.heap = self.ledger.heap.now().max(0) as u64;
+        stats.peak_heap = self.ledger.heap.peak();
+        self.ready.tell(&mut stats);
+        stats.quota = scheduler::quota(self).unwrap_or(0) as u64;
         stats
+    }
+
+    /// Peaks count from now on.
+    pub(crate) fn forget_peaks(&self) {
+        self.ledger.heap.forget_peak();
+        self.ledger.threads.forget_peak();
+        self.ready.forget_peak();
+    }
+}
+
+impl Drop for Commons {
+    fn drop(&mut self) {
+        if let Some(profiler) = &self.config.profiler {
+            profiler.remove_pool(self);
+        }
+        if self.config.metered {
+            crate::alloc::set_metering(false);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! What can go wrong when a pool is built.
 
-use crate::scheduler::BetaError;
+use crate::scheduler::{BetaError, QuotaError};
 use std::fmt;
 use std::io;
 
@@ -16,6 +16,8 @@ pub enum Error {
     UnknownScheduler(String),
     /// The parameter of `heterogeneous:BETA` is missing or no factor.
     Beta(BetaError),
+    /// The quota of `dfdeques:K` or `depth-first:K` is missing or no number of bytes.
+    Quota(QuotaError),
     /// `heterogeneous` has no other CPU to exchange with.
     OneCpu,
     /// There is a global pool already.
@@ -55,6 +57,7 @@ impl fmt::Display for Error {
                 write!(f, "unknown scheduler `{given}`; known: {}", crate::Scheduler::NAMES.join(", "))
             }
             Error::Beta(error) => write!(f, "scheduler heterogeneous:BETA: {error}"),
+            Error::Quota(error) => write!(f, "scheduler dfdeques:K or depth-first:K: {error}"),
             Error::OneCpu => f.write_str(
                 "heterogeneous exchanges CPUs between processors, and this process may use only one: \
                  use work-stealing, or allow the process more CPUs",
@@ -85,6 +88,7 @@ impl std::error::Error for Error {
         match self {
             Error::Thread(error) => Some(error),
             Error::Beta(error) => Some(error),
+            Error::Quota(error) => Some(error),
             _ => None,
         }
     }

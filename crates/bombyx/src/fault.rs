@@ -10,6 +10,10 @@ pub(crate) enum Fault {
     PopWithoutBarrier = 1,
     /// A thief does not look at the bottom again after it moved the top.
     StealWithoutSecondLook,
+    /// A push over a join's entry believes a raised top before the thief has said that it keeps the entry.
+    TrustRaisedTop,
+    /// A job is kept while thieves can take it.
+    KeepWithoutPop,
     /// A thief takes a fork as it may take a loose entry: without barrier and second look.
     StealForksAsLoose,
     /// A victim serves a request that it did not claim first.
@@ -26,8 +30,40 @@ pub(crate) enum Fault {
     TakeBackBlindly,
     /// A carrier that pinned itself does not look whether its CPU was exchanged meanwhile.
     ArriveWithoutSecondLook,
+    /// A job that is moved from a deque into a list is not told where it is.
+    ListWithoutPlace,
+    /// A join takes its job back from a list without looking whether it is still there.
+    TakeBackFromNode,
+    /// A thief that finds a victim gone from its deque robs it without the list's lock.
+    RobWithoutRanks,
     /// Whoever exchanges CPUs does not look whether the carrier that it pinned has left meanwhile.
     ExchangeWithoutSecondLook,
+    /// A victim answers whatever query it finds, of whatever round.
+    ServeStaleQuery,
+    /// A victim opens the next round before it hands the entry over.
+    RoundBeforeAnswer,
+    /// A thief does not repeat a query that an older one overwrote.
+    NoResend,
+    /// A thief walks away from its query without making sure that it was not heard.
+    LeaveQuery,
+    /// A victim does not look at its query again after it claimed the round.
+    ServeWithoutSecondLook,
+    /// A sleeper among private deques poisons their limits before it has made sure that it is seen.
+    PoisonBeforeBarrier,
+    /// A left side hands over an empty watch list.
+    TransferNothing,
+    /// A left side that leaves unanswered does not make sure that it is seen.
+    LeaveWithoutBarrier,
+    /// A right side acknowledges what nobody asked.
+    EarlyAck,
+    /// A right side that ends does not announce it before it looks at the left one for the last time.
+    EndWithoutSecondLook,
+    /// A right side that ends leaves the join to a left side that has left.
+    TieToNone,
+    /// A right side that ends while the left one wants to leave says nothing.
+    SilentTie,
+    /// A right side that ends after its acknowledgement does not wait for the left side's list.
+    EndBeforeTransfer,
 }
 
 #[cfg(not(loom))]

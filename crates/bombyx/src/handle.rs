@@ -4,6 +4,7 @@ use crate::broadcast::{Broadcast, broadcast};
 use crate::commons::Commons;
 use crate::pool::{self, Pool};
 use crate::processor::current;
+use crate::profile::{Kind, Site};
 use crate::scope::{Scope, in_place};
 use std::fmt;
 use std::ptr;
@@ -46,6 +47,7 @@ impl Handle {
     }
 
     /// As [`Pool::run`].
+    #[track_caller]
     pub fn run<F, R>(&self, f: F) -> R
     where
         F: FnOnce() -> R + Send,
@@ -55,15 +57,16 @@ impl Handle {
             return f();
         }
         let _guest = self.guest();
-        pool::run_in(&self.commons, f)
+        pool::run_in(&self.commons, Site::here(Kind::Run), f)
     }
 
     /// As [`Pool::spawn`].
+    #[track_caller]
     pub fn spawn<F>(&self, f: F)
     where
         F: FnOnce() + Send + 'static,
     {
-        self.commons.submit(pool::detached(&self.commons, f), &[]);
+        self.commons.submit(pool::detached(&self.commons, Site::here(Kind::Run), f), &[]);
     }
 
     /// Like [`Handle::spawn`], but closures that are spawned like this on one processor begin in the order of
@@ -80,11 +83,12 @@ impl Handle {
     /// assert_eq!(receiver.iter().collect::<Vec<_>>(), [0, 1, 2]);
     /// # Ok::<(), bombyx::Error>(())
     /// ```
+    #[track_caller]
     pub fn spawn_fifo<F>(&self, f: F)
     where
         F: FnOnce() + Send + 'static,
     {
-        let entry = pool::detached(&self.commons, f);
+        let entry = pool::detached(&self.commons, Site::here(Kind::Run), f);
         match current::processor().filter(|_| self.is_current()) {
             Some(processor) => self.commons.submit(processor.fifo.push(entry), &[]),
             None => self.commons.inject(entry),
@@ -97,25 +101,29 @@ impl Handle {
     ///
     /// # Panics
     /// If a call does, when all have ended.
+    #[track_caller]
     pub fn broadcast<F, R>(&self, f: F) -> Vec<R>
     where
         F: Fn(Broadcast) -> R + Sync,
         R: Send,
     {
         let _guest = self.guest();
-        broadcast(&self.commons, f)
+        broadcast(&self.commons, Site::here(Kind::Broadcast), f)
     }
 
     /// Like [`Handle::broadcast`], but returns at once.
+    #[track_caller]
     pub fn spawn_broadcast<F>(&self, f: F)
     where
         F: Fn(Broadcast) + Send + Sync + 'static,
     {
+        let site = Site::here(Kind::Broadcast);
         let f = Arc::new(f);
         let processors = self.processors();
         for (index, processor) in self.commons.processors().iter().enumerate() {
             let f = Arc::clone(&f);
-            processor.private.post(pool::detached(&self.commons, move || f(Broadcast { index, processors })));
+            let part = move || f(Broadcast { index, processors });
+            processor.private.post(pool::detached(&self.commons, site, part));
         }
         self.commons.wake_private();
     }
@@ -132,12 +140,13 @@ impl Handle {
     /// });
     /// # Ok::<(), bombyx::Error>(())
     /// ```
+    #[track_caller]
     pub fn in_place_scope<'scope, F, R>(&self, f: F) -> R
     where
         F: FnOnce(&Scope<'scope>) -> R,
     {
         let _guest = self.guest();
-        in_place(&self.commons, f)
+        in_place(&self.commons, Site::here(Kind::Scope), f)
     }
 
     /// How many processors the pool has.

@@ -8,25 +8,36 @@
 //! | state | `pushed` | `place` | where it is | who may run it |
 //! |---|---|---|---|---|
 //! | untouched | set | – | the deque it was pushed on, owned by the carrier that forked it | its join, by a plain pop; a thief, under the deque's lock |
+//! | kept | null | its deque, kept | that deque, still owned by the carrier that forked it | its join, by a plain pop; a thief, under the deque's lock |
 //! | exposed | null | a deque | that deque | its join, by withdrawing it; a thief; both under the deque's lock |
+//! | queued | null | the commons | the pool's queue | its join, by withdrawing it; anyone; all under the lock of the commons |
+//! | listed | null | a node | a pool or a list of deques ([`crate::ready`]) | its join, by taking it back; whoever searches; both under the list's lock |
 //! | offered | null | a cell | on its way into, or in, a mailbox | its join or the mailbox's owner: one compare-and-swap |
 //! | taken | null | nowhere | nowhere | the taker alone |
+//! | branch | null | branch | on its way to a thief, or nowhere | the same; it ends by [resolution](crate::scheduler::resolution) |
 //!
 //! The fork writes `exec`, `pushed` and the closure and nothing else. [`Taken`] is written, with the deque's lock
 //! held, by whoever first takes or exposes the job, *before* `pushed` is cleared with release; so whoever reads null
-//! with acquire finds it filled in. `pushed` is cleared at most once.
+//! with acquire finds it filled in. `pushed` is cleared at most once. A job is *kept* while it is out of the deque, by
+//! the carrier that forked it alone: it pops the job, writes [`Taken`], and pushes it again. Kept jobs are as good as
+//! untouched ones, except that their joins take the slow path (profiled pools).
 //!
-//! **While `pushed` is set, the carrier that forked the job still holds the same processor.** Older entries are
+//! **While `pushed` is set, or the job is kept, the carrier that forked the job still holds the same processor.** Older entries are
 //! taken first, so an inner join can miss (and its carrier be moved to another processor) only after this job
 //! was taken; and [`crate::blocking`], which gives the processor away with entries in its deque, exposes them
 //! first.
+//!
+//! In a [private deque](crate::deque::Deque::private) there is no lock to hold: what is said of its holder goes for the
+//! owner of the deque, who alone takes entries out.
 
 use crate::carrier::Carrier;
 use crate::deque::{Deque, Pushed, Slot};
 use crate::latch::Latch;
 use crate::mailbox::Mailbox;
 use crate::primitive::{AtomicPtr, AtomicUsize, UnsafeCell};
-use std::mem::MaybeUninit;
+use crate::ready::list::Node;
+use crate::scheduler::resolution::Resolution;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::num::NonZeroUsize;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -48,10 +59,17 @@ pub(crate) struct Job {
 
 /// The part of a job that only a taken one needs.
 struct Taken {
-    /// How the join learns that the job has ended.
-    latch: Latch,
+    end: End,
     /// Where the join can still get the job back: a [`Place`].
     place: AtomicUsize,
+}
+
+/// How the join learns that the job has ended.
+union End {
+    /// Unless the job is a branch.
+    latch: ManuallyDrop<Latch>,
+    /// If it is one.
+    resolution: NonNull<Resolution>,
 }
 
 /// Where a job that is not untouched can be got back from.
@@ -59,25 +77,49 @@ struct Taken {
 pub(crate) enum Place {
     /// Nowhere: somebody runs it, or has run it.
     Nowhere,
-    /// The deque.
+    /// The same, and it ends by resolution.
+    Branch,
+    /// The deque, by withdrawing it.
     Deque(*const Deque),
+    /// The deque, by popping it: it is the youngest entry, and the carrier that forked it owns the deque.
+    Kept(*const Deque),
     /// The mailbox.
     Mailbox(*const Mailbox),
+    /// The queue of the pool with the commons at this address.
+    Queue(*const ()),
+    /// The node of the pool's list of ready entries.
+    Listed(Node),
 }
+
+/// Addresses of deques, mailboxes and commons have these bits clear.
+const PLACE: usize = 7;
+const DEQUE: usize = 1;
+const QUEUE: usize = 2;
+const BRANCH: usize = 3;
+const LISTED: usize = 4;
+const KEPT: usize = 5;
 
 impl Place {
     fn to_bits(self) -> usize {
         match self {
             Place::Nowhere => 0,
-            Place::Deque(deque) => deque as usize | 1,
+            Place::Branch => BRANCH,
+            Place::Deque(deque) => deque as usize | DEQUE,
+            Place::Kept(deque) => deque as usize | KEPT,
             Place::Mailbox(mailbox) => mailbox as usize,
+            Place::Queue(commons) => commons as usize | QUEUE,
+            Place::Listed(node) => node.number() << 3 | LISTED,
         }
     }
 
     fn from_bits(bits: usize) -> Place {
         match bits {
             0 => Place::Nowhere,
-            _ if bits & 1 == 1 => Place::Deque((bits & !1) as *const Deque),
+            BRANCH => Place::Branch,
+            _ if bits & PLACE == DEQUE => Place::Deque((bits & !PLACE) as *const Deque),
+            _ if bits & PLACE == KEPT => Place::Kept((bits & !PLACE) as *const Deque),
+            _ if bits & PLACE == QUEUE => Place::Queue((bits & !PLACE) as *const ()),
+            _ if bits & PLACE == LISTED => Place::Listed(Node::numbered(bits >> 3)),
             _ => Place::Mailbox(bits as *const Mailbox),
         }
     }
@@ -107,20 +149,41 @@ impl Job {
         Pushed::from_slot(self.pushed.load(Acquire))
     }
 
-    /// Leaves state *untouched* or *exposed* for the state that `place` says.
+    /// Whether the job is untouched or kept. Under the lock of the deque that it is in.
+    pub(crate) fn is_poppable(&self) -> bool {
+        // SAFETY: if it is not untouched.
+        self.untouched().is_some() || matches!(unsafe { self.place() }, Place::Kept(_))
+    }
+
+    /// Leaves state *untouched*, *kept* or *exposed* for the state that `place` says. True if it was *untouched*.
     ///
     /// # Safety
     /// The job is in a deque whose lock the caller holds, and which it is taken out of under the same lock,
-    /// unless `place` is that deque; or the caller has just taken it out of an offer.
-    pub(crate) unsafe fn take(&self, place: Place) {
+    /// unless `place` is that deque; or the caller has just taken it out of an offer or its own private deque, or popped
+    /// it, untouched; or holds the lock of the queue or the list that the job is in.
+    unsafe fn take(&self, place: Place) -> bool {
         if self.pushed.load(Relaxed).is_null() {
             // SAFETY: the job is not untouched.
             unsafe { self.taken() }.place.store(place.to_bits(), Release);
-            return;
+            return false;
         }
-        let taken = Taken { latch: Latch::new(), place: AtomicUsize::new(place.to_bits()) };
-        // SAFETY: only the holder of the deque's lock writes `taken`, and only while `pushed` is set, when nobody
-        // reads it.
+        let end = End { latch: ManuallyDrop::new(Latch::new()) };
+        self.fill_in(Taken { end, place: AtomicUsize::new(place.to_bits()) });
+        true
+    }
+
+    /// The same for a job that will end by resolution.
+    ///
+    /// # Safety
+    /// The caller has just taken the job out of its own private deque.
+    pub(crate) unsafe fn take_as_branch(&self, resolution: NonNull<Resolution>) {
+        self.fill_in(Taken { end: End { resolution }, place: AtomicUsize::new(BRANCH) });
+    }
+
+    /// The caller is alone with the job: it holds the deque's lock, or owns the deque.
+    fn fill_in(&self, taken: Taken) {
+        // SAFETY: `taken` is written while `pushed` is set, when nobody reads it; or by the owner of a private deque that
+        // an exposed job was in, whom the job's join runs on.
         self.taken.with_mut(|cell| unsafe { (*cell).write(taken) });
         // Release: the join that reads null finds `taken` filled in.
         self.pushed.store(ptr::null_mut(), Release);
@@ -135,10 +198,17 @@ impl Job {
     }
 
     /// # Safety
-    /// The job is not untouched.
+    /// The job is not untouched, and no branch.
     pub(crate) unsafe fn latch(&self) -> &Latch {
         // SAFETY: as the caller promises.
-        unsafe { &self.taken().latch }
+        unsafe { &self.taken().end.latch }
+    }
+
+    /// # Safety
+    /// The job is a branch.
+    pub(crate) unsafe fn resolution(&self) -> NonNull<Resolution> {
+        // SAFETY: as the caller promises.
+        unsafe { self.taken().end.resolution }
     }
 
     /// # Safety
@@ -210,12 +280,25 @@ impl Entry {
         }
     }
 
-    /// Tells the job of this entry that it leaves the deque for `place`, under the deque's lock; or an offer.
+    /// Tells the job of this entry that it leaves the deque for `place`, under the deque's lock; or a list, under its
+    /// lock; or an offer.
     pub(crate) fn taken(self, place: Place) {
         if let Kind::Stack(job) = self.kind() {
-            // SAFETY: the entry is being taken out of a deque under its lock; its join cannot return before
-            // it has looked at the deque under the same lock, or the latch is set, so the job is alive.
-            unsafe { (*job).take(place) };
+            // SAFETY: the entry is being taken out of a deque or list under its lock; its join cannot return before
+            // it has looked there under the same lock, or the latch is set, so the job is alive.
+            if unsafe { (*job).take(place) } {
+                #[cfg(not(loom))]
+                crate::ledger::forked();
+            }
+        }
+    }
+
+    /// Tells the job of this entry that its owner has taken it out of its private deque. In pools with such deques
+    /// threads are not counted.
+    pub(crate) fn taken_out(self) {
+        if let Kind::Stack(job) = self.kind() {
+            // SAFETY: as in `taken`, where the owner needs no lock.
+            unsafe { (*job).take(Place::Nowhere) };
         }
     }
 
@@ -224,12 +307,24 @@ impl Entry {
     pub(crate) fn expose(self, deque: &Deque) -> bool {
         let Kind::Stack(job) = self.kind() else { return false };
         // SAFETY: as in `taken`.
-        let untouched = unsafe { (*job).untouched() }.is_some();
-        if untouched {
-            // SAFETY: as in `taken`; the job stays in the deque.
-            unsafe { (*job).take(Place::Deque(deque)) };
+        let poppable = unsafe { (*job).is_poppable() };
+        if poppable {
+            self.taken(Place::Deque(deque));
         }
-        untouched
+        poppable
+    }
+
+    /// The cells by which the job of this entry, which was taken, will end, if it is a branch.
+    pub(crate) fn resolution(&self) -> Option<&Resolution> {
+        let Kind::Stack(job) = self.kind() else { return None };
+        // SAFETY: a stack job that was taken out of a deque is not untouched, and alive until it has run. The cells are
+        // as long.
+        unsafe {
+            match (*job).place() {
+                Place::Branch => Some((*job).resolution().as_ref()),
+                _ => None,
+            }
+        }
     }
 
     #[inline(always)]

@@ -8,14 +8,14 @@
 
 use crate::deque::Pushed;
 use crate::job::{Enabled, Entry, Job};
-use crate::latch::Latch;
 use crate::pool::Pool;
 use crate::processor::current;
-use crate::wait::{Waited, reclaim, wait};
+use crate::profile::{self, Joining, Kind, Site};
+use crate::scheduler;
+use crate::wait::{Waited, end, wait_for};
 use std::cell::UnsafeCell;
 use std::mem::{self, ManuallyDrop, MaybeUninit};
 use std::panic::{self, AssertUnwindSafe};
-use std::ptr;
 use std::thread;
 
 /// Tells a closure of [`join_context`] how it came to run.
@@ -63,6 +63,7 @@ impl Context {
 /// assert_eq!(sum(&numbers), 4_999_950_000);
 /// ```
 #[inline(always)]
+#[track_caller]
 pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
     A: FnOnce() -> RA + Send,
@@ -70,7 +71,7 @@ where
     RA: Send,
     RB: Send,
 {
-    join_context(|_| a(), |_| b())
+    join_at(Site::here(Kind::Join), |_| a(), |_| b())
 }
 
 /// Like [`join`], for closures that want to know whether they run on another processor: a sign that others are
@@ -81,6 +82,7 @@ where
 /// assert_eq!(a + b, 3);
 /// ```
 #[inline(always)]
+#[track_caller]
 pub fn join_context<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
     A: FnOnce(Context) -> RA + Send,
@@ -88,12 +90,24 @@ where
     RA: Send,
     RB: Send,
 {
-    let Some(processor) = current::processor() else { return outside(a, b) };
+    join_at(Site::here(Kind::Join), a, b)
+}
+
+/// [`join_context`] as a fork at `site`, which only the slow paths look at.
+#[inline(always)]
+pub(crate) fn join_at<A, B, RA, RB>(site: Site, a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce(Context) -> RA + Send,
+    B: FnOnce(Context) -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    let Some(processor) = current::processor() else { return outside(site, a, b) };
     let pushed = processor.deque.next();
     let fork = Fork::new(b, pushed);
     processor.deque.push(pushed, Entry::stack(&fork.job));
     if processor.deque.wants_attention(pushed) {
-        processor.attend();
+        processor.attend_fork(site);
     }
     let guard = Unwinding(&fork);
     let ra = a(Context { migrated: false });
@@ -108,17 +122,17 @@ type Half<'a, R> = Box<dyn FnOnce(Context) -> R + Send + 'a>;
 /// A join on a thread that holds no processor.
 #[cold]
 #[inline(never)]
-fn outside<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+fn outside<A, B, RA, RB>(site: Site, a: A, b: B) -> (RA, RB)
 where
     A: FnOnce(Context) -> RA + Send,
     B: FnOnce(Context) -> RB + Send,
     RA: Send,
     RB: Send,
 {
-    // Neither half stays where it was called. The boxes keep the types finite: `join_context` comes back here.
+    // Neither half stays where it was called. The boxes keep the types finite: `join_at` comes back here.
     let a: Half<'_, RA> = Box::new(move |_| a(Context { migrated: true }));
     let b: Half<'_, RB> = Box::new(move |_| b(Context { migrated: true }));
-    Pool::run_at_home(move || join_context(a, b))
+    Pool::run_at_home(site, move || join_at(site, a, b))
 }
 
 /// The second half of a join, on the stack of the carrier that forked it.
@@ -126,7 +140,7 @@ where
 struct Fork<B, R> {
     job: Job,
     closure: UnsafeCell<ManuallyDrop<B>>,
-    /// Written by whoever took the job, before it sets the latch.
+    /// Written by whoever took the job, before it ends it.
     result: UnsafeCell<MaybeUninit<thread::Result<R>>>,
 }
 
@@ -162,9 +176,16 @@ where
     #[cold]
     #[inline(never)]
     fn settle(&self) -> R {
-        match self.wait() {
-            Waited::Reclaimed => self.call(),
+        let mut joining = Joining::begin();
+        let waited = self.wait();
+        let _joined = Joined;
+        match waited {
+            Waited::Reclaimed => {
+                scheduler::count_own(current::held());
+                self.call()
+            }
             Waited::Done => {
+                joining.second_elsewhere(&self.job);
                 // SAFETY: the latch is set, so the taker has written the result and will not touch the job.
                 let result = unsafe { (*self.result.get()).assume_init_read() };
                 result.unwrap_or_else(|payload| panic::resume_unwind(payload))
@@ -173,12 +194,7 @@ where
     }
 
     fn wait(&self) -> Waited {
-        if reclaim(&self.job) {
-            return Waited::Reclaimed;
-        }
-        // SAFETY: the job is not untouched.
-        let latch = unsafe { self.job.latch() };
-        wait(latch, ptr::from_ref(&self.job) as usize, Some(&self.job))
+        wait_for(&self.job)
     }
 
     /// Ends the job while the first half's panic passes by. That panic goes on; this half's result, or panic, is
@@ -186,11 +202,19 @@ where
     #[cold]
     #[inline(never)]
     fn abandon(&self) {
-        if self.pop() || self.wait() == Waited::Reclaimed {
-            drop(panic::catch_unwind(AssertUnwindSafe(|| self.call())));
-        } else {
-            // SAFETY: as in `settle`.
-            drop(unsafe { (*self.result.get()).assume_init_read() });
+        let mut joining = Joining::begin();
+        if self.pop() {
+            return drop(panic::catch_unwind(AssertUnwindSafe(|| self.call())));
+        }
+        let waited = self.wait();
+        let _joined = Joined;
+        match waited {
+            Waited::Reclaimed => drop(panic::catch_unwind(AssertUnwindSafe(|| self.call()))),
+            Waited::Done => {
+                joining.second_elsewhere(&self.job);
+                // SAFETY: as in `settle`.
+                drop(unsafe { (*self.result.get()).assume_init_read() });
+            }
         }
     }
 
@@ -200,14 +224,25 @@ where
     /// As for [`crate::job::Exec`]: `job` is the first field of a `Fork`, taken by the caller.
     unsafe fn exec(job: *const Job) -> Enabled {
         let this = job.cast::<Fork<B, R>>();
-        // SAFETY: the caller took the job, so the closure and the result are its own until the latch is set.
+        // SAFETY: the caller took the job, so the closure and the result are its own until the job has ended.
         unsafe {
             let closure = ManuallyDrop::take(&mut *(*this).closure.get());
             let context = Context { migrated: !current::held().commons().config.deterministic };
+            profile::begin_taken();
             let result = panic::catch_unwind(AssertUnwindSafe(|| closure(context)));
+            profile::end_taken(job);
             (*(*this).result.get()).write(result);
-            Latch::set((*this).job.latch())
+            end(job)
         }
+    }
+}
+
+/// Counts a thread off when it has ended, also by a panic.
+struct Joined;
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        crate::ledger::joined();
     }
 }
 

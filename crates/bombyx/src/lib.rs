@@ -35,12 +35,17 @@
 //! |---|---|
 //! | `BOMBYX_PROCESSORS=n` | default number of processors |
 //! | `BOMBYX_SCHEDULER=name` | default [`Scheduler`] |
+//! | `BOMBYX_PROFILE=file` | measure work and span, and write a [`Profile`] there when the process ends |
+//! | `BOMBYX_RECORD=file` | record the computation, and write it there as a dag file when the process ends |
+//! | `BOMBYX_RECORD_MEMORY=n` | how many MiB that may take (default 256) before short forks are left out |
 //! | `BOMBYX_BARRIER=fence` | do without `membarrier(2)`: slower forks, for sandboxes that forbid it |
 
 #![cfg_attr(loom, allow(dead_code, unused_imports))]
 
 #[cfg(not(loom))]
 mod affinity;
+#[cfg(not(loom))]
+pub mod alloc;
 mod barrier;
 #[cfg(not(loom))]
 mod blocking;
@@ -65,6 +70,8 @@ mod job;
 #[cfg(not(loom))]
 mod join;
 mod latch;
+#[cfg(not(loom))]
+mod ledger;
 mod mailbox;
 #[cfg(not(loom))]
 mod new_carrier;
@@ -80,11 +87,21 @@ mod processor;
 #[path = "models/processor.rs"]
 mod processor;
 #[cfg(not(loom))]
+pub mod profile;
+mod ready;
+#[cfg(not(loom))]
 mod rng;
 #[cfg(not(loom))]
 mod scheduler;
+/// The protocols of schedulers.
+#[cfg(loom)]
+mod scheduler {
+    pub(crate) mod query;
+    pub(crate) mod resolution;
+}
 #[cfg(not(loom))]
 mod scope;
+mod shake;
 #[cfg(not(loom))]
 mod signal;
 mod sleep;
@@ -98,6 +115,8 @@ mod yielding;
 #[cfg(all(loom, test))]
 mod models;
 
+#[cfg(not(loom))]
+pub use alloc::{charge, release, reserve};
 #[cfg(not(loom))]
 pub use blocking::{blocking, checkpoint};
 #[cfg(not(loom))]
@@ -115,7 +134,9 @@ pub use par::{for_each, map_reduce};
 #[cfg(not(loom))]
 pub use pool::{Builder, Pool, current_processor, current_processors, in_pool};
 #[cfg(not(loom))]
-pub use scheduler::{Beta, BetaError, Scheduler};
+pub use profile::{Profile, write_profile};
+#[cfg(not(loom))]
+pub use scheduler::{Beta, BetaError, Quota, QuotaError, Scheduler};
 #[cfg(not(loom))]
 pub use scope::{Scope, scope};
 #[cfg(not(loom))]

@@ -79,6 +79,11 @@ impl Mailbox {
         }
     }
 
+    /// Whether an answer has come.
+    pub(crate) fn has_mail(&self) -> bool {
+        self.content.load(Relaxed) != EMPTY
+    }
+
     /// The join of a job takes it back. False if it has been picked up (or is not here yet: then it will be).
     #[must_use]
     pub(crate) fn take_back(&self, entry: Entry) -> bool {

@@ -8,9 +8,10 @@
 //! With [`crate::Builder::deterministic`] the tree of halves depends on the number of iterations only, so that
 //! results that depend on the order of combination (sums of floats) are the same in every run.
 
-use crate::join::join;
+use crate::join::join_at;
 use crate::pool::Pool;
 use crate::processor::current;
+use crate::profile::{Kind, Site};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -27,11 +28,12 @@ const LEAVES: usize = 1 << 10;
 /// bombyx::for_each(0..1000, |i| { sum.fetch_add(i, Ordering::Relaxed); });
 /// assert_eq!(sum.into_inner(), 499_500);
 /// ```
+#[track_caller]
 pub fn for_each<F>(range: Range<usize>, f: F)
 where
     F: Fn(usize) + Sync,
 {
-    map_reduce(range, f, || (), |(), ()| ());
+    reduce_at(Site::here(Kind::ForEach), range, f, || (), |(), ()| ());
 }
 
 /// Maps every number of the range and combines the results in order: `combine` must be associative, with
@@ -41,6 +43,7 @@ where
 /// let squares = bombyx::map_reduce(0..100, |i| i * i, || 0, |a, b| a + b);
 /// assert_eq!(squares, 328_350);
 /// ```
+#[track_caller]
 pub fn map_reduce<T, M, I, C>(range: Range<usize>, map: M, identity: I, combine: C) -> T
 where
     T: Send,
@@ -48,11 +51,26 @@ where
     I: Fn() -> T + Sync,
     C: Fn(T, T) -> T + Sync,
 {
-    let body = Body { map: &map, identity: &identity, combine: &combine };
-    if current::processor().is_some() { body.start(range) } else { Pool::run_at_home(|| body.start(range)) }
+    reduce_at(Site::here(Kind::MapReduce), range, map, identity, combine)
+}
+
+/// [`map_reduce`], with its forks at `site`.
+fn reduce_at<T, M, I, C>(site: Site, range: Range<usize>, map: M, identity: I, combine: C) -> T
+where
+    T: Send,
+    M: Fn(usize) -> T + Sync,
+    I: Fn() -> T + Sync,
+    C: Fn(T, T) -> T + Sync,
+{
+    let body = Body { site, map: &map, identity: &identity, combine: &combine };
+    match current::processor() {
+        Some(_) => body.start(range),
+        None => Pool::run_at_home(site, || body.start(range)),
+    }
 }
 
 struct Body<'a, M, I, C> {
+    site: Site,
     map: &'a M,
     identity: &'a I,
     combine: &'a C,
@@ -83,8 +101,11 @@ where
         while range.len() > block {
             if nothing_to_steal() {
                 let middle = range.start + range.len() / 2;
-                let (left, right) =
-                    join(|| self.lazy(range.start..middle, block), || self.lazy(middle..range.end, block));
+                let (left, right) = join_at(
+                    self.site,
+                    |_| self.lazy(range.start..middle, block),
+                    |_| self.lazy(middle..range.end, block),
+                );
                 return (self.combine)(sum, (self.combine)(left, right));
             }
             let end = range.start + block;
@@ -103,13 +124,19 @@ where
             return self.serial(range, (self.identity)());
         }
         let middle = range.start + range.len() / 2;
-        let (left, right) =
-            join(|| self.fixed(range.start..middle, grain), || self.fixed(middle..range.end, grain));
+        let (left, right) = join_at(
+            self.site,
+            |_| self.fixed(range.start..middle, grain),
+            |_| self.fixed(middle..range.end, grain),
+        );
         (self.combine)(left, right)
     }
 }
 
-/// Whether a thief that came now would leave empty-handed.
+/// Answers a thief that stands here, and tells whether the next one would leave empty-handed.
 fn nothing_to_steal() -> bool {
-    current::processor().is_none_or(|processor| processor.deque.looks_empty())
+    current::processor().is_none_or(|processor| {
+        processor.poll();
+        processor.deque.looks_empty()
+    })
 }

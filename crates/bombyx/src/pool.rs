@@ -6,7 +6,8 @@ use crate::error::Error;
 use crate::handlers::Handlers;
 use crate::job::{Enabled, Entry, Job};
 use crate::processor::{Processor, current};
-use crate::scheduler::Scheduler;
+use crate::profile::{self, Kind, Profile, Profiler, Site};
+use crate::scheduler::{self, Quota, QuotaError, Scheduler};
 use crate::scope::Head;
 use crate::signal::Signal;
 use crate::stats::Stats;
@@ -40,9 +41,16 @@ pub(crate) struct Config {
     pub(crate) lends: bool,
     /// Forks may stay on the fast path ([`crate::barrier`]).
     pub(crate) asymmetric: bool,
+    /// Every fork attends.
+    pub(crate) attentive: bool,
+    /// Living threads are counted.
+    pub(crate) counts: bool,
+    /// Somebody wants to know what is allocated.
+    pub(crate) metered: bool,
     /// There are more processors than cores, so spinning takes time from others.
     pub(crate) crowded: bool,
     pub(crate) max_searchers: usize,
+    pub(crate) profiler: Option<Arc<Profiler>>,
 }
 
 /// A number of processors that run fork-join programs.
@@ -110,12 +118,13 @@ impl Pool {
     /// assert_eq!(pool.run(|| bombyx::current_processor().is_some()), true);
     /// # Ok::<(), bombyx::Error>(())
     /// ```
+    #[track_caller]
     pub fn run<F, R>(&self, f: F) -> R
     where
         F: FnOnce() -> R + Send,
         R: Send,
     {
-        run_in(&self.commons, f)
+        run_in(&self.commons, Site::here(Kind::Run), f)
     }
 
     pub(crate) fn from_commons(commons: Arc<Commons>) -> Pool {
@@ -143,14 +152,15 @@ impl Pool {
 
     /// Runs `f` where the calling thread, which holds no processor, belongs: in the pool whose carrier it is, if
     /// it is one that blocks, else in the global one.
-    pub(crate) fn run_at_home<F, R>(f: F) -> R
+    pub(crate) fn run_at_home<F, R>(site: Site, f: F) -> R
     where
         F: FnOnce() -> R + Send,
         R: Send,
     {
+        let site = Site { kind: Kind::Run, ..site };
         match current::home() {
-            Some(commons) => enter(commons, f),
-            None => enter(&Pool::global().commons, f),
+            Some(commons) => enter(commons, site, f),
+            None => enter(&Pool::global().commons, site, f),
         }
     }
 
@@ -166,11 +176,12 @@ impl Pool {
     /// assert_eq!(receiver.recv(), Ok(7));
     /// # Ok::<(), bombyx::Error>(())
     /// ```
+    #[track_caller]
     pub fn spawn<F>(&self, f: F)
     where
         F: FnOnce() + Send + 'static,
     {
-        self.commons.submit(detached(&self.commons, f), &[]);
+        self.commons.submit(detached(&self.commons, Site::here(Kind::Run), f), &[]);
     }
 
     /// How many processors the pool has.
@@ -205,6 +216,32 @@ impl Pool {
     /// ```
     pub fn stats(&self) -> Stats {
         self.commons.stats()
+    }
+
+    /// Makes the peaks in [`Pool::stats`], other than that of carriers, count from now on.
+    ///
+    /// ```
+    /// let pool = bombyx::Pool::builder().processors(1).count_threads(true).build()?;
+    /// pool.run(|| bombyx::join(|| (), || ()));
+    /// pool.forget_peaks();
+    /// assert_eq!(pool.stats().peak_threads, 0);
+    /// # Ok::<(), bombyx::Error>(())
+    /// ```
+    pub fn forget_peaks(&self) {
+        self.commons.forget_peaks();
+    }
+
+    /// What the profiler has measured of the runs that have ended, if the pool is profiled: because its builder
+    /// [says so](Builder::profile), or because of `BOMBYX_PROFILE`; then of all pools of the process together.
+    ///
+    /// ```
+    /// let pool = bombyx::Pool::builder().processors(2).profile(true).build()?;
+    /// pool.run(|| bombyx::for_each(0..1000, |_| ()));
+    /// assert!(pool.profile().unwrap().span_ns > 0);
+    /// # Ok::<(), bombyx::Error>(())
+    /// ```
+    pub fn profile(&self) -> Option<Profile> {
+        self.commons.config.profiler.as_ref().map(|profiler| profiler.profile())
     }
 
     /// How fast the processors are, as last estimated: the capacity of the processor's CPU relative to the best one,
@@ -292,37 +329,37 @@ pub fn current_processors() -> Option<usize> {
 // ---- The ways in ------------------------------------------------------------------------------------------
 
 /// Runs `f` in the pool of `commons`.
-pub(crate) fn run_in<F, R>(commons: &Commons, f: F) -> R
+pub(crate) fn run_in<F, R>(commons: &Commons, site: Site, f: F) -> R
 where
     F: FnOnce() -> R + Send,
     R: Send,
 {
     match current::processor() {
         Some(processor) if ptr::eq(processor.commons(), commons) => f(),
-        Some(_) if commons.config.lends => crate::blocking(|| enter(commons, f)),
-        Some(_) => injected(commons, f),
-        None => enter(commons, f),
+        Some(_) if commons.config.lends => crate::blocking(|| enter(commons, site, f)),
+        Some(_) => injected(commons, site, f),
+        None => enter(commons, site, f),
     }
 }
 
 /// Runs `f` in the pool of `commons`, for a thread that holds no processor.
-fn enter<F, R>(commons: &Commons, f: F) -> R
+fn enter<F, R>(commons: &Commons, site: Site, f: F) -> R
 where
     F: FnOnce() -> R + Send,
     R: Send,
 {
     if current::home().is_some_and(|home| ptr::eq(home, commons)) {
         // A carrier that blocks in a job of this pool has a stack for `f`, and perhaps the last one.
-        return lent(commons, commons.acquire(current::carrier()), f);
+        return lent(commons, commons.acquire(current::carrier()), site, f);
     }
     match commons.config.lends.then(|| commons.borrow_processor()).flatten() {
-        Some(processor) => lent(commons, processor, f),
-        None => injected(commons, f),
+        Some(processor) => lent(commons, processor, site, f),
+        None => injected(commons, site, f),
     }
 }
 
 /// Runs `f` on the calling thread, with a processor lent to it.
-fn lent<F, R>(commons: &Commons, processor: NonNull<Processor>, f: F) -> R
+fn lent<F, R>(commons: &Commons, processor: NonNull<Processor>, site: Site, f: F) -> R
 where
     F: FnOnce() -> R,
 {
@@ -338,23 +375,28 @@ where
     }
     let _return = Return(commons, current::carrier().set_root(0));
     current::adopt(processor);
+    scheduler::arrived(current::held());
+    let _run = profile::Run::begin(commons, site);
     f()
 }
 
 /// Queues `f` and waits for it.
-fn injected<F, R>(commons: &Commons, f: F) -> R
+fn injected<F, R>(commons: &Commons, site: Site, f: F) -> R
 where
     F: FnOnce() -> R + Send,
     R: Send,
 {
     let job = Injected {
         head: Head::new(Injected::<F, R>::exec, 0),
+        site,
         closure: UnsafeCell::new(ManuallyDrop::new(f)),
         result: UnsafeCell::new(MaybeUninit::uninit()),
         signal: Signal::from(commons),
     };
+    let blocked = profile::Blocked::begin();
     commons.inject(Entry::heap(NonNull::from(&job).cast()));
     job.signal.wait(ptr::from_ref(&job) as usize);
+    drop(blocked);
     // SAFETY: the signal is set, so the result is written and nobody touches the job any more.
     let result = unsafe { job.result.into_inner().assume_init() };
     result.unwrap_or_else(|payload| panic::resume_unwind(payload))
@@ -364,6 +406,7 @@ where
 #[repr(C)]
 struct Injected<F, R> {
     head: Head,
+    site: Site,
     closure: UnsafeCell<ManuallyDrop<F>>,
     result: UnsafeCell<MaybeUninit<thread::Result<R>>>,
     signal: Signal,
@@ -380,19 +423,23 @@ where
         // SAFETY: the calling thread waits until the signal is set.
         unsafe {
             let closure = ManuallyDrop::take(&mut *(*this).closure.get());
+            let run = profile::Run::begin(current::held().commons(), (*this).site);
             (*(*this).result.get()).write(panic::catch_unwind(AssertUnwindSafe(closure)));
+            drop(run);
             Signal::set(&raw const (*this).signal)
         }
     }
 }
 
 /// The entry of a closure that nobody waits for. It must be pushed or queued somewhere.
-pub(crate) fn detached<F>(commons: &Arc<Commons>, f: F) -> Entry
+pub(crate) fn detached<F>(commons: &Arc<Commons>, site: Site, f: F) -> Entry
 where
     F: FnOnce() + Send + 'static,
 {
     commons.detached_started();
-    let job = Detached { head: Head::new(Detached::<F>::exec, 0), commons: Arc::clone(commons), closure: f };
+    commons.thread_created();
+    let head = Head::new(Detached::<F>::exec, 0);
+    let job = Detached { head, site, commons: Arc::clone(commons), closure: f };
     Entry::heap(NonNull::from(Box::leak(Box::new(job))).cast())
 }
 
@@ -400,6 +447,7 @@ where
 #[repr(C)]
 struct Detached<F> {
     head: Head,
+    site: Site,
     commons: Arc<Commons>,
     closure: F,
 }
@@ -412,9 +460,12 @@ where
     /// As for [`crate::job::Exec`]: `job` is the first field of a boxed `Detached<F>`, taken by the caller.
     unsafe fn exec(job: *const Job) -> Enabled {
         // SAFETY: made from a box in `detached`, and run once.
-        let Detached { commons, closure, .. } =
+        let Detached { site, commons, closure, .. } =
             *unsafe { Box::from_raw(job.cast_mut().cast::<Detached<F>>()) };
+        let run = profile::Run::begin(&commons, site);
         commons.handlers().guard(closure);
+        drop(run);
+        commons.thread_ended();
         commons.detached_ended();
         None
     }
@@ -448,7 +499,10 @@ pub struct Builder {
     deterministic: bool,
     ordered: bool,
     fence: bool,
+    counts: bool,
+    metered: bool,
     lend: Option<bool>,
+    profiler: profile::Choice,
     pub(crate) handlers: Handlers,
     pub(crate) use_current_thread: bool,
     /// The pool may not start carriers of its own, unless `max_carriers` says so.
@@ -513,6 +567,29 @@ impl Builder {
         self
     }
 
+    /// Counts living threads (closures that were forked or spawned and have not ended) and the threads that processors
+    /// take from their own deques, for [`Stats`]: `peak_threads` and [`Stats::granularity`]. Keeps every fork and join on
+    /// its slow path. Schedulers with one pool of threads (`fifo`, `busy-leaves`, `depth-first:K`) always count;
+    /// those whose processors keep their deques to themselves (`read-write`, `read-write-steals`, `private-cas`) never do.
+    ///
+    /// ```
+    /// let pool = bombyx::Pool::builder().processors(1).count_threads(true).build()?;
+    /// pool.run(|| bombyx::join(|| bombyx::join(|| (), || ()), || ()));
+    /// assert_eq!(pool.stats().peak_threads, 2);
+    /// # Ok::<(), bombyx::Error>(())
+    /// ```
+    pub fn count_threads(mut self, count: bool) -> Builder {
+        self.counts = count;
+        self
+    }
+
+    /// Counts what the processors allocate, for [`Stats`]: `heap` and `peak_heap`, in a program whose allocator is
+    /// [metered](crate::alloc::Metered) or which [says itself](crate::charge). Schedulers with a quota always do.
+    pub fn metered(mut self, metered: bool) -> Builder {
+        self.metered = metered;
+        self
+    }
+
     /// Whether a scope that waits leaves what was spawned later in other scopes, on the same processor, to go first, as
     /// on a single stack of closures. Default: no, it runs its own closures, whatever lies between them.
     pub fn ordered(mut self, ordered: bool) -> Builder {
@@ -525,6 +602,23 @@ impl Builder {
     pub fn lend(mut self, lend: bool) -> Builder {
         self.lend = Some(lend);
         self
+    }
+
+    /// Measures work and span of everything that runs in the pool, for [`Pool::profile`]. Forks cost some ten nanoseconds
+    /// more then. `BOMBYX_PROFILE=file` does it for all pools of a process that do not ask for it themselves.
+    pub fn profile(mut self, profile: bool) -> Builder {
+        self.profiler = if profile { profile::Choice::Own } else { profile::Choice::Process };
+        self
+    }
+
+    /// For measuring what things cost: just so many processors, and this profiler or none.
+    pub(crate) fn measuring(processors: usize, profiler: Option<Arc<Profiler>>) -> Builder {
+        Builder {
+            processors: Some(processors),
+            scheduler: Some(Scheduler::WorkStealing),
+            profiler: profiler.map_or(profile::Choice::Off, profile::Choice::Given),
+            ..Builder::default()
+        }
     }
 
     /// Builds the pool.
@@ -591,6 +685,14 @@ impl Builder {
             return Err(Error::OneCpu);
         }
         let cores = available_parallelism();
+        let asymmetric = !self.fence && barrier::asymmetric();
+        let shared = matches!(scheduler, Scheduler::Fifo | Scheduler::BusyLeaves | Scheduler::DepthFirst(_));
+        let counts = shared || self.counts && !scheduler.has_private_deques();
+        if scheduler == Scheduler::DepthFirst(Quota::Auto) {
+            return Err(Error::Quota(QuotaError::no_auto()));
+        }
+        let quota =
+            matches!(scheduler, Scheduler::DfDeques(k) | Scheduler::DepthFirst(k) if k != Quota::Infinite);
         Ok(Config {
             processors,
             scheduler,
@@ -604,9 +706,13 @@ impl Builder {
             ordered: self.ordered,
             handlers: self.handlers,
             lends: self.lend.unwrap_or(true) && self.stack_size.is_none() && !pin,
-            asymmetric: !self.fence && barrier::asymmetric(),
+            asymmetric,
+            attentive: !asymmetric || counts,
+            counts,
+            metered: self.metered || quota,
             crowded: processors > cores,
             max_searchers: processors.min(cores).div_ceil(2),
+            profiler: self.profiler.profiler(),
         })
     }
 }

@@ -8,7 +8,7 @@ pub(crate) use std::{
     hint::spin_loop,
     sync::{
         Mutex, MutexGuard, TryLockError,
-        atomic::{AtomicBool, AtomicPtr, AtomicUsize, fence},
+        atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, fence},
     },
     thread::{Thread, current as current_thread, yield_now},
 };
@@ -20,7 +20,7 @@ pub(crate) use loom::{
     hint::spin_loop,
     sync::{
         Mutex, MutexGuard,
-        atomic::{AtomicBool, AtomicPtr, AtomicUsize, fence},
+        atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, fence},
     },
     thread::yield_now,
 };

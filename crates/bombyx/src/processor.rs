@@ -12,7 +12,12 @@ use crate::fifo::Fifo;
 use crate::job::{Entry, Kind, Place};
 use crate::mailbox::{Mailbox, Offer, Post, Requests};
 use crate::primitive::AtomicUsize;
+use crate::profile::{self, Account, Site};
 use crate::rng::Rng;
+use crate::scheduler::query::Queries;
+use crate::scheduler::quota::Meter;
+use crate::scheduler::resolution::{FreeCells, WatchList};
+use crate::scheduler::{self, Ready};
 use crate::stats::Counters;
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
@@ -23,9 +28,11 @@ pub(crate) struct Processor {
     /// First, so that a fork addresses it without an offset.
     pub(crate) deque: Deque,
     pub(crate) requests: Requests,
-    /// Counts how often this processor began or ceased to run something. Odd while it does: then it is worth asking
-    /// for work.
-    spells: AtomicUsize,
+    /// Its round is open while the processor runs something: then it is worth asking for work.
+    pub(crate) queries: Queries,
+    /// 1 while the holder searches, or was given the processor in order to search. With private deques; else the pool
+    /// counts its searchers ([`crate::sleep`]).
+    searching: AtomicUsize,
     pub(crate) post: Post,
     pub(crate) offer: Offer,
     /// Holder. Whether the next fork should offer its oldest entry: a thief is likely to come.
@@ -33,10 +40,17 @@ pub(crate) struct Processor {
     /// Holder.
     pub(crate) rng: Rng,
     pub(crate) stats: Counters,
+    pub(crate) account: Account,
     pub(crate) index: usize,
     /// Of detached closures.
     pub(crate) fifo: Fifo,
     pub(crate) private: Private,
+    /// Holder. The joins whose right branch the holder runs, with `read-write`.
+    pub(crate) watching: WatchList,
+    /// Holder.
+    pub(crate) free_cells: FreeCells,
+    /// Holder.
+    pub(crate) meter: Meter,
     commons: *const Commons,
 }
 
@@ -51,15 +65,20 @@ impl Processor {
         Processor {
             deque: Deque::new(),
             requests: Requests::new(),
-            spells: AtomicUsize::new(0),
+            queries: Queries::new(),
+            searching: AtomicUsize::new(0),
             post: Post::new(),
             offer: Offer::new(),
             generous: Cell::new(false),
             rng: Rng::new(seed, index as u64),
             stats: Counters::default(),
+            account: Account::default(),
             index,
             fifo: Fifo::new(0),
             private: Private::new(),
+            watching: WatchList::default(),
+            free_cells: FreeCells::default(),
+            meter: Meter::new(),
             commons,
         }
     }
@@ -75,30 +94,81 @@ impl Processor {
 
     /// Which spell of uninterrupted running this is, if the processor is busy.
     pub(crate) fn busy_spell(&self) -> Option<usize> {
-        Some(self.spells.load(Relaxed)).filter(|spell| spell % 2 == 1)
+        self.queries.open_round().map(|round| round.number() as usize)
     }
 
     /// Holder.
     pub(crate) fn set_busy(&self, busy: bool) {
-        let spells = self.spells.load(Relaxed);
-        if (spells % 2 == 1) != busy {
-            self.spells.store(spells.wrapping_add(1), Relaxed);
-        }
+        self.queries.set_open(busy);
+        profile::set_busy(self, busy);
     }
 
-    /// Holder. Leaves the fast path: makes room, answers the thief that stands here, wakes a sleeper.
+    /// Whether the processor searches. With private deques.
+    pub(crate) fn is_searching(&self) -> bool {
+        self.searching.load(Relaxed) == 1
+    }
+
+    /// Holder, or whoever is about to give the processor to somebody who will search.
+    pub(crate) fn set_searching(&self, searching: bool) {
+        self.searching.store(usize::from(searching), Relaxed);
+    }
+
+    /// Holder. Says what the entries from here on descend from ([`Deque::set_root`]).
+    pub(crate) fn set_root(&self, key: usize) {
+        if self.has_private_deque() { self.deque.private().set_root(key) } else { self.deque.set_root(key) }
+    }
+
+    /// Whether nobody but the holder touches the deque.
+    pub(crate) fn has_private_deque(&self) -> bool {
+        self.commons().config.scheduler.has_private_deques()
+    }
+
+    /// Holder. Leaves the fast path: serves others, and gives way if the quota is used up, so that the carrier may
+    /// hold another processor afterwards.
     #[cold]
     #[inline(never)]
     pub(crate) fn attend(&self) {
+        self.attend_here();
+    }
+
+    #[inline(always)]
+    fn attend_here(&self) {
+        self.serve();
+        scheduler::heed_quota(self);
+    }
+
+    /// Holder. Makes room, answers the thief that stands here, wakes a sleeper.
+    #[inline]
+    fn serve(&self) {
+        match &self.commons().ready {
+            Ready::Private(talk) => talk.attend(self),
+            ready => self.serve_all(ready),
+        }
+    }
+
+    /// The same where anyone may take from the deque.
+    #[inline]
+    fn serve_all(&self, ready: &Ready) {
         let commons = self.commons();
-        self.deque.attend();
-        if !commons.asymmetric() {
-            // Without `membarrier` nothing may be popped by the fast path.
-            self.deque.expose_all();
-            self.deque.poison();
+        if commons.always_attends() {
+            self.deque.attend_always();
+        } else {
+            self.deque.attend();
+        }
+        match ready {
+            Ready::Shared(shared) => {
+                shared.pool.absorb(self.index, &self.deque);
+                self.deque.poison();
+            }
+            // Nothing may be popped by the fast path.
+            _ if commons.config.attentive => {
+                self.deque.expose_all();
+                self.deque.poison();
+            }
+            _ => {}
         }
         self.answer();
-        if self.generous.take() && !self.offer.stands() {
+        if self.generous.take() && !self.offer.stands() && matches!(commons.ready, Ready::Deques) {
             // Not a spawned closure: its scope, which may have to run it itself, looks for it in the deque.
             let offered = self.deque.take_top_if(
                 |entry| matches!(entry.kind(), Kind::Stack(_)),
@@ -120,6 +190,14 @@ impl Processor {
         }
     }
 
+    /// Holder. Attends after a fork at `site`.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn attend_fork(&self, site: Site) {
+        profile::fork(self, site);
+        self.attend_here();
+    }
+
     /// Holder. Attends if asked to, in code that does not fork.
     #[inline]
     pub(crate) fn poll(&self) {
@@ -132,6 +210,9 @@ impl Processor {
     /// half has just finished that, and will be back for more within a fraction of a microsecond. It should not find
     /// a processor deep in its next leaf, which could only be robbed by interrupting it.
     pub(crate) fn be_generous(&self) {
+        if self.has_private_deque() {
+            return;
+        }
         self.generous.set(true);
         self.deque.poison();
     }
@@ -150,7 +231,8 @@ impl Processor {
         let entry = if want == 0 {
             self.take_oldest(&thief.mailbox)
         } else if want == self.deque.root() {
-            self.deque.take_top(|entry| entry.taken(Place::Mailbox(&thief.mailbox)))
+            let entry = self.deque.take_top(|entry| entry.taken(Place::Mailbox(&thief.mailbox)));
+            entry.inspect(|_| scheduler::served(self, &thief.mailbox))
         } else {
             None
         };
@@ -160,14 +242,31 @@ impl Processor {
     /// Holder. Takes the oldest entry, for `mailbox`: what is offered is older than what is in the deque.
     fn take_oldest(&self, mailbox: &Mailbox) -> Option<Entry> {
         let offered = self.offer.take().inspect(|entry| entry.taken(Place::Mailbox(mailbox)));
-        offered.or_else(|| self.deque.take_top(|entry| entry.taken(Place::Mailbox(mailbox))))
+        offered
+            .or_else(|| self.deque.take_top(|entry| entry.taken(Place::Mailbox(mailbox))))
+            .inspect(|_| scheduler::served(self, mailbox))
+    }
+
+    /// Holder. Keeps the greatest length of the watch list.
+    pub(crate) fn note_watch_list(&self) {
+        self.stats.longest_watch_list.raise_to(self.watching.len() as u64);
     }
 
     /// Holder. Pushes an entry that is not the second half of a `join`.
     pub(crate) fn submit(&self, entry: Entry) {
         let pushed = self.deque.push_over(entry);
         if self.deque.wants_attention(pushed) {
-            self.attend();
+            self.serve();
+        }
+    }
+
+    /// Holder, from inside of the allocator. Counts what was allocated or, if negative, freed.
+    pub(crate) fn charge(&self, bytes: i64) {
+        if self.meter.charge(bytes) {
+            self.deque.poison();
+        }
+        if let Some(change) = self.meter.to_tell() {
+            self.commons().ledger.heap.add(change);
         }
     }
 }
@@ -178,6 +277,7 @@ pub(crate) mod current {
     use super::Processor;
     use crate::carrier::Carrier;
     use crate::commons::Commons;
+    use crate::profile::{self, State};
     use std::cell::{Cell, OnceCell};
     use std::ptr::{self, NonNull};
 
@@ -228,7 +328,8 @@ pub(crate) mod current {
         PROCESSOR.set(processor.as_ptr());
         // SAFETY: the giver gave it, so the pool is alive and nobody else holds it.
         let processor = unsafe { processor.as_ref() };
-        processor.deque.set_root(carrier().root());
+        processor.set_root(carrier().root());
+        processor.watching.append(carrier().watching.take());
         processor.set_busy(true);
         match &processor.commons().heterogeneous {
             Some(heterogeneous) => heterogeneous.arrive(processor.index),
@@ -243,6 +344,13 @@ pub(crate) mod current {
             // SAFETY: as in `processor`.
             if let Some(processor) = unsafe { current.get().as_ref() } {
                 processor.set_busy(false);
+                profile::enter(processor, State::HandOver);
+                if processor.has_private_deque() && !processor.deque.looks_empty() {
+                    processor.commons().flush(processor);
+                }
+                if !processor.watching.is_empty() {
+                    carrier().watching.append(processor.watching.take());
+                }
                 if let Some(heterogeneous) = &processor.commons().heterogeneous {
                     heterogeneous.leave(processor.index);
                 }
@@ -252,18 +360,24 @@ pub(crate) mod current {
     }
 
     /// The calling thread as a carrier.
+    #[inline]
     pub(crate) fn carrier() -> &'static Carrier {
-        let carrier = CARRIER.get().unwrap_or_else(|| {
-            let here = || Box::new(Carrier::here());
-            let carrier = VISITOR
-                .try_with(|visitor| NonNull::from(&**visitor.0.get_or_init(here)))
-                // The thread is ending, in a destructor that joins: nothing is left that could own a carrier.
-                .unwrap_or_else(|_| NonNull::from(Box::leak(here())));
-            CARRIER.set(Some(carrier));
-            carrier
-        });
+        let carrier = CARRIER.get().unwrap_or_else(visitor);
         // SAFETY: alive as long as the thread, which is the only one that gets this reference.
         unsafe { carrier.as_ref() }
+    }
+
+    /// The carrier of a thread that no pool started, the first time that it is one.
+    #[cold]
+    #[inline(never)]
+    fn visitor() -> NonNull<Carrier> {
+        let here = || Box::new(Carrier::here());
+        let carrier = VISITOR
+            .try_with(|visitor| NonNull::from(&**visitor.0.get_or_init(here)))
+            // The thread is ending, in a destructor that joins: nothing is left that could own a carrier.
+            .unwrap_or_else(|_| NonNull::from(Box::leak(here())));
+        CARRIER.set(Some(carrier));
+        carrier
     }
 
     /// The pool whose processor the calling thread gave up for a blocking call, if that is where it is.

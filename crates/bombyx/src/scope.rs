@@ -13,6 +13,8 @@ use crate::fifo::Fifo;
 use crate::job::{Enabled, Entry, Job, Kind};
 use crate::pool::Pool;
 use crate::processor::current;
+use crate::profile::{self, Closures, Kind as SiteKind, Site};
+use crate::scheduler;
 use crate::signal::Signal;
 use std::any::Any;
 use std::fmt;
@@ -34,6 +36,7 @@ pub struct Scope<'scope> {
     /// Closures that have not ended, and one for the body.
     unfinished: AtomicUsize,
     signal: Signal,
+    closures: Closures,
     /// For [`Scope::spawn_fifo`], one per processor, made when first used.
     fifos: OnceLock<Box<[Fifo]>>,
     /// The first panic of a spawned closure.
@@ -62,17 +65,21 @@ unsafe impl Send for Scope<'_> {}
 /// });
 /// assert_eq!(words, ["ork", "oin", "teal"]);
 /// ```
+#[track_caller]
 pub fn scope<'scope, F, R>(f: F) -> R
 where
     F: FnOnce(&Scope<'scope>) -> R + Send,
     R: Send,
 {
-    let Some(processor) = current::processor() else { return Pool::run_at_home(|| scope(f)) };
-    in_place(processor.commons(), f)
+    let site = Site::here(SiteKind::Scope);
+    match current::processor() {
+        Some(processor) => in_place(processor.commons(), site, f),
+        None => Pool::run_at_home(site, || in_place(current::held().commons(), site, f)),
+    }
 }
 
 /// Calls `f`, here, with a scope whose closures run in the pool of `commons`.
-pub(crate) fn in_place<'scope, F, R>(commons: &Commons, f: F) -> R
+pub(crate) fn in_place<'scope, F, R>(commons: &Commons, site: Site, f: F) -> R
 where
     F: FnOnce(&Scope<'scope>) -> R,
 {
@@ -82,14 +89,17 @@ where
         root: if signal.is_here() { current::carrier().root() } else { 0 },
         unfinished: AtomicUsize::new(1),
         signal,
+        closures: Closures::begin(commons, site),
         fifos: OnceLock::new(),
         panic: Mutex::new(None),
         marker: PhantomData,
     };
     let result = panic::catch_unwind(AssertUnwindSafe(|| f(&scope)));
+    let ending = scope.closures.body_ended();
     if scope.unfinished.fetch_sub(1, AcqRel) != 1 {
         scope.signal.wait(scope.key());
     }
+    drop(ending);
     let spawned = scope.panic.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
     match (result, spawned) {
         (Ok(result), None) => result,
@@ -114,18 +124,22 @@ impl<'scope> Scope<'scope> {
     /// });
     /// assert_eq!(count.into_inner(), 2);
     /// ```
+    #[track_caller]
     pub fn spawn<F>(&self, f: F)
     where
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
         let here = current::processor().filter(|processor| ptr::eq(processor.commons(), self.commons));
         if let Some(processor) = here
-            && processor.deque.len() >= PENDING
+            && scheduler::pending(processor) >= PENDING
         {
             processor.poll();
-            self.run(f);
+            self.run(self.closures.spawn(Site::here(SiteKind::Spawn)), f);
         } else {
             self.defer(f);
+            if let Some(processor) = here {
+                scheduler::heed_quota(processor);
+            }
         }
     }
 
@@ -142,11 +156,12 @@ impl<'scope> Scope<'scope> {
     /// });
     /// assert_eq!(lock.into_inner().unwrap(), 1000);
     /// ```
+    #[track_caller]
     pub fn defer<F>(&self, f: F)
     where
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
-        let entry = self.entry(f);
+        let entry = self.entry(Site::here(SiteKind::Spawn), f);
         self.commons().submit(entry, &self.roots());
     }
 
@@ -165,11 +180,12 @@ impl<'scope> Scope<'scope> {
     /// assert_eq!(*order.lock().unwrap(), [0, 1, 2, 3]);
     /// # Ok::<(), bombyx::Error>(())
     /// ```
+    #[track_caller]
     pub fn spawn_fifo<F>(&self, f: F)
     where
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
-        let entry = self.entry(f);
+        let entry = self.entry(Site::here(SiteKind::Spawn), f);
         let commons = self.commons();
         match current::processor().filter(|processor| ptr::eq(processor.commons(), commons)) {
             Some(processor) => {
@@ -194,29 +210,33 @@ impl<'scope> Scope<'scope> {
     /// assert_eq!(sum.into_inner(), 0 + 1 + 2 + 3);
     /// # Ok::<(), bombyx::Error>(())
     /// ```
+    #[track_caller]
     pub fn spawn_broadcast<F>(&self, f: F)
     where
         F: Fn(&Scope<'scope>, Broadcast) + Send + Sync + 'scope,
     {
+        let site = Site::here(SiteKind::Broadcast);
         let f = Arc::new(f);
         let processors = self.commons().processors();
         for (index, processor) in processors.iter().enumerate() {
             let f = Arc::clone(&f);
             let place = Broadcast { index, processors: processors.len() };
-            processor.private.post(self.entry(move |scope: &Scope<'scope>| f(scope, place)));
+            processor.private.post(self.entry(site, move |scope: &Scope<'scope>| f(scope, place)));
         }
         self.commons().wake_private();
     }
 
     /// The entry of a closure of this scope, which is counted from now on. It must be pushed or queued somewhere.
-    fn entry<F>(&self, f: F) -> Entry
+    fn entry<F>(&self, site: Site, f: F) -> Entry
     where
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
         self.unfinished.fetch_add(1, Relaxed);
+        self.commons().thread_created();
         let job = Spawned {
             head: Head { job: Job::spawned(Spawned::<F>::exec), key: self.key() },
             scope: ptr::from_ref(self).cast(),
+            profile: self.closures.spawn(site),
             closure: f,
         };
         Entry::heap(NonNull::from(Box::leak(Box::new(job))).cast())
@@ -233,10 +253,12 @@ impl<'scope> Scope<'scope> {
     }
 
     /// Runs a spawned closure and keeps its panic for the end of the scope.
-    fn run(&self, f: impl FnOnce(&Scope<'scope>)) {
+    fn run(&self, profile: profile::Spawned, f: impl FnOnce(&Scope<'scope>)) {
+        self.closures.begin_closure(&profile);
         if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(|| f(self))) {
             self.panic.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).get_or_insert(payload);
         }
+        self.closures.end_closure(profile);
     }
 
     fn key(&self) -> usize {
@@ -287,6 +309,7 @@ pub(crate) fn belongs_to(entry: Entry, key: usize) -> bool {
 struct Spawned<F> {
     head: Head,
     scope: *const (),
+    profile: profile::Spawned,
     closure: F,
 }
 
@@ -298,11 +321,13 @@ where
     /// As for [`crate::job::Exec`]: `job` is the first field of a boxed `Spawned<F>`, taken by the caller.
     unsafe fn exec(job: *const Job) -> Enabled {
         // SAFETY: made from a box in `spawn`, and run once.
-        let Spawned { scope, closure, .. } = *unsafe { Box::from_raw(job.cast_mut().cast::<Spawned<F>>()) };
+        let Spawned { scope, profile, closure, .. } =
+            *unsafe { Box::from_raw(job.cast_mut().cast::<Spawned<F>>()) };
         let scope = scope.cast::<Scope<'scope>>();
         // SAFETY: the scope waits until this closure has been counted down below.
         unsafe {
-            (*scope).run(closure);
+            (*scope).run(profile, closure);
+            (*scope).commons().thread_ended();
             if (*scope).unfinished.fetch_sub(1, AcqRel) == 1 {
                 Signal::set(&raw const (*scope).signal)
             } else {

@@ -17,6 +17,18 @@
 //! one passes the duty on: if others rest, it does (2) to (4) in their place. So while processors rest, somebody
 //! searches, or every fork will notice.
 
+//!
+//! # Private deques
+//!
+//! With [private deques](crate::deque::Deque::private) there are no counts to be kept by those who search and find: that
+//! would be a read-modify-write per steal. Each processor has a flag of its own that says whether it searches. A fork
+//! that attends while processors rest wakes one if no flag is set, and leaves its limit poisoned as long as any rest, so
+//! that its next fork looks again; nobody passes a duty on. What is in a deque cannot be had without its owner, so a
+//! sleeper need not look for it, but every owner must look for sleepers at one of its next forks. An owner lifts its limit
+//! by a plain store and then (`light` between) looks whether any processor rests. So the sleeper does (1), (3) and (2), in
+//! this order: an owner that did not see (1) has lifted its limit before the barrier of (3), and thus before the poison
+//! of (2), which stays.
+
 use crate::barrier;
 use crate::deque::Deque;
 use crate::fault::{Fault, planted};
@@ -82,5 +94,16 @@ impl Sleepers {
         }
         barrier::heavy();
         !planted(Fault::SleepWithoutSecondLook) && visible()
+    }
+
+    /// Steps (3) and (2) for private deques: makes sure that every owner who has not seen a processor rest will attend.
+    pub(crate) fn call<'a>(&self, deques: impl Iterator<Item = &'a Deque>) {
+        if !planted(Fault::PoisonBeforeBarrier) {
+            // Pairs with `light` in `attend` of private deques.
+            barrier::heavy();
+        }
+        for deque in deques {
+            deque.poison();
+        }
     }
 }

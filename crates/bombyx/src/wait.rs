@@ -9,7 +9,8 @@ use crate::commons::Commons;
 use crate::job::{Enabled, Entry, Job, Kind, Place};
 use crate::latch::Latch;
 use crate::processor::current;
-use crate::scheduler::{self, Patience, Wait};
+use crate::profile;
+use crate::scheduler::{self, Patience, Wait, join_resolution};
 use std::ptr::{self, NonNull};
 use std::time::Duration;
 
@@ -30,9 +31,8 @@ fn work(commons: &Commons, carrier: &Carrier) {
     let mut next = scheduler::search(current::held());
     while let Some(entry) = next {
         let enabled = match entry.kind() {
-            Kind::Stack(job) | Kind::Heap(job) => {
-                // SAFETY: the search took the entry out of where it was, so it is this carrier's alone.
-                unsafe { run_job(carrier, job, root_of(entry)) }
+            Kind::Stack(_) | Kind::Heap(_) => {
+                run_entry(entry).and_then(|enabled| scheduler::enabled(current::held(), enabled))
             }
             Kind::Carrier(ready) => Some(ready),
         };
@@ -46,8 +46,8 @@ fn work(commons: &Commons, carrier: &Carrier) {
             return;
         }
         // Who has entries of its own does not search, and leaves the count of searchers, which all share, alone.
-        next = scheduler::take_own(current::held()).or_else(|| {
-            commons.sleepers.start_search();
+        next = scheduler::take_next(current::held()).or_else(|| {
+            commons.start_search(current::held());
             scheduler::search(current::held())
         });
     }
@@ -56,22 +56,30 @@ fn work(commons: &Commons, carrier: &Carrier) {
     commons.retire(processor, Some(this));
 }
 
-/// Runs a job with `root` as what its forks descend from.
-///
-/// # Safety
-/// As for [`Job::run`]; the calling thread is `carrier` and holds a processor.
-unsafe fn run_job(carrier: &Carrier, job: *const Job, root: usize) -> Enabled {
-    let outer = carrier.set_root(root);
-    if let Some(processor) = current::processor() {
-        processor.deque.set_root(root);
+/// Runs an entry, which is not a carrier, and which was taken out of where it was, so that it is the calling carrier's
+/// alone; its forks descend from it. The calling thread holds a processor.
+pub(crate) fn run_entry(entry: Entry) -> Enabled {
+    let (Kind::Stack(job) | Kind::Heap(job)) = entry.kind() else {
+        unreachable!("a carrier has its own stack")
+    };
+    let carrier = current::carrier();
+    let root = root_of(entry);
+    let outer_root = carrier.set_root(root);
+    let processor = current::held();
+    processor.set_root(root);
+    // What the frames below watch is watched again when they run.
+    let outer_list = processor.watching.take();
+    if let Some(resolution) = entry.resolution() {
+        processor.watching.push(resolution);
+        processor.note_watch_list();
     }
     // SAFETY: as the caller promises.
     let enabled = unsafe { Job::run(job) };
-    carrier.set_root(outer);
+    carrier.set_root(outer_root);
     // The processor may be another one now; its deque holds nothing that descends from `root` any more.
-    if let Some(processor) = current::processor() {
-        processor.deque.set_root(outer);
-    }
+    let processor = current::held();
+    processor.set_root(outer_root);
+    processor.watching.append(outer_list);
     enabled
 }
 
@@ -86,7 +94,7 @@ fn root_of(entry: Entry) -> usize {
 }
 
 /// How long a waiting carrier of a pool without spares sleeps at a time, when there is nothing to do.
-const NAP: Duration = Duration::from_micros(200);
+pub(crate) const NAP: Duration = Duration::from_micros(200);
 
 /// How a wait ended.
 #[derive(PartialEq, Eq)]
@@ -98,6 +106,35 @@ pub(crate) enum Waited {
     Reclaimed,
 }
 
+/// Gets a join's job, which is not untouched, back, or waits until it has ended.
+pub(crate) fn wait_for(job: &Job) -> Waited {
+    if reclaim(job) {
+        current::held().stats.joins_local.add(1);
+        return Waited::Reclaimed;
+    }
+    // SAFETY: the job is not untouched, and a branch if its place says so.
+    unsafe {
+        match job.place() {
+            Place::Branch => join_resolution::wait(job, job.resolution()),
+            _ => wait(job.latch(), ptr::from_ref(job) as usize, Some(job)),
+        }
+    }
+}
+
+/// Tells the join of a job that it has ended. Whoever waits is now the caller's to give a processor to.
+///
+/// # Safety
+/// The caller has taken the job, run it, and does not touch it any more.
+pub(crate) unsafe fn end(job: *const Job) -> Enabled {
+    // SAFETY: the job is alive until its join knows that it has ended.
+    unsafe {
+        match (*job).place() {
+            Place::Branch => join_resolution::end((*job).resolution().as_ref()),
+            _ => Latch::set((*job).latch()),
+        }
+    }
+}
+
 /// Waits until `latch` is set, on a carrier that holds a processor (before and after, perhaps another one).
 ///
 /// Meanwhile the processor helps with descendants of `key`, is handed over to another carrier once other work
@@ -107,6 +144,8 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
     let carrier = current::carrier();
     let this = NonNull::from(carrier);
     let mut patience = Patience::new();
+    profile::wait();
+    scheduler::cease(current::held());
     loop {
         if latch.is_done() {
             current::held().set_busy(true);
@@ -115,6 +154,7 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
         }
         if job.is_some_and(reclaim) {
             current::held().set_busy(true);
+            profile::waited();
             return Waited::Reclaimed;
         }
         let processor = current::held();
@@ -122,6 +162,19 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
         match scheduler::wait(&mut patience, processor, key, || latch.is_done()) {
             Wait::Again => {}
             Wait::Help(entry) => nested(carrier, entry, latch),
+            Wait::Carrier(ready) => {
+                if !latch.park(this) {
+                    // Our own frame goes on.
+                    processor.submit(Entry::carrier(ready));
+                    continue;
+                }
+                processor.stats.hand_overs.add(1);
+                current::release();
+                // SAFETY: the entry named the carrier, once, to us.
+                unsafe { Carrier::give(ready, NonNull::from(processor)) };
+                resume(carrier);
+                return Waited::Done;
+            }
             Wait::OtherWork => match commons.spare() {
                 Some(spare) => {
                     if !latch.park(this) {
@@ -129,14 +182,19 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
                         continue;
                     }
                     processor.stats.hand_overs.add(1);
-                    commons.sleepers.start_search();
+                    commons.start_search(processor);
                     current::release();
                     // SAFETY: the spare came out of the pool's list.
                     unsafe { Carrier::give(spare, NonNull::from(processor)) };
                     resume(carrier);
                     return Waited::Done;
                 }
-                // No thread to be had: run what there is on this stack rather than wait for nothing.
+                // No thread to be had: run what there is on this stack rather than wait for nothing. Our own half
+                // first, which needs no more stack than the serial program.
+                None if job.is_some_and(|job| take_back(job, false)) => {
+                    current::held().set_busy(true);
+                    return Waited::Reclaimed;
+                }
                 None => {
                     if let Some(entry) = scheduler::take_anything(processor) {
                         processor.stats.in_place.add(1);
@@ -165,15 +223,18 @@ pub(crate) fn resume(carrier: &Carrier) {
         Some(processor) => current::adopt(processor),
         None => unreachable!("only spares are stopped"),
     }
+    scheduler::arrived(current::held());
 }
 
 /// Runs an entry on top of a frame that waits for `latch`.
 fn nested(carrier: &Carrier, entry: Entry, latch: &Latch) {
     let enabled = match entry.kind() {
-        Kind::Stack(job) | Kind::Heap(job) => {
+        Kind::Stack(_) | Kind::Heap(_) => {
+            let _helping = profile::Helping::begin();
             current::held().set_busy(true);
-            // SAFETY: the entry was taken out of where it was, so it is this carrier's alone.
-            unsafe { run_job(carrier, job, root_of(entry)) }
+            let enabled = run_entry(entry);
+            scheduler::cease(current::held());
+            enabled
         }
         Kind::Carrier(ready) => Some(ready),
     };
@@ -196,31 +257,57 @@ fn nested(carrier: &Carrier, entry: Entry, latch: &Latch) {
 
 /// Runs an entry, which is not a carrier, on top of a frame that holds a processor and does not wait.
 pub(crate) fn run_on_top(entry: Entry) {
-    let (Kind::Stack(job) | Kind::Heap(job)) = entry.kind() else {
-        unreachable!("a carrier has its own stack")
-    };
-    // SAFETY: the caller took the entry out of where it was.
-    if let Some(enabled) = unsafe { run_job(current::carrier(), job, root_of(entry)) } {
+    let enabled = run_entry(entry);
+    current::held().set_busy(true);
+    if let Some(enabled) = enabled {
         current::held().submit(Entry::carrier(enabled));
     }
 }
 
-/// Tries to get back a job that is not untouched: from the deque it is exposed in, or out of a mailbox.
+/// Tries to get back a job that is not untouched: from the deque it is exposed in, out of a mailbox, or out of the
+/// pool's list, if its turn has come.
 pub(crate) fn reclaim(job: &Job) -> bool {
+    take_back(job, true)
+}
+
+/// The same; with `in_turn` false, whether its turn has come or not.
+fn take_back(job: &Job, in_turn: bool) -> bool {
     let entry = Entry::stack(job);
     loop {
         // SAFETY: callers have seen that the job is not untouched.
         match unsafe { job.place() } {
-            Place::Nowhere => return false,
-            // SAFETY: mailboxes live as long as the processors of the pool, which outlive its jobs.
-            Place::Mailbox(mailbox) => return unsafe { (*mailbox).take_back(entry) },
-            Place::Deque(deque) => {
-                let owner = current::processor().is_some_and(|processor| ptr::eq(&processor.deque, deque));
-                // SAFETY: as for mailboxes.
-                if unsafe { (*deque).withdraw(entry, owner) } {
+            Place::Nowhere | Place::Branch => return false,
+            Place::Kept(deque) => {
+                // SAFETY: the pool is alive. The job is kept, so the calling carrier, which forked it, owns the deque and it is
+                // its youngest entry.
+                if unsafe { (*deque).pop_kept() } {
                     return true;
                 }
                 // Taken meanwhile, and the place was changed before the deque's lock was released.
+            }
+            // SAFETY: mailboxes live as long as the processors of the pool, which outlive its jobs.
+            Place::Mailbox(mailbox) => return unsafe { (*mailbox).take_back(entry) },
+            Place::Listed(node) => return scheduler::take_back(current::held(), entry, node, in_turn),
+            Place::Deque(deque) => {
+                let owner = current::processor().filter(|processor| ptr::eq(&processor.deque, deque));
+                let withdrawn = match owner {
+                    Some(processor) if processor.has_private_deque() => {
+                        processor.deque.private().withdraw(entry)
+                    }
+                    // SAFETY: as for mailboxes.
+                    _ => unsafe { (*deque).withdraw(entry, owner.is_some()) },
+                };
+                if withdrawn {
+                    return true;
+                }
+                // Taken meanwhile, and the place was changed before the deque's lock was released.
+            }
+            Place::Queue(commons) => {
+                // If the entry is gone, the place was changed before the lock was released.
+                // SAFETY: the commons outlive the jobs of their pool.
+                if unsafe { (*commons.cast::<Commons>()).withdraw(entry) } {
+                    return true;
+                }
             }
         }
     }

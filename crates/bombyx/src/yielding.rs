@@ -82,7 +82,7 @@ fn yield_to(
             return Yield::Idle;
         }
         if let Some(spare) = processor.commons().spare() {
-            processor.commons().sleepers.start_search();
+            processor.commons().start_search(processor);
             make_way(processor, spare);
             return Yield::Executed;
         }

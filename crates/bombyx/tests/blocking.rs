@@ -3,7 +3,7 @@
 mod common;
 
 use bombyx::{blocking, checkpoint, current_processor, join, scope};
-use common::{builder, bump, pool, wait_until, watchdog, with_both_barriers};
+use common::{builder, bump, pool, wait_until, watchdog, with_every_scheduler};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Barrier, Mutex, mpsc};
 use std::thread;
@@ -17,7 +17,7 @@ fn outside_of_a_pool_it_is_a_call() {
 #[test]
 fn the_processor_is_given_up_and_got_back() {
     for processors in [1, 2] {
-        with_both_barriers(processors, |pool| {
+        with_every_scheduler(processors, |pool| {
             pool.run(|| {
                 let (here, inside) =
                     (thread::current().id(), blocking(|| (thread::current().id(), current_processor())));
@@ -32,7 +32,7 @@ fn the_processor_is_given_up_and_got_back() {
 #[test]
 fn the_second_half_runs_while_the_first_blocks() {
     for processors in [1, 2, 4] {
-        with_both_barriers(processors, |pool| {
+        with_every_scheduler(processors, |pool| {
             watchdog("a first half that blocks", || {
                 for n in 0..100 {
                     let (sender, receiver) = mpsc::channel();
@@ -63,7 +63,7 @@ fn joins_around_a_blocking_call() {
         a + b
     }
     for processors in [1, 2, 4] {
-        with_both_barriers(processors, |pool| {
+        with_every_scheduler(processors, |pool| {
             watchdog("joins around a blocking call", || {
                 let count = AtomicUsize::new(0);
                 let sum = pool.run(|| around(14, &count));
@@ -78,7 +78,7 @@ fn joins_around_a_blocking_call() {
 fn many_block_at_once() {
     const BLOCKED: usize = 60;
     for processors in [1, 2] {
-        with_both_barriers(processors, |pool| {
+        with_every_scheduler(processors, |pool| {
             let barrier = Barrier::new(BLOCKED);
             watchdog("closures that meet at a barrier", || {
                 pool.run(|| {
@@ -99,7 +99,7 @@ fn many_block_at_once() {
 
 #[test]
 fn blocking_nests_and_forks() {
-    with_both_barriers(2, |pool| {
+    with_every_scheduler(2, |pool| {
         let count = AtomicUsize::new(0);
         watchdog("forks inside of blocking", || {
             pool.run(|| {
@@ -119,7 +119,7 @@ fn blocking_nests_and_forks() {
 
 #[test]
 fn a_lock_inside_of_blocking() {
-    with_both_barriers(2, |pool| {
+    with_every_scheduler(2, |pool| {
         let sum = Mutex::new(0);
         watchdog("a lock inside of blocking", || {
             pool.run(|| {
@@ -160,7 +160,7 @@ fn blocking_without_spare_carriers() {
 /// The first half never forks again; without `membarrier` it can only be robbed, with it the poll serves the thief.
 #[test]
 fn a_checkpoint_serves_thieves() {
-    with_both_barriers(2, |pool| {
+    with_every_scheduler(2, |pool| {
         watchdog("a first half that only polls", || {
             for _ in 0..100 {
                 let started = AtomicBool::new(false);

@@ -3,7 +3,8 @@
 //! processors, with `membarrier` and without: every closure runs exactly once, the result is that of the serial
 //! elision, a panic arrives with its payload, and no value is leaked or dropped twice.
 //!
-//! `BOMBYX_TEST_SEED=n` draws other programs; `examples/stress.rs` does so for as long as one likes.
+//! `BOMBYX_TEST_SEED=n` draws other programs, and `BOMBYX_TEST_SCHEDULER=name` runs one scheduler only;
+//! `scripts/conformance` takes several seeds, `examples/stress.rs` as many as one likes.
 
 mod common;
 
@@ -12,11 +13,15 @@ use common::program::Program;
 use common::{Rng, configurations, pool, seed, watchdog};
 
 /// Programs for each scheduler, barrier and number of processors.
-const PROGRAMS: usize = 32;
+const PROGRAMS: usize = 12;
 
 fn suite(processors: impl Iterator<Item = usize> + Clone) {
     let seed = seed();
+    let only = std::env::var("BOMBYX_TEST_SCHEDULER").ok();
     for (scheduler, fence) in configurations() {
+        if only.as_ref().is_some_and(|only| *only != scheduler.to_string()) {
+            continue;
+        }
         for processors in processors.clone() {
             let main =
                 Pool::builder().processors(processors).scheduler(scheduler).fence(fence).build().unwrap();

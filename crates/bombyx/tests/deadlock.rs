@@ -4,7 +4,9 @@
 mod common;
 
 use bombyx::{join, scope};
-use common::{builder, bump, pool, wait_until, watchdog, with_both_barriers};
+use common::{
+    builder, bump, pool, wait_until, watchdog, with_every_scheduler, with_schedulers_that_stop_no_frame,
+};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -34,8 +36,8 @@ fn mutex_held_across_a_join() {
         }
         join(|| tasks(count / 2, lock), || tasks(count - count / 2, lock));
     }
-    with_both_barriers(2, |pool| {
-        for repetition in 0..1_000 {
+    with_schedulers_that_stop_no_frame(2, |pool| {
+        for repetition in 0..300 {
             let lock = Mutex::new(0);
             watchdog(&format!("a mutex held across a join, repetition {repetition}"), || {
                 pool.run(|| tasks(4, &lock))
@@ -45,10 +47,35 @@ fn mutex_held_across_a_join() {
     });
 }
 
+/// Whoever wants the lock leaves its processor to others meanwhile.
+#[test]
+fn mutex_held_across_a_join_and_waited_for_in_blocking() {
+    fn tasks(count: usize, lock: &Mutex<usize>) {
+        if count == 1 {
+            let mut count = bombyx::blocking(|| lock.lock().unwrap());
+            bombyx::charge(5_000);
+            join(|| (), long);
+            bombyx::release(5_000);
+            *count += 1;
+        } else {
+            join(|| tasks(count / 2, lock), || tasks(count - count / 2, lock));
+        }
+    }
+    with_every_scheduler(2, |pool| {
+        for repetition in 0..50 {
+            let lock = Mutex::new(0);
+            watchdog(&format!("a mutex waited for in blocking, repetition {repetition}"), || {
+                pool.run(|| tasks(4, &lock))
+            });
+            assert_eq!(lock.into_inner().unwrap(), 4);
+        }
+    });
+}
+
 #[test]
 fn mutex_held_across_a_join_in_a_scope() {
-    with_both_barriers(2, |pool| {
-        for repetition in 0..200 {
+    with_schedulers_that_stop_no_frame(2, |pool| {
+        for repetition in 0..100 {
             let lock = Mutex::new(0);
             watchdog(&format!("a mutex in a scope, repetition {repetition}"), || {
                 pool.run(|| {
@@ -68,7 +95,7 @@ fn mutex_held_across_a_join_in_a_scope() {
 /// held must leave it alone.
 #[test]
 fn mutex_held_while_a_detached_closure_wants_it() {
-    with_both_barriers(2, |pool| {
+    with_schedulers_that_stop_no_frame(2, |pool| {
         watchdog("a detached closure that wants a lock held across a join", || {
             for _ in 0..100 {
                 let lock = Arc::new(Mutex::new(()));
@@ -103,7 +130,7 @@ fn mutex_held_while_a_detached_closure_wants_it() {
 /// What the second half spawns in a scope outside of the join is not a part of it either.
 #[test]
 fn mutex_held_while_a_closure_of_an_outer_scope_wants_it() {
-    with_both_barriers(2, |pool| {
+    with_schedulers_that_stop_no_frame(2, |pool| {
         watchdog("a closure of an outer scope that wants a lock held across a join", || {
             for _ in 0..100 {
                 let lock = Mutex::new(());
@@ -142,7 +169,7 @@ fn locks_nest() {
         join(|| inner(second, count), || inner(second, count));
     }
     for processors in [2, 4] {
-        with_both_barriers(processors, |pool| {
+        with_schedulers_that_stop_no_frame(processors, |pool| {
             let (first, second, count) = (Mutex::new(()), Mutex::new(()), AtomicUsize::new(0));
             watchdog("nested locks", || {
                 for _ in 0..100 {

@@ -36,13 +36,30 @@ fn absurd_stack_sizes() {
 
 #[test]
 fn unknown_schedulers() {
-    for name in ["", "rayon", "work_stealing", "dfdeques:", "work-stealing:3"] {
+    for name in ["", "rayon", "work_stealing", "dfd:1", "fifo:1", "work-stealing:3"] {
         let error = name.parse::<Scheduler>().expect_err("there is no such scheduler");
         let text = error.to_string();
         assert!(text.contains(&format!("`{name}`")) && text.contains("known: work-stealing"), "{text}");
     }
     for name in Scheduler::NAMES.iter().filter(|name| !name.contains(':')) {
         assert_eq!(name.parse::<Scheduler>().unwrap().to_string(), *name);
+    }
+}
+
+#[test]
+fn quotas_that_are_none() {
+    for name in
+        ["dfdeques", "dfdeques:", "dfdeques:0", "depth-first:1k", "depth-first:-1", "depth-first:auto"]
+    {
+        let error = name.parse::<Scheduler>().expect_err("K is a number of bytes");
+        assert!(matches!(error, Error::Quota(_)) && error.source().is_some());
+        let text = error.to_string();
+        assert!(text.contains("dfdeques:K") && text.contains("at least 1"), "{text}");
+    }
+    let (error, _) = refused(builder(1).scheduler(Scheduler::DepthFirst(bombyx::Quota::Auto)));
+    assert!(matches!(error, Error::Quota(_)));
+    for name in ["dfdeques:1", "dfdeques:inf", "dfdeques:auto", "depth-first:50000", "depth-first:inf"] {
+        assert_eq!(name.parse::<Scheduler>().unwrap().to_string(), name);
     }
 }
 

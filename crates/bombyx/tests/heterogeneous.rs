@@ -1,5 +1,5 @@
 //! `heterogeneous` under what it is for: CPUs that become slow and fast again while programs run. Checks results and
-//! the places of carriers, never times; how much faster it is, `examples/slow_cpu.rs` measures.
+//! the places of carriers, never times; how much faster it is, `examples/slow_cpu` measures.
 
 #![cfg(target_os = "linux")]
 

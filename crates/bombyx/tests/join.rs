@@ -3,7 +3,7 @@
 mod common;
 
 use bombyx::{Pool, current_processor, join, join_context};
-use common::{builder, pool, wait_until, watchdog, with_both_barriers};
+use common::{builder, pool, wait_until, watchdog, with_every_scheduler};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ fn fib(n: u64) -> u64 {
 #[test]
 fn smoke() {
     for processors in [1, 2, 3, 8, 64] {
-        with_both_barriers(processors, |pool| assert_eq!(pool.run(|| fib(17)), 1597));
+        with_every_scheduler(processors, |pool| assert_eq!(pool.run(|| fib(17)), 1597));
     }
 }
 
 #[test]
 fn halves_run_in_order_on_one_processor() {
-    with_both_barriers(1, |pool| {
+    with_every_scheduler(1, |pool| {
         let order = AtomicUsize::new(0);
         let halves = pool.run(|| join(|| order.fetch_add(1, SeqCst), || order.fetch_add(1, SeqCst)));
         assert_eq!(halves, (0, 1));
@@ -58,7 +58,7 @@ fn halves_borrow_and_return_what_they_like() {
 /// from a first one that never forks again.
 #[test]
 fn both_halves_run_at_the_same_time() {
-    with_both_barriers(2, |pool| {
+    with_every_scheduler(2, |pool| {
         watchdog("a join whose halves meet", || {
             for _ in 0..200 {
                 let met = AtomicUsize::new(0);
@@ -85,7 +85,7 @@ fn all_processors_meet() {
         wait_until(|| met.load(SeqCst) == all);
     }
     for processors in [3, 4, 16] {
-        with_both_barriers(processors, |pool| {
+        with_every_scheduler(processors, |pool| {
             let met = AtomicUsize::new(0);
             watchdog("as many leaves as processors that meet", || {
                 pool.run(|| meet(processors, &met, processors))
@@ -96,7 +96,7 @@ fn all_processors_meet() {
 
 #[test]
 fn context_tells_who_was_taken() {
-    with_both_barriers(2, |pool| {
+    with_every_scheduler(2, |pool| {
         let (a, b) = pool.run(|| join_context(|context| context.migrated(), |_| ()));
         assert!(!a, "the first half stays (the second may go: {b:?})");
         let started = AtomicBool::new(false);
@@ -131,7 +131,7 @@ fn a_join_stays_on_its_thread() {
         assert_eq!(thread::current().id(), before);
         assert_eq!((Rc::strong_count(&value), *value), (1, depth));
     }
-    with_both_barriers(4, |pool| pool.run(|| descend(10)));
+    with_every_scheduler(4, |pool| pool.run(|| descend(10)));
 }
 
 /// A borrow of a thread-local across a join (rayon issue 1253): nothing else that borrows it may run on this
@@ -139,7 +139,7 @@ fn a_join_stays_on_its_thread() {
 #[test]
 fn thread_local_borrowed_across_a_join() {
     thread_local!(static LOCAL: RefCell<usize> = const { RefCell::new(0) });
-    with_both_barriers(2, |pool| {
+    with_every_scheduler(2, |pool| {
         watchdog("a thread-local borrowed across a join", || {
             for _ in 0..100 {
                 let (started, ended) = (AtomicBool::new(false), Arc::new(AtomicUsize::new(0)));

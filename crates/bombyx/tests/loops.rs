@@ -3,7 +3,7 @@
 mod common;
 
 use bombyx::{for_each, map_reduce};
-use common::{builder, bump, pool, watchdog, with_both_barriers};
+use common::{builder, bump, pool, watchdog, with_every_scheduler};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
@@ -47,7 +47,7 @@ fn reversed_ranges_are_empty() {
 #[test]
 fn results_are_combined_in_order() {
     for processors in [1, 2, 8] {
-        with_both_barriers(processors, |pool| {
+        with_every_scheduler(processors, |pool| {
             for range in RANGES {
                 let list = pool.run(|| {
                     map_reduce(

@@ -6,7 +6,7 @@
 mod common;
 
 use bombyx::{Pool, blocking, for_each, join, map_reduce, scope};
-use common::{Census, Counted, builder, bump, child, pool, wait_until, watchdog, with_both_barriers};
+use common::{Census, Counted, builder, bump, child, pool, wait_until, watchdog, with_every_scheduler};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -34,7 +34,7 @@ fn still_works(pool: &Pool) {
 #[test]
 fn halves_of_a_join() {
     for (processors, taken) in [(1, false), (2, false), (2, true)] {
-        with_both_barriers(processors, |pool| {
+        with_every_scheduler(processors, |pool| {
             for (a_panics, b_panics, expected) in [
                 (true, false, Some("a")),
                 (false, true, Some("b")),
@@ -108,7 +108,7 @@ fn deep_inside_of_a_tree() {
         census.count(a.0 + b.0)
     }
     for processors in [1, 2, 8] {
-        with_both_barriers(processors, |pool| {
+        with_every_scheduler(processors, |pool| {
             let census = Census::default();
             for bad in (0..256).step_by(17) {
                 let leaves = AtomicUsize::new(0);
@@ -127,7 +127,7 @@ fn deep_inside_of_a_tree() {
 #[test]
 fn in_a_scope() {
     for processors in [1, 4] {
-        with_both_barriers(processors, |pool| {
+        with_every_scheduler(processors, |pool| {
             for (body_panics, spawned_panic, expected) in
                 [(true, false, Some("body")), (false, true, Some("spawned")), (true, true, Some("body"))]
             {
@@ -167,7 +167,7 @@ fn in_a_scope() {
 
 #[test]
 fn in_blocking() {
-    with_both_barriers(2, |pool| {
+    with_every_scheduler(2, |pool| {
         let census = Census::default();
         for _ in 0..50 {
             pool.run(|| {
@@ -185,7 +185,7 @@ fn in_blocking() {
 
 #[test]
 fn in_a_loop() {
-    with_both_barriers(4, |pool| {
+    with_every_scheduler(4, |pool| {
         let census = Census::default();
         let bad = |i: usize| if i == 700 { boom(&census, "iteration") } else { census.count(i) };
         assert_eq!(caught(|| pool.run(|| for_each(0..1_000, |i| drop(bad(i))))), Some("iteration"));
@@ -234,7 +234,7 @@ fn a_destructor_joins_while_unwinding() {
             assert_eq!(caught(|| scope(|_| boom(&Census::default(), "inner"))), Some("inner"));
         }
     }
-    with_both_barriers(4, |pool| {
+    with_every_scheduler(4, |pool| {
         let (census, sum) = (Census::default(), AtomicUsize::new(0));
         watchdog("a destructor that joins", || {
             for _ in 0..50 {

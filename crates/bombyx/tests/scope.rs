@@ -3,7 +3,9 @@
 mod common;
 
 use bombyx::{Pool, Scope, join, scope};
-use common::{Census, bump, child, pool, wait_until, watchdog, with_both_barriers};
+use common::{
+    Census, bump, child, pool, wait_until, watchdog, with_every_scheduler, with_schedulers_that_stop_no_frame,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread;
@@ -11,7 +13,7 @@ use std::thread;
 #[test]
 fn smoke() {
     for processors in [1, 2, 16] {
-        with_both_barriers(processors, |pool| {
+        with_every_scheduler(processors, |pool| {
             let mut squares = vec![0; 1_000];
             pool.run(|| {
                 scope(|s| {
@@ -41,7 +43,7 @@ fn spawned_closures_spawn() {
         }
     }
     for processors in [1, 2, 8] {
-        with_both_barriers(processors, |pool| {
+        with_every_scheduler(processors, |pool| {
             let count = AtomicUsize::new(0);
             watchdog("a scope that grows", || pool.run(|| scope(|s| grow(s, 10, &count))));
             assert_eq!(count.into_inner(), (1 << 11) - 1);
@@ -62,7 +64,7 @@ fn scopes_and_joins_nest() {
             s.spawn(|_| mixed(depth - 1, count));
         });
     }
-    with_both_barriers(4, |pool| {
+    with_every_scheduler(4, |pool| {
         let count = AtomicUsize::new(0);
         watchdog("scopes and joins inside of each other", || pool.run(|| mixed(5, &count)));
         assert_eq!(count.into_inner(), (4usize.pow(6) - 1) / 3);
@@ -92,7 +94,7 @@ fn spawn_from_elsewhere() {
 #[test]
 fn a_scope_waits_for_nothing_else() {
     for processors in [1, 2] {
-        with_both_barriers(processors, |pool| {
+        with_schedulers_that_stop_no_frame(processors, |pool| {
             watchdog("a scope beside an endless closure", || {
                 for _ in 0..50 {
                     let returned = Arc::new(AtomicBool::new(false));
@@ -115,7 +117,7 @@ fn a_scope_waits_for_nothing_else() {
 
 #[test]
 fn destructors() {
-    with_both_barriers(4, |pool| {
+    with_every_scheduler(4, |pool| {
         let census = Census::default();
         pool.run(|| {
             scope(|s| {

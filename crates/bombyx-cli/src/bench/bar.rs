@@ -5,13 +5,21 @@ use crate::table::{Cell, Table, Tone};
 use crate::text;
 use serde::Serialize;
 
-/// An upper limit for a measured quantity.
+/// A limit for a measured quantity.
 pub(crate) struct Bar {
     what: String,
     /// None if it could not be measured here.
     measured: Option<f64>,
     limit: f64,
+    side: Side,
     unit: Unit,
+}
+
+/// On which side of the limit it must stay.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    AtMost,
+    AtLeast,
 }
 
 /// What a bar counts.
@@ -35,6 +43,8 @@ pub(crate) enum Verdict {
 pub(crate) struct BarRecord<'a> {
     what: &'a str,
     measured: Option<f64>,
+    /// `at-most` or `at-least`.
+    side: &'static str,
     limit: f64,
     unit: String,
     verdict: Verdict,
@@ -44,25 +54,46 @@ impl Bar {
     /// Bombyx takes at most `limit` times as long as another runtime on as many processors.
     pub(crate) fn against(case: &Case, processors: usize, runtime: &'static str, limit: f64) -> Self {
         let what = format!("{}, P = {processors}", case.name);
-        Self { what, measured: case.against(runtime, processors), limit, unit: Unit::Times(runtime) }
+        Self {
+            what,
+            measured: case.against(runtime, processors),
+            limit,
+            side: Side::AtMost,
+            unit: Unit::Times(runtime),
+        }
     }
 
     pub(crate) fn times(what: String, measured: Option<f64>, limit: f64, of: &'static str) -> Self {
-        Self { what, measured, limit, unit: Unit::Times(of) }
+        Self { what, measured, limit, side: Side::AtMost, unit: Unit::Times(of) }
     }
 
     pub(crate) fn seconds(what: String, measured: Option<f64>, limit: f64) -> Self {
-        Self { what, measured, limit, unit: Unit::Seconds }
+        Self { what, measured, limit, side: Side::AtMost, unit: Unit::Seconds }
     }
 
     pub(crate) fn bytes(what: String, measured: Option<u64>, limit: u64) -> Self {
-        Self { what, measured: measured.map(|bytes| bytes as f64), limit: limit as f64, unit: Unit::Bytes }
+        Self {
+            what,
+            measured: measured.map(|bytes| bytes as f64),
+            limit: limit as f64,
+            side: Side::AtMost,
+            unit: Unit::Bytes,
+        }
+    }
+
+    /// A ratio that must not be less.
+    pub(crate) fn at_least(what: String, measured: Option<f64>, limit: f64, of: &'static str) -> Self {
+        Self { what, measured, limit, side: Side::AtLeast, unit: Unit::Times(of) }
     }
 
     pub(crate) fn verdict(&self) -> Verdict {
+        let holds = |measured: f64| match self.side {
+            Side::AtMost => measured <= self.limit,
+            Side::AtLeast => measured >= self.limit,
+        };
         match self.measured {
             None => Verdict::NotMeasured,
-            Some(measured) if measured <= self.limit => Verdict::Holds,
+            Some(measured) if holds(measured) => Verdict::Holds,
             Some(_) => Verdict::Missed,
         }
     }
@@ -76,6 +107,7 @@ impl Bar {
         BarRecord {
             what: &self.what,
             measured: self.measured,
+            side: if self.side == Side::AtMost { "at-most" } else { "at-least" },
             limit: self.limit,
             unit,
             verdict: self.verdict(),
@@ -92,9 +124,10 @@ impl Bar {
 
     fn cells(&self) -> [Cell; 4] {
         let limit = self.quantity(self.limit);
+        let sign = if self.side == Side::AtMost { '≤' } else { '≥' };
         let bar = match self.unit {
-            Unit::Times(of) => format!("≤ {limit} {of}"),
-            Unit::Seconds | Unit::Bytes => format!("≤ {limit}"),
+            Unit::Times(of) => format!("{sign} {limit} {of}"),
+            Unit::Seconds | Unit::Bytes => format!("{sign} {limit}"),
         };
         let verdict = match self.verdict() {
             Verdict::Holds => Cell::new("holds", Tone::Good),

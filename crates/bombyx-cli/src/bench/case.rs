@@ -4,7 +4,7 @@
 
 use crate::Result;
 use crate::contender::Contender;
-use crate::resources::Peak;
+use crate::resources::{Memory, Watch};
 use crate::terminal::Progress;
 use bombyx::{Scheduler, Stats};
 use serde::{Deserialize, Serialize};
@@ -15,8 +15,8 @@ use std::time::Instant;
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Sample {
     pub(crate) seconds: f64,
-    /// Bytes resident at the peak, where the system tells.
-    pub(crate) memory: Option<u64>,
+    /// What it took of memory, unless that was not looked at.
+    pub(crate) memory: Option<Memory>,
     /// What the pool counted, if it is one of Bombyx.
     pub(crate) counts: Option<Counts>,
 }
@@ -32,7 +32,7 @@ pub(crate) struct Counts {
     sleeps: u64,
     wakes: u64,
     in_place: u64,
-    peak_carriers: u64,
+    pub(crate) peak_carriers: u64,
 }
 
 impl From<Stats> for Counts {
@@ -52,11 +52,16 @@ impl From<Stats> for Counts {
 }
 
 impl Sample {
+    /// A time alone.
+    pub(crate) fn seconds(seconds: f64) -> Self {
+        Self { seconds, memory: None, counts: None }
+    }
+
     /// Measures `work`, which says itself how many seconds of it count.
     pub(crate) fn of(contender: &Contender, work: impl FnOnce() -> f64) -> Self {
-        let (before, peak) = (contender.stats(), Peak::start());
+        let (before, watch) = (contender.stats(), Watch::start());
         let seconds = work();
-        let memory = peak.and_then(|peak| peak.bytes());
+        let memory = Some(watch.memory());
         let counts = contender.stats().zip(before).map(|(after, before)| Counts::from(after - before));
         Self { seconds, memory, counts }
     }
@@ -79,6 +84,8 @@ pub(crate) struct Entry {
     pub(crate) processors: usize,
     /// Shortest first, at least one.
     samples: Vec<Sample>,
+    /// The most living threads at a time, if they were counted: in a run of its own, because counting takes time.
+    pub(crate) threads: Option<u64>,
 }
 
 impl Entry {
@@ -90,7 +97,7 @@ impl Entry {
     ) -> Self {
         assert!(!samples.is_empty(), "nothing was measured");
         samples.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
-        Self { runtime: runtime.to_owned(), scheduler, processors, samples }
+        Self { runtime: runtime.to_owned(), scheduler, processors, samples, threads: None }
     }
 
     pub(crate) fn samples(&self) -> &[Sample] {
@@ -106,8 +113,8 @@ impl Entry {
     }
 
     /// The most memory of all runs.
-    pub(crate) fn memory(&self) -> Option<u64> {
-        self.samples.iter().filter_map(|sample| sample.memory).max()
+    pub(crate) fn memory(&self) -> Option<Memory> {
+        self.samples.iter().filter_map(|sample| sample.memory).reduce(Memory::max)
     }
 
     /// What the pool counted in the run in the middle.
@@ -203,12 +210,8 @@ pub(crate) fn geometric_mean(ratios: impl IntoIterator<Item = f64>) -> Option<f6
 mod tests {
     use super::*;
 
-    fn sample(seconds: f64) -> Sample {
-        Sample { seconds, memory: None, counts: None }
-    }
-
     fn entry(runtime: &str, processors: usize, seconds: &[f64]) -> Entry {
-        Entry::new(runtime, None, processors, seconds.iter().copied().map(sample).collect())
+        Entry::new(runtime, None, processors, seconds.iter().copied().map(Sample::seconds).collect())
     }
 
     #[test]
@@ -225,7 +228,7 @@ mod tests {
         let samples = interleave("test", 2, &["a", "b", "c"], |who, warm_up| {
             order += if warm_up { "-" } else { who };
             clock += 1.0;
-            Ok(sample(clock))
+            Ok(Sample::seconds(clock))
         });
         assert_eq!(order, "---bcacab");
         let seconds: Vec<Vec<f64>> =

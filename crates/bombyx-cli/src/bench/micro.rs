@@ -180,7 +180,7 @@ fn spawns(setup: &Setup) -> Result<Outcome> {
         about: "each run in a process of its own; memory is the growth of the resident set".into(),
         entries: SPAWNERS.iter().zip(samples).map(entry).collect(),
     };
-    let memory = case.entry("bombyx", 2).and_then(Entry::memory);
+    let memory = case.entry("bombyx", 2).and_then(Entry::memory).and_then(|memory| memory.growth);
     let bars = vec![
         Bar::against(&case, 2, "rayon", 0.5),
         Bar::bytes(format!("{}, growth of memory", case.name), memory, 32 << 20),
@@ -203,7 +203,7 @@ fn install(setup: &Setup) -> Result<Outcome> {
             })
             .collect();
         seconds.sort_by(f64::total_cmp);
-        Ok(Sample { seconds: median(&seconds), memory: None, counts: None })
+        Ok(Sample::seconds(median(&seconds)))
     })?;
     let about = format!("each sample is the median of {calls} calls, {} µs apart", APART.as_micros());
     let case = Case { name: "an empty closure run from outside".into(), about, entries };

@@ -4,8 +4,8 @@
 use super::Results;
 use super::case::{Case, Entry};
 use crate::Result;
+use crate::plot::{Area, COLORS, INK, PALE, draw, text};
 use bombyx::Scheduler;
-use plotters::coord::Shift;
 use plotters::prelude::*;
 
 const WIDTH: u32 = 900;
@@ -14,20 +14,6 @@ const NAMES: i32 = 210;
 const TOP: i32 = 76;
 const BAR: i32 = 9;
 const GAP: i32 = 9;
-const INK: RGBColor = RGBColor(31, 42, 68);
-const PALE: RGBColor = RGBColor(226, 231, 240);
-const FONT: &str = "Helvetica, Arial, sans-serif";
-/// Distinct also for people who see few colours (Okabe and Ito's palette, darkened where it is too pale).
-const COLORS: [RGBColor; 8] = [
-    RGBColor(0, 114, 178),
-    RGBColor(213, 94, 0),
-    RGBColor(0, 140, 103),
-    RGBColor(190, 100, 160),
-    RGBColor(190, 140, 0),
-    RGBColor(60, 160, 215),
-    RGBColor(120, 90, 60),
-    RGBColor(90, 90, 90),
-];
 
 /// A runtime with its scheduler: a bar in each group.
 #[derive(Clone, PartialEq)]
@@ -59,8 +45,6 @@ fn lanes(cases: &[&Case]) -> Vec<Lane> {
     lanes
 }
 
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-
 /// Draws the speedups over the serial elision of everything that has one.
 pub(super) fn speedups(results: &Results) -> Result<String> {
     let cases: Vec<&Case> = results
@@ -86,24 +70,19 @@ pub(super) fn speedups(results: &Results) -> Result<String> {
     };
     let height = |processors: usize| TOP + group * in_panel(processors).len() as i32 + 40;
     let total: i32 = panels.iter().map(|&processors| height(processors)).sum();
-    let mut picture = String::new();
-    {
-        let root = SVGBackend::with_string(&mut picture, (WIDTH, total as u32)).into_drawing_area();
-        root.fill(&WHITE)?;
+    draw((WIDTH, total as u32), |root| {
         let mut rest = root.clone();
         for &processors in &panels {
             let (area, below) = rest.split_vertically(height(processors));
             panel(&area, processors, &in_panel(processors), &lanes)?;
             rest = below;
         }
-        root.present()?;
-    }
-    Ok(picture)
+        Ok(())
+    })
 }
 
 fn panel(area: &Area<'_>, processors: usize, cases: &[&Case], lanes: &[Lane]) -> Result<()> {
     let group = lanes.len() as i32 * BAR + GAP;
-    let text = |size: i32| (FONT, size).into_font().color(&INK);
     let speedup = |case: &Case, entry: &Entry| case.ratio(entry, "serial").map(|over| 1.0 / over);
     let all = cases.iter().flat_map(|case| {
         let here = case.entries.iter().filter(move |entry| entry.processors == processors);

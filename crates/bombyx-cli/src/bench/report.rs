@@ -39,7 +39,9 @@ impl Report {
         for heading in ["speedup", "/rayon", "/chili"] {
             table = table.numbers(heading, 6);
         }
-        let table = table.numbers("steals", 7).numbers("hand-overs", 7).numbers("memory", 8);
+        let table = table.numbers("steals", 7).numbers("hand-overs", 7);
+        let table =
+            table.numbers("heap", 8).numbers("resident", 8).numbers("carriers", 2).numbers("threads", 7);
         Self { table, schedulers }
     }
 
@@ -75,7 +77,12 @@ impl Report {
             judged(case.ratio(ours, "chili")),
             count(|counts| counts.steals),
             count(|counts| counts.hand_overs),
-            ours.memory().map_or_else(Cell::none, |memory| bytes(memory).into()),
+            ours.memory().map_or_else(Cell::none, |memory| bytes(memory.heap).into()),
+            ours.memory()
+                .and_then(|memory| memory.resident)
+                .map_or_else(Cell::none, |resident| bytes(resident).into()),
+            count(|counts| counts.peak_carriers),
+            ours.threads.map_or_else(Cell::none, |threads| grouped(threads).into()),
         ]);
         self.table.line(cells)
     }
@@ -100,7 +107,9 @@ impl Report {
     /// How to read the table.
     pub(super) fn legend(&self) -> String {
         "\nTimes are medians; speedup is serial over bombyx; /rayon and /chili are bombyx over them, so below 1 \
-         Bombyx is faster.\nSteals, hand-overs and the peak of resident memory are Bombyx's.\n"
+         Bombyx is faster.\nThe rest is Bombyx's: steals and hand-overs, the peak of heap memory above what the inputs \
+         take, the peak of resident memory, the most\ncarriers (OS threads of the pool) and the most living threads (forked \
+         halves that have not ended) at a time.\n"
             .to_owned()
     }
 }
@@ -176,7 +185,10 @@ struct Row {
     over_serial: Option<f64>,
     over_rayon: Option<f64>,
     over_chili: Option<f64>,
-    memory_bytes: Option<u64>,
+    heap_bytes: Option<u64>,
+    resident_bytes: Option<u64>,
+    carriers: Option<u64>,
+    threads: Option<u64>,
     steals: Option<u64>,
     hand_overs: Option<u64>,
 }
@@ -195,7 +207,10 @@ impl Row {
             over_serial: case.ratio(entry, "serial"),
             over_rayon: case.ratio(entry, "rayon"),
             over_chili: case.ratio(entry, "chili"),
-            memory_bytes: entry.memory(),
+            heap_bytes: entry.memory().map(|memory| memory.heap),
+            resident_bytes: entry.memory().and_then(|memory| memory.resident),
+            carriers: entry.counts().map(|counts| counts.peak_carriers),
+            threads: entry.threads,
             steals: entry.counts().map(|counts| counts.steals),
             hand_overs: entry.counts().map(|counts| counts.hand_overs),
         }

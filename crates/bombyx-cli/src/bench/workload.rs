@@ -1,18 +1,25 @@
 //! Workloads on all contenders: results checked, inputs made once.
 
-use super::Args;
 use super::case::{Case, Sample, compete};
 use crate::Result;
 use crate::contender::Contender;
-use bombyx_workloads::Workload;
+use bombyx_workloads::{Grain, Size, Workload};
+
+/// What is measured of a workload.
+pub(crate) struct Setup {
+    pub(crate) size: Size,
+    pub(crate) grain: Grain,
+    pub(crate) seed: u64,
+    pub(crate) rounds: usize,
+}
 
 /// Measures a workload. The first result of every contender is checked by the workload's own checker, and every
 /// result must equal that of the serial elision, which comes first.
-pub(super) fn measure(workload: &dyn Workload, args: &Args, contenders: &[Contender]) -> Result<Case> {
+pub(crate) fn measure(workload: &dyn Workload, setup: &Setup, contenders: &[Contender]) -> Result<Case> {
     let name = workload.name();
-    let mut prepared = workload.prepare(args.size, args.grain, args.seed);
+    let mut prepared = workload.prepare(setup.size, setup.grain, setup.seed);
     let mut expected = None;
-    let entries = compete(name, args.rounds(), contenders, |contender, warm_up| {
+    let mut entries = compete(name, setup.rounds, contenders, |contender, warm_up| {
         let mut checksum = None;
         let sample = Sample::of(contender, || {
             let run = prepared.run(contender.runtime());
@@ -27,5 +34,8 @@ pub(super) fn measure(workload: &dyn Workload, args: &Args, contenders: &[Conten
             false => Err(format!("{name} on {contender} differs from the serial elision").into()),
         }
     })?;
+    for (entry, contender) in entries.iter_mut().zip(contenders) {
+        entry.threads = contender.living_threads(|runtime| prepared.run(runtime).checksum)?;
+    }
     Ok(Case { name: name.to_owned(), about: prepared.input(), entries })
 }

@@ -22,9 +22,7 @@ pub(super) fn load(text: &str) -> Result<Input> {
         let read = format::read(std::io::stdin().lock());
         ("standard input".to_owned(), read.map_err(|error| format!("standard input: {error}"))?)
     } else if path.is_file() || text.ends_with(".dag") || text.contains('/') {
-        let explain = |error: &dyn std::fmt::Display| format!("{text}: {error}");
-        let file = File::open(path).map_err(|error| explain(&error))?;
-        (text.to_owned(), format::read(file).map_err(|error| explain(&error))?)
+        return read(path, text);
     } else {
         let spec: Spec = text.parse().map_err(|error| match error {
             SpecError::UnknownGenerator(_) => format!("{error}; nor is there a file `{text}`"),
@@ -32,8 +30,27 @@ pub(super) fn load(text: &str) -> Result<Input> {
         })?;
         (spec.to_string(), spec.build()?)
     };
-    let measures = Measures::of(&computation);
-    Ok(Input { name, computation, measures })
+    Ok(Input::new(name, computation))
+}
+
+/// Reads a dag file, which goes by `name`.
+pub(super) fn read(path: &Path, name: &str) -> Result<Input> {
+    let explain = |error: &dyn std::fmt::Display| format!("{name}: {error}");
+    let file = File::open(path).map_err(|error| explain(&error))?;
+    Ok(Input::new(name.to_owned(), format::read(file).map_err(|error| explain(&error))?))
+}
+
+impl Input {
+    pub(super) fn new(name: String, computation: Computation) -> Self {
+        let measures = Measures::of(&computation);
+        Self { name, computation, measures }
+    }
+
+    /// A note of the recorder that is a number of nanoseconds.
+    pub(super) fn noted_ns(&self, key: &str) -> Option<u64> {
+        let (_, value) = self.computation.notes().iter().find(|(name, _)| name == key)?;
+        value.parse::<f64>().ok().filter(|ns| (0.0..1e12).contains(ns)).map(|ns| ns.round() as u64)
+    }
 }
 
 /// What `--list` prints.

@@ -6,7 +6,7 @@ use std::str::FromStr;
 /// Numbers, in the order given: `8`, `1,2,4`, `1..64` (doubling), `1..10+3`, `1..1000*10`. Ranges include both ends.
 /// `k`, `M` and `G` stand for powers of 1000.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Numbers(pub(super) Vec<u64>);
+pub(crate) struct Numbers(pub(crate) Vec<u64>);
 
 /// A range longer than this is a slip of the keyboard.
 const LONGEST: usize = 10_000;

@@ -83,8 +83,7 @@ pub(super) fn table(plan: &Plan<'_>, runs: &[Run]) -> String {
     let widths: Vec<usize> = (0..headings.len())
         .map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
         .collect();
-    let mut out = summary(plan.input);
-    out.push('\n');
+    let mut out = String::new();
     for row in &rows {
         for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
             let padding = width - cell.chars().count();
@@ -171,24 +170,26 @@ impl Row {
 }
 
 /// A line per run, after a line of headings: the fields of [`Row`].
-pub(super) fn csv(plan: &Plan<'_>, runs: &[Run]) -> String {
+pub(super) fn csv<'a, 'b: 'a>(groups: impl Iterator<Item = (&'a Plan<'b>, &'a [Run])>) -> String {
     let mut out = String::new();
-    for run in runs {
-        let row = serde_json::to_value(Row::of(plan, run)).expect("a row is plain data");
-        let fields = row.as_object().expect("a row is a struct");
-        if out.is_empty() {
-            out.push_str("computation");
-            fields.keys().for_each(|key| out.extend([",", key]));
+    for (plan, runs) in groups {
+        for run in runs {
+            let row = serde_json::to_value(Row::of(plan, run)).expect("a row is plain data");
+            let fields = row.as_object().expect("a row is a struct");
+            if out.is_empty() {
+                out.push_str("computation");
+                fields.keys().for_each(|key| out.extend([",", key]));
+                out.push('\n');
+            }
+            let _ = write!(out, "\"{}\"", plan.input.name.replace('"', "\"\""));
+            for value in fields.values() {
+                let _ = match value.as_str() {
+                    Some(text) => write!(out, ",{text}"),
+                    None => write!(out, ",{value}"),
+                };
+            }
             out.push('\n');
         }
-        let _ = write!(out, "\"{}\"", plan.input.name.replace('"', "\"\""));
-        for value in fields.values() {
-            let _ = match value.as_str() {
-                Some(text) => write!(out, ",{text}"),
-                None => write!(out, ",{value}"),
-            };
-        }
-        out.push('\n');
     }
     out
 }
@@ -201,6 +202,9 @@ struct Document<'a> {
     /// As on the command line; empty if all are 1.
     speeds: String,
     runs: Vec<Row>,
+    /// The same without what `--faster` changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before: Option<Box<Document<'a>>>,
 }
 
 #[derive(Serialize)]
@@ -222,9 +226,14 @@ struct ComputationDocument<'a> {
 }
 
 /// Everything, as JSON.
-pub(super) fn json(plan: &Plan<'_>, runs: &[Run]) -> Result<String> {
+pub(super) fn json(plan: &Plan<'_>, runs: &[Run], before: Option<(&Plan<'_>, &[Run])>) -> Result<String> {
+    let before = before.map(|(plan, runs)| Box::new(document(plan, runs, None)));
+    Ok(serde_json::to_string_pretty(&document(plan, runs, before))? + "\n")
+}
+
+fn document<'a>(plan: &Plan<'a>, runs: &[Run], before: Option<Box<Document<'a>>>) -> Document<'a> {
     let (c, m) = (&plan.input.computation, &plan.input.measures);
-    let document = Document {
+    Document {
         computation: ComputationDocument {
             name: &plan.input.name,
             class: c.class().to_string(),
@@ -248,8 +257,8 @@ pub(super) fn json(plan: &Plan<'_>, runs: &[Run]) -> Result<String> {
         contention: plan.contention.to_string(),
         speeds: plan.speeds.to_string(),
         runs: runs.iter().map(|run| Row::of(plan, run)).collect(),
-    };
-    Ok(serde_json::to_string_pretty(&document)? + "\n")
+        before,
+    }
 }
 
 /// The most steps and processors that a step table shows.

@@ -52,7 +52,7 @@ impl<'a> Plan<'a> {
             processors,
             seeds,
             contention: args.contention,
-            steal_cost: args.steal_cost,
+            steal_cost: args.steal_cost.or(input.noted_ns("steal_ns")).unwrap_or(1),
             speeds,
             check: args.check,
             trace: args.steps || args.trace.is_some() || args.gantt.is_some(),

@@ -1,5 +1,6 @@
 //! Masses summed up the tree, and accelerations found from them. All bodies together weigh one.
 
+use super::lock::Lock;
 use super::tree::{Slot, Tree, Vector};
 use crate::{Fork, Par, Serial};
 
@@ -26,16 +27,21 @@ enum Part {
 }
 
 /// Sums up a finished tree. Cells up to `depth` are done in parallel.
-pub(super) fn summarise<F: Fork>(fork: &mut F, tree: &Tree, bodies: &[Vector], depth: u32) -> Summary {
+pub(super) fn summarise<F: Fork, L: Lock>(
+    fork: &mut F,
+    tree: &Tree<L>,
+    bodies: &[Vector],
+    depth: u32,
+) -> Summary {
     Survey { tree, bodies }.cell(fork, 0, 2.0 * tree.cube.half, depth)
 }
 
-struct Survey<'a> {
-    tree: &'a Tree,
+struct Survey<'a, L> {
+    tree: &'a Tree<L>,
     bodies: &'a [Vector],
 }
 
-impl Survey<'_> {
+impl<L: Lock> Survey<'_, L> {
     fn cell<F: Fork>(&self, fork: &mut F, cell: u32, side: f64, depth: u32) -> Summary {
         let mut children: [Part; 8] = Default::default();
         if depth == 0 {

@@ -3,13 +3,15 @@
 //! far away as one body. The tree-building phase alone is a workload too (Narlikar, SPAA 1999, Figure 14).
 
 use crate::inputs::points;
-use crate::workload::{Bound, Checksum, Entry, Kernel, Suite, ensure, prepared};
+use crate::workload::{Bound, Checksum, Entry, Grain, Kernel, Prepared, Size, Suite, ensure, prepared};
 use crate::{Fork, Par};
 
 mod gravity;
+mod lock;
 mod tree;
 
 use gravity::{Summary, accelerations, direct_acceleration, summarise};
+use lock::{Blocking, Lock, Spinning};
 use tree::{Cube, Slot, Tree, Vector};
 
 pub(crate) static BARNES_HUT: Entry = Entry {
@@ -32,21 +34,31 @@ pub(crate) static TREE: Entry = Entry {
     about: "lock-based tree building of Barnes-Hut alone",
     suite: Suite::DfDeques,
     bound: Bound::Memory,
-    prepare: |size, grain, seed| {
-        let bodies = points::plummer(size.pick(500, 1_000_000, 4_000_000), seed);
-        prepared(Build { tree: Tree::new(Cube::around(&bodies)), bodies, grain: grain.pick(128, 32) })
-    },
+    prepare: prepare_tree::<Blocking>,
 };
 
+pub(crate) static TREE_SPIN: Entry = Entry {
+    name: "barnes-hut-tree-spin",
+    about: "the same with locks that spin",
+    suite: Suite::DfDeques,
+    bound: Bound::Memory,
+    prepare: prepare_tree::<Spinning>,
+};
+
+fn prepare_tree<L: Lock + 'static>(size: Size, grain: Grain, seed: u64) -> Box<dyn Prepared> {
+    let bodies = points::plummer(size.pick(500, 1_000_000, 4_000_000), seed);
+    prepared(Build::<L> { tree: Tree::new(Cube::around(&bodies)), bodies, grain: grain.pick(128, 32) })
+}
+
 /// The first phase.
-struct Build {
+struct Build<L> {
     bodies: Vec<Vector>,
-    tree: Tree,
+    tree: Tree<L>,
     /// Bodies that are inserted one after the other.
     grain: usize,
 }
 
-impl Build {
+impl<L: Lock> Build<L> {
     fn run<F: Fork>(&self, fork: &mut F) {
         fork.for_range(0..self.bodies.len(), self.grain, &|range| {
             for body in range {
@@ -77,7 +89,7 @@ impl Build {
     }
 }
 
-impl Kernel for Build {
+impl<L: Lock> Kernel for Build<L> {
     fn input(&self) -> String {
         format!("{} bodies, {} a leaf", self.bodies.len(), self.grain)
     }
@@ -117,7 +129,7 @@ struct Grains {
 }
 
 struct BarnesHut {
-    build: Build,
+    build: Build<Blocking>,
     grains: Grains,
     result: Vec<Vector>,
 }

@@ -1,12 +1,13 @@
 //! The octree that all processors build together, inserting bodies with a lock on each cell that changes.
 //!
 //! A slot of a cell is empty, a body, or a cell, and moves through these states in this order only. Descending
-//! takes no lock; changing a slot takes the lock of its cell and looks again. A new cell is filled before it is
+//! takes no lock; changing a slot takes the lock of its cell ([`Lock`]) and looks again. A new cell is filled before it is
 //! published by a release store, which the acquire load of a descent answers. As a cell is divided exactly when two
 //! bodies meet in it, the finished tree does not depend on the order of insertions.
 
+use super::lock::Lock;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
-use std::sync::{Mutex, OnceLock, PoisonError};
 
 pub(super) type Vector = [f64; 3];
 
@@ -66,22 +67,22 @@ impl Slot {
 }
 
 #[derive(Default)]
-struct Cell {
+struct Cell<L> {
     slots: [AtomicU32; 8],
-    changing: Mutex<()>,
+    changing: L,
 }
 
 /// A tree under construction, or finished. Cell 0 is the root.
-pub(super) struct Tree {
+pub(super) struct Tree<L> {
     pub(super) cube: Cube,
-    cells: Cells,
+    cells: Cells<L>,
 }
 
 /// Deeper than any two different positions in double precision can be told apart by halving.
 const DEPTH_LIMIT: u32 = 1100;
 
-impl Tree {
-    pub(super) fn new(cube: Cube) -> Tree {
+impl<L: Lock> Tree<L> {
+    pub(super) fn new(cube: Cube) -> Self {
         let mut tree = Tree { cube, cells: Cells::default() };
         tree.clear();
         tree
@@ -122,9 +123,8 @@ impl Tree {
     /// returns it.
     fn change(&self, cell: u32, octant: usize, cube: Cube, bodies: &[Vector], body: u32) -> Option<u32> {
         let parent = self.cells.get(cell);
-        let _guard = parent.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let slot = &parent.slots[octant];
-        match Slot::decode(slot.load(Relaxed)) {
+        parent.changing.hold(|| match Slot::decode(slot.load(Relaxed)) {
             Slot::Empty => {
                 slot.store(Slot::Body(body).encode(), Release);
                 None
@@ -137,37 +137,37 @@ impl Tree {
                 Some(child)
             }
             Slot::Cell(child) => Some(child),
-        }
+        })
     }
 }
 
 /// Cells by number, in blocks of doubling size that never move.
 #[derive(Default)]
-struct Cells {
-    blocks: [OnceLock<Box<[Cell]>>; 32],
+struct Cells<L> {
+    blocks: [OnceLock<Box<[Cell<L>]>>; 32],
     used: AtomicU32,
 }
 
-impl Cells {
-    const FIRST_BLOCK: u32 = 1024;
+const FIRST_BLOCK: u32 = 1024;
 
-    /// The block of a cell and its place there.
-    fn place(cell: u32) -> (usize, usize) {
-        let block = (cell / Self::FIRST_BLOCK + 1).ilog2();
-        let first = Self::FIRST_BLOCK * ((1 << block) - 1);
-        (block as usize, (cell - first) as usize)
-    }
+/// The block of a cell and its place there.
+fn place(cell: u32) -> (usize, usize) {
+    let block = (cell / FIRST_BLOCK + 1).ilog2();
+    let first = FIRST_BLOCK * ((1 << block) - 1);
+    (block as usize, (cell - first) as usize)
+}
 
-    fn get(&self, cell: u32) -> &Cell {
-        let (block, place) = Self::place(cell);
+impl<L: Lock> Cells<L> {
+    fn get(&self, cell: u32) -> &Cell<L> {
+        let (block, place) = place(cell);
         &self.blocks[block].get().expect("cells are allocated before they are used")[place]
     }
 
     /// A cell with empty slots that nobody else knows.
     fn allocate(&self) -> u32 {
         let cell = self.used.fetch_add(1, Relaxed);
-        let (block, place) = Self::place(cell);
-        let size = (Self::FIRST_BLOCK as usize) << block;
+        let (block, place) = place(cell);
+        let size = (FIRST_BLOCK as usize) << block;
         let cells = self.blocks[block].get_or_init(|| (0..size).map(|_| Cell::default()).collect());
         for slot in &cells[place].slots {
             slot.store(Slot::Empty.encode(), Relaxed);
@@ -178,15 +178,16 @@ impl Cells {
 
 #[cfg(test)]
 mod tests {
+    use super::super::lock::Blocking;
     use super::*;
 
     #[test]
     fn cells_have_places_of_their_own() {
-        assert_eq!(Cells::place(0), (0, 0));
-        assert_eq!(Cells::place(1023), (0, 1023));
-        assert_eq!(Cells::place(1024), (1, 0));
-        assert_eq!(Cells::place(3071), (1, 2047));
-        assert_eq!(Cells::place(3072), (2, 0));
+        assert_eq!(place(0), (0, 0));
+        assert_eq!(place(1023), (0, 1023));
+        assert_eq!(place(1024), (1, 0));
+        assert_eq!(place(3071), (1, 2047));
+        assert_eq!(place(3072), (2, 0));
     }
 
     #[test]
@@ -200,7 +201,7 @@ mod tests {
     #[should_panic(expected = "same position")]
     fn coincident_bodies_are_refused() {
         let bodies = [[0.5, 0.25, 0.125]; 2];
-        let tree = Tree::new(Cube { centre: [0.0; 3], half: 1.0 });
+        let tree = Tree::<Blocking>::new(Cube { centre: [0.0; 3], half: 1.0 });
         tree.insert(&bodies, 0);
         tree.insert(&bodies, 1);
     }

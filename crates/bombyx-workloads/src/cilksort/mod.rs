@@ -1,25 +1,18 @@
 //! Cilk's merge sort: sorts quarters, merges pairs of quarters into a buffer and the halves back, with the merges
 //! parallel too.
 
-use crate::inputs::{mix, sequences};
-use crate::workload::{Bound, Checksum, Entry, Grain, Kernel, Prepared, Size, Suite, ensure, prepared};
+use crate::inputs::sequences::{self, sorts};
+use crate::workload::{Checksum, Grain, Kernel, Prepared, Size, prepared};
 use crate::{Fork, Par};
 
-pub(crate) static RANDOM: Entry = Entry {
-    name: "cilksort-random",
-    about: "parallel merge sort of uniform 32-bit integers",
-    suite: Suite::ReadWrite,
-    bound: Bound::Memory,
-    prepare: |size, grain, seed| prepare(size, grain, |n| sequences::random_u32(n, seed)),
-};
-
-pub(crate) static EXPONENTIAL: Entry = Entry {
-    name: "cilksort-exponential",
-    about: "parallel merge sort of exponentially distributed 32-bit integers",
-    suite: Suite::ReadWrite,
-    bound: Bound::Memory,
-    prepare: |size, grain, seed| prepare(size, grain, |n| sequences::exponential_u32(n, seed)),
-};
+sorts!(
+    "cilksort",
+    "parallel merge sort",
+    "32-bit integers",
+    prepare,
+    sequences::random_u32,
+    sequences::exponential_u32
+);
 
 fn prepare(size: Size, grain: Grain, generate: impl Fn(usize) -> Vec<u32>) -> Box<dyn Prepared> {
     let input = generate(size.pick(10_000, 16_000_000, 64_000_000));
@@ -93,11 +86,6 @@ fn merge_serial(mut a: &[u32], mut b: &[u32], out: &mut [u32]) {
     }
 }
 
-/// A digest of the elements that does not see their order.
-fn contents(data: &[u32]) -> u64 {
-    data.iter().fold(0, |sum, x| sum.wrapping_add(mix(u64::from(*x))))
-}
-
 impl Kernel for Cilksort {
     fn input(&self) -> String {
         format!("{} integers, {} sorted or merged serially", self.data.len(), self.grain)
@@ -116,7 +104,6 @@ impl Kernel for Cilksort {
     }
 
     fn check(&self) -> Result<(), String> {
-        ensure(self.data.is_sorted(), || "the result is not sorted".to_string())?;
-        ensure(contents(&self.data) == contents(&self.input), || "elements were lost or made up".to_string())
+        sequences::check_sorted(&self.input, &self.data, |x| u64::from(*x))
     }
 }

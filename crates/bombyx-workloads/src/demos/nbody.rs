@@ -48,8 +48,8 @@ impl Body {
                 *pull += strength * way;
             }
         }
-        for i in 0..3 {
-            self.speed[i] += pull[i] * STEP;
+        for (i, pull) in pull.into_iter().enumerate() {
+            self.speed[i] += pull * STEP;
             self.place[i] += self.speed[i] * STEP;
         }
         self

@@ -33,6 +33,7 @@ fn multiply<F: Fork>(fork: &mut F, c: &mut [f64], a: &[f64], b: &[f64], tile: us
     if c.len() <= tile * tile {
         return multiply_add_tile(c, a, b, tile, 1.0);
     }
+    fork.reserve(size_of_val(c));
     let mut temporary = vec![0.0; c.len()];
     let [a00, a01, a10, a11] = quadrants(a);
     let [b00, b01, b10, b11] = quadrants(b);

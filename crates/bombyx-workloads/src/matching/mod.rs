@@ -5,41 +5,22 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use crate::Fork;
 use crate::inputs::graphs::{self, Edges};
-use crate::reservations::{Speculative, speculative_for};
-use crate::workload::{Bound, Checksum, Entry, Grain, Kernel, Prepared, Suite, ensure, prepared};
+use crate::reservations::{Speculative, grain_of, on_graphs, speculative_for};
+use crate::workload::{Checksum, Kernel, Prepared, ensure, prepared};
 
-macro_rules! entry {
-    ($name:ident, $text:literal, $graph:literal, $generate:expr) => {
-        pub(crate) static $name: Entry = Entry {
-            name: concat!("matching-", $text),
-            about: concat!("maximal matching of ", $graph),
-            suite: Suite::ReadWrite,
-            bound: Bound::Memory,
-            prepare: |size, grain, seed| prepare($generate(size, seed).shuffled(seed), grain),
-        };
-    };
-}
+on_graphs!("matching", "maximal matching", prepare,
+    grid2d: [30, 2800, 5000],
+    grid3d: [10, 170, 250],
+    rlg: [1000, 3_000_000, 10_000_000],
+    rmat: [5000, 16_000_000, 50_000_000]
+);
 
-entry!(GRID2D, "grid2d", "a 2-d grid", |size: crate::Size, seed| graphs::grid::<2>(
-    size.pick(30, 2800, 5000),
-    seed
-));
-entry!(GRID3D, "grid3d", "a 3-d grid", |size: crate::Size, seed| graphs::grid::<3>(
-    size.pick(10, 170, 250),
-    seed
-));
-entry!(LOCAL, "rlg", "a random local graph", |size: crate::Size, seed| {
-    graphs::random_local(size.pick(1000, 3_000_000, 10_000_000), 5, seed)
-});
-entry!(RMAT, "rmat", "an rMat graph", |size: crate::Size, seed| {
-    graphs::rmat(size.pick(10, 22, 24), size.pick(5000, 16_000_000, 50_000_000), seed)
-});
-
-fn prepare(edges: Edges, grain: Grain) -> Box<dyn Prepared> {
+fn prepare(edges: Edges, seed: u64, grain: usize) -> Box<dyn Prepared> {
+    let edges = edges.shuffled(seed);
     let owner = (0..edges.vertices).map(|_| AtomicU32::new(NOBODY)).collect();
     let matched = (0..edges.vertices).map(|_| AtomicBool::new(false)).collect();
     let chosen = (0..edges.list.len()).map(|_| AtomicBool::new(false)).collect();
-    prepared(Matching { edges, grain: grain.pick(1024, 128), owner, matched, chosen })
+    prepared(Matching { edges, grain, owner, matched, chosen })
 }
 
 const NOBODY: u32 = u32::MAX;

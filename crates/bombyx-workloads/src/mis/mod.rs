@@ -5,40 +5,20 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use crate::Fork;
 use crate::inputs::graphs::{self, Adjacency, Edges};
-use crate::reservations::{Speculative, speculative_for};
-use crate::workload::{Bound, Checksum, Entry, Grain, Kernel, Prepared, Suite, ensure, prepared};
+use crate::reservations::{Speculative, grain_of, on_graphs, speculative_for};
+use crate::workload::{Checksum, Kernel, Prepared, ensure, prepared};
 
-macro_rules! entry {
-    ($name:ident, $text:literal, $graph:literal, $generate:expr) => {
-        pub(crate) static $name: Entry = Entry {
-            name: concat!("mis-", $text),
-            about: concat!("maximal independent set of ", $graph),
-            suite: Suite::ReadWrite,
-            bound: Bound::Memory,
-            prepare: |size, grain, seed| prepare($generate(size, seed), grain),
-        };
-    };
-}
+on_graphs!("mis", "maximal independent set", prepare,
+    grid2d: [30, 3200, 5500],
+    grid3d: [10, 190, 280],
+    rlg: [1000, 4_000_000, 12_000_000],
+    rmat: [5000, 20_000_000, 60_000_000]
+);
 
-entry!(GRID2D, "grid2d", "a 2-d grid", |size: crate::Size, seed| graphs::grid::<2>(
-    size.pick(30, 3200, 5500),
-    seed
-));
-entry!(GRID3D, "grid3d", "a 3-d grid", |size: crate::Size, seed| graphs::grid::<3>(
-    size.pick(10, 190, 280),
-    seed
-));
-entry!(LOCAL, "rlg", "a random local graph", |size: crate::Size, seed| {
-    graphs::random_local(size.pick(1000, 4_000_000, 12_000_000), 5, seed)
-});
-entry!(RMAT, "rmat", "an rMat graph", |size: crate::Size, seed| {
-    graphs::rmat(size.pick(10, 22, 24), size.pick(5000, 20_000_000, 60_000_000), seed)
-});
-
-fn prepare(edges: Edges, grain: Grain) -> Box<dyn Prepared> {
+fn prepare(edges: Edges, _seed: u64, grain: usize) -> Box<dyn Prepared> {
     let graph = edges.adjacency();
     let state = (0..graph.vertices()).map(|_| AtomicU8::new(UNDECIDED)).collect();
-    prepared(Mis { graph, grain: grain.pick(1024, 128), state })
+    prepared(Mis { graph, grain, state })
 }
 
 const UNDECIDED: u8 = 0;

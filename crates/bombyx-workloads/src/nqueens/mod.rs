@@ -10,7 +10,7 @@ pub(crate) static NQUEENS: Entry = Entry {
     suite: Suite::Classics,
     bound: Bound::Compute,
     prepare: |size, grain, _seed| {
-        prepared(Queens { n: size.pick(8, 15, 16), serial_rows: grain.pick(8, 5), solutions: 0 })
+        prepared(Queens { n: size.pick(10, 15, 16), serial_rows: grain.pick(8, 5), solutions: 0 })
     },
 };
 

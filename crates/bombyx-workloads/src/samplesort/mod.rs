@@ -2,25 +2,12 @@
 //! sample, gathers what belongs to a bucket from all blocks, and sorts the buckets. Few rounds, and memory is
 //! read in order.
 
-use crate::inputs::{Rng, mix, sequences};
-use crate::workload::{Bound, Checksum, Entry, Grain, Kernel, Prepared, Size, Suite, ensure, prepared};
+use crate::inputs::Rng;
+use crate::inputs::sequences::{self, sorts};
+use crate::workload::{Checksum, Grain, Kernel, Prepared, Size, prepared};
 use crate::{Fork, Par};
 
-pub(crate) static RANDOM: Entry = Entry {
-    name: "samplesort-random",
-    about: "sample sort of uniform doubles",
-    suite: Suite::ReadWrite,
-    bound: Bound::Memory,
-    prepare: |size, grain, seed| prepare(size, grain, |n| sequences::random_f64(n, seed)),
-};
-
-pub(crate) static EXPONENTIAL: Entry = Entry {
-    name: "samplesort-exponential",
-    about: "sample sort of exponentially distributed doubles",
-    suite: Suite::ReadWrite,
-    bound: Bound::Memory,
-    prepare: |size, grain, seed| prepare(size, grain, |n| sequences::exponential_f64(n, seed)),
-};
+sorts!("samplesort", "sample sort", "doubles", prepare, sequences::random_f64, sequences::exponential_f64);
 
 fn prepare(size: Size, grain: Grain, generate: impl Fn(usize) -> Vec<f64>) -> Box<dyn Prepared> {
     let input = generate(size.pick(8000, 12_000_000, 48_000_000));
@@ -105,11 +92,6 @@ where
     );
 }
 
-/// A digest of the elements that does not see their order.
-fn contents(data: &[f64]) -> u64 {
-    data.iter().fold(0, |sum, x| sum.wrapping_add(mix(x.to_bits())))
-}
-
 impl Kernel for Samplesort {
     fn input(&self) -> String {
         format!("{} doubles, blocks and buckets of {}", self.data.len(), self.block)
@@ -128,7 +110,6 @@ impl Kernel for Samplesort {
     }
 
     fn check(&self) -> Result<(), String> {
-        ensure(self.data.is_sorted(), || "the result is not sorted".to_string())?;
-        ensure(contents(&self.data) == contents(&self.input), || "elements were lost or made up".to_string())
+        sequences::check_sorted(&self.input, &self.data, |x| x.to_bits())
     }
 }

@@ -1,5 +1,7 @@
 #![doc = include_str!("README.md")]
 
+mod private;
+
 use crate::barrier;
 use crate::fault::{Fault, planted};
 use crate::job::{Entry, Place};
@@ -52,6 +54,8 @@ pub(crate) struct Deque {
     top: AtomicPtr<Slot>,
     /// What all entries descend from, 0 if that is not known. Written under the lock only.
     root: AtomicUsize,
+    /// The last slot of the buffer: where the limit is when nobody wants the owner. Written by the owner only.
+    last: AtomicPtr<Slot>,
     /// Whether there may be loose entries. Written by the owner only.
     loose: AtomicBool,
     /// The buffer; its lock protects all of the above against everyone but the owner's push and pop.
@@ -67,6 +71,7 @@ impl Deque {
             limit: AtomicPtr::new(last_of(&slots)),
             top: AtomicPtr::new(base),
             root: AtomicUsize::new(0),
+            last: AtomicPtr::new(last_of(&slots)),
             loose: AtomicBool::new(false),
             slots: Mutex::new(slots),
         }
@@ -146,17 +151,52 @@ impl Deque {
     ///
     /// The swap reads the value of the last `poison`, so what its caller wrote before is visible after this.
     pub(crate) fn attend(&self) {
-        let limit = {
-            let mut slots = lock(&self.slots);
-            self.make_room(&mut slots);
-            last_of(&slots)
-        };
-        self.limit.swap(limit, AcqRel);
+        self.make_room(&mut lock(&self.slots));
+        self.limit.swap(self.last.load(Relaxed), AcqRel);
+    }
+
+    /// Makes room for the next push and leaves the limit as it is, for owners who attend at every push.
+    #[inline]
+    pub(crate) fn attend_always(&self) {
+        if self.bottom.load(Relaxed) >= self.last.load(Relaxed) {
+            self.make_room(&mut lock(&self.slots));
+        }
+    }
+
+    /// Makes the youngest entry, which is a join's and was pushed just now, *kept* ([`crate::job`]), unless a thief has it.
+    /// No lock is needed: while the entry is popped, it is the owner's alone.
+    pub(crate) fn keep_youngest(&self) {
+        let pushed = self.youngest_place();
+        if !planted(Fault::KeepWithoutPop) && !self.pop(pushed) {
+            return;
+        }
+        // SAFETY: in the buffer, which only the owner, who is here, replaces.
+        if let Some(entry) = Entry::from_bits(unsafe { pushed.0.as_ref() }.load(Relaxed)) {
+            entry.taken(Place::Kept(self));
+        }
+        // Release: as in `push`.
+        self.bottom.store(pushed.slot().wrapping_add(1), Release);
+    }
+
+    /// Where the youngest entry is. Only the owner, who has pushed one, may call this.
+    fn youngest_place(&self) -> Pushed {
+        // SAFETY: bottom points into the buffer, behind the entry.
+        Pushed(unsafe { NonNull::new_unchecked(self.bottom.load(Relaxed).wrapping_sub(1)) })
+    }
+
+    /// Takes back the youngest entry, which is a kept one. False if a thief has it. Only the owner may call this.
+    #[must_use]
+    pub(crate) fn pop_kept(&self) -> bool {
+        self.pop(self.youngest_place())
     }
 
     /// Takes the youngest entry that `wanted` accepts, under the lock, telling its job that it is taken.
-    pub(crate) fn take_youngest(&self, mut wanted: impl FnMut(Entry) -> bool) -> Option<Entry> {
+    pub(crate) fn take_youngest(&self, wanted: impl FnMut(Entry) -> bool) -> Option<Entry> {
         let _slots = lock(&self.slots);
+        self.youngest(wanted, |entry| entry.taken(Place::Nowhere))
+    }
+
+    fn youngest(&self, mut wanted: impl FnMut(Entry) -> bool, taken: impl FnOnce(Entry)) -> Option<Entry> {
         let top = self.top.load(Relaxed);
         let mut bottom = self.bottom.load(Relaxed);
         // Holes at the bottom are nobody's: left there, they would look like something to take for ever.
@@ -171,7 +211,7 @@ impl Deque {
         while at > top {
             at = at.wrapping_sub(1);
             if let Some(entry) = entry_at(at).filter(|&entry| wanted(entry)) {
-                entry.taken(Place::Nowhere);
+                taken(entry);
                 self.vacate(at, bottom);
                 return Some(entry);
             }
@@ -199,7 +239,8 @@ impl Deque {
         // SAFETY: in the buffer, which begins with a slot that is always empty, and which only the owner, who is
         // here, replaces.
         let bits = unsafe { (*youngest).load(Relaxed) };
-        if Entry::from_bits(bits).is_some_and(Entry::is_stack) {
+        let trusted = planted(Fault::TrustRaisedTop) && self.looks_empty();
+        if Entry::from_bits(bits).is_some_and(Entry::is_stack) && !trusted {
             self.expose_all();
         }
         if !self.loose.load(Relaxed) {
@@ -227,6 +268,10 @@ impl Deque {
         taken: impl FnOnce(Entry),
     ) -> Option<Entry> {
         let _slots = lock(&self.slots);
+        self.oldest(wanted).inspect(|&entry| taken(entry))
+    }
+
+    fn oldest(&self, wanted: impl FnOnce(Entry) -> bool) -> Option<Entry> {
         let bottom = self.bottom.load(Relaxed);
         let mut top = self.top.load(Relaxed);
         while top < bottom && entry_at(top).is_none() {
@@ -234,7 +279,7 @@ impl Deque {
         }
         let found = if top < bottom { entry_at(top).filter(|&entry| wanted(entry)) } else { None };
         self.top.store(if found.is_some() { top.wrapping_add(1) } else { top }, Relaxed);
-        found.inspect(|&entry| taken(entry))
+        found
     }
 
     /// Exposes all untouched entries: their joins will look for them under the lock.
@@ -264,6 +309,7 @@ impl Deque {
     }
 
     /// Says what the entries from here on descend from: `key` if the deque is empty now, else nothing known.
+    #[inline(never)]
     pub(crate) fn set_root(&self, key: usize) {
         // Only the owner, who is here, changes the root, and others only take entries away.
         let root = self.root();
@@ -288,6 +334,7 @@ impl Deque {
         });
         if entries.len() * 2 > room(slots) {
             *slots = new_slots(room(slots) * 2);
+            self.last.store(last_of(slots), Relaxed);
         }
         for (slot, entry) in slots[1..].iter().zip(entries.iter().rev()) {
             slot.store(entry.bits(), Relaxed);
@@ -376,6 +423,10 @@ impl Deque {
     /// all the protection this needs. With `owner`, the caller owns the deque and the bottom may be lowered.
     pub(crate) fn withdraw(&self, entry: Entry, owner: bool) -> bool {
         let _slots = lock(&self.slots);
+        self.remove(entry, owner)
+    }
+
+    fn remove(&self, entry: Entry, owner: bool) -> bool {
         let top = self.top.load(Relaxed);
         let bottom = self.bottom.load(Acquire);
         let mut at = bottom;
@@ -391,7 +442,8 @@ impl Deque {
     }
 }
 
-/// The entry in the slot, if it was not withdrawn. The caller holds the lock, and `slot` is between the ends.
+/// The entry in the slot, if it was not withdrawn. The caller holds the lock, or owns a [private](private) deque, and
+/// `slot` is between the ends.
 fn entry_at(slot: *mut Slot) -> Option<Entry> {
     // SAFETY: slots between the ends lie in the buffer, which is replaced only under the lock.
     Entry::from_bits(unsafe { (*slot).load(Relaxed) })

@@ -14,7 +14,8 @@
 //!
 //! **How fast a CPU is** that nobody uses cannot be read off any clock. So when a mugging seems worth while and
 //! nothing is known of the thief's CPU, the watcher goes there and probes what share it receives itself, and decides
-//! then.
+//! then. What was known is forgotten when a busy processor becomes slow: a competitor that has come to one CPU may have
+//! left another.
 //!
 //! **Hysteresis.** A mugging needs a ratio of speeds above β, and afterwards the ratio is turned round: to be undone, it
 //! has to change by more than β². Estimates are means over several time slices ([`super::speed`]), a thief's has been
@@ -170,6 +171,8 @@ struct Watch<'a> {
     processors: &'a [Processor],
     start: Instant,
     estimates: Vec<Estimate>,
+    /// Whether each CPU, as known by the processor it belongs to, gives less than its capacity by more than β.
+    slow: Vec<bool>,
     /// Until when each processor takes part in no exchange.
     settles: Vec<u64>,
 }
@@ -184,6 +187,7 @@ impl<'a> Watch<'a> {
             processors,
             start: Instant::now(),
             estimates: estimates.collect(),
+            slow: vec![false; processors.len()],
             settles: vec![0; processors.len()],
         }
     }
@@ -229,8 +233,22 @@ impl<'a> Watch<'a> {
         for (index, processor) in self.processors.iter().enumerate() {
             if let Some(reading) = self.reading(index, processor) {
                 self.estimates[index].read(reading);
+                let slow = self.estimates[index].is_slow(self.shared.beta);
+                if slow && !self.slow[index] {
+                    self.doubt_idle();
+                }
+                self.slow[index] = slow;
             }
             self.shared.speeds[index].store(self.estimates[index].speed(self.now()), Relaxed);
+        }
+    }
+
+    /// Forgets how fast idle processors are: what has just slowed a busy one may have come from their CPUs.
+    fn doubt_idle(&mut self) {
+        for index in 0..self.processors.len() {
+            if self.holder(index).is_none() {
+                self.estimates[index].forget();
+            }
         }
     }
 
@@ -320,6 +338,7 @@ impl<'a> Watch<'a> {
         if exchanged {
             stats.muggings.add(1);
             self.estimates.swap(thief, victim);
+            self.slow.swap(thief, victim);
             for processor in [thief, victim] {
                 self.estimates[processor].moved();
                 self.settles[processor] = now + SETTLE;

@@ -5,6 +5,7 @@
 //! busy without interruption, counts: an idle processor uses little CPU time, and is not slow for that. Pure: times
 //! are handed in, in nanoseconds.
 
+use super::Beta;
 use crate::affinity::Thread;
 
 /// The speed of the best CPU, all of it.
@@ -55,6 +56,11 @@ impl Estimate {
     /// Capacity times share, of [`FULL`]. A share that is not known is guessed to be all.
     pub(super) fn speed(&self, now: u64) -> u64 {
         if self.is_fresh(now) { self.capacity * self.share / FULL } else { self.capacity }
+    }
+
+    /// Whether the share is less than all by more than β.
+    pub(super) fn is_slow(&self, beta: Beta) -> bool {
+        beta.exceeded_by(FULL, self.share)
     }
 
     /// Whether the estimate rests on what was measured a short while ago.

@@ -13,11 +13,13 @@
 //! more stack than the serial program, and cannot deadlock where that does not. Anything else that it sees is a
 //! reason to hand its processor over.
 
+use crate::carrier::Carrier;
 use crate::deque::Steal;
 use crate::job::{Entry, Place};
 use crate::mailbox::Mail;
 use crate::primitive::{spin_loop, yield_now};
 use crate::processor::Processor;
+use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
 /// How long a victim with entries may take to serve a request.
@@ -25,13 +27,13 @@ const ESCALATE: Duration = Duration::from_micros(3);
 /// How long a request stands at one busy victim that has nothing.
 const STAND: Duration = Duration::from_micros(20);
 /// How long a processor searches before it is retired.
-const SEARCH: Duration = Duration::from_micros(100);
+pub(super) const SEARCH: Duration = Duration::from_micros(100);
 /// The same while enough others search. Not zero: who lies down at once is woken by the next fork.
-const SEARCH_IN_COMPANY: Duration = Duration::from_micros(10);
+pub(super) const SEARCH_IN_COMPANY: Duration = Duration::from_micros(10);
 /// How long a waiting processor sees other work before it is handed over: about what that costs.
-const BEFORE_HAND_OVER: Duration = Duration::from_micros(5);
+pub(super) const BEFORE_HAND_OVER: Duration = Duration::from_micros(5);
 /// How long a waiting processor with nothing to do is kept.
-const BEFORE_PARKING: Duration = Duration::from_micros(100);
+pub(super) const BEFORE_PARKING: Duration = Duration::from_micros(100);
 
 /// The next entry for an idle processor, or None when it has searched long enough. The caller is counted as a
 /// searcher, and no longer when an entry is found.
@@ -99,7 +101,7 @@ pub(crate) fn take_anything(processor: &Processor) -> Option<Entry> {
 }
 
 /// A uniformly random other processor, if that one runs or has something.
-fn random_victim(processor: &Processor) -> Option<&Processor> {
+pub(super) fn random_victim(processor: &Processor) -> Option<&Processor> {
     let all = processor.commons().processors();
     if all.len() == 1 {
         return None;
@@ -111,8 +113,13 @@ fn random_victim(processor: &Processor) -> Option<&Processor> {
 
 /// Tries to get the oldest entry of `victim` that descends from `want`, until `stop` says that there is
 /// something better to do.
-fn rob(thief: &Processor, victim: &Processor, want: usize, stop: impl Fn() -> bool) -> Option<Entry> {
-    if let Some(entry) = victim.deque.steal_loose(want) {
+pub(super) fn rob(
+    thief: &Processor,
+    victim: &Processor,
+    want: usize,
+    stop: impl Fn() -> bool,
+) -> Option<Entry> {
+    if let Some(entry) = super::steal_loose(victim, want) {
         return Some(entry);
     }
     if !victim.requests.post(&thief.post, want) {
@@ -159,10 +166,10 @@ fn answered(thief: &Processor) -> Option<Entry> {
 
 #[cold]
 fn escalated(thief: &Processor, victim: &Processor, want: usize) -> Option<Entry> {
-    if let Some(entry) = victim.deque.steal_loose(want) {
+    if let Some(entry) = super::steal_loose(victim, want) {
         return Some(entry);
     }
-    match victim.deque.steal(want, |entry| entry.taken(Place::Nowhere)) {
+    match super::rob(thief, victim, || victim.deque.steal(want, |entry| entry.taken(Place::Nowhere))) {
         Steal::Success(entry) => {
             thief.stats.escalations.add(1);
             Some(entry)
@@ -172,7 +179,7 @@ fn escalated(thief: &Processor, victim: &Processor, want: usize) -> Option<Entry
 }
 
 /// Lets time pass; where there are more processors than cores, lets somebody else use it.
-fn pause(processor: &Processor) {
+pub(super) fn pause(processor: &Processor) {
     if processor.commons().config.crowded { yield_now() } else { spin_loop() }
 }
 
@@ -182,6 +189,8 @@ pub(crate) enum Wait {
     Again,
     /// Run this entry, which descends from what is waited for.
     Help(Entry),
+    /// Give the processor to this carrier, whose turn it is.
+    Carrier(NonNull<Carrier>),
     /// Hand the processor over: there is other work for it.
     OtherWork,
     /// Return the processor: there has been nothing for it for long.
@@ -190,8 +199,8 @@ pub(crate) enum Wait {
 
 /// How long a waiting carrier has seen what.
 pub(crate) struct Patience {
-    start: Instant,
-    other_work_since: Option<Instant>,
+    pub(super) start: Instant,
+    pub(super) other_work_since: Option<Instant>,
 }
 
 impl Patience {
@@ -203,25 +212,8 @@ impl Patience {
     pub(crate) fn wait(&mut self, processor: &Processor, key: usize, done: impl Fn() -> bool) -> Wait {
         let commons = processor.commons();
         processor.answer();
-        // Own entries: of the scope we wait for, or left by others.
-        if !processor.deque.looks_empty() {
-            // In an ordered pool, what another scope has put on top of ours goes first, elsewhere.
-            let mut covered = false;
-            let ours = |entry| {
-                let ours = crate::scope::belongs_to(entry, key);
-                covered |= commons.config.ordered && !ours && !crate::scope::belongs_to(entry, 0);
-                ours && !covered
-            };
-            if let Some(entry) = processor.deque.take_youngest(ours) {
-                return Wait::Help(entry);
-            }
-            return Wait::OtherWork;
-        }
-        if !processor.private.looks_empty() {
-            return match processor.private.take(|entry| crate::scope::belongs_to(entry, key)) {
-                Some(entry) => Wait::Help(entry),
-                None => Wait::OtherWork,
-            };
+        if let Some(own) = Patience::own(processor, key) {
+            return own;
         }
         // Not before: who works off entries of its own is busy, and answers between them.
         processor.set_busy(false);
@@ -241,6 +233,36 @@ impl Patience {
                 other_work = true;
             }
         }
+        self.consider(processor, other_work)
+    }
+
+    /// What a waiting carrier does with what its processor has itself: of the scope we wait for, or left by others.
+    pub(super) fn own(processor: &Processor, key: usize) -> Option<Wait> {
+        let commons = processor.commons();
+        if !processor.deque.looks_empty() {
+            // In an ordered pool, what another scope has put on top of ours goes first, elsewhere.
+            let mut covered = false;
+            let ours = |entry| {
+                let ours = crate::scope::belongs_to(entry, key);
+                covered |= commons.config.ordered && !ours && !crate::scope::belongs_to(entry, 0);
+                ours && !covered
+            };
+            if let Some(entry) = processor.deque.take_youngest(ours) {
+                return Some(Wait::Help(entry));
+            }
+            return Some(Wait::OtherWork);
+        }
+        if !processor.private.looks_empty() {
+            return match processor.private.take(|entry| crate::scope::belongs_to(entry, key)) {
+                Some(entry) => Some(Wait::Help(entry)),
+                None => Some(Wait::OtherWork),
+            };
+        }
+        None
+    }
+
+    /// What a waiting carrier does that has seen other work, or none, and nothing of its own.
+    pub(super) fn consider(&mut self, processor: &Processor, other_work: bool) -> Wait {
         if !other_work {
             self.other_work_since = None;
             if self.start.elapsed() > BEFORE_PARKING {

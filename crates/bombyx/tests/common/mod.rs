@@ -10,22 +10,43 @@ pub(crate) mod cpus;
 pub(crate) mod program;
 
 use bombyx::{Builder, Error, Pool, Scheduler};
+use std::alloc::System;
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
+/// Every test is metered, so that schedulers with a quota use it up.
+#[global_allocator]
+static ALLOCATOR: bombyx::alloc::Metered<System> = bombyx::alloc::Metered::new(System);
+
 /// The schedulers that must pass the conformance suite. A new one is one more line.
-pub(crate) const SCHEDULERS: &[&str] = &["work-stealing", "heterogeneous:1.25"];
+pub(crate) const SCHEDULERS: &[&str] = &[
+    "work-stealing",
+    "heterogeneous:1.25",
+    "dfdeques:1000",
+    "dfdeques:auto",
+    "dfdeques:inf",
+    "depth-first:1000",
+    "fifo",
+    "busy-leaves",
+    "read-write",
+    "read-write-steals",
+    "private-cas",
+];
 
 /// Every scheduler that this machine allows, with `membarrier` and without.
 pub(crate) fn configurations() -> impl Iterator<Item = (Scheduler, bool)> {
     schedulers().flat_map(|scheduler| [(scheduler, false), (scheduler, true)])
 }
 
-/// Every scheduler that this machine allows: some need several CPUs, and threads that can be pinned to them.
+/// Every scheduler that this machine allows: some need several CPUs, and threads that can be pinned to them. Of these
+/// only the ones that `BOMBYX_TEST_SCHEDULER` names, if it is set, separated by commas.
 pub(crate) fn schedulers() -> impl Iterator<Item = Scheduler> {
-    SCHEDULERS.iter().filter_map(|name| {
+    let chosen = std::env::var("BOMBYX_TEST_SCHEDULER").ok();
+    let chosen =
+        move |name: &&&str| chosen.as_ref().is_none_or(|list| list.split(',').any(|one| one == **name));
+    SCHEDULERS.iter().filter(chosen).filter_map(|name| {
         let scheduler: Scheduler = name.parse().expect("the list names schedulers that exist");
         match Pool::builder().processors(1).scheduler(scheduler).build() {
             Err(error @ (Error::Pin(_) | Error::OneCpu)) => {
@@ -51,6 +72,32 @@ pub(crate) fn pool(processors: usize) -> Pool {
 pub(crate) fn with_both_barriers(processors: usize, f: impl Fn(&Pool)) {
     for fence in [false, true] {
         f(&builder(processors).fence(fence).build().expect("a small pool can be built"));
+    }
+}
+
+/// Runs `f` with a pool of `processors` processors for every scheduler, with `membarrier` and without.
+pub(crate) fn with_every_scheduler(processors: usize, f: impl Fn(&Pool)) {
+    with_schedulers(processors, |_| true, f);
+}
+
+/// The same for schedulers under which only what a frame waits for can keep it from going on. Under the others a frame
+/// that holds a lock can lack a processor, while those who want the lock have them all, unless they wait for it in
+/// `blocking`.
+pub(crate) fn with_schedulers_that_stop_no_frame(processors: usize, f: impl Fn(&Pool)) {
+    use bombyx::Quota;
+    let stops = |scheduler| match scheduler {
+        Scheduler::DfDeques(quota) => quota != Quota::Infinite,
+        Scheduler::DepthFirst(_) | Scheduler::Fifo => true,
+        _ => false,
+    };
+    with_schedulers(processors, |scheduler| !stops(scheduler), f);
+}
+
+fn with_schedulers(processors: usize, wanted: impl Fn(Scheduler) -> bool, f: impl Fn(&Pool)) {
+    for (scheduler, fence) in configurations().filter(|&(scheduler, _)| wanted(scheduler)) {
+        println!("{scheduler}, fence {fence}, P = {processors}");
+        let pool = Pool::builder().processors(processors).scheduler(scheduler).fence(fence);
+        f(&pool.build().expect("a small pool can be built"));
     }
 }
 

@@ -1,15 +1,18 @@
 //! Measures what `heterogeneous` is for: a computation with a long critical path of serial threads, on two CPUs, one
 //! of which is slowed by competing processes that are pinned to it.
 //!
-//! The computation is a chain of phases, each of one long leaf and many short ones, worth as much together; halfway
-//! through the chain the long leaf changes sides, so that pinned work stealing cannot be lucky. Contenders take turns,
-//! and the table shows medians and ratios, against what should hold.
+//! The computation is a chain of phases, each of one long leaf and many short ones. Whoever begins a phase runs the
+//! short ones, and whoever ends the long leaf begins the next one; so on pinned processors the long leaves alternate
+//! between the CPUs. Contenders take turns, and the table shows medians and ratios, against what should hold.
 //!
-//! `cargo run --release --example slow_cpu [rounds]`. Linux, at least two CPUs; nothing else should run meanwhile.
+//! `cargo run --release --example slow_cpu [rounds]`, or `… slow_cpu --timeline FILE.svg` for a picture of one run with
+//! and one without muggings ([`timeline`]). Linux, at least two CPUs; nothing else should run meanwhile.
 
 #[cfg(target_os = "linux")]
-#[path = "../tests/common/cpus.rs"]
+#[path = "../../tests/common/cpus.rs"]
 mod cpus;
+#[cfg(target_os = "linux")]
+mod timeline;
 
 #[cfg(target_os = "linux")]
 fn main() {
@@ -24,28 +27,33 @@ fn main() {
 #[cfg(target_os = "linux")]
 mod linux {
     use crate::cpus::{allowed, pin};
+    use crate::timeline;
     use bombyx::{Builder, Pool, Stats, for_each, join};
     use std::env;
     use std::hint::black_box;
     use std::process::{Child, Command, exit};
+    use std::thread;
     use std::time::{Duration, Instant};
 
     /// The first argument of a competing process; the CPUs on which it takes turns follow.
     const COMPETE: &str = "--compete";
-    const PHASES: usize = 6;
-    const LONG: Duration = Duration::from_millis(60);
+    const PHASES: usize = 8;
+    pub(crate) const LONG: Duration = Duration::from_millis(90);
     const SHORT: Duration = Duration::from_micros(500);
-    const SHORTS: usize = 80;
+    const SHORTS: usize = 30;
     const FLIP_MILLIS: u64 = 200;
+    const PAUSE_MILLIS: u64 = 61;
 
     pub(crate) fn main() {
         let arguments: Vec<String> = env::args().skip(1).collect();
         if let Some((COMPETE, cpus)) = arguments.split_first().map(|(first, rest)| (first.as_str(), rest)) {
             compete(cpus);
         }
-        let rounds = match arguments.as_slice() {
-            [] => 5,
-            [rounds] => rounds.parse().unwrap_or_else(|_| usage()),
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let (rounds, picture) = match arguments[..] {
+            [] => (5, None),
+            ["--timeline", file] => (1, Some(file)),
+            [rounds] => (rounds.parse().unwrap_or_else(|_| usage()), None),
             _ => usage(),
         };
         let cpus = allowed();
@@ -56,6 +64,9 @@ mod linux {
         // Just two, so that unpinned contenders have no more either.
         pin(&cpus[..2]);
         let per_millisecond = calibrate();
+        if let Some(file) = picture {
+            return draw(file, &cpus[..2], per_millisecond);
+        }
         println!(
             "{PHASES} phases of one leaf of {LONG:?} and {SHORTS} of {SHORT:?}; medians of {rounds} rounds"
         );
@@ -77,26 +88,55 @@ mod linux {
     }
 
     fn usage() -> ! {
-        eprintln!("usage: slow_cpu [rounds]");
+        eprintln!("usage: slow_cpu [rounds | --timeline FILE.svg]");
         exit(2);
     }
 
+    fn named(scheduler: &str) -> Builder {
+        Pool::builder().processors(2).scheduler(scheduler.parse().expect("it exists"))
+    }
+
+    fn build(builder: Builder) -> Pool {
+        builder.build().unwrap_or_else(|error| {
+            eprintln!("slow_cpu: {error}");
+            exit(1);
+        })
+    }
+
+    /// Draws a run on pinned processors, and one with muggings, with the second CPU at about a half.
+    fn draw(file: &str, cpus: &[usize], per_millisecond: u64) {
+        let _load = Competitor::start(&cpus[1..]);
+        let runs = [
+            ("work-stealing, pinned", named("work-stealing").pin(true)),
+            ("heterogeneous:1.25", named("heterogeneous:1.25")),
+        ]
+        .map(|(name, builder)| {
+            let pool = build(builder);
+            let recorder = timeline::Recorder::start();
+            let step = |time: Duration| spin(per_millisecond * time.as_micros() as u64 / 1000);
+            pool.run(|| chain(|time| recorder.leaf(time, step)));
+            recorder.finish(name)
+        });
+        if let Err(error) = std::fs::write(file, timeline::svg(&runs, cpus)) {
+            eprintln!("slow_cpu cannot write {file}: {error}");
+            exit(1);
+        }
+        println!("wrote {file}");
+    }
+
     fn report(what: &str, rounds: usize, per_millisecond: u64, bars: &str) {
-        let named =
-            |scheduler: &str| Pool::builder().processors(2).scheduler(scheduler.parse().expect("it exists"));
         let contenders: [Builder; 3] =
             [named("work-stealing").pin(true), named("work-stealing"), named("heterogeneous:1.25")];
-        let pools = contenders.map(|builder| {
-            builder.build().unwrap_or_else(|error| {
-                eprintln!("slow_cpu: {error}");
-                exit(1);
-            })
-        });
+        let pools = contenders.map(build);
         let mut times = [const { Vec::new() }; 3];
+        let mut pauses = 0;
         for _ in 0..rounds {
             for (pool, times) in pools.iter().zip(&mut times) {
+                // Each run meets the competitors at another point of their way, so that none is always lucky.
+                pauses = (pauses + PAUSE_MILLIS) % (2 * FLIP_MILLIS);
+                thread::sleep(Duration::from_millis(pauses));
                 let start = Instant::now();
-                pool.run(|| chain(per_millisecond));
+                pool.run(|| chain(|time| spin(per_millisecond * time.as_micros() as u64 / 1000)));
                 times.push(start.elapsed().as_secs_f64());
             }
         }
@@ -120,15 +160,10 @@ mod linux {
     }
 
     /// The computation.
-    fn chain(per_millisecond: u64) {
-        let work = |time: Duration| spin(per_millisecond * time.as_micros() as u64 / 1000);
+    fn chain(work: impl Fn(Duration) + Sync) {
         let shorts = || for_each(0..SHORTS, |_| work(SHORT));
-        for phase in 0..PHASES {
-            if phase < PHASES / 2 {
-                join(|| work(LONG), shorts);
-            } else {
-                join(shorts, || work(LONG));
-            }
+        for _ in 0..PHASES {
+            join(shorts, || work(LONG));
         }
     }
 

@@ -1,0 +1,109 @@
+//! The bars that Bombyx must clear over all workloads: against rayon and chili, in overhead and in utilisation, on two
+//! processors.
+//!
+//! At medium grain a fork does not show, so runtimes that balance well are all close to the same limit, the
+//! utilisation of the machine; at fine grain forks show. Means are taken over both. Of bars on single workloads, the
+//! worst and all that are missed are listed.
+
+use super::bar::{Bar, Verdict};
+use super::case::{Case, geometric_mean};
+use bombyx_workloads::{Bound, Grain};
+
+/// The processors that the bars speak of.
+pub(super) const PROCESSORS: usize = 2;
+
+/// A workload's measurements, and what is known of it.
+pub(super) struct Judged<'a> {
+    pub(super) case: &'a Case,
+    pub(super) bound: Bound,
+    pub(super) grain: Grain,
+}
+
+/// All bars over these workloads.
+pub(super) fn bars(judged: &[Judged<'_>]) -> Vec<Bar> {
+    let mut bars = Vec::new();
+    for (runtime, limit) in [("rayon", 0.90), ("chili", 1.0)] {
+        let ratios = judged.iter().filter_map(|one| one.case.against(runtime, PROCESSORS));
+        let what = format!("all workloads, P = {PROCESSORS}, geometric mean");
+        bars.push(Bar::times(what, geometric_mean(ratios), limit, runtime));
+    }
+    bars.extend(each(judged, |_| true, |one| one.case.against("rayon", PROCESSORS), &|what, measured| {
+        Bar::times(format!("{what}, P = {PROCESSORS}"), measured, 1.05, "rayon")
+    }));
+    let overhead = |one: &Judged<'_>| one.case.against("serial", 1);
+    bars.extend(each(judged, |one| one.grain == Grain::Medium, overhead, &|what, measured| {
+        Bar::times(format!("{what}, P = 1"), measured, 1.10, "serial")
+    }));
+    let fib = judged.iter().find(|one| one.case.name.starts_with("fib") && one.grain == Grain::Fine);
+    bars.push(Bar::times("fib, fine, P = 1".into(), fib.and_then(overhead), 2.2, "serial"));
+    let share = |one: &Judged<'_>| Some(1.0 / (one.case.against("serial", PROCESSORS)? * PROCESSORS as f64));
+    let compute = |one: &Judged<'_>| one.bound == Bound::Compute && one.grain == Grain::Medium;
+    bars.extend(each(judged, compute, |one| share(one).map(|share| 1.0 / share), &|what, inverse| {
+        let share = inverse.map(|inverse| 1.0 / inverse);
+        Bar::at_least(format!("{what}, utilisation, P = {PROCESSORS}"), share, 0.85, "of both")
+    }));
+    bars
+}
+
+/// The bar of the workload with the greatest figure, and those of all others that are missed.
+fn each(
+    judged: &[Judged<'_>],
+    concerns: impl Fn(&Judged<'_>) -> bool,
+    figure: impl Fn(&Judged<'_>) -> Option<f64>,
+    bar: &dyn Fn(&str, Option<f64>) -> Bar,
+) -> Vec<Bar> {
+    let mut figures: Vec<(&str, f64)> = judged
+        .iter()
+        .filter(|one| concerns(one))
+        .filter_map(|one| Some((one.case.name.as_str(), figure(one)?)))
+        .collect();
+    figures.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let Some(((worst, most), rest)) = figures.split_first() else { return vec![bar("every workload", None)] };
+    let mut bars = vec![bar(&format!("worst: {worst}"), Some(*most))];
+    let others = rest.iter().map(|(name, figure)| bar(name, Some(*figure)));
+    bars.extend(others.filter(|bar| bar.verdict() == Verdict::Missed));
+    bars
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::case::{Entry, Sample};
+    use super::*;
+
+    fn case(name: &str, serial: f64, one: f64, two: f64, rayon: f64) -> Case {
+        let entry = |runtime: &str, p, seconds| Entry::new(runtime, None, p, vec![Sample::seconds(seconds)]);
+        let entries = vec![
+            entry("serial", 1, serial),
+            entry("bombyx", 1, one),
+            entry("bombyx", 2, two),
+            entry("rayon", 2, rayon),
+        ];
+        Case { name: name.into(), about: String::new(), entries }
+    }
+
+    #[test]
+    fn the_worst_and_the_missed_are_named() {
+        let cases = [
+            case("good", 1.0, 1.05, 0.5, 0.6),
+            case("bad", 1.0, 1.2, 0.8, 0.5),
+            case("worse", 1.0, 1.3, 1.0, 0.5),
+        ];
+        let judged: Vec<Judged<'_>> =
+            cases.iter().map(|case| Judged { case, bound: Bound::Compute, grain: Grain::Medium }).collect();
+        let table = super::super::bar::table(&bars(&judged), false);
+        for (line, verdict) in [
+            ("worst: worse, P = 2 ", "MISSED"),
+            ("bad, P = 2 ", "MISSED"),
+            ("worst: worse, P = 1 ", "MISSED"),
+            ("worst: worse, utilisation", "MISSED"),
+            ("bad, utilisation", "MISSED"),
+            ("fib, fine, P = 1 ", "not measured"),
+        ] {
+            let found =
+                table.lines().find(|shown| shown.starts_with(line)).unwrap_or_else(|| panic!("{table}"));
+            assert!(found.ends_with(verdict), "{found}");
+        }
+        assert!(!table.contains("good"), "{table}");
+        assert!(table.contains("0.500 ×  ≥ 0.850 × of both"), "{table}");
+    }
+}

@@ -1,0 +1,169 @@
+//! `bombyx prediction`: how good the predictions are. Hidden; `scripts/prediction` runs it.
+//!
+//! Each workload is profiled and recorded on one processor; then one and two processors take turns, and the best time
+//! of each counts, because whatever disturbs a run only makes it longer. Compared with the time on two processors are the
+//! bounds that the profile gives, and what the simulator makes of the recording.
+
+use crate::contender::Contender;
+use crate::launch::{Launch, Scratch};
+use crate::table::{Cell, Table, Tone};
+use crate::terminal::{Progress, coloured, print};
+use crate::text::time;
+use crate::{Result, contention};
+use bombyx::Pool;
+use bombyx_dag::{Measures, format};
+use bombyx_profile::Scaling;
+use bombyx_sim::Simulation;
+use bombyx_workloads::{Grain, Size, Workload};
+use std::ffi::OsString;
+use std::fs::File;
+use std::process::ExitCode;
+
+/// Bounds and simulated times against measured ones, on two processors.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The workloads; unless given, all
+    #[arg(value_parser = bombyx_workloads::find)]
+    names: Vec<&'static dyn Workload>,
+
+    /// How much work
+    #[arg(long, default_value_t)]
+    size: Size,
+
+    /// How small the serial pieces are
+    #[arg(long, default_value_t)]
+    grain: Grain,
+
+    /// Runs on each number of processors
+    #[arg(short, long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
+    repeat: u16,
+}
+
+/// The number of processors that is predicted.
+const TWO: u32 = 2;
+/// Seeds of the simulator, whose mean counts.
+const SEEDS: u64 = 5;
+/// Times are not better known than this.
+const NOISE: f64 = 0.02;
+/// How near the simulator should come.
+const NEAR: f64 = 0.1;
+
+/// One workload: times in seconds.
+struct Compared {
+    one: f64,
+    two: f64,
+    parallelism: f64,
+    /// The shortest and longest time on two processors that the profile allows.
+    bounds: (f64, f64),
+    simulated: f64,
+}
+
+impl Compared {
+    fn inside(&self) -> bool {
+        self.bounds.0 * (1.0 - NOISE) <= self.two && self.two <= self.bounds.1 * (1.0 + NOISE)
+    }
+
+    fn error(&self) -> f64 {
+        self.simulated / self.two - 1.0
+    }
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let all: Vec<&'static dyn Workload> = match args.names.is_empty() {
+        true => bombyx_workloads::all().to_vec(),
+        false => args.names.clone(),
+    };
+    let table = Table::new(coloured())
+        .words("workload", 24)
+        .numbers("T1", 9)
+        .numbers("T1/T∞", 9)
+        .numbers("T2", 9)
+        .numbers("at least", 9)
+        .numbers("at most", 9)
+        .words("bounds", 7)
+        .numbers("simulated", 9)
+        .numbers("error", 8);
+    print(&table.head())?;
+    let progress = Progress::new(all.len());
+    let (mut inside, mut near) = (0, 0);
+    for workload in &all {
+        progress.doing(workload.name());
+        let compared = compare(*workload, args)?;
+        inside += usize::from(compared.inside());
+        near += usize::from(compared.error().abs() <= NEAR);
+        let tone = |good: bool| if good { Tone::Good } else { Tone::Bad };
+        progress.print(&table.line([
+            Cell::from(workload.name()),
+            Cell::from(time(compared.one)),
+            Cell::from(format!("{:.1}", compared.parallelism)),
+            Cell::new(time(compared.two), Tone::Strong),
+            Cell::from(time(compared.bounds.0)),
+            Cell::from(time(compared.bounds.1)),
+            Cell::new(if compared.inside() { "inside" } else { "outside" }, tone(compared.inside())),
+            Cell::from(time(compared.simulated)),
+            Cell::new(format!("{:+.1} %", 100.0 * compared.error()), tone(compared.error().abs() <= NEAR)),
+        ]))?;
+        progress.step();
+    }
+    drop(progress);
+    let of = all.len();
+    print(&format!(
+        "\n{inside} of {of} inside the bounds; {near} of {of} simulated within {:.0} %\n",
+        100.0 * NEAR
+    ))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn compare(workload: &dyn Workload, args: &Args) -> Result<Compared> {
+    let mut prepared = workload.prepare(args.size, args.grain, 42);
+    let profiled = Contender::of(Pool::builder().processors(1).profile(true).build()?);
+    prepared.run(profiled.runtime());
+    let profile =
+        profiled.profile().ok_or("the pool was built to be profiled")?.to_json(workload.name(), &[]);
+    let profile = bombyx_profile::read(profile.as_bytes())?;
+    drop(profiled);
+    let contenders = [Contender::bombyx(1, None)?, Contender::bombyx(TWO as usize, None)?];
+    let mut best = [f64::INFINITY; 2];
+    for _ in 0..args.repeat {
+        for (best, contender) in best.iter_mut().zip(&contenders) {
+            let run = prepared.run(contender.runtime());
+            prepared.check().map_err(|wrong| format!("{} is wrong: {wrong}", workload.name()))?;
+            *best = best.min(run.time.as_secs_f64());
+        }
+    }
+    let [one, two] = best;
+    let scaling = contention::measured().into_iter().fold(profile.scaling(), Scaling::on);
+    let prediction = scaling.predict(TWO);
+    Ok(Compared {
+        one,
+        two,
+        parallelism: scaling.parallelism(),
+        bounds: (one / prediction.upper, one / prediction.lower),
+        simulated: one * simulated(workload, args)?,
+    })
+}
+
+/// The simulated time on two processors as a share of that on one, from a recording on one.
+fn simulated(workload: &dyn Workload, args: &Args) -> Result<f64> {
+    let scratch = Scratch::new()?;
+    let path = scratch.file("run.dag");
+    let mut words = vec![std::env::current_exe()?.into_os_string(), "run".into(), workload.name().into()];
+    let options = ["--repeat", "1", "--size", &args.size.to_string(), "--grain", &args.grain.to_string()]
+        .map(OsString::from);
+    words.extend(options);
+    let ended = Launch::new(&words).with("BOMBYX_RECORD", &path).processors(Some(1)).quiet().run()?;
+    if let Some(complaint) = ended.complaint() {
+        return Err(format!("recording {} {complaint}: {}", workload.name(), ended.errors).into());
+    }
+    let computation = format::read(File::open(&path)?)?;
+    let work = Measures::of(&computation).work as f64;
+    let noted = computation.notes().iter().find(|(key, _)| key == "steal_ns");
+    let steal = noted.and_then(|(_, ns)| ns.parse::<f64>().ok()).map_or(1, |ns| ns.round().max(1.0) as u64);
+    let mut sum = 0.0;
+    for seed in 1..=SEEDS {
+        let simulation = Simulation::new(&computation, bombyx_sim::Scheduler::WorkStealing);
+        let outcome = simulation.processors(TWO as usize).seed(seed).steal_cost(steal).run();
+        sum += outcome.map_err(|error| error.to_string())?.time();
+    }
+    Ok(sum / SEEDS as f64 / work)
+}

@@ -1,0 +1,141 @@
+//! `bombyx profile`: why a program scales as it does.
+//!
+//! This file is the command line and the order of events; [`report`] prints the profile, [`plot`] draws it. What a
+//! profile means is in `bombyx-profile`, how it is measured in `bombyx`.
+
+pub(crate) mod plot;
+mod report;
+
+use crate::launch::{Ended, Launch, Scratch, wrote_nothing};
+use crate::{Result, contention, files, host, terminal};
+use bombyx_profile::{Contention, Profile, Scaling, read};
+use clap::ValueHint;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Run a program and say how well it scales, and why.
+///
+/// The program must use Bombyx, or rayon on Bombyx; it need not be compiled again. Its own output is left alone: the
+/// report goes to standard error, JSON and CSV to standard output.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  bombyx profile -- ./sort 10000000               work, span, predicted speedups, advice
+  bombyx profile -p 1 -- bombyx run fft           one processor: no noise from stealing
+  bombyx profile --plot sort.svg -o sort.json -- ./sort 10000000
+  bombyx profile --read sort.json --json
+
+The exit status is the program's own.")]
+pub(crate) struct Args {
+    /// The program and its arguments
+    #[arg(
+        value_name = "PROGRAM",
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_hint = ValueHint::CommandWithArguments,
+        required_unless_present = "read"
+    )]
+    program: Vec<OsString>,
+
+    /// Run on so many processors; unless given, as many as the program chooses
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 16), conflicts_with = "read")]
+    processors: Option<u32>,
+
+    /// How many fork sites to show
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    top: usize,
+
+    /// Show a profile that was kept with -o
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "program")]
+    read: Option<PathBuf>,
+
+    /// Keep the profile
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    output: Option<PathBuf>,
+
+    /// Print the profile, predictions and advice as JSON
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+
+    /// Print work and span with Cilkscale's column names, for its plotter
+    #[arg(long)]
+    csv: bool,
+
+    /// Write the report to a file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    report: Option<PathBuf>,
+
+    /// Plot predicted speedups with their bounds, as SVG
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    plot: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    for path in [&args.output, &args.report, &args.plot].into_iter().flatten() {
+        files::expect_to_write(path)?;
+    }
+    if let Some(path) = &args.read {
+        let profile = load(path)?;
+        show(args, &profile, None, None)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let program = Path::new(&args.program[0]);
+    let (ended, profile) = profiled(&args.program, args.processors, false)?;
+    let complaint = ended.complaint();
+    let Some(profile) = profile else {
+        eprintln!("bombyx: {}", wrote_nothing(program, "profile", complaint.as_deref()));
+        return Ok(if complaint.is_some() { ended.exit_code() } else { ExitCode::FAILURE });
+    };
+    if let Some(complaint) = complaint {
+        eprintln!("bombyx: {} {complaint}; this is its profile up to then", program.display());
+    }
+    show(args, &profile?, Some(&ended), contention::measured())?;
+    Ok(ended.exit_code())
+}
+
+/// Runs a program and gives how it ended and its profile, if it wrote one.
+pub(crate) fn profiled(
+    program: &[OsString],
+    processors: Option<u32>,
+    quiet: bool,
+) -> Result<(Ended, Option<Result<Profile>>)> {
+    let scratch = Scratch::new()?;
+    let path = scratch.file("profile.json");
+    let launch = Launch::new(program).with("BOMBYX_PROFILE", &path).processors(processors);
+    let ended = if quiet { launch.quiet() } else { launch }.run()?;
+    let profile = fs::exists(&path)?.then(|| load(&path));
+    Ok((ended, profile))
+}
+
+fn load(path: &Path) -> Result<Profile> {
+    let explain = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let file = File::open(path).map_err(|error| explain(&error))?;
+    Ok(read(file).map_err(|error| explain(&error))?)
+}
+
+/// Prints the report and writes the files that were asked for.
+fn show(args: &Args, profile: &Profile, ended: Option<&Ended>, contention: Option<Contention>) -> Result<()> {
+    let scaling = contention.into_iter().fold(profile.scaling(), Scaling::on);
+    if let Some(path) = &args.output {
+        files::write(path, profile.to_json().as_bytes())?;
+    }
+    if let Some(path) = &args.plot {
+        files::write(path, plot::of_profile(profile, &scaling)?.as_bytes())?;
+    }
+    let cores = host::cores() as u32;
+    let text = match args {
+        Args { json: true, .. } => report::json(profile, &scaling, cores),
+        Args { csv: true, .. } => report::csv(profile),
+        _ => report::text(profile, &scaling, cores, args.top, ended.map(|ended| ended.elapsed)),
+    };
+    match &args.report {
+        Some(path) => files::write(path, text.as_bytes()),
+        None if args.json || args.csv || args.read.is_some() => terminal::print(&text),
+        None => {
+            eprint!("{text}");
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Speedups against processors: what is predicted, between which bounds, and what was measured.
+
+use super::report::interesting;
+use crate::Result;
+use crate::plot::{Axis, COLORS, Look, SIZE, Series, draw, panel, reference, samples};
+use bombyx_profile::{Profile, Scaling};
+
+/// What a profile predicts.
+pub(super) fn of_profile(profile: &Profile, scaling: &Scaling) -> Result<String> {
+    let most = interesting(profile).into_iter().max().unwrap_or(8);
+    // On one processor, all that the measured time tells is what profiling costs.
+    let measured = (profile.processors > 1).then_some((f64::from(profile.processors), profile.speedup()));
+    let measured: Vec<(f64, f64)> = measured.into_iter().collect();
+    speedups(&format!("Speedup of {}", profile.program), scaling, most, &measured)
+}
+
+/// Predictions and bounds up to `most` processors, and measured points.
+pub(crate) fn speedups(title: &str, scaling: &Scaling, most: u32, measured: &[(f64, f64)]) -> Result<String> {
+    let most = f64::from(most.max(2));
+    let curve = |nth: usize| samples(1.0, most).map(|p| (p, scaling.speedups(p)[nth])).collect();
+    // Far beyond the parallelism the linear speedup would only stretch the axis.
+    let linear =
+        samples(1.0, most).filter(|&p| p <= 2.0 * scaling.parallelism().max(2.0)).map(|p| (p, p)).collect();
+    let mut series = vec![
+        reference("linear", 9, linear),
+        reference("at most", 2, curve(2)),
+        Series { name: "likely".to_owned(), look: Look::Reference(COLORS[0], 14), points: curve(1) },
+        reference("at least", 5, curve(0)),
+    ];
+    if !measured.is_empty() {
+        series.push(Series {
+            name: "measured".to_owned(),
+            look: Look::Measured(COLORS[1]),
+            points: measured.to_vec(),
+        });
+    }
+    draw(SIZE, |area| panel(area, title, [Axis("processors", 2.0), Axis("speedup", 2.0)], &series, true))
+}

@@ -1,0 +1,207 @@
+//! A profile as text: a dozen lines for people, JSON and CSV for programs.
+
+use crate::text::{bytes, grouped, ratio, time};
+use bombyx_profile::{Prediction, ProcessorTimes, Profile, Scaling, advise, cilkscale_csv};
+use serde_json::json;
+use std::fmt::Write;
+use std::time::Duration;
+
+/// Seconds as people read them, from nanoseconds.
+fn ns(time_ns: u64) -> String {
+    time(time_ns as f64 / 1e9)
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+/// One decimal while it matters.
+fn parallelism(number: f64) -> String {
+    if number < 999.95 { format!("{number:.1}") } else { grouped(number as u64) }
+}
+
+/// The numbers of processors for which speedups are predicted: powers of 2 until more would not help.
+pub(super) fn interesting(profile: &Profile) -> Vec<u32> {
+    let enough = (2.0 * profile.scaling().parallelism()).min(1024.0) as u32;
+    let most = enough.max(profile.processors * 2).max(8);
+    (0..=16).map(|nth| 1 << nth).take_while(|&processors| processors <= most).collect()
+}
+
+fn predictions(profile: &Profile, scaling: &Scaling) -> Vec<Prediction> {
+    interesting(profile).into_iter().map(|processors| scaling.predict(processors)).collect()
+}
+
+/// The report for people. `elapsed` is the time of the whole program, if it was just run.
+pub(super) fn text(
+    profile: &Profile,
+    scaling: &Scaling,
+    cores: u32,
+    top: usize,
+    elapsed: Option<Duration>,
+) -> String {
+    let mut out = String::new();
+    let mut line = |name: &str, value: &str| {
+        let end = out.len();
+        writeln!(out, "{name:<14}{value}").expect("strings take all text");
+        out.truncate(end + out[end..].trim_end().len());
+        out.push('\n');
+    };
+    line("", "");
+    line(&head(profile, elapsed), "");
+    line("work", &work(profile));
+    let burdened = ns(profile.burdened_span_ns);
+    line("span", &format!("{}; {burdened} with the costs of steals and hand-overs", ns(profile.span_ns)));
+    let (plain, burdened) = (parallelism(scaling.parallelism()), parallelism(scaling.burdened_parallelism()));
+    line("parallelism", &format!("{plain}; burdened {burdened}"));
+    line(
+        "speedup",
+        &format!(
+            "{} measured (work / time, which profiling prolongs){}",
+            ratio(profile.speedup()),
+            shares(profile)
+        ),
+    );
+    line("peak", &peak(profile));
+    let predictions = predictions(profile, scaling);
+    let columns = |of: &dyn Fn(&Prediction) -> String| -> String {
+        predictions.iter().map(|prediction| format!("{:>7}", of(prediction))).collect()
+    };
+    let speedup = |value: f64| if value < 99.95 { ratio(value) } else { format!("{value:.0}") };
+    line("processors", &columns(&|prediction| prediction.processors.to_string()));
+    let memory =
+        scaling.contention.filter(|contention| contention.slowdown > 1.05).map_or(String::new(), |c| {
+            format!("   (if bound by memory: {:.1} times slower on {} cores at once)", c.slowdown, c.cores)
+        });
+    line("  at least", &(columns(&|prediction| speedup(prediction.lower)) + &memory));
+    line("  likely", &columns(&|prediction| speedup(prediction.likely)));
+    line("  at most", &columns(&|prediction| speedup(prediction.upper)));
+    for (nth, row) in sites(profile, top).into_iter().enumerate() {
+        line(if nth == 0 { "span by site" } else { "" }, &row);
+    }
+    line("advice", &advise(profile, cores)[0].to_string());
+    out
+}
+
+fn head(profile: &Profile, elapsed: Option<Duration>) -> String {
+    let mut words = profile.program.clone();
+    for argument in &profile.arguments {
+        // A line is a line, whatever the arguments.
+        let argument: String =
+            argument.chars().map(|c| if c.is_control() { ' ' } else { c }).take(60).collect();
+        let _ = write!(words, " {argument}");
+    }
+    let outside = elapsed.map(|elapsed| elapsed.as_secs_f64() - profile.wall_ns as f64 / 1e9);
+    let outside = match outside.filter(|&outside| outside > 0.0) {
+        Some(outside) => format!(", and {} outside of pools", time(outside)),
+        None => String::new(),
+    };
+    format!(
+        "{words}: {} on {} processor{}, {} run{} in {}{outside}",
+        profile.scheduler,
+        profile.processors,
+        plural(u64::from(profile.processors)),
+        grouped(profile.runs),
+        plural(profile.runs),
+        ns(profile.wall_ns)
+    )
+}
+
+fn plural(count: u64) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
+fn work(profile: &Profile) -> String {
+    let mut out = format!(
+        "{} in {} strands, {} each; {} forks, {} steals, {} hand-overs",
+        ns(profile.work_ns),
+        grouped(profile.strands),
+        time(profile.grain_ns() / 1e9),
+        grouped(profile.forks),
+        grouped(profile.steals),
+        grouped(profile.hand_overs)
+    );
+    if profile.blocked_ns > 0 {
+        let _ = write!(out, "; {} blocked", ns(profile.blocked_ns));
+    }
+    out
+}
+
+fn shares(profile: &Profile) -> String {
+    type Use = (&'static str, fn(&ProcessorTimes) -> u64);
+    let uses: [Use; 5] = [
+        ("utilisation", |times| times.busy_ns),
+        ("search", |times| times.search_ns),
+        ("help", |times| times.help_ns),
+        ("hand-over", |times| times.hand_over_ns),
+        ("idle", |times| times.idle_ns),
+    ];
+    let mut out = String::new();
+    for (nth, (name, of)) in uses.into_iter().enumerate() {
+        if let Some(share) = profile.share_of_time(of) {
+            let _ = write!(out, "{} {name} {}", if nth == 0 { ";" } else { "," }, percent(share));
+        }
+    }
+    out
+}
+
+fn peak(profile: &Profile) -> String {
+    let mut out = format!(
+        "{} nested frames, {} carrier{}",
+        grouped(profile.peak_frames),
+        grouped(profile.peak_carriers),
+        plural(profile.peak_carriers)
+    );
+    if let Some(heap) = profile.peak_heap_bytes {
+        let _ = write!(out, ", {} of heap", bytes(heap));
+    }
+    out
+}
+
+/// The places that make the span, with what is outside of all of them in its place.
+fn sites(profile: &Profile, top: usize) -> Vec<String> {
+    let rows = profile.sites_by_span();
+    let width = rows.iter().take(top).map(|site| site.location().chars().count()).max().unwrap_or(0).max(20);
+    let mut lines: Vec<(f64, String)> = rows
+        .iter()
+        .take(top)
+        .map(|site| {
+            let line = format!(
+                "{:<width$}  {:<8}  {} forks of {} each",
+                site.location(),
+                site.kind,
+                grouped(site.forks),
+                time(site.grain_ns() / 1e9)
+            );
+            (profile.share_of_span(site.span_ns), line)
+        })
+        .collect();
+    lines.push((profile.serial_share_of_span(), "outside of all forks".to_owned()));
+    lines.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut out: Vec<String> =
+        lines.iter().map(|(share, line)| format!("{:>5.1} %  {line}", 100.0 * share)).collect();
+    if rows.len() > top {
+        out.push(format!("and {} more sites (--top)", rows.len() - top));
+    }
+    out
+}
+
+/// Everything, as JSON.
+pub(super) fn json(profile: &Profile, scaling: &Scaling, cores: u32) -> String {
+    let document = json!({
+        "parallelism": scaling.parallelism(),
+        "burdened_parallelism": scaling.burdened_parallelism(),
+        "speedup": profile.speedup(),
+        "utilisation": profile.share_of_time(|times| times.busy_ns),
+        "contention": scaling.contention,
+        "predictions": predictions(profile, scaling),
+        "advice": advise(profile, cores),
+        "profile": profile,
+    });
+    format!("{document:#}\n")
+}
+
+/// One row for Cilkscale's plotter.
+pub(super) fn csv(profile: &Profile) -> String {
+    let measured = (profile.processors, profile.wall_ns as f64 / 1e9);
+    cilkscale_csv(&profile.program, &profile.scaling(), &[measured])
+}

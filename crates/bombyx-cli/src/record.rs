@@ -1,0 +1,81 @@
+//! `bombyx record`: a run of a program as a dag file, for `bombyx simulate`.
+
+use crate::launch::{Launch, wrote_nothing};
+use crate::{Result, files, simulate, terminal};
+use clap::ValueHint;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Run a program and record its computation, for `bombyx simulate` to answer what-if questions.
+///
+/// Strands with their durations, forks, joins and allocations. The program must use Bombyx, or rayon on Bombyx; it
+/// need not be compiled again. Its own output is left alone; what was recorded is told on standard error.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  bombyx record -p 1 -o sort.dag -- ./sort 10000000     one processor: durations without noise from stealing
+  bombyx simulate sort.dag -p 1..1024                   more cores
+  bombyx simulate sort.dag --speeds 2,4x1               fast and slow cores
+  bombyx simulate sort.dag --faster sort.rs:41=2        if this fork site were twice as fast
+
+The exit status is the program's own.")]
+pub(crate) struct Args {
+    /// The program and its arguments
+    #[arg(
+        value_name = "PROGRAM",
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_hint = ValueHint::CommandWithArguments,
+        required = true
+    )]
+    program: Vec<OsString>,
+
+    /// Run on so many processors; unless given, as many as the program chooses
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 16))]
+    processors: Option<u32>,
+
+    /// Where to put the dag file
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, default_value = "run.dag")]
+    output: PathBuf,
+}
+
+/// A file that disappears unless it is kept.
+struct Temporary(PathBuf);
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // It is gone already if it was kept or never written.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    files::expect_to_write(&args.output)?;
+    let program = Path::new(&args.program[0]);
+    // Beside the target, because recordings are large and moving them across file systems copies them.
+    let name = args.output.file_name().ok_or("the output needs a name")?.to_string_lossy();
+    let folder = std::path::absolute(args.output.parent().unwrap_or(Path::new("")).join("."))?;
+    let temporary = Temporary(folder.join(format!(".{name}.{}.part", std::process::id())));
+    let launch = Launch::new(&args.program).with("BOMBYX_RECORD", &temporary.0).processors(args.processors);
+    let ended = launch.run()?;
+    let complaint = ended.complaint();
+    if !fs::exists(&temporary.0)? {
+        eprintln!("bombyx: {}", wrote_nothing(program, "recording", complaint.as_deref()));
+        return Ok(if complaint.is_some() { ended.exit_code() } else { ExitCode::FAILURE });
+    }
+    let spinner = terminal::spinner(format!("reading what {} recorded", program.display()));
+    let described = simulate::describe(&temporary.0, &args.output.display().to_string());
+    spinner.finish_and_clear();
+    let described = described.map_err(|error| match complaint {
+        Some(complaint) => {
+            format!("{} {complaint}, and its recording is incomplete: {error}", program.display())
+        }
+        None => format!("{} recorded something else than a computation: {error}", program.display()),
+    })?;
+    fs::rename(&temporary.0, &args.output)
+        .map_err(|error| format!("cannot write {}: {error}", args.output.display()))?;
+    eprint!("\n{described}\ntry `bombyx simulate {} -p 1..1024`\n", args.output.display());
+    Ok(ended.exit_code())
+}

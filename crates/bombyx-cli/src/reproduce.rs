@@ -1,0 +1,148 @@
+//! `bombyx reproduce`: figures and tables of the papers, with the paper's figures beside ours.
+//!
+//! This file is the command line; [`exhibit`] says what a reproduction is, [`lab`] makes the runs, [`seed`] holds what
+//! the papers print; [`bl`], [`dfd`], [`rw`] and [`het`] are the exhibits, [`plot`] draws them.
+
+mod bl;
+mod dfd;
+mod exhibit;
+mod het;
+mod lab;
+mod plot;
+mod rw;
+mod seed;
+
+use crate::host::Record;
+use crate::terminal::{coloured, print};
+use crate::{Result, files};
+use clap::ValueHint;
+use exhibit::Exhibit;
+use serde_json::json;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Reproduce figures and tables of the papers.
+///
+/// Without an ID: lists what can be reproduced. What needs more processors than this machine has runs in the simulator,
+/// on recordings of the same workloads, and says so.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  bombyx reproduce                       the list
+  bombyx reproduce 001-figure-8          one figure; its plot goes to reproduced/001-figure-8.svg
+  bombyx reproduce 002 -o results/today  all of one paper
+  bombyx reproduce all --quick           a look at everything, on small inputs
+
+Quote only figures of the profile bench-lto: `cargo run --profile bench-lto -- reproduce all`.")]
+pub(crate) struct Args {
+    /// What to reproduce: an ID, a paper (001), or all
+    #[arg(value_name = "ID", value_parser = select)]
+    ids: Vec<Selection>,
+
+    /// Small inputs and few runs: for a look, figures not worth quoting
+    #[arg(long)]
+    quick: bool,
+
+    /// Print JSON instead of tables
+    #[arg(long)]
+    json: bool,
+
+    /// Folder for plots, tables and JSON; made if it does not exist
+    #[arg(short, long, value_name = "DIR", default_value = "reproduced", value_hint = ValueHint::DirPath)]
+    output: PathBuf,
+}
+
+/// Everything that can be reproduced, paper by paper.
+fn exhibits() -> impl Iterator<Item = &'static Exhibit> {
+    bl::EXHIBITS.iter().chain(dfd::EXHIBITS).chain(rw::EXHIBITS).chain(het::EXHIBITS)
+}
+
+#[derive(Clone)]
+struct Selection(Vec<&'static str>);
+
+fn select(name: &str) -> std::result::Result<Selection, String> {
+    let chosen = |exhibit: &&Exhibit| {
+        name == "all"
+            || exhibit.id == name
+            || exhibit.id.split_once('-').is_some_and(|(paper, _)| paper == name)
+    };
+    let ids: Vec<_> = exhibits().filter(chosen).map(|exhibit| exhibit.id).collect();
+    if !ids.is_empty() {
+        return Ok(Selection(ids));
+    }
+    let near = exhibits().min_by_key(|exhibit| strsim::damerau_levenshtein(exhibit.id, name));
+    let near = near.map_or("", |exhibit| exhibit.id);
+    Err(format!("there is no exhibit `{name}`; did you mean {near}? `bombyx reproduce` lists them"))
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    if args.ids.is_empty() {
+        print(&list())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    std::fs::create_dir_all(&args.output)
+        .map_err(|error| format!("cannot make the folder {}: {error}", args.output.display()))?;
+    let record = Record::new();
+    let lab = lab::Lab::new(args.quick);
+    if !args.json {
+        print(&format!("{}\n", record.line()))?;
+    }
+    let mut documents = Vec::new();
+    let chosen = |exhibit: &&Exhibit| args.ids.iter().any(|ids| ids.0.contains(&exhibit.id));
+    for exhibit in exhibits().filter(chosen) {
+        let page = (exhibit.make)(&lab).map_err(|error| format!("{}: {error}", exhibit.id))?;
+        let file = |extension: &str| args.output.join(format!("{}.{extension}", exhibit.id));
+        let text = page.text(exhibit, false);
+        let document = json!({ "record": record, "quick": args.quick, "exhibit": page.json(exhibit) });
+        files::write(&file("svg"), page.plot.as_bytes())?;
+        files::write(&file("txt"), format!("{}\n\n{text}", record.line()).as_bytes())?;
+        files::write(&file("json"), format!("{document:#}\n").as_bytes())?;
+        if args.json {
+            documents.push(document);
+        } else {
+            print(&format!("\n{}Plot:    {}\n", page.text(exhibit, coloured()), file("svg").display()))?;
+        }
+    }
+    if args.json {
+        print(&format!("{:#}\n", serde_json::Value::from(documents)))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list() -> String {
+    let mut out = String::new();
+    for (paper, name) in [
+        ("000", "Blumofe and Leiserson, scheduling by work stealing"),
+        ("001", "Narlikar, scheduling threads for low space and good locality"),
+        ("002", "Acar, Charguéraud, Muller and Rainey, no atomic read-modify-write"),
+        ("004", "Bender and Rabin, processors of different speeds"),
+    ] {
+        out += &format!("{}{paper}: {name}\n", if out.is_empty() { "" } else { "\n" });
+        for exhibit in exhibits().filter(|exhibit| exhibit.id.starts_with(paper)) {
+            out += &format!("  {:16}{}\n", exhibit.id, exhibit.about);
+        }
+    }
+    out += "\nA paper's number stands for all of its exhibits, `all` for all of them.\n";
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_papers_and_typos() {
+        assert_eq!(select("002-table-1").unwrap().0, ["002-table-1"]);
+        assert_eq!(select("001").unwrap().0.len(), 8);
+        assert_eq!(select("all").unwrap().0.len(), exhibits().count());
+        assert!(select("001-figure-81").err().unwrap().contains("did you mean 001-figure-8?"));
+    }
+
+    #[test]
+    fn the_list_names_everything_once() {
+        let list = list();
+        for exhibit in exhibits() {
+            assert_eq!(list.matches(&format!("  {} ", exhibit.id)).count(), 1, "{}", exhibit.id);
+        }
+    }
+}

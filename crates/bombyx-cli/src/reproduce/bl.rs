@@ -1,0 +1,113 @@
+//! Exhibits of Blumofe and Leiserson's paper.
+
+use super::exhibit::{Exhibit, Page, Sheet, none};
+use super::lab::Lab;
+use super::seed::bl::{FIGURE_2, Step};
+use crate::Result;
+use bombyx_dag::draw;
+use bombyx_dag::generate::figure1;
+use bombyx_sim::{Scheduler, Simulation, step_table};
+use serde_json::{Value, json};
+
+pub(super) const EXHIBITS: &[Exhibit] = &[Exhibit {
+    id: "000-figure-2",
+    about: "the 2-processor schedule of the Busy-Leaves Algorithm for the computation of Figure 1",
+    make: figure_2,
+}];
+
+/// What a step of ours shows: the pool, and what p1 and p2 execute as (thread, instruction).
+type Ours = (Vec<u32>, [Option<(u32, u32)>; 2]);
+
+fn figure_2(_: &Lab) -> Result<Page> {
+    let computation = figure1(1);
+    let outcome = Simulation::new(&computation, Scheduler::BusyLeaves).processors(2).trace().run()?;
+    let table = step_table(&computation, &outcome).ok_or("the run has no steps")?;
+    let ours = parse(&table)?;
+    let mut sheet = Sheet::new("", &["step", "pool", "ours", "p1", "ours", "p2", "ours", ""]);
+    let mut same = 0;
+    for (nth, step) in FIGURE_2.iter().enumerate() {
+        let (pool, [p1, p2]) = ours.get(nth).cloned().unwrap_or_default();
+        let equal = equals(step, &(pool.clone(), [p1, p2]));
+        same += usize::from(equal);
+        let threads = |threads: &[u32]| -> Value {
+            threads.iter().map(|t| format!("Γ{t}")).collect::<Vec<_>>().join(" ").into()
+        };
+        let work = |work: Option<(u32, u32)>| -> Value {
+            work.map_or_else(none, |(thread, instruction)| format!("Γ{thread}: v{instruction}").into())
+        };
+        sheet.row(vec![
+            json!(nth + 1),
+            threads(step.0),
+            threads(&pool),
+            work(step.1),
+            work(p1),
+            work(step.2),
+            work(p2),
+            if equal { "same" } else { "DIFFERS" }.into(),
+        ]);
+    }
+    let steps = outcome.makespan;
+    Ok(Page {
+        method: "Simulated in unit steps; the simulator's busy-leaves on the paper's own computation.".into(),
+        sheets: vec![sheet],
+        agrees: format!(
+            "{same} of 14 steps are the paper's, instruction by instruction; ours takes {steps}."
+        ),
+        differs: match same {
+            14 => "nothing.".into(),
+            _ => format!("{} steps: the simulator breaks a rule of the algorithm.", 14 - same),
+        },
+        plot: draw::svg(&computation).map_err(|error| error.to_string())?,
+    })
+}
+
+fn equals(step: &Step, (pool, work): &Ours) -> bool {
+    step.0 == pool && [step.1, step.2] == *work
+}
+
+/// Reads the table of [`step_table`] back. A processor that goes on with its thread does not name it again.
+fn parse(table: &str) -> Result<Vec<Ours>> {
+    let mut lines = table.lines();
+    let head = lines.next().ok_or("an empty table")?;
+    let column = |name: &str| head.chars().collect::<String>().find(name).ok_or("a column is missing");
+    let (pool, p1, p2) = (column("pool")?, column("p1")?, column("p2")?);
+    let mut threads = [0; 2];
+    lines
+        .map(|line| {
+            let cut = |from: usize, to: usize| -> String { line.chars().take(to).skip(from).collect() };
+            let numbers = |text: &str, letter: char| -> Vec<u32> {
+                let words = text.split(|c: char| !c.is_alphanumeric());
+                words.filter_map(|word| word.strip_prefix(letter)?.parse().ok()).collect()
+            };
+            let mut work = [None; 2];
+            for (nth, text) in [cut(p1, p2), cut(p2, usize::MAX)].iter().enumerate() {
+                if let Some(thread) = numbers(text, 'Γ').first() {
+                    threads[nth] = *thread;
+                }
+                work[nth] = numbers(text, 'v').first().map(|instruction| (threads[nth], *instruction));
+            }
+            Ok((numbers(&cut(pool, p1), 'Γ'), work))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_read_back() {
+        let table = "step  pool   p1       p2\n   1         Γ1: v1\n   2  Γ1 (Γ2)    v2   Γ3: v4\n";
+        let table = table.replace("Γ1 (Γ2)  ", "Γ1     ");
+        let steps = parse(&table).unwrap();
+        assert_eq!(steps[0], (vec![], [Some((1, 1)), None]));
+        assert_eq!(steps[1].0, [1]);
+        assert_eq!(steps[1].1[0], Some((1, 2)));
+    }
+
+    #[test]
+    fn figure_2_is_reproduced() {
+        let page = figure_2(&Lab::new(true)).unwrap();
+        assert!(page.agrees.starts_with("14 of 14"), "{}", page.agrees);
+    }
+}

@@ -1,0 +1,109 @@
+//! Figure 14: building a tree under locks. Computations of the simulator know no locks, so this runs on real threads
+//! only; beyond the cores of the machine, processors share them, which is where spinning hurts.
+
+use super::names;
+use crate::Result;
+use crate::bench::case::{Case, Entry};
+use crate::bench::workload::{Setup, measure};
+use crate::contender::Contender;
+use crate::host::cores;
+use crate::reproduce::exhibit::{Page, Sheet, mebibytes, none};
+use crate::reproduce::lab::{Lab, contender};
+use crate::reproduce::plot::{Lines, Panel, Scale, Series};
+use bombyx_workloads::{Grain, find};
+use serde_json::{Value, json};
+
+/// Workload, scheduler or peer, name, colour.
+const LANES: [(&str, &str, &str, usize); 6] = [
+    ("barnes-hut-tree", "fifo", "FIFO, blocking", 1),
+    ("barnes-hut-tree", "depth-first:50000", "ADF, blocking", 2),
+    ("barnes-hut-tree", "dfdeques:50000", "DFD, blocking", 0),
+    ("barnes-hut-tree", "work-stealing", "WS, blocking", 3),
+    ("barnes-hut-tree-spin", "work-stealing", "WS, spinning (Cilk's)", 4),
+    ("barnes-hut-tree-spin", "rayon", "rayon, spinning", 6),
+];
+
+pub(in crate::reproduce) fn figure_14(lab: &Lab) -> Result<Page> {
+    let processors: &[usize] = lab.pick(&[1, 2], &[1, 2, 4, 8]);
+    let mut cases: Vec<Case> = Vec::new();
+    for workload in ["barnes-hut-tree", "barnes-hut-tree-spin"] {
+        let mut contenders = vec![Contender::serial()];
+        for &p in processors {
+            for (_, lane, ..) in LANES.iter().filter(|(of, ..)| *of == workload) {
+                contenders.extend(contender(lane, p)?);
+            }
+        }
+        let setup = Setup { size: lab.size(), grain: Grain::Medium, seed: 42, rounds: lab.pick(1, 2) };
+        cases.push(measure(find(workload)?, &setup, &contenders)?);
+    }
+    let mut headings = vec!["scheduler, locks".to_owned()];
+    headings.extend(processors.iter().map(|p| format!("P={p}")));
+    headings.extend(["heap, MiB", "resident, MiB", "carriers"].map(String::from));
+    let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
+    let mut sheet = Sheet::new("Speedup over the serial elision, measured", &headings);
+    let mut series = Vec::new();
+    let mut at_most = Vec::new();
+    for (workload, lane, name, color) in LANES {
+        let case = &cases[usize::from(workload == "barnes-hut-tree-spin")];
+        let entries: Vec<&Entry> = processors.iter().filter_map(|p| entry(case, lane, *p)).collect();
+        let Some(last) = entries.last() else { continue };
+        let speedups: Vec<f64> =
+            entries.iter().filter_map(|entry| case.ratio(entry, "serial").map(|over| 1.0 / over)).collect();
+        let mut cells: Vec<Value> = vec![name.into()];
+        cells.extend(speedups.iter().map(|speedup| json!(speedup)));
+        let memory = last.memory();
+        cells.extend([
+            mebibytes(memory.map(|memory| memory.heap)),
+            mebibytes(memory.and_then(|memory| memory.resident)),
+            last.counts().map_or_else(none, |counts| json!(counts.peak_carriers)),
+        ]);
+        sheet.row(cells);
+        at_most.push((name, *speedups.last().unwrap_or(&0.0)));
+        let points = processors.iter().map(|p| *p as f64).zip(speedups).collect();
+        series.push(Series { name: name.into(), color, dashed: false, points });
+    }
+    let lines = Lines {
+        title: "Tree building of Barnes-Hut under locks (Narlikar, Figure 14)".into(),
+        x: format!("processors, on {} cores", cores()),
+        scale: Scale::Linear,
+        panels: vec![Panel { y: "speedup".into(), scale: Scale::Linear, series }],
+    };
+    let of = |wanted: &str| at_most.iter().find(|(name, _)| *name == wanted).map(|(_, speedup)| *speedup);
+    let most = processors.last().copied().unwrap_or(1);
+    let absent: Vec<&str> =
+        names().into_iter().filter(|name| name.parse::<bombyx::Scheduler>().is_err()).collect();
+    let note =
+        if absent.is_empty() { String::new() } else { format!(" Not in this build: {}.", absent.join(", ")) };
+    let compare = of(LANES[3].2).zip(of(LANES[4].2));
+    Ok(Page {
+        method: format!(
+            "Measured on {} cores; more processors than cores share them. 1,000,000 bodies, as in the paper.{note}",
+            cores()
+        ),
+        sheets: vec![sheet],
+        agrees: match compare {
+            Some((blocking, spinning)) if blocking >= 0.95 * spinning => format!(
+                "blocking locks do not lose to spinning ones: {blocking:.2} against {spinning:.2} with {most} processors."
+            ),
+            Some((blocking, spinning)) => {
+                format!("little: {blocking:.2} with blocking, {spinning:.2} with spinning locks on {most} processors.")
+            }
+            None => "nothing could be compared.".into(),
+        },
+        differs: "how much it matters: a lock here guards a few stores and descending takes none, so threads seldom meet, \
+            and two cores seldom; the paper's values are not in our text."
+            .into(),
+        plot: lines.draw()?,
+    })
+}
+
+/// The runs of a scheduler or peer on so many processors.
+fn entry<'c>(case: &'c Case, lane: &str, processors: usize) -> Option<&'c Entry> {
+    case.entries.iter().find(|entry| {
+        entry.processors == processors
+            && match entry.scheduler {
+                Some(scheduler) => scheduler.to_string() == lane,
+                None => entry.runtime == lane,
+            }
+    })
+}

@@ -1,0 +1,183 @@
+//! Figures 12 and 13: what the quota K trades.
+
+use super::{EIGHT, measured, method};
+use crate::Result;
+use crate::bench::case::Entry;
+use crate::reproduce::exhibit::{Page, Sheet, mebibytes, none};
+use crate::reproduce::lab::{Lab, Simulated, lane, simulate};
+use crate::reproduce::plot::{Lines, Panel, Scale, Series};
+use bombyx_dag::Measures;
+use bombyx_dag::generate::Spec;
+use bombyx_workloads::Grain;
+use serde_json::{Value, json};
+
+/// What a panel shows, and how a run gives it.
+type Quantity = (&'static str, fn(&Simulated) -> f64);
+
+/// A quantity over K: one curve for DFDeques, level lines for schedulers without a K.
+fn panel(y: &str, dfd: Vec<(f64, f64)>, references: &[(&str, usize, f64)]) -> Panel {
+    let (low, high) = (dfd.first().map_or(1.0, |p| p.0), dfd.last().map_or(2.0, |p| p.0));
+    let level = |(name, color, value): &(&str, usize, f64)| Series {
+        name: (*name).to_owned(),
+        color: *color,
+        dashed: true,
+        points: vec![(low, *value), (high, *value)],
+    };
+    let mut series: Vec<Series> = references.iter().map(level).collect();
+    series.push(Series { name: "DFDeques(K)".into(), color: 0, dashed: false, points: dfd });
+    Panel { y: y.into(), scale: Scale::Log(10), series }
+}
+
+/// Whether a quantity only grows, up to 2 %.
+fn grows(values: &[f64]) -> bool {
+    values.windows(2).all(|pair| pair[1] >= pair[0] * 0.98)
+}
+
+pub(in crate::reproduce) fn figure_12(lab: &Lab) -> Result<Page> {
+    let (workload, grain) = ("dense-mm", Grain::Fine);
+    let quotas: &[u64] =
+        lab.pick(&[2_000, 50_000], &[1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 10_000_000]);
+    let names: Vec<String> = quotas.iter().map(|k| format!("dfdeques:{k}")).collect();
+    let p = lab.processors();
+    let mut sheet = Sheet::new(
+        format!("DFDeques(K), simulated on 8 processors; measured on {p}"),
+        &[
+            "K, bytes",
+            "time, ms",
+            "memory, MiB",
+            "granularity, µs",
+            "measured, ms",
+            "heap, MiB",
+            "resident, MiB",
+            "carriers",
+        ],
+    );
+    let lanes: Vec<&str> = names.iter().map(String::as_str).collect();
+    let exists = lanes[0].parse::<bombyx::Scheduler>().is_ok();
+    let case = if exists { Some(lab.measured(workload, grain, &lanes)?) } else { None };
+    let mut runs = Vec::new();
+    for (k, name) in quotas.iter().zip(&names) {
+        let run = lab.simulated(workload, grain, name, EIGHT)?;
+        let entry = case.as_ref().and_then(|case| lane(case, name));
+        sheet.row(row(json!(k), &run, entry));
+        runs.push((*k as f64, run));
+    }
+    for name in ["depth-first:50000", "work-stealing"] {
+        let case = measured(lab, workload, grain)?;
+        sheet.row(row(name.into(), &*lab.simulated(workload, grain, name, EIGHT)?, lane(&case, name)));
+    }
+    let adf = lab.simulated(workload, grain, "depth-first:50000", EIGHT)?;
+    let ws = lab.simulated(workload, grain, "work-stealing", EIGHT)?;
+    let curve = |of: fn(&Simulated) -> f64| runs.iter().map(|(k, run)| (*k, of(run))).collect();
+    let panels: [Quantity; 3] = [
+        ("time, ms", |run| run.time / 1e6),
+        ("memory, MiB", |run| run.peak.total as f64 / f64::from(1 << 20)),
+        ("granularity, µs between two steals", |run| run.granularity / 1e3),
+    ];
+    let lines = Lines {
+        title: "Dense matrix multiply, fine grain, 8 simulated processors (Narlikar, Figure 12)".into(),
+        x: "K, bytes".into(),
+        scale: Scale::Log(10),
+        panels: panels
+            .iter()
+            .map(|(y, of)| panel(y, curve(*of), &[("ADF", 2, of(&adf)), ("WS", 3, of(&ws))]))
+            .collect(),
+    };
+    let values = |of: fn(&Simulated) -> f64| -> Vec<f64> { runs.iter().map(|(_, run)| of(run)).collect() };
+    let memory = grows(&values(|run| run.peak.total as f64));
+    let granularity = grows(&values(|run| run.granularity));
+    let time = grows(&values(|run| -run.time).iter().map(|t| 1.0 / -t).collect::<Vec<_>>());
+    let says = |grows: bool| if grows { "yes" } else { "not throughout" };
+    Ok(Page {
+        method: method(lab),
+        sheets: vec![sheet],
+        agrees: format!(
+            "with K, memory grows ({}), granularity grows ({}), time falls ({}), as the paper says.",
+            says(memory),
+            says(granularity),
+            says(time)
+        ),
+        differs: "the paper's values are a plot whose numbers are not in our text; granularity here is time between two \
+            acquisitions, theirs counts threads; simulated time pays for steals only."
+            .into(),
+        plot: lines.draw()?,
+    })
+}
+
+fn row(name: Value, run: &Simulated, entry: Option<&Entry>) -> Vec<Value> {
+    let memory = entry.and_then(Entry::memory);
+    vec![
+        name,
+        json!(run.time / 1e6),
+        mebibytes(Some(run.peak.total)),
+        json!(run.granularity / 1e3),
+        entry.map_or_else(none, |entry| json!(entry.median() * 1e3)),
+        mebibytes(memory.map(|memory| memory.heap)),
+        mebibytes(memory.and_then(|memory| memory.resident)),
+        entry.and_then(Entry::counts).map_or_else(none, |counts| json!(counts.peak_carriers)),
+    ]
+}
+
+pub(in crate::reproduce) fn figure_13(lab: &Lab) -> Result<Page> {
+    /// The paper does not say in our text; enough for its effects to show.
+    const PROCESSORS: usize = 64;
+    let spec: Spec = lab.pick("geometric:depth=10", "geometric:depth=16,grain=200").parse()?;
+    let computation = spec.build()?;
+    let measures = Measures::of(&computation);
+    let run = |scheduler: &str| simulate(&computation, measures.work, scheduler, PROCESSORS, 1);
+    let quotas: Vec<u64> = (0..lab.pick(3, 9)).map(|nth| 100 << (2 * nth)).collect();
+    let mut sheet = Sheet::new(
+        format!("{spec} on {PROCESSORS} processors; serial space {} bytes", measures.serial_space),
+        &["scheduler", "memory, KiB", "threads", "granularity", "speedup"],
+    );
+    let line = |name: &str, run: &Simulated| -> Vec<Value> {
+        vec![
+            name.into(),
+            json!(run.peak.total as f64 / 1024.0),
+            json!(run.peak.threads),
+            json!(run.granularity),
+            json!(run.speedup),
+        ]
+    };
+    let adf = run("depth-first:1000")?;
+    sheet.row(line("depth-first:1000", &adf));
+    let mut runs = Vec::new();
+    for k in quotas {
+        let name = format!("dfdeques:{k}");
+        let made = run(&name)?;
+        sheet.row(line(&name, &made));
+        runs.push((k as f64, made));
+    }
+    let ws = run("work-stealing")?;
+    sheet.row(line("work-stealing", &ws));
+    let curve = |of: fn(&Simulated) -> f64| runs.iter().map(|(k, run)| (*k, of(run))).collect();
+    let panels: [Quantity; 2] = [
+        ("memory, KiB", |run| run.peak.total as f64 / 1024.0),
+        ("granularity, instructions between two steals", |run| run.granularity),
+    ];
+    let lines = Lines {
+        title: format!("Synthetic divide and conquer, {PROCESSORS} processors (Narlikar, Figure 13)"),
+        x: "K, bytes".into(),
+        scale: Scale::Log(10),
+        panels: panels
+            .iter()
+            .map(|(y, of)| panel(y, curve(*of), &[("ADF", 2, of(&adf)), ("WS", 3, of(&ws))]))
+            .collect(),
+    };
+    let (first, last) = (&runs[0].1, &runs[runs.len() - 1].1);
+    let spans = last.granularity >= 0.9 * ws.granularity && first.granularity <= 2.0 * adf.granularity;
+    Ok(Page {
+        method: "Simulated in unit steps, as the paper did.".into(),
+        sheets: vec![sheet],
+        agrees: format!(
+            "WS has high granularity and space ({:.0}, {:.0} KiB), ADF low ({:.0}, {:.0} KiB); DFDeques(K) {} between.",
+            ws.granularity,
+            ws.peak.total as f64 / 1024.0,
+            adf.granularity,
+            adf.peak.total as f64 / 1024.0,
+            if spans { "covers the range" } else { "moves from one towards the other" }
+        ),
+        differs: "parameters of the synthetic program, the number of processors and the values are not in our text.".into(),
+        plot: lines.draw()?,
+    })
+}

@@ -1,0 +1,238 @@
+//! Where the figures come from: workloads run on this machine, or recorded once and run in the simulator on as many
+//! processors as the paper had. Everything is made at most once per command, because several exhibits show the same
+//! runs.
+
+use crate::bench::case::{Case, Entry};
+use crate::bench::workload::{Setup, measure};
+use crate::contender::Contender;
+use crate::host::cores;
+use crate::terminal::Progress;
+use crate::{Result, heap};
+use bombyx_dag::{Computation, Measures};
+use bombyx_sim::{Simulation, SpaceUse};
+use bombyx_workloads::{Grain, Meter, Prepared, Reading, Size, StrandTime, find};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::time::Instant;
+
+/// Seed of inputs and of random choices.
+const SEED: u64 = 42;
+
+/// Frames of recorded threads: the least stack that the threads of Narlikar's library had (DFD §5.2).
+const FRAME: u64 = 8 << 10;
+
+/// What a steal takes of a thief's time in the simulator, in nanoseconds: about what it takes the runtime.
+const STEAL: u64 = 500;
+
+type Cache<K, V> = RefCell<HashMap<K, Rc<V>>>;
+
+/// Makes runs and remembers them.
+pub(super) struct Lab {
+    quick: bool,
+    recorded: Cache<(String, Grain), Recorded>,
+    simulated: Cache<(String, Grain, String, usize), Simulated>,
+    measured: Cache<(String, Grain, String), Case>,
+    timed: Cache<(String, String), Option<Timed>>,
+}
+
+/// A recorded workload.
+pub(super) struct Recorded {
+    pub(super) computation: Computation,
+    pub(super) measures: Measures,
+}
+
+/// What a simulated run gave.
+pub(super) struct Simulated {
+    /// T1 over the time.
+    pub(super) speedup: f64,
+    /// In the unit of weights: nanoseconds for recorded computations.
+    pub(super) time: f64,
+    pub(super) peak: SpaceUse,
+    pub(super) granularity: f64,
+    pub(super) steals: u64,
+}
+
+/// What a run with a clock around every strand gave.
+pub(super) struct Timed {
+    /// Seconds in strands, over all processors.
+    pub(super) work: f64,
+    /// The share of the processors' time that was spent elsewhere.
+    pub(super) idle: f64,
+}
+
+impl Lab {
+    pub(super) fn new(quick: bool) -> Self {
+        Self {
+            quick,
+            recorded: RefCell::default(),
+            simulated: RefCell::default(),
+            measured: RefCell::default(),
+            timed: RefCell::default(),
+        }
+    }
+
+    /// One of two parameters: for a look, or for figures.
+    pub(super) fn pick<T>(&self, quick: T, full: T) -> T {
+        if self.quick { quick } else { full }
+    }
+
+    /// Processors of measured runs.
+    pub(super) fn processors(&self) -> usize {
+        cores().max(2)
+    }
+
+    /// How large workloads are.
+    pub(super) fn size(&self) -> Size {
+        self.pick(Size::Small, Size::Default)
+    }
+
+    /// A workload as a computation.
+    pub(super) fn recorded(&self, workload: &str, grain: Grain) -> Result<Rc<Recorded>> {
+        cached(&self.recorded, (workload.to_owned(), grain), || {
+            let progress = Progress::new(1);
+            progress.doing(format!("{workload}, {grain} grain: recording"));
+            let mut prepared = find(workload)?.prepare(self.size(), grain, SEED);
+            let computation = record(&mut *prepared)?;
+            prepared.check().map_err(|wrong| format!("{workload}, recorded, is wrong: {wrong}"))?;
+            let measures = Measures::of(&computation);
+            Ok(Recorded { computation, measures })
+        })
+    }
+
+    /// A workload in the simulator.
+    pub(super) fn simulated(
+        &self,
+        workload: &str,
+        grain: Grain,
+        scheduler: &str,
+        processors: usize,
+    ) -> Result<Rc<Simulated>> {
+        let key = (workload.to_owned(), grain, scheduler.to_owned(), processors);
+        cached(&self.simulated, key, || {
+            let recorded = self.recorded(workload, grain)?;
+            let progress = Progress::new(1);
+            progress
+                .doing(format!("{workload}, {grain} grain: {scheduler}, {processors} simulated processors"));
+            simulate(&recorded.computation, recorded.measures.work, scheduler, processors, STEAL)
+        })
+    }
+
+    /// A workload on this machine: the serial elision, and each of these schedulers (or peers) that exists, on
+    /// [`processors`](Self::processors).
+    pub(super) fn measured(&self, workload: &str, grain: Grain, lanes: &[&str]) -> Result<Rc<Case>> {
+        cached(&self.measured, (workload.to_owned(), grain, lanes.join(" ")), || {
+            let processors = self.processors();
+            let mut contenders = vec![Contender::serial()];
+            for lane in lanes {
+                contenders.extend(contender(lane, processors)?);
+            }
+            let setup = Setup { size: self.size(), grain, seed: SEED, rounds: self.pick(1, 3) };
+            measure(find(workload)?, &setup, &contenders)
+        })
+    }
+
+    /// A workload with a clock around every strand.
+    pub(super) fn timed(&self, workload: &str, scheduler: &str) -> Result<Rc<Option<Timed>>> {
+        cached(&self.timed, (workload.to_owned(), scheduler.to_owned()), || {
+            let Ok(scheduler) = scheduler.parse::<bombyx::Scheduler>() else { return Ok(None) };
+            let processors = self.processors();
+            let pool = bombyx::Pool::builder().processors(processors).scheduler(scheduler).build()?;
+            let progress = Progress::new(1);
+            progress.doing(format!("{workload}: timing the strands on {scheduler}"));
+            let mut prepared = find(workload)?.prepare(self.size(), Grain::Medium, SEED);
+            let runs = (0..=self.pick(0, 2)).map(|_| {
+                let time = StrandTime::default();
+                let run = prepared.run(bombyx_workloads::Runtime::Timed(&pool, &time));
+                let work = time.total().as_secs_f64();
+                Timed { work, idle: (1.0 - work / (run.time.as_secs_f64() * processors as f64)).max(0.0) }
+            });
+            Ok(runs.min_by(|a, b| a.idle.total_cmp(&b.idle)))
+        })
+    }
+}
+
+/// Records a workload twice and lets every strand weigh the lesser of both times: what the system did meanwhile seldom
+/// meets the same strand twice, and one strand that was interrupted would be a span of its own.
+fn record(prepared: &mut dyn Prepared) -> Result<Computation> {
+    let start = Instant::now();
+    let mut first = Vec::new();
+    prepared.record(Meter::new(
+        &mut || {
+            let nanoseconds = start.elapsed().as_nanos() as u64;
+            first.push(nanoseconds);
+            Reading { nanoseconds, ..Reading::default() }
+        },
+        FRAME,
+    ))?;
+    let mut lengths = first.windows(2).map(|pair| pair[1] - pair[0]);
+    let mut last = None;
+    let mut lesser = 0;
+    let computation = prepared.record(Meter::new(
+        &mut || {
+            let now = start.elapsed().as_nanos() as u64;
+            if let Some(last) = last.replace(now) {
+                lesser += lengths.next().unwrap_or(u64::MAX).min(now - last);
+            }
+            let (allocated, freed) = heap::of_this_thread();
+            Reading { nanoseconds: lesser, allocated, freed }
+        },
+        FRAME,
+    ))?;
+    Ok(computation)
+}
+
+/// The pool of a scheduler, or a peer's; none if this build has no such thing.
+pub(super) fn contender(lane: &str, processors: usize) -> Result<Option<Contender>> {
+    if lane == "rayon" {
+        return Ok(Contender::peers(processors)?.into_iter().find(|peer| peer.name() == "rayon"));
+    }
+    match lane.parse() {
+        Ok(scheduler) => Ok(Some(Contender::bombyx(processors, Some(scheduler))?)),
+        Err(_) => Ok(None),
+    }
+}
+
+/// The entry of a scheduler or peer.
+pub(super) fn lane<'c>(case: &'c Case, lane: &str) -> Option<&'c Entry> {
+    case.entries.iter().find(|entry| match entry.scheduler {
+        Some(scheduler) => scheduler.to_string() == lane,
+        None => entry.runtime == lane,
+    })
+}
+
+/// Runs a computation of `work` in the simulator.
+pub(super) fn simulate(
+    computation: &Computation,
+    work: u64,
+    scheduler: &str,
+    processors: usize,
+    steal: u64,
+) -> Result<Simulated> {
+    let outcome = Simulation::new(computation, scheduler.parse()?)
+        .processors(processors)
+        .seed(SEED)
+        .steal_cost(steal)
+        .run()
+        .map_err(|error| error.to_string())?;
+    Ok(Simulated {
+        speedup: work as f64 / outcome.time(),
+        time: outcome.time(),
+        peak: outcome.peak,
+        granularity: outcome.granularity(),
+        steals: outcome.steals,
+    })
+}
+
+fn cached<K: std::hash::Hash + Eq, V>(
+    cache: &Cache<K, V>,
+    key: K,
+    make: impl FnOnce() -> Result<V>,
+) -> Result<Rc<V>> {
+    if let Some(known) = cache.borrow().get(&key) {
+        return Ok(Rc::clone(known));
+    }
+    let made = Rc::new(make()?);
+    cache.borrow_mut().insert(key, Rc::clone(&made));
+    Ok(made)
+}

@@ -1,0 +1,288 @@
+//! Pictures of reproductions: groups of bars ([`Bars`]) and panels of lines ([`Lines`]), in the style of the other plots
+//! of this program. What the paper printed is drawn pale, what is ours in full colour.
+
+use crate::Result;
+use crate::plot::{Area, COLORS, INK, PALE, text};
+use plotters::element::DashedPathElement;
+use plotters::prelude::*;
+
+const WIDTH: i32 = 960;
+
+/// Whose figures a lane or series shows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whose {
+    Paper,
+    Ours,
+}
+
+/// How lengths stand for numbers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scale {
+    Linear,
+    /// With marks at the powers of the base.
+    Log(u32),
+}
+
+impl Scale {
+    fn place(self, value: f64) -> f64 {
+        match self {
+            Self::Linear => value,
+            Self::Log(_) => value.max(1e-9).ln(),
+        }
+    }
+
+    /// Round numbers between `low` and `high`.
+    fn marks(self, low: f64, high: f64) -> Vec<f64> {
+        match self {
+            Self::Linear => {
+                let rough = (high - low) / 6.0;
+                let power = 10f64.powf(rough.log10().floor());
+                let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * power).find(|step| *step >= rough);
+                let step = step.unwrap_or(power * 10.0);
+                let first = (low / step).ceil() as i64;
+                (first..)
+                    .map(|nth| nth as f64 * step)
+                    .take_while(|mark| *mark <= high * (1.0 + 1e-9))
+                    .collect()
+            }
+            Self::Log(base) => {
+                let base = f64::from(base);
+                let first = (low.ln() / base.ln() - 1e-9).ceil() as i32;
+                let powers = (first..).map(|nth| base.powi(nth));
+                let powers: Vec<f64> = powers.take_while(|mark| *mark <= high * (1.0 + 1e-9)).collect();
+                // Less than a power or two: round numbers will do.
+                if powers.len() < 2 { Self::Linear.marks(low, high) } else { powers }
+            }
+        }
+    }
+}
+
+/// A number at an axis.
+fn mark(value: f64) -> String {
+    match value.abs() {
+        v if v >= 1e9 => format!("{}G", value / 1e9),
+        v if v >= 1e6 => format!("{}M", value / 1e6),
+        v if v >= 1e4 => format!("{}k", value / 1e3),
+        _ => format!("{}", (value * 1e6).round() / 1e6),
+    }
+}
+
+fn draw(height: i32, fill: impl FnOnce(&Area<'_>) -> Result<()>) -> Result<String> {
+    crate::plot::draw((WIDTH as u32, height as u32), fill)
+}
+
+/// Names with their colours in a line, from `left` on; goes on below where the line is full.
+fn legend(area: &Area<'_>, names: &[(String, ShapeStyle)], left: i32, mut top: i32) -> Result<i32> {
+    let mut x = left;
+    for (name, style) in names {
+        let width = 34 + 7 * name.chars().count() as i32;
+        if x > left && x + width > WIDTH - 10 {
+            x = left;
+            top += 18;
+        }
+        area.draw(&Rectangle::new([(x, top + 1), (x + 12, top + 13)], *style))?;
+        area.draw_text(name, &text(13), (x + 18, top))?;
+        x += width;
+    }
+    Ok(top + 18)
+}
+
+/// Horizontal bars: a group per row of a table, a lane per column.
+pub(super) struct Bars {
+    pub(super) title: String,
+    /// What lengths mean.
+    pub(super) unit: String,
+    pub(super) scale: Scale,
+    /// A lane of the paper and one of ours with the same colour number share the colour.
+    pub(super) lanes: Vec<(String, Whose, usize)>,
+    pub(super) groups: Vec<(String, Vec<Option<f64>>)>,
+}
+
+impl Bars {
+    pub(super) fn draw(&self) -> Result<String> {
+        const NAMES: i32 = 200;
+        const BAR: i32 = 8;
+        let styles: Vec<(String, ShapeStyle)> =
+            self.lanes.iter().map(|(name, whose, color)| (name.clone(), style(*whose, *color))).collect();
+        let group = self.lanes.len() as i32 * BAR + 9;
+        let lines = 1 + styles.iter().map(|(name, _)| 34 + 7 * name.chars().count() as i32).sum::<i32>()
+            / (WIDTH - NAMES - 30);
+        let top = 46 + 18 * lines;
+        let bottom = top + group * self.groups.len() as i32;
+        let values = || self.groups.iter().flat_map(|(_, values)| values.iter().flatten().copied());
+        let high = values().fold(0.0, f64::max).max(1e-9) * 1.04;
+        let low = match self.scale {
+            Scale::Linear => values().fold(0.0, f64::min) * 1.04,
+            Scale::Log(_) => values().filter(|v| *v > 0.0).fold(high, f64::min) / 1.6,
+        };
+        let (from, to) = (self.scale.place(low), self.scale.place(high));
+        let x = |value: f64| {
+            let share = (self.scale.place(value.max(low)) - from) / (to - from);
+            NAMES + (share * f64::from(WIDTH - NAMES - 40)).round() as i32
+        };
+        draw(bottom + 44, |area| {
+            area.draw_text(&self.title, &text(17), (14, 10))?;
+            legend(area, &styles, NAMES, 36)?;
+            for value in self.scale.marks(low, high) {
+                let at = x(value);
+                area.draw(&PathElement::new([(at, top - 6), (at, bottom)], PALE.stroke_width(1)))?;
+                area.draw_text(&mark(value), &text(12), (at - 5, bottom + 4))?;
+            }
+            area.draw_text(&self.unit, &text(12), (NAMES, bottom + 22))?;
+            let zero = if self.scale == Scale::Linear { x(0.0) } else { NAMES };
+            for (nth, (name, values)) in self.groups.iter().enumerate() {
+                let y = top + group * nth as i32;
+                let middle = y + (self.lanes.len() as i32 * BAR) / 2 - 8;
+                area.draw_text(name, &text(13), (14, middle))?;
+                for (lane, (value, (_, style))) in values.iter().zip(&styles).enumerate() {
+                    let Some(value) = value else { continue };
+                    let (y, end) = (y + BAR * lane as i32, x(*value));
+                    let (left, right) = (zero.min(end), zero.max(end).max(zero.min(end) + 1));
+                    area.draw(&Rectangle::new([(left, y), (right, y + BAR - 1)], *style))?;
+                }
+            }
+            area.draw(&PathElement::new([(zero, top - 6), (zero, bottom)], INK.stroke_width(1)))?;
+            Ok(())
+        })
+    }
+}
+
+fn style(whose: Whose, color: usize) -> ShapeStyle {
+    let color = COLORS[color % COLORS.len()];
+    match whose {
+        Whose::Paper => color.mix(0.35).filled(),
+        Whose::Ours => color.filled(),
+    }
+}
+
+/// A curve: a line with points, or a dashed reference.
+pub(super) struct Series {
+    pub(super) name: String,
+    pub(super) color: usize,
+    pub(super) dashed: bool,
+    pub(super) points: Vec<(f64, f64)>,
+}
+
+/// One pair of axes.
+pub(super) struct Panel {
+    pub(super) y: String,
+    pub(super) scale: Scale,
+    pub(super) series: Vec<Series>,
+}
+
+/// Curves over a common axis, panel below panel.
+pub(super) struct Lines {
+    pub(super) title: String,
+    pub(super) x: String,
+    pub(super) scale: Scale,
+    pub(super) panels: Vec<Panel>,
+}
+
+impl Lines {
+    pub(super) fn draw(&self) -> Result<String> {
+        const LEFT: i32 = 96;
+        const RIGHT: i32 = 40;
+        let height = if self.panels.len() == 1 { 390 } else { 250 };
+        // Every name once, whichever panel it is in.
+        let mut names: Vec<(String, ShapeStyle)> = Vec::new();
+        for series in self.panels.iter().flat_map(|panel| &panel.series) {
+            if !names.iter().any(|(name, _)| *name == series.name) {
+                let whose = if series.dashed { Whose::Paper } else { Whose::Ours };
+                names.push((series.name.clone(), style(whose, series.color)));
+            }
+        }
+        let lines = 1 + names.iter().map(|(name, _)| 34 + 7 * name.chars().count() as i32).sum::<i32>()
+            / (WIDTH - LEFT - 30);
+        let head = 60 + 18 * lines;
+        let xs = || self.panels.iter().flat_map(|p| &p.series).flat_map(|s| s.points.iter().map(|p| p.0));
+        let (low, high) = (xs().fold(f64::MAX, f64::min), xs().fold(f64::MIN, f64::max));
+        let across = Span::new(self.scale, low, high, LEFT, WIDTH - RIGHT);
+        draw(head + height * self.panels.len() as i32, |area| {
+            area.draw_text(&self.title, &text(17), (14, 10))?;
+            legend(area, &names, LEFT, 36)?;
+            for (nth, panel) in self.panels.iter().enumerate() {
+                let top = head + height * nth as i32;
+                panel.draw(area, &across, top, top + height - 46)?;
+            }
+            let bottom = head + height * self.panels.len() as i32 - 46;
+            area.draw_text(&self.x, &text(13), (LEFT, bottom + 24))?;
+            Ok(())
+        })
+    }
+}
+
+impl Panel {
+    fn draw(&self, area: &Area<'_>, across: &Span, top: i32, bottom: i32) -> Result<()> {
+        let ys = || self.series.iter().flat_map(|series| series.points.iter().map(|point| point.1));
+        let high = ys().fold(0.0, f64::max) * 1.08;
+        let low = match self.scale {
+            Scale::Linear => 0.0,
+            Scale::Log(_) => ys().fold(high, f64::min) / 1.3,
+        };
+        let up = Span::new(self.scale, low, high, bottom, top);
+        for value in self.scale.marks(low, high) {
+            let y = up.place(value);
+            area.draw(&PathElement::new([(across.from, y), (across.to, y)], PALE.stroke_width(1)))?;
+            let label = mark(value);
+            let left = across.from - 8 - 7 * label.len() as i32;
+            area.draw_text(&label, &text(12), (left, y - 7))?;
+        }
+        for value in across.scale.marks(across.low, across.high) {
+            let x = across.place(value);
+            area.draw(&PathElement::new([(x, top), (x, bottom)], PALE.stroke_width(1)))?;
+            area.draw_text(&mark(value), &text(12), (x - 5, bottom + 5))?;
+        }
+        let axes = [(across.from, top), (across.from, bottom), (across.to, bottom)];
+        area.draw(&PathElement::new(axes, INK.stroke_width(1)))?;
+        area.draw_text(&self.y, &text(13), (across.from, top - 17))?;
+        for series in &self.series {
+            let at: Vec<(i32, i32)> =
+                series.points.iter().map(|(x, y)| (across.place(*x), up.place(*y))).collect();
+            let color = COLORS[series.color % COLORS.len()];
+            if series.dashed {
+                let dashes = DashedPathElement::new(at, 6, 4, color.mix(0.6).stroke_width(2));
+                area.draw(&dashes)?;
+            } else {
+                area.draw(&PathElement::new(at.clone(), color.stroke_width(2)))?;
+                for point in at {
+                    area.draw(&Circle::new(point, 3, color.filled()))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A stretch of pixels that stands for a range of numbers.
+struct Span {
+    scale: Scale,
+    low: f64,
+    high: f64,
+    from: i32,
+    to: i32,
+}
+
+impl Span {
+    fn new(scale: Scale, low: f64, high: f64, from: i32, to: i32) -> Self {
+        Self { scale, low, high: if high > low { high } else { low + 1.0 }, from, to }
+    }
+
+    fn place(&self, value: f64) -> i32 {
+        let (low, high) = (self.scale.place(self.low), self.scale.place(self.high));
+        let share = (self.scale.place(value) - low) / (high - low);
+        self.from + (share * f64::from(self.to - self.from)).round() as i32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_are_round_numbers() {
+        assert_eq!(Scale::Linear.marks(0.0, 8.0), [0.0, 2.0, 4.0, 6.0, 8.0]);
+        assert_eq!(Scale::Log(10).marks(3.0, 2000.0), [10.0, 100.0, 1000.0]);
+        assert_eq!(Scale::Log(10).marks(285.0, 430.0), [300.0, 350.0, 400.0]);
+        assert_eq!([0.25, 1.0, 50_000.0, 2e6].map(mark), ["0.25", "1", "50k", "2M"]);
+    }
+}

@@ -1,0 +1,271 @@
+//! `bombyx scale`: a program on several numbers of processors, beside what a profile on one of them predicts.
+//!
+//! The prediction comes from one profiled run on one processor. What the program does outside of pools is serial, and
+//! counts as such: Amdahl's law. The measured runs are not profiled, and the numbers of processors take turns, so that
+//! a machine that is slow for a while is slow for all of them.
+
+use crate::bench::median;
+use crate::launch::{Ended, Launch, wrote_nothing};
+use crate::profile::{plot, profiled};
+use crate::simulate::Numbers;
+use crate::table::{Cell, Table, Tone};
+use crate::terminal::{Progress, coloured, print};
+use crate::text::{ratio, time};
+use crate::{Result, contention, files, host};
+use bombyx_profile::{Prediction, Profile, Scaling, advise, cilkscale_csv};
+use clap::ValueHint;
+use serde::Serialize;
+use serde_json::json;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Run a program on several numbers of processors and compare with what its profile predicts.
+///
+/// One run on one processor is profiled; then the program is timed, as a whole, on each number of processors in turn.
+/// Its output is thrown away.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  bombyx scale -- ./sort 10000000
+  bombyx scale -p 1..64 --repeat 9 --plot sort.svg -- ./sort 10000000
+  bombyx scale --csv -- ./sort 10000000 > sort.csv       for Cilkscale's plotter
+
+A program that sets its number of processors itself cannot be scaled this way; BOMBYX_PROCESSORS and RAYON_NUM_THREADS
+tell it what to use.")]
+pub(crate) struct Args {
+    /// The program and its arguments
+    #[arg(
+        value_name = "PROGRAM",
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_hint = ValueHint::CommandWithArguments,
+        required = true
+    )]
+    program: Vec<OsString>,
+
+    /// Numbers of processors, as in `1,2,4` or `1..64` (doubling); unless given, up to all cores. One processor is
+    /// always among them
+    #[arg(short, long, value_name = "LIST")]
+    processors: Option<Numbers>,
+
+    /// How often to run on each
+    #[arg(short, long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
+    repeat: u16,
+
+    /// Print everything as JSON
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+
+    /// Print work, span and times with Cilkscale's column names, for its plotter
+    #[arg(long)]
+    csv: bool,
+
+    /// Plot speedups with prediction and bounds, as SVG
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    plot: Option<PathBuf>,
+}
+
+/// What was measured on one number of processors, beside what was predicted.
+#[derive(Serialize)]
+struct Row {
+    #[serde(flatten)]
+    prediction: Prediction,
+    /// All times, in the order of the runs.
+    seconds: Vec<f64>,
+    median_seconds: f64,
+    speedup: f64,
+}
+
+impl Row {
+    /// Where the measured speedup lies. A hundredth is nothing: times are not better known.
+    fn verdict(&self) -> (&'static str, Tone) {
+        match self.speedup {
+            speedup if speedup < self.prediction.lower * 0.99 => ("below", Tone::Bad),
+            speedup if speedup > self.prediction.upper * 1.01 => ("above", Tone::Strong),
+            _ => ("inside", Tone::Good),
+        }
+    }
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    if let Some(path) = &args.plot {
+        files::expect_to_write(path)?;
+    }
+    measure(args)?.show(args)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The profile on one processor and the times on all.
+struct Scaled {
+    profile: Profile,
+    /// With what the program does outside of pools.
+    scaling: Scaling,
+    outside: f64,
+    rows: Vec<Row>,
+}
+
+impl Args {
+    fn numbers(&self) -> Result<Vec<u32>> {
+        let mut numbers: Vec<u32> = match &self.processors {
+            Some(numbers) => {
+                numbers.0.iter().map(|&n| u32::try_from(n)).collect::<std::result::Result<_, _>>()?
+            }
+            None => {
+                let cores = host::cores() as u32;
+                (0..31).map(|nth| 1 << nth).take_while(|&n| n < cores).chain([cores]).collect()
+            }
+        };
+        numbers.push(1);
+        numbers.sort_unstable();
+        numbers.dedup();
+        match numbers.last() {
+            Some(&most) if most > 1 << 16 => {
+                Err(format!("{most} processors are more than {}", 1 << 16).into())
+            }
+            _ => Ok(numbers),
+        }
+    }
+}
+
+fn measure(args: &Args) -> Result<Scaled> {
+    let numbers = args.numbers()?;
+    let program = Path::new(&args.program[0]);
+    let progress = Progress::new(1 + numbers.len() * usize::from(args.repeat));
+    progress.doing("profiling on one processor");
+    let (ended, profile) = profiled(&args.program, Some(1), true)?;
+    succeeded(program, &ended)?;
+    let profile = profile.ok_or_else(|| wrote_nothing(program, "profile", None))??;
+    if profile.processors > 1 {
+        return Err(format!(
+            "{} uses {} processors although it was told to use one; let it leave the number to the environment",
+            program.display(),
+            profile.processors
+        )
+        .into());
+    }
+    progress.step();
+    let mut times = vec![Vec::new(); numbers.len()];
+    for round in 1..=args.repeat {
+        for (&processors, times) in numbers.iter().zip(&mut times) {
+            progress.doing(format!("round {round} of {}, P = {processors}", args.repeat));
+            let ended = Launch::new(&args.program).processors(Some(processors)).quiet().run()?;
+            succeeded(program, &ended)?;
+            times.push(ended.elapsed.as_secs_f64());
+            progress.step();
+        }
+    }
+    drop(progress);
+    let outside = (ended.elapsed.as_secs_f64() - profile.wall_ns as f64 / 1e9).max(0.0);
+    let scaling =
+        contention::measured().into_iter().fold(profile.scaling().with_serial(outside), Scaling::on);
+    let of = |times: &[f64]| {
+        let mut sorted = times.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        median(&sorted)
+    };
+    let one = of(&times[0]);
+    let rows = numbers.iter().zip(times).map(|(&processors, seconds)| {
+        let median_seconds = of(&seconds);
+        Row {
+            prediction: scaling.predict(processors),
+            seconds,
+            median_seconds,
+            speedup: one / median_seconds,
+        }
+    });
+    Ok(Scaled { rows: rows.collect(), profile, scaling, outside })
+}
+
+/// A program that fails would be timed for nothing.
+fn succeeded(program: &Path, ended: &Ended) -> Result<()> {
+    let Some(complaint) = ended.complaint() else { return Ok(()) };
+    let lines: Vec<&str> = ended.errors.trim_end().lines().collect();
+    let last = lines[lines.len().saturating_sub(8)..].join("\n  ");
+    let said = if last.is_empty() { String::new() } else { format!("; it said:\n  {last}") };
+    Err(format!("{} {complaint}{said}", program.display()).into())
+}
+
+impl Scaled {
+    fn show(&self, args: &Args) -> Result<()> {
+        if let Some(path) = &args.plot {
+            let points: Vec<(f64, f64)> =
+                self.rows.iter().map(|row| (f64::from(row.prediction.processors), row.speedup)).collect();
+            let most = self.rows.iter().map(|row| row.prediction.processors).max().unwrap_or(1);
+            let title = format!("Speedup of {}, predicted and measured", self.profile.program);
+            files::write(path, plot::speedups(&title, &self.scaling, most, &points)?.as_bytes())?;
+        }
+        print(&match args {
+            Args { json: true, .. } => self.json()?,
+            Args { csv: true, .. } => self.csv(),
+            _ => self.table(),
+        })
+    }
+
+    fn table(&self) -> String {
+        let outside = self.outside / self.scaling.work.max(f64::MIN_POSITIVE);
+        let mut out = format!(
+            "{}: work {}, span {}, parallelism {:.1}; {:.1} % of the work is outside of pools\n\n",
+            self.profile.program,
+            time(self.scaling.work),
+            time(self.scaling.span),
+            self.scaling.parallelism(),
+            100.0 * outside
+        );
+        let table = Table::new(coloured())
+            .numbers("P", 5)
+            .numbers("time", 9)
+            .numbers("range", 21)
+            .numbers("speedup", 8)
+            .numbers("at least", 8)
+            .numbers("likely", 8)
+            .numbers("at most", 8)
+            .words("measured", 8);
+        out.push_str(&table.head());
+        for row in &self.rows {
+            let Prediction { processors, lower, likely, upper } = row.prediction;
+            let least = row.seconds.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = row.seconds.iter().copied().fold(0.0, f64::max);
+            let (verdict, tone) = row.verdict();
+            out.push_str(&table.line([
+                Cell::from(processors.to_string()),
+                Cell::from(time(row.median_seconds)),
+                Cell::new(format!("{} – {}", time(least), time(most)), Tone::Faint),
+                Cell::new(ratio(row.speedup), Tone::Strong),
+                Cell::from(ratio(lower)),
+                Cell::from(ratio(likely)),
+                Cell::from(ratio(upper)),
+                Cell::new(verdict, tone),
+            ]));
+        }
+        let most = self.rows.last().map_or(1, |row| row.prediction.processors);
+        out.push_str(&format!("\nadvice: {}\n", advise(&self.profile, most)[0]));
+        if self.rows.iter().any(|row| row.verdict().0 == "below") {
+            out.push_str(
+                "Below the bounds means that something slows the strands themselves: memory bandwidth, false sharing, \
+                 a lock, or cores that are not all ours.\n",
+            );
+        }
+        out
+    }
+
+    fn json(&self) -> Result<String> {
+        let document = json!({
+            "record": host::Record::new(),
+            "program": self.profile.program,
+            "arguments": self.profile.arguments,
+            "scaling": self.scaling,
+            "parallelism": self.scaling.parallelism(),
+            "outside_seconds": self.outside,
+            "rows": serde_json::to_value(&self.rows)?,
+            "profile": self.profile,
+        });
+        Ok(format!("{document:#}\n"))
+    }
+
+    fn csv(&self) -> String {
+        let times: Vec<(u32, f64)> =
+            self.rows.iter().map(|row| (row.prediction.processors, row.median_seconds)).collect();
+        cilkscale_csv(&self.profile.program, &self.scaling, &times)
+    }
+}

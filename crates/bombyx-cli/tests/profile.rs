@@ -1,0 +1,284 @@
+//! `bombyx profile`, `record` and `scale` as their users see them, on shell scripts that write what the runtime would
+//! write: profiles and dag files from the corpora of the crates that read them.
+#![cfg(unix)]
+
+use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+const SORT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../bombyx-profile/corpus/sort.json");
+const FIB: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../bombyx-profile/corpus/fib.json");
+const DAG: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../bombyx-dag/corpus/sort.dag");
+
+/// A folder with programs that disappears with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("bombyx-profile-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(path.join("tmp")).expect("the temporary folder can be made");
+        Self(path)
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.0.join(name).to_str().expect("the path is UTF-8").to_owned()
+    }
+
+    /// A program of a few shell commands.
+    fn program(&self, commands: &str) -> String {
+        let path = self.file("program");
+        std::fs::write(&path, format!("#!/bin/sh\n{commands}\n")).expect("the program can be written");
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("and be made one");
+        path
+    }
+
+    fn bombyx(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bombyx"));
+        command.args(arguments).current_dir(&self.0).env("TMPDIR", self.file("tmp"));
+        for name in ["BOMBYX_PROFILE", "BOMBYX_RECORD", "BOMBYX_PROCESSORS", "RAYON_NUM_THREADS"] {
+            command.env_remove(name);
+        }
+        let output = command.output().expect("bombyx runs");
+        let left = std::fs::read_dir(self.0.join("tmp")).expect("the folder is there").count();
+        assert_eq!(left, 0, "{arguments:?} left files behind");
+        output
+    }
+
+    fn succeeds(&self, arguments: &[&str]) -> (String, String) {
+        let output = self.bombyx(arguments);
+        let (out, errors) = texts(&output);
+        assert!(output.status.success(), "{arguments:?}: {errors}");
+        (out, errors)
+    }
+
+    /// What a failing command says, and its status.
+    fn fails(&self, arguments: &[&str]) -> (Option<i32>, String) {
+        let output = self.bombyx(arguments);
+        assert!(!output.status.success(), "{arguments:?} should fail");
+        (output.status.code(), texts(&output).1)
+    }
+}
+
+fn texts(output: &Output) -> (String, String) {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("output is UTF-8");
+    (text(&output.stdout), text(&output.stderr))
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn a_profile_in_a_dozen_lines() {
+    let folder = Folder::new("lines");
+    let (report, errors) = folder.succeeds(&["profile", "--read", SORT]);
+    assert_eq!(errors, "");
+    let expected = "
+sort 10000000: work-stealing on 2 processors, 1 run in 951 ms
+work          1.82 s in 196,606 strands, 9.28 µs each; 65,535 forks, 24 steals, 5 hand-overs
+span          240 ms; 241 ms with the costs of steals and hand-overs
+parallelism   7.6; burdened 7.6
+speedup       1.92 measured (work / time, which profiling prolongs); utilisation 95.9 %, search 2.7 %, help 0.7 %, hand-over 0.0 %, idle 0.7 %
+peak          61 nested frames, 3 carriers
+processors          1      2      4      8
+  at least       1.00   1.63   2.39   3.11
+  likely         1.00   1.77   2.86   4.15
+  at most        1.00   2.00   4.00   7.60
+span by site   71.0 %  src/sort.rs:41:9      join      32,768 forks of 21.1 µs each
+               17.5 %  src/sort.rs:23:5      join      32,767 forks of 33.6 µs each
+               11.5 %  outside of all forks
+";
+    assert!(report.starts_with(expected), "{report}");
+    let advice = report.lines().last().expect("there is advice");
+    assert!(advice.starts_with("advice        parallelism 7.6: "), "{advice}");
+    assert!(advice.ends_with("the join in src/sort.rs:41 is 71 % of the span"), "{advice}");
+    let (top, _) = folder.succeeds(&["profile", "--read", SORT, "--top", "1"]);
+    assert!(top.contains("and 1 more sites"), "{top}");
+    assert!(!top.contains("sort.rs:23"), "{top}");
+}
+
+#[test]
+fn a_program_keeps_its_output_and_status() {
+    let folder = Folder::new("status");
+    let program = folder.program(&format!(
+        "cp {SORT} \"$BOMBYX_PROFILE\"; echo \"out $* $BOMBYX_PROCESSORS $RAYON_NUM_THREADS\"; echo err >&2; exit 3"
+    ));
+    let output = folder.bombyx(&["profile", "-p", "7", "--", &program, "--json", "-p", "x y"]);
+    assert_eq!(output.status.code(), Some(3));
+    let (out, errors) = texts(&output);
+    assert_eq!(out, "out --json -p x y 7 7\n", "the options after the program are its own");
+    assert!(errors.starts_with("err\n"), "{errors}");
+    assert!(errors.contains("ended with status 3; this is its profile up to then"), "{errors}");
+    assert!(errors.contains("outside of pools") || errors.contains("in 951 ms\n"), "{errors}");
+    assert!(errors.contains("parallelism   7.6"), "{errors}");
+}
+
+#[test]
+fn files_and_formats() {
+    let folder = Folder::new("formats");
+    let program = folder.program(&format!("cp {SORT} \"$BOMBYX_PROFILE\""));
+    let arguments = ["profile", "--json", "-o", "kept.json", "--plot", "plot.svg", "--", &program];
+    let (json, errors) = folder.succeeds(&arguments);
+    assert_eq!(errors, "");
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["profile"]["program"], "sort");
+    assert_eq!(json["predictions"][1]["upper"], 2.0);
+    assert!(json["advice"][0]["text"].as_str().unwrap().contains("sort.rs:41"));
+    let (again, _) = folder.succeeds(&["profile", "--json", "--read", "kept.json"]);
+    let again: Value = serde_json::from_str(&again).expect("JSON");
+    assert_eq!(again["profile"], json["profile"]);
+    assert_eq!(again["contention"], Value::Null, "the machine of a kept profile is not known");
+    let svg = std::fs::read_to_string(folder.file("plot.svg")).unwrap();
+    assert!(svg.contains("Speedup of sort") && svg.contains("at least"), "{svg}");
+    let (csv, _) = folder.succeeds(&["profile", "--csv", "--read", SORT]);
+    assert!(
+        csv.starts_with("tag,work (seconds),span (seconds),parallelism,burdened_span (seconds),"),
+        "{csv}"
+    );
+    assert!(csv.contains("\nsort,1.824,0.24,7.6"), "{csv}");
+    assert!(csv.ends_with(",1.824,0.951\n"), "work on one processor, time on two: {csv}");
+    folder.succeeds(&["profile", "--csv", "--read", SORT, "--report", "report.csv"]);
+    assert_eq!(std::fs::read_to_string(folder.file("report.csv")).unwrap(), csv);
+}
+
+#[test]
+fn a_program_without_bombyx_is_told_what_to_do() {
+    let folder = Folder::new("without");
+    let program = folder.program("exit 0");
+    for command in ["profile", "record", "scale"] {
+        let (status, errors) = folder.fails(&[command, "--", &program]);
+        assert_eq!(status, Some(1));
+        for hint in ["does not use Bombyx", "docs/rayon.md", "scripts/doctor"] {
+            assert!(errors.contains(hint), "{command}: {errors}");
+        }
+    }
+    let program = folder.program("exit 9");
+    for command in ["profile", "record"] {
+        let (status, errors) = folder.fails(&[command, "--", &program]);
+        assert_eq!(status, Some(9), "{errors}");
+        assert!(errors.contains("ended with status 9, before it wrote"), "{errors}");
+    }
+    for command in ["profile", "record", "scale"] {
+        let (status, errors) = folder.fails(&[command, "--", "./no-such-program"]);
+        assert_eq!(status, Some(127));
+        assert!(errors.contains("cannot start ./no-such-program"), "{errors}");
+        let (status, _) = folder.fails(&[command, "--", "./tmp"]);
+        assert_eq!(status, Some(126));
+        let (status, _) = folder.fails(&[command]);
+        assert_eq!(status, Some(2), "a program must be named");
+    }
+}
+
+#[test]
+fn a_damaged_profile_is_named() {
+    let folder = Folder::new("damaged");
+    let program = folder.program(&format!("head -c 300 {SORT} > \"$BOMBYX_PROFILE\""));
+    let (status, errors) = folder.fails(&["profile", "--", &program]);
+    assert_eq!(status, Some(1));
+    assert!(errors.contains("stops early; the program was stopped while it wrote it"), "{errors}");
+    let (_, errors) = folder.fails(&["profile", "--read", "missing.json"]);
+    assert!(errors.contains("missing.json: "), "{errors}");
+    let (_, errors) = folder.fails(&["profile", "--read", DAG]);
+    assert!(errors.contains("not a profile"), "{errors}");
+}
+
+/// The program is interrupted as by Ctrl-C: what there is, is printed, and the status says why.
+#[test]
+fn an_interrupted_program_is_still_reported() {
+    let folder = Folder::new("interrupted");
+    let program = folder.program(&format!("cp {SORT} \"$BOMBYX_PROFILE\"; kill -INT $$; exec sleep 100"));
+    let (status, errors) = folder.fails(&["profile", "--", &program]);
+    assert_eq!(status, Some(130));
+    assert!(errors.contains("was interrupted; this is its profile up to then"), "{errors}");
+    assert!(errors.contains("advice"), "{errors}");
+    let program = folder.program("kill -INT $$; exec sleep 100");
+    let (status, errors) = folder.fails(&["profile", "--", &program]);
+    assert_eq!(status, Some(130));
+    assert!(errors.contains("was interrupted, before it wrote a profile"), "{errors}");
+}
+
+/// Signals sent to bombyx alone reach the program.
+#[test]
+fn signals_are_passed_on() {
+    let folder = Folder::new("signals");
+    let program = folder.program(&format!("cp {SORT} \"$BOMBYX_PROFILE\"; kill -TERM $PPID; exec sleep 100"));
+    let (status, errors) = folder.fails(&["profile", "--", &program]);
+    assert_eq!(status, Some(143));
+    assert!(errors.contains("was ended by signal 15"), "{errors}");
+    assert!(errors.contains("advice"), "{errors}");
+}
+
+#[test]
+fn a_recording_is_kept_and_described() {
+    let folder = Folder::new("record");
+    let program = folder.program(&format!("cp {DAG} \"$BOMBYX_RECORD\"; echo mine"));
+    let (out, errors) = folder.succeeds(&["record", "--", &program]);
+    assert_eq!(out, "mine\n");
+    assert!(errors.contains("run.dag: 14 strands in 6 threads"), "{errors}");
+    assert!(errors.contains("src/sort.rs:10:5"), "{errors}");
+    assert_eq!(std::fs::read(folder.file("run.dag")).unwrap(), std::fs::read(DAG).unwrap());
+    let program = folder.program(&format!("head -c 40 {DAG} > \"$BOMBYX_RECORD\"; exit 4"));
+    let (status, errors) = folder.fails(&["record", "-o", "other.dag", "--", &program]);
+    assert_eq!(status, Some(1));
+    assert!(errors.contains("ended with status 4, and its recording is incomplete"), "{errors}");
+    let mut names: Vec<_> =
+        std::fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["program", "run.dag", "tmp"], "nothing half-finished is left");
+}
+
+#[test]
+fn scaling_beside_its_prediction() {
+    let folder = Folder::new("scale");
+    let program = folder.program(&format!(
+        "echo \"$BOMBYX_PROCESSORS\" >> runs; [ -z \"$BOMBYX_PROFILE\" ] || cp {FIB} \"$BOMBYX_PROFILE\""
+    ));
+    let (table, errors) =
+        folder.succeeds(&["scale", "-p", "2,3", "--repeat", "2", "--plot", "plot.svg", "--", &program]);
+    assert_eq!(errors, "");
+    assert!(table.starts_with("fib: work "), "{table}");
+    assert_eq!(table.lines().filter(|line| line.contains(" – ")).count(), 3, "{table}");
+    let runs = std::fs::read_to_string(folder.file("runs")).unwrap();
+    assert_eq!(runs.split_whitespace().collect::<Vec<_>>(), ["1", "1", "2", "3", "1", "2", "3"], "in turns");
+    assert!(std::fs::read_to_string(folder.file("plot.svg")).unwrap().contains("measured"));
+    let (json, _) = folder.succeeds(&["scale", "-p", "1,2", "--repeat", "1", "--json", "--", &program]);
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["rows"].as_array().unwrap().len(), 2);
+    assert_eq!(json["rows"][0]["speedup"], 1.0);
+    let (csv, _) = folder.succeeds(&["scale", "-p", "3", "--repeat", "1", "--csv", "--", &program]);
+    assert!(csv.contains(",1c time (seconds),2c time (seconds),3c time (seconds)\n"), "{csv}");
+    let program = folder.program(&format!("cp {SORT} \"$BOMBYX_PROFILE\""));
+    let (_, errors) = folder.fails(&["scale", "--", &program]);
+    assert!(errors.contains("uses 2 processors although it was told to use one"), "{errors}");
+    let program = folder.program("echo no such input >&2; exit 5");
+    let (_, errors) = folder.fails(&["scale", "--", &program]);
+    assert!(errors.contains("ended with status 5; it said:\n  no such input"), "{errors}");
+}
+
+/// The whole way, with the runtime itself: profile, record, ask what if.
+#[test]
+fn real_programs_are_profiled_and_recorded() {
+    let folder = Folder::new("real");
+    let program = [env!("CARGO_BIN_EXE_bombyx"), "run", "fib", "--size", "small", "--repeat", "1"];
+    for processors in ["1", "2"] {
+        let options = ["profile", "--json", "--report", "fib.json", "-p", processors, "--"];
+        let (out, _) = folder.succeeds(&[&options[..], &program].concat());
+        assert!(out.starts_with("fib: "), "its own output: {out}");
+        let json: Value =
+            serde_json::from_slice(&std::fs::read(folder.file("fib.json")).unwrap()).expect("JSON");
+        let profile = &json["profile"];
+        assert_eq!((&profile["program"], &profile["runs"]), (&"bombyx".into(), &1.into()));
+        let sites = profile["sites"].as_array().expect("a list");
+        let fib = sites.iter().find(|site| site["file"].as_str().unwrap().ends_with("fib/mod.rs"));
+        assert_eq!(fib.expect("the workload's own line")["forks"], profile["forks"]);
+        assert!(profile["forks"].as_u64().unwrap() > 0);
+    }
+    let options = ["record", "-p", "1", "-o", "fib.dag", "--"];
+    let (_, errors) = folder.succeeds(&[&options[..], &program].concat());
+    assert!(errors.contains("fib.dag: ") && errors.contains("fib/mod.rs"), "{errors}");
+    let (what_if, _) = folder.succeeds(&["simulate", "fib.dag", "-p", "1,2", "--faster", "fib/mod.rs=2"]);
+    assert!(what_if.contains("2 times faster"), "{what_if}");
+}

@@ -1,0 +1,48 @@
+//! `bombyx reproduce` as its users see it, on small inputs: what is printed and written, never how long it takes.
+
+mod common;
+
+use common::{Folder, refused, succeeds};
+
+#[test]
+fn the_list_has_every_paper() {
+    let list = succeeds(&["reproduce"]);
+    for id in ["000-figure-2", "001-figure-1 ", "001-figure-14", "002-table-1", "002-figure-10", "004-speeds"]
+    {
+        assert!(list.contains(id), "{id}: {list}");
+    }
+}
+
+#[test]
+fn one_exhibit_prints_and_writes() {
+    let folder = Folder::new("reproduce-one");
+    let printed = succeeds(&["reproduce", "000-figure-2", "--quick", "-o", folder.0.to_str().unwrap()]);
+    assert!(printed.contains("14 of 14 steps are the paper's"), "{printed}");
+    assert!(printed.contains("Agrees: ") && printed.contains("Differs: "), "{printed}");
+    assert_eq!(folder.names(), ["000-figure-2.json", "000-figure-2.svg", "000-figure-2.txt"]);
+}
+
+#[test]
+fn everything_can_be_reproduced_quickly() {
+    let folder = Folder::new("reproduce-all");
+    let printed = succeeds(&["reproduce", "all", "--quick", "--json", "-o", folder.0.to_str().unwrap()]);
+    let documents: serde_json::Value = serde_json::from_str(&printed).expect("it is JSON");
+    let documents = documents.as_array().expect("a list");
+    assert_eq!(documents.len(), 15);
+    for document in documents {
+        let exhibit = &document["exhibit"];
+        for table in exhibit["tables"].as_array().expect("tables") {
+            let headings = table["headings"].as_array().expect("headings").len();
+            let rows = table["rows"].as_array().expect("rows");
+            assert!(!rows.is_empty(), "{}: an empty table", exhibit["id"]);
+            assert!(rows.iter().all(|row| row.as_array().is_some_and(|row| row.len() == headings)));
+        }
+        let plot = std::fs::read_to_string(folder.file(&format!("{}.svg", exhibit["id"].as_str().unwrap())));
+        assert!(plot.expect("a plot").contains("</svg>"), "{}", exhibit["id"]);
+    }
+}
+
+#[test]
+fn typos_are_answered() {
+    assert!(refused(&["reproduce", "001-figur-9"]).contains("did you mean 001-figure-9?"));
+}

@@ -1,0 +1,37 @@
+//! What a profile of a fork-join program says: work, span, how it will scale, what to change.
+//!
+//! - [`Profile`] is what the runtime writes to the file named by `BOMBYX_PROFILE`; [`read`] reads such a file and
+//!   answers a damaged or hostile one with a [`ReadError`].
+//! - [`Scaling`] predicts speedups from work, span and burdened span, each as a [`Prediction`] between two bounds.
+//! - [`advise`] says in a sentence what a colleague would say who has seen the profile.
+//! - [`cilkscale_csv`] writes what Cilkscale's plotter reads.
+//!
+//! Nothing here measures or runs anything: that is the runtime's part.
+//!
+//! ```
+//! let file = include_bytes!("../corpus/sort.json");
+//! let profile = bombyx_profile::read(&file[..])?;
+//! let on_8 = profile.scaling().predict(8);
+//! assert!(on_8.lower <= on_8.likely && on_8.likely <= on_8.upper);
+//! println!("{}", bombyx_profile::advise(&profile, 8)[0]);
+//! # Ok::<(), bombyx_profile::ReadError>(())
+//! ```
+//!
+//! The papers, by their short names: **Cilkview** He, Leiserson and Leiserson, *The Cilkview Scalability Analyzer*
+//! (SPAA 2010); **Cilkscale** its successor in OpenCilk (Schardl, Kuszmaul, Lee, Leiserson and Leiserson, *The Cilkprof
+//! Scalability Profiler*, SPAA 2015, tells the algebra of work and span per site); **BL** Blumofe and Leiserson,
+//! *Scheduling Multithreaded Computations by Work Stealing* (J. ACM 46, 1999).
+
+mod advice;
+mod cilkscale;
+mod error;
+mod model;
+mod reader;
+mod scaling;
+
+pub use advice::{Advice, Rule, advise};
+pub use cilkscale::cilkscale_csv;
+pub use error::ReadError;
+pub use model::{Clock, Costs, ProcessorTimes, Profile, Site, VERSION};
+pub use reader::{MAX_BYTES, read};
+pub use scaling::{Contention, Prediction, SPAN_COEFFICIENT, Scaling};

@@ -1,0 +1,208 @@
+//! [`Profile`]: the file that the runtime writes, field by field. All times are in nanoseconds.
+//!
+//! Fields may be added without a new [`VERSION`]; readers skip what they do not know. A field that goes or changes its
+//! meaning makes a new version.
+
+use crate::Scaling;
+use serde::{Deserialize, Serialize};
+
+/// The version of the file that this crate reads and writes.
+pub const VERSION: u64 = 1;
+
+/// What a program did while it was profiled: the sum of all outermost runs in pools.
+///
+/// ```
+/// let profile = bombyx_profile::read(&include_bytes!("../corpus/sort.json")[..])?;
+/// assert_eq!(profile.program, "sort");
+/// assert!(profile.scaling().parallelism() > 7.0);
+/// # Ok::<(), bombyx_profile::ReadError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Profile {
+    /// [`VERSION`].
+    pub bombyx_profile: u64,
+    /// The program's name, without its folder.
+    pub program: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// The scheduler of the largest pool.
+    pub scheduler: String,
+    /// The processors of the largest pool.
+    pub processors: u32,
+    /// What was read to tell the time.
+    pub clock: Clock,
+    /// What single events cost on this machine.
+    pub costs: Costs,
+    /// Outermost runs in pools.
+    pub runs: u64,
+    /// How long they took by the clock on the wall, one after another.
+    pub wall_ns: u64,
+    /// T1: the time of all strands.
+    pub work_ns: u64,
+    /// T∞: the longest chain of strands that follow one another.
+    pub span_ns: u64,
+    /// The span with the cost of a steal at each fork and of a hand-over at each join along it (Cilkview).
+    pub burdened_span_ns: u64,
+    /// Time that strands spent in `blocking`.
+    pub blocked_ns: u64,
+    /// Closures forked.
+    pub forks: u64,
+    /// Strands executed.
+    pub strands: u64,
+    /// Closures that another processor took.
+    pub steals: u64,
+    /// Steals by a processor that waited for a join.
+    pub helps: u64,
+    /// Hand-overs of a processor from one carrier to another.
+    pub hand_overs: u64,
+    /// The deepest nesting of forks and scopes.
+    pub peak_frames: u64,
+    /// The most carriers alive at once.
+    pub peak_carriers: u64,
+    /// The most heap memory in use at once, if it was metered.
+    pub peak_heap_bytes: Option<u64>,
+    /// What each processor spent its time on.
+    pub per_processor: Vec<ProcessorTimes>,
+    /// Where the program forks.
+    pub sites: Vec<Site>,
+}
+
+/// What was read to tell the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Clock {
+    /// The processor's time stamp counter.
+    Tsc,
+    /// The operating system's monotonic clock.
+    Monotonic,
+}
+
+/// What single events cost on the machine, measured when profiling began.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Costs {
+    /// What profiling itself adds to a fork; it is subtracted from all other figures.
+    pub fork_hook_ns: f64,
+    /// A steal, from the search to the first instruction of what was stolen.
+    pub steal_ns: f64,
+    /// A hand-over of a processor to another carrier.
+    pub hand_over_ns: f64,
+}
+
+/// What a processor spent its time on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessorTimes {
+    /// Running strands.
+    pub busy_ns: u64,
+    /// Looking for something to steal.
+    pub search_ns: u64,
+    /// Looking for descendants of what a join waits for.
+    pub help_ns: u64,
+    /// Moving from one carrier to another.
+    pub hand_over_ns: u64,
+    /// In the idle list.
+    pub idle_ns: u64,
+}
+
+impl ProcessorTimes {
+    /// All of it.
+    pub fn total_ns(&self) -> u64 {
+        let parts = [self.busy_ns, self.search_ns, self.help_ns, self.hand_over_ns, self.idle_ns];
+        parts.into_iter().fold(0, u64::saturating_add)
+    }
+}
+
+/// A place in the program that forks, and what became of the closures forked there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Site {
+    /// Source file.
+    pub file: String,
+    /// Line in it.
+    pub line: u32,
+    /// Column in the line.
+    pub column: u32,
+    /// What is written there: `join`, `scope`, `spawn`, `for_each` and their kin; or `run`, where a pool is entered. What
+    /// belongs to a run is outside of all forks.
+    pub kind: String,
+    /// How often a closure was forked there.
+    pub forks: u64,
+    /// The time of the strands that belong to it: those of its closures, without what these fork in turn.
+    pub work_ns: u64,
+    /// The part of that which is on the critical path.
+    pub span_ns: u64,
+    /// How many strands belong to it.
+    pub strands: u64,
+}
+
+impl Site {
+    /// File, line and column, as compilers print them.
+    pub fn location(&self) -> String {
+        format!("{}:{}:{}", self.file, self.line, self.column)
+    }
+
+    /// Whether it forks. A place where a pool is entered does not.
+    pub fn forks_here(&self) -> bool {
+        self.kind != "run"
+    }
+
+    /// Mean work of a closure in nanoseconds.
+    pub fn grain_ns(&self) -> f64 {
+        self.work_ns as f64 / self.forks.max(1) as f64
+    }
+}
+
+impl Profile {
+    /// Work, span and burdened span, for predictions.
+    pub fn scaling(&self) -> Scaling {
+        Scaling::new(self.work_ns as f64 / 1e9, self.span_ns as f64 / 1e9, self.burdened_span_ns as f64 / 1e9)
+    }
+
+    /// Work over wall time: how many processors were at work on average.
+    pub fn speedup(&self) -> f64 {
+        if self.wall_ns == 0 { 1.0 } else { self.work_ns as f64 / self.wall_ns as f64 }
+    }
+
+    /// Mean time of a strand in nanoseconds.
+    pub fn grain_ns(&self) -> f64 {
+        self.work_ns as f64 / self.strands.max(1) as f64
+    }
+
+    /// The share of the processors' time that one use of it has, between 0 and 1; none if no time was accounted for.
+    ///
+    /// ```
+    /// let profile = bombyx_profile::read(&include_bytes!("../corpus/sort.json")[..])?;
+    /// let utilisation = profile.share_of_time(|times| times.busy_ns).expect("there are processors");
+    /// assert!(utilisation > 0.9);
+    /// # Ok::<(), bombyx_profile::ReadError>(())
+    /// ```
+    pub fn share_of_time(&self, of: impl Fn(&ProcessorTimes) -> u64) -> Option<f64> {
+        let sum = |of: &dyn Fn(&ProcessorTimes) -> u64| {
+            self.per_processor.iter().map(|times| of(times) as f64).sum::<f64>()
+        };
+        let total = sum(&ProcessorTimes::total_ns);
+        (total > 0.0).then(|| sum(&of) / total)
+    }
+
+    /// The sites that fork by their part of the span, largest first; sites with equal parts by their work.
+    pub fn sites_by_span(&self) -> Vec<&Site> {
+        let mut sites: Vec<&Site> = self.sites.iter().filter(|site| site.forks_here()).collect();
+        sites.sort_by_key(|site| std::cmp::Reverse((site.span_ns, site.work_ns)));
+        sites
+    }
+
+    /// The share of the span that a number of nanoseconds on it is, at most 1.
+    pub fn share_of_span(&self, span_ns: u64) -> f64 {
+        if self.span_ns == 0 { 0.0 } else { (span_ns as f64 / self.span_ns as f64).min(1.0) }
+    }
+
+    /// The share of the span that is in no closure forked anywhere.
+    pub fn serial_share_of_span(&self) -> f64 {
+        let forking = self.sites.iter().filter(|site| site.forks_here());
+        let in_sites = forking.fold(0, |sum: u64, site| sum.saturating_add(site.span_ns));
+        self.share_of_span(self.span_ns.saturating_sub(in_sites))
+    }
+
+    /// The profile as the runtime would write it.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("a profile is plain data with string keys") + "\n"
+    }
+}

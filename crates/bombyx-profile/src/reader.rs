@@ -1,0 +1,146 @@
+//! [`read`]: a profile from bytes that may be anything.
+//!
+//! Promises: never panics, holds at most a fixed factor more memory than [`MAX_BYTES`], and what it accepts can be
+//! computed with: times add up below 2^64, costs are finite and not negative, the burdened span is no shorter than
+//! the span, and the span hardly longer than the work and the blocked time that it is part of.
+
+use crate::model::{Profile, VERSION};
+use crate::{ReadError, Site};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::io::Read;
+
+/// The longest file that is read.
+pub const MAX_BYTES: u64 = 64 << 20;
+
+/// More processors than any machine has.
+const MAX_PROCESSORS: u32 = 1 << 16;
+/// More fork sites than any program has.
+const MAX_SITES: usize = 1 << 17;
+/// The longest name of a file, a scheduler, a kind of site.
+const MAX_NAME: usize = 1 << 12;
+/// Longer than any run, in nanoseconds: 36 years. Sums over [`MAX_SITES`] or [`MAX_PROCESSORS`] saturate.
+const MAX_TIME: u64 = 1 << 60;
+/// More than any event costs, in nanoseconds.
+const MAX_COST: f64 = 1e10;
+
+/// The field that marks a profile.
+#[derive(Deserialize)]
+struct Mark {
+    bombyx_profile: Option<u64>,
+}
+
+/// Reads a profile.
+///
+/// # Errors
+/// If the bytes are not a profile of a known version whose figures make sense.
+///
+/// ```
+/// use bombyx_profile::{ReadError, read};
+///
+/// assert!(matches!(read(&b""[..]), Err(ReadError::Empty)));
+/// assert!(matches!(read(&b"{\"bombyx_profile\": 2}"[..]), Err(ReadError::Version(2))));
+/// ```
+pub fn read(from: impl Read) -> Result<Profile, ReadError> {
+    let mut bytes = Vec::new();
+    from.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(ReadError::Io)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(ReadError::TooLong);
+    }
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Err(ReadError::Empty);
+    }
+    if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
+        return Err(ReadError::Malformed { reason: "it does not begin with `{`".to_owned() });
+    }
+    match parsed::<Mark>(&bytes)?.bombyx_profile {
+        Some(VERSION) => {}
+        Some(version) => return Err(ReadError::Version(version)),
+        None => return Err(ReadError::NotAProfile),
+    }
+    let profile: Profile = parsed(&bytes)?;
+    check(&profile)?;
+    Ok(profile)
+}
+
+fn parsed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ReadError> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        // A number that is cut off is no number: the parser complains about that, not about the end.
+        let last_line = bytes.rsplit(|&byte| byte == b'\n').next().unwrap_or_default();
+        let lines = 1 + bytes.iter().filter(|&&byte| byte == b'\n').count();
+        let at_end = error.is_syntax() && error.line() == lines && error.column() >= last_line.len();
+        let complete = bytes.trim_ascii_end().ends_with(b"}");
+        if error.is_eof() || (at_end && !complete) {
+            ReadError::Truncated
+        } else {
+            ReadError::Malformed { reason: error.to_string() }
+        }
+    })
+}
+
+fn check(profile: &Profile) -> Result<(), ReadError> {
+    let absurd = |field: &str, reason: String| Err(ReadError::Absurd { field: field.to_owned(), reason });
+    let short = |field: &str, text: &str| match text.len() {
+        0..=MAX_NAME => Ok(()),
+        length => absurd(field, format!("has {length} bytes")),
+    };
+    let possible = |field: &str, time: u64| match time {
+        0..=MAX_TIME => Ok(()),
+        _ => absurd(field, format!("is {time} ns, longer than 36 years")),
+    };
+    short("program", &profile.program)?;
+    short("scheduler", &profile.scheduler)?;
+    if !(1..=MAX_PROCESSORS).contains(&profile.processors) {
+        return absurd("processors", format!("is {}", profile.processors));
+    }
+    if profile.per_processor.len() > MAX_PROCESSORS as usize {
+        return absurd("per_processor", format!("has {} entries", profile.per_processor.len()));
+    }
+    if profile.sites.len() > MAX_SITES {
+        return absurd("sites", format!("has {} entries", profile.sites.len()));
+    }
+    let costs = &profile.costs;
+    for (field, cost) in [
+        ("costs.fork_hook_ns", costs.fork_hook_ns),
+        ("costs.steal_ns", costs.steal_ns),
+        ("costs.hand_over_ns", costs.hand_over_ns),
+    ] {
+        if !(0.0..=MAX_COST).contains(&cost) {
+            return absurd(field, format!("is {cost}"));
+        }
+    }
+    for (field, time) in [
+        ("wall_ns", profile.wall_ns),
+        ("work_ns", profile.work_ns),
+        ("span_ns", profile.span_ns),
+        ("burdened_span_ns", profile.burdened_span_ns),
+        ("blocked_ns", profile.blocked_ns),
+    ] {
+        possible(field, time)?;
+    }
+    profile.per_processor.iter().try_for_each(|times| possible("per_processor", times.total_ns()))?;
+    for Site { file, kind, work_ns, span_ns, .. } in &profile.sites {
+        short("sites.file", file)?;
+        short("sites.kind", kind)?;
+        possible("sites.work_ns", *work_ns)?;
+        possible("sites.span_ns", *span_ns)?;
+    }
+    if profile.burdened_span_ns < profile.span_ns {
+        return absurd(
+            "burdened_span_ns",
+            format!("is {}, below span_ns, {}", profile.burdened_span_ns, profile.span_ns),
+        );
+    }
+    if profile.span_ns == 0 && profile.work_ns > 0 {
+        return absurd("span_ns", format!("is 0 although there are {} ns of work", profile.work_ns));
+    }
+    // What profiling cost is subtracted strand by strand, from means; so much may be left over.
+    let whole = profile.work_ns + profile.blocked_ns;
+    if profile.span_ns > whole + whole / 100 + 1000 {
+        return absurd(
+            "span_ns",
+            format!("is {}, above work and blocked time, {whole} together", profile.span_ns),
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,160 @@
+//! Models of where ready entries wait outside of deques: the shared pool and the list of deques.
+
+use super::*;
+use crate::ready::ranks::{Drawn, Ranks};
+use crate::ready::shared::{Order, SharedPool, Taken};
+
+/// The join of a task that was moved into a list and is not untouched any more: takes it back, if `take_back` does.
+fn settle(task: &Task, take_back: impl FnOnce(Entry, crate::ready::list::Node) -> bool) {
+    assert!(task.job.untouched().is_none(), "a listed job was not told so");
+    // SAFETY: the job is not untouched.
+    match unsafe { task.job.place() } {
+        Place::Listed(node) => {
+            if take_back(task.entry(), node) {
+                task.run();
+            }
+        }
+        Place::Nowhere => {}
+        _ => panic!("a listed job is elsewhere"),
+    }
+}
+
+/// A fork's entry in the shared pool: its join or whoever searches gets it, and nobody else's in its place.
+fn take_back_against_take(order: Order) {
+    let pool = Arc::new(SharedPool::new(order, 2));
+    let tasks = Arc::new([Task::new(), Task::new()]);
+    let deque = Deque::new();
+    fork(&deque, &tasks[0]);
+    pool.absorb(0, &deque);
+    let other = {
+        let (pool, tasks) = (Arc::clone(&pool), Arc::clone(&tasks));
+        thread::spawn(move || {
+            let _ = &tasks;
+            if let Taken::Entry(entry) = pool.take(1) {
+                assert!(execute(entry).is_none());
+            }
+            // Whatever number the first node had may be used again.
+            let deque = Deque::new();
+            fork(&deque, &tasks[1]);
+            pool.absorb(1, &deque);
+        })
+    };
+    settle(&tasks[0], |entry, node| pool.take_back(entry, node, false));
+    other.join().unwrap();
+    settle(&tasks[1], |entry, node| pool.take_back(entry, node, false));
+    assert!(tasks.iter().all(|task| task.runs.load(Relaxed) == 1), "an entry was lost or run twice");
+    assert_eq!((pool.take(0), pool.len()), (Taken::Nothing, 0));
+}
+
+#[test]
+fn take_back_against_take_in_order_of_arrival() {
+    explore(5, &[Fault::TakeBackFromNode, Fault::ListWithoutPlace], || {
+        take_back_against_take(Order::Arrival)
+    });
+}
+
+#[test]
+fn take_back_against_take_in_serial_order() {
+    explore(5, &[Fault::TakeBackFromNode, Fault::ListWithoutPlace], || take_back_against_take(Order::Serial));
+}
+
+/// A deque that was given up: a join that looks for its half there against a thief.
+#[test]
+fn withdraw_against_draw() {
+    explore(5, &[Fault::TakeBackFromNode, Fault::ListWithoutPlace], || {
+        let ranks = Arc::new(Ranks::new(2));
+        let tasks = Arc::new([Task::new(), Task::new()]);
+        let carrier = Carrier::to_be_started();
+        let deque = Deque::new();
+        for task in tasks.iter() {
+            fork(&deque, &task);
+        }
+        let frame = Entry::carrier(NonNull::from(&carrier));
+        ranks.give_up(0, &deque, frame, 0);
+        let thief = {
+            let (ranks, tasks) = (Arc::clone(&ranks), Arc::clone(&tasks));
+            thread::spawn(move || {
+                let _ = &tasks;
+                (0..2).filter(|_| drawn(&ranks, 1)).count()
+            })
+        };
+        for task in tasks.iter().rev() {
+            settle(task, |entry, node| ranks.withdraw(entry, node));
+        }
+        let mut frames = thief.join().unwrap();
+        frames += (0..3).filter(|_| drawn(&ranks, 1)).count();
+        assert_eq!(frames, 1, "the frame is found once");
+        assert!(tasks.iter().all(|task| task.runs.load(Relaxed) == 1), "an entry was lost or run twice");
+        assert!(!ranks.has_left());
+    });
+}
+
+/// Draws at the left end and runs what is found. Whether that was the frame.
+fn drawn(ranks: &Ranks, thief: usize) -> bool {
+    match ranks.draw(thief, 0) {
+        Drawn::Entry(entry) if entry.is_stack() => {
+            assert!(execute(entry).is_none());
+            false
+        }
+        Drawn::Entry(_) => true,
+        Drawn::Nothing | Drawn::Owned(_) | Drawn::Dummy => false,
+    }
+}
+
+/// A thief that robs a deque without its owner's help while that gives it up: no entry is lost, and the thief's
+/// deque ranks right of what it robbed; the victim has no rank any more.
+#[test]
+fn give_up_against_rob() {
+    explore(5, &[Fault::RobWithoutRanks], || {
+        let ranks = Arc::new(Ranks::new(2));
+        let tasks = Arc::new([Task::new(), Task::new()]);
+        let deque = Arc::new(Deque::new());
+        ranks.arrive(0);
+        for task in tasks.iter() {
+            fork(&deque, &task);
+        }
+        let thief = {
+            let (ranks, tasks, deque) = (Arc::clone(&ranks), Arc::clone(&tasks), Arc::clone(&deque));
+            thread::spawn(move || {
+                let _ = &tasks;
+                let stolen = ranks.rob(0, 1, || deque.steal(0, |entry| entry.taken(Place::Nowhere)));
+                if let Steal::Success(entry) = stolen {
+                    assert!(execute(entry).is_none());
+                }
+            })
+        };
+        let carrier = Carrier::to_be_started();
+        ranks.give_up(0, &deque, Entry::carrier(NonNull::from(&carrier)), 0);
+        thief.join().unwrap();
+        assert_eq!(ranks.find_owner(4, |owner| owner == 0), None, "who gave up its deque has no rank");
+        let frames = (0..3).filter(|_| drawn(&ranks, 0)).count();
+        assert_eq!(frames, 1, "the frame is found once");
+        assert!(tasks.iter().all(|task| task.runs.load(Relaxed) == 1), "an entry was lost or run twice");
+    });
+}
+
+/// Dummy threads: all of them run before the frame goes on, whoever runs them, and it goes on once.
+#[test]
+fn dummies_before_the_frame() {
+    explore(5, &[], || {
+        let ranks = Arc::new(Ranks::new(3));
+        let carrier = Carrier::to_be_started();
+        ranks.give_up(0, &Deque::new(), Entry::carrier(NonNull::from(&carrier)), 2);
+        let dummies = Arc::new(AtomicUsize::new(0));
+        let run = |ranks: &Ranks, dummies: &AtomicUsize, thief: usize| match ranks.draw(thief, 0) {
+            Drawn::Dummy => {
+                dummies.fetch_add(1, AcqRel);
+                0
+            }
+            Drawn::Entry(_) => 1,
+            Drawn::Nothing | Drawn::Owned(_) => 0,
+        };
+        let other = {
+            let (ranks, dummies) = (Arc::clone(&ranks), Arc::clone(&dummies));
+            thread::spawn(move || run(&ranks, &dummies, 1))
+        };
+        let mut frames = run(&ranks, &dummies, 2);
+        frames += other.join().unwrap();
+        assert_eq!((frames, dummies.load(Relaxed)), (1, 1), "the last dummy wakes the frame");
+    });
+}

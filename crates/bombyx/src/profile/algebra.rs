@@ -1,0 +1,285 @@
+//! The work/span algebra: what is known of a piece of a computation, and what follows for pieces in series and in
+//! parallel.
+//!
+//! | | series | fork |
+//! |---|---|---|
+//! | work | w₁ + w₂ | wₐ + w_b |
+//! | span | s₁ + s₂ | max(sₐ, s_b) |
+//! | burdened span | β₁ + β₂ | max(βₐ, steal + β_b + hand-over) |
+//! | split of the span by site | sum | that of the longer branch |
+//!
+//! Work is a plain sum and needs no type. The rest is a [`Path`]. The burden is that of He, Leiserson and Leiserson, "The
+//! Cilkview scalability analyzer" (SPAA 2010), §4: the edges along which work may migrate cost what a migration does. Here
+//! the second half of a fork pays for a steal when it begins and for a hand-over when it ends.
+//!
+//! Branches of a fork nest on the stack of the carrier that runs them, so their paths live in one array
+//! ([`Lanes`]) and a fork allocates nothing.
+
+use super::sites::SiteId;
+
+/// Lengths of the longest chain through some piece of a computation, in ticks. Signed: an empty strand is as likely to
+/// measure a little below nothing as above.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Length {
+    pub(crate) span: i64,
+    /// What the burdened span is more: strands, which are by far the most frequent, add nothing to it.
+    burden: i64,
+}
+
+impl Length {
+    pub(crate) const ZERO: Length = Length { span: 0, burden: 0 };
+
+    /// One strand.
+    #[inline(always)]
+    pub(crate) fn strand(ticks: i64) -> Length {
+        Length { span: ticks, burden: 0 }
+    }
+
+    /// The burdened span.
+    pub(crate) fn burdened(self) -> i64 {
+        self.span + self.burden
+    }
+
+    /// `self`, then `next`.
+    #[inline(always)]
+    pub(crate) fn then(self, next: Length) -> Length {
+        Length { span: self.span + next.span, burden: self.burden + next.burden }
+    }
+
+    /// What follows `start` in `self`, which begins with it.
+    #[inline(always)]
+    pub(crate) fn since(self, start: Length) -> Length {
+        Length { span: self.span - start.span, burden: self.burden - start.burden }
+    }
+
+    /// `self` and `other`, which begin together.
+    #[inline(always)]
+    pub(crate) fn beside(self, other: Length) -> Length {
+        let span = self.span.max(other.span);
+        Length { span, burden: self.burdened().max(other.burdened()) - span }
+    }
+
+    /// `self`, and then so much of a burden.
+    #[inline(always)]
+    pub(crate) fn burdened_by(self, ticks: i64) -> Length {
+        Length { burden: self.burden + ticks, ..self }
+    }
+}
+
+/// What a migration costs, in ticks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Burden {
+    pub(crate) steal: i64,
+    pub(crate) hand_over: i64,
+}
+
+/// How much of a span each site has.
+pub(crate) type Split = Vec<(SiteId, i64)>;
+
+/// Adds `ticks` to the part of `site`.
+pub(crate) fn add_to(split: &mut Split, site: SiteId, ticks: i64) {
+    match split.iter_mut().find(|part| part.0 == site) {
+        Some(part) => part.1 += ticks,
+        None => split.push((site, ticks)),
+    }
+}
+
+/// A length with the span's split by site.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Path {
+    pub(crate) length: Length,
+    pub(crate) split: Split,
+}
+
+impl Path {
+    /// Appends `next`.
+    pub(crate) fn extend(&mut self, next: &Path) {
+        self.append(next, SiteId::TAKEN);
+    }
+
+    /// Appends `next`, of a chain whose foot belongs to the site `foot`.
+    pub(crate) fn append(&mut self, next: &Path, foot: SiteId) {
+        self.length = self.length.then(next.length);
+        for &(site, ticks) in &next.split {
+            add_to(&mut self.split, if site == SiteId::TAKEN { foot } else { site }, ticks);
+        }
+    }
+
+    /// What follows `start` in `self`, which begins with it.
+    pub(crate) fn since(mut self, start: &Path) -> Path {
+        self.length = self.length.since(start.length);
+        for &(site, ticks) in &start.split {
+            add_to(&mut self.split, site, -ticks);
+        }
+        self.split.retain(|part| part.1 != 0);
+        self
+    }
+
+    /// Becomes the longer of two paths that begin together.
+    pub(crate) fn beside(&mut self, other: Path) {
+        if other.length.span > self.length.span {
+            self.split = other.split;
+        }
+        self.length = self.length.beside(other.length);
+    }
+}
+
+/// The splits of all branches that lie on one stack, each in a range of its own, the youngest on top.
+#[derive(Debug, Default)]
+pub(crate) struct Lanes {
+    parts: Split,
+    /// Where the youngest range begins.
+    top: usize,
+}
+
+/// Where a range begins.
+pub(crate) type Lane = usize;
+
+impl Lanes {
+    pub(crate) const fn new() -> Lanes {
+        Lanes { parts: Vec::new(), top: 0 }
+    }
+
+    /// Adds to the youngest range.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, site: SiteId, ticks: i64) {
+        match self.parts.get_mut(self.top) {
+            Some(part) if part.0 == site => part.1 += ticks,
+            None => self.parts.push((site, ticks)),
+            _ => self.add_another(site, ticks),
+        }
+    }
+
+    #[inline(never)]
+    fn add_another(&mut self, site: SiteId, ticks: i64) {
+        match self.parts[self.top..].iter_mut().find(|part| part.0 == site) {
+            Some(part) => part.1 += ticks,
+            None => self.parts.push((site, ticks)),
+        }
+    }
+
+    /// Begins an empty range; tells where the one below begins.
+    #[inline(always)]
+    pub(crate) fn open(&mut self) -> Lane {
+        let below = self.top;
+        self.top = self.parts.len();
+        below
+    }
+
+    /// Where the youngest range begins.
+    pub(crate) fn top(&self) -> Lane {
+        self.top
+    }
+
+    /// Ends a fork whose halves are the two youngest ranges, from `first` and from `second`: the one that `second_wins`
+    /// says is appended to the range below, which begins at `below`, the other forgotten.
+    #[inline(always)]
+    pub(crate) fn join(&mut self, below: Lane, first: Lane, second: Lane, second_wins: bool) {
+        let winner = if second_wins { second..self.parts.len() } else { first..second };
+        self.top = below;
+        // Nearly always all of it is one site's.
+        if winner.len() == 1
+            && first - below == 1
+            && let part = self.parts[winner.start]
+            && self.parts[below].0 == part.0
+        {
+            self.parts[below].1 += part.1;
+            self.parts.truncate(first);
+        } else {
+            self.merge(below, first, winner);
+        }
+    }
+
+    /// Adds the parts of `winner` to the range from `below` to `first`, and forgets what lies above.
+    #[inline(never)]
+    fn merge(&mut self, below: Lane, first: Lane, winner: std::ops::Range<Lane>) {
+        let mut end = first;
+        for at in winner {
+            let part = self.parts[at];
+            match self.parts[below..end].iter_mut().find(|known| known.0 == part.0) {
+                Some(known) => known.1 += part.1,
+                None => {
+                    // Not beyond `at`: `end` began at or before it and moves once for each.
+                    self.parts[end] = part;
+                    end += 1;
+                }
+            }
+        }
+        self.parts.truncate(end);
+    }
+
+    /// Ends the youngest range, and returns it; the one from `below` is the youngest then.
+    pub(crate) fn close(&mut self, below: Lane) -> Split {
+        let split = self.parts.split_off(self.top);
+        self.top = below;
+        split
+    }
+
+    /// The parts between two places.
+    pub(crate) fn parts(&self, range: std::ops::Range<Lane>) -> &[(SiteId, i64)] {
+        &self.parts[range]
+    }
+
+    /// One past the youngest part.
+    pub(crate) fn len(&self) -> Lane {
+        self.parts.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BURDEN: Burden = Burden { steal: 10, hand_over: 5 };
+
+    fn site(n: u32) -> SiteId {
+        SiteId::from_index(n)
+    }
+
+    #[test]
+    fn series_add_and_forks_take_the_longer_half() {
+        let a = Length::strand(7).then(Length::strand(3));
+        let b = Length::strand(4);
+        assert_eq!(a.beside(b), Length::strand(10));
+        let migrating = Length::default().burdened_by(BURDEN.steal).then(b).burdened_by(BURDEN.hand_over);
+        let both = a.beside(migrating);
+        assert_eq!((both.span, both.burdened()), (10, 19));
+        assert_eq!(a.since(Length::strand(7)), Length::strand(3));
+    }
+
+    #[test]
+    fn the_split_of_a_path_adds_up_to_its_span() {
+        let mut path = Path { length: Length::strand(3), split: vec![(site(1), 3)] };
+        let start = path.clone();
+        path.extend(&Path { length: Length::strand(4), split: vec![(site(2), 1), (site(1), 3)] });
+        assert_eq!(path.split, [(site(1), 6), (site(2), 1)]);
+        path.beside(Path { length: Length::strand(2).burdened_by(48), split: vec![(site(3), 2)] });
+        assert_eq!((path.length.span, path.length.burdened()), (7, 50));
+        assert_eq!(path.split.iter().map(|part| part.1).sum::<i64>(), path.length.span);
+        assert_eq!(path.since(&start).split, [(site(1), 3), (site(2), 1)]);
+    }
+
+    #[test]
+    fn lanes_nest_as_forks_do() {
+        let mut lanes = Lanes::new();
+        lanes.add(site(0), 1);
+        let below = lanes.open();
+        let first = lanes.top();
+        lanes.add(site(1), 5);
+        // A fork inside of the first half, won by its second.
+        let inner_below = lanes.open();
+        let inner_first = lanes.top();
+        lanes.add(site(2), 2);
+        lanes.open();
+        let inner_second = lanes.top();
+        lanes.add(site(3), 4);
+        lanes.add(site(1), 1);
+        lanes.join(inner_below, inner_first, inner_second, true);
+        assert_eq!(lanes.parts(first..lanes.len()), [(site(1), 6), (site(3), 4)]);
+        lanes.open();
+        let second = lanes.top();
+        lanes.add(site(4), 9);
+        lanes.join(below, first, second, false);
+        assert_eq!(lanes.close(0), [(site(0), 1), (site(1), 6), (site(3), 4)]);
+    }
+}

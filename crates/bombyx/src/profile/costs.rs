@@ -1,0 +1,234 @@
+//! What profiling costs, and what a migration does, measured when the first profiler of a process starts: a few
+//! milliseconds.
+//!
+//! **The hooks.** A tree of empty forks is run with and without the profiler, on a pool of one processor. What the profiler
+//! measures there beyond what the forks take without it is its own. It is subtracted from every strand, by the hook that the
+//! strand begins with (after a fork, after a first half, after a join), in proportion to what each of the three intervals
+//! takes in a loop of empty forks. What a fork costs without a profiler stays in the work.
+//!
+//! **Steal and hand-over**, medians. In a pool of two, a first half waits until its second has been stolen and tells how long that
+//! took; and a processor goes back and forth between two carriers.
+
+use super::Profiler;
+use super::algebra::Burden;
+use super::clock::Clock;
+use crate::carrier::Carrier;
+use crate::commons::Commons;
+use crate::pool::{Builder, Pool};
+use crate::primitive::current_thread;
+use crate::processor::Processor;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Ticks. See the module text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Costs {
+    /// The profiler's part of the strand after a fork.
+    pub(crate) fork: i64,
+    /// Of the strand after a first half.
+    pub(crate) middle: i64,
+    /// Of the strand after a join.
+    pub(crate) join: i64,
+    /// What a fork costs more under the profiler.
+    pub(crate) hook: f64,
+    /// What a fork costs without it.
+    pub(crate) plain: f64,
+    pub(crate) burden: Burden,
+}
+
+impl Costs {
+    pub(crate) const NONE: Costs = Costs {
+        fork: 0,
+        middle: 0,
+        join: 0,
+        hook: 0.0,
+        plain: 0.0,
+        burden: Burden { steal: 0, hand_over: 0 },
+    };
+
+    /// As measured, once per process.
+    pub(crate) fn measured(clock: Clock) -> Costs {
+        static COSTS: OnceLock<Costs> = OnceLock::new();
+        *COSTS.get_or_init(|| {
+            // On a thread of its own: the calling one may run in a pool.
+            let measuring =
+                thread::Builder::new().name("bombyx-costs".to_owned()).spawn(move || measure(clock));
+            measuring.ok().and_then(|thread| thread.join().ok()).unwrap_or(Costs::NONE)
+        })
+    }
+}
+
+const BATCHES: usize = 60;
+/// Forks of a batch: a loop of so many, and a tree of this depth.
+const FORKS: u32 = 255;
+const DEPTH: u32 = 8;
+/// Longer than anything that is measured.
+const FAR: i64 = 1 << 40;
+const ROUNDS: usize = 31;
+/// The longest that steals, and that hand-overs, are measured.
+const LIMIT: Duration = Duration::from_millis(5);
+
+fn measure(clock: Clock) -> Costs {
+    let (mut plain, mut hooked) = (f64::MAX, f64::MAX);
+    let mut own = Intervals { fork: f64::MAX, middle: 0.0, join: 0.0 };
+    let bare = pool_of_one(None);
+    // The least is what it takes undisturbed, with warm caches and at full speed.
+    for _ in 0..BATCHES {
+        plain = plain.min(forks(&bare, clock, tree));
+        let profiler = Arc::new(Profiler::bare(clock, Burden::default()));
+        forks(&pool_of_one(Some(Arc::clone(&profiler))), clock, tree);
+        hooked = hooked.min(profiler.totals().work as f64 / f64::from(FORKS));
+        let intervals = Intervals::measure(clock);
+        if intervals.sum() < own.sum() {
+            own = intervals;
+        }
+    }
+    // In proportion to the intervals of a loop, what is measured in a tree beyond what that takes.
+    let scale = ((hooked - plain) / own.sum()).max(0.0);
+    let hand_over = hand_over(clock).unwrap_or(0);
+    Costs {
+        fork: (own.fork * scale).round() as i64,
+        middle: (own.middle * scale).round() as i64,
+        join: (own.join * scale).round() as i64,
+        hook: (hooked - plain).max(0.0),
+        plain,
+        // Where nobody steals, a migration is a change of threads.
+        burden: Burden { steal: steal(clock).unwrap_or(hand_over), hand_over },
+    }
+}
+
+/// What an empty fork measures, by the hook that each interval begins with.
+struct Intervals {
+    fork: f64,
+    middle: f64,
+    join: f64,
+}
+
+impl Intervals {
+    fn measure(clock: Clock) -> Intervals {
+        // The burden makes the burdened span that of joins and second halves.
+        let profiler = Arc::new(Profiler::bare(clock, Burden { steal: FAR, hand_over: 0 }));
+        forks(&pool_of_one(Some(Arc::clone(&profiler))), clock, |_| {
+            for _ in 0..FORKS {
+                crate::join(|| (), || ());
+            }
+        });
+        let totals = profiler.totals();
+        let seconds = totals.burdened - totals.roots - FAR * i64::from(FORKS);
+        let mean = |ticks: i64| ticks as f64 / f64::from(FORKS);
+        Intervals {
+            fork: mean(totals.work - totals.roots - seconds),
+            middle: mean(seconds),
+            join: mean(totals.roots),
+        }
+    }
+
+    fn sum(&self) -> f64 {
+        self.fork + self.middle + self.join
+    }
+}
+
+/// Ticks per fork of `f`, which makes [`FORKS`].
+fn forks(pool: &Pool, clock: Clock, f: impl FnOnce(u32) + Send) -> f64 {
+    pool.run(|| {
+        let start = clock.now();
+        f(DEPTH);
+        (clock.now() - start) as f64 / f64::from(FORKS)
+    })
+}
+
+fn tree(depth: u32) {
+    if depth > 0 {
+        crate::join(|| tree(depth - 1), || tree(depth - 1));
+    }
+}
+
+/// A pool that runs on the threads that call.
+fn pool_of_one(profiler: Option<Arc<Profiler>>) -> Pool {
+    let config =
+        Builder::measuring(1, profiler).config().unwrap_or_else(|error| unreachable!("usable: {error}"));
+    Pool::from_commons(Commons::without_carriers(config))
+}
+
+/// From a fork to the beginning of its stolen half. None if nobody steals here.
+fn steal(clock: Clock) -> Option<i64> {
+    let pool = Builder::measuring(2, None).build().ok()?;
+    let deadline = Instant::now() + LIMIT;
+    let mut taken = Vec::new();
+    while taken.len() < ROUNDS && Instant::now() < deadline {
+        let began = AtomicU64::new(0);
+        let start = pool.run(|| {
+            let start = clock.now();
+            let wait = |_| {
+                let patience = Instant::now() + LIMIT / 8;
+                while began.load(Ordering::Relaxed) == 0 && Instant::now() < patience {
+                    thread::yield_now();
+                }
+            };
+            crate::join_context(wait, |context| {
+                if context.migrated() {
+                    began.store(clock.now(), Ordering::Relaxed);
+                }
+            });
+            start
+        });
+        match began.into_inner() {
+            0 => {}
+            began => taken.push(began.saturating_sub(start) as f64),
+        }
+    }
+    (!taken.is_empty()).then(|| median(taken) as i64)
+}
+
+/// From giving a processor to a parked carrier to the carrier's running. None if no thread can be had.
+fn hand_over(clock: Clock) -> Option<i64> {
+    let pool = pool_of_one(None);
+    // The processor is only named; nobody uses it meanwhile.
+    let address = &raw const pool.commons().processors()[0] as usize;
+    let processor = move || NonNull::new(address as *mut Processor).expect("the address of a processor");
+    let here = Arc::new(Carrier::here());
+    let there = Arc::new(Carrier::to_be_started());
+    let (carrier, back) = (Arc::clone(&there), Arc::clone(&here));
+    let partner = thread::Builder::new().spawn(move || {
+        carrier.started(&current_thread());
+        while carrier.receive().is_some() {
+            // SAFETY: the partner waits for exactly this, and holds its carrier until it has got it.
+            unsafe { Carrier::give(NonNull::from(&*back), processor()) };
+        }
+    });
+    let partner = partner.ok()?;
+    there.started(partner.thread());
+    let deadline = Instant::now() + LIMIT;
+    let mut taken = Vec::new();
+    while taken.len() < ROUNDS && (taken.is_empty() || Instant::now() < deadline) {
+        let start = clock.now();
+        // SAFETY: the partner waits, or is about to, and is given something nowhere else.
+        unsafe { Carrier::give(NonNull::from(&*there), processor()) };
+        here.receive();
+        taken.push((clock.now() - start) as f64 / 2.0);
+    }
+    // SAFETY: as above.
+    unsafe { Carrier::stop(NonNull::from(&*there)) };
+    partner.join().ok()?;
+    Some(median(taken) as i64)
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn migrations_cost_something() {
+        let costs = Costs::measured(Clock::best());
+        assert!(costs.burden.hand_over > 0, "{costs:?}");
+        assert!(costs.plain > 0.0 && costs.hook.is_finite(), "{costs:?}");
+    }
+}

@@ -1,0 +1,323 @@
+//! What a profiler adds up: runs, sites, processors.
+
+use super::account::{Spent, State};
+use super::algebra::{Burden, Path};
+use super::clock::{Clock, Scale};
+use super::costs::Costs;
+use super::record::{Log, Recorder};
+use super::report::{self, Profile};
+use super::shadow::{Report, Tally};
+use super::sites::{self, Kind};
+use crate::commons::Commons;
+use crate::job::Job;
+use crate::primitive::lock;
+use crate::stats::Stats;
+use std::collections::HashMap;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, Weak};
+
+/// The profiler of one pool, or of all pools of a process.
+pub(crate) struct Profiler {
+    pub(crate) clock: Clock,
+    pub(crate) costs: Costs,
+    scale: Scale,
+    ledger: Mutex<Ledger>,
+    /// Of stolen halves that have ended, by the addresses of their jobs, until their joins ask.
+    reports: Mutex<HashMap<usize, Box<Report>>>,
+    /// When the time in which there was a run began last, and when it ended; `u64::MAX` if it has not.
+    began: AtomicU64,
+    ended: AtomicU64,
+    recorder: Option<Arc<Recorder>>,
+}
+
+#[derive(Default)]
+struct Ledger {
+    runs: u64,
+    /// Runs that have not ended.
+    active: usize,
+    wall: u64,
+    work: i64,
+    blocked: i64,
+    peak_frames: usize,
+    /// The longest chain of runs that have ended.
+    longest: Path,
+    tallies: Vec<Tally>,
+    pools: Vec<Weak<Commons>>,
+    /// Of pools that are gone.
+    gone: Pools,
+}
+
+/// Sums, in ticks.
+pub(crate) struct Totals {
+    pub(crate) work: i64,
+    /// The burdened span.
+    pub(crate) burdened: i64,
+    /// The work of the strands at the foot of runs.
+    pub(crate) roots: i64,
+}
+
+/// What is known of some pools.
+#[derive(Default)]
+pub(crate) struct Pools {
+    pub(crate) stats: Stats,
+    pub(crate) processors: Vec<Spent>,
+    /// The name of the scheduler of the largest.
+    pub(crate) scheduler: String,
+    largest: usize,
+}
+
+impl Pools {
+    fn add(&mut self, commons: &Commons, profiler: &Profiler) {
+        self.stats = self.stats.plus(commons.stats());
+        let processors = commons.processors();
+        if processors.len() > self.largest {
+            self.largest = processors.len();
+            self.scheduler = commons.config.scheduler.to_string();
+        }
+        self.add_spent(processors.iter().map(|processor| processor.account.spent(profiler)));
+    }
+
+    fn add_all(&mut self, other: &Pools) {
+        self.stats = self.stats.plus(other.stats);
+        if other.largest > self.largest {
+            self.largest = other.largest;
+            self.scheduler.clone_from(&other.scheduler);
+        }
+        self.add_spent(other.processors.iter().copied());
+    }
+
+    fn add_spent(&mut self, processors: impl ExactSizeIterator<Item = Spent>) {
+        self.processors.resize(self.processors.len().max(processors.len()), Spent::default());
+        for (sum, spent) in self.processors.iter_mut().zip(processors) {
+            for (sum, ticks) in sum.iter_mut().zip(spent) {
+                *sum += ticks;
+            }
+        }
+    }
+}
+
+impl Profiler {
+    fn new(clock: Clock, costs: Costs, recorder: Option<Recorder>) -> Profiler {
+        Profiler {
+            clock,
+            costs,
+            scale: Scale::new(clock),
+            ledger: Mutex::default(),
+            reports: Mutex::default(),
+            began: AtomicU64::new(0),
+            ended: AtomicU64::new(0),
+            recorder: recorder.map(Arc::new),
+        }
+    }
+
+    /// A profiler that subtracts what it costs itself.
+    pub(crate) fn measured() -> Profiler {
+        let clock = Clock::best();
+        Profiler::new(clock, Costs::measured(clock), None)
+    }
+
+    /// The same, which records, too.
+    pub(crate) fn recording(limit: usize) -> Profiler {
+        let clock = Clock::best();
+        Profiler::new(clock, Costs::measured(clock), Some(Recorder::new(limit, record_grain(clock))))
+    }
+
+    /// A profiler that subtracts nothing.
+    pub(crate) fn bare(clock: Clock, burden: Burden) -> Profiler {
+        Profiler::new(clock, Costs { burden, ..Costs::NONE }, None)
+    }
+
+    /// The same, which records, too.
+    #[cfg(test)]
+    pub(crate) fn bare_recording(clock: Clock, limit: usize, grain: i64) -> Profiler {
+        Profiler::new(clock, Costs::NONE, Some(Recorder::new(limit, grain)))
+    }
+
+    pub(crate) fn recorder(&self) -> Option<&Recorder> {
+        self.recorder.as_deref()
+    }
+
+    /// For a chain.
+    pub(crate) fn new_log(&self) -> Log {
+        self.recorder.as_ref().map_or(Log::OFF, Log::new)
+    }
+
+    pub(crate) fn ns_per_tick(&self) -> f64 {
+        self.scale.ns_per_tick()
+    }
+
+    // ---- Stolen halves --------------------------------------------------------------------------------
+
+    /// The taker of `job` leaves a report for its join. To be called before the job's latch is set.
+    pub(crate) fn deposit(&self, job: *const Job, report: Report) {
+        lock(&self.reports).insert(job as usize, Box::new(report));
+    }
+
+    /// What the taker of `job`, whose latch is set, has left.
+    pub(crate) fn report_of(&self, job: *const Job) -> Option<Box<Report>> {
+        lock(&self.reports).remove(&(job as usize))
+    }
+
+    // ---- Runs -----------------------------------------------------------------------------------------
+
+    /// A run begins. Returns the longest chain of runs before it.
+    pub(crate) fn begin_run(&self) -> Path {
+        let mut ledger = lock(&self.ledger);
+        ledger.active += 1;
+        if ledger.active == 1 {
+            self.began.store(self.clock.now(), Relaxed);
+            self.ended.store(u64::MAX, Relaxed);
+        }
+        ledger.longest.clone()
+    }
+
+    /// The run that began after `before` has ended.
+    pub(crate) fn end_run(&self, before: Path, report: Report) {
+        let mut ledger = lock(&self.ledger);
+        ledger.active -= 1;
+        if ledger.active == 0 {
+            let now = self.clock.now();
+            ledger.wall += now.saturating_sub(self.began.load(Relaxed));
+            self.ended.store(now, Relaxed);
+        }
+        ledger.runs += 1;
+        ledger.work += report.work;
+        ledger.blocked += report.blocked;
+        ledger.peak_frames = ledger.peak_frames.max(report.peak);
+        let mut path = before;
+        path.extend(&report.path);
+        ledger.longest.beside(path);
+        drop(ledger);
+        if let Some(recorder) = &self.recorder {
+            recorder.run_ended(report.log);
+        }
+    }
+
+    /// How much of the time between two readings falls into the time of the last runs.
+    pub(crate) fn in_run(&self, since: u64, until: u64) -> u64 {
+        let begin = since.max(self.began.load(Relaxed));
+        until.min(self.ended.load(Relaxed)).saturating_sub(begin)
+    }
+
+    /// What a carrier has counted, by the numbers of the sites.
+    pub(crate) fn add_tallies(&self, counted: impl Iterator<Item = (usize, Tally)>) {
+        let mut ledger = lock(&self.ledger);
+        for (site, tally) in counted.filter(|(_, tally)| *tally != Tally::default()) {
+            if site >= ledger.tallies.len() {
+                ledger.tallies.resize(site + 1, Tally::default());
+            }
+            ledger.tallies[site].add(tally);
+        }
+    }
+
+    // ---- Pools ----------------------------------------------------------------------------------------
+
+    /// A pool is built that this is the profiler of.
+    pub(crate) fn add_pool(&self, commons: &Arc<Commons>) {
+        let mut ledger = lock(&self.ledger);
+        ledger.pools.retain(|pool| pool.strong_count() > 0);
+        ledger.pools.push(Arc::downgrade(commons));
+    }
+
+    /// The pool ends.
+    pub(crate) fn remove_pool(&self, commons: &Commons) {
+        lock(&self.ledger).gone.add(commons, self);
+    }
+
+    // ---- The end --------------------------------------------------------------------------------------
+
+    /// What has been measured so far.
+    pub(crate) fn totals(&self) -> Totals {
+        let ledger = lock(&self.ledger);
+        let sites = sites::all();
+        let runs = sites.iter().zip(ledger.tallies.iter().skip(1)).filter(|(site, _)| site.kind == Kind::Run);
+        Totals {
+            work: ledger.work,
+            burdened: ledger.longest.length.burdened(),
+            roots: runs.map(|(_, tally)| tally.work).sum(),
+        }
+    }
+
+    /// What is known of the runs that have ended.
+    pub(crate) fn profile(&self) -> Profile {
+        let ns_per_tick = self.ns_per_tick();
+        let ns = |ticks: i64| (ticks.max(0) as f64 * ns_per_tick).round() as u64;
+        let ledger = lock(&self.ledger);
+        let mut pools = Pools::default();
+        pools.add_all(&ledger.gone);
+        // The last reference to a pool must not be dropped under the lock.
+        let alive: Vec<_> = ledger.pools.iter().filter_map(Weak::upgrade).collect();
+        for pool in &alive {
+            pools.add(pool, self);
+        }
+        let wall = ns(ledger.wall as i64);
+        let times = pools.processors.iter().map(|spent| {
+            let of = |state: State| ns(spent[state as usize] as i64);
+            let [busy, search, help, hand_over] =
+                [State::Busy, State::Search, State::Help, State::HandOver].map(of);
+            report::Times {
+                busy_ns: busy,
+                search_ns: search,
+                help_ns: help,
+                hand_over_ns: hand_over,
+                idle_ns: wall.saturating_sub(busy + search + help + hand_over),
+            }
+        });
+        let split: HashMap<usize, i64> =
+            ledger.longest.split.iter().map(|&(site, ticks)| (site.index(), ticks)).collect();
+        let tallies = sites::all().into_iter().zip(ledger.tallies.iter().skip(1)).enumerate();
+        let sites: Vec<_> = tallies
+            .filter(|(_, (_, tally))| **tally != Tally::default())
+            .map(|(index, (site, tally))| report::SiteProfile {
+                file: site.location.file().to_owned(),
+                line: site.location.line(),
+                column: site.location.column(),
+                kind: site.kind,
+                forks: tally.forks,
+                work_ns: ns(tally.work),
+                span_ns: ns(split.get(&(index + 1)).copied().unwrap_or(0)),
+                strands: tally.strands,
+            })
+            .collect();
+        let profile = Profile {
+            scheduler: pools.scheduler,
+            processors: pools.processors.len(),
+            clock: self.clock.name(),
+            ns_per_tick,
+            costs: report::Costs {
+                fork_hook_ns: self.costs.hook * ns_per_tick,
+                fork_ns: self.costs.plain * ns_per_tick,
+                steal_ns: self.costs.burden.steal as f64 * ns_per_tick,
+                hand_over_ns: self.costs.burden.hand_over as f64 * ns_per_tick,
+            },
+            runs: ledger.runs,
+            wall_ns: wall,
+            work_ns: ns(ledger.work),
+            span_ns: ns(ledger.longest.length.span),
+            burdened_span_ns: ns(ledger.longest.length.burdened()),
+            blocked_ns: ns(ledger.blocked),
+            forks: sites.iter().filter(|site| site.kind.is_fork()).map(|site| site.forks).sum(),
+            strands: sites.iter().map(|site| site.strands).sum(),
+            steals: pools.stats.steals,
+            helps: pools.stats.helps,
+            hand_overs: pools.stats.hand_overs,
+            peak_frames: ledger.peak_frames,
+            peak_carriers: pools.stats.peak_carriers,
+            peak_heap_bytes: None,
+            per_processor: times.collect(),
+            sites,
+        };
+        drop(ledger);
+        drop(alive);
+        profile
+    }
+}
+
+/// The shortest forks that a recorder drops when memory gets short: about a microsecond, whatever a tick is.
+fn record_grain(clock: Clock) -> i64 {
+    match clock {
+        Clock::Monotonic => 1000,
+        _ => 3000,
+    }
+}

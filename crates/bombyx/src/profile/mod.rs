@@ -1,0 +1,273 @@
+//! The profiler and the recorder: work, span and their split by fork sites, of whatever runs in a pool.
+//!
+//! While a pool is profiled its deques' limits stay poisoned, so every fork attends ([`crate::processor::Processor::attend`])
+//! and calls in here; and its job is *kept* ([`crate::job`]), so its join settles on the slow path and calls in again. When no
+//! pool is profiled, nothing of this is on the fork path.
+//!
+//! | file | has |
+//! |---|---|
+//! | `algebra.rs` | what follows for pieces in series and in parallel |
+//! | `shadow.rs` | each carrier's shadow stack: the hooks |
+//! | `scope.rs` | what a scope knows of its closures; `origin.rs`: where they began |
+//! | `ledger.rs` | what a profiler adds up: runs, sites, processors |
+//! | `account.rs` | what a processor spends its time on |
+//! | `costs.rs`, `clock.rs` | what is subtracted, and time |
+//! | `sites.rs` | fork sites |
+//! | `report.rs`, `files.rs` | [`Profile`], and the files that the environment asks for |
+//! | `record.rs`, `dag.rs` | recorded runs and their file |
+//!
+//! # What is measured
+//!
+//! A *strand* belongs to the site of the innermost fork whose closure it runs in; so the shares of the sites in the
+//! span add up to all of it. Runs that follow one another count in series, runs that overlap in time in parallel. Time inside
+//! of [`crate::blocking`], or waiting for another pool, is part of the span and is told separately; it is no work.
+
+mod account;
+mod algebra;
+mod clock;
+mod costs;
+mod dag;
+mod files;
+mod ledger;
+mod origin;
+mod record;
+mod report;
+mod scope;
+mod shadow;
+mod sites;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use account::{Account, State};
+pub use files::write_profile;
+pub(crate) use ledger::Profiler;
+pub use report::{Costs, Profile, SiteProfile, Times};
+pub(crate) use scope::{Closures, Spawned};
+pub use sites::Kind;
+pub(crate) use sites::Site;
+
+use crate::commons::Commons;
+use crate::job::Job;
+use crate::processor::{Processor, current};
+use algebra::Path;
+use shadow::{Report, Second, Shadow};
+use std::sync::{Arc, OnceLock};
+
+/// The profiler of all pools of this process that have none of their own, if the environment asks for one.
+fn of_process() -> Option<&'static Arc<Profiler>> {
+    static PROFILER: OnceLock<Option<Arc<Profiler>>> = OnceLock::new();
+    PROFILER.get_or_init(files::profiler).as_ref()
+}
+
+/// Which profiler a pool is to have.
+#[derive(Default)]
+pub(crate) enum Choice {
+    /// That of the process.
+    #[default]
+    Process,
+    /// One of its own.
+    Own,
+    /// This one.
+    Given(Arc<Profiler>),
+    /// None, whatever the environment says.
+    Off,
+}
+
+impl Choice {
+    pub(crate) fn profiler(self) -> Option<Arc<Profiler>> {
+        match self {
+            Choice::Process => of_process().cloned(),
+            Choice::Own => Some(Arc::new(Profiler::measured())),
+            Choice::Given(profiler) => Some(profiler),
+            Choice::Off => None,
+        }
+    }
+}
+
+/// The profiler of the pool whose processor the calling thread holds.
+#[inline(always)]
+fn here() -> Option<&'static Arc<Profiler>> {
+    current::processor().and_then(|processor| of(processor.commons()))
+}
+
+#[inline(always)]
+fn of(commons: &Commons) -> Option<&Arc<Profiler>> {
+    commons.config.profiler.as_ref()
+}
+
+// ---- Joins --------------------------------------------------------------------------------------------------
+
+/// A fork in a profiled pool. The job has been pushed.
+#[inline]
+pub(crate) fn fork(processor: &Processor, site: Site) {
+    let Some(profiler) = of(processor.commons()) else { return };
+    shadow::with(|shadow| shadow.fork(profiler, site));
+    if processor.commons().asymmetric() {
+        processor.deque.keep_youngest();
+    }
+}
+
+/// The join of a profiled fork, from the end of its first half to that of its second, also by a panic.
+pub(crate) enum Joining {
+    /// The pool is not profiled.
+    Off,
+    /// The second half is here, or where it is is not known yet.
+    Here,
+    /// The second half has ended elsewhere.
+    Elsewhere(Option<Box<Report>>),
+}
+
+impl Joining {
+    /// The first half has ended.
+    #[inline]
+    pub(crate) fn begin() -> Joining {
+        if here().is_none() {
+            return Joining::Off;
+        }
+        shadow::with(Shadow::middle);
+        Joining::Here
+    }
+
+    /// The second half has ended elsewhere.
+    pub(crate) fn second_elsewhere(&mut self, job: &Job) {
+        if let Joining::Here = self {
+            let report = here().and_then(|profiler| profiler.report_of(job));
+            // Not dropped: that would be the end of the second half here.
+            std::mem::forget(std::mem::replace(self, Joining::Elsewhere(report)));
+        }
+    }
+}
+
+impl Drop for Joining {
+    #[inline]
+    fn drop(&mut self) {
+        match self {
+            Joining::Off => {}
+            Joining::Here => drop(shadow::with(Shadow::join_here)),
+            Joining::Elsewhere(report) => {
+                // None only if the taker's thread was ending and could not count.
+                let report = report.take().unwrap_or_default();
+                shadow::with(|shadow| shadow.join_elsewhere(Second::Taken(report)));
+            }
+        }
+    }
+}
+
+/// A frame waits from now on.
+pub(crate) fn wait() {
+    if here().is_some() {
+        shadow::with(Shadow::wait);
+    }
+}
+
+/// A join has waited and got its job back.
+pub(crate) fn waited() {
+    if here().is_some() {
+        shadow::with(Shadow::waited);
+    }
+}
+
+/// A stolen half begins on the calling carrier.
+pub(crate) fn begin_taken() {
+    if let Some(profiler) = here() {
+        shadow::with(|shadow| shadow.begin_chain(profiler, None, None));
+    }
+}
+
+/// It has ended, and its latch is still to be set.
+///
+/// # Safety
+/// `job` is alive.
+pub(crate) fn end_taken(job: *const Job) {
+    if let Some(profiler) = here()
+        && let Some(report) = shadow::with(Shadow::end_chain)
+    {
+        profiler.deposit(job, report);
+    }
+}
+
+// ---- Runs and blocking --------------------------------------------------------------------------------------
+
+/// A closure that enters a pool, from its beginning to its end, also by a panic. Does nothing in pools that are not
+/// profiled.
+pub(crate) struct Run(Option<(Arc<Profiler>, Path)>);
+
+impl Run {
+    /// On the calling thread, now.
+    pub(crate) fn begin(commons: &Commons, site: Site) -> Run {
+        Run(of(commons).map(|profiler| {
+            let before = profiler.begin_run();
+            shadow::with(|shadow| shadow.begin_chain(profiler, Some(site), None));
+            (Arc::clone(profiler), before)
+        }))
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        if let Some((profiler, before)) = self.0.take()
+            && let Some(report) = shadow::with(Shadow::end_chain)
+        {
+            profiler.end_run(before, report);
+        }
+    }
+}
+
+/// The calling strand blocks until this is dropped.
+pub(crate) struct Blocked(Option<u64>);
+
+impl Blocked {
+    pub(crate) fn begin() -> Blocked {
+        Blocked(shadow::with(Shadow::block).flatten())
+    }
+}
+
+impl Drop for Blocked {
+    fn drop(&mut self) {
+        if let Some(since) = self.0 {
+            shadow::with(|shadow| shadow.unblock(since));
+        }
+    }
+}
+
+// ---- Processors ---------------------------------------------------------------------------------------------
+
+/// The processor runs something from now on, or nothing.
+pub(crate) fn set_busy(processor: &Processor, busy: bool) {
+    if of(processor.commons()).is_some() {
+        let helping = shadow::with(|shadow| shadow.helping > 0).unwrap_or(false);
+        enter(
+            processor,
+            match (busy, helping) {
+                (false, _) => State::Search,
+                (true, false) => State::Busy,
+                (true, true) => State::Help,
+            },
+        );
+    }
+}
+
+/// The processor does something else from now on.
+pub(crate) fn enter(processor: &Processor, state: State) {
+    if let Some(profiler) = of(processor.commons()) {
+        processor.account.enter(profiler, state);
+    }
+}
+
+/// The calling carrier runs on top of a waiting frame until this is dropped.
+pub(crate) struct Helping(());
+
+impl Helping {
+    pub(crate) fn begin() -> Helping {
+        if here().is_some() {
+            shadow::with(|shadow| shadow.helping += 1);
+        }
+        Helping(())
+    }
+}
+
+impl Drop for Helping {
+    fn drop(&mut self) {
+        shadow::with(|shadow| shadow.helping = shadow.helping.saturating_sub(1));
+    }
+}

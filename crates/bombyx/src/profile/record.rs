@@ -1,0 +1,350 @@
+//! What a chain leaves behind when the run is recorded: its forks, joins and spawns in serial order, with the lengths of the
+//! strands between them. The dag file is made of this when the program ends ([`super::dag`]).
+//!
+//! An event is one number in LEB128, `ticks of the strand before it << 3 | kind`, and what its kind needs. Nothing in it says
+//! where in the computation it is, so the log of a stolen half is simply appended where its join is. Spawned closures end in
+//! any order; the log of each is kept by its number, which the spawn names.
+//!
+//! # Bounded memory
+//!
+//! When the logs of a process have grown to half of what they may take, and again at every further sixteenth, the *grain*
+//! doubles: a fork or scope whose work is less is replaced, at its end, by that much more of the strand around it. At the
+//! whole of it, everything that ends is, and closures spawned from then on are part of the strand after their scope. What
+//! remains is what has not ended: as many events as there are live frames.
+
+use super::sites::{Kind, SiteId};
+use crate::primitive::lock;
+use std::collections::HashMap;
+use std::sync::atomic::AtomicI64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex};
+
+/// What happens at the end of a strand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Event {
+    /// A fork at the site that follows; its first half begins.
+    Fork,
+    /// A scope at the site that follows, whose number follows that; its body begins.
+    Scope,
+    /// The first half, or the body, ends.
+    Middle,
+    /// The second half, or the scope, ends.
+    Join,
+    /// A spawn at the site that follows, in the scope and of the closure whose numbers follow that.
+    Spawn,
+}
+
+impl Event {
+    /// The event with these three bits.
+    pub(crate) fn from_bits(bits: u64) -> Event {
+        match bits {
+            0 => Event::Fork,
+            1 => Event::Scope,
+            2 => Event::Middle,
+            3 => Event::Join,
+            4 => Event::Spawn,
+            _ => unreachable!("the log holds what was written"),
+        }
+    }
+}
+
+/// The events of a chain. See the module text.
+#[derive(Debug, Default)]
+pub(crate) struct Log {
+    recorder: Option<Arc<Recorder>>,
+    pub(crate) bytes: Vec<u8>,
+    /// Of the strand that has not ended yet. Below zero, what the strands before it were told too long.
+    pub(crate) pending: i64,
+    /// The closures spawned in it, and where that is told.
+    children: Vec<(usize, u64)>,
+    /// The number of the scope that began last.
+    scope: u64,
+    /// The forks and scopes that have not ended.
+    open: Vec<Mark>,
+    /// How many of the bytes the recorder has been told of.
+    counted: usize,
+}
+
+/// Where a fork or scope begins in a log.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    at: usize,
+    pending: i64,
+    /// The work of the chain up to there.
+    work: i64,
+}
+
+/// What a kept log takes besides its bytes, about.
+const LOG_SIZE: usize = 2 * size_of::<Log>();
+/// What a closure takes that is a single strand, with the event of its spawn, about.
+const STRAND_SIZE: i64 = 64;
+/// How much a log may grow before the recorder is told.
+const UNCOUNTED: usize = 4096;
+
+impl Log {
+    pub(crate) const OFF: Log = Log {
+        recorder: None,
+        bytes: Vec::new(),
+        pending: 0,
+        children: Vec::new(),
+        scope: 0,
+        open: Vec::new(),
+        counted: 0,
+    };
+
+    pub(crate) fn new(recorder: &Arc<Recorder>) -> Log {
+        Log { recorder: Some(Arc::clone(recorder)), ..Log::OFF }
+    }
+
+    #[inline(always)]
+    pub(crate) fn strand(&mut self, ticks: i64) {
+        self.pending += ticks;
+    }
+
+    /// A fork or a scope, in a chain that has done `work` so far.
+    #[inline(always)]
+    pub(crate) fn fork(&mut self, site: SiteId, kind: Kind, work: i64) {
+        if self.recorder.is_some() {
+            self.record_fork(site, kind, work);
+        }
+    }
+
+    fn record_fork(&mut self, site: SiteId, kind: Kind, work: i64) {
+        self.open.push(Mark { at: self.bytes.len(), pending: self.pending, work });
+        let scope =
+            self.recorder.as_ref().filter(|_| kind == Kind::Scope).map(|recorder| recorder.next_number());
+        self.event(if scope.is_some() { Event::Scope } else { Event::Fork });
+        self.number(site.index() as u64);
+        if let Some(scope) = scope {
+            self.scope = scope;
+            self.number(scope);
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn middle(&mut self) {
+        if self.recorder.is_some() {
+            self.event(Event::Middle);
+        }
+    }
+
+    /// Ends the fork or scope that began last, in a chain that has done `work` so far.
+    #[inline(always)]
+    pub(crate) fn join(&mut self, work: i64) {
+        if self.recorder.is_some() {
+            self.record_join(work);
+        }
+    }
+
+    fn record_join(&mut self, work: i64) {
+        let mark = self.open.pop().expect("what ends has begun");
+        let grain = self.recorder.as_ref().map_or(i64::MIN, |recorder| recorder.grain.load(Relaxed));
+        let work = work - mark.work;
+        if work < grain && self.forget(mark) {
+            self.pending = mark.pending + work;
+        } else {
+            self.event(Event::Join);
+        }
+        if self.bytes.len().abs_diff(self.counted) > UNCOUNTED {
+            self.count();
+        }
+    }
+
+    /// The number of the scope that began last.
+    pub(crate) fn last_scope(&self) -> u64 {
+        self.scope
+    }
+
+    pub(crate) fn spawn(&mut self, site: SiteId, scope: u64, child: u64) {
+        if self.recorder.is_some() && child != 0 {
+            self.children.push((self.bytes.len(), child));
+            self.event(Event::Spawn);
+            self.number(site.index() as u64);
+            self.number(scope);
+            self.number(child);
+        }
+    }
+
+    /// Appends the log of what happened next, elsewhere.
+    pub(crate) fn append(&mut self, other: Log) {
+        let base = self.bytes.len();
+        self.bytes.extend_from_slice(&other.bytes);
+        self.children.extend(other.children.iter().map(|&(at, child)| (base + at, child)));
+        self.pending += other.pending;
+        self.counted += other.counted;
+    }
+
+    fn event(&mut self, event: Event) {
+        let ticks = u64::try_from(self.pending).unwrap_or(0);
+        self.pending -= ticks as i64;
+        self.number(ticks << 3 | event as u64);
+    }
+
+    fn number(&mut self, mut number: u64) {
+        while number >= 0x80 {
+            self.bytes.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        self.bytes.push(number as u8);
+    }
+
+    /// Removes everything since `mark`, if all closures spawned there have ended.
+    fn forget(&mut self, mark: Mark) -> bool {
+        let first = self.children.partition_point(|&(at, _)| at < mark.at);
+        let recorder = self.recorder.as_ref().expect("seen by the caller");
+        if first < self.children.len() && !recorder.forget(&self.children[first..]) {
+            return false;
+        }
+        self.children.truncate(first);
+        self.bytes.truncate(mark.at);
+        true
+    }
+
+    /// Tells the recorder how large the log is.
+    #[cold]
+    fn count(&mut self) {
+        let grown = self.bytes.len() as i64 - self.counted as i64;
+        self.counted = self.bytes.len();
+        self.recorder.as_ref().expect("seen by the caller").grow(grown);
+    }
+}
+
+/// What the logs of a process share.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    /// Forks of less work than this, in ticks, are not kept.
+    grain: AtomicI64,
+    /// The first grain.
+    smallest: i64,
+    /// Bytes of all logs, about.
+    size: AtomicI64,
+    /// At which size the grain doubles next.
+    next: AtomicI64,
+    /// The most that the logs may take.
+    limit: i64,
+    ended: Mutex<Ended>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Ended {
+    /// All runs so far, one after another.
+    pub(crate) runs: Log,
+    /// Of spawned closures, by their numbers.
+    pub(crate) children: HashMap<u64, Log>,
+    /// Of those that are a single strand, its ticks.
+    pub(crate) strands: HashMap<u64, i64>,
+    /// How many closures and scopes have been numbered.
+    numbered: u64,
+}
+
+impl Recorder {
+    /// A recorder that keeps to `limit` bytes, by a grain of at least `smallest` ticks.
+    pub(crate) fn new(limit: usize, smallest: i64) -> Recorder {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        Recorder {
+            grain: AtomicI64::new(i64::MIN),
+            smallest,
+            size: AtomicI64::new(0),
+            next: AtomicI64::new(limit / 2),
+            limit,
+            ended: Mutex::default(),
+        }
+    }
+
+    /// What forks had to be worth in the end to be kept, in ticks; None if all were.
+    pub(crate) fn grain(&self) -> Option<i64> {
+        Some(self.grain.load(Relaxed)).filter(|&grain| grain != i64::MIN)
+    }
+
+    /// A number for a closure that is spawned; 0 if it is not to be recorded.
+    pub(crate) fn child(&self) -> u64 {
+        if self.grain.load(Relaxed) == i64::MAX { 0 } else { self.next_number() }
+    }
+
+    /// A number for a closure or a scope.
+    pub(crate) fn next_number(&self) -> u64 {
+        let mut ended = lock(&self.ended);
+        ended.numbered += 1;
+        ended.numbered
+    }
+
+    /// The closure with this number, whose work is `work`, has ended.
+    pub(crate) fn child_ended(&self, child: u64, mut log: Log, work: i64) {
+        const START: Mark = Mark { at: 0, pending: 0, work: 0 };
+        let counted = log.counted;
+        if work < self.grain.load(Relaxed) && log.forget(START) {
+            log.pending = work;
+        }
+        if log.bytes.is_empty() {
+            self.grow(STRAND_SIZE - counted as i64);
+            lock(&self.ended).strands.insert(child, log.pending);
+        } else {
+            log.bytes.shrink_to_fit();
+            log.counted = log.bytes.len() + LOG_SIZE;
+            self.grow(log.counted as i64 - counted as i64);
+            lock(&self.ended).children.insert(child, log);
+        }
+    }
+
+    /// A run has ended.
+    pub(crate) fn run_ended(&self, log: Log) {
+        let mut ended = lock(&self.ended);
+        if ended.runs.bytes.is_empty() && ended.runs.children.is_empty() {
+            let pending = ended.runs.pending;
+            ended.runs = log;
+            ended.runs.pending += pending;
+        } else {
+            ended.runs.append(log);
+        }
+    }
+
+    /// Calls `f` with what has ended.
+    pub(crate) fn with_ended<R>(&self, f: impl FnOnce(&Ended) -> R) -> R {
+        f(&lock(&self.ended))
+    }
+
+    /// Forgets these closures and all that they spawned, if all have ended.
+    fn forget(&self, children: &[(usize, u64)]) -> bool {
+        let mut ended = lock(&self.ended);
+        let mut all: Vec<u64> = children.iter().map(|&(_, child)| child).collect();
+        let mut at = 0;
+        while let Some(child) = all.get(at) {
+            match ended.children.get(child) {
+                Some(log) => all.extend(log.children.iter().map(|&(_, child)| child)),
+                None if ended.strands.contains_key(child) => {}
+                None => return false,
+            }
+            at += 1;
+        }
+        let mut freed = 0;
+        for child in &all {
+            freed += match ended.children.remove(child) {
+                Some(log) => log.counted as i64,
+                None => ended.strands.remove(child).map_or(0, |_| STRAND_SIZE),
+            };
+        }
+        drop(ended);
+        self.grow(-freed);
+        true
+    }
+
+    /// The logs have grown by this many bytes.
+    fn grow(&self, bytes: i64) {
+        let size = self.size.fetch_add(bytes, Relaxed) + bytes;
+        let next = self.next.load(Relaxed);
+        if size < next {
+            return;
+        }
+        if self.next.compare_exchange(next, next + self.limit / 16, Relaxed, Relaxed).is_err() {
+            return;
+        }
+        let grain = self.grain.load(Relaxed);
+        let coarser = match grain {
+            _ if size >= self.limit => i64::MAX,
+            i64::MIN => self.smallest,
+            _ => grain.saturating_mul(2),
+        };
+        self.grain.store(coarser, Relaxed);
+    }
+}

@@ -1,0 +1,161 @@
+//! What a scope knows of its closures: their work, and the longest path to the end of one.
+
+use super::algebra::Path;
+use super::origin::Origin;
+use super::shadow::{self, Report, Second};
+use super::{Profiler, Site, of};
+use crate::commons::Commons;
+use crate::primitive::lock;
+use std::sync::{Arc, Mutex};
+
+/// The closures of a scope in a profiled pool; nothing in others.
+pub(crate) struct Closures(Option<Box<Known>>);
+
+struct Known {
+    profiler: Arc<Profiler>,
+    /// The foot of the chain in which the scope is.
+    anchor: Arc<Origin>,
+    /// Where the scope begins, from there, and how many frames below it.
+    start: (Path, usize),
+    /// Its number, if the run is recorded.
+    number: u64,
+    ended: Mutex<Ended>,
+}
+
+#[derive(Default)]
+struct Ended {
+    work: i64,
+    blocked: i64,
+    peak: usize,
+    /// The time of closures that are not recorded one by one.
+    unrecorded: i64,
+    /// The longest path from the anchor to an end.
+    longest: Option<Path>,
+    /// Closures whose beginnings are not connected with the anchor yet: their paths and peaks.
+    loose: Vec<(Arc<Origin>, Path, usize)>,
+}
+
+impl Ended {
+    /// A closure ended that began at `start` and whose deepest frame is number `peak` from its foot.
+    fn reach(&mut self, (start, depth): (Path, usize), path: &Path, peak: usize) {
+        self.peak = self.peak.max(depth + peak);
+        let mut end = start;
+        end.extend(path);
+        match &mut self.longest {
+            Some(longest) => longest.beside(end),
+            None => self.longest = Some(end),
+        }
+    }
+}
+
+/// A closure that was spawned, until it runs.
+pub(crate) struct Spawned(Option<Box<Beginning>>);
+
+struct Beginning {
+    site: Site,
+    origin: Arc<Origin>,
+    /// Its number, if it is recorded.
+    child: u64,
+}
+
+impl Closures {
+    /// A scope begins on the calling thread: its body does.
+    pub(crate) fn begin(commons: &Commons, site: Site) -> Closures {
+        Closures(of(commons).and_then(|profiler| {
+            let (anchor, start, number) = shadow::with(|shadow| {
+                shadow.fork(profiler, site);
+                shadow.anchor()
+            })?;
+            let profiler = Arc::clone(profiler);
+            Some(Box::new(Known { profiler, anchor, start, number, ended: Mutex::default() }))
+        }))
+    }
+
+    /// The body has ended; what it returns is to be dropped when all closures have.
+    pub(crate) fn body_ended(&self) -> Ending<'_> {
+        if self.0.is_some() {
+            shadow::with(shadow::Shadow::middle);
+        }
+        Ending(self)
+    }
+
+    /// A closure is spawned.
+    pub(crate) fn spawn(&self, site: Site) -> Spawned {
+        Spawned(self.0.as_ref().and_then(|known| {
+            shadow::with(|shadow| {
+                let (origin, id) = shadow.spawn(&known.profiler, site);
+                let child = known.profiler.recorder().map_or(0, |recorder| recorder.child());
+                shadow.spawned(&known.profiler, id, known.number, child);
+                Box::new(Beginning { site, origin, child })
+            })
+        }))
+    }
+
+    /// It begins on the calling carrier.
+    pub(crate) fn begin_closure(&self, spawned: &Spawned) {
+        if let (Some(known), Some(beginning)) = (&self.0, &spawned.0) {
+            shadow::with(|shadow| {
+                let origin = Some(Arc::clone(&beginning.origin));
+                shadow.begin_chain(&known.profiler, Some(beginning.site), origin);
+            });
+        }
+    }
+
+    /// It has ended, and is still to be counted down.
+    pub(crate) fn end_closure(&self, spawned: Spawned) {
+        if let (Some(known), Some(beginning)) = (&self.0, spawned.0)
+            && let Some(report) = shadow::with(shadow::Shadow::end_chain)
+        {
+            known.end(*beginning, report);
+        }
+    }
+}
+
+impl Known {
+    fn end(&self, beginning: Beginning, report: Report) {
+        let mut path = report.path;
+        path.length = path.length.burdened_by(self.profiler.costs.burden.hand_over);
+        match self.profiler.recorder() {
+            Some(recorder) if beginning.child != 0 => {
+                recorder.child_ended(beginning.child, report.log, report.work + report.blocked);
+            }
+            Some(_) => lock(&self.ended).unrecorded += report.work + report.blocked,
+            None => {}
+        }
+        let start = beginning.origin.path_from(&self.anchor);
+        let mut ended = lock(&self.ended);
+        ended.work += report.work;
+        ended.blocked += report.blocked;
+        match start {
+            Some(start) => ended.reach(start, &path, report.peak),
+            None => ended.loose.push((beginning.origin, path, report.peak)),
+        }
+    }
+
+    fn second(&self) -> Second {
+        let mut ended = std::mem::take(&mut *lock(&self.ended));
+        for (origin, path, peak) in std::mem::take(&mut ended.loose) {
+            // What hangs on nothing that is known was spawned from outside.
+            let start = origin.path_from(&self.anchor).unwrap_or_else(|| self.start.clone());
+            ended.reach(start, &path, peak);
+        }
+        Second::Spawned {
+            path: ended.longest,
+            work: ended.work,
+            blocked: ended.blocked,
+            peak: ended.peak,
+            unrecorded: ended.unrecorded,
+        }
+    }
+}
+
+/// The end of a scope, when it is dropped: all closures have ended.
+pub(crate) struct Ending<'a>(&'a Closures);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        if let Some(known) = &self.0.0 {
+            shadow::with(|shadow| shadow.join_elsewhere(known.second()));
+        }
+    }
+}

@@ -1,0 +1,425 @@
+//! Programs of known work and span, in virtual time: exact on any number of processors.
+
+use super::Profiler;
+use super::algebra::Burden;
+use super::clock::{Clock, advance};
+use super::report::{Profile, SiteProfile};
+use crate::pool::{Builder, Pool};
+use crate::{blocking, for_each, join, scope};
+use bombyx_dag::{Computation, Measures};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+fn pool(processors: usize, burden: Burden) -> Pool {
+    let profiler = Arc::new(Profiler::bare(Clock::Virtual, burden));
+    Builder::measuring(processors, Some(profiler)).build().unwrap()
+}
+
+/// What `f` measures on pools of several sizes, and without `membarrier`: always the same.
+fn profile(burden: Burden, f: impl Fn() + Sync) -> Profile {
+    let measured = |pool: Pool| {
+        pool.run(&f);
+        let mut profile = pool.profile().unwrap();
+        profile.sites.sort_by_key(|site| (site.line, site.column));
+        profile
+    };
+    let first = measured(pool(1, burden));
+    for processors in [1, 2, 3, 8] {
+        for _ in 0..6 {
+            let other = measured(pool(processors, burden));
+            assert_eq!(key(&other), key(&first), "on {processors} processors, {} steals", other.steals);
+        }
+    }
+    let profiler = Arc::new(Profiler::bare(Clock::Virtual, burden));
+    let fenced = Builder::measuring(2, Some(profiler)).fence(true).build().unwrap();
+    assert_eq!(key(&measured(fenced)), key(&first));
+    first
+}
+
+/// What must not depend on the schedule.
+fn key(profile: &Profile) -> (u64, u64, u64, u64, u64, u64, usize, Vec<SiteProfile>) {
+    (
+        profile.work_ns,
+        profile.span_ns,
+        profile.burdened_span_ns,
+        profile.blocked_ns,
+        profile.forks,
+        profile.strands,
+        profile.peak_frames,
+        profile.sites.clone(),
+    )
+}
+
+/// Takes some real time, so that there is something to steal, and `ticks` of virtual time.
+fn leaf(ticks: u64) {
+    for _ in 0..ticks * 20 {
+        std::hint::spin_loop();
+    }
+    advance(ticks);
+}
+
+const NOTHING: Burden = Burden { steal: 0, hand_over: 0 };
+const BURDEN: Burden = Burden { steal: 100, hand_over: 10 };
+
+fn tree(depth: u32, ticks: u64) {
+    if depth == 0 {
+        leaf(ticks);
+    } else {
+        advance(1);
+        join(|| tree(depth - 1, ticks), || tree(depth - 1, ticks));
+        advance(2);
+    }
+}
+
+#[test]
+fn a_balanced_tree() {
+    let profile = profile(BURDEN, || tree(6, 50));
+    assert_eq!(profile.work_ns, 64 * 50 + 63 * 3);
+    assert_eq!(profile.span_ns, 50 + 6 * 3);
+    assert_eq!(profile.burdened_span_ns, 50 + 6 * (3 + 110));
+    assert_eq!((profile.forks, profile.peak_frames), (63, 7));
+    // A leaf is a strand; an inner node is one before its fork and one after.
+    assert_eq!(profile.strands, 64 + 2 * 63);
+    assert_eq!(profile.sites.iter().map(|site| site.span_ns).sum::<u64>(), profile.span_ns);
+}
+
+#[test]
+fn unbalanced_halves_and_their_sites() {
+    let profile = profile(NOTHING, || {
+        advance(5);
+        join(
+            || leaf(300),
+            || {
+                join(|| leaf(10), || leaf(20));
+                advance(7);
+            },
+        );
+        join(|| leaf(1), || leaf(40));
+    });
+    assert_eq!(profile.work_ns, 5 + 300 + 30 + 7 + 41);
+    assert_eq!(profile.span_ns, 5 + 300 + 40);
+    let [run, outer, inner, second] = &profile.sites[..] else { panic!("{:?}", profile.sites) };
+    assert_eq!((run.work_ns, run.span_ns), (5, 5));
+    assert_eq!((outer.work_ns, outer.span_ns, outer.forks), (307, 300, 1));
+    assert_eq!((inner.work_ns, inner.span_ns, inner.strands), (30, 0, 2));
+    assert_eq!((second.work_ns, second.span_ns), (41, 40));
+}
+
+#[test]
+fn scopes_end_with_their_longest_closure() {
+    let profile = profile(NOTHING, || {
+        advance(3);
+        scope(|s| {
+            advance(10);
+            s.spawn(|s| {
+                leaf(100);
+                s.spawn(|_| leaf(200));
+                leaf(5);
+            });
+            advance(10);
+            s.spawn(|_| leaf(250));
+            leaf(40);
+        });
+        advance(1);
+    });
+    assert_eq!(profile.work_ns, 3 + 20 + 305 + 250 + 40 + 1);
+    assert_eq!(profile.span_ns, 3 + 10 + 100 + 200 + 1);
+    assert_eq!(profile.forks, 3);
+    assert_eq!(profile.sites.iter().map(|site| site.span_ns).sum::<u64>(), profile.span_ns);
+}
+
+#[test]
+fn spawns_from_halves_that_may_be_stolen() {
+    let profile = profile(BURDEN, || {
+        scope(|s| {
+            advance(4);
+            join(
+                || leaf(60),
+                || {
+                    leaf(30);
+                    join(
+                        || leaf(8),
+                        || {
+                            leaf(50);
+                            s.spawn(|_| leaf(500));
+                        },
+                    );
+                },
+            );
+            leaf(2);
+        });
+    });
+    assert_eq!(profile.work_ns, 4 + 60 + 30 + 8 + 50 + 500 + 2);
+    assert_eq!(profile.span_ns, 4 + 30 + 50 + 500);
+    assert_eq!(profile.burdened_span_ns, 4 + 100 + 30 + 100 + 50 + 100 + 500 + 10);
+    assert_eq!(profile.sites.iter().map(|site| site.span_ns).sum::<u64>(), profile.span_ns);
+}
+
+#[test]
+fn many_spawned_closures() {
+    let profile = profile(NOTHING, || {
+        scope(|s| {
+            for i in 0..1000 {
+                advance(1);
+                s.spawn(move |_| advance(i % 7));
+            }
+        });
+    });
+    let closures: u64 = (0..1000).map(|i| i % 7).sum();
+    assert_eq!(profile.work_ns, 1000 + closures);
+    assert_eq!(profile.span_ns, (0..1000).map(|i| i + 1 + i % 7).max().unwrap());
+}
+
+#[test]
+fn loops_are_forks_of_the_place_where_they_stand() {
+    let profiler = Arc::new(Profiler::bare(Clock::Virtual, NOTHING));
+    let pool = Builder::measuring(2, Some(profiler)).deterministic(true).build().unwrap();
+    pool.run(|| for_each(0..64, |_| leaf(10)));
+    let profile = pool.profile().unwrap();
+    assert_eq!((profile.work_ns, profile.span_ns, profile.forks), (640, 10, 63));
+    let site = profile.sites.iter().find(|site| site.forks == 63).unwrap();
+    assert!(site.file.ends_with("tests.rs") && site.kind == super::Kind::ForEach, "{site:?}");
+}
+
+#[test]
+fn blocking_is_span_and_no_work() {
+    let profile = profile(NOTHING, || {
+        join(
+            || {
+                leaf(10);
+                blocking(|| advance(70));
+                leaf(10);
+            },
+            || leaf(80),
+        );
+    });
+    assert_eq!((profile.work_ns, profile.blocked_ns, profile.span_ns), (100, 70, 90));
+}
+
+#[test]
+fn panics_are_measured_up_to_where_they_happen() {
+    let profile = profile(NOTHING, || {
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            join(
+                || {
+                    leaf(30);
+                    join(|| std::panic::resume_unwind(Box::new(1)), || leaf(5))
+                },
+                || leaf(20),
+            );
+        }));
+        assert!(panicked.is_err());
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            scope(|s| {
+                s.spawn(|_| {
+                    leaf(40);
+                    std::panic::resume_unwind(Box::new(2))
+                });
+                join(|| leaf(1), || std::panic::resume_unwind(Box::new(3)))
+            });
+        }));
+        assert!(panicked.is_err());
+        leaf(2);
+    });
+    assert_eq!((profile.work_ns, profile.span_ns), (55 + 41 + 2, 35 + 40 + 2));
+}
+
+#[test]
+fn runs_add_up_one_after_another() {
+    let pool = pool(2, NOTHING);
+    for _ in 0..10 {
+        pool.run(|| tree(3, 20));
+    }
+    let profile = pool.profile().unwrap();
+    assert_eq!((profile.runs, profile.work_ns, profile.span_ns), (10, 10 * (160 + 21), 10 * (20 + 9)));
+}
+
+#[test]
+fn runs_at_the_same_time_are_parallel() {
+    let pool = pool(2, NOTHING);
+    let (started, go_on) = (AtomicBool::new(false), AtomicBool::new(false));
+    let wait = |flag: &AtomicBool| {
+        while !flag.load(Ordering::Acquire) {
+            std::thread::yield_now();
+        }
+    };
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            pool.run(|| {
+                started.store(true, Ordering::Release);
+                wait(&go_on);
+                advance(50);
+            });
+        });
+        wait(&started);
+        pool.run(|| advance(20));
+        pool.run(|| advance(20));
+        go_on.store(true, Ordering::Release);
+    });
+    let profile = pool.profile().unwrap();
+    assert_eq!((profile.runs, profile.work_ns, profile.span_ns), (3, 90, 50));
+}
+
+#[test]
+fn pools_inside_of_pools_are_measured_apart() {
+    let (outer, inner) = (pool(2, NOTHING), pool(2, NOTHING));
+    outer.run(|| {
+        join(
+            || {
+                leaf(5);
+                inner.run(|| tree(2, 10));
+                leaf(5);
+            },
+            || leaf(3),
+        );
+    });
+    let (outer, inner) = (outer.profile().unwrap(), inner.profile().unwrap());
+    assert_eq!((inner.work_ns, inner.span_ns), (40 + 9, 10 + 6));
+    assert_eq!((outer.work_ns, outer.forks), (13, 1));
+    // Whoever ran the inner pool's root on its own stack saw its time pass.
+    assert!(outer.blocked_ns <= inner.work_ns && outer.span_ns == 10 + outer.blocked_ns, "{outer:?}");
+}
+
+#[test]
+fn a_thread_that_holds_a_processor_for_good() {
+    std::thread::spawn(|| {
+        let profiler = Arc::new(Profiler::bare(Clock::Virtual, NOTHING));
+        let pool = Builder::measuring(2, Some(profiler)).use_current_thread().build().unwrap();
+        advance(1000);
+        tree(3, 20);
+        join(|| leaf(7), || leaf(7));
+        let profile = pool.profile().unwrap();
+        assert_eq!(profile.runs, 2);
+        // What happens between two forks at the foot of such a thread belongs to no run.
+        assert_eq!((profile.work_ns, profile.span_ns), (160 + 18 + 14, 20 + 6 + 7));
+        pool.handle().close();
+        std::mem::forget(pool);
+    })
+    .join()
+    .unwrap();
+}
+
+// ---- Recording ----------------------------------------------------------------------------------------------
+
+/// Records `f` on so many processors, within so many bytes, and reads it back.
+fn recorded(processors: usize, limit: usize, grain: i64, f: impl Fn() + Sync) -> Computation {
+    let profiler = Arc::new(Profiler::bare_recording(Clock::Virtual, limit, grain));
+    let pool = Builder::measuring(processors, Some(Arc::clone(&profiler))).build().unwrap();
+    pool.run(&f);
+    let mut file = Vec::new();
+    super::dag::write(profiler.recorder().unwrap(), 1.0, &[("program", "test".to_owned())], &mut file)
+        .unwrap();
+    bombyx_dag::format::read(&file[..]).unwrap_or_else(|error| panic!("on {processors} processors: {error}"))
+}
+
+/// What is recorded is what is measured, whatever the schedule. No strand is shorter than a tick, and what
+/// is given to one is taken from others, so work and span of the dag may be off by one for each strand.
+fn check_recording(f: impl Fn() + Sync) {
+    let profile = profile(NOTHING, &f);
+    let first = recorded(1, usize::MAX, 1, &f);
+    for processors in [1, 2, 8] {
+        for _ in 0..4 {
+            let dag = recorded(processors, usize::MAX, 1, &f);
+            let measures = Measures::of(&dag);
+            let more = dag.strand_count() as u64;
+            let expected = profile.work_ns + profile.blocked_ns;
+            assert!(measures.work.abs_diff(expected) <= more, "{measures:?} of {profile}");
+            assert!(measures.span.abs_diff(profile.span_ns) <= more, "{measures:?} of {profile}");
+            assert_eq!(measures, Measures::of(&first), "on {processors} processors");
+        }
+    }
+}
+
+#[test]
+fn recorded_forks() {
+    check_recording(|| tree(5, 1000));
+    check_recording(|| {
+        advance(500);
+        join(
+            || leaf(3000),
+            || {
+                join(|| leaf(100), || leaf(200));
+                advance(70);
+            },
+        );
+        join(|| leaf(10), || leaf(400));
+    });
+}
+
+#[test]
+fn recorded_scopes() {
+    check_recording(|| {
+        advance(300);
+        scope(|outer| {
+            advance(100);
+            outer.spawn(|s| {
+                leaf(1000);
+                s.spawn(|_| leaf(2000));
+                leaf(50);
+            });
+            scope(|inner| {
+                inner.spawn(|_| {
+                    leaf(20);
+                    outer.spawn(|_| leaf(5000));
+                    join(|| leaf(30), || leaf(40));
+                });
+            });
+            join(|| leaf(7), || outer.spawn(|_| leaf(11)));
+        });
+        scope(|_| advance(60));
+    });
+}
+
+#[test]
+fn recorded_blocking_and_panics() {
+    check_recording(|| {
+        join(|| blocking(|| advance(700)), || leaf(80));
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            join(|| std::panic::resume_unwind(Box::new(1)), || leaf(500));
+        }));
+        assert!(panicked.is_err());
+    });
+}
+
+#[test]
+fn sites_of_recorded_strands() {
+    let dag = recorded(1, usize::MAX, 1, || {
+        join(|| leaf(300), || leaf(200));
+        advance(50);
+    });
+    let mut at_site = 0;
+    for thread in dag.threads() {
+        if dag.site(thread).is_some() {
+            at_site += dag.strands_of(thread).map(|strand| dag.weight(strand)).sum::<u64>();
+        }
+    }
+    assert!((495..=500).contains(&at_site), "{at_site}");
+}
+
+#[test]
+fn recordings_are_coarsened_when_memory_is_short() {
+    let whole = recorded(2, usize::MAX, 1, || tree(14, 5));
+    let coarse = recorded(2, 16 << 10, 8, || tree(14, 5));
+    assert!(coarse.strand_count() * 2 < whole.strand_count(), "{}", coarse.strand_count());
+    let (whole, coarse) = (Measures::of(&whole), Measures::of(&coarse));
+    assert!(coarse.work <= whole.work && coarse.work * 100 >= whole.work * 95, "{coarse:?} of {whole:?}");
+    let tiny = recorded(2, 0, 8, || {
+        scope(|s| (0..1000).for_each(|_| s.spawn(|_| tree(3, 5))));
+    });
+    assert!(Measures::of(&tiny).work.abs_diff(1000 * (8 * 5 + 7 * 3)) <= 10, "{:?}", Measures::of(&tiny));
+}
+
+#[test]
+fn processors_account_for_their_time() {
+    let pool = Builder::measuring(2, Some(Arc::new(Profiler::measured()))).build().unwrap();
+    pool.run(|| tree(8, 100));
+    let profile = pool.profile().unwrap();
+    assert_eq!(profile.per_processor.len(), 2);
+    let busy: u64 = profile.per_processor.iter().map(|times| times.busy_ns + times.help_ns).sum();
+    assert!(busy > 0 && profile.wall_ns > 0);
+    for times in &profile.per_processor {
+        let sum = times.busy_ns + times.search_ns + times.help_ns + times.hand_over_ns + times.idle_ns;
+        assert!(sum >= profile.wall_ns, "{times:?} of {}", profile.wall_ns);
+    }
+}

@@ -1,0 +1,268 @@
+//! One pool of ready entries for all processors: what `fifo`, `busy-leaves` and `depth-first` have in common.
+//!
+//! # Protocol
+//!
+//! Everything happens under one lock. A fork's entry is moved out of the forker's deque into the pool with both locks
+//! held (the pool's first), and its job is told the node where it stands ([`Place::Listed`]) under the same locks.
+//! From then on the node's entry is taken out exactly once, under the lock: by whoever searches
+//! ([`SharedPool::take`]), who tells the job that it is nowhere any more, or by its own join
+//! ([`SharedPool::take_back`]). The join knows the node from the job; whether the node still holds that very entry
+//! is seen under the lock, so a node whose number was used again deceives nobody: no two nodes hold one entry, and a
+//! job whose join has not returned has no other at its address.
+//!
+//! Nobody steals from deques here, and every fork attends, so deques are empty but for the moment between a push and
+//! the attention that follows it.
+//!
+//! # Order
+//!
+//! [`Order::Arrival`]: new entries at the right end, the leftmost is next. [`Order::Serial`]: the order of the serial
+//! depth-first execution (Narlikar §3.2). There every processor that runs something has a node of its own, so that
+//! what it forks can be put beside it: the second half of a join directly right of it (it comes later), a spawned
+//! closure directly left of it (it comes before what its parent does next). A frame that waits for another processor
+//! needs no node: whoever finishes last is at the very place where the frame goes on.
+
+use super::list::{List, Node};
+use crate::carrier::Carrier;
+use crate::deque::Deque;
+use crate::fault::{Fault, planted};
+use crate::job::{Entry, Kind, Place};
+use crate::primitive::{AtomicUsize, Mutex, MutexGuard, lock};
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// What is next. See the module text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    Arrival,
+    Serial,
+}
+
+/// See the module text.
+pub(crate) struct SharedPool {
+    order: Order,
+    /// How many entries there are, for a look without the lock.
+    ready: AtomicUsize,
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    list: List<Item>,
+    /// Where each processor works, in serial order.
+    works_at: Box<[Option<Node>]>,
+}
+
+enum Item {
+    Ready(Entry),
+    /// A carrier that goes on when so many dummy threads, at least one, have run (Narlikar §3.3).
+    Delayed(Entry, u64),
+    /// A processor works here.
+    Running,
+}
+
+/// What a processor gets from the pool.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Taken {
+    Entry(Entry),
+    /// A dummy thread: there is nothing to do, and the next look may find something else.
+    Dummy,
+    Nothing,
+}
+
+impl SharedPool {
+    pub(crate) fn new(order: Order, processors: usize) -> SharedPool {
+        SharedPool {
+            order,
+            ready: AtomicUsize::new(0),
+            inner: Mutex::new(Inner { list: List::new(), works_at: vec![None; processors].into() }),
+        }
+    }
+
+    /// How many entries there seem to be.
+    pub(crate) fn len(&self) -> usize {
+        self.ready.load(Relaxed)
+    }
+
+    /// Moves what processor `index` has pushed on its deque into the pool.
+    pub(crate) fn absorb(&self, index: usize, deque: &Deque) {
+        let mut inner = lock(&self.inner);
+        while deque
+            .take_top(|entry| {
+                let node = inner.insert(self.order, index, entry);
+                if !planted(Fault::ListWithoutPlace) {
+                    entry.taken(Place::Listed(node));
+                }
+            })
+            .is_some()
+        {
+            self.count(&inner, 1);
+        }
+    }
+
+    /// The frame that processor `index` works on is ready, and left to whoever takes it; with `dummies`, after so
+    /// many dummy threads have run. The processor works on nothing then.
+    pub(crate) fn put_frame(&self, index: usize, carrier: Entry, dummies: u64) {
+        let mut inner = lock(&self.inner);
+        let item = if dummies == 0 { Item::Ready(carrier) } else { Item::Delayed(carrier, dummies) };
+        match inner.works_at[index].take() {
+            Some(node) => *inner.at(node) = item,
+            None => drop(inner.list.push_right(item)),
+        }
+        self.count(&inner, 1);
+    }
+
+    /// What is next, for processor `index`, which works there from now on.
+    pub(crate) fn take(&self, index: usize) -> Taken {
+        if self.len() == 0 {
+            self.leave(index);
+            return Taken::Nothing;
+        }
+        let mut inner = lock(&self.inner);
+        inner.leave(index);
+        let Some(node) = inner.next() else { return Taken::Nothing };
+        if let Item::Delayed(_, dummies @ 2..) = inner.at(node) {
+            *dummies -= 1;
+            return Taken::Dummy;
+        }
+        let entry = self.remove(&mut inner, node, index);
+        entry.taken(Place::Nowhere);
+        Taken::Entry(entry)
+    }
+
+    /// What is next, if that is a carrier, for processor `index`, which works there from now on.
+    pub(crate) fn take_carrier(&self, index: usize) -> Option<NonNull<Carrier>> {
+        if self.len() == 0 {
+            return None;
+        }
+        let mut inner = lock(&self.inner);
+        let node = inner.next()?;
+        let Kind::Carrier(carrier) = inner.ready_at(node)?.kind() else { return None };
+        inner.leave(index);
+        self.remove(&mut inner, node, index);
+        Some(carrier)
+    }
+
+    /// What is next, if `wanted` says so. The processor keeps its place.
+    pub(crate) fn take_next_if(&self, wanted: impl FnOnce(Entry) -> bool) -> Option<Entry> {
+        if self.len() == 0 {
+            return None;
+        }
+        let mut inner = lock(&self.inner);
+        let node = inner.next()?;
+        let entry = match inner.at(node) {
+            Item::Ready(entry) | Item::Delayed(entry, _) => *entry,
+            Item::Running => unreachable!("nobody can take a running frame"),
+        };
+        if !wanted(entry) {
+            return None;
+        }
+        if let Item::Delayed(_, dummies @ 2..) = inner.at(node) {
+            *dummies -= 1;
+            return None;
+        }
+        Some(self.take_out(&mut inner, node, entry))
+    }
+
+    /// The first entry that `wanted` accepts, whether it is next or not. The processor keeps its place.
+    pub(crate) fn take_any(&self, mut wanted: impl FnMut(Entry) -> bool) -> Option<Entry> {
+        if self.len() == 0 {
+            return None;
+        }
+        let mut inner = lock(&self.inner);
+        let ready = |node: Node| inner.ready_at(node).map(|entry| (node, entry));
+        let (node, entry) = inner.list.nodes().filter_map(ready).find(|&(_, entry)| wanted(entry))?;
+        Some(self.take_out(&mut inner, node, entry))
+    }
+
+    /// The join of a job takes it back from `node`. False if it has been taken, or is not next and must be.
+    #[must_use]
+    pub(crate) fn take_back(&self, entry: Entry, node: Node, must_be_next: bool) -> bool {
+        let mut inner = lock(&self.inner);
+        if inner.ready_at(node) != Some(entry) && !planted(Fault::TakeBackFromNode) {
+            return false;
+        }
+        if must_be_next && inner.next() != Some(node) {
+            return false;
+        }
+        if inner.list.get(node).is_some() {
+            self.take_out(&mut inner, node, entry);
+        }
+        true
+    }
+
+    /// Processor `index` works on nothing in this pool.
+    pub(crate) fn leave(&self, index: usize) {
+        if self.order == Order::Serial {
+            lock(&self.inner).leave(index);
+        }
+    }
+
+    fn take_out(&self, inner: &mut MutexGuard<'_, Inner>, node: Node, entry: Entry) -> Entry {
+        inner.list.remove(node);
+        self.count(inner, -1);
+        entry.taken(Place::Nowhere);
+        entry
+    }
+
+    /// Takes the entry out of `node`; in serial order, processor `index` works there then.
+    fn remove(&self, inner: &mut MutexGuard<'_, Inner>, node: Node, index: usize) -> Entry {
+        let item = match self.order {
+            Order::Arrival => inner.list.remove(node),
+            Order::Serial => {
+                inner.works_at[index] = Some(node);
+                std::mem::replace(inner.at(node), Item::Running)
+            }
+        };
+        self.count(inner, -1);
+        match item {
+            Item::Ready(entry) | Item::Delayed(entry, _) => entry,
+            Item::Running => unreachable!("only ready nodes are taken"),
+        }
+    }
+
+    /// The lock's holder says how many entries there are.
+    fn count(&self, _: &MutexGuard<'_, Inner>, change: isize) {
+        self.ready.store(self.ready.load(Relaxed).wrapping_add_signed(change), Relaxed);
+    }
+}
+
+impl Inner {
+    fn at(&mut self, node: Node) -> &mut Item {
+        self.list.get_mut(node).expect("the node is in the list")
+    }
+
+    fn ready_at(&self, node: Node) -> Option<Entry> {
+        match self.list.get(node) {
+            Some(&Item::Ready(entry)) => Some(entry),
+            _ => None,
+        }
+    }
+
+    /// The leftmost node that a processor could take.
+    fn next(&self) -> Option<Node> {
+        self.list.nodes().find(|&node| !matches!(self.list.get(node), Some(Item::Running)))
+    }
+
+    fn leave(&mut self, index: usize) {
+        if let Some(node) = self.works_at[index].take() {
+            self.list.remove(node);
+        }
+    }
+
+    /// Inserts what processor `index` has forked, spawned or enabled.
+    fn insert(&mut self, order: Order, index: usize, entry: Entry) -> Node {
+        if order == Order::Arrival {
+            return self.list.push_right(Item::Ready(entry));
+        }
+        // What begins outside of the pool comes after everything that is there.
+        let here = match self.works_at[index] {
+            Some(node) => node,
+            None => self.list.push_right(Item::Running),
+        };
+        self.works_at[index] = Some(here);
+        match entry.kind() {
+            Kind::Stack(_) => self.list.insert_right_of(here, Item::Ready(entry)),
+            Kind::Heap(_) | Kind::Carrier(_) => self.list.insert_left_of(here, Item::Ready(entry)),
+        }
+    }
+}

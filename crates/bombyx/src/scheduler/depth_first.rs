@@ -1,0 +1,22 @@
+//! `depth-first:K`: the asynchronous depth-first scheduler (ADF) that Narlikar compares with (§2.2, §5): one list of
+//! ready threads in the order of the serial depth-first execution.
+//!
+//! | event | rule |
+//! |---|---|
+//! | fork | the child runs, with a quota of its own; the rest of the parent, `b`, ranks directly after it |
+//! | wait, end | the processor takes the first thread of the list; a parent that was woken stands where its last half was |
+//! | quota used up | the thread returns to its rank, and the processor takes the first of the list, perhaps the same |
+//! | an allocation of m > K bytes | ⌈m/K⌉ dummy threads rank directly before the thread, which goes on after them |
+//!
+//! Space is close to that of the serial execution, S1 + O(K·P·D), but a processor returns to the list after almost
+//! every thread: it goes on where it was only if nothing comes before that. Here each of those switches is one of OS
+//! threads, which makes fine-grained programs slow.
+//!
+//! Dummies and quotas take effect at the next fork, not inside of the allocator ([`super::give_up`]).
+//!
+//! The protocol is that of [`crate::ready::shared`]; the rules above are [`RULES`] in [`super::shared_pool`].
+
+use super::shared_pool::Rules;
+use crate::ready::shared::Order;
+
+pub(super) const RULES: Rules = Rules { order: Order::Serial, in_turn: true };

@@ -1,0 +1,75 @@
+//! Giving way at a fork: the frame that runs becomes a ready carrier, and its processor does something else.
+//!
+//! The papers preempt a thread when its quota is used up. Memory is counted inside of the allocator, where any lock
+//! may be held, so the allocator only poisons the processor's own limit, and this happens at the next fork, spawn or
+//! checkpoint. What was allocated between the two exceeds the quota: at most what one strand allocates.
+
+use crate::carrier::Carrier;
+use crate::job::{Entry, Kind};
+use crate::primitive::{spin_loop, yield_now};
+use crate::processor::{Processor, current};
+use crate::wait::resume;
+use std::ptr::NonNull;
+use std::time::{Duration, Instant};
+
+/// Lets the calling carrier's frame wait for its turn, which `leave` puts where others find it, to go on after so many
+/// dummy threads; the processor goes on with what `next` gives, or searches.
+///
+/// Another thread must be had for that, unless it is the turn of a carrier; else the frame goes on as it is, and the
+/// dummy threads are forgiven.
+pub(super) fn give_up(
+    processor: &Processor,
+    leave: impl FnOnce(Entry, u64),
+    next: impl FnOnce() -> Option<Entry>,
+) {
+    let commons = processor.commons();
+    let dummies = processor.meter.take_dummies();
+    let Some(spare) = commons.spare() else { return };
+    processor.stats.give_ups.add(1);
+    processor.stats.dummies.add(dummies);
+    let carrier = current::carrier();
+    let frame = Entry::carrier(NonNull::from(carrier));
+    leave(frame, dummies);
+    // From here on anyone may give this carrier another processor. It takes that when it has given away its own.
+    let next = next();
+    if next == Some(frame) {
+        return commons.add_spare(spare);
+    }
+    let receiver = match next.map(|entry| (entry, entry.kind())) {
+        Some((_, Kind::Carrier(ready))) => {
+            commons.add_spare(spare);
+            ready
+        }
+        job => {
+            if let Some((entry, _)) = job {
+                processor.post.mailbox.deliver(Some(entry));
+            }
+            commons.sleepers.start_search();
+            spare
+        }
+    };
+    processor.stats.hand_overs.add(1);
+    current::release();
+    // SAFETY: the carrier came out of the list of spares, or its entry named it to us.
+    unsafe { Carrier::give(receiver, NonNull::from(processor)) };
+    resume(carrier);
+}
+
+/// The longest that a dummy thread takes.
+const DUMMY: Duration = Duration::from_micros(20);
+
+/// Runs a dummy thread, which stands for the allocation of K bytes: it takes as long as the first touch of them does,
+/// about three bytes per nanosecond with the page faults. So there is time for threads of higher priority to appear, which is what dummies are for;
+/// in the paper's cost model allocated memory is as much work as it has bytes (§4.2). Where there are more processors
+/// than cores, the others may need this one's.
+pub(super) fn run_dummy(processor: &Processor) {
+    let quota = super::quota(processor.commons()).unwrap_or(0);
+    let time = Duration::from_nanos(quota as u64 / 3).min(DUMMY);
+    let start = Instant::now();
+    while start.elapsed() < time {
+        spin_loop();
+    }
+    if processor.commons().config.crowded {
+        yield_now();
+    }
+}

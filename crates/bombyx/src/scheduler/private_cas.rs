@@ -1,0 +1,93 @@
+//! `private-cas`: work stealing with private deques and steals by compare-and-swap, the baseline PD/CAS of Acar,
+//! Charguéraud, Muller and Rainey (Acar, Charguéraud and Rainey, "Scheduling parallel programs by work stealing with
+//! private deques", PPoPP 2013, receiver-initiated). Requests and answers are those of [`crate::mailbox`]: whoever changes
+//! a victim's request word by compare-and-swap is the one thief that it answers. Everything else is
+//! [`super::private_deques`].
+
+use super::private_deques::{self, Channel, grant};
+use super::work_stealing::{Patience, Wait};
+use crate::job::Entry;
+use crate::mailbox::Mail;
+use crate::primitive::spin_loop;
+use crate::processor::Processor;
+
+/// See the module text.
+struct Cas;
+
+impl Channel for Cas {
+    type Ticket = ();
+
+    fn ask(thief: &Processor, victim: &Processor, want: usize) -> Option<()> {
+        (victim.is_busy() && victim.requests.post(&thief.post, want)).then_some(())
+    }
+
+    fn is_pending(thief: &Processor, victim: &Processor, (): ()) -> bool {
+        // A victim that has nothing to run answers nobody.
+        !thief.post.mailbox.has_mail() && victim.is_busy()
+    }
+
+    fn repeat(_: &Processor, _: &Processor, (): ()) {}
+
+    fn settle(thief: &Processor, victim: &Processor, (): ()) -> Option<Entry> {
+        if !thief.post.mailbox.has_mail() {
+            if victim.requests.cancel(&thief.post) {
+                thief.stats.withdrawn.add(1);
+                return None;
+            }
+            while !thief.post.mailbox.has_mail() {
+                spin_loop();
+            }
+        }
+        match thief.post.mailbox.pick_up() {
+            Mail::Entry(entry) => Some(entry),
+            Mail::Declined | Mail::None => None,
+        }
+    }
+
+    fn answer(victim: &Processor) {
+        let Some(thief) = victim.requests.claim() else { return };
+        // SAFETY: posts live as long as the processors of the pool.
+        let thief = unsafe { &*thief };
+        let entry = grant::<Cas>(victim, thief.want());
+        let count = if entry.is_some() { &victim.stats.served } else { &victim.stats.declined };
+        count.add(1);
+        thief.mailbox.deliver(entry);
+    }
+
+    fn taken(_: &Processor, entry: Entry) {
+        entry.taken_out();
+    }
+
+    /// Joins learn of their ends by latches.
+    fn watch(_: &Processor) {}
+}
+
+/// [`private_deques::attend`] with compare-and-swap.
+pub(crate) fn attend(processor: &Processor) {
+    private_deques::attend::<Cas>(processor);
+}
+
+/// [`private_deques::cease`] with compare-and-swap.
+pub(crate) fn cease(processor: &Processor) {
+    private_deques::cease::<Cas>(processor);
+}
+
+/// [`private_deques::search`] with compare-and-swap.
+pub(crate) fn search(processor: &Processor) -> Option<Entry> {
+    private_deques::search::<Cas>(processor)
+}
+
+/// [`private_deques::take_anything`] with compare-and-swap.
+pub(crate) fn take_anything(processor: &Processor) -> Option<Entry> {
+    private_deques::take_anything::<Cas>(processor)
+}
+
+/// [`private_deques::wait`] with compare-and-swap.
+pub(crate) fn wait(
+    patience: &mut Patience,
+    processor: &Processor,
+    key: usize,
+    done: &dyn Fn() -> bool,
+) -> Wait {
+    private_deques::wait::<Cas>(patience, processor, key, done)
+}
