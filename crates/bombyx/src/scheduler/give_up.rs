@@ -58,10 +58,10 @@ pub(super) fn give_up(
 /// The longest that a dummy thread takes.
 const DUMMY: Duration = Duration::from_micros(20);
 
-/// Runs a dummy thread, which stands for the allocation of K bytes: it takes as long as the first touch of them does,
-/// about three bytes per nanosecond with the page faults. So there is time for threads of higher priority to appear, which is what dummies are for;
-/// in the paper's cost model allocated memory is as much work as it has bytes (§4.2). Where there are more processors
-/// than cores, the others may need this one's.
+/// Runs a dummy thread, which stands for the allocation of K bytes. It takes a third of a nanosecond per byte, less than
+/// touching the memory would, and at most [`DUMMY`]: time for threads of higher priority to appear, which is what dummies
+/// are for. In the paper's cost model allocated memory is as much work as it has bytes (§4.2). Where there are more
+/// processors than cores, the others may need this one's.
 pub(super) fn run_dummy(processor: &Processor) {
     let quota = super::quota(processor.commons()).unwrap_or(0);
     let time = Duration::from_nanos(quota as u64 / 3).min(DUMMY);
