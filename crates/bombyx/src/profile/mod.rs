@@ -233,18 +233,26 @@ impl Drop for Blocked {
 // ---- Processors ---------------------------------------------------------------------------------------------
 
 /// The processor runs something from now on, or nothing.
+#[inline]
 pub(crate) fn set_busy(processor: &Processor, busy: bool) {
     if of(processor.commons()).is_some() {
-        let helping = shadow::with(|shadow| shadow.helping > 0).unwrap_or(false);
-        enter(
-            processor,
-            match (busy, helping) {
-                (false, _) => State::Search,
-                (true, false) => State::Busy,
-                (true, true) => State::Help,
-            },
-        );
+        note_busy(processor, busy);
     }
+}
+
+/// The same in a pool that is profiled.
+#[cold]
+#[inline(never)]
+fn note_busy(processor: &Processor, busy: bool) {
+    let helping = shadow::with(|shadow| shadow.helping > 0).unwrap_or(false);
+    enter(
+        processor,
+        match (busy, helping) {
+            (false, _) => State::Search,
+            (true, false) => State::Busy,
+            (true, true) => State::Help,
+        },
+    );
 }
 
 /// The processor does something else from now on.
