@@ -233,15 +233,17 @@ impl Drop for Blocked {
 // ---- Processors ---------------------------------------------------------------------------------------------
 
 /// The processor runs something from now on, or nothing.
+#[inline]
 pub(crate) fn set_busy(processor: &Processor, busy: bool) {
     if of(processor.commons()).is_some() {
-        set_busy_profiled(processor, busy);
+        note_busy(processor, busy);
     }
 }
 
+/// The same in a pool that is profiled.
 #[cold]
 #[inline(never)]
-fn set_busy_profiled(processor: &Processor, busy: bool) {
+fn note_busy(processor: &Processor, busy: bool) {
     let helping = shadow::with(|shadow| shadow.helping > 0).unwrap_or(false);
     enter(
         processor,
