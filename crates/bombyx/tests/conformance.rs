@@ -17,11 +17,7 @@ const PROGRAMS: usize = 12;
 
 fn suite(processors: impl Iterator<Item = usize> + Clone) {
     let seed = seed();
-    let only = std::env::var("BOMBYX_TEST_SCHEDULER").ok();
     for (scheduler, fence) in configurations() {
-        if only.as_ref().is_some_and(|only| *only != scheduler.to_string()) {
-            continue;
-        }
         for processors in processors.clone() {
             let main =
                 Pool::builder().processors(processors).scheduler(scheduler).fence(fence).build().unwrap();
