@@ -37,7 +37,8 @@ fn mutex_held_across_a_join() {
         join(|| tasks(count / 2, lock), || tasks(count - count / 2, lock));
     }
     with_schedulers_that_stop_no_frame(2, |pool| {
-        for repetition in 0..300 {
+        let repetitions = if pool.scheduler() == bombyx::Scheduler::default() { 1_000 } else { 300 };
+        for repetition in 0..repetitions {
             let lock = Mutex::new(0);
             watchdog(&format!("a mutex held across a join, repetition {repetition}"), || {
                 pool.run(|| tasks(4, &lock))
