@@ -1,7 +1,7 @@
 //! Models of the read-write schedulers: query cells and join resolution. Loops that wait in the runtime wait here as well,
 //! giving way; the progress that RW's proof asserts shows as loom's finding no run that waits for ever.
 
-use super::{Task, execute, explore};
+use super::{Task, execute, explore, fork};
 use crate::barrier;
 use crate::carrier::Carrier;
 use crate::deque::Deque;
@@ -33,7 +33,7 @@ impl Cells {
             task: Task::new(),
         });
         cells.queries[0].set_open(true);
-        let _ = cells.deque.push(cells.task.entry());
+        fork(&cells.deque, &cells.task);
         cells
     }
 
