@@ -8,12 +8,13 @@
 
 mod common;
 
-use bombyx::Pool;
+use bombyx::{Pool, Scheduler};
 use common::program::Program;
 use common::{Rng, configurations, pool, seed, watchdog};
 
-/// Programs for each scheduler, barrier and number of processors.
-const PROGRAMS: usize = 12;
+/// Programs for each barrier and number of processors, with the default scheduler; and with each of the others.
+const PROGRAMS: usize = 32;
+const PROGRAMS_OF_OTHERS: usize = 12;
 
 fn suite(processors: impl Iterator<Item = usize> + Clone) {
     let seed = seed();
@@ -23,7 +24,8 @@ fn suite(processors: impl Iterator<Item = usize> + Clone) {
                 Pool::builder().processors(processors).scheduler(scheduler).fence(fence).build().unwrap();
             let other = pool(2);
             let mut rng = Rng::new(seed ^ (processors as u64) << 32 ^ u64::from(fence));
-            for number in 0..PROGRAMS {
+            let programs = if scheduler == Scheduler::default() { PROGRAMS } else { PROGRAMS_OF_OTHERS };
+            for number in 0..programs {
                 let size = 1 + rng.below(60);
                 let program = Program::random(&mut rng, size);
                 let what = format!(

@@ -3,13 +3,18 @@
 
 mod common;
 
-use bombyx::{join, scope};
+use bombyx::{Pool, Scheduler, join, scope};
 use common::{
     builder, bump, pool, wait_until, watchdog, with_every_scheduler, with_schedulers_that_stop_no_frame,
 };
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::thread;
+
+/// How often to try: all `times` with the default scheduler, a third of them with each of the others.
+fn repetitions(pool: &Pool, times: usize) -> usize {
+    if pool.scheduler() == Scheduler::default() { times } else { times / 3 }
+}
 
 fn work() {
     thread::yield_now();
@@ -37,8 +42,7 @@ fn mutex_held_across_a_join() {
         join(|| tasks(count / 2, lock), || tasks(count - count / 2, lock));
     }
     with_schedulers_that_stop_no_frame(2, |pool| {
-        let repetitions = if pool.scheduler() == bombyx::Scheduler::default() { 1_000 } else { 300 };
-        for repetition in 0..repetitions {
+        for repetition in 0..repetitions(pool, 1_000) {
             let lock = Mutex::new(0);
             watchdog(&format!("a mutex held across a join, repetition {repetition}"), || {
                 pool.run(|| tasks(4, &lock))
@@ -76,7 +80,7 @@ fn mutex_held_across_a_join_and_waited_for_in_blocking() {
 #[test]
 fn mutex_held_across_a_join_in_a_scope() {
     with_schedulers_that_stop_no_frame(2, |pool| {
-        for repetition in 0..100 {
+        for repetition in 0..repetitions(pool, 200) {
             let lock = Mutex::new(0);
             watchdog(&format!("a mutex in a scope, repetition {repetition}"), || {
                 pool.run(|| {
