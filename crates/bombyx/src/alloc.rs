@@ -2,14 +2,17 @@
 //!
 //! [`Metered`] wraps the global allocator and charges every block to the processor that the allocating thread holds;
 //! programs that do not use it can say themselves what they allocate ([`charge`], [`release`]). The counts use up the
-//! quota of `dfdeques:K` and `depth-first:K`, and add up to the heap in [`crate::Stats`].
+//! quota of `dfdeques:K` and `depth-first:K`, and add up to the heap in [`crate::Stats`]. A thread also counts for itself
+//! what it has allocated in the strand that it runs, for the recorder ([`crate::profile`]).
 //!
 //! Nothing here allocates, locks or runs a destructor, so it may be called from anywhere, also while a thread
 //! begins or ends. A processor whose quota is used up is not stopped here, where the caller may hold any lock: its
 //! limit is poisoned, and its next fork attends.
 
 use crate::processor::current;
+use crate::profile::Heap;
 use std::alloc::{GlobalAlloc, Layout};
+use std::cell::Cell;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -27,8 +30,8 @@ pub(crate) fn set_metering(on: bool) {
 
 /// A global allocator that charges what is allocated to the processor that allocates it.
 ///
-/// While no pool asks for it ([`crate::Builder::metered`], `dfdeques:K`, `depth-first:K`) it adds a load and a
-/// branch to each call. What threads allocate that hold no processor is charged to nobody; a block that is freed on
+/// While no pool asks for it ([`crate::Builder::metered`], `dfdeques:K`, `depth-first:K`, a profile) it adds a load and
+/// a branch to each call. What threads allocate that hold no processor is charged to nobody; a block that is freed on
 /// another processor, or in another pool, is counted off there.
 ///
 /// ```
@@ -96,8 +99,45 @@ fn count(block: *mut u8, bytes: i64) {
 #[cold]
 #[inline(never)]
 fn metered(bytes: i64) {
-    if let Some(processor) = current::processor() {
+    if let Some(processor) = current::processor()
+        && !TOOL.get()
+    {
         processor.charge(bytes);
+        STRAND.set(STRAND.get().then(Heap::block(bytes)));
+    }
+}
+
+// ---- For the profiler ---------------------------------------------------------------------------------------
+
+thread_local! {
+    /// What the calling thread has allocated since it was asked last.
+    static STRAND: Cell<Heap> = const { Cell::new(Heap::NONE) };
+    /// Whether the calling thread runs the profiler, whose memory is not the program's.
+    static TOOL: Cell<bool> = const { Cell::new(false) };
+}
+
+/// What the calling thread has allocated since this was called last.
+pub(crate) fn take_strand() -> Heap {
+    STRAND.take()
+}
+
+/// While it lives, nothing is charged for what the calling thread allocates and frees. What the profiler allocates under
+/// it is to be freed under it.
+pub(crate) struct Uncharged {
+    before: bool,
+}
+
+impl Uncharged {
+    #[inline(always)]
+    pub(crate) fn begin() -> Uncharged {
+        Uncharged { before: TOOL.replace(true) }
+    }
+}
+
+impl Drop for Uncharged {
+    #[inline(always)]
+    fn drop(&mut self) {
+        TOOL.set(self.before);
     }
 }
 

@@ -460,9 +460,12 @@ where
     /// As for [`crate::job::Exec`]: `job` is the first field of a boxed `Detached<F>`, taken by the caller.
     unsafe fn exec(job: *const Job) -> Enabled {
         // SAFETY: made from a box in `detached`, and run once.
-        let Detached { site, commons, closure, .. } =
-            *unsafe { Box::from_raw(job.cast_mut().cast::<Detached<F>>()) };
+        let memory = unsafe { Box::from_raw(job.cast_mut().cast::<MaybeUninit<Detached<F>>>()) };
+        // SAFETY: `detached` wrote it, and this reads it once.
+        let Detached { site, commons, closure, .. } = unsafe { memory.assume_init_read() };
         let run = profile::Run::begin(&commons, site);
+        // What the spawn allocated is freed by what was spawned, in the eyes of the recorder.
+        drop(memory);
         commons.handlers().guard(closure);
         drop(run);
         commons.thread_ended();
@@ -584,7 +587,7 @@ impl Builder {
     }
 
     /// Counts what the processors allocate, for [`Stats`]: `heap` and `peak_heap`, in a program whose allocator is
-    /// [metered](crate::alloc::Metered) or which [says itself](crate::charge). Schedulers with a quota always do.
+    /// [metered](crate::alloc::Metered) or which [says itself](crate::charge). Schedulers with a quota, and pools that are profiled, always do.
     pub fn metered(mut self, metered: bool) -> Builder {
         self.metered = metered;
         self
@@ -691,6 +694,7 @@ impl Builder {
         if scheduler == Scheduler::DepthFirst(Quota::Auto) {
             return Err(Error::Quota(QuotaError::no_auto()));
         }
+        let profiler = self.profiler.profiler();
         let quota =
             matches!(scheduler, Scheduler::DfDeques(k) | Scheduler::DepthFirst(k) if k != Quota::Infinite);
         Ok(Config {
@@ -709,10 +713,10 @@ impl Builder {
             asymmetric,
             attentive: !asymmetric || counts,
             counts,
-            metered: self.metered || quota,
+            metered: self.metered || quota || profiler.is_some(),
             crowded: processors > cores,
             max_searchers: processors.min(cores).div_ceil(2),
-            profiler: self.profiler.profiler(),
+            profiler,
         })
     }
 }

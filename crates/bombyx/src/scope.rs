@@ -19,6 +19,7 @@ use crate::signal::Signal;
 use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::AtomicUsize;
@@ -320,13 +321,18 @@ where
     /// # Safety
     /// As for [`crate::job::Exec`]: `job` is the first field of a boxed `Spawned<F>`, taken by the caller.
     unsafe fn exec(job: *const Job) -> Enabled {
-        // SAFETY: made from a box in `spawn`, and run once.
-        let Spawned { scope, profile, closure, .. } =
-            *unsafe { Box::from_raw(job.cast_mut().cast::<Spawned<F>>()) };
+        // SAFETY: made from a box in `entry`, and run once.
+        let memory = unsafe { Box::from_raw(job.cast_mut().cast::<MaybeUninit<Spawned<F>>>()) };
+        // SAFETY: `entry` wrote it, and this reads it once.
+        let Spawned { scope, profile, closure, .. } = unsafe { memory.assume_init_read() };
         let scope = scope.cast::<Scope<'scope>>();
         // SAFETY: the scope waits until this closure has been counted down below.
         unsafe {
-            (*scope).run(profile, closure);
+            (*scope).run(profile, move |scope| {
+                // What the spawn allocated is freed by what was spawned, in the eyes of the recorder.
+                drop(memory);
+                closure(scope);
+            });
             (*scope).commons().thread_ended();
             if (*scope).unfinished.fetch_sub(1, AcqRel) == 1 {
                 Signal::set(&raw const (*scope).signal)

@@ -8,7 +8,11 @@
 //!
 //! The format has no empty strands. A strand that measured less than a nanosecond is written as one, and what it was given
 //! too much is taken off the strands after it; so the work is right, and the span off by no more than its strands are many.
+//!
+//! A strand allocates the most it had in use when it begins and frees the rest when it ends ([`Heap`]). What was allocated
+//! outside of the runs and is freed inside is not in the file, which must not free more than it allocates.
 
+use super::heap::Heap;
 use super::record::{Ended, Event, Log, Recorder};
 use super::sites::{self, Site};
 use std::io::{self, Write};
@@ -26,6 +30,8 @@ const SITE: u8 = 3;
 const NOTE: u8 = 4;
 const UNIT: u8 = 6;
 const FINISH: u8 = 7;
+const ALLOCATES: u8 = 8;
+const FREES: u8 = 16;
 const WAITS: u8 = 32;
 const HAS_SITE: u8 = 16;
 const HAS_FRAME: u8 = 8;
@@ -37,7 +43,7 @@ pub(crate) fn write(
     notes: &[(&str, String)],
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let mut out = Output { out, crc: !0, strands: 0, threads: 1, joins: 0 };
+    let mut out = Output { out, crc: !0, strands: 0, threads: 1, joins: 0, held: 0, allocated: 0 };
     out.bytes(&MAGIC)?;
     out.number(VERSION)?;
     out.number(FRAME)?;
@@ -63,6 +69,10 @@ struct Output<'a, W> {
     strands: u64,
     threads: u64,
     joins: u64,
+    /// What is allocated and not freed.
+    held: u64,
+    /// What was ever allocated.
+    allocated: u64,
 }
 
 impl<W: Write> Output<'_, W> {
@@ -100,10 +110,21 @@ impl<W: Write> Output<'_, W> {
     }
 
     /// A strand, after the ends of those with the numbers in `sources`. Returns its number.
-    fn strand(&mut self, weight: u64, sources: &[u64]) -> io::Result<u64> {
+    fn strand(&mut self, weight: u64, heap: Heap, sources: &[u64]) -> io::Result<u64> {
         let strand = self.strands;
-        self.byte(if sources.is_empty() { STRAND } else { STRAND | WAITS })?;
+        // The file's sums must fit in 64 bits.
+        let allocated = (heap.high.max(0) as u64).min((u64::MAX / 4).saturating_sub(self.allocated));
+        let freed = (heap.freed().max(0) as u64).min(self.held + allocated);
+        self.allocated += allocated;
+        self.held = self.held + allocated - freed;
+        let flags = [(allocated > 0, ALLOCATES), (freed > 0, FREES), (!sources.is_empty(), WAITS)];
+        self.byte(flags.into_iter().filter(|flag| flag.0).fold(STRAND, |kind, flag| kind | flag.1))?;
         self.number(weight)?;
+        for bytes in [allocated, freed] {
+            if bytes > 0 {
+                self.number(bytes)?;
+            }
+        }
         if !sources.is_empty() {
             self.number(sources.len() as u64)?;
             for source in sources {
@@ -186,6 +207,8 @@ struct Walk<'a, 'b, W> {
     site: u64,
     /// What the strand that runs has taken so far, in nanoseconds.
     weight: f64,
+    /// What it has allocated.
+    heap: Heap,
     /// What it waits for before it begins.
     waits: Vec<u64>,
 }
@@ -201,6 +224,7 @@ impl<'a, 'b, W: Write> Walk<'a, 'b, W> {
             open: Vec::new(),
             site: NOWHERE,
             weight: 0.0,
+            heap: Heap::NONE,
             waits: Vec::new(),
         }
     }
@@ -212,6 +236,7 @@ impl<'a, 'b, W: Write> Walk<'a, 'b, W> {
             } else {
                 self.logs.pop();
                 self.weight += log.pending as f64 * self.ns_per_tick;
+                self.heap = self.heap.then(log.pending_heap);
                 self.end_of_log()?;
             }
         }
@@ -236,7 +261,7 @@ impl<'a, 'b, W: Write> Walk<'a, 'b, W> {
     fn strand(&mut self) -> io::Result<u64> {
         let weight = self.weight.floor().max(1.0);
         self.weight -= weight;
-        let strand = self.out.strand(weight as u64, &self.waits);
+        let strand = self.out.strand(weight as u64, std::mem::take(&mut self.heap), &self.waits);
         self.waits.clear();
         strand
     }
@@ -257,6 +282,10 @@ impl<'a, 'b, W: Write> Walk<'a, 'b, W> {
                 let scope = self.number();
                 self.open.push(Open::Scope { scope, sources: Vec::new() });
             }
+            Event::Heap => {
+                let (high, freed) = (self.number() as i64, self.number() as i64);
+                self.heap = self.heap.then(Heap { high, net: high.saturating_sub(freed) });
+            }
             Event::Middle => self.middle()?,
             Event::Join => self.join()?,
             Event::Spawn => {
@@ -268,8 +297,9 @@ impl<'a, 'b, W: Write> Walk<'a, 'b, W> {
                 match self.ended.children.get(&child) {
                     Some(log) => self.logs.push((log, 0)),
                     None => {
-                        let ticks = self.ended.strands.get(&child).copied().unwrap_or(0);
+                        let (ticks, heap) = self.ended.strands.get(&child).copied().unwrap_or_default();
                         self.weight += ticks as f64 * self.ns_per_tick;
+                        self.heap = self.heap.then(heap);
                         self.end_of_log()?;
                     }
                 }

@@ -304,7 +304,7 @@ impl Profiler {
             hand_overs: pools.stats.hand_overs,
             peak_frames: ledger.peak_frames,
             peak_carriers: pools.stats.peak_carriers,
-            peak_heap_bytes: None,
+            peak_heap_bytes: Some(pools.stats.peak_heap).filter(|&bytes| bytes > 0),
             per_processor: times.collect(),
             sites,
         };

@@ -14,7 +14,7 @@
 //! | `costs.rs`, `clock.rs` | what is subtracted, and time |
 //! | `sites.rs` | fork sites |
 //! | `report.rs`, `files.rs` | [`Profile`], and the files that the environment asks for |
-//! | `record.rs`, `dag.rs` | recorded runs and their file |
+//! | `record.rs`, `dag.rs` | recorded runs and their file; `heap.rs`: what strands allocate |
 //!
 //! # What is measured
 //!
@@ -28,6 +28,7 @@ mod clock;
 mod costs;
 mod dag;
 mod files;
+mod heap;
 mod ledger;
 mod origin;
 mod record;
@@ -40,12 +41,14 @@ mod tests;
 
 pub(crate) use account::{Account, State};
 pub use files::write_profile;
+pub(crate) use heap::Heap;
 pub(crate) use ledger::Profiler;
 pub use report::{Costs, Profile, SiteProfile, Times};
 pub(crate) use scope::{Closures, Spawned};
 pub use sites::Kind;
 pub(crate) use sites::Site;
 
+use crate::alloc::Uncharged;
 use crate::commons::Commons;
 use crate::job::Job;
 use crate::processor::{Processor, current};
@@ -180,6 +183,7 @@ pub(crate) fn begin_taken() {
 /// `job` is alive.
 pub(crate) fn end_taken(job: *const Job) {
     if let Some(profiler) = here()
+        && let _uncharged = Uncharged::begin()
         && let Some(report) = shadow::with(Shadow::end_chain)
     {
         profiler.deposit(job, report);
@@ -196,6 +200,7 @@ impl Run {
     /// On the calling thread, now.
     pub(crate) fn begin(commons: &Commons, site: Site) -> Run {
         Run(of(commons).map(|profiler| {
+            let _uncharged = Uncharged::begin();
             let before = profiler.begin_run();
             shadow::with(|shadow| shadow.begin_chain(profiler, Some(site), None));
             (Arc::clone(profiler), before)
@@ -206,6 +211,7 @@ impl Run {
 impl Drop for Run {
     fn drop(&mut self) {
         if let Some((profiler, before)) = self.0.take()
+            && let _uncharged = Uncharged::begin()
             && let Some(report) = shadow::with(Shadow::end_chain)
         {
             profiler.end_run(before, report);

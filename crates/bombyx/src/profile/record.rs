@@ -3,7 +3,8 @@
 //!
 //! An event is one number in LEB128, `ticks of the strand before it << 3 | kind`, and what its kind needs. Nothing in it says
 //! where in the computation it is, so the log of a stolen half is simply appended where its join is. Spawned closures end in
-//! any order; the log of each is kept by its number, which the spawn names.
+//! any order; the log of each is kept by its number, which the spawn names. What a strand allocates, if it does, is an event
+//! of its own before the one that ends it.
 //!
 //! # Bounded memory
 //!
@@ -12,7 +13,9 @@
 //! whole of it, everything that ends is, and closures spawned from then on are part of the strand after their scope. What
 //! remains is what has not ended: as many events as there are live frames.
 
+use super::heap::Heap;
 use super::sites::{Kind, SiteId};
+use crate::alloc;
 use crate::primitive::lock;
 use std::collections::HashMap;
 use std::sync::atomic::AtomicI64;
@@ -33,6 +36,8 @@ pub(crate) enum Event {
     Join,
     /// A spawn at the site that follows, in the scope and of the closure whose numbers follow that.
     Spawn,
+    /// Nothing: the strand goes on, and it allocates and frees as many bytes as follow.
+    Heap,
 }
 
 impl Event {
@@ -44,6 +49,7 @@ impl Event {
             2 => Event::Middle,
             3 => Event::Join,
             4 => Event::Spawn,
+            5 => Event::Heap,
             _ => unreachable!("the log holds what was written"),
         }
     }
@@ -56,6 +62,10 @@ pub(crate) struct Log {
     pub(crate) bytes: Vec<u8>,
     /// Of the strand that has not ended yet. Below zero, what the strands before it were told too long.
     pub(crate) pending: i64,
+    /// Of the same strand.
+    pub(crate) pending_heap: Heap,
+    /// Since the fork or scope that began last and has not ended, or since the log began. Without spawned closures.
+    since: Heap,
     /// The closures spawned in it, and where that is told.
     children: Vec<(usize, u64)>,
     /// The number of the scope that began last.
@@ -71,8 +81,11 @@ pub(crate) struct Log {
 struct Mark {
     at: usize,
     pending: i64,
+    pending_heap: Heap,
     /// The work of the chain up to there.
     work: i64,
+    /// [`Log::since`] up to there.
+    since: Heap,
 }
 
 /// What a kept log takes besides its bytes, about.
@@ -87,6 +100,8 @@ impl Log {
         recorder: None,
         bytes: Vec::new(),
         pending: 0,
+        pending_heap: Heap::NONE,
+        since: Heap::NONE,
         children: Vec::new(),
         scope: 0,
         open: Vec::new(),
@@ -97,9 +112,24 @@ impl Log {
         Log { recorder: Some(Arc::clone(recorder)), ..Log::OFF }
     }
 
+    /// A strand, or a part of one, of the calling thread.
     #[inline(always)]
     pub(crate) fn strand(&mut self, ticks: i64) {
+        if self.recorder.is_some() {
+            self.other_strand(ticks, alloc::take_strand());
+        }
+    }
+
+    /// The same, if what it allocated is known otherwise.
+    pub(crate) fn other_strand(&mut self, ticks: i64, heap: Heap) {
         self.pending += ticks;
+        self.pending_heap = self.pending_heap.then(heap);
+        self.since = self.since.then(heap);
+    }
+
+    /// What was allocated in all of it.
+    pub(crate) fn heap(&self) -> Heap {
+        self.since
     }
 
     /// A fork or a scope, in a chain that has done `work` so far.
@@ -111,7 +141,13 @@ impl Log {
     }
 
     fn record_fork(&mut self, site: SiteId, kind: Kind, work: i64) {
-        self.open.push(Mark { at: self.bytes.len(), pending: self.pending, work });
+        self.open.push(Mark {
+            at: self.bytes.len(),
+            pending: self.pending,
+            pending_heap: self.pending_heap,
+            work,
+            since: std::mem::take(&mut self.since),
+        });
         let scope =
             self.recorder.as_ref().filter(|_| kind == Kind::Scope).map(|recorder| recorder.next_number());
         self.event(if scope.is_some() { Event::Scope } else { Event::Fork });
@@ -141,10 +177,15 @@ impl Log {
         let mark = self.open.pop().expect("what ends has begun");
         let grain = self.recorder.as_ref().map_or(i64::MIN, |recorder| recorder.grain.load(Relaxed));
         let work = work - mark.work;
-        if work < grain && self.forget(mark) {
-            self.pending = mark.pending + work;
-        } else {
-            self.event(Event::Join);
+        let inside = std::mem::replace(&mut self.since, mark.since);
+        self.since = self.since.then(inside);
+        match if work < grain { self.forget(mark) } else { None } {
+            Some(spawned) => {
+                self.since = self.since.then(spawned);
+                self.pending = mark.pending + work;
+                self.pending_heap = mark.pending_heap.then(inside).then(spawned);
+            }
+            None => self.event(Event::Join),
         }
         if self.bytes.len().abs_diff(self.counted) > UNCOUNTED {
             self.count();
@@ -172,10 +213,18 @@ impl Log {
         self.bytes.extend_from_slice(&other.bytes);
         self.children.extend(other.children.iter().map(|&(at, child)| (base + at, child)));
         self.pending += other.pending;
+        self.pending_heap = self.pending_heap.then(other.pending_heap);
+        self.since = self.since.then(other.since);
         self.counted += other.counted;
     }
 
     fn event(&mut self, event: Event) {
+        if self.pending_heap != Heap::NONE {
+            let heap = std::mem::take(&mut self.pending_heap);
+            self.number(Event::Heap as u64);
+            self.number(heap.high as u64);
+            self.number(heap.freed() as u64);
+        }
         let ticks = u64::try_from(self.pending).unwrap_or(0);
         self.pending -= ticks as i64;
         self.number(ticks << 3 | event as u64);
@@ -189,16 +238,17 @@ impl Log {
         self.bytes.push(number as u8);
     }
 
-    /// Removes everything since `mark`, if all closures spawned there have ended.
-    fn forget(&mut self, mark: Mark) -> bool {
+    /// Removes everything since `mark`, if all closures spawned there have ended, and tells what those allocated.
+    fn forget(&mut self, mark: Mark) -> Option<Heap> {
         let first = self.children.partition_point(|&(at, _)| at < mark.at);
         let recorder = self.recorder.as_ref().expect("seen by the caller");
-        if first < self.children.len() && !recorder.forget(&self.children[first..]) {
-            return false;
+        let mut spawned = Heap::NONE;
+        if first < self.children.len() {
+            spawned = recorder.forget(&self.children[first..])?;
         }
         self.children.truncate(first);
         self.bytes.truncate(mark.at);
-        true
+        Some(spawned)
     }
 
     /// Tells the recorder how large the log is.
@@ -232,8 +282,8 @@ pub(crate) struct Ended {
     pub(crate) runs: Log,
     /// Of spawned closures, by their numbers.
     pub(crate) children: HashMap<u64, Log>,
-    /// Of those that are a single strand, its ticks.
-    pub(crate) strands: HashMap<u64, i64>,
+    /// Of those that are a single strand, its ticks and what it allocated.
+    pub(crate) strands: HashMap<u64, (i64, Heap)>,
     /// How many closures and scopes have been numbered.
     numbered: u64,
 }
@@ -271,14 +321,18 @@ impl Recorder {
 
     /// The closure with this number, whose work is `work`, has ended.
     pub(crate) fn child_ended(&self, child: u64, mut log: Log, work: i64) {
-        const START: Mark = Mark { at: 0, pending: 0, work: 0 };
+        const START: Mark = Mark { at: 0, pending: 0, pending_heap: Heap::NONE, work: 0, since: Heap::NONE };
         let counted = log.counted;
-        if work < self.grain.load(Relaxed) && log.forget(START) {
+        if work < self.grain.load(Relaxed)
+            && let Some(spawned) = log.forget(START)
+        {
             log.pending = work;
+            log.since = log.since.then(spawned);
+            log.pending_heap = log.since;
         }
         if log.bytes.is_empty() {
             self.grow(STRAND_SIZE - counted as i64);
-            lock(&self.ended).strands.insert(child, log.pending);
+            lock(&self.ended).strands.insert(child, (log.pending, log.pending_heap));
         } else {
             log.bytes.shrink_to_fit();
             log.counted = log.bytes.len() + LOG_SIZE;
@@ -291,9 +345,10 @@ impl Recorder {
     pub(crate) fn run_ended(&self, log: Log) {
         let mut ended = lock(&self.ended);
         if ended.runs.bytes.is_empty() && ended.runs.children.is_empty() {
-            let pending = ended.runs.pending;
+            let (pending, heap) = (ended.runs.pending, ended.runs.pending_heap);
             ended.runs = log;
             ended.runs.pending += pending;
+            ended.runs.pending_heap = heap.then(ended.runs.pending_heap);
         } else {
             ended.runs.append(log);
         }
@@ -304,8 +359,9 @@ impl Recorder {
         f(&lock(&self.ended))
     }
 
-    /// Forgets these closures and all that they spawned, if all have ended.
-    fn forget(&self, children: &[(usize, u64)]) -> bool {
+    /// Forgets these closures and all that they spawned, if all have ended, and tells what they allocated, as if one after
+    /// another.
+    fn forget(&self, children: &[(usize, u64)]) -> Option<Heap> {
         let mut ended = lock(&self.ended);
         let mut all: Vec<u64> = children.iter().map(|&(_, child)| child).collect();
         let mut at = 0;
@@ -313,20 +369,22 @@ impl Recorder {
             match ended.children.get(child) {
                 Some(log) => all.extend(log.children.iter().map(|&(_, child)| child)),
                 None if ended.strands.contains_key(child) => {}
-                None => return false,
+                None => return None,
             }
             at += 1;
         }
-        let mut freed = 0;
+        let (mut freed, mut allocated) = (0, Heap::NONE);
         for child in &all {
-            freed += match ended.children.remove(child) {
-                Some(log) => log.counted as i64,
-                None => ended.strands.remove(child).map_or(0, |_| STRAND_SIZE),
+            let (bytes, heap) = match ended.children.remove(child) {
+                Some(log) => (log.counted as i64, log.since),
+                None => ended.strands.remove(child).map_or((0, Heap::NONE), |(_, heap)| (STRAND_SIZE, heap)),
             };
+            freed += bytes;
+            allocated = allocated.then(heap);
         }
         drop(ended);
         self.grow(-freed);
-        true
+        Some(allocated)
     }
 
     /// The logs have grown by this many bytes.

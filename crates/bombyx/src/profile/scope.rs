@@ -3,7 +3,8 @@
 use super::algebra::Path;
 use super::origin::Origin;
 use super::shadow::{self, Report, Second};
-use super::{Profiler, Site, of};
+use super::{Heap, Profiler, Site, of};
+use crate::alloc::Uncharged;
 use crate::commons::Commons;
 use crate::primitive::lock;
 use std::sync::{Arc, Mutex};
@@ -27,8 +28,8 @@ struct Ended {
     work: i64,
     blocked: i64,
     peak: usize,
-    /// The time of closures that are not recorded one by one.
-    unrecorded: i64,
+    /// The time, and the memory, of closures that are not recorded one by one.
+    unrecorded: (i64, Heap),
     /// The longest path from the anchor to an end.
     longest: Option<Path>,
     /// Closures whose beginnings are not connected with the anchor yet: their paths and peaks.
@@ -62,6 +63,7 @@ impl Closures {
     /// A scope begins on the calling thread: its body does.
     pub(crate) fn begin(commons: &Commons, site: Site) -> Closures {
         Closures(of(commons).and_then(|profiler| {
+            let _uncharged = Uncharged::begin();
             let (anchor, start, number) = shadow::with(|shadow| {
                 shadow.fork(profiler, site);
                 shadow.anchor()
@@ -104,9 +106,19 @@ impl Closures {
     /// It has ended, and is still to be counted down.
     pub(crate) fn end_closure(&self, spawned: Spawned) {
         if let (Some(known), Some(beginning)) = (&self.0, spawned.0)
+            && let _uncharged = Uncharged::begin()
             && let Some(report) = shadow::with(shadow::Shadow::end_chain)
         {
             known.end(*beginning, report);
+        }
+    }
+}
+
+impl Drop for Closures {
+    fn drop(&mut self) {
+        if let Some(known) = self.0.take() {
+            let _uncharged = Uncharged::begin();
+            drop(known);
         }
     }
 }
@@ -119,7 +131,11 @@ impl Known {
             Some(recorder) if beginning.child != 0 => {
                 recorder.child_ended(beginning.child, report.log, report.work + report.blocked);
             }
-            Some(_) => lock(&self.ended).unrecorded += report.work + report.blocked,
+            Some(_) => {
+                let mut ended = lock(&self.ended);
+                let (ticks, heap) = ended.unrecorded;
+                ended.unrecorded = (ticks + report.work + report.blocked, heap.then(report.log.heap()));
+            }
             None => {}
         }
         let start = beginning.origin.path_from(&self.anchor);

@@ -12,9 +12,11 @@ use super::Profiler;
 use super::algebra::{Lane, Lanes, Length, Path, add_to};
 use super::clock::Clock;
 use super::costs::Costs;
+use super::heap::Heap;
 use super::origin::Origin;
 use super::record::Log;
 use super::sites::{Cache, Kind, Site, SiteId};
+use crate::alloc::{self, Uncharged};
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -142,9 +144,10 @@ thread_local! {
     static SHADOW: RefCell<Shadow> = const { RefCell::new(Shadow::new()) };
 }
 
-/// Calls `f` with the calling thread's shadow. None if the thread is ending and has none any more.
+/// Calls `f` with the calling thread's shadow, at nobody's expense. None if the thread is ending and has none any more.
 #[inline(always)]
 pub(crate) fn with<R>(f: impl FnOnce(&mut Shadow) -> R) -> Option<R> {
+    let _uncharged = Uncharged::begin();
     SHADOW.try_with(|shadow| f(&mut shadow.borrow_mut())).ok()
 }
 
@@ -153,7 +156,7 @@ pub(crate) enum Second {
     /// As another chain.
     Taken(Box<Report>),
     /// The closures of a scope: the longest path to the end of one, from the foot of the scope's chain.
-    Spawned { path: Option<Path>, work: i64, blocked: i64, peak: usize, unrecorded: i64 },
+    Spawned { path: Option<Path>, work: i64, blocked: i64, peak: usize, unrecorded: (i64, Heap) },
 }
 
 impl Shadow {
@@ -207,6 +210,12 @@ impl Shadow {
         tally.work += ticks;
         tally.strands += strands;
         self.chain.log.strand(ticks);
+    }
+
+    /// Begins a strand of which no time is the profiler's, after something that was no strand.
+    fn begin_anew(&mut self, now: u64) {
+        alloc::take_strand();
+        self.begin(now, 0);
     }
 
     /// Begins a strand, `own` ticks of which will be the profiler's.
@@ -269,7 +278,7 @@ impl Shadow {
 
     /// The join has waited, and its second half begins here.
     pub(crate) fn waited(&mut self) {
-        self.begin(self.now(), 0);
+        self.begin_anew(self.now());
     }
 
     /// The second half, which ran here, has ended.
@@ -300,7 +309,7 @@ impl Shadow {
     pub(crate) fn join_elsewhere(&mut self, second: Second) {
         let frame = self.frames.pop().expect("a join has a frame");
         let end = self.absorb_second(&frame, second);
-        self.begin(self.now(), 0);
+        self.begin_anew(self.now());
         self.join(&frame, end);
     }
 
@@ -326,7 +335,7 @@ impl Shadow {
             }
             Second::Spawned { path, work, blocked, peak, unrecorded } => {
                 self.absorb(work, blocked, peak);
-                self.chain.log.strand(unrecorded);
+                self.chain.log.other_strand(unrecorded.0, unrecorded.1);
                 self.chain.scopes -= 1;
                 let Some(path) = path else { return frame.at };
                 let start = self.path_to(self.frames.len(), frame.below..frame.first_lane);
@@ -440,7 +449,7 @@ impl Shadow {
             ..Chain::NONE
         };
         self.outer.push((std::mem::replace(&mut self.chain, chain), below));
-        self.begin(profiler.clock.now(), 0);
+        self.begin_anew(profiler.clock.now());
     }
 
     /// The closure has ended; what waited below goes on.
@@ -454,7 +463,7 @@ impl Shadow {
         let taken = std::mem::replace(self.tally(SiteId::TAKEN), outer);
         self.flush(chain.profiler.as_deref().expect("the chain is profiled"));
         if self.chain.running {
-            self.begin(self.now(), 0);
+            self.begin_anew(self.now());
         }
         Report {
             work: chain.work,
@@ -510,7 +519,7 @@ impl Shadow {
         self.chain.blocked += ticks;
         self.chain.length = self.chain.length.then(Length::strand(ticks));
         self.lanes.add(self.chain.site, ticks);
-        self.chain.log.strand(ticks);
-        self.begin(now, 0);
+        self.chain.log.other_strand(ticks, Heap::NONE);
+        self.begin_anew(now);
     }
 }

@@ -5,7 +5,7 @@ use super::algebra::Burden;
 use super::clock::{Clock, advance};
 use super::report::{Profile, SiteProfile};
 use crate::pool::{Builder, Pool};
-use crate::{blocking, for_each, join, scope};
+use crate::{blocking, charge, for_each, join, release, scope};
 use bombyx_dag::{Computation, Measures};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -380,6 +380,81 @@ fn recorded_blocking_and_panics() {
         }));
         assert!(panicked.is_err());
     });
+}
+
+#[test]
+fn recorded_allocations() {
+    let program = || {
+        charge(100);
+        join(
+            || {
+                charge(1000);
+                leaf(300);
+                release(400);
+                join(|| charge(7), || release(7));
+            },
+            || {
+                // In use for a while, and gone when the strand ends.
+                charge(5000);
+                leaf(200);
+                release(5000);
+            },
+        );
+        scope(|s| {
+            s.spawn(|_| {
+                charge(30);
+                leaf(100);
+            });
+            release(600);
+        });
+        // Of what was there before the run.
+        release(1_000_000);
+        blocking(|| advance(10));
+    };
+    check_recording(program);
+    let measures = Measures::of(&recorded(2, usize::MAX, 1, program));
+    assert_eq!(measures.allocated, 100 + 1000 + 7 + 5000 + 30);
+    // With the frames of the root and of the second half.
+    assert_eq!(measures.serial_space, 700 + 5000 + 2);
+}
+
+#[test]
+fn coarse_recordings_have_the_same_peak() {
+    fn tree(depth: u32) {
+        if depth == 0 {
+            charge(64);
+            leaf(5);
+            release(50);
+        } else {
+            join(|| tree(depth - 1), || tree(depth - 1));
+            release(7);
+        }
+    }
+    let in_scope = || scope(|s| (0..64).for_each(|_| s.spawn(|_| tree(5))));
+    let forks = || tree(10);
+    let space = |limit, f: &(dyn Fn() + Sync)| {
+        let measures = Measures::of(&recorded(2, limit, 8, f));
+        measures.serial_space - measures.stack
+    };
+    for program in [&forks as &(dyn Fn() + Sync), &in_scope] {
+        let whole = space(usize::MAX, program);
+        let coarse = space(2 << 10, program);
+        assert!(whole.abs_diff(coarse) <= 64, "{coarse} of {whole}");
+        let none = space(0, program);
+        assert!(whole.abs_diff(none) <= 64, "{none} of {whole}");
+    }
+}
+
+#[test]
+fn the_heap_is_in_the_profile_if_it_is_metered() {
+    let pool = pool(2, NOTHING);
+    pool.run(|| tree(3, 1));
+    assert_eq!(pool.profile().unwrap().peak_heap_bytes, None);
+    pool.run(|| {
+        charge(100_000);
+        release(60_000);
+    });
+    assert_eq!(pool.profile().unwrap().peak_heap_bytes, Some(100_000));
 }
 
 #[test]

@@ -1,0 +1,59 @@
+//! What a piece of a computation does to the heap: how much more is in use when it ends, and at most meanwhile.
+//!
+//! That is what a strand of a dag file can say: it allocates the most it had when it begins, and frees what is not left of
+//! that when it ends. The figures come from [`crate::alloc`], where the calling thread counts what it allocates; so they are,
+//! as times are, differences of two readings of one thread.
+
+/// See the module text. In bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Heap {
+    /// The most in use, over what was when the piece began; not below nothing.
+    pub(crate) high: i64,
+    /// What is in use more when it ends, or with a negative number, less.
+    pub(crate) net: i64,
+}
+
+impl Heap {
+    pub(crate) const NONE: Heap = Heap { high: 0, net: 0 };
+
+    /// One block that is allocated, or with a negative number, freed.
+    pub(crate) fn block(bytes: i64) -> Heap {
+        Heap { high: bytes.max(0), net: bytes }
+    }
+
+    /// `self`, then `next`.
+    pub(crate) fn then(self, next: Heap) -> Heap {
+        Heap {
+            high: self.high.max(self.net.saturating_add(next.high)),
+            net: self.net.saturating_add(next.net),
+        }
+    }
+
+    /// What of the most in use is not left at the end.
+    pub(crate) fn freed(self) -> i64 {
+        self.high.saturating_sub(self.net)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_in_use_is_that_of_the_whole() {
+        let blocks = [40, -10, 100, -100, 50, -80];
+        let whole = blocks.into_iter().fold(Heap::NONE, |heap, bytes| heap.then(Heap::block(bytes)));
+        assert_eq!(whole, Heap { high: 130, net: 0 });
+        assert_eq!(whole.freed(), 130);
+        let (first, second) = blocks.split_at(3);
+        let of =
+            |blocks: &[i64]| blocks.iter().fold(Heap::NONE, |heap, &bytes| heap.then(Heap::block(bytes)));
+        assert_eq!(of(first).then(of(second)), whole, "however it is cut");
+    }
+
+    #[test]
+    fn what_others_had_allocated_may_be_freed() {
+        let heap = Heap::block(-100).then(Heap::block(30));
+        assert_eq!((heap, heap.freed()), (Heap { high: 0, net: -70 }, 70));
+    }
+}
