@@ -62,6 +62,7 @@ mod x86_64 {
         ("bombyx::deque::Deque::set_root", "of deques that are not private; not reached"),
         ("bombyx::processor::current::visitor", "a thread that no pool started becomes a carrier"),
         ("bombyx::profile::note_busy", "the pool is profiled"),
+        ("bombyx::profile::note_helping", "the pool is profiled"),
         ("std::time::Instant::now", "the clock"),
         ("bombyx::scheduler::private_deques::clock", "the clock"),
     ];

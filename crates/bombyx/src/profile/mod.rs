@@ -269,19 +269,34 @@ pub(crate) fn enter(processor: &Processor, state: State) {
 }
 
 /// The calling carrier runs on top of a waiting frame until this is dropped.
-pub(crate) struct Helping(());
+pub(crate) struct Helping {
+    /// Of a pool that is profiled.
+    noted: bool,
+}
 
 impl Helping {
+    #[inline]
     pub(crate) fn begin() -> Helping {
-        if here().is_some() {
-            shadow::with(|shadow| shadow.helping += 1);
+        let noted = here().is_some();
+        if noted {
+            note_helping(1);
         }
-        Helping(())
+        Helping { noted }
     }
 }
 
 impl Drop for Helping {
+    #[inline]
     fn drop(&mut self) {
-        shadow::with(|shadow| shadow.helping = shadow.helping.saturating_sub(1));
+        if self.noted {
+            note_helping(-1);
+        }
     }
+}
+
+/// One more, or one less, of the closures on this stack runs on top of a waiting frame.
+#[cold]
+#[inline(never)]
+fn note_helping(more: isize) {
+    shadow::with(|shadow| shadow.helping = shadow.helping.saturating_add_signed(more));
 }

@@ -485,6 +485,41 @@ fn recordings_are_coarsened_when_memory_is_short() {
     assert!(Measures::of(&tiny).work.abs_diff(1000 * (8 * 5 + 7 * 3)) <= 10, "{:?}", Measures::of(&tiny));
 }
 
+/// A tree whose leaves, where they run on the thread `waiter`, run on top of a frame that waits.
+fn helped_tree(depth: u32, waiter: std::thread::ThreadId) {
+    if depth > 0 {
+        join(|| helped_tree(depth - 1, waiter), || helped_tree(depth - 1, waiter));
+        return;
+    }
+    leaf(3);
+    if std::thread::current().id() == waiter {
+        assert!(super::shadow::with(|shadow| shadow.helping).unwrap() > 0, "this is help");
+    }
+}
+
+#[test]
+fn help_is_told_apart_under_every_scheduler() {
+    for scheduler in ["work-stealing", "read-write", "read-write-steals", "private-cas"] {
+        let builder = Builder::measuring(2, Some(Arc::new(Profiler::measured())));
+        let pool = builder.scheduler(scheduler.parse().unwrap()).build().unwrap();
+        for _ in 0..50 {
+            pool.run(|| {
+                let (waiter, taken) = (std::thread::current().id(), AtomicBool::new(false));
+                let until_taken = || {
+                    while !taken.load(Ordering::Acquire) {
+                        crate::checkpoint();
+                        std::thread::yield_now();
+                    }
+                };
+                join(until_taken, || {
+                    taken.store(true, Ordering::Release);
+                    helped_tree(9, waiter);
+                });
+            });
+        }
+    }
+}
+
 #[test]
 fn processors_account_for_their_time() {
     let pool = Builder::measuring(2, Some(Arc::new(Profiler::measured()))).build().unwrap();

@@ -11,6 +11,7 @@ use super::work_stealing::{Patience, Wait, pause};
 use crate::carrier::Carrier;
 use crate::job::{Enabled, Entry, Job, Kind};
 use crate::processor::{Processor, current};
+use crate::profile::Helping;
 use crate::wait::{NAP, Waited, resume, run_entry};
 use std::ptr::{self, NonNull};
 
@@ -81,6 +82,7 @@ fn stay_until_ended(resolution: &Resolution, key: usize) {
 fn help(entry: Entry, resolution: &Resolution) -> bool {
     let enabled = match entry.kind() {
         Kind::Stack(_) | Kind::Heap(_) => {
+            let _helping = Helping::begin();
             current::held().set_busy(true);
             let enabled = run_entry(entry);
             read_write::cease(current::held());
