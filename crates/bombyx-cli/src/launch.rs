@@ -167,7 +167,11 @@ impl Drop for Scratch {
 pub(crate) fn wrote_nothing(program: &Path, what: &str, complaint: Option<&str>) -> String {
     let program = program.display();
     match complaint {
-        Some(complaint) => format!("{program} {complaint}, before it wrote a {what}"),
+        Some(complaint) => {
+            format!(
+                "{program} {complaint}, before it wrote a {what}: that has the runs in pools that have ended"
+            )
+        }
         None => format!(
             "{program} wrote no {what}: it does not use Bombyx, or never entered a pool. Let it depend on the crate \
              `bombyx`; if it uses rayon, patch rayon-core as docs/rayon.md says, and `scripts/doctor` tells which one \

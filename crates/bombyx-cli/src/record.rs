@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let spinner = terminal::spinner(format!("reading what {} recorded", program.display()));
     let described = simulate::describe(&temporary.0, &args.output.display().to_string());
     spinner.finish_and_clear();
-    let described = described.map_err(|error| match complaint {
+    let described = described.map_err(|error| match &complaint {
         Some(complaint) => {
             format!("{} {complaint}, and its recording is incomplete: {error}", program.display())
         }
@@ -76,6 +76,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     })?;
     fs::rename(&temporary.0, &args.output)
         .map_err(|error| format!("cannot write {}: {error}", args.output.display()))?;
+    if let Some(complaint) = complaint {
+        eprintln!("bombyx: {} {complaint}; this is what it recorded up to then", program.display());
+    }
     eprint!("\n{described}\ntry `bombyx simulate {} -p 1..1024`\n", args.output.display());
     Ok(ended.exit_code())
 }

@@ -25,6 +25,9 @@ pub struct Profile {
     pub program: String,
     /// Its arguments.
     pub arguments: Vec<String>,
+    /// Whether a signal ended the program: only the runs that had ended by then are in the profile.
+    #[serde(default)]
+    pub interrupted: bool,
     /// The scheduler of the largest pool.
     pub scheduler: String,
     /// The processors of the largest pool.

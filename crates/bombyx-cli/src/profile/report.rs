@@ -96,7 +96,8 @@ fn head(profile: &Profile, elapsed: Option<Duration>) -> String {
         None => String::new(),
     };
     format!(
-        "{words}: {} on {} processor{}, {} run{} in {}{outside}",
+        "{words}{}: {} on {} processor{}, {} run{} in {}{outside}",
+        if profile.interrupted { " (interrupted; the runs that had ended)" } else { "" },
         profile.scheduler,
         profile.processors,
         plural(u64::from(profile.processors)),

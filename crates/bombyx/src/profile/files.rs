@@ -1,14 +1,15 @@
-//! The files that the environment asks for, written when the process ends.
+//! The files that the environment asks for, written when the process ends, also by a signal (`interrupt.rs`).
 //!
-//! A file that cannot be written costs the program nothing but a line on standard error.
+//! A file that cannot be written costs the program nothing but a line on standard error. Files appear whole or not at all.
 
 use super::ledger::Profiler;
 use super::record::Recorder;
 use super::report::Profile;
+use crate::primitive::lock;
 use std::ffi::{OsStr, OsString, c_int};
-use std::io::{self, Write as _};
+use std::io::{self, Write};
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::{env, fs};
 
 /// The files, and the profiler that knows what to write.
@@ -34,6 +35,8 @@ pub(super) fn profiler() -> Option<Arc<Profiler>> {
     if FILES.set(files).is_ok() {
         // SAFETY: a function of the C library, called as it is declared there.
         unsafe { atexit(write_at_exit) };
+        #[cfg(all(target_os = "linux", not(loom)))]
+        super::interrupt::before_the_end(write_interrupted);
     }
     Some(profiler)
 }
@@ -55,16 +58,30 @@ unsafe extern "C" {
 }
 
 extern "C" fn write_at_exit() {
+    write_or_complain(false);
+}
+
+/// A signal ends the process.
+#[cfg(all(target_os = "linux", not(loom)))]
+fn write_interrupted() {
+    // Better no file than one that says that nothing was done.
+    if FILES.get().is_some_and(|files| files.profiler.has_ended_runs()) {
+        write_or_complain(true);
+    }
+}
+
+fn write_or_complain(interrupted: bool) {
     // Unwinding out of here would abort a program that has otherwise ended well.
     let _ = std::panic::catch_unwind(|| {
-        if let Err(error) = write_profile() {
+        if let Err(error) = write(interrupted) {
             eprintln!("bombyx: {error}");
         }
     });
 }
 
 /// Writes the files that `BOMBYX_PROFILE` and `BOMBYX_RECORD` ask for, with what has ended so far. Happens by itself when the
-/// process ends, unless it is killed or aborts.
+/// process ends, unless it aborts or is killed; if a signal ends it that it does not handle (on Linux: SIGINT, SIGTERM, SIGHUP),
+/// with the runs that have ended, and marked as interrupted, unless there are none.
 ///
 /// ```
 /// bombyx::write_profile()?;
@@ -74,16 +91,23 @@ extern "C" fn write_at_exit() {
 /// # Errors
 /// If a file cannot be written.
 pub fn write_profile() -> io::Result<()> {
+    write(false)
+}
+
+fn write(interrupted: bool) -> io::Result<()> {
+    static WRITING: Mutex<()> = Mutex::new(());
     let Some(files) = FILES.get() else { return Ok(()) };
+    let _one_at_a_time = lock(&WRITING);
     let mut arguments = env::args_os().map(|argument| argument.to_string_lossy().into_owned());
     let program = arguments.next().unwrap_or_default();
     let program =
         Path::new(&program).file_name().map_or(program.clone(), |name| name.to_string_lossy().into());
     let arguments: Vec<_> = arguments.collect();
-    let profile = files.profiler.profile();
+    let profile = Profile { interrupted, ..files.profiler.profile() };
     let written = files.profile.as_ref().map_or(Ok(()), |path| {
         let json = profile.to_json(&program, &arguments);
-        named("BOMBYX_PROFILE", path, fs::write(path, json))
+        let whole = replace(Path::new(path), |out| out.write_all(json.as_bytes()));
+        named("BOMBYX_PROFILE", path, whole)
     });
     let recorded = match (&files.record, files.profiler.recorder()) {
         (Some(path), Some(recorder)) => {
@@ -92,6 +116,34 @@ pub fn write_profile() -> io::Result<()> {
         _ => Ok(()),
     };
     written.and(recorded)
+}
+
+/// Writes a file that is there whole or not at all: beside its place, and then moved there. What is no regular file, such as
+/// a pipe or a terminal, is written to directly, as is a file in a folder that takes no other.
+fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let write = |file| {
+        let mut out = io::BufWriter::with_capacity(1 << 18, file);
+        write(&mut out)?;
+        out.flush()
+    };
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{}.part", std::process::id()));
+    let part = path.with_file_name(name);
+    let special = fs::metadata(&path).is_ok_and(|known| !known.is_file());
+    match fs::File::create(&part) {
+        Ok(file) if !special => {
+            let moved = write(file).and_then(|()| fs::rename(&part, &path));
+            moved.inspect_err(|_| drop(fs::remove_file(&part)))
+        }
+        other => {
+            if other.is_ok() {
+                drop(fs::remove_file(&part));
+            }
+            write(fs::File::create(&path)?)
+        }
+    }
 }
 
 /// Says in an error which file it is about.
@@ -118,7 +170,10 @@ fn record(
         ("steal_ns", format!("{:.0}", profile.costs.steal_ns)),
         ("hand_over_ns", format!("{:.0}", profile.costs.hand_over_ns)),
     ];
-    let mut out = io::BufWriter::with_capacity(1 << 18, fs::File::create(path)?);
+    if profile.interrupted {
+        let text = "by a signal: the runs that had ended by then";
+        notes.push(("interrupted", text.to_owned()));
+    }
     if let Some(grain) = recorder.grain() {
         let text = match grain {
             i64::MAX => "what ended when memory was used up is one strand".to_owned(),
@@ -132,6 +187,5 @@ fn record(
         eprintln!("bombyx: {} is coarsened: {text}; BOMBYX_RECORD_MEMORY=MiB allows more", path.display());
         notes.push(("coarsened", text));
     }
-    super::dag::write(recorder, profile.ns_per_tick, &notes, &mut out)?;
-    out.flush()
+    replace(path, |mut out| super::dag::write(recorder, profile.ns_per_tick, &notes, &mut out))
 }

@@ -239,6 +239,11 @@ impl Profiler {
         }
     }
 
+    /// Whether anything is known.
+    pub(crate) fn has_ended_runs(&self) -> bool {
+        lock(&self.ledger).runs > 0
+    }
+
     /// What is known of the runs that have ended.
     pub(crate) fn profile(&self) -> Profile {
         let ns_per_tick = self.ns_per_tick();
@@ -281,6 +286,7 @@ impl Profiler {
             })
             .collect();
         let profile = Profile {
+            interrupted: false,
             scheduler: pools.scheduler,
             processors: pools.processors.len(),
             clock: self.clock.name(),

@@ -13,7 +13,7 @@
 //! | `account.rs` | what a processor spends its time on |
 //! | `costs.rs`, `clock.rs` | what is subtracted, and time |
 //! | `sites.rs` | fork sites |
-//! | `report.rs`, `files.rs` | [`Profile`], and the files that the environment asks for |
+//! | `report.rs`, `files.rs` | [`Profile`], and the files that the environment asks for; `interrupt.rs`: also after Ctrl-C |
 //! | `record.rs`, `dag.rs` | recorded runs and their file; `heap.rs`: what strands allocate |
 //!
 //! # What is measured
@@ -29,6 +29,8 @@ mod costs;
 mod dag;
 mod files;
 mod heap;
+#[cfg(all(target_os = "linux", not(loom)))]
+mod interrupt;
 mod ledger;
 mod origin;
 mod record;

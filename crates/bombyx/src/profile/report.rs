@@ -24,6 +24,8 @@ use std::fmt::{self, Write as _};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Profile {
+    /// Whether a signal ended the process, so that there was, perhaps, a run that is not in here.
+    pub interrupted: bool,
     /// The scheduler of the pool, of the largest if there are several.
     pub scheduler: String,
     /// The processors of the pool, of the largest if there are several.
@@ -156,7 +158,8 @@ impl Profile {
         list(out, arguments, |out, argument| write!(out, "{}", Text(argument)))?;
         writeln!(
             out,
-            "],\n\"scheduler\":{},\"processors\":{},\"clock\":{},",
+            "],\n\"interrupted\":{},\"scheduler\":{},\"processors\":{},\"clock\":{},",
+            self.interrupted,
             Text(&self.scheduler),
             self.processors,
             Text(self.clock)

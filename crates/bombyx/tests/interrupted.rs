@@ -1,0 +1,103 @@
+//! What a program that is ended by a signal leaves behind: a whole profile and recording of the runs that had ended, or none;
+//! and its end is that by the signal.
+#![cfg(target_os = "linux")]
+
+use bombyx::{Pool, join};
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::thread::sleep;
+use std::time::Duration;
+
+const INTERRUPT: i32 = 2;
+const TERMINATE: i32 = 15;
+
+/// A folder that disappears with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("bombyx-interrupted-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(&self.0)
+            .unwrap()
+            .map(|file| file.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Not a test: the program that is ended. Makes so many runs, says that it has, and stays in another one.
+#[test]
+#[ignore = "part of another test"]
+fn program() {
+    let folder = PathBuf::from(std::env::var_os("FOLDER").unwrap());
+    let runs: u64 = std::env::var("RUNS").unwrap().parse().unwrap();
+    let pool = Pool::builder().processors(2).build().unwrap();
+    for _ in 0..runs {
+        pool.run(|| join(|| (), || ()));
+    }
+    pool.run(|| {
+        fs::write(folder.join("ready"), "").unwrap();
+        loop {
+            join(|| sleep(Duration::from_millis(1)), || ());
+        }
+    });
+}
+
+fn start(folder: &Path, runs: u64) -> Child {
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "program"])
+        .env("FOLDER", folder)
+        .env("RUNS", runs.to_string())
+        .env("BOMBYX_PROFILE", folder.join("profile.json"))
+        .env("BOMBYX_RECORD", folder.join("run.dag"))
+        .spawn()
+        .unwrap();
+    while !folder.join("ready").exists() {
+        sleep(Duration::from_millis(1));
+    }
+    fs::remove_file(folder.join("ready")).unwrap();
+    child
+}
+
+fn end(mut child: Child, signal: i32) -> ExitStatus {
+    let sent = Command::new("kill").arg(format!("-{signal}")).arg(child.id().to_string()).status().unwrap();
+    assert!(sent.success());
+    child.wait().unwrap()
+}
+
+#[test]
+fn the_runs_that_had_ended_are_kept() {
+    for signal in [INTERRUPT, TERMINATE] {
+        let folder = Folder::new(&format!("kept-{signal}"));
+        let status = end(start(&folder.0, 3), signal);
+        assert_eq!(status.signal(), Some(signal));
+        assert_eq!(folder.names(), ["profile.json", "run.dag"]);
+        let profile = fs::read_to_string(folder.0.join("profile.json")).unwrap();
+        assert!(profile.contains("\"interrupted\":true"), "{profile}");
+        assert!(profile.contains("\"runs\":3,") && profile.ends_with("]}\n"), "{profile}");
+        let dag = bombyx_dag::format::read(fs::File::open(folder.0.join("run.dag")).unwrap()).unwrap();
+        assert_eq!(dag.thread_count(), 7, "two threads for each of three forks");
+    }
+}
+
+#[test]
+fn without_a_run_that_ended_there_are_no_files() {
+    let folder = Folder::new("none");
+    let status = end(start(&folder.0, 0), INTERRUPT);
+    assert_eq!(status.signal(), Some(INTERRUPT));
+    assert!(folder.names().is_empty(), "{:?}", folder.names());
+}
