@@ -188,6 +188,13 @@ impl Commons {
         self.config.profiler.is_some() && self.config.asymmetric
     }
 
+    /// Whether a job that its fork leaves alone would be popped by its join on the fast path, so that a profiled pool must
+    /// keep it ([`crate::profile`]).
+    #[inline]
+    pub(crate) fn keeps_jobs(&self) -> bool {
+        self.config.asymmetric || self.config.scheduler.has_private_deques()
+    }
+
     /// Whether forks may stay on the fast path ([`crate::barrier`]).
     pub(crate) fn asymmetric(&self) -> bool {
         self.config.asymmetric

@@ -107,7 +107,8 @@ fn of(commons: &Commons) -> Option<&Arc<Profiler>> {
 pub(crate) fn fork(processor: &Processor, site: Site) {
     let Some(profiler) = of(processor.commons()) else { return };
     shadow::with(|shadow| shadow.fork(profiler, site));
-    if processor.commons().asymmetric() {
+    // Where there is no `membarrier`, forks expose their jobs, unless nobody else can reach them.
+    if processor.commons().keeps_jobs() {
         processor.deque.keep_youngest();
     }
 }
