@@ -1,5 +1,5 @@
 //! Checks the profiler against the clock: programs whose leaves spin for a fixed time, so that work and span are known, on one
-//! processor and on two; and what a fork costs while it is profiled. To be run by hand, on a quiet machine:
+//! processor and on two. To be run by hand, on a quiet machine:
 //!
 //! ```text
 //! cargo run --release -p bombyx --example profile_accuracy
@@ -116,32 +116,6 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// What a fork costs more under the profiler, in nanoseconds: fib without leaves, the least of interleaved runs.
-fn cost() -> (f64, f64) {
-    fn fib(n: u64) -> u64 {
-        if n < 2 {
-            return n;
-        }
-        let (a, b) = join(|| fib(n - 1), || fib(n - 2));
-        a + b
-    }
-    fn fib_forks(n: u64) -> u64 {
-        if n < 2 { 0 } else { 1 + fib_forks(n - 1) + fib_forks(n - 2) }
-    }
-    const N: u64 = 30;
-    let forks = fib_forks(N) as f64;
-    let mut best = [f64::MAX; 2];
-    for _ in 0..5 {
-        for (on, best) in [false, true].into_iter().zip(&mut best) {
-            let pool = Pool::builder().processors(1).profile(on).build().expect("a pool can be had");
-            let start = Instant::now();
-            std::hint::black_box(pool.run(|| fib(N)));
-            *best = best.min(start.elapsed().as_nanos() as f64 / forks);
-        }
-    }
-    (best[0], best[1])
-}
-
 fn main() -> ExitCode {
     let mut failed = false;
     println!("{:<18} {:>2} {:>12} {:>12} {:>8}", "program", "P", "work", "span", "steals");
@@ -156,7 +130,5 @@ fn main() -> ExitCode {
             );
         }
     }
-    let (plain, profiled) = cost();
-    println!("fib(30): {plain:.1} ns per fork, {profiled:.1} profiled: {:.1} ns more", profiled - plain);
     if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }

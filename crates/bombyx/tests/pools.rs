@@ -230,6 +230,8 @@ fn the_threads_of_a_dropped_pool_are_gone() {
         return;
     }
     let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
+    // The first pool starts what the process needs but once: a profiler, if the environment asks for one.
+    drop(pool(1));
     let before = threads();
     for processors in [1, 4, 16] {
         let pool = pool(processors);

@@ -356,7 +356,14 @@ impl<'a, 'b, W: Write> Walk<'a, 'b, W> {
             Open::Scope { scope: number, sources } if *number == scope => Some(sources),
             _ => None,
         });
-        joins.expect("a closure ends before its scope").push(last);
+        match joins {
+            Some(sources) => sources.push(last),
+            // Spawned in a run of its own beside that of the scope: joined as soon as may be, one strand after its spawn.
+            None => {
+                self.strand()?;
+                self.waits.push(last);
+            }
+        }
         Ok(())
     }
 }

@@ -372,6 +372,30 @@ fn recorded_scopes() {
 }
 
 #[test]
+fn recorded_spawns_from_another_run() {
+    let profiler = Arc::new(Profiler::bare_recording(Clock::Virtual, usize::MAX, 1));
+    let pool = || Builder::measuring(2, Some(Arc::clone(&profiler))).build().unwrap();
+    let (outer, inner) = (pool(), pool());
+    outer.run(|| {
+        scope(|s| {
+            inner.run(|| {
+                leaf(10);
+                s.spawn(|_| leaf(300));
+            });
+            leaf(20);
+        });
+    });
+    let mut file = Vec::new();
+    super::dag::write(profiler.recorder().unwrap(), 1.0, &[], &mut file).unwrap();
+    let dag = bombyx_dag::format::read(&file[..]).unwrap();
+    assert!(
+        Measures::of(&dag).work.abs_diff(330) <= dag.strand_count() as u64 + 30,
+        "{:?}",
+        Measures::of(&dag)
+    );
+}
+
+#[test]
 fn recorded_blocking_and_panics() {
     check_recording(|| {
         join(|| blocking(|| advance(700)), || leaf(80));

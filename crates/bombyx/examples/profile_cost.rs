@@ -1,0 +1,56 @@
+//! What a fork costs while it is profiled: fib without leaves, plain and profiled, interleaved, the least of several runs. To
+//! be run by hand, on a quiet machine:
+//!
+//! ```text
+//! cargo run --release -p bombyx --example profile_cost
+//! ```
+//!
+//! Ends with an error above 60 ns. With an argument N it runs fib(N) once, profiled, and prints the number of forks, so that
+//! instructions can be counted: `valgrind --tool=callgrind target/release/examples/profile_cost 20`.
+
+use bombyx::{Pool, join};
+use std::hint::black_box;
+use std::process::ExitCode;
+use std::time::Instant;
+
+const N: u64 = 30;
+const ROUNDS: usize = 7;
+/// Nanoseconds that a profiled fork may cost more.
+const ALLOWED: f64 = 60.0;
+
+fn fib(n: u64) -> u64 {
+    if n < 2 {
+        return n;
+    }
+    let (a, b) = join(|| fib(n - 1), || fib(n - 2));
+    a + b
+}
+
+fn forks(n: u64) -> u64 {
+    if n < 2 { 0 } else { 1 + forks(n - 1) + forks(n - 2) }
+}
+
+/// Seconds of fib(`n`).
+fn run(n: u64, profiled: bool) -> f64 {
+    let pool = Pool::builder().processors(1).profile(profiled).build().expect("a pool can be had");
+    let start = Instant::now();
+    black_box(pool.run(|| fib(black_box(n))));
+    start.elapsed().as_secs_f64()
+}
+
+fn main() -> ExitCode {
+    if let Some(n) = std::env::args().nth(1).and_then(|n| n.parse().ok()) {
+        run(n, true);
+        println!("{}", forks(n));
+        return ExitCode::SUCCESS;
+    }
+    let (mut plain, mut profiled) = (f64::MAX, f64::MAX);
+    for _ in 0..ROUNDS {
+        plain = plain.min(run(N, false));
+        profiled = profiled.min(run(N, true));
+    }
+    let [plain, profiled] = [plain, profiled].map(|seconds| seconds * 1e9 / forks(N) as f64);
+    let more = profiled - plain;
+    println!("fib({N}): {plain:.1} ns per fork, {profiled:.1} profiled: {more:.1} ns more");
+    if more <= ALLOWED { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
