@@ -218,6 +218,17 @@ impl Job {
         Place::from_bits(unsafe { self.taken().place.load(Acquire) })
     }
 
+    /// The deque that the job is kept in, if it is.
+    ///
+    /// # Safety
+    /// The job is not untouched.
+    #[inline(always)]
+    pub(crate) unsafe fn kept_in(&self) -> Option<*const Deque> {
+        // SAFETY: as the caller promises.
+        let bits = unsafe { self.taken().place.load(Acquire) };
+        (bits & PLACE == KEPT).then_some((bits & !PLACE) as *const Deque)
+    }
+
     /// Runs the job.
     ///
     /// # Safety

@@ -138,7 +138,7 @@ impl Processor {
     }
 
     /// Holder. Makes room, answers the thief that stands here, wakes a sleeper.
-    #[inline]
+    #[inline(always)]
     fn serve(&self) {
         match &self.commons().ready {
             Ready::Private(talk) => talk.attend(self),
@@ -147,7 +147,7 @@ impl Processor {
     }
 
     /// The same where anyone may take from the deque.
-    #[inline]
+    #[inline(always)]
     fn serve_all(&self, ready: &Ready) {
         let commons = self.commons();
         if commons.always_attends() {

@@ -229,7 +229,7 @@ impl Shadow {
     // ---- Forks and scopes -----------------------------------------------------------------------------
 
     /// A strand ends with a fork, or at the beginning of a scope; the first half, or the body, begins.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn fork(&mut self, profiler: &Arc<Profiler>, site: Site) {
         let now = profiler.clock.now();
         if !self.chain.is_of(profiler) {
@@ -257,7 +257,7 @@ impl Shadow {
     }
 
     /// The first half, or the body, ends.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn middle(&mut self) {
         let now = self.now();
         self.cut(now);
@@ -282,7 +282,7 @@ impl Shadow {
     }
 
     /// The second half, which ran here, has ended.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn join_here(&mut self) {
         let now = self.now();
         self.cut(now);
