@@ -45,6 +45,7 @@ impl fmt::Debug for BroadcastContext<'_> {
 /// let squares = pool.install(|| rayon_core::broadcast(|context| context.index() * context.index()));
 /// assert_eq!(squares, [0, 1, 4]);
 /// ```
+#[track_caller]
 pub fn broadcast<OP, R>(op: OP) -> Vec<R>
 where
     OP: Fn(BroadcastContext<'_>) -> R + Sync,
@@ -60,6 +61,7 @@ where
 /// rayon_core::spawn_broadcast(move |context| sender.send(context.index()).unwrap());
 /// assert_eq!(receiver.iter().count(), rayon_core::current_num_threads());
 /// ```
+#[track_caller]
 pub fn spawn_broadcast<OP>(op: OP)
 where
     OP: Fn(BroadcastContext<'_>) + Send + Sync + 'static,

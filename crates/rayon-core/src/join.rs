@@ -3,6 +3,8 @@
 //!
 //! `join_context` is not inlined into its callers, which are rayon's iterators: they fork seldom, and their leaf loops,
 //! in the same function, lose more by sharing registers with a fork than the fork gains (a tenth in an n-body step).
+//!
+//! As everything here that forks or enters a pool, both are `track_caller`: a profile names the place where they are called.
 
 use crate::builder::ensure_global;
 use std::marker::PhantomData;
@@ -44,6 +46,7 @@ impl FnContext {
 /// assert_eq!(numbers, [1, 5, 8, 0, 22, 44]);
 /// ```
 #[inline(always)]
+#[track_caller]
 pub fn join<A, B, RA, RB>(oper_a: A, oper_b: B) -> (RA, RB)
 where
     A: FnOnce() -> RA + Send,
@@ -63,6 +66,7 @@ where
 /// assert_eq!(migrated, (false, false));
 /// ```
 #[inline(never)]
+#[track_caller]
 pub fn join_context<A, B, RA, RB>(oper_a: A, oper_b: B) -> (RA, RB)
 where
     A: FnOnce(FnContext) -> RA + Send,

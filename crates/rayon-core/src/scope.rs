@@ -27,6 +27,7 @@ pub struct ScopeFifo<'scope>(bombyx::Scope<'scope>);
 /// });
 /// assert_eq!(words, ["x", "y"]);
 /// ```
+#[track_caller]
 pub fn scope<'scope, OP, R>(op: OP) -> R
 where
     OP: FnOnce(&Scope<'scope>) -> R + Send,
@@ -48,6 +49,7 @@ where
 /// });
 /// assert_eq!(order.into_inner().unwrap(), [1, 2]);
 /// ```
+#[track_caller]
 pub fn scope_fifo<'scope, OP, R>(op: OP) -> R
 where
     OP: FnOnce(&ScopeFifo<'scope>) -> R + Send,
@@ -66,6 +68,7 @@ where
 ///     assert_eq!(std::thread::current().id(), here);
 /// });
 /// ```
+#[track_caller]
 pub fn in_place_scope<'scope, OP, R>(op: OP) -> R
 where
     OP: FnOnce(&Scope<'scope>) -> R,
@@ -74,6 +77,7 @@ where
 }
 
 /// Like [`scope_fifo`], but calls `op` on the calling thread; only what is spawned runs in the pool.
+#[track_caller]
 pub fn in_place_scope_fifo<'scope, OP, R>(op: OP) -> R
 where
     OP: FnOnce(&ScopeFifo<'scope>) -> R,
@@ -89,6 +93,7 @@ impl<'scope> Scope<'scope> {
 
     /// Spawns `body`, which ends before the scope does. It does not run before `spawn` returns, unless on another
     /// thread.
+    #[track_caller]
     pub fn spawn<BODY>(&self, body: BODY)
     where
         BODY: FnOnce(&Scope<'scope>) + Send + 'scope,
@@ -97,6 +102,7 @@ impl<'scope> Scope<'scope> {
     }
 
     /// Calls `body` once on every thread of the pool before the scope ends.
+    #[track_caller]
     pub fn spawn_broadcast<BODY>(&self, body: BODY)
     where
         BODY: Fn(&Scope<'scope>, BroadcastContext<'_>) + Send + Sync + 'scope,
@@ -113,6 +119,7 @@ impl<'scope> ScopeFifo<'scope> {
 
     /// Spawns `body`, which ends before the scope does, and begins after those that were spawned before on the same
     /// thread.
+    #[track_caller]
     pub fn spawn_fifo<BODY>(&self, body: BODY)
     where
         BODY: FnOnce(&ScopeFifo<'scope>) + Send + 'scope,
@@ -121,6 +128,7 @@ impl<'scope> ScopeFifo<'scope> {
     }
 
     /// Calls `body` once on every thread of the pool before the scope ends.
+    #[track_caller]
     pub fn spawn_broadcast<BODY>(&self, body: BODY)
     where
         BODY: Fn(&ScopeFifo<'scope>, BroadcastContext<'_>) + Send + Sync + 'scope,

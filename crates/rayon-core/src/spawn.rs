@@ -12,6 +12,7 @@ use crate::builder::here;
 /// rayon_core::spawn(move || sender.send(22).unwrap());
 /// assert_eq!(receiver.recv(), Ok(22));
 /// ```
+#[track_caller]
 pub fn spawn<F>(func: F)
 where
     F: FnOnce() + Send + 'static,
@@ -31,6 +32,7 @@ where
 /// drop(sender);
 /// assert_eq!(receiver.iter().collect::<Vec<_>>(), [0, 1, 2]);
 /// ```
+#[track_caller]
 pub fn spawn_fifo<F>(func: F)
 where
     F: FnOnce() + Send + 'static,

@@ -41,6 +41,7 @@ impl ThreadPool {
     ///
     /// # Panics
     /// If `op` does.
+    #[track_caller]
     pub fn install<OP, R>(&self, op: OP) -> R
     where
         OP: FnOnce() -> R + Send,
@@ -50,6 +51,7 @@ impl ThreadPool {
     }
 
     /// [`broadcast`](crate::broadcast()) in this pool.
+    #[track_caller]
     pub fn broadcast<OP, R>(&self, op: OP) -> Vec<R>
     where
         OP: Fn(BroadcastContext<'_>) -> R + Sync,
@@ -81,6 +83,7 @@ impl ThreadPool {
     }
 
     /// [`join`](crate::join()) in this pool.
+    #[track_caller]
     pub fn join<A, B, RA, RB>(&self, oper_a: A, oper_b: B) -> (RA, RB)
     where
         A: FnOnce() -> RA + Send,
@@ -92,6 +95,7 @@ impl ThreadPool {
     }
 
     /// [`scope`](crate::scope()) in this pool.
+    #[track_caller]
     pub fn scope<'scope, OP, R>(&self, op: OP) -> R
     where
         OP: FnOnce(&Scope<'scope>) -> R + Send,
@@ -101,6 +105,7 @@ impl ThreadPool {
     }
 
     /// [`scope_fifo`](crate::scope_fifo()) in this pool.
+    #[track_caller]
     pub fn scope_fifo<'scope, OP, R>(&self, op: OP) -> R
     where
         OP: FnOnce(&ScopeFifo<'scope>) -> R + Send,
@@ -110,6 +115,7 @@ impl ThreadPool {
     }
 
     /// [`in_place_scope`](crate::in_place_scope()) with this pool.
+    #[track_caller]
     pub fn in_place_scope<'scope, OP, R>(&self, op: OP) -> R
     where
         OP: FnOnce(&Scope<'scope>) -> R,
@@ -118,6 +124,7 @@ impl ThreadPool {
     }
 
     /// [`in_place_scope_fifo`](crate::in_place_scope_fifo()) with this pool.
+    #[track_caller]
     pub fn in_place_scope_fifo<'scope, OP, R>(&self, op: OP) -> R
     where
         OP: FnOnce(&ScopeFifo<'scope>) -> R,
@@ -126,6 +133,7 @@ impl ThreadPool {
     }
 
     /// [`spawn`](crate::spawn()) in this pool.
+    #[track_caller]
     pub fn spawn<OP>(&self, op: OP)
     where
         OP: FnOnce() + Send + 'static,
@@ -134,6 +142,7 @@ impl ThreadPool {
     }
 
     /// [`spawn_fifo`](crate::spawn_fifo()) in this pool.
+    #[track_caller]
     pub fn spawn_fifo<OP>(&self, op: OP)
     where
         OP: FnOnce() + Send + 'static,
@@ -142,6 +151,7 @@ impl ThreadPool {
     }
 
     /// [`spawn_broadcast`](crate::spawn_broadcast()) in this pool.
+    #[track_caller]
     pub fn spawn_broadcast<OP>(&self, op: OP)
     where
         OP: Fn(BroadcastContext<'_>) + Send + Sync + 'static,
