@@ -5,8 +5,12 @@
 //! cargo run --release -p bombyx --example profile_cost
 //! ```
 //!
-//! Ends with an error above 60 ns. With an argument N it runs fib(N) once, profiled, and prints the number of forks, so that
-//! instructions can be counted: `valgrind --tool=callgrind target/release/examples/profile_cost 20`.
+//! Ends with an error above 60 ns. With an argument N it runs fib(N) once, profiled, or with `N plain`, plain, and prints the
+//! number of forks, so that instructions can be counted:
+//!
+//! ```text
+//! valgrind --tool=callgrind --toggle-collect=profile_cost::run target/release/examples/profile_cost 25
+//! ```
 
 use bombyx::{Pool, join};
 use std::hint::black_box;
@@ -31,6 +35,7 @@ fn forks(n: u64) -> u64 {
 }
 
 /// Seconds of fib(`n`).
+#[inline(never)]
 fn run(n: u64, profiled: bool) -> f64 {
     let pool = Pool::builder().processors(1).profile(profiled).build().expect("a pool can be had");
     let start = Instant::now();
@@ -39,8 +44,9 @@ fn run(n: u64, profiled: bool) -> f64 {
 }
 
 fn main() -> ExitCode {
-    if let Some(n) = std::env::args().nth(1).and_then(|n| n.parse().ok()) {
-        run(n, true);
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(n) = arguments.first().and_then(|n| n.parse().ok()) {
+        run(n, arguments.get(1).is_none_or(|how| how != "plain"));
         println!("{}", forks(n));
         return ExitCode::SUCCESS;
     }
