@@ -98,8 +98,8 @@ impl Closures {
     /// It has ended, and is still to be counted down.
     #[inline]
     pub(crate) fn end_closure(&self, spawned: Spawned) {
-        if let (Some(known), Some(beginning)) = (&self.0, spawned.0) {
-            known.end_closure(beginning);
+        if let Some(known) = &self.0 {
+            known.end_closure(spawned);
         }
     }
 }
@@ -134,9 +134,11 @@ impl Known {
     }
 
     #[cold]
-    fn end_closure(&self, beginning: Box<Beginning>) {
+    fn end_closure(&self, spawned: Spawned) {
         let _uncharged = Uncharged::begin();
-        if let Some(report) = shadow::with(shadow::Shadow::end_chain) {
+        if let Some(beginning) = spawned.0
+            && let Some(report) = shadow::with(shadow::Shadow::end_chain)
+        {
             self.end(*beginning, report);
         }
     }
