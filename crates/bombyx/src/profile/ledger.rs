@@ -240,6 +240,7 @@ impl Profiler {
     }
 
     /// Whether anything is known.
+    #[cfg(all(target_os = "linux", not(loom)))]
     pub(crate) fn has_ended_runs(&self) -> bool {
         lock(&self.ledger).runs > 0
     }
