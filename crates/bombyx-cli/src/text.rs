@@ -14,7 +14,7 @@ pub(crate) fn grouped(number: u64) -> String {
 }
 
 /// A number with three significant digits, if it is below 1000.
-fn three_digits(number: f64) -> String {
+pub(crate) fn three_digits(number: f64) -> String {
     match number {
         ..9.995 => format!("{number:.2}"),
         ..99.95 => format!("{number:.1}"),
