@@ -70,7 +70,7 @@ pub(super) struct Sheet {
 const SPACE: [&str; 4] = ["heap", "RSS", "carr", "thr"];
 const SPACE_LEGEND: &str = "\
 heap, RSS: peaks of heap memory above the inputs and of resident memory, MiB; carr: most carriers (OS threads of\n\
-the pool); thr: most living threads (forked halves); each over all runs. –: not counted (rayon), or forks alone.\n";
+the pool); thr: most living threads (forked halves); –: not counted, as by rayon and private deques.\n";
 
 /// What the runs of one scheduler on one benchmark took of memory.
 #[derive(Clone, Copy, Default)]
@@ -132,7 +132,7 @@ impl Sheet {
 
     /// A sheet on the memory of several schedulers: after the words, a column for each, with one cell per run.
     pub(super) fn spaces(words: &[&str], schedulers: &[&str]) -> Self {
-        let title = format!("Memory of these runs: {}", SPACE.join(" / "));
+        let title = format!("Memory of these runs: {}", SPACE.join("/"));
         Self { space: true, ..Self::new(title, &[words, schedulers].concat()) }
     }
 
@@ -177,7 +177,7 @@ fn show(value: &Value) -> String {
                 Some(real) => crate::text::three_digits(real),
                 None => show(value),
             };
-            several.iter().map(figure).collect::<Vec<_>>().join(" / ")
+            several.iter().map(figure).collect::<Vec<_>>().join("/")
         }
         Value::Number(number) => match (number.as_u64(), number.as_f64()) {
             (Some(whole), _) => crate::text::grouped(whole),
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(sheet.text(false).lines().last(), Some("fib   1.50  123.00     3    –"));
         let mut sheet = Sheet::spaces(&["name"], &["WS", "rayon"]);
         sheet.row(vec!["fib".into(), space.cell(), Space::default().cell()]);
-        assert_eq!(sheet.text(false).lines().last(), Some("fib   1.50 / 123 / 3 / –  – / – / – / –"));
+        assert_eq!(sheet.text(false).lines().last(), Some("fib   1.50/123/3/–  –/–/–/–"));
     }
 
     #[test]
