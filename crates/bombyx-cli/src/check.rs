@@ -97,7 +97,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let table = table(&schedulers, false);
     let what = args.what(processors, &schedulers);
     let mut file = args.output.as_deref().map(|path| Kept::open(path, &what, &table.head())).transpose()?;
-    print(&format!("{}\n{what}\n\n{}", Record::new().line(), table.head()))?;
+    let record = Record::new();
+    print(&format!("{}\n{}\n{what}\n\n{}", record.line(), record.command(), table.head()))?;
     let progress = Progress::new(workloads.len() * (1 + pools.len()));
     let mut wrong = Vec::new();
     for workload in &workloads {
@@ -225,7 +226,7 @@ fn check(
             Ok(()) => Err("the result differs from that of the serial elision".to_owned()),
             Err(wrong) => Err(wrong),
         };
-        row.seconds.push(right.is_ok().then(|| run.time.as_secs_f64()));
+        row.seconds.push(right.is_ok().then_some(run.time.as_secs_f64()));
         row.complaints.extend(right.err().map(|wrong| format!("{name} on {pool}: {wrong}")));
         progress.step();
     }

@@ -398,7 +398,7 @@ fn figure_10(lab: &Lab) -> Result<Page> {
     let lines = Lines {
         title: "Memory of dense matrix multiply, fine grain (Narlikar, Figure 10)".into(),
         x: "processors".into(),
-        scale: Scale::Linear,
+        scale: Scale::Count,
         panels: vec![Panel { y: "peak of memory, MiB".into(), scale: Scale::Linear, series }],
     };
     let [adf, dfd, ws] = last;
@@ -441,6 +441,8 @@ fn figure_11(lab: &Lab) -> Result<Page> {
             in_order += usize::from(
                 heaps[0] >= heaps[2] && heaps[3] >= heaps[2] && heaps[2] + heaps[2] / 10 >= heaps[1],
             );
+        }
+        if heaps[0] > 0 {
             let bars = heaps.iter().map(|heap| Some(*heap as f64 / f64::from(1 << 20))).collect();
             groups.push((row.workload.to_owned(), bars));
         }

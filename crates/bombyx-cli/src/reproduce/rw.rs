@@ -272,12 +272,13 @@ struct Statistic {
 /// Collects the value of Our WS, and the others against it.
 fn statistic(
     title: &str,
+    of: &str,
     unit: &str,
     theirs: fn(&Row) -> [f64; 4],
     ours: &dyn Fn(&Row, &str) -> Result<Option<f64>>,
 ) -> Result<Statistic> {
     let mut sheet = Sheet::new(
-        title,
+        format!("{title}: {of} of WS; the others against it, %"),
         &["benchmark", "WS", "ours", "WS+JR %", "ours", "Chase Lev %", "ours", "PD/CAS %", "ours"],
     );
     let (mut groups, mut bases, mut others) = (Vec::new(), Vec::new(), Vec::new());
@@ -335,6 +336,7 @@ fn figure_8(lab: &Lab) -> Result<Page> {
     };
     let found = statistic(
         "Steals (Acar et al., Figure 8)",
+        "number",
         "% more steals than Our WS (cut at 200)",
         |row| row.steals,
         &steals,
@@ -374,8 +376,9 @@ fn timed(lab: &Lab, row: &Row, name: &str, of: fn(&Timed) -> f64) -> Result<Opti
 
 fn figure_9(lab: &Lab) -> Result<Page> {
     let found = statistic(
-        "Total parallel work, seconds (Acar et al., Figure 9)",
-        "% more time in the program itself than with Our WS",
+        "Total parallel work (Acar et al., Figure 9)",
+        "seconds",
+        "% more time in the program itself than with Our WS (cut at 200)",
         |row| row.work,
         &|row, name| timed(lab, row, name, |timed| timed.work),
     )?;
@@ -397,7 +400,8 @@ fn figure_9(lab: &Lab) -> Result<Page> {
 
 fn figure_10(lab: &Lab) -> Result<Page> {
     let found = statistic(
-        "Relative idle time, % (Acar et al., Figure 10)",
+        "Relative idle time (Acar et al., Figure 10)",
+        "% of all processors' time",
         "% more idle time than Our WS (cut at 200)",
         |row| row.idle,
         &|row, name| timed(lab, row, name, |timed| timed.idle * 100.0),

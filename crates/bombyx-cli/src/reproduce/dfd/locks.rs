@@ -64,7 +64,7 @@ pub(in crate::reproduce) fn figure_14(lab: &Lab) -> Result<Page> {
     let lines = Lines {
         title: "Tree building of Barnes-Hut under locks (Narlikar, Figure 14)".into(),
         x: format!("processors, on {} cores", cores()),
-        scale: Scale::Linear,
+        scale: Scale::Count,
         panels: vec![Panel { y: "speedup".into(), scale: Scale::Linear, series }],
     };
     let of = |wanted: &str| at_most.iter().find(|(name, _)| *name == wanted).map(|(_, speedup)| *speedup);
