@@ -16,6 +16,8 @@ pub(crate) enum Fault {
     KeepWithoutPop,
     /// A thief takes a fork as it may take a loose entry: without barrier and second look.
     StealForksAsLoose,
+    /// An owner that takes an exposed entry back leaves the mark that says how far entries are exposed.
+    KeepExposedMark,
     /// A victim serves a request that it did not claim first.
     ServeWithoutClaim,
     /// A thief walks away from its request without withdrawing it.

@@ -11,7 +11,7 @@ use crate::deque::Deque;
 use crate::fifo::Fifo;
 use crate::job::{Entry, Kind, Place};
 use crate::mailbox::{Mailbox, Offer, Post, Requests};
-use crate::primitive::AtomicUsize;
+use crate::primitive::{AtomicBool, AtomicUsize};
 use crate::profile::{self, Account, Site};
 use crate::rng::Rng;
 use crate::scheduler::query::Queries;
@@ -21,6 +21,10 @@ use crate::scheduler::{self, Ready};
 use crate::stats::Counters;
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
+
+/// For how many forks a processor that was robbed exposes its entries: what that costs, a few microseconds, is less than
+/// what an interruption does.
+const EXPOSING: u32 = 64;
 
 /// See the module text.
 #[repr(C)]
@@ -37,6 +41,10 @@ pub(crate) struct Processor {
     pub(crate) offer: Offer,
     /// Holder. Whether the next fork should offer its oldest entry: a thief is likely to come.
     generous: Cell<bool>,
+    /// Set by thieves that did not wait to be served. See [`Processor::robbed`].
+    robbed: AtomicBool,
+    /// Holder. How many more forks expose what is in the deque.
+    exposing: Cell<u32>,
     /// Holder.
     pub(crate) rng: Rng,
     pub(crate) stats: Counters,
@@ -70,6 +78,8 @@ impl Processor {
             post: Post::new(),
             offer: Offer::new(),
             generous: Cell::new(false),
+            robbed: AtomicBool::new(false),
+            exposing: Cell::new(0),
             rng: Rng::new(seed, index as u64),
             stats: Counters::default(),
             account: Account::default(),
@@ -161,14 +171,18 @@ impl Processor {
                 self.deque.poison();
             }
             // Nothing may be popped by the fast path.
-            _ if commons.config.attentive => {
+            _ if commons.config.attentive || self.exposes(ready) => {
                 self.deque.expose_all();
                 self.deque.poison();
             }
             _ => {}
         }
         self.answer();
-        if self.generous.take() && !self.offer.stands() && matches!(commons.ready, Ready::Deques) {
+        if self.generous.take()
+            && self.exposing.get() == 0
+            && !self.offer.stands()
+            && matches!(commons.ready, Ready::Deques)
+        {
             // Not a spawned closure: its scope, which may have to run it itself, looks for it in the deque.
             let offered = self.deque.take_top_if(
                 |entry| matches!(entry.kind(), Kind::Stack(_)),
@@ -215,6 +229,25 @@ impl Processor {
         }
         self.generous.set(true);
         self.deque.poison();
+    }
+
+    /// Anyone. Makes the holder expose its entries for its next forks ([`EXPOSING`]): its leaves are so long that thieves
+    /// do not wait for the next fork.
+    pub(crate) fn robbed(&self) {
+        if !self.robbed.load(Relaxed) {
+            self.robbed.store(true, Relaxed);
+        }
+    }
+
+    /// Holder. Whether this fork is one that exposes.
+    fn exposes(&self, ready: &Ready) -> bool {
+        if self.robbed.load(Relaxed) {
+            self.robbed.store(false, Relaxed);
+            self.exposing.set(EXPOSING);
+        }
+        let exposing = self.exposing.get();
+        self.exposing.set(exposing.saturating_sub(1));
+        exposing > 0 && matches!(ready, Ready::Deques) && !self.commons().always_attends()
     }
 
     /// Whether there seems to be something to take here.

@@ -58,6 +58,8 @@ pub(crate) struct Deque {
     last: AtomicPtr<Slot>,
     /// Whether there may be loose entries. Written by the owner only.
     loose: AtomicBool,
+    /// No entry below this is untouched or kept. Written by the owner only, under the lock.
+    exposed: AtomicPtr<Slot>,
     /// The buffer; its lock protects all of the above against everyone but the owner's push and pop.
     slots: Mutex<Box<[Slot]>>,
 }
@@ -73,6 +75,7 @@ impl Deque {
             root: AtomicUsize::new(0),
             last: AtomicPtr::new(last_of(&slots)),
             loose: AtomicBool::new(false),
+            exposed: AtomicPtr::new(base),
             slots: Mutex::new(slots),
         }
     }
@@ -202,7 +205,7 @@ impl Deque {
         // Holes at the bottom are nobody's: left there, they would look like something to take for ever.
         while bottom > top && entry_at(bottom.wrapping_sub(1)).is_none() {
             bottom = bottom.wrapping_sub(1);
-            self.bottom.store(bottom, Release);
+            self.lower_bottom(bottom);
         }
         if bottom == top {
             self.loose.store(false, Relaxed);
@@ -222,11 +225,19 @@ impl Deque {
     /// Takes the entry out of the slot at `at`, as the owner, under the lock.
     fn vacate(&self, at: *mut Slot, bottom: *mut Slot) {
         if at.wrapping_add(1) == bottom {
-            self.bottom.store(at, Release);
+            self.lower_bottom(at);
         } else {
             // SAFETY: `at` lies between the ends, in the buffer, which stays while the lock is held.
             unsafe { (*at).store(0, Relaxed) };
         }
+    }
+
+    /// Lowers the bottom as the owner, under the lock. What is pushed there next is not exposed.
+    fn lower_bottom(&self, bottom: *mut Slot) {
+        if self.exposed.load(Relaxed) > bottom && !planted(Fault::KeepExposedMark) {
+            self.exposed.store(bottom, Relaxed);
+        }
+        self.bottom.store(bottom, Release);
     }
 
     /// Pushes a loose entry: one that is not the second half of a join. A join below must find its own entry on top when it
@@ -288,6 +299,7 @@ impl Deque {
         // Entries are exposed all at once, and before one that is not a join's is pushed on top of them; so below
         // an exposed one, or one of another kind, there is none untouched.
         self.each(|entry| entry.expose(self));
+        self.exposed.store(self.bottom.load(Relaxed), Relaxed);
     }
 
     /// Calls `f` for every entry from the youngest to the oldest until it returns false. Under the lock.
@@ -340,8 +352,10 @@ impl Deque {
             slot.store(entry.bits(), Relaxed);
         }
         let base = base_of(slots);
+        let bottom = base.wrapping_add(entries.len());
         self.top.store(base, Relaxed);
-        self.bottom.store(base.wrapping_add(entries.len()), Release);
+        self.exposed.store(bottom, Relaxed);
+        self.bottom.store(bottom, Release);
     }
 
     // ---- Anyone ---------------------------------------------------------------------------------------
@@ -393,22 +407,27 @@ impl Deque {
         }
     }
 
-    /// Takes the oldest entry if it is a loose one, and if the owner has said that its entries descend from `want` (0:
-    /// from whatever). Needs neither the owner's help nor the heavy barrier: see the module text.
-    pub(crate) fn steal_loose(&self, want: usize) -> Option<Entry> {
-        if !self.loose.load(Relaxed) || self.looks_empty() {
+    /// Takes the oldest entry if no pop can take it, and if the owner has said that its entries descend from `want` (0:
+    /// from whatever): an exposed one, or, with `loose`, a loose one. Needs neither the owner's help nor the heavy
+    /// barrier: see the module text.
+    pub(crate) fn steal_free(&self, want: usize, loose: bool) -> Option<Entry> {
+        let loose = loose && self.loose.load(Relaxed);
+        if self.looks_empty() || !(loose || self.exposed.load(Relaxed) > self.top.load(Relaxed)) {
             return None;
         }
         let _slots = try_lock(&self.slots)?;
         if want != 0 && self.root() != want {
             return None;
         }
+        let exposed = self.exposed.load(Relaxed);
         let mut top = self.top.load(Relaxed);
         let mut found = None;
-        while found.is_none() && top < self.bottom.load(Acquire) {
+        while found.is_none() && (top < exposed || (loose && top < self.bottom.load(Acquire))) {
             // SAFETY: between the ends, in the buffer, which is replaced only under the lock. Acquire: see `push_over`.
             match Entry::from_bits(unsafe { (*top).load(Acquire) }) {
-                Some(entry) if entry.is_stack() && !planted(Fault::StealForksAsLoose) => break,
+                Some(entry) if top >= exposed && entry.is_stack() && !planted(Fault::StealForksAsLoose) => {
+                    break;
+                }
                 entry => found = entry,
             }
             top = top.wrapping_add(1);

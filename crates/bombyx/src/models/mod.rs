@@ -263,7 +263,7 @@ fn loose_against_pop() {
             thread::spawn(move || {
                 let _ = &tasks;
                 for _ in 0..2 {
-                    if let Some(entry) = deque.steal_loose(0) {
+                    if let Some(entry) = deque.steal_free(0, true) {
                         run_either(entry);
                     }
                 }
@@ -280,6 +280,40 @@ fn loose_against_pop() {
         while let Some(entry) = deque.take_youngest(|_| true) {
             run_either(entry);
         }
+        assert!(tasks.iter().all(|task| task.runs.load(Relaxed) == 1), "an entry was lost or run twice");
+    });
+}
+
+/// Exposed entries and forks: a thief without barrier gets the exposed ones only, and every entry goes to one side.
+#[test]
+fn exposed_against_pop() {
+    explore(5, &[Fault::KeepExposedMark], || {
+        let deque = Arc::new(Deque::new());
+        let tasks = Arc::new([Task::new(), Task::new(), Task::new()]);
+        fork(&deque, &tasks[0]);
+        fork(&deque, &tasks[1]);
+        deque.expose_all();
+        let thief = {
+            let (deque, tasks) = (Arc::clone(&deque), Arc::clone(&tasks));
+            thread::spawn(move || {
+                let _ = &tasks;
+                for _ in 0..2 {
+                    if let Some(entry) = deque.steal_free(0, false) {
+                        assert!(execute(entry).is_none());
+                    }
+                }
+            })
+        };
+        if deque.withdraw(tasks[1].entry(), true) {
+            tasks[1].run();
+        }
+        // A fork in the slot of the exposed entry, or above it.
+        fork(&deque, &tasks[2]);
+        assert!(join(&deque, &tasks[2]), "nobody may take a fork without the barrier");
+        if deque.withdraw(tasks[0].entry(), true) {
+            tasks[0].run();
+        }
+        thief.join().unwrap();
         assert!(tasks.iter().all(|task| task.runs.load(Relaxed) == 1), "an entry was lost or run twice");
     });
 }

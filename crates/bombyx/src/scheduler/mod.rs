@@ -316,10 +316,11 @@ pub(crate) fn cease(processor: &Processor) {
     }
 }
 
-/// Takes the oldest entry of `victim`, if that is a loose one, which needs no barrier.
-fn steal_loose(victim: &Processor, want: usize) -> Option<Entry> {
+/// Takes the oldest entry of `victim`, if it can be had without the heavy barrier. Loose ones in ordered pools only:
+/// elsewhere a processor that spawns without end serves its thieves now and then, and is not held up by their lock.
+fn steal_free(victim: &Processor, want: usize) -> Option<Entry> {
     match &victim.commons().ready {
-        Ready::Deques => victim.deque.steal_loose(want),
+        Ready::Deques => victim.deque.steal_free(want, victim.commons().config.ordered),
         Ready::Private(_) | Ready::Shared(_) | Ready::Ranked(_) => None,
     }
 }

@@ -7,7 +7,12 @@
 //! its next fork; a victim that has entries but does not fork within [`ESCALATE`] is robbed without its help
 //! ([`crate::deque::Deque::steal`]), which interrupts it. A request may stand at a busy victim that has
 //! nothing yet: it gets the victim's next fork, without either side touching the other's cache lines meanwhile.
-//! Spawned closures, which no join takes back, are taken at once ([`crate::deque::Deque::steal_loose`]).
+//!
+//! **Who forks seldom exposes.** A processor that had to be robbed is in leaves that are longer than a steal: for its
+//! next forks ([`crate::processor::Processor::robbed`]) it exposes its entries, which thieves then take under the
+//! deque's lock, at once ([`crate::deque::Deque::steal_free`]). Each steal renews that; a processor that forks so
+//! often that it is not needed goes back to its fast path, having lost less than the interruption had cost. In ordered
+//! pools spawned closures, which no join takes back, are always free to be taken.
 //!
 //! **A waiting processor** takes only what descends from what it waits for: such work buries nothing, needs no
 //! more stack than the serial program, and cannot deadlock where that does not. Anything else that it sees is a
@@ -119,7 +124,7 @@ pub(super) fn rob(
     want: usize,
     stop: impl Fn() -> bool,
 ) -> Option<Entry> {
-    if let Some(entry) = super::steal_loose(victim, want) {
+    if let Some(entry) = free(victim, want) {
         return Some(entry);
     }
     if !victim.requests.post(&thief.post, want) {
@@ -164,11 +169,21 @@ fn answered(thief: &Processor) -> Option<Entry> {
     }
 }
 
+/// The oldest entry of `victim`, if nothing stands in the way.
+fn free(victim: &Processor, want: usize) -> Option<Entry> {
+    super::steal_free(victim, want).inspect(|entry| {
+        if entry.is_stack() {
+            victim.robbed();
+        }
+    })
+}
+
 #[cold]
 fn escalated(thief: &Processor, victim: &Processor, want: usize) -> Option<Entry> {
-    if let Some(entry) = super::steal_loose(victim, want) {
+    if let Some(entry) = free(victim, want) {
         return Some(entry);
     }
+    victim.robbed();
     match super::rob(thief, victim, || victim.deque.steal(want, |entry| entry.taken(Place::Nowhere))) {
         Steal::Success(entry) => {
             thief.stats.escalations.add(1);
