@@ -6,7 +6,11 @@ use crate::Result;
 use crate::bench::case::Entry;
 use crate::resources::Memory;
 use crate::table::{Cell, Table, Tone};
+use crate::text::wrapped;
 use serde_json::{Value, json};
+
+/// Letters in a line of prose.
+const WIDTH: usize = 112;
 
 /// A figure or table of a paper.
 pub(super) struct Exhibit {
@@ -33,7 +37,8 @@ impl Page {
     /// For a terminal.
     pub(super) fn text(&self, exhibit: &Exhibit, coloured: bool) -> String {
         let bold = if coloured { anstyle::Style::new().bold() } else { anstyle::Style::new() };
-        let mut out = format!("{bold}{}{bold:#}: {}\n{}\n", exhibit.id, exhibit.about, self.method);
+        let method = wrapped(&self.method, WIDTH, 0);
+        let mut out = format!("{bold}{}{bold:#}: {}\n{method}\n", exhibit.id, exhibit.about);
         for sheet in &self.sheets {
             out.push('\n');
             out += &sheet.text(coloured);
@@ -41,7 +46,9 @@ impl Page {
         if self.sheets.iter().any(|sheet| sheet.space) {
             out += SPACE_LEGEND;
         }
-        out += &format!("\nAgrees:  {}\nDiffers: {}\n", self.agrees, self.differs);
+        for (what, text) in [("\nAgrees:  ", &self.agrees), ("Differs: ", &self.differs)] {
+            out += &(wrapped(&format!("{what}{text}"), WIDTH, 9) + "\n");
+        }
         out
     }
 

@@ -132,8 +132,8 @@ fn speeds(lab: &Lab) -> Result<Page> {
     Ok(Page {
         method: format!(
             "Simulated on 8 processors, exact speeds ({}), β = 1.5; `changing` exchanges fast and slow processors ten \
-             times.\nmax util, high util: maximum and high utilization; enhanced: enhanced Cilk, mugs: its muggings; thr: the \
-             most living threads\nof the five schedulers in turn. The programs allocate nothing, and simulated processors \
+             times. max util, high util: maximum and high utilization; enhanced: enhanced Cilk, mugs: its muggings; thr: the \
+             most living threads of the five schedulers in turn. The programs allocate nothing, and simulated processors \
              have no carriers.",
             PROFILES.map(|(name, text)| format!("{name} {}", text.trim_end_matches(';'))).join("; ")
         ),
