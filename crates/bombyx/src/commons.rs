@@ -479,6 +479,7 @@ impl Commons {
     ///
     /// Inside of something that descends from none of `roots`, the entry is no part of that: whoever waits for it
     /// must not help with what is in the deque from now on.
+    #[inline]
     pub(crate) fn submit(&self, entry: Entry, roots: &[usize]) {
         let Some(processor) =
             current::processor().filter(|processor| std::ptr::eq(processor.commons(), self))
@@ -559,6 +560,7 @@ impl Commons {
     // ---- Detached work and the end --------------------------------------------------------------------
 
     /// A closure was spawned.
+    #[inline]
     pub(crate) fn thread_created(&self) {
         if self.config.counts {
             self.ledger.threads.add(1);
@@ -566,6 +568,7 @@ impl Commons {
     }
 
     /// A spawned closure has ended.
+    #[inline]
     pub(crate) fn thread_ended(&self) {
         if self.config.counts {
             self.ledger.threads.add(-1);

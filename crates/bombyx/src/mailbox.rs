@@ -191,6 +191,7 @@ impl Requests {
     /// The victim claims the request; it owes the thief an answer then.
     ///
     /// The pointer is valid as long as the processors of the pool are.
+    #[inline]
     pub(crate) fn claim(&self) -> Option<*const Post> {
         if planted(Fault::ServeWithoutClaim) {
             let thief = self.thief.load(Acquire);

@@ -256,8 +256,15 @@ impl Processor {
     }
 
     /// Holder. Answers the thief that stands here, if one does: with the oldest entry if it wants that.
+    #[inline]
     pub(crate) fn answer(&self) {
-        let Some(thief) = self.requests.claim() else { return };
+        if let Some(thief) = self.requests.claim() {
+            self.answer_to(thief);
+        }
+    }
+
+    #[cold]
+    fn answer_to(&self, thief: *const Post) {
         // SAFETY: posts live as long as the processors of the pool.
         let thief = unsafe { &*thief };
         let want = thief.want();
@@ -286,6 +293,7 @@ impl Processor {
     }
 
     /// Holder. Pushes an entry that is not the second half of a `join`.
+    #[inline]
     pub(crate) fn submit(&self, entry: Entry) {
         let pushed = self.deque.push_over(entry);
         if self.deque.wants_attention(pushed) {

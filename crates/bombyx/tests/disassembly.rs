@@ -59,7 +59,7 @@ mod x86_64 {
         ),
         ("bombyx::scheduler::resolution::new_cells", "allocates"),
         ("bombyx::deque::private::Owner::make_room", "allocates"),
-        ("bombyx::deque::Deque::set_root", "of deques that are not private; not reached"),
+        ("bombyx::deque::Deque::change_root", "of deques that are not private; not reached"),
         ("bombyx::processor::current::visitor", "a thread that no pool started becomes a carrier"),
         ("bombyx::profile::note_busy", "the pool is profiled"),
         ("std::time::Instant::now", "the clock"),

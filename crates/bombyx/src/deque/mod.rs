@@ -245,6 +245,7 @@ impl Deque {
     ///
     /// The slot is looked at without the lock, and whatever the top says: a thief that has raised the top may not yet
     /// have told the job. A slot that holds something else, even a stale one, has no untouched job below.
+    #[inline]
     pub(crate) fn push_over(&self, entry: Entry) -> Pushed {
         let youngest = self.bottom.load(Relaxed).wrapping_sub(1);
         // SAFETY: in the buffer, which begins with a slot that is always empty, and which only the owner, who is
@@ -321,13 +322,17 @@ impl Deque {
     }
 
     /// Says what the entries from here on descend from: `key` if the deque is empty now, else nothing known.
-    #[inline(never)]
+    #[inline]
     pub(crate) fn set_root(&self, key: usize) {
         // Only the owner, who is here, changes the root, and others only take entries away.
         let root = self.root();
-        if root == key || (root == 0 && !self.looks_empty()) {
-            return;
+        if root != key && (root != 0 || self.looks_empty()) {
+            self.change_root(key);
         }
+    }
+
+    #[inline(never)]
+    fn change_root(&self, key: usize) {
         let _slots = lock(&self.slots);
         self.root.store(if self.looks_empty() { key } else { 0 }, Relaxed);
     }

@@ -263,19 +263,22 @@ pub(crate) fn enter(processor: &Processor, state: State) {
 }
 
 /// The calling carrier runs on top of a waiting frame until this is dropped.
-pub(crate) struct Helping(());
+pub(crate) struct Helping(bool);
 
 impl Helping {
     pub(crate) fn begin() -> Helping {
-        if here().is_some() {
+        let profiled = here().is_some();
+        if profiled {
             shadow::with(|shadow| shadow.helping += 1);
         }
-        Helping(())
+        Helping(profiled)
     }
 }
 
 impl Drop for Helping {
     fn drop(&mut self) {
-        shadow::with(|shadow| shadow.helping = shadow.helping.saturating_sub(1));
+        if self.0 {
+            shadow::with(|shadow| shadow.helping = shadow.helping.saturating_sub(1));
+        }
     }
 }

@@ -80,38 +80,54 @@ impl Closures {
     }
 
     /// A closure is spawned.
+    #[inline]
     pub(crate) fn spawn(&self, site: Site) -> Spawned {
-        Spawned(self.0.as_ref().and_then(|known| {
-            shadow::with(|shadow| {
-                let (origin, id) = shadow.spawn(&known.profiler, site);
-                let child = known.profiler.recorder().map_or(0, |recorder| recorder.child());
-                shadow.spawned(&known.profiler, id, known.number, child);
-                Box::new(Beginning { site, origin, child })
-            })
-        }))
+        Spawned(self.0.as_ref().and_then(|known| known.spawn(site)))
     }
 
     /// It begins on the calling carrier.
+    #[inline]
     pub(crate) fn begin_closure(&self, spawned: &Spawned) {
         if let (Some(known), Some(beginning)) = (&self.0, &spawned.0) {
-            shadow::with(|shadow| {
-                let origin = Some(Arc::clone(&beginning.origin));
-                shadow.begin_chain(&known.profiler, Some(beginning.site), origin);
-            });
+            known.begin_closure(beginning);
         }
     }
 
     /// It has ended, and is still to be counted down.
+    #[inline]
     pub(crate) fn end_closure(&self, spawned: Spawned) {
-        if let (Some(known), Some(beginning)) = (&self.0, spawned.0)
-            && let Some(report) = shadow::with(shadow::Shadow::end_chain)
-        {
-            known.end(*beginning, report);
+        if let (Some(known), Some(beginning)) = (&self.0, spawned.0) {
+            known.end_closure(*beginning);
         }
     }
 }
 
 impl Known {
+    #[cold]
+    fn spawn(&self, site: Site) -> Option<Box<Beginning>> {
+        shadow::with(|shadow| {
+            let (origin, id) = shadow.spawn(&self.profiler, site);
+            let child = self.profiler.recorder().map_or(0, |recorder| recorder.child());
+            shadow.spawned(&self.profiler, id, self.number, child);
+            Box::new(Beginning { site, origin, child })
+        })
+    }
+
+    #[cold]
+    fn begin_closure(&self, beginning: &Beginning) {
+        shadow::with(|shadow| {
+            let origin = Some(Arc::clone(&beginning.origin));
+            shadow.begin_chain(&self.profiler, Some(beginning.site), origin);
+        });
+    }
+
+    #[cold]
+    fn end_closure(&self, beginning: Beginning) {
+        if let Some(report) = shadow::with(shadow::Shadow::end_chain) {
+            self.end(beginning, report);
+        }
+    }
+
     fn end(&self, beginning: Beginning, report: Report) {
         let mut path = report.path;
         path.length = path.length.burdened_by(self.profiler.costs.burden.hand_over);
