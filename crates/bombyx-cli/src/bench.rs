@@ -132,8 +132,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     files.filter(|path| *path != Path::new("-")).try_for_each(|path| files::expect_to_write(path))?;
     let (workloads, micros) = args.chosen();
     let contenders = if workloads.is_empty() { Vec::new() } else { args.contenders()? };
-    let names: Vec<String> = workloads.iter().map(|workload| args.label(*workload, Grain::Fine)).collect();
-    let names = names.iter().map(String::as_str);
+    let names = workloads.iter().map(|workload| workload.name());
     let report = report::Report::new(names, !micros.is_empty(), args.schedulers.len() > 1, coloured());
     let show = |text: &str| if args.prints_table() { print(text) } else { Ok(()) };
 
@@ -143,10 +142,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let mut known = Vec::new();
     for setup in args.setups() {
         let first = results.workloads.len();
+        if args.bars && !workloads.is_empty() {
+            show(&report.section(setup.grain))?;
+        }
         for workload in &workloads {
             let mut case = workload::measure(*workload, &setup, &contenders)?;
-            case.name = args.label(*workload, setup.grain);
             show(&report.lines(&case))?;
+            case.name = args.label(*workload, setup.grain);
             results.workloads.push(case);
             known.push((workload.bound(), setup.grain));
         }
@@ -194,7 +196,7 @@ impl Args {
         ![&self.json, &self.csv].iter().any(|path| path.as_deref() == Some(Path::new("-")))
     }
 
-    /// What a workload is called in the tables: with its grain, if there are both.
+    /// What a workload is called where both grains stand side by side.
     fn label(&self, workload: &dyn Workload, grain: Grain) -> String {
         match grain {
             Grain::Fine if self.bars => format!("{}, fine", workload.name()),

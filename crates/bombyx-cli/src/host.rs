@@ -53,6 +53,11 @@ impl Record {
         }
     }
 
+    /// The command line.
+    pub(crate) fn command(&self) -> &str {
+        &self.command
+    }
+
     /// One line for the head of a report.
     pub(crate) fn line(&self) -> String {
         let Host { cpu, cores, system } = &self.host;

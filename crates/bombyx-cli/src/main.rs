@@ -3,6 +3,7 @@
 //! that makes no sense. Commands that run another program pass its status on. Each command is a file of its own.
 
 mod bench;
+mod check;
 mod child;
 mod contender;
 mod contention;
@@ -55,6 +56,7 @@ struct Cli {
 enum Command {
     Run(run::Args),
     Bench(bench::Args),
+    Check(check::Args),
     Profile(profile::Args),
     Record(record::Args),
     Scale(scale::Args),
@@ -73,6 +75,7 @@ fn main() -> ExitCode {
         None => tour::run(cli.quick),
         Some(Command::Run(args)) => run::run(&args),
         Some(Command::Bench(args)) => bench::run(&args),
+        Some(Command::Check(args)) => check::run(&args),
         Some(Command::Profile(args)) => profile::run(&args),
         Some(Command::Record(args)) => record::run(&args),
         Some(Command::Scale(args)) => scale::run(&args),

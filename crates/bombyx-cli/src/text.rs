@@ -14,7 +14,7 @@ pub(crate) fn grouped(number: u64) -> String {
 }
 
 /// A number with three significant digits, if it is below 1000.
-fn three_digits(number: f64) -> String {
+pub(crate) fn three_digits(number: f64) -> String {
     match number {
         ..9.995 => format!("{number:.2}"),
         ..99.95 => format!("{number:.1}"),
@@ -50,9 +50,36 @@ pub(crate) fn ratio(ratio: f64) -> String {
     format!("{ratio:.2}")
 }
 
+/// Breaks text between words into lines of at most `width` letters; all but the first begin with `indent` spaces.
+pub(crate) fn wrapped(text: &str, width: usize, indent: usize) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut used = 0;
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        if used > 0 && used + 1 + length > width {
+            out.push('\n');
+            out.extend(std::iter::repeat_n(' ', indent));
+            used = indent;
+        } else if !out.is_empty() {
+            out.push(' ');
+            used += 1;
+        }
+        out.push_str(word);
+        used += length;
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_text_is_wrapped() {
+        assert_eq!(wrapped("Agrees:  one two three", 14, 2), "Agrees:  one\n  two three");
+        assert_eq!(wrapped("averyverylongword a", 5, 0), "averyverylongword\na");
+        assert_eq!(wrapped("", 5, 0), "");
+    }
 
     #[test]
     fn digits_are_grouped() {

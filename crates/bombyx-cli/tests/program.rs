@@ -155,7 +155,7 @@ fn micro_benchmarks_run() {
             "16 leaves of 50 µs",
             "16 leaves of 100 µs",
             "10,000 empty spawns",
-            "an empty closure run from outside",
+            "empty run from outside",
             "idle for 0.2 s",
             "fib(20), oversubscribed",
             "fib(20), oversubscribed",
@@ -264,4 +264,30 @@ fn an_interrupted_bench_leaves_no_file() {
     assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGINT) }, 0);
     assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGINT));
     assert!(folder.names().is_empty(), "{:?}", folder.names());
+}
+
+#[test]
+fn every_scheduler_is_checked_and_the_record_goes_on() {
+    let folder = Folder::new("check");
+    let file = folder.file("check.txt");
+    let check = |names: &[&str]| {
+        let mut arguments = vec!["check", "--size", "small", "-p", "2", "-o", &file];
+        arguments.extend(names);
+        succeeds(&arguments)
+    };
+    let first = check(&["nqueens"]);
+    assert!(first.ends_with("9 of 9 results are right\n"), "{first}");
+    let line = |text: &str, name: &str| text.lines().find(|line| line.starts_with(name)).map(str::to_owned);
+    let second = check(&["nqueens", "lu"]);
+    assert!(second.ends_with("18 of 18 results are right\n"), "{second}");
+    assert_eq!(line(&first, "nqueens "), line(&second, "nqueens "), "what is recorded is not run again");
+    let recorded = std::fs::read_to_string(&file).expect("a record");
+    assert!(recorded.contains("bombyx check --size small"), "{recorded}");
+    assert_eq!(
+        recorded.lines().filter(|line| line.starts_with("nqueens ") || line.starts_with("lu ")).count(),
+        2
+    );
+    let other = bombyx(&["check", "nqueens", "-p", "3", "-o", &file]);
+    assert_eq!(other.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&other.stderr).contains("records something else"));
 }

@@ -37,6 +37,19 @@ fn everything_can_be_reproduced_quickly() {
             assert!(!rows.is_empty(), "{}: an empty table", exhibit["id"]);
             assert!(rows.iter().all(|row| row.as_array().is_some_and(|row| row.len() == headings)));
         }
+        let text = std::fs::read_to_string(folder.file(&format!("{}.txt", exhibit["id"].as_str().unwrap())));
+        let text = text.expect("a text");
+        let measures_nothing =
+            ["000-figure-2", "001-figure-13", "004-speeds"].contains(&exhibit["id"].as_str().unwrap());
+        assert_ne!(
+            text.contains("\nheap, RSS: peaks"),
+            measures_nothing,
+            "{}: memory of runs",
+            exhibit["id"]
+        );
+        let tables = text.split("\n\n").filter(|part| part.contains("──"));
+        let wide = tables.flat_map(str::lines).find(|line| line.chars().count() > 120);
+        assert_eq!(wide, None, "{}: tables fit into 120 columns", exhibit["id"]);
         let plot = std::fs::read_to_string(folder.file(&format!("{}.svg", exhibit["id"].as_str().unwrap())));
         assert!(plot.expect("a plot").contains("</svg>"), "{}", exhibit["id"]);
     }

@@ -32,7 +32,7 @@ pub(crate) struct Counts {
     sleeps: u64,
     wakes: u64,
     in_place: u64,
-    pub(crate) peak_carriers: u64,
+    peak_carriers: u64,
 }
 
 impl From<Stats> for Counts {
@@ -116,6 +116,11 @@ impl Entry {
     /// The most memory of all runs.
     pub(crate) fn memory(&self) -> Option<Memory> {
         self.samples.iter().filter_map(|sample| sample.memory).reduce(Memory::max)
+    }
+
+    /// The most carriers of all runs, if the pool is one of Bombyx.
+    pub(crate) fn peak_carriers(&self) -> Option<u64> {
+        self.samples.iter().filter_map(|sample| Some(sample.counts?.peak_carriers)).max()
     }
 
     /// What the pool counted in the run in the middle.

@@ -206,7 +206,7 @@ fn install(setup: &Setup) -> Result<Outcome> {
         Ok(Sample::seconds(median(&seconds)))
     })?;
     let about = format!("each sample is the median of {calls} calls, {} µs apart", APART.as_micros());
-    let case = Case { name: "an empty closure run from outside".into(), about, entries };
+    let case = Case { name: "empty run from outside".into(), about, entries };
     let bars = vec![Bar::against(&case, 2, "rayon", 1.0)];
     Ok(Outcome { cases: vec![case], bars })
 }

@@ -2,12 +2,13 @@
 
 use super::Results;
 use super::bar::BarRecord;
-use super::case::{Case, Counts, Entry, geometric_mean};
+use super::case::{Case, Entry, geometric_mean};
 use super::micro::MICROS;
 use crate::Result;
 use crate::host::Record;
 use crate::table::{Cell, Table, Tone};
-use crate::text::{bytes, grouped, ratio, time};
+use crate::text::{grouped, ratio, three_digits, time};
+use bombyx_workloads::Grain;
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -27,7 +28,7 @@ impl Report {
         schedulers: bool,
         coloured: bool,
     ) -> Self {
-        const MICRO: usize = 33;
+        const MICRO: usize = 23;
         let widest = workloads.map(str::len).max().unwrap_or(0).max(if micros { MICRO } else { 14 });
         let mut table = Table::new(coloured).words("benchmark", widest).numbers("P", 2);
         if schedulers {
@@ -36,17 +37,21 @@ impl Report {
         for heading in ["serial", "bombyx", "rayon", "chili"] {
             table = table.numbers(heading, 7);
         }
-        for heading in ["speedup", "/rayon", "/chili"] {
-            table = table.numbers(heading, 6);
+        for heading in ["TS/T", "/rayon", "/chili"] {
+            table = table.numbers(heading, 4);
         }
-        let table = table.numbers("steals", 7).numbers("hand-overs", 7);
-        let table =
-            table.numbers("heap", 8).numbers("resident", 8).numbers("carriers", 2).numbers("threads", 7);
+        let table = table.numbers("steals", 6);
+        let table = table.numbers("heap", 4).numbers("RSS", 4).numbers("carr", 4).numbers("thr", 6);
         Self { table, schedulers }
     }
 
     pub(super) fn head(&self) -> String {
         self.table.head()
+    }
+
+    /// A line above the cases of a grain.
+    pub(super) fn section(&self, grain: Grain) -> String {
+        self.table.line([Cell::new(format!("{grain} grain"), Tone::Strong)])
     }
 
     /// A line for each entry of Bombyx.
@@ -60,9 +65,6 @@ impl Report {
             let entry = case.entry(runtime, ours.processors);
             entry.map_or_else(Cell::none, |entry| time(entry.median()).into())
         };
-        let count = |of: fn(Counts) -> u64| {
-            ours.counts().map_or_else(Cell::none, |counts| grouped(of(counts)).into())
-        };
         let mut cells: Vec<Cell> = vec![case.name.as_str().into(), ours.processors.to_string().into()];
         if self.schedulers {
             cells.push(ours.scheduler.map_or_else(Cell::none, |scheduler| scheduler.to_string().into()));
@@ -75,13 +77,10 @@ impl Report {
             case.ratio(ours, "serial").map_or_else(Cell::none, |over| ratio(1.0 / over).into()),
             judged(case.ratio(ours, "rayon")),
             judged(case.ratio(ours, "chili")),
-            count(|counts| counts.steals),
-            count(|counts| counts.hand_overs),
-            ours.memory().map_or_else(Cell::none, |memory| bytes(memory.heap).into()),
-            ours.memory()
-                .and_then(|memory| memory.resident)
-                .map_or_else(Cell::none, |resident| bytes(resident).into()),
-            count(|counts| counts.peak_carriers),
+            ours.counts().map_or_else(Cell::none, |counts| grouped(counts.steals).into()),
+            mebibytes(ours.memory().map(|memory| memory.heap)),
+            mebibytes(ours.memory().and_then(|memory| memory.resident)),
+            ours.peak_carriers().map_or_else(Cell::none, |carriers| grouped(carriers).into()),
             ours.threads.map_or_else(Cell::none, |threads| grouped(threads).into()),
         ]);
         self.table.line(cells)
@@ -106,12 +105,17 @@ impl Report {
 
     /// How to read the table.
     pub(super) fn legend(&self) -> String {
-        "\nTimes are medians; speedup is serial over bombyx; /rayon and /chili are bombyx over them, so below 1 \
-         Bombyx is faster.\nThe rest is Bombyx's: steals and hand-overs, the peak of heap memory above what the inputs \
-         take, the peak of resident memory, the most\ncarriers (OS threads of the pool) and the most living threads (forked \
-         halves that have not ended) at a time.\n"
+        "\nTimes are medians; TS/T, the speedup, is serial over bombyx; /rayon and /chili are bombyx over them: below 1 \
+         Bombyx is faster.\nOf Bombyx: steals; heap, RSS: peaks of heap memory above the inputs and of resident memory, \
+         MiB; carr: most carriers (OS\nthreads of the pool); thr: most living threads (forked halves that have not \
+         ended), – where forks are most of the work.\n"
             .to_owned()
     }
+}
+
+/// Memory in MiB.
+fn mebibytes(of: Option<u64>) -> Cell {
+    of.map_or_else(Cell::none, |bytes| three_digits(bytes as f64 / f64::from(1 << 20)).into())
 }
 
 /// A ratio that should be below one.
@@ -209,7 +213,7 @@ impl Row {
             over_chili: case.ratio(entry, "chili"),
             heap_bytes: entry.memory().map(|memory| memory.heap),
             resident_bytes: entry.memory().and_then(|memory| memory.resident),
-            carriers: entry.counts().map(|counts| counts.peak_carriers),
+            carriers: entry.peak_carriers(),
             threads: entry.threads,
             steals: entry.counts().map(|counts| counts.steals),
             hand_overs: entry.counts().map(|counts| counts.hand_overs),

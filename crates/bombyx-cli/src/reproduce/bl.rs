@@ -48,7 +48,11 @@ fn figure_2(_: &Lab) -> Result<Page> {
     }
     let steps = outcome.makespan;
     Ok(Page {
-        method: "Simulated in unit steps; the simulator's busy-leaves on the paper's own computation.".into(),
+        method: format!(
+            "Simulated in unit steps; the simulator's busy-leaves on the paper's own computation. At most {} threads live at \
+             a time; the computation allocates nothing.",
+            outcome.peak.threads
+        ),
         sheets: vec![sheet],
         agrees: format!(
             "{same} of 14 steps are the paper's, instruction by instruction; ours takes {steps}."

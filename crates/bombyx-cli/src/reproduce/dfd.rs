@@ -7,7 +7,7 @@
 mod locks;
 mod tradeoff;
 
-use super::exhibit::{Exhibit, Page, Sheet, mebibytes, none};
+use super::exhibit::{Exhibit, Page, Sheet, Space, mebibytes, none};
 use super::lab::{Lab, lane};
 use super::plot::{Bars, Lines, Panel, Scale, Series, Whose};
 use super::seed::dfd::{ROWS, Row, Three};
@@ -95,6 +95,19 @@ fn method(lab: &Lab) -> String {
 
 fn paper<T: Copy>(three: &Three<T>) -> [T; 3] {
     [three.fifo, three.adf, three.dfd]
+}
+
+/// What the measured runs at these grains took of memory.
+fn space(lab: &Lab, grains: &[Grain]) -> Result<Sheet> {
+    let mut sheet = Sheet::spaces(&["benchmark", "grain"], &SCHEDULERS.map(|(paper, _)| paper));
+    for &grain in grains {
+        for row in &ROWS {
+            let case = measured(lab, row.workload, grain)?;
+            let cells = names().map(|name| Space::of(lane(&case, name)).cell());
+            sheet.row([vec![row.workload.into(), grain.to_string().into()], cells.to_vec()].concat());
+        }
+    }
+    Ok(sheet)
 }
 
 /// The most living threads in the simulator, of the four schedulers.
@@ -192,7 +205,7 @@ fn figure_1(lab: &Lab) -> Result<Page> {
     };
     Ok(Page {
         method: method(lab),
-        sheets: vec![threads, misses, speedups],
+        sheets: vec![threads, misses, speedups, space(lab, &[grain])?],
         agrees: format!(
             "FIFO ≫ WS ≥ DFD ≥ ADF in living threads for {} of 7 benchmarks; DFD's simulated speedup is at least ADF's for {} \
              (paper: 7 and 7).",
@@ -209,10 +222,6 @@ fn figure_1(lab: &Lab) -> Result<Page> {
 
 fn figure_8(lab: &Lab) -> Result<Page> {
     let (mut sheets, mut groups, mut orders) = (Vec::new(), Vec::new(), Vec::new());
-    let mut counted = Sheet::new(
-        format!("Most threads alive at a time, counted on real threads, P = {}", lab.processors()),
-        &["benchmark", "grain", "FIFO", "ADF", "DFD", "WS"],
-    );
     for &grain in Grain::ALL {
         let mut sheet = Sheet::new(
             format!("{grain} grain"),
@@ -251,19 +260,10 @@ fn figure_8(lab: &Lab) -> Result<Page> {
                 ],
             ));
             orders.push(ours);
-            let case = measured(lab, row.workload, grain)?;
-            let living = |name| lane(&case, name).and_then(|entry| entry.threads);
-            if names().into_iter().any(|name| living(name).is_some()) {
-                let mut cells: Vec<Value> = vec![row.workload.into(), grain.to_string().into()];
-                cells.extend(names().map(|name| living(name).map_or_else(none, |threads| json!(threads))));
-                counted.row(cells);
-            }
         }
         sheets.push(sheet);
     }
-    if !counted.is_empty() {
-        sheets.push(counted);
-    }
+    sheets.push(space(lab, Grain::ALL)?);
     let lanes = [("FIFO", 1), ("ADF", 2), ("DFD", 0)].iter().flat_map(|(name, color)| {
         [
             (format!("{name}, paper"), Whose::Paper, *color),
@@ -306,19 +306,7 @@ fn figure_9(lab: &Lab) -> Result<Page> {
     for &grain in Grain::ALL {
         let mut sheet = Sheet::new(
             format!("{grain} grain: speedup simulated on 8 processors, then measured on {p}"),
-            &[
-                "benchmark",
-                "FIFO",
-                "ADF",
-                "DFD",
-                "WS",
-                "FIFO",
-                "ADF",
-                "DFD",
-                "WS",
-                "DFD heap, MiB",
-                "WS heap, MiB",
-            ],
+            &["benchmark", "FIFO", "ADF", "DFD", "WS", "FIFO", "ADF", "DFD", "WS"],
         );
         for row in &ROWS {
             let mut cells: Vec<Value> = vec![row.workload.into()];
@@ -335,8 +323,6 @@ fn figure_9(lab: &Lab) -> Result<Page> {
                     entry(name).and_then(|e| speedup(&case, e)).map_or_else(none, |value| json!(value)),
                 );
             }
-            let heap = |name| mebibytes(entry(name).and_then(Entry::memory).map(|memory| memory.heap));
-            cells.extend([heap(names()[2]), heap(names()[3])]);
             if let Some((dfd, ws)) = entry(names()[2]).zip(entry(names()[3])) {
                 ratios[usize::from(grain == Grain::Fine)].push(dfd.median() / ws.median());
             }
@@ -345,6 +331,7 @@ fn figure_9(lab: &Lab) -> Result<Page> {
         }
         sheets.push(sheet);
     }
+    sheets.push(space(lab, Grain::ALL)?);
     let lanes = [("FIFO", 1), ("ADF", 2), ("DFD", 0), ("WS", 3)];
     let bars = Bars {
         title: "Speedup on 8 simulated processors (Narlikar, Figure 9)".into(),
@@ -401,24 +388,17 @@ fn figure_10(lab: &Lab) -> Result<Page> {
         }
         sheet.row(cells);
     }
-    let mut heaps = Sheet::new(
-        format!("Peak of heap measured on {} processors, MiB", lab.processors()),
-        &["scheduler", "heap", "resident", "carriers"],
-    );
+    let mut heaps =
+        Sheet::new(format!("Measured on {} processors", lab.processors()), &["scheduler"]).with_space();
     let case = measured(lab, workload, grain)?;
     for name in names() {
         let Some(entry) = lane(&case, name) else { continue };
-        heaps.row(vec![
-            name.into(),
-            mebibytes(entry.memory().map(|memory| memory.heap)),
-            mebibytes(entry.memory().and_then(|memory| memory.resident)),
-            entry.counts().map_or_else(none, |counts| json!(counts.peak_carriers)),
-        ]);
+        heaps.row([vec![name.into()], Space::of(Some(entry)).cells().to_vec()].concat());
     }
     let lines = Lines {
         title: "Memory of dense matrix multiply, fine grain (Narlikar, Figure 10)".into(),
         x: "processors".into(),
-        scale: Scale::Linear,
+        scale: Scale::Count,
         panels: vec![Panel { y: "peak of memory, MiB".into(), scale: Scale::Linear, series }],
     };
     let [adf, dfd, ws] = last;
@@ -461,6 +441,8 @@ fn figure_11(lab: &Lab) -> Result<Page> {
             in_order += usize::from(
                 heaps[0] >= heaps[2] && heaps[3] >= heaps[2] && heaps[2] + heaps[2] / 10 >= heaps[1],
             );
+        }
+        if heaps[0] > 0 {
             let bars = heaps.iter().map(|heap| Some(*heap as f64 / f64::from(1 << 20))).collect();
             groups.push((row.workload.to_owned(), bars));
         }
@@ -475,7 +457,7 @@ fn figure_11(lab: &Lab) -> Result<Page> {
     };
     Ok(Page {
         method: method(lab),
-        sheets: vec![sheet],
+        sheets: vec![sheet, space(lab, &[Grain::Fine])?],
         agrees: format!(
             "of {users} benchmarks that use much heap (the paper has three), FIFO ≥ DFD, WS ≥ DFD ≥ ADF holds for {in_order}."
         ),

@@ -3,8 +3,14 @@
 
 use super::lab::Lab;
 use crate::Result;
+use crate::bench::case::Entry;
+use crate::resources::Memory;
 use crate::table::{Cell, Table, Tone};
+use crate::text::wrapped;
 use serde_json::{Value, json};
+
+/// Letters in a line of prose.
+const WIDTH: usize = 112;
 
 /// A figure or table of a paper.
 pub(super) struct Exhibit {
@@ -31,12 +37,18 @@ impl Page {
     /// For a terminal.
     pub(super) fn text(&self, exhibit: &Exhibit, coloured: bool) -> String {
         let bold = if coloured { anstyle::Style::new().bold() } else { anstyle::Style::new() };
-        let mut out = format!("{bold}{}{bold:#}: {}\n{}\n", exhibit.id, exhibit.about, self.method);
+        let method = wrapped(&self.method, WIDTH, 0);
+        let mut out = format!("{bold}{}{bold:#}: {}\n{method}\n", exhibit.id, exhibit.about);
         for sheet in &self.sheets {
             out.push('\n');
             out += &sheet.text(coloured);
         }
-        out += &format!("\nAgrees:  {}\nDiffers: {}\n", self.agrees, self.differs);
+        if self.sheets.iter().any(|sheet| sheet.space) {
+            out += SPACE_LEGEND;
+        }
+        for (what, text) in [("\nAgrees:  ", &self.agrees), ("Differs: ", &self.differs)] {
+            out += &(wrapped(&format!("{what}{text}"), WIDTH, 9) + "\n");
+        }
         out
     }
 
@@ -57,6 +69,49 @@ pub(super) struct Sheet {
     title: String,
     headings: Vec<String>,
     rows: Vec<Vec<Value>>,
+    /// Whether it shows what runs took of memory, so that the page explains how.
+    space: bool,
+}
+
+/// Headings of a [`Space`], one figure a column.
+const SPACE: [&str; 4] = ["heap", "RSS", "carr", "thr"];
+const SPACE_LEGEND: &str = "\
+heap, RSS: peaks of heap memory above the inputs and of resident memory, MiB; carr: most carriers (OS threads of\n\
+the pool); thr: most living threads (forked halves); –: not counted, as by rayon and private deques.\n";
+
+/// What the runs of one scheduler on one benchmark took of memory.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Space {
+    pub(super) memory: Option<Memory>,
+    /// The most carriers at a time.
+    pub(super) carriers: Option<u64>,
+    /// The most living threads at a time.
+    pub(super) threads: Option<u64>,
+}
+
+impl Space {
+    pub(super) fn of(entry: Option<&Entry>) -> Self {
+        entry.map_or_else(Self::default, |entry| Self {
+            memory: entry.memory(),
+            carriers: entry.peak_carriers(),
+            threads: entry.threads,
+        })
+    }
+
+    /// A cell for each of the headings that [`Sheet::with_space`] adds.
+    pub(super) fn cells(self) -> [Value; 4] {
+        [
+            mebibytes(self.memory.map(|memory| memory.heap)),
+            mebibytes(self.memory.and_then(|memory| memory.resident)),
+            self.carriers.into(),
+            self.threads.into(),
+        ]
+    }
+
+    /// All four in one cell, for [`Sheet::spaces`].
+    pub(super) fn cell(self) -> Value {
+        self.cells().to_vec().into()
+    }
 }
 
 /// A value of a sheet: a number, or a word, or nothing.
@@ -71,16 +126,26 @@ impl Sheet {
             title: title.into(),
             headings: headings.iter().map(|heading| (*heading).to_owned()).collect(),
             rows: Vec::new(),
+            space: false,
         }
+    }
+
+    /// Adds columns for what the run of each row took of memory.
+    pub(super) fn with_space(mut self) -> Self {
+        self.headings.extend(SPACE.map(String::from));
+        self.space = true;
+        self
+    }
+
+    /// A sheet on the memory of several schedulers: after the words, a column for each, with one cell per run.
+    pub(super) fn spaces(words: &[&str], schedulers: &[&str]) -> Self {
+        let title = format!("Memory of these runs: {}", SPACE.join("/"));
+        Self { space: true, ..Self::new(title, &[words, schedulers].concat()) }
     }
 
     pub(super) fn row(&mut self, cells: Vec<Value>) {
         assert_eq!(cells.len(), self.headings.len(), "{}: a row has as many cells as headings", self.title);
         self.rows.push(cells);
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.rows.is_empty()
     }
 
     fn text(&self, coloured: bool) -> String {
@@ -109,11 +174,18 @@ impl Sheet {
     }
 }
 
-/// Whole numbers with grouped digits, others with two decimals.
+/// Whole numbers with grouped digits, others with two decimals; several figures in one cell with three digits at most.
 fn show(value: &Value) -> String {
     match value {
         Value::Null => "–".to_owned(),
         Value::String(text) => text.clone(),
+        Value::Array(several) => {
+            let figure = |value: &Value| match value.as_f64().filter(|_| !value.is_u64()) {
+                Some(real) => crate::text::three_digits(real),
+                None => show(value),
+            };
+            several.iter().map(figure).collect::<Vec<_>>().join("/")
+        }
         Value::Number(number) => match (number.as_u64(), number.as_f64()) {
             (Some(whole), _) => crate::text::grouped(whole),
             (None, Some(real)) if real.abs() >= 1000.0 => crate::text::grouped(real.round() as u64),
@@ -153,6 +225,21 @@ mod tests {
             "a title\nname         n\n──────────────\nfib     12,345\nmatmul       –\n"
         );
         assert_eq!(sheet.json()["rows"][0][1], 12345);
+    }
+
+    #[test]
+    fn memory_stands_in_four_columns_or_in_one_cell() {
+        let space = Space {
+            memory: Some(Memory { heap: 3 << 19, resident: Some(123 << 20), growth: None }),
+            carriers: Some(3),
+            threads: None,
+        };
+        let mut sheet = Sheet::new("", &["name"]).with_space();
+        sheet.row([vec!["fib".into()], space.cells().to_vec()].concat());
+        assert_eq!(sheet.text(false).lines().last(), Some("fib   1.50  123.00     3    –"));
+        let mut sheet = Sheet::spaces(&["name"], &["WS", "rayon"]);
+        sheet.row(vec!["fib".into(), space.cell(), Space::default().cell()]);
+        assert_eq!(sheet.text(false).lines().last(), Some("fib   1.50/123/3/–  –/–/–/–"));
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //! processors as the paper had. Everything is made at most once per command, because several exhibits show the same
 //! runs.
 
-use crate::bench::case::{Case, Entry};
+use super::exhibit::Space;
+use crate::bench::case::{Case, Entry, Sample};
 use crate::bench::workload::{Setup, measure};
 use crate::contender::Contender;
 use crate::host::cores;
@@ -10,7 +11,7 @@ use crate::terminal::Progress;
 use crate::{Result, heap};
 use bombyx_dag::{Computation, Measures};
 use bombyx_sim::{Simulation, SpaceUse};
-use bombyx_workloads::{Grain, Meter, Prepared, Reading, Size, StrandTime, find};
+use bombyx_workloads::{Grain, Meter, Prepared, Reading, Runtime, Size, StrandTime, find};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -59,6 +60,7 @@ pub(super) struct Timed {
     pub(super) work: f64,
     /// The share of the processors' time that was spent elsewhere.
     pub(super) idle: f64,
+    pub(super) space: Space,
 }
 
 impl Lab {
@@ -137,17 +139,28 @@ impl Lab {
         cached(&self.timed, (workload.to_owned(), scheduler.to_owned()), || {
             let Ok(scheduler) = scheduler.parse::<bombyx::Scheduler>() else { return Ok(None) };
             let processors = self.processors();
-            let pool = bombyx::Pool::builder().processors(processors).scheduler(scheduler).build()?;
+            let contender = Contender::bombyx(processors, Some(scheduler))?;
+            let Runtime::Bombyx(pool) = contender.runtime() else { unreachable!("a pool of Bombyx") };
             let progress = Progress::new(1);
             progress.doing(format!("{workload}: timing the strands on {scheduler}"));
             let mut prepared = find(workload)?.prepare(self.size(), Grain::Medium, SEED);
-            let runs = (0..=self.pick(0, 2)).map(|_| {
+            let mut best: Option<Timed> = None;
+            let mut samples = Vec::new();
+            for _ in 0..=self.pick(0, 2) {
                 let time = StrandTime::default();
-                let run = prepared.run(bombyx_workloads::Runtime::Timed(&pool, &time));
+                let sample =
+                    Sample::of(&contender, || prepared.run(Runtime::Timed(pool, &time)).time.as_secs_f64());
                 let work = time.total().as_secs_f64();
-                Timed { work, idle: (1.0 - work / (run.time.as_secs_f64() * processors as f64)).max(0.0) }
-            });
-            Ok(runs.min_by(|a, b| a.idle.total_cmp(&b.idle)))
+                let idle = (1.0 - work / (sample.seconds * processors as f64)).max(0.0);
+                samples.push(sample);
+                if best.as_ref().is_none_or(|best| idle < best.idle) {
+                    best = Some(Timed { work, idle, space: Space::default() });
+                }
+            }
+            let mut entry = Entry::new(contender.name(), Some(scheduler), processors, samples);
+            let run = |runtime: Runtime<'_>| prepared.run(runtime).checksum;
+            entry.threads = contender.living_threads(f64::INFINITY, entry.median(), run)?;
+            Ok(best.map(|best| Timed { space: Space::of(Some(&entry)), ..best }))
         })
     }
 }

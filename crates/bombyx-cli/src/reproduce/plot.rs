@@ -5,6 +5,7 @@ use crate::Result;
 use crate::plot::{Area, COLORS, INK, PALE, text};
 use plotters::element::DashedPathElement;
 use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 const WIDTH: i32 = 960;
 
@@ -19,6 +20,8 @@ pub(super) enum Whose {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scale {
     Linear,
+    /// Linear, of things that are counted: with marks at whole numbers.
+    Count,
     /// With marks at the powers of the base.
     Log(u32),
 }
@@ -26,7 +29,7 @@ pub(super) enum Scale {
 impl Scale {
     fn place(self, value: f64) -> f64 {
         match self {
-            Self::Linear => value,
+            Self::Linear | Self::Count => value,
             Self::Log(_) => value.max(1e-9).ln(),
         }
     }
@@ -34,7 +37,11 @@ impl Scale {
     /// Round numbers between `low` and `high`.
     fn marks(self, low: f64, high: f64) -> Vec<f64> {
         match self {
-            Self::Linear => {
+            Self::Count if high - low <= 10.0 => {
+                let (first, last) = (low.ceil() as i64, high.floor() as i64);
+                (first..=last).map(|count| count as f64).collect()
+            }
+            Self::Linear | Self::Count => {
                 let rough = (high - low) / 6.0;
                 let power = 10f64.powf(rough.log10().floor());
                 let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * power).find(|step| *step >= rough);
@@ -65,6 +72,11 @@ fn mark(value: f64) -> String {
         v if v >= 1e4 => format!("{}k", value / 1e3),
         _ => format!("{}", (value * 1e6).round() / 1e6),
     }
+}
+
+/// How numbers below an axis are written.
+fn centred() -> TextStyle<'static> {
+    text(12).pos(Pos::new(HPos::Center, VPos::Top))
 }
 
 fn draw(height: i32, fill: impl FnOnce(&Area<'_>) -> Result<()>) -> Result<String> {
@@ -112,8 +124,12 @@ impl Bars {
         let values = || self.groups.iter().flat_map(|(_, values)| values.iter().flatten().copied());
         let high = values().fold(0.0, f64::max).max(1e-9) * 1.04;
         let low = match self.scale {
-            Scale::Linear => values().fold(0.0, f64::min) * 1.04,
-            Scale::Log(_) => values().filter(|v| *v > 0.0).fold(high, f64::min) / 1.6,
+            Scale::Linear | Scale::Count => values().fold(0.0, f64::min) * 1.04,
+            // Bars begin at a power, so that the axis says where.
+            Scale::Log(base) => {
+                let least = values().filter(|v| *v > 0.0).fold(high, f64::min);
+                f64::from(base).powf((least.ln() / f64::from(base).ln()).floor())
+            }
         };
         let (from, to) = (self.scale.place(low), self.scale.place(high));
         let x = |value: f64| {
@@ -126,10 +142,13 @@ impl Bars {
             for value in self.scale.marks(low, high) {
                 let at = x(value);
                 area.draw(&PathElement::new([(at, top - 6), (at, bottom)], PALE.stroke_width(1)))?;
-                area.draw_text(&mark(value), &text(12), (at - 5, bottom + 4))?;
+                area.draw_text(&mark(value), &centred(), (at, bottom + 6))?;
             }
             area.draw_text(&self.unit, &text(12), (NAMES, bottom + 22))?;
-            let zero = if self.scale == Scale::Linear { x(0.0) } else { NAMES };
+            if self.groups.is_empty() {
+                area.draw_text("nothing to show at this size", &text(13), (NAMES + 10, top))?;
+            }
+            let zero = if matches!(self.scale, Scale::Log(_)) { NAMES } else { x(0.0) };
             for (nth, (name, values)) in self.groups.iter().enumerate() {
                 let y = top + group * nth as i32;
                 let middle = y + (self.lanes.len() as i32 * BAR) / 2 - 8;
@@ -147,10 +166,16 @@ impl Bars {
     }
 }
 
+/// A share of the colour and the rest white: what is behind does not show through.
+fn pale(color: RGBColor, share: f64) -> RGBColor {
+    let mixed = |part: u8| (255.0 - share * (255.0 - f64::from(part))).round() as u8;
+    RGBColor(mixed(color.0), mixed(color.1), mixed(color.2))
+}
+
 fn style(whose: Whose, color: usize) -> ShapeStyle {
     let color = COLORS[color % COLORS.len()];
     match whose {
-        Whose::Paper => color.mix(0.35).filled(),
+        Whose::Paper => pale(color, 0.4).filled(),
         Whose::Ours => color.filled(),
     }
 }
@@ -161,6 +186,13 @@ pub(super) struct Series {
     pub(super) color: usize,
     pub(super) dashed: bool,
     pub(super) points: Vec<(f64, f64)>,
+}
+
+impl Series {
+    fn color(&self) -> RGBColor {
+        let color = COLORS[self.color % COLORS.len()];
+        if self.dashed { pale(color, 0.6) } else { color }
+    }
 }
 
 /// One pair of axes.
@@ -187,8 +219,7 @@ impl Lines {
         let mut names: Vec<(String, ShapeStyle)> = Vec::new();
         for series in self.panels.iter().flat_map(|panel| &panel.series) {
             if !names.iter().any(|(name, _)| *name == series.name) {
-                let whose = if series.dashed { Whose::Paper } else { Whose::Ours };
-                names.push((series.name.clone(), style(whose, series.color)));
+                names.push((series.name.clone(), series.color().filled()));
             }
         }
         let lines = 1 + names.iter().map(|(name, _)| 34 + 7 * name.chars().count() as i32).sum::<i32>()
@@ -216,21 +247,20 @@ impl Panel {
         let ys = || self.series.iter().flat_map(|series| series.points.iter().map(|point| point.1));
         let high = ys().fold(0.0, f64::max) * 1.08;
         let low = match self.scale {
-            Scale::Linear => 0.0,
+            Scale::Linear | Scale::Count => 0.0,
             Scale::Log(_) => ys().fold(high, f64::min) / 1.3,
         };
         let up = Span::new(self.scale, low, high, bottom, top);
         for value in self.scale.marks(low, high) {
             let y = up.place(value);
             area.draw(&PathElement::new([(across.from, y), (across.to, y)], PALE.stroke_width(1)))?;
-            let label = mark(value);
-            let left = across.from - 8 - 7 * label.len() as i32;
-            area.draw_text(&label, &text(12), (left, y - 7))?;
+            let beside = text(12).pos(Pos::new(HPos::Right, VPos::Center));
+            area.draw_text(&mark(value), &beside, (across.from - 8, y))?;
         }
         for value in across.scale.marks(across.low, across.high) {
             let x = across.place(value);
             area.draw(&PathElement::new([(x, top), (x, bottom)], PALE.stroke_width(1)))?;
-            area.draw_text(&mark(value), &text(12), (x - 5, bottom + 5))?;
+            area.draw_text(&mark(value), &centred(), (x, bottom + 6))?;
         }
         let axes = [(across.from, top), (across.from, bottom), (across.to, bottom)];
         area.draw(&PathElement::new(axes, INK.stroke_width(1)))?;
@@ -238,9 +268,9 @@ impl Panel {
         for series in &self.series {
             let at: Vec<(i32, i32)> =
                 series.points.iter().map(|(x, y)| (across.place(*x), up.place(*y))).collect();
-            let color = COLORS[series.color % COLORS.len()];
+            let color = series.color();
             if series.dashed {
-                let dashes = DashedPathElement::new(at, 6, 4, color.mix(0.6).stroke_width(2));
+                let dashes = DashedPathElement::new(at, 6, 4, color.stroke_width(2));
                 area.draw(&dashes)?;
             } else {
                 area.draw(&PathElement::new(at.clone(), color.stroke_width(2)))?;
@@ -281,6 +311,8 @@ mod tests {
     #[test]
     fn marks_are_round_numbers() {
         assert_eq!(Scale::Linear.marks(0.0, 8.0), [0.0, 2.0, 4.0, 6.0, 8.0]);
+        assert_eq!(Scale::Count.marks(1.0, 2.0), [1.0, 2.0]);
+        assert_eq!(Scale::Count.marks(0.0, 30.0), [0.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0]);
         assert_eq!(Scale::Log(10).marks(3.0, 2000.0), [10.0, 100.0, 1000.0]);
         assert_eq!(Scale::Log(10).marks(285.0, 430.0), [300.0, 350.0, 400.0]);
         assert_eq!([0.25, 1.0, 50_000.0, 2e6].map(mark), ["0.25", "1", "50k", "2M"]);

@@ -3,7 +3,7 @@
 //! Cilk Plus as the runtime from outside. They ran on 30 cores; ours run on those that there are, and what 30
 //! processors would give is simulated.
 
-use super::exhibit::{Exhibit, Page, Sheet, mebibytes, none, over, percent};
+use super::exhibit::{Exhibit, Page, Sheet, Space, none, over, percent};
 use super::lab::{Lab, Timed, lane};
 use super::plot::{Bars, Scale, Whose};
 use super::seed::rw::{ROWS, Row};
@@ -76,6 +76,31 @@ fn mean(lab: &Lab, of: &str, base: &str) -> Result<Option<f64>> {
     Ok(geometric_mean(ratios))
 }
 
+/// What the measured runs took of memory.
+fn space(lab: &Lab) -> Result<Sheet> {
+    let mut sheet = Sheet::spaces(&["benchmark"], &["PD/CAS", "Chase Lev", "WS", "WS+JR", CILK]);
+    for row in &ROWS {
+        let case = case(lab, row)?;
+        let cells = LANES.map(|name| Space::of(lane(&case, name)).cell());
+        sheet.row([vec![row.name.into()], cells.to_vec()].concat());
+    }
+    Ok(sheet)
+}
+
+/// What the runs with a clock around every strand took of memory.
+fn timed_space(lab: &Lab) -> Result<Sheet> {
+    let mut sheet = Sheet::spaces(&["benchmark"], &["PD/CAS", "Chase Lev", "WS", "WS+JR"]);
+    for row in &ROWS {
+        let mut cells: Vec<Value> = vec![row.name.into()];
+        for name in [PD_CAS, CHASE_LEV, WS, WS_JR] {
+            let space = lab.timed(row.workload, name)?.as_ref().as_ref().map(|timed| timed.space);
+            cells.push(space.unwrap_or_default().cell());
+        }
+        sheet.row(cells);
+    }
+    Ok(sheet)
+}
+
 fn value(of: Option<f64>) -> Value {
     of.map_or_else(none, |of| json!(of))
 }
@@ -123,21 +148,7 @@ fn table_1(lab: &Lab) -> Result<Page> {
     let p = format!("P={}", lab.processors());
     let mut sheet = Sheet::new(
         "Speedup and time of PD/CAS; the others against it, % (smaller is better)",
-        &[
-            "benchmark",
-            "PD/CAS",
-            "sim 30",
-            &p,
-            "sec",
-            "ours, sec",
-            "WS %",
-            "ours",
-            "WS+JR %",
-            "ours",
-            "heap, MiB",
-            "resident, MiB",
-            "carriers",
-        ],
+        &["benchmark", "PD/CAS", "sim 30", &p, "sec", "ours, sec", "WS %", "ours", "WS+JR %", "ours"],
     );
     let mut groups = Vec::new();
     for row in &ROWS {
@@ -145,8 +156,6 @@ fn table_1(lab: &Lab) -> Result<Page> {
         let base = lane(&case, PD_CAS);
         let [speedup, seconds, ws, jr] = row.table1;
         let (our_ws, our_jr) = (relative(&case, WS, PD_CAS), relative(&case, WS_JR, PD_CAS));
-        let memory = base.or_else(|| lane(&case, CHASE_LEV)).and_then(Entry::memory);
-        let counts = base.or_else(|| lane(&case, CHASE_LEV)).and_then(Entry::counts);
         sheet.row(vec![
             row.name.into(),
             json!(speedup),
@@ -158,9 +167,6 @@ fn table_1(lab: &Lab) -> Result<Page> {
             percent(our_ws),
             percent(Some(jr)),
             percent(our_jr),
-            mebibytes(memory.map(|memory| memory.heap)),
-            mebibytes(memory.and_then(|memory| memory.resident)),
-            counts.map_or_else(none, |counts| json!(counts.peak_carriers)),
         ]);
         groups.push((row.name.to_owned(), vec![Some(ws), cut(our_ws), Some(jr), cut(our_jr)]));
     }
@@ -178,7 +184,7 @@ fn table_1(lab: &Lab) -> Result<Page> {
         ],
         "their 30 cores against ours, larger inputs, and C++ against Rust.",
     );
-    Ok(Page { method: method(lab), sheets: vec![sheet], agrees, differs, plot: bars.draw()? })
+    Ok(Page { method: method(lab), sheets: vec![sheet, space(lab)?], agrees, differs, plot: bars.draw()? })
 }
 
 /// Longer bars are cut, so that the others can be seen.
@@ -210,8 +216,6 @@ fn table_2(lab: &Lab) -> Result<Page> {
             "ours",
             "WS+JR %",
             "ours",
-            "heap, MiB",
-            "resident, MiB",
         ],
     );
     let mut groups = Vec::new();
@@ -232,11 +236,6 @@ fn table_2(lab: &Lab) -> Result<Page> {
             cells.extend([percent(Some(theirs)), percent(ours)]);
             bars.extend([Some(theirs), cut(ours)]);
         }
-        let memory = base.and_then(Entry::memory);
-        cells.extend([
-            mebibytes(memory.map(|memory| memory.heap)),
-            mebibytes(memory.and_then(|memory| memory.resident)),
-        ]);
         sheet.row(cells);
         groups.push((row.name.to_owned(), bars));
     }
@@ -257,7 +256,7 @@ fn table_2(lab: &Lab) -> Result<Page> {
         "at this grain both schedule well, so little is left between them; sort's −38 % is Cilk Plus' grain, and rayon runs \
          ours.",
     );
-    Ok(Page { method: method(lab), sheets: vec![sheet], agrees, differs, plot: bars.draw()? })
+    Ok(Page { method: method(lab), sheets: vec![sheet, space(lab)?], agrees, differs, plot: bars.draw()? })
 }
 
 /// A statistic of the appendix, paper's and ours.
@@ -273,12 +272,13 @@ struct Statistic {
 /// Collects the value of Our WS, and the others against it.
 fn statistic(
     title: &str,
+    of: &str,
     unit: &str,
     theirs: fn(&Row) -> [f64; 4],
     ours: &dyn Fn(&Row, &str) -> Result<Option<f64>>,
 ) -> Result<Statistic> {
     let mut sheet = Sheet::new(
-        title,
+        format!("{title}: {of} of WS; the others against it, %"),
         &["benchmark", "WS", "ours", "WS+JR %", "ours", "Chase Lev %", "ours", "PD/CAS %", "ours"],
     );
     let (mut groups, mut bases, mut others) = (Vec::new(), Vec::new(), Vec::new());
@@ -336,6 +336,7 @@ fn figure_8(lab: &Lab) -> Result<Page> {
     };
     let found = statistic(
         "Steals (Acar et al., Figure 8)",
+        "number",
         "% more steals than Our WS (cut at 200)",
         |row| row.steals,
         &steals,
@@ -363,7 +364,7 @@ fn figure_8(lab: &Lab) -> Result<Page> {
             middle(found.base.iter().map(|pair| pair.1).collect()),
             middle(found.base.iter().map(|pair| pair.0).collect())
         ),
-        sheets: vec![found.sheet, thirty],
+        sheets: vec![found.sheet, thirty, space(lab)?],
         plot: found.plot,
     })
 }
@@ -375,8 +376,9 @@ fn timed(lab: &Lab, row: &Row, name: &str, of: fn(&Timed) -> f64) -> Result<Opti
 
 fn figure_9(lab: &Lab) -> Result<Page> {
     let found = statistic(
-        "Total parallel work, seconds (Acar et al., Figure 9)",
-        "% more time in the program itself than with Our WS",
+        "Total parallel work (Acar et al., Figure 9)",
+        "seconds",
+        "% more time in the program itself than with Our WS (cut at 200)",
         |row| row.work,
         &|row, name| timed(lab, row, name, |timed| timed.work),
     )?;
@@ -391,14 +393,15 @@ fn figure_9(lab: &Lab) -> Result<Page> {
         differs:
             "their Chase Lev's extra misses on shared deques (up to +26 %) need more caches than we have."
                 .into(),
-        sheets: vec![found.sheet],
+        sheets: vec![found.sheet, timed_space(lab)?],
         plot: found.plot,
     })
 }
 
 fn figure_10(lab: &Lab) -> Result<Page> {
     let found = statistic(
-        "Relative idle time, % (Acar et al., Figure 10)",
+        "Relative idle time (Acar et al., Figure 10)",
+        "% of all processors' time",
         "% more idle time than Our WS (cut at 200)",
         |row| row.idle,
         &|row, name| timed(lab, row, name, |timed| timed.idle * 100.0),
@@ -414,7 +417,7 @@ fn figure_10(lab: &Lab) -> Result<Page> {
         ),
         differs: "their idle time is searching only, ours also forking and what the system takes; other machine, other P."
             .into(),
-        sheets: vec![found.sheet],
+        sheets: vec![found.sheet, timed_space(lab)?],
         plot: found.plot,
     })
 }

@@ -14,7 +14,7 @@ pub(crate) static HEAT: Entry = Entry {
     prepare: |size, grain, seed| {
         let mut rng = Rng::new(seed);
         let waves = [1 + rng.below(3) as usize, 1 + rng.below(3) as usize];
-        prepared(Heat::new(size.pick(40, 1022, 2046), size.pick(20, 500, 800), grain.pick(16, 4), waves))
+        prepared(Heat::new(size.pick(40, 1022, 2046), size.pick(20, 500, 800), grain.pick(16, 1), waves))
     },
 };
 

@@ -7,7 +7,7 @@ use crate::bench::case::{Case, Entry};
 use crate::bench::workload::{Setup, measure};
 use crate::contender::Contender;
 use crate::host::cores;
-use crate::reproduce::exhibit::{Page, Sheet, mebibytes, none};
+use crate::reproduce::exhibit::{Page, Sheet, Space};
 use crate::reproduce::lab::{Lab, contender};
 use crate::reproduce::plot::{Lines, Panel, Scale, Series};
 use bombyx_workloads::{Grain, find};
@@ -36,11 +36,15 @@ pub(in crate::reproduce) fn figure_14(lab: &Lab) -> Result<Page> {
         let setup = Setup { size: lab.size(), grain: Grain::Medium, seed: 42, rounds: lab.pick(1, 2) };
         cases.push(measure(find(workload)?, &setup, &contenders)?);
     }
+    let most = processors.last().copied().unwrap_or(1);
     let mut headings = vec!["scheduler, locks".to_owned()];
     headings.extend(processors.iter().map(|p| format!("P={p}")));
-    headings.extend(["heap, MiB", "resident, MiB", "carriers"].map(String::from));
     let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
-    let mut sheet = Sheet::new("Speedup over the serial elision, measured", &headings);
+    let mut sheet = Sheet::new(
+        format!("Speedup over the serial elision, measured; memory with {most} processors"),
+        &headings,
+    )
+    .with_space();
     let mut series = Vec::new();
     let mut at_most = Vec::new();
     for (workload, lane, name, color) in LANES {
@@ -51,12 +55,7 @@ pub(in crate::reproduce) fn figure_14(lab: &Lab) -> Result<Page> {
             entries.iter().filter_map(|entry| case.ratio(entry, "serial").map(|over| 1.0 / over)).collect();
         let mut cells: Vec<Value> = vec![name.into()];
         cells.extend(speedups.iter().map(|speedup| json!(speedup)));
-        let memory = last.memory();
-        cells.extend([
-            mebibytes(memory.map(|memory| memory.heap)),
-            mebibytes(memory.and_then(|memory| memory.resident)),
-            last.counts().map_or_else(none, |counts| json!(counts.peak_carriers)),
-        ]);
+        cells.extend(Space::of(Some(last)).cells());
         sheet.row(cells);
         at_most.push((name, *speedups.last().unwrap_or(&0.0)));
         let points = processors.iter().map(|p| *p as f64).zip(speedups).collect();
@@ -65,11 +64,10 @@ pub(in crate::reproduce) fn figure_14(lab: &Lab) -> Result<Page> {
     let lines = Lines {
         title: "Tree building of Barnes-Hut under locks (Narlikar, Figure 14)".into(),
         x: format!("processors, on {} cores", cores()),
-        scale: Scale::Linear,
+        scale: Scale::Count,
         panels: vec![Panel { y: "speedup".into(), scale: Scale::Linear, series }],
     };
     let of = |wanted: &str| at_most.iter().find(|(name, _)| *name == wanted).map(|(_, speedup)| *speedup);
-    let most = processors.last().copied().unwrap_or(1);
     let absent: Vec<&str> =
         names().into_iter().filter(|name| name.parse::<bombyx::Scheduler>().is_err()).collect();
     let note =

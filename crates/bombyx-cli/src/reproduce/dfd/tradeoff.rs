@@ -3,7 +3,7 @@
 use super::{EIGHT, measured, method};
 use crate::Result;
 use crate::bench::case::Entry;
-use crate::reproduce::exhibit::{Page, Sheet, mebibytes, none};
+use crate::reproduce::exhibit::{Page, Sheet, Space, mebibytes, none};
 use crate::reproduce::lab::{Lab, Simulated, lane, simulate};
 use crate::reproduce::plot::{Lines, Panel, Scale, Series};
 use bombyx_dag::Measures;
@@ -41,17 +41,9 @@ pub(in crate::reproduce) fn figure_12(lab: &Lab) -> Result<Page> {
     let p = lab.processors();
     let mut sheet = Sheet::new(
         format!("DFDeques(K), simulated on 8 processors; measured on {p}"),
-        &[
-            "K, bytes",
-            "time, ms",
-            "memory, MiB",
-            "granularity, µs",
-            "measured, ms",
-            "heap, MiB",
-            "resident, MiB",
-            "carriers",
-        ],
-    );
+        &["K, bytes", "time, ms", "memory, MiB", "granularity, µs", "measured, ms"],
+    )
+    .with_space();
     let lanes: Vec<&str> = names.iter().map(String::as_str).collect();
     let exists = lanes[0].parse::<bombyx::Scheduler>().is_ok();
     let case = if exists { Some(lab.measured(workload, grain, &lanes)?) } else { None };
@@ -105,17 +97,15 @@ pub(in crate::reproduce) fn figure_12(lab: &Lab) -> Result<Page> {
 }
 
 fn row(name: Value, run: &Simulated, entry: Option<&Entry>) -> Vec<Value> {
-    let memory = entry.and_then(Entry::memory);
-    vec![
+    let mut cells = vec![
         name,
         json!(run.time / 1e6),
         mebibytes(Some(run.peak.total)),
         json!(run.granularity / 1e3),
         entry.map_or_else(none, |entry| json!(entry.median() * 1e3)),
-        mebibytes(memory.map(|memory| memory.heap)),
-        mebibytes(memory.and_then(|memory| memory.resident)),
-        entry.and_then(Entry::counts).map_or_else(none, |counts| json!(counts.peak_carriers)),
-    ]
+    ];
+    cells.extend(Space::of(entry).cells());
+    cells
 }
 
 pub(in crate::reproduce) fn figure_13(lab: &Lab) -> Result<Page> {
