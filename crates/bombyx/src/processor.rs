@@ -160,7 +160,8 @@ impl Processor {
     #[inline(always)]
     fn serve_all(&self, ready: &Ready) {
         let commons = self.commons();
-        if commons.always_attends() {
+        let always = commons.always_attends();
+        if always {
             self.deque.attend_always();
         } else {
             self.deque.attend();
@@ -171,7 +172,7 @@ impl Processor {
                 self.deque.poison();
             }
             // Nothing may be popped by the fast path.
-            _ if commons.config.attentive || self.exposes(ready) => {
+            _ if commons.config.attentive || (!always && self.exposes(ready)) => {
                 self.deque.expose_all();
                 self.deque.poison();
             }
@@ -247,7 +248,7 @@ impl Processor {
         }
         let exposing = self.exposing.get();
         self.exposing.set(exposing.saturating_sub(1));
-        exposing > 0 && matches!(ready, Ready::Deques) && !self.commons().always_attends()
+        exposing > 0 && matches!(ready, Ready::Deques)
     }
 
     /// Whether there seems to be something to take here.

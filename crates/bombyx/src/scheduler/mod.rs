@@ -381,6 +381,7 @@ pub(crate) fn retiring(processor: &Processor) {
 
 /// At a fork, a spawn or a checkpoint: gives way if the quota is used up. The carrier may hold another processor
 /// afterwards.
+#[inline]
 pub(crate) fn heed_quota(processor: &Processor) {
     match &processor.commons().ready {
         Ready::Deques | Ready::Private(_) => {}
