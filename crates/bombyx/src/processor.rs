@@ -396,6 +396,11 @@ pub(crate) mod current {
                 if let Some(heterogeneous) = &processor.commons().heterogeneous {
                     heterogeneous.leave(processor.index);
                 }
+                if processor.commons().config.pin {
+                    // Who is given a processor next time should begin where there is room, not wait for its old CPU,
+                    // which somebody else may keep busy, in order to move away from it.
+                    crate::affinity::Thread::HERE.unpin();
+                }
             }
             current.set(ptr::null());
         });
