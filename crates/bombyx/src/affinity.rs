@@ -15,7 +15,7 @@ pub(crate) fn check() -> Result<(), Error> {
 /// The CPUs that the process could use when this was first asked.
 pub(crate) fn cpus() -> &'static [usize] {
     static ALLOWED: OnceLock<Vec<usize>> = OnceLock::new();
-    ALLOWED.get_or_init(|| system::allowed().unwrap_or_default())
+    ALLOWED.get_or_init(|| Thread::HERE.allowed().unwrap_or_default())
 }
 
 /// Pins the calling thread to the CPU of the processor with this index: they take turns on the CPUs that the
@@ -59,6 +59,16 @@ impl Thread {
         system::set(self.0, cpus());
     }
 
+    /// The CPUs that the thread may run on, None if the system does not tell.
+    pub(crate) fn allowed(self) -> Option<Vec<usize>> {
+        system::allowed(self.0)
+    }
+
+    /// Lets the thread run on these CPUs.
+    pub(crate) fn allow(self, cpus: &[usize]) {
+        system::set(self.0, cpus);
+    }
+
     /// The CPU time that the thread has had, in nanoseconds.
     pub(crate) fn cpu_time(self) -> Option<u64> {
         system::cpu_time(self.0)
@@ -88,11 +98,12 @@ pub(crate) fn capacities(cpus: &[usize]) -> Vec<u64> {
 
 #[cfg(target_os = "linux")]
 mod system {
-    pub(super) fn allowed() -> Option<Vec<usize>> {
+    pub(super) fn allowed(thread: u32) -> Option<Vec<usize>> {
         // SAFETY: an all-zero cpu_set_t is the empty set.
         let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-        // SAFETY: `set` is valid for writes of its own size; 0 names the calling thread.
-        if unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) } != 0 {
+        let size = size_of::<libc::cpu_set_t>();
+        // SAFETY: `set` is valid for writes of its own size.
+        if unsafe { libc::sched_getaffinity(thread.cast_signed(), size, &raw mut set) } != 0 {
             return None;
         }
         // SAFETY: the index is below CPU_SETSIZE.
@@ -130,7 +141,7 @@ mod system {
 
 #[cfg(not(target_os = "linux"))]
 mod system {
-    pub(super) fn allowed() -> Option<Vec<usize>> {
+    pub(super) fn allowed(_: u32) -> Option<Vec<usize>> {
         None
     }
 

@@ -18,6 +18,9 @@
 //! - *Two muggers.* There is one exchanger in a pool, and pools share no carriers.
 //! - *The system refuses* (the CPU is offline, or the process may not use it any more): the CPUs are swapped back, and
 //!   (X2) to (X4) done again. A carrier that is refused at (A3) stays where it is.
+//! - *A thread that the pool has lent a processor to* leaves for good, with the CPUs that it came with. Exchanges are made
+//!   under a lock, which such a thread passes after (L): whoever saw it as a holder has finished then, whoever comes later does
+//!   not see it.
 //! - *Carriers end* after the exchanger has ([`crate::commons::Commons::shut_down`]), so that it never means a thread
 //!   that is gone, or a stranger with its number.
 

@@ -1,5 +1,6 @@
 //! Pools: a number of processors, the carriers they run on, and the ways in from outside.
 
+use crate::affinity::Thread;
 use crate::barrier;
 use crate::commons::Commons;
 use crate::error::Error;
@@ -108,7 +109,8 @@ impl Pool {
     /// Runs `f` in this pool and returns its result. Forks inside of `f` use the processors of this pool.
     ///
     /// If a processor is idle it is lent to the calling thread, which runs `f` itself; else `f` is queued and the
-    /// calling thread waits. With a chosen stack size or pinned processors `f` always runs on a carrier.
+    /// calling thread waits. With a chosen stack size `f` always runs on a carrier. While it holds a pinned processor the
+    /// calling thread runs on that one's CPU; afterwards it may run wherever it could before.
     ///
     /// # Panics
     /// If `f` does.
@@ -364,16 +366,28 @@ where
     F: FnOnce() -> R,
 {
     /// Returns whichever processor the thread holds at the end.
-    struct Return<'a>(&'a Commons, usize);
+    struct Return<'a> {
+        commons: &'a Commons,
+        root: usize,
+        /// The CPUs that the thread may run on, if the processors are pinned.
+        cpus: Option<Vec<usize>>,
+    }
     impl Drop for Return<'_> {
         fn drop(&mut self) {
             let processor = NonNull::from(current::held());
             current::release();
-            current::carrier().set_root(self.1);
-            self.0.retire(processor, None);
+            current::carrier().set_root(self.root);
+            if let Some(cpus) = &self.cpus {
+                if let Some(heterogeneous) = &self.commons.heterogeneous {
+                    heterogeneous.left();
+                }
+                Thread::HERE.allow(cpus);
+            }
+            self.commons.retire(processor, None);
         }
     }
-    let _return = Return(commons, current::carrier().set_root(0));
+    let cpus = commons.config.pin.then(|| Thread::HERE.allowed()).flatten();
+    let _return = Return { commons, root: current::carrier().set_root(0), cpus };
     current::adopt(processor);
     scheduler::arrived(current::held());
     let _run = profile::Run::begin(commons, site);
@@ -587,7 +601,8 @@ impl Builder {
     }
 
     /// Counts what the processors allocate, for [`Stats`]: `heap` and `peak_heap`, in a program whose allocator is
-    /// [metered](crate::alloc::Metered) or which [says itself](crate::charge). Schedulers with a quota, and pools that are profiled, always do.
+    /// [metered](crate::alloc::Metered) or which [says itself](crate::charge). Schedulers with a quota, and pools that are
+    /// profiled, always do.
     pub fn metered(mut self, metered: bool) -> Builder {
         self.metered = metered;
         self
@@ -601,7 +616,7 @@ impl Builder {
     }
 
     /// Whether [`Pool::run`] may run on the caller's stack when a processor is idle. Default: yes, unless a stack
-    /// size is chosen or processors are pinned. Without, everything in the pool runs on its own carriers.
+    /// size is chosen. Without, everything in the pool runs on its own carriers.
     pub fn lend(mut self, lend: bool) -> Builder {
         self.lend = Some(lend);
         self
@@ -709,7 +724,7 @@ impl Builder {
                 || std::env::var_os("BOMBYX_DETERMINISTIC").is_some_and(|on| on == "1"),
             ordered: self.ordered,
             handlers: self.handlers,
-            lends: self.lend.unwrap_or(true) && self.stack_size.is_none() && !pin,
+            lends: self.lend.unwrap_or(true) && self.stack_size.is_none(),
             asymmetric,
             attentive: !asymmetric || counts,
             counts,

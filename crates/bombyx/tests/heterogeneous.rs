@@ -123,6 +123,24 @@ fn a_carrier_runs_on_one_cpu_and_the_caller_on_all() {
 }
 
 #[test]
+fn a_caller_stays_on_the_cpus_that_it_came_with() {
+    for scheduler in heterogeneous() {
+        let pool = build(scheduler, 2);
+        for cpu in cpus::allowed() {
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    cpus::pin(&[cpu]);
+                    for _ in 0..20 {
+                        pool.run(|| join(cpus::allowed, || blocking(|| ())));
+                        assert_eq!(cpus::allowed(), [cpu]);
+                    }
+                });
+            });
+        }
+    }
+}
+
+#[test]
 fn pools_come_and_go() {
     for scheduler in heterogeneous() {
         for processors in (1..=4).cycle().take(40) {

@@ -31,7 +31,7 @@ use crate::placement::Placement;
 use crate::processor::Processor;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64, fence};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use std::{hint, io};
@@ -55,6 +55,8 @@ pub(crate) struct Heterogeneous {
     speeds: Box<[AtomicU64]>,
     /// Whether the watcher waits for somebody to become busy.
     asleep: AtomicBool,
+    /// Held while CPUs are exchanged.
+    exchanging: Mutex<()>,
     stopping: AtomicBool,
     watcher: Mutex<Option<JoinHandle<()>>>,
 }
@@ -67,6 +69,7 @@ impl Heterogeneous {
             placement: Placement::new(processors, affinity::cpus()),
             speeds: (0..processors).map(|_| AtomicU64::new(FULL)).collect(),
             asleep: AtomicBool::new(false),
+            exchanging: Mutex::new(()),
             stopping: AtomicBool::new(false),
             watcher: Mutex::new(None),
         }
@@ -92,6 +95,15 @@ impl Heterogeneous {
     /// The calling thread lets a processor go.
     pub(crate) fn leave(&self, processor: usize) {
         self.placement.leave(processor);
+    }
+
+    /// The calling thread, which has let its processor go, is about to leave the pool: from now on nobody pins it.
+    pub(crate) fn left(&self) {
+        drop(self.exchanging());
+    }
+
+    fn exchanging(&self) -> MutexGuard<'_, ()> {
+        self.exchanging.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts the watcher.
@@ -332,7 +344,9 @@ impl<'a> Watch<'a> {
         let pin = |carrier: usize, cpu| {
             u32::try_from(carrier).ok().and_then(Thread::from_number).is_none_or(|carrier| carrier.pin(cpu))
         };
+        let exchanging = self.shared.exchanging();
         let exchanged = self.shared.placement.exchange(victim, thief, pin);
+        drop(exchanging);
         let now = self.now();
         let stats = &self.processors[thief].stats;
         if exchanged {
