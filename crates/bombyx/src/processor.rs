@@ -21,10 +21,13 @@ use crate::scheduler::{self, Ready};
 use crate::stats::Counters;
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
 
 /// For how many forks a processor that was robbed exposes its entries: what that costs, a few microseconds, is less than
 /// what an interruption does.
 const EXPOSING: u32 = 64;
+/// They go on if so many took longer than this. Whoever forks more often serves its thieves soon enough.
+const LEISURELY: Duration = Duration::from_micros(150);
 
 /// See the module text.
 #[repr(C)]
@@ -41,10 +44,13 @@ pub(crate) struct Processor {
     pub(crate) offer: Offer,
     /// Holder. Whether the next fork should offer its oldest entry: a thief is likely to come.
     generous: Cell<bool>,
-    /// Set by thieves that did not wait to be served. See [`Processor::robbed`].
+    /// Set by a thief that did not wait to be served. See [`Processor::robbed`].
     robbed: AtomicBool,
-    /// Holder. How many more forks expose what is in the deque.
+    /// Set by a thief that took an entry because it was exposed.
+    relieved: AtomicBool,
+    /// Holder. How many more forks expose what is in the deque, and since when.
     exposing: Cell<u32>,
+    exposing_since: Cell<Option<Instant>>,
     /// Holder.
     pub(crate) rng: Rng,
     pub(crate) stats: Counters,
@@ -79,7 +85,9 @@ impl Processor {
             offer: Offer::new(),
             generous: Cell::new(false),
             robbed: AtomicBool::new(false),
+            relieved: AtomicBool::new(false),
             exposing: Cell::new(0),
+            exposing_since: Cell::new(None),
             rng: Rng::new(seed, index as u64),
             stats: Counters::default(),
             account: Account::default(),
@@ -235,20 +243,41 @@ impl Processor {
     /// Anyone. Makes the holder expose its entries for its next forks ([`EXPOSING`]): its leaves are so long that thieves
     /// do not wait for the next fork.
     pub(crate) fn robbed(&self) {
-        if !self.robbed.load(Relaxed) {
-            self.robbed.store(true, Relaxed);
+        self.robbed.store(true, Relaxed);
+    }
+
+    /// Anyone. What the holder had exposed was taken: it was right to do so.
+    pub(crate) fn relieved(&self) {
+        if !self.relieved.load(Relaxed) {
+            self.relieved.store(true, Relaxed);
         }
     }
 
     /// Holder. Whether this fork is one that exposes.
     fn exposes(&self, ready: &Ready) -> bool {
-        if self.robbed.load(Relaxed) {
-            self.robbed.store(false, Relaxed);
-            self.exposing.set(EXPOSING);
+        if !matches!(ready, Ready::Deques) {
+            return false;
         }
-        let exposing = self.exposing.get();
-        self.exposing.set(exposing.saturating_sub(1));
-        exposing > 0 && matches!(ready, Ready::Deques)
+        let left = self.exposing.get();
+        let begins = match left {
+            0 => self.robbed.load(Relaxed),
+            1 => self.relieved.load(Relaxed) && self.forks_at_leisure(),
+            _ => false,
+        };
+        if begins {
+            self.robbed.store(false, Relaxed);
+            self.relieved.store(false, Relaxed);
+            self.exposing.set(EXPOSING);
+            self.exposing_since.set(Some(Instant::now()));
+        } else {
+            self.exposing.set(left.saturating_sub(1));
+        }
+        begins || left > 0
+    }
+
+    /// Holder. Whether the forks since it began to expose were far between.
+    fn forks_at_leisure(&self) -> bool {
+        self.exposing_since.get().is_some_and(|since| since.elapsed() > LEISURELY)
     }
 
     /// Whether there seems to be something to take here.

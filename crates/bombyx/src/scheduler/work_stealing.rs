@@ -10,8 +10,8 @@
 //!
 //! **Who forks seldom exposes.** A processor that had to be robbed is in leaves that are longer than a steal: for its
 //! next forks ([`crate::processor::Processor::robbed`]) it exposes its entries, which thieves then take under the
-//! deque's lock, at once ([`crate::deque::Deque::steal_free`]). Each steal renews that; a processor that forks so
-//! often that it is not needed goes back to its fast path, having lost less than the interruption had cost. In ordered
+//! deque's lock, at once ([`crate::deque::Deque::steal_free`]). It goes on with that while somebody takes them and forks are
+//! far between; else it goes back to its fast path, having lost less than the interruption had cost. In ordered
 //! pools spawned closures, which no join takes back, are always free to be taken.
 //!
 //! **A waiting processor** takes only what descends from what it waits for: such work buries nothing, needs no
@@ -173,7 +173,7 @@ fn answered(thief: &Processor) -> Option<Entry> {
 fn free(victim: &Processor, want: usize) -> Option<Entry> {
     super::steal_free(victim, want).inspect(|entry| {
         if entry.is_stack() {
-            victim.robbed();
+            victim.relieved();
         }
     })
 }
