@@ -248,15 +248,20 @@ fn one_core_is_enough() {
 #[test]
 fn an_interrupted_bench_leaves_no_file() {
     use std::io::{BufRead, BufReader};
-    use std::os::unix::process::ExitStatusExt;
+    use std::os::unix::process::{CommandExt, ExitStatusExt};
     let folder = Folder::new("interrupted");
     let file = folder.file("b.json");
     let arguments = ["bench", "fib", "--size", "small", "--repeat", "60000", "--json", &file];
-    let mut child = Command::new(env!("CARGO_BIN_EXE_bombyx"))
-        .args(arguments)
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .expect("bombyx runs");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bombyx"));
+    command.args(arguments).stdout(std::process::Stdio::piped());
+    // SAFETY: `signal` may be called between fork and exec (signal-safety(7)). Whoever started the tests may ignore it.
+    unsafe {
+        command.pre_exec(|| {
+            libc::signal(libc::SIGINT, libc::SIG_DFL);
+            Ok(())
+        });
+    }
+    let mut child = command.spawn().expect("bombyx runs");
     let mut first = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).expect("the head of the table");
     assert!(first.contains("UTC"), "{first}");

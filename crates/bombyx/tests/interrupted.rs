@@ -45,6 +45,11 @@ impl Drop for Folder {
 fn program() {
     let folder = PathBuf::from(std::env::var_os("FOLDER").unwrap());
     let runs: u64 = std::env::var("RUNS").unwrap().parse().unwrap();
+    for signal in [INTERRUPT, TERMINATE] {
+        // Whoever started the tests may ignore signals, as a shell does for what it starts in the background.
+        // SAFETY: no handler is installed.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
     let pool = Pool::builder().processors(2).build().unwrap();
     for _ in 0..runs {
         pool.run(|| join(|| (), || ()));
