@@ -18,7 +18,7 @@ pub(crate) static FFT: Entry = Entry {
     about: "fast Fourier transform of complex doubles",
     suite: Suite::DfDeques,
     bound: Bound::Memory,
-    prepare: |size, grain, seed| prepared(Fft::new(size.pick(10, 23, 25), grain.pick(16, 4), seed)),
+    prepare: |size, grain, seed| prepared(Fft::new(size.pick(10, 23, 25), grain.pick(16, 1), seed)),
 };
 
 struct Fft {

@@ -21,7 +21,7 @@ pub(crate) static FMM: Entry = Entry {
     bound: Bound::Compute,
     prepare: |size, grain, seed| {
         let (charges, levels) = size.pick((400, 3), (800_000, 8), (3_200_000, 9));
-        prepared(Fmm::new(charges, levels, grain.pick(16, 4), seed))
+        prepared(Fmm::new(charges, levels, grain.pick(16, 1), seed))
     },
 };
 

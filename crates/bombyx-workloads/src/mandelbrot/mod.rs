@@ -10,7 +10,7 @@ pub(crate) static MANDELBROT: Entry = Entry {
     bound: Bound::Compute,
     prepare: |size, grain, _seed| {
         let side: usize = size.pick(48, 1000, 2000);
-        prepared(Mandelbrot { side, chunk: grain.pick(128, 16), iterations: vec![UNKNOWN; side * side] })
+        prepared(Mandelbrot { side, chunk: grain.pick(128, 1), iterations: vec![UNKNOWN; side * side] })
     },
 };
 

@@ -11,7 +11,7 @@ pub(crate) static MATMUL: Entry = Entry {
     suite: Suite::ReadWrite,
     bound: Bound::Compute,
     prepare: |size, grain, seed| {
-        let (side, tile) = (size.pick(96, 1536, 3072), grain.pick(48, 24));
+        let (side, tile) = (size.pick(96, 1536, 3072), grain.pick(48, 12));
         prepared(Matmul {
             a: Tiled::random_integers(side, tile, seed),
             b: Tiled::random_integers(side, tile, seed ^ 1),

@@ -26,7 +26,7 @@ pub(crate) static PLUMMER: Entry = Entry {
 };
 
 fn prepare(points: Vec<Point>, grain: Grain) -> Box<dyn Prepared> {
-    prepared(Quickhull { points, grain: grain.pick(4096, 512), hull: Vec::new() })
+    prepared(Quickhull { points, grain: grain.pick(4096, 32), hull: Vec::new() })
 }
 
 type Point = [f64; 2];

@@ -14,7 +14,7 @@ pub(crate) static SPMV: Entry = Entry {
         prepared(Spmv::new(
             size.pick(1000, 30_000, 30_000),
             size.pick(5, 1500, 6000),
-            grain.pick(512, 128),
+            grain.pick(512, 4),
             seed,
         ))
     },

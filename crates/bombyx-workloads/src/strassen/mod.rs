@@ -14,8 +14,8 @@ pub(crate) static STRASSEN: Entry = Entry {
     prepare: |size, grain, seed| {
         let (side, tile, base) = size.pick(
             (96, 24, grain.pick(48, 24)),
-            (1536, 48, grain.pick(192, 96)),
-            (3072, 48, grain.pick(192, 96)),
+            (1536, 48, grain.pick(192, 48)),
+            (3072, 48, grain.pick(192, 48)),
         );
         prepared(Strassen {
             a: Tiled::random_integers(side, tile, seed),

@@ -22,7 +22,7 @@ pub(crate) static VOLUME: Entry = Entry {
         prepared(Volume {
             field,
             view,
-            tile: grain.pick(8, 4),
+            tile: grain.pick(8, 1),
             image: vec![NO_PIXEL; image_side * image_side],
         })
     },
