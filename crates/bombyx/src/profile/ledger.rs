@@ -2,11 +2,11 @@
 
 use super::account::{Spent, State};
 use super::algebra::{Burden, Path};
+use super::chain::{Report, Tally};
 use super::clock::{Clock, Scale};
 use super::costs::Costs;
 use super::record::{Log, Recorder};
 use super::report::{self, Profile};
-use super::shadow::{Report, Tally};
 use super::sites::{self, Kind};
 use crate::commons::Commons;
 use crate::job::Job;

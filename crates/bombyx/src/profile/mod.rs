@@ -7,7 +7,7 @@
 //! | file | has |
 //! |---|---|
 //! | `algebra.rs` | what follows for pieces in series and in parallel |
-//! | `shadow.rs` | each carrier's shadow stack: the hooks |
+//! | `shadow.rs` | each carrier's shadow stack: the hooks of forks; `chain.rs`: those of closures |
 //! | `scope.rs` | what a scope knows of its closures; `origin.rs`: where they began |
 //! | `ledger.rs` | what a profiler adds up: runs, sites, processors |
 //! | `account.rs` | what a processor spends its time on |
@@ -24,6 +24,7 @@
 
 mod account;
 mod algebra;
+mod chain;
 mod clock;
 mod costs;
 mod dag;
@@ -55,7 +56,8 @@ use crate::commons::Commons;
 use crate::job::Job;
 use crate::processor::{Processor, current};
 use algebra::Path;
-use shadow::{Report, Second, Shadow};
+use chain::Report;
+use shadow::{Second, Shadow};
 use std::sync::{Arc, OnceLock};
 
 /// The profiler of all pools of this process that have none of their own, if the environment asks for one.
@@ -106,7 +108,7 @@ fn of(commons: &Commons) -> Option<&Arc<Profiler>> {
 #[inline]
 pub(crate) fn fork(processor: &Processor, site: Site) {
     let Some(profiler) = of(processor.commons()) else { return };
-    shadow::with(|shadow| shadow.fork(profiler, site));
+    shadow::hot(|shadow| shadow.fork(profiler, site));
     // Where there is no `membarrier`, forks expose their jobs, unless nobody else can reach them.
     if processor.commons().keeps_jobs() {
         processor.deque.keep_youngest();
@@ -130,7 +132,7 @@ impl Joining {
         if here().is_none() {
             return Joining::Off;
         }
-        shadow::with(Shadow::middle);
+        shadow::hot(Shadow::middle);
         Joining::Here
     }
 
@@ -149,7 +151,7 @@ impl Drop for Joining {
     fn drop(&mut self) {
         match self {
             Joining::Off => {}
-            Joining::Here => drop(shadow::with(Shadow::join_here)),
+            Joining::Here => drop(shadow::hot(Shadow::join_here)),
             Joining::Elsewhere(report) => {
                 // None only if the taker's thread was ending and could not count.
                 let report = report.take().unwrap_or_default();

@@ -1,8 +1,9 @@
 //! What a scope knows of its closures: their work, and the longest path to the end of one.
 
 use super::algebra::Path;
+use super::chain::Report;
 use super::origin::Origin;
-use super::shadow::{self, Report, Second};
+use super::shadow::{self, Second};
 use super::{Heap, Profiler, Site, of};
 use crate::alloc::Uncharged;
 use crate::commons::Commons;
@@ -64,10 +65,7 @@ impl Closures {
     pub(crate) fn begin(commons: &Commons, site: Site) -> Closures {
         Closures(of(commons).and_then(|profiler| {
             let _uncharged = Uncharged::begin();
-            let (anchor, start, number) = shadow::with(|shadow| {
-                shadow.fork(profiler, site);
-                shadow.anchor()
-            })?;
+            let (anchor, start, number) = shadow::with(|shadow| shadow.begin_scope(profiler, site))?;
             let profiler = Arc::clone(profiler);
             Some(Box::new(Known { profiler, anchor, start, number, ended: Mutex::default() }))
         }))
