@@ -16,7 +16,6 @@
 //! ([`Lanes`]) and a fork allocates next to nothing.
 
 use super::sites::SiteId;
-use crate::alloc::Uncharged;
 use std::ops::Range;
 
 /// Lengths of the longest chain through some piece of a computation, in ticks. Signed: an empty strand is as likely to
@@ -190,21 +189,18 @@ impl Lanes {
         self.top
     }
 
-    /// Ends a fork whose halves are the two youngest ranges: the split of the longer is added to the range below, the other
-    /// forgotten.
+    /// Ends a fork whose halves are the two youngest ranges, both empty, at the site of the range below: all of it is that
+    /// one's own.
     #[inline(always)]
-    pub(crate) fn join(&mut self, halves: &Halves) {
-        self.top = halves.below;
-        // Else all of it is the branch's own.
-        if self.parts.len() != halves.first || halves.site != halves.outer {
-            self.merge(halves);
-        }
+    pub(crate) fn join_own(&mut self, below: Lane) {
+        self.top = below;
     }
 
-    #[inline(never)]
-    fn merge(&mut self, halves: &Halves) {
-        let _uncharged = Uncharged::begin();
+    /// Ends a fork whose halves are the two youngest ranges: the split of the longer is added to the range below, the other
+    /// forgotten.
+    pub(crate) fn join(&mut self, halves: &Halves) {
         let &Halves { below, first, second, site, outer, second_wins, span } = halves;
+        self.top = below;
         let parts = if second_wins { second..self.parts.len() } else { first..second };
         let own = self.own(&Branch { parts: parts.clone(), site, span });
         let mut end = first;
@@ -340,6 +336,7 @@ mod tests {
         let halves =
             Halves { below, first, second, site: site(1), outer: site(1), second_wins: true, span: 5 };
         lanes.join(&halves);
-        assert_eq!((lanes.len(), lanes.close(0, site(1), 7)), (0, vec![(site(1), 7)]));
+        assert_eq!((lanes.len(), lanes.top()), (0, 0), "as if by `join_own`");
+        assert_eq!(lanes.close(0, site(1), 7), [(site(1), 7)]);
     }
 }

@@ -18,13 +18,13 @@ use std::sync::Arc;
 /// What is counted for one site.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
-    pub(crate) forks: u64,
     pub(crate) strands: u64,
+    pub(crate) forks: u64,
     pub(crate) work: i64,
 }
 
 impl Tally {
-    pub(super) const NONE: Tally = Tally { forks: 0, strands: 0, work: 0 };
+    pub(super) const NONE: Tally = Tally { strands: 0, forks: 0, work: 0 };
 
     pub(crate) fn add(&mut self, other: Tally) {
         self.forks += other.forks;
@@ -75,7 +75,9 @@ pub(super) struct Chain {
     pub(super) scopes: usize,
     pub(super) log: Log,
     /// Ends with its first frame: begun by a fork of a thread that holds a processor without being in a run.
-    pub(super) ambient: Option<Path>,
+    ambient: Option<Path>,
+    /// How many frames there are when it ends so; `usize::MAX` if it does not.
+    pub(super) ambient_at: usize,
 }
 
 impl Chain {
@@ -96,6 +98,7 @@ impl Chain {
         scopes: 0,
         log: Log::OFF,
         ambient: None,
+        ambient_at: usize::MAX,
     };
 
     #[inline(always)]
@@ -195,6 +198,7 @@ impl Shadow {
         let before = profiler.begin_run();
         self.begin_chain(profiler, Some(Site { kind: Kind::Run, ..site }), None);
         self.chain.ambient = Some(before);
+        self.chain.ambient_at = self.chain.foot;
         self.chain.start = now;
     }
 

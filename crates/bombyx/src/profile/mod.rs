@@ -56,7 +56,6 @@ use crate::commons::Commons;
 use crate::job::Job;
 use crate::processor::{Processor, current};
 use algebra::Path;
-use chain::Report;
 use shadow::{Second, Shadow};
 use std::sync::{Arc, OnceLock};
 
@@ -105,60 +104,66 @@ fn of(commons: &Commons) -> Option<&Arc<Profiler>> {
 // ---- Joins --------------------------------------------------------------------------------------------------
 
 /// A fork in a profiled pool. The job has been pushed.
-#[inline]
+#[inline(always)]
 pub(crate) fn fork(processor: &Processor, site: Site) {
-    let Some(profiler) = of(processor.commons()) else { return };
+    let commons = processor.commons();
+    let Some(profiler) = of(commons) else { return };
     shadow::hot(|shadow| shadow.fork(profiler, site));
     // Where there is no `membarrier`, forks expose their jobs, unless nobody else can reach them.
-    if processor.commons().keeps_jobs() {
-        processor.deque.keep_youngest();
+    if commons.keeps_jobs() && processor.deque.keep_youngest() {
+        crate::ledger::forked_in(commons);
     }
 }
 
 /// The join of a profiled fork, from the end of its first half to that of its second, also by a panic.
+#[derive(Clone, Copy)]
+#[must_use]
 pub(crate) enum Joining {
     /// The pool is not profiled.
     Off,
     /// The second half is here, or where it is is not known yet.
     Here,
     /// The second half has ended elsewhere.
-    Elsewhere(Option<Box<Report>>),
+    Elsewhere,
 }
 
 impl Joining {
     /// The first half has ended.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn begin() -> Joining {
         if here().is_none() {
             return Joining::Off;
         }
-        shadow::hot(Shadow::middle);
+        shadow::hot(|shadow| shadow.middle());
         Joining::Here
     }
 
     /// The second half has ended elsewhere.
-    pub(crate) fn second_elsewhere(&mut self, job: &Job) {
+    #[inline(always)]
+    pub(crate) fn second_elsewhere(&mut self) {
         if let Joining::Here = self {
-            let report = here().and_then(|profiler| profiler.report_of(job));
-            // Not dropped: that would be the end of the second half here.
-            std::mem::forget(std::mem::replace(self, Joining::Elsewhere(report)));
+            *self = Joining::Elsewhere;
+        }
+    }
+
+    /// The second half, which is that of `job`, has ended.
+    #[inline(always)]
+    pub(crate) fn end(self, job: &Job) {
+        match self {
+            Joining::Off => {}
+            Joining::Here => drop(shadow::hot(|shadow| shadow.join_here())),
+            Joining::Elsewhere => join_elsewhere(job),
         }
     }
 }
 
-impl Drop for Joining {
-    #[inline]
-    fn drop(&mut self) {
-        match self {
-            Joining::Off => {}
-            Joining::Here => drop(shadow::hot(Shadow::join_here)),
-            Joining::Elsewhere(report) => {
-                // None only if the taker's thread was ending and could not count.
-                let report = report.take().unwrap_or_default();
-                shadow::with(|shadow| shadow.join_elsewhere(Second::Taken(report)));
-            }
-        }
-    }
+#[cold]
+#[inline(never)]
+fn join_elsewhere(job: &Job) {
+    let _uncharged = Uncharged::begin();
+    // None only if the taker's thread was ending and could not count.
+    let report = here().and_then(|profiler| profiler.report_of(job)).unwrap_or_default();
+    shadow::with(|shadow| shadow.join_elsewhere(Second::Taken(report)));
 }
 
 /// A frame waits from now on.

@@ -20,21 +20,22 @@ use super::heap::Heap;
 use super::origin::Origin;
 use super::sites::{Cache, Kind, Site, SiteId};
 use crate::alloc::{self, Uncharged};
-use std::cell::RefCell;
+use std::cell::{Cell, OnceCell, UnsafeCell};
+use std::ptr;
 use std::sync::Arc;
 
 /// A fork, or a scope, whose halves are the scope's body and its longest closure.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
 struct Frame {
     /// Where it began.
     at: Length,
-    /// Where the first half ended.
+    /// Where the first half ended, once it has.
     first: Length,
+    /// Where the range of the branch around it begins, and that of the first half.
     below: Lane,
     first_lane: Lane,
-    /// Once the first half has ended.
-    second_lane: Lane,
-    site: SiteId,
-    /// The site of the strand before, and after.
+    /// The site of the strand before, and after. That of the halves' own strands is the chain's while one of them runs.
     outer: SiteId,
 }
 
@@ -55,7 +56,36 @@ pub(crate) struct Shadow {
 }
 
 thread_local! {
-    static SHADOW: RefCell<Shadow> = const { RefCell::new(Shadow::new()) };
+    /// What the calling thread's [`Owner`] owns; null before there is one, and after.
+    static SHADOW: Cell<*const Slot> = const { Cell::new(ptr::null()) };
+    static OWNER: Owner = const { Owner(OnceCell::new()) };
+}
+
+struct Owner(OnceCell<Box<Slot>>);
+
+/// A shadow, and whether a hook has hold of it, which is looked at in debug builds.
+struct Slot {
+    shadow: UnsafeCell<Shadow>,
+    held: Cell<bool>,
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        let _uncharged = Uncharged::begin();
+        SHADOW.set(ptr::null());
+        drop(self.0.take());
+    }
+}
+
+/// The calling thread's shadow when there is none yet. None if the thread is ending.
+#[cold]
+#[inline(never)]
+fn first_shadow() -> Option<*const Slot> {
+    let _uncharged = Uncharged::begin();
+    let new = || Box::new(Slot { shadow: UnsafeCell::new(Shadow::new()), held: Cell::new(false) });
+    let slot = OWNER.try_with(|owner| ptr::from_ref(&**owner.0.get_or_init(new))).ok()?;
+    SHADOW.set(slot);
+    Some(slot)
 }
 
 /// Calls `f` with the calling thread's shadow, at nobody's expense. None if the thread is ending and has none any more.
@@ -67,7 +97,19 @@ pub(crate) fn with<R>(f: impl FnOnce(&mut Shadow) -> R) -> Option<R> {
 /// The same if `f` allocates nothing at the program's expense.
 #[inline(always)]
 pub(crate) fn hot<R>(f: impl FnOnce(&mut Shadow) -> R) -> Option<R> {
-    SHADOW.try_with(|shadow| f(&mut shadow.borrow_mut())).ok()
+    let mut slot = SHADOW.get();
+    if slot.is_null() {
+        slot = first_shadow()?;
+    }
+    // SAFETY: owned by the thread until that ends, which is not inside of `f`.
+    let slot = unsafe { &*slot };
+    debug_assert!(!slot.held.replace(true), "no hook calls another one");
+    // SAFETY: only the calling thread has the address, and nothing that hooks do (count, allocate, lock) calls a hook.
+    let result = f(unsafe { &mut *slot.shadow.get() });
+    if cfg!(debug_assertions) {
+        slot.held.set(false);
+    }
+    Some(result)
 }
 
 /// How the second half of a frame came to its end elsewhere.
@@ -116,19 +158,20 @@ impl Shadow {
         self.frames.len()
     }
 
-    /// Ends the strand that runs, and tells its length.
+    /// Ends the strand that runs, and tells its length and where the chain is now.
     #[inline(always)]
-    fn cut(&mut self, now: u64) -> i64 {
+    fn cut(&mut self, now: u64) -> (i64, Length) {
         let ticks = now.wrapping_sub(self.chain.start) as i64;
         self.uncounted.work += ticks;
         self.uncounted.strands += 1;
-        self.chain.length.span += ticks;
-        ticks
+        let length = self.chain.length.then(Length::strand(ticks));
+        self.chain.length = length;
+        (ticks, length)
     }
 
     /// The same, and tells the recorder.
     pub(super) fn end_strand(&mut self, now: u64) {
-        let ticks = self.cut(now);
+        let (ticks, _) = self.cut(now);
         self.chain.log.strand(ticks);
     }
 
@@ -182,7 +225,7 @@ impl Shadow {
         if !self.chain.is_of(profiler) {
             self.begin_ambient(profiler, site, now);
         }
-        let ticks = self.cut(now);
+        let (ticks, at) = self.cut(now);
         let id = self.id(site);
         if self.chain.log.is_on() {
             self.record_fork(ticks, id, site.kind);
@@ -192,12 +235,10 @@ impl Shadow {
         }
         let below = self.lanes.open();
         self.frames.push(Frame {
-            at: self.chain.length,
+            at,
             first: Length::ZERO,
             below,
             first_lane: self.lanes.top(),
-            second_lane: 0,
-            site: id,
             outer: self.chain.site,
         });
         if self.frames.len() > self.chain.deepest {
@@ -240,15 +281,13 @@ impl Shadow {
     #[inline(always)]
     pub(crate) fn middle(&mut self) {
         let now = self.now();
-        let ticks = self.cut(now);
+        let (ticks, first) = self.cut(now);
         if self.chain.log.is_on() {
             self.record_middle(ticks);
         }
         self.lanes.open();
-        let second_lane = self.lanes.top();
         let frame = self.frames.last_mut().expect("a join has a frame");
-        frame.first = self.chain.length;
-        frame.second_lane = second_lane;
+        frame.first = first;
         self.chain.length = frame.at.burdened_by(self.chain.costs.burden.steal);
         self.begin(now, self.chain.costs.middle);
     }
@@ -275,14 +314,12 @@ impl Shadow {
     #[inline(always)]
     pub(crate) fn join_here(&mut self) {
         let now = self.now();
-        let ticks = self.cut(now);
-        let frame = self.frames.pop().expect("a join has a frame");
+        let (ticks, end) = self.cut(now);
         if self.chain.log.is_on() {
             self.record_join(ticks);
         }
-        let end = self.chain.length.burdened_by(self.chain.costs.burden.hand_over);
         self.begin(now, self.chain.costs.join);
-        self.join(&frame, end);
+        self.join(end.burdened_by(self.chain.costs.burden.hand_over));
     }
 
     #[cold]
@@ -294,67 +331,86 @@ impl Shadow {
         self.chain.log.join(work);
     }
 
-    /// Goes on after the farther of two halves, the second of which ended at `end`.
+    /// Removes the youngest frame, the second half of which ended at `end`, and goes on after the farther of the two.
     #[inline(always)]
-    fn join(&mut self, frame: &Frame, end: Length) {
-        let length = frame.first.beside(end);
-        self.chain.length = length;
+    fn join(&mut self, end: Length) {
+        let frame = self.youngest();
+        let (outer, below, first_lane) = (frame.outer, frame.below, frame.first_lane);
+        self.chain.length = frame.first.beside(end);
+        if self.lanes.len() == first_lane && self.chain.site == outer {
+            self.lanes.join_own(below);
+        } else {
+            self.join_lanes(end);
+        }
+        self.frames.pop();
+        if self.frames.len() == self.chain.ambient_at {
+            self.end_ambient();
+        }
+    }
+
+    #[inline(always)]
+    fn youngest(&self) -> &Frame {
+        self.frames.last().expect("a join has a frame")
+    }
+
+    /// The lanes of the youngest frame, where others than the site of the strands before and after have a part of it.
+    #[inline(never)]
+    fn join_lanes(&mut self, end: Length) {
+        let _uncharged = Uncharged::begin();
+        let frame = *self.youngest();
         self.lanes.join(&Halves {
             below: frame.below,
             first: frame.first_lane,
-            second: frame.second_lane,
-            site: frame.site,
+            second: self.lanes.top(),
+            site: self.chain.site,
             outer: frame.outer,
             second_wins: end.span > frame.first.span,
-            span: length.span - frame.at.span,
+            span: self.chain.length.span - frame.at.span,
         });
         self.enter(frame.outer);
-        if self.frames.len() == self.chain.foot && self.chain.ambient.is_some() {
-            self.end_ambient();
-        }
     }
 
     /// The second half, or all closures of the scope, have ended elsewhere.
     #[cold]
     pub(crate) fn join_elsewhere(&mut self, second: Second) {
-        let frame = self.frames.pop().expect("a join has a frame");
-        let end = self.absorb_second(&frame, second);
+        let end = self.absorb_second(second);
         let work = self.work();
         self.chain.log.join(work);
         self.begin_anew(self.now());
-        self.join(&frame, end);
+        self.join(end);
     }
 
-    /// Takes over what happened elsewhere in a second half, and tells where it ended.
-    fn absorb_second(&mut self, frame: &Frame, second: Second) -> Length {
+    /// Takes over what happened elsewhere in the second half of the youngest frame, and tells where it ended.
+    fn absorb_second(&mut self, second: Second) -> Length {
+        let (at, own) = (self.youngest().at, self.chain.site);
         match second {
             Second::Taken(report) => {
                 let report = *report;
                 let burden = self.chain.costs.burden;
-                let depth = self.chain.frames_to(self.depth());
+                let depth = self.chain.frames_to(self.depth() - 1);
                 self.chain.absorb(report.work, report.blocked, depth + report.peak);
                 for &(site, ticks) in &report.path.split {
-                    if site != SiteId::TAKEN && site != frame.site {
+                    if site != SiteId::TAKEN && site != own {
                         self.lanes.add(site, ticks);
                     }
                 }
-                self.tally(frame.site).add(report.taken);
+                self.tally(own).add(report.taken);
                 if let Some(origin) = report.origin {
-                    let mut path = self.path_to_fork(frame);
+                    let mut path = self.path_to_fork();
                     path.length = path.length.burdened_by(burden.steal);
-                    origin.settle(self.chain.origin(), path, depth, frame.site);
+                    origin.settle(self.chain.origin(), path, depth, own);
                 }
                 self.chain.log.append(report.log);
-                frame.at.then(report.path.length).burdened_by(burden.steal + burden.hand_over)
+                at.then(report.path.length).burdened_by(burden.steal + burden.hand_over)
             }
             Second::Spawned { path, work, blocked, peak, unrecorded } => {
                 self.chain.absorb(work, blocked, peak);
                 self.chain.log.other_strand(unrecorded.0, unrecorded.1);
                 self.chain.scopes -= 1;
-                let Some(path) = path else { return frame.at };
+                let Some(path) = path else { return at };
                 let end = path.length;
-                for (site, ticks) in path.since(&self.path_to_fork(frame)).split {
-                    if site != frame.site {
+                for (site, ticks) in path.since(&self.path_to_fork()).split {
+                    if site != own {
                         self.lanes.add(site, ticks);
                     }
                 }
@@ -365,26 +421,25 @@ impl Shadow {
 
     // ---- Ways from the foot ---------------------------------------------------------------------------
 
-    /// The way from the chain's foot to `length`, where the youngest branch, at `site`, has these parts.
-    fn path_to(&self, length: Length, site: SiteId, parts: std::ops::Range<Lane>) -> Path {
-        let (mut split, mut start) = (Vec::new(), 0);
+    /// The way from the chain's foot to where the youngest frame began.
+    fn path_to_fork(&self) -> Path {
+        let mut path = Path::default();
         for frame in &self.frames[self.chain.foot..] {
-            let parts = frame.below..frame.first_lane;
-            self.lanes.add_to(&mut split, &Branch { parts, site: frame.outer, span: frame.at.span - start });
-            start = frame.at.span;
+            let (parts, span) = (frame.below..frame.first_lane, frame.at.since(path.length).span);
+            self.lanes.add_to(&mut path.split, &Branch { parts, site: frame.outer, span });
+            path.length = frame.at;
         }
-        self.lanes.add_to(&mut split, &Branch { parts, site, span: length.span - start });
-        Path { length, split }
-    }
-
-    /// The way to where this frame, which has just been removed, began.
-    fn path_to_fork(&self, frame: &Frame) -> Path {
-        self.path_to(frame.at, frame.outer, frame.below..frame.first_lane)
+        path
     }
 
     /// The way to where the chain is now.
     fn path(&self) -> Path {
-        self.path_to(self.chain.length, self.chain.site, self.lanes.top()..self.lanes.len())
+        let mut path = self.path_to_fork();
+        let (parts, length) = (self.lanes.top()..self.lanes.len(), self.chain.length);
+        let span = length.since(path.length).span;
+        self.lanes.add_to(&mut path.split, &Branch { parts, site: self.chain.site, span });
+        path.length = length;
+        path
     }
 
     /// The strand ends with a spawn: tells where the closure begins, and the number of its site.
