@@ -243,11 +243,21 @@ impl<'a> Settling<'a> {
     /// The first half has ended: gets the job back, or waits until it has ended.
     #[inline(never)]
     fn begin(job: &Job) -> (Joining, Waited) {
-        Settling::go_on(Joining::begin(), job)
+        // SAFETY: the job was not popped, so it is not untouched.
+        let Some(deque) = (unsafe { job.kept_in() }) else { return Settling::go_on(Joining::begin(), job) };
+        let joining = Joining::begin_kept();
+        // SAFETY: the job is kept, so the calling carrier, which forked it, owns the deque and it is its youngest entry.
+        if !unsafe { (*deque).pop_kept() } {
+            return Settling::go_on(joining, job);
+        }
+        let processor = current::held();
+        processor.stats.joins_local.add(1);
+        scheduler::count_own(processor);
+        (joining, Waited::Reclaimed)
     }
 
     /// The same, if the profiler knows already.
-    #[inline(always)]
+    #[inline(never)]
     fn go_on(mut joining: Joining, job: &Job) -> (Joining, Waited) {
         let waited = wait_for(job);
         match waited {

@@ -108,7 +108,9 @@ fn of(commons: &Commons) -> Option<&Arc<Profiler>> {
 pub(crate) fn fork(processor: &Processor, site: Site) {
     let commons = processor.commons();
     let Some(profiler) = of(commons) else { return };
-    shadow::hot(|shadow| shadow.fork(profiler, site));
+    if let Some(mut shadow) = shadow::hold() {
+        shadow.fork(profiler, site);
+    }
     // Where there is no `membarrier`, forks expose their jobs, unless nobody else can reach them.
     if commons.keeps_jobs() && processor.deque.keep_youngest() {
         crate::ledger::forked_in(commons);
@@ -131,10 +133,15 @@ impl Joining {
     /// The first half has ended.
     #[inline(always)]
     pub(crate) fn begin() -> Joining {
-        if here().is_none() {
-            return Joining::Off;
+        if here().is_none() { Joining::Off } else { Joining::begin_kept() }
+    }
+
+    /// The same, if the job is kept: then the pool is profiled.
+    #[inline(always)]
+    pub(crate) fn begin_kept() -> Joining {
+        if let Some(mut shadow) = shadow::hold() {
+            shadow.middle();
         }
-        shadow::hot(|shadow| shadow.middle());
         Joining::Here
     }
 
@@ -151,7 +158,11 @@ impl Joining {
     pub(crate) fn end(self, job: &Job) {
         match self {
             Joining::Off => {}
-            Joining::Here => drop(shadow::hot(|shadow| shadow.join_here())),
+            Joining::Here => {
+                if let Some(mut shadow) = shadow::hold() {
+                    shadow.join_here();
+                }
+            }
             Joining::Elsewhere => join_elsewhere(job),
         }
     }

@@ -21,6 +21,7 @@ use super::origin::Origin;
 use super::sites::{Cache, Kind, Site, SiteId};
 use crate::alloc::{self, Uncharged};
 use std::cell::{Cell, OnceCell, UnsafeCell};
+use std::ops::{Deref, DerefMut};
 use std::ptr;
 use std::sync::Arc;
 
@@ -91,25 +92,52 @@ fn first_shadow() -> Option<*const Slot> {
 /// Calls `f` with the calling thread's shadow, at nobody's expense. None if the thread is ending and has none any more.
 pub(crate) fn with<R>(f: impl FnOnce(&mut Shadow) -> R) -> Option<R> {
     let _uncharged = Uncharged::begin();
-    hot(f)
+    hold().map(|mut shadow| f(&mut shadow))
 }
 
-/// The same if `f` allocates nothing at the program's expense.
+/// The calling thread's shadow, for hooks that see to it themselves that what they allocate is at nobody's expense. None if the
+/// thread is ending and has none any more.
 #[inline(always)]
-pub(crate) fn hot<R>(f: impl FnOnce(&mut Shadow) -> R) -> Option<R> {
+pub(crate) fn hold() -> Option<Held> {
     let mut slot = SHADOW.get();
     if slot.is_null() {
         slot = first_shadow()?;
     }
-    // SAFETY: owned by the thread until that ends, which is not inside of `f`.
+    // SAFETY: owned by the thread until that ends, which is not inside of a hook.
     let slot = unsafe { &*slot };
     debug_assert!(!slot.held.replace(true), "no hook calls another one");
-    // SAFETY: only the calling thread has the address, and nothing that hooks do (count, allocate, lock) calls a hook.
-    let result = f(unsafe { &mut *slot.shadow.get() });
-    if cfg!(debug_assertions) {
-        slot.held.set(false);
+    Some(Held(slot))
+}
+
+/// The shadow of the thread that this is on, inside of a hook. Nothing that hooks do (count, allocate, lock) calls a hook, so
+/// there is one at a time.
+pub(crate) struct Held(&'static Slot);
+
+impl Deref for Held {
+    type Target = Shadow;
+
+    #[inline(always)]
+    fn deref(&self) -> &Shadow {
+        // SAFETY: only the calling thread has the address, and this is the only `Held`.
+        unsafe { &*self.0.shadow.get() }
     }
-    Some(result)
+}
+
+impl DerefMut for Held {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Shadow {
+        // SAFETY: as above.
+        unsafe { &mut *self.0.shadow.get() }
+    }
+}
+
+impl Drop for Held {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if cfg!(debug_assertions) {
+            self.0.held.set(false);
+        }
+    }
 }
 
 /// How the second half of a frame came to its end elsewhere.
