@@ -1,7 +1,7 @@
 //! What profiling costs, and what a migration does, measured when the first profiler of a process starts: a few
 //! milliseconds.
 //!
-//! **The hooks.** A tree of empty forks is run with and without the profiler, on a pool of one processor. What the profiler
+//! **The hooks.** A tree of empty forks is run with and without the profiler (or the recorder), on a pool of one processor. What it
 //! measures there beyond what the forks take without it is its own. It is subtracted from every strand, by the hook that the
 //! strand begins with (after a fork, after a first half, after a join), in proportion to what each of the three intervals
 //! takes in a loop of empty forks. What a fork costs without a profiler stays in the work.
@@ -12,6 +12,7 @@
 use super::Profiler;
 use super::algebra::Burden;
 use super::clock::Clock;
+use super::record::Recorder;
 use crate::carrier::Carrier;
 use crate::commons::Commons;
 use crate::pool::{Builder, Pool};
@@ -49,13 +50,15 @@ impl Costs {
         burden: Burden { steal: 0, hand_over: 0 },
     };
 
-    /// As measured, once per process.
-    pub(crate) fn measured(clock: Clock) -> Costs {
-        static COSTS: OnceLock<Costs> = OnceLock::new();
-        *COSTS.get_or_init(|| {
+    /// As measured, once per process; `recording` or not.
+    pub(crate) fn measured(clock: Clock, recording: bool) -> Costs {
+        static PLAIN: OnceLock<Costs> = OnceLock::new();
+        static RECORDING: OnceLock<Costs> = OnceLock::new();
+        let costs = if recording { &RECORDING } else { &PLAIN };
+        *costs.get_or_init(|| {
             // On a thread of its own: the calling one may run in a pool.
-            let measuring =
-                thread::Builder::new().name("bombyx-costs".to_owned()).spawn(move || measure(clock));
+            let measure = move || measure(clock, recording);
+            let measuring = thread::Builder::new().name("bombyx-costs".to_owned()).spawn(measure);
             measuring.ok().and_then(|thread| thread.join().ok()).unwrap_or(Costs::NONE)
         })
     }
@@ -71,17 +74,17 @@ const ROUNDS: usize = 31;
 /// The longest that steals, and that hand-overs, are measured.
 const LIMIT: Duration = Duration::from_millis(5);
 
-fn measure(clock: Clock) -> Costs {
+fn measure(clock: Clock, recording: bool) -> Costs {
     let (mut plain, mut hooked) = (f64::MAX, f64::MAX);
     let mut own = Intervals { fork: f64::MAX, middle: 0.0, join: 0.0 };
     let bare = pool_of_one(None);
     // The least is what it takes undisturbed, with warm caches and at full speed.
     for _ in 0..BATCHES {
         plain = plain.min(forks(&bare, clock, tree));
-        let profiler = Arc::new(Profiler::bare(clock, Burden::default()));
+        let profiler = Arc::new(profiler(clock, Burden::default(), recording));
         forks(&pool_of_one(Some(Arc::clone(&profiler))), clock, tree);
         hooked = hooked.min(profiler.totals().work as f64 / f64::from(FORKS));
-        let intervals = Intervals::measure(clock);
+        let intervals = Intervals::measure(clock, recording);
         if intervals.sum() < own.sum() {
             own = intervals;
         }
@@ -100,6 +103,10 @@ fn measure(clock: Clock) -> Costs {
     }
 }
 
+fn profiler(clock: Clock, burden: Burden, recording: bool) -> Profiler {
+    Profiler::bare(clock, burden, recording.then(|| Recorder::new(usize::MAX, 1)))
+}
+
 /// What an empty fork measures, by the hook that each interval begins with.
 struct Intervals {
     fork: f64,
@@ -108,9 +115,9 @@ struct Intervals {
 }
 
 impl Intervals {
-    fn measure(clock: Clock) -> Intervals {
+    fn measure(clock: Clock, recording: bool) -> Intervals {
         // The burden makes the burdened span that of joins and second halves.
-        let profiler = Arc::new(Profiler::bare(clock, Burden { steal: FAR, hand_over: 0 }));
+        let profiler = Arc::new(profiler(clock, Burden { steal: FAR, hand_over: 0 }, recording));
         forks(&pool_of_one(Some(Arc::clone(&profiler))), clock, |_| {
             for _ in 0..FORKS {
                 crate::join(|| (), || ());
@@ -227,8 +234,10 @@ mod tests {
 
     #[test]
     fn migrations_cost_something() {
-        let costs = Costs::measured(Clock::best());
-        assert!(costs.burden.hand_over > 0, "{costs:?}");
-        assert!(costs.plain > 0.0 && costs.hook.is_finite(), "{costs:?}");
+        for recording in [false, true] {
+            let costs = Costs::measured(Clock::best(), recording);
+            assert!(costs.burden.hand_over > 0, "{costs:?}");
+            assert!(costs.plain > 0.0 && costs.hook.is_finite(), "{costs:?}");
+        }
     }
 }

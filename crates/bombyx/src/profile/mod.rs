@@ -187,7 +187,7 @@ pub(crate) fn wait() {
 /// A join has waited and got its job back.
 pub(crate) fn waited() {
     if here().is_some() {
-        shadow::with(Shadow::waited);
+        shadow::with(Shadow::go_on);
     }
 }
 
@@ -253,6 +253,26 @@ impl Drop for Blocked {
     fn drop(&mut self) {
         if let Some(since) = self.0 {
             shadow::with(|shadow| shadow.unblock(since));
+        }
+    }
+}
+
+/// The calling strand, if there is one in a profiled pool, does something for the scheduler until this is dropped, or waits for
+/// its turn: that is neither work nor a part of the span.
+pub(crate) struct Aside(bool);
+
+impl Aside {
+    #[inline]
+    pub(crate) fn begin(commons: &Commons) -> Aside {
+        Aside(of(commons).is_some() && shadow::with(Shadow::step_aside) == Some(true))
+    }
+}
+
+impl Drop for Aside {
+    #[inline]
+    fn drop(&mut self) {
+        if self.0 {
+            shadow::with(Shadow::go_on);
         }
     }
 }

@@ -18,8 +18,8 @@ use super::sites::{Kind, SiteId};
 use crate::alloc;
 use crate::primitive::lock;
 use std::collections::HashMap;
-use std::sync::atomic::AtomicI64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::sync::{Arc, Mutex};
 
 /// What happens at the end of a strand.
@@ -270,6 +270,8 @@ pub(crate) struct Recorder {
     next: AtomicI64,
     /// The most that the logs may take.
     limit: i64,
+    /// How many closures and scopes have been numbered.
+    numbered: AtomicU64,
     ended: Mutex<Ended>,
 }
 
@@ -281,8 +283,6 @@ pub(crate) struct Ended {
     pub(crate) children: HashMap<u64, Log>,
     /// Of those that are a single strand, its ticks and what it allocated.
     pub(crate) strands: HashMap<u64, (i64, Heap)>,
-    /// How many closures and scopes have been numbered.
-    numbered: u64,
 }
 
 impl Recorder {
@@ -295,6 +295,7 @@ impl Recorder {
             size: AtomicI64::new(0),
             next: AtomicI64::new(limit / 2),
             limit,
+            numbered: AtomicU64::new(0),
             ended: Mutex::default(),
         }
     }
@@ -311,9 +312,7 @@ impl Recorder {
 
     /// A number for a closure or a scope.
     pub(crate) fn next_number(&self) -> u64 {
-        let mut ended = lock(&self.ended);
-        ended.numbered += 1;
-        ended.numbered
+        self.numbered.fetch_add(1, Relaxed) + 1
     }
 
     /// The closure with this number, whose work is `work`, has ended.

@@ -40,6 +40,9 @@ struct Frame {
     outer: SiteId,
 }
 
+/// Frames that a shadow has room for from the beginning, so that few programs ever wait for more.
+const FRAMES: usize = 64;
+
 /// See the module text.
 pub(crate) struct Shadow {
     pub(super) chain: Chain,
@@ -83,7 +86,11 @@ impl Drop for Owner {
 #[inline(never)]
 fn first_shadow() -> Option<*const Slot> {
     let _uncharged = Uncharged::begin();
-    let new = || Box::new(Slot { shadow: UnsafeCell::new(Shadow::new()), held: Cell::new(false) });
+    let new = || {
+        let mut shadow = Shadow::new();
+        shadow.frames.reserve(FRAMES);
+        Box::new(Slot { shadow: UnsafeCell::new(shadow), held: Cell::new(false) })
+    };
     let slot = OWNER.try_with(|owner| ptr::from_ref(&**owner.0.get_or_init(new))).ok()?;
     SHADOW.set(slot);
     Some(slot)
@@ -333,8 +340,18 @@ impl Shadow {
         self.chain.running = false;
     }
 
-    /// The join has waited, and its second half begins here.
-    pub(crate) fn waited(&mut self) {
+    /// The strand stops for something that does not belong to it. False if none runs.
+    pub(crate) fn step_aside(&mut self) -> bool {
+        let runs = self.chain.running;
+        if runs {
+            self.pause(self.now());
+            self.chain.running = false;
+        }
+        runs
+    }
+
+    /// The strand goes on; or the join has waited, and its second half begins here.
+    pub(crate) fn go_on(&mut self) {
         self.begin_anew(self.now());
     }
 

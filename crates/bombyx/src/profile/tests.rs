@@ -3,6 +3,7 @@
 use super::Profiler;
 use super::algebra::Burden;
 use super::clock::{Clock, advance};
+use super::record::Recorder;
 use super::report::{Profile, SiteProfile};
 use crate::pool::{Builder, Pool};
 use crate::{blocking, charge, for_each, join, release, scope};
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 fn pool(processors: usize, burden: Burden) -> Pool {
-    let profiler = Arc::new(Profiler::bare(Clock::Virtual, burden));
+    let profiler = Arc::new(Profiler::bare(Clock::Virtual, burden, None));
     Builder::measuring(processors, Some(profiler)).build().unwrap()
 }
 
@@ -31,7 +32,7 @@ fn profile(burden: Burden, f: impl Fn() + Sync) -> Profile {
             assert_eq!(key(&other), key(&first), "on {processors} processors, {} steals", other.steals);
         }
     }
-    let profiler = Arc::new(Profiler::bare(Clock::Virtual, burden));
+    let profiler = Arc::new(Profiler::bare(Clock::Virtual, burden, None));
     let fenced = Builder::measuring(2, Some(profiler)).fence(true).build().unwrap();
     assert_eq!(key(&measured(fenced)), key(&first));
     first
@@ -173,7 +174,7 @@ fn many_spawned_closures() {
 
 #[test]
 fn loops_are_forks_of_the_place_where_they_stand() {
-    let profiler = Arc::new(Profiler::bare(Clock::Virtual, NOTHING));
+    let profiler = Arc::new(Profiler::bare(Clock::Virtual, NOTHING, None));
     let pool = Builder::measuring(2, Some(profiler)).deterministic(true).build().unwrap();
     pool.run(|| for_each(0..64, |_| leaf(10)));
     let profile = pool.profile().unwrap();
@@ -284,7 +285,7 @@ fn pools_inside_of_pools_are_measured_apart() {
 #[test]
 fn a_thread_that_holds_a_processor_for_good() {
     std::thread::spawn(|| {
-        let profiler = Arc::new(Profiler::bare(Clock::Virtual, NOTHING));
+        let profiler = Arc::new(Profiler::bare(Clock::Virtual, NOTHING, None));
         let pool = Builder::measuring(2, Some(profiler)).use_current_thread().build().unwrap();
         advance(1000);
         tree(3, 20);
@@ -304,7 +305,7 @@ fn a_thread_that_holds_a_processor_for_good() {
 
 /// Records `f` on so many processors, within so many bytes, and reads it back.
 fn recorded(processors: usize, limit: usize, grain: i64, f: impl Fn() + Sync) -> Computation {
-    let profiler = Arc::new(Profiler::bare_recording(Clock::Virtual, limit, grain));
+    let profiler = Arc::new(Profiler::bare(Clock::Virtual, NOTHING, Some(Recorder::new(limit, grain))));
     let pool = Builder::measuring(processors, Some(Arc::clone(&profiler))).build().unwrap();
     pool.run(&f);
     let mut file = Vec::new();
@@ -373,7 +374,7 @@ fn recorded_scopes() {
 
 #[test]
 fn recorded_spawns_from_another_run() {
-    let profiler = Arc::new(Profiler::bare_recording(Clock::Virtual, usize::MAX, 1));
+    let profiler = Arc::new(Profiler::bare(Clock::Virtual, NOTHING, Some(Recorder::new(usize::MAX, 1))));
     let pool = || Builder::measuring(2, Some(Arc::clone(&profiler))).build().unwrap();
     let (outer, inner) = (pool(), pool());
     outer.run(|| {
