@@ -12,6 +12,7 @@
 use super::Profiler;
 use super::algebra::Burden;
 use super::clock::Clock;
+use super::ledger::Totals;
 use super::record::Recorder;
 use crate::carrier::Carrier;
 use crate::commons::Commons;
@@ -81,9 +82,8 @@ fn measure(clock: Clock, recording: bool) -> Costs {
     // The least is what it takes undisturbed, with warm caches and at full speed.
     for _ in 0..BATCHES {
         plain = plain.min(forks(&bare, clock, tree));
-        let profiler = Arc::new(profiler(clock, Burden::default(), recording));
-        forks(&pool_of_one(Some(Arc::clone(&profiler))), clock, tree);
-        hooked = hooked.min(profiler.totals().work as f64 / f64::from(FORKS));
+        let totals = warm_totals(clock, Burden::default(), recording, tree);
+        hooked = hooked.min(totals.work as f64 / f64::from(FORKS));
         let intervals = Intervals::measure(clock, recording);
         if intervals.sum() < own.sum() {
             own = intervals;
@@ -103,8 +103,20 @@ fn measure(clock: Clock, recording: bool) -> Costs {
     }
 }
 
-fn profiler(clock: Clock, burden: Burden, recording: bool) -> Profiler {
-    Profiler::bare(clock, burden, recording.then(|| Recorder::new(usize::MAX, 1)))
+/// What a profiler that subtracts nothing finds of `f`, which makes [`FORKS`], when that runs for the second time.
+fn warm_totals(clock: Clock, burden: Burden, recording: bool, f: impl Fn(u32) + Sync) -> Totals {
+    let recorder = recording.then(|| Recorder::new(usize::MAX, 1));
+    let profiler = Arc::new(Profiler::bare(clock, burden, recorder));
+    let pool = pool_of_one(Some(Arc::clone(&profiler)));
+    forks(&pool, clock, &f);
+    let first = profiler.totals();
+    forks(&pool, clock, &f);
+    let both = profiler.totals();
+    Totals {
+        work: both.work - first.work,
+        burdened: both.burdened - first.burdened,
+        roots: both.roots - first.roots,
+    }
 }
 
 /// What an empty fork measures, by the hook that each interval begins with.
@@ -117,13 +129,11 @@ struct Intervals {
 impl Intervals {
     fn measure(clock: Clock, recording: bool) -> Intervals {
         // The burden makes the burdened span that of joins and second halves.
-        let profiler = Arc::new(profiler(clock, Burden { steal: FAR, hand_over: 0 }, recording));
-        forks(&pool_of_one(Some(Arc::clone(&profiler))), clock, |_| {
+        let totals = warm_totals(clock, Burden { steal: FAR, hand_over: 0 }, recording, |_| {
             for _ in 0..FORKS {
                 crate::join(|| (), || ());
             }
         });
-        let totals = profiler.totals();
         let seconds = totals.burdened - totals.roots - FAR * i64::from(FORKS);
         let mean = |ticks: i64| ticks as f64 / f64::from(FORKS);
         Intervals {
