@@ -1,11 +1,12 @@
 //! Programs of known work and span, in virtual time: exact on any number of processors.
 
-use super::Profiler;
 use super::algebra::Burden;
 use super::clock::{Clock, advance};
 use super::record::Recorder;
 use super::report::{Profile, SiteProfile};
+use super::{Aside, Profiler};
 use crate::pool::{Builder, Pool};
+use crate::processor::current;
 use crate::{blocking, charge, for_each, join, release, scope};
 use bombyx_dag::{Computation, Measures};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -557,4 +558,23 @@ fn processors_account_for_their_time() {
         let sum = times.busy_ns + times.search_ns + times.help_ns + times.hand_over_ns + times.idle_ns;
         assert!(sum >= profile.wall_ns, "{times:?} of {}", profile.wall_ns);
     }
+}
+
+#[test]
+fn what_is_done_for_the_scheduler_is_no_work() {
+    let profile = profile(NOTHING, || {
+        advance(1);
+        join(
+            || {
+                advance(2);
+                let aside = Aside::begin(current::held().commons());
+                advance(1000);
+                drop(aside);
+                leaf(3);
+            },
+            || leaf(4),
+        );
+    });
+    assert_eq!((profile.work_ns, profile.span_ns), (10, 6));
+    assert_eq!(profile.strands, 4, "the strand that stepped aside is one");
 }
