@@ -7,7 +7,7 @@
 //! | file | has |
 //! |---|---|
 //! | `algebra.rs` | what follows for pieces in series and in parallel |
-//! | `shadow.rs` | each carrier's shadow stack: the hooks of forks; `chain.rs`: those of closures |
+//! | `shadow.rs` | each carrier's shadow stack: the hooks of forks; `chain.rs`: those of closures; `held.rs`: whose it is |
 //! | `scope.rs` | what a scope knows of its closures; `origin.rs`: where they began |
 //! | `ledger.rs` | what a profiler adds up: runs, sites, processors |
 //! | `account.rs` | what a processor spends its time on |
@@ -30,6 +30,7 @@ mod costs;
 mod dag;
 mod files;
 mod heap;
+mod held;
 #[cfg(all(target_os = "linux", not(loom)))]
 mod interrupt;
 mod ledger;
@@ -108,7 +109,7 @@ fn of(commons: &Commons) -> Option<&Arc<Profiler>> {
 pub(crate) fn fork(processor: &Processor, site: Site) {
     let commons = processor.commons();
     let Some(profiler) = of(commons) else { return };
-    if let Some(mut shadow) = shadow::hold() {
+    if let Some(mut shadow) = held::hold() {
         shadow.fork(profiler, site);
     }
     // Where there is no `membarrier`, forks expose their jobs, unless nobody else can reach them.
@@ -139,7 +140,7 @@ impl Joining {
     /// The same, if the job is kept: then the pool is profiled.
     #[inline(always)]
     pub(crate) fn begin_kept() -> Joining {
-        if let Some(mut shadow) = shadow::hold() {
+        if let Some(mut shadow) = held::hold() {
             shadow.middle();
         }
         Joining::Here
@@ -159,7 +160,7 @@ impl Joining {
         match self {
             Joining::Off => {}
             Joining::Here => {
-                if let Some(mut shadow) = shadow::hold() {
+                if let Some(mut shadow) = held::hold() {
                     shadow.join_here();
                 }
             }
@@ -174,27 +175,27 @@ fn join_elsewhere(job: &Job) {
     let _uncharged = Uncharged::begin();
     // None only if the taker's thread was ending and could not count.
     let report = here().and_then(|profiler| profiler.report_of(job)).unwrap_or_default();
-    shadow::with(|shadow| shadow.join_elsewhere(Second::Taken(report)));
+    held::with(|shadow| shadow.join_elsewhere(Second::Taken(report)));
 }
 
 /// A frame waits from now on.
 pub(crate) fn wait() {
     if here().is_some() {
-        shadow::with(Shadow::wait);
+        held::with(Shadow::wait);
     }
 }
 
 /// A join has waited and got its job back.
 pub(crate) fn waited() {
     if here().is_some() {
-        shadow::with(Shadow::go_on);
+        held::with(Shadow::go_on);
     }
 }
 
 /// A stolen half begins on the calling carrier.
 pub(crate) fn begin_taken() {
     if let Some(profiler) = here() {
-        shadow::with(|shadow| shadow.begin_chain(profiler, None, None));
+        held::with(|shadow| shadow.begin_chain(profiler, None, None));
     }
 }
 
@@ -205,7 +206,7 @@ pub(crate) fn begin_taken() {
 pub(crate) fn end_taken(job: *const Job) {
     if let Some(profiler) = here()
         && let _uncharged = Uncharged::begin()
-        && let Some(report) = shadow::with(Shadow::end_chain)
+        && let Some(report) = held::with(Shadow::end_chain)
     {
         profiler.deposit(job, report);
     }
@@ -223,7 +224,7 @@ impl Run {
         Run(of(commons).map(|profiler| {
             let _uncharged = Uncharged::begin();
             let before = profiler.begin_run();
-            shadow::with(|shadow| shadow.begin_chain(profiler, Some(site), None));
+            held::with(|shadow| shadow.begin_chain(profiler, Some(site), None));
             (Arc::clone(profiler), before)
         }))
     }
@@ -233,7 +234,7 @@ impl Drop for Run {
     fn drop(&mut self) {
         if let Some((profiler, before)) = self.0.take()
             && let _uncharged = Uncharged::begin()
-            && let Some(report) = shadow::with(Shadow::end_chain)
+            && let Some(report) = held::with(Shadow::end_chain)
         {
             profiler.end_run(before, report);
         }
@@ -245,14 +246,14 @@ pub(crate) struct Blocked(Option<u64>);
 
 impl Blocked {
     pub(crate) fn begin() -> Blocked {
-        Blocked(shadow::with(Shadow::block).flatten())
+        Blocked(held::with(Shadow::block).flatten())
     }
 }
 
 impl Drop for Blocked {
     fn drop(&mut self) {
         if let Some(since) = self.0 {
-            shadow::with(|shadow| shadow.unblock(since));
+            held::with(|shadow| shadow.unblock(since));
         }
     }
 }
@@ -264,7 +265,7 @@ pub(crate) struct Aside(bool);
 impl Aside {
     #[inline]
     pub(crate) fn begin(commons: &Commons) -> Aside {
-        Aside(of(commons).is_some() && shadow::with(Shadow::step_aside) == Some(true))
+        Aside(of(commons).is_some() && held::with(Shadow::step_aside) == Some(true))
     }
 }
 
@@ -272,7 +273,7 @@ impl Drop for Aside {
     #[inline]
     fn drop(&mut self) {
         if self.0 {
-            shadow::with(Shadow::go_on);
+            held::with(Shadow::go_on);
         }
     }
 }
@@ -291,7 +292,7 @@ pub(crate) fn set_busy(processor: &Processor, busy: bool) {
 #[cold]
 #[inline(never)]
 fn note_busy(processor: &Processor, busy: bool) {
-    let helping = shadow::with(|shadow| shadow.helping > 0).unwrap_or(false);
+    let helping = held::with(|shadow| shadow.helping > 0).unwrap_or(false);
     enter(
         processor,
         match (busy, helping) {
@@ -339,5 +340,5 @@ impl Drop for Helping {
 #[cold]
 #[inline(never)]
 fn note_helping(more: isize) {
-    shadow::with(|shadow| shadow.helping = shadow.helping.saturating_add_signed(more));
+    held::with(|shadow| shadow.helping = shadow.helping.saturating_add_signed(more));
 }

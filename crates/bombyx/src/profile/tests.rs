@@ -519,7 +519,7 @@ fn helped_tree(depth: u32, waiter: std::thread::ThreadId) {
     }
     leaf(3);
     if std::thread::current().id() == waiter {
-        assert!(super::shadow::with(|shadow| shadow.helping).unwrap() > 0, "this is help");
+        assert!(super::held::with(|shadow| shadow.helping).unwrap() > 0, "this is help");
     }
 }
 
