@@ -161,6 +161,7 @@ impl Job {
     /// The job is in a deque whose lock the caller holds, and which it is taken out of under the same lock,
     /// unless `place` is that deque; or the caller has just taken it out of an offer or its own private deque, or popped
     /// it, untouched; or holds the lock of the queue or the list that the job is in.
+    #[inline]
     unsafe fn take(&self, place: Place) -> bool {
         if self.pushed.load(Relaxed).is_null() {
             // SAFETY: the job is not untouched.
@@ -303,6 +304,14 @@ impl Entry {
                 crate::ledger::forked();
             }
         }
+    }
+
+    /// Keeps the job of this entry, which is a join's, in `deque`, whose owner has just popped it. True if it was untouched.
+    #[inline(always)]
+    pub(crate) fn keep(self, deque: &Deque) -> bool {
+        debug_assert!(self.is_stack(), "only the jobs of joins are kept");
+        // SAFETY: as in `taken`, where the owner needs no lock.
+        unsafe { (*(self.bits() as *const Job)).take(Place::Kept(deque)) }
     }
 
     /// Tells the job of this entry that its owner has taken it out of its private deque. In pools with such deques

@@ -176,16 +176,10 @@ where
     #[cold]
     #[inline(never)]
     fn settle(&self) -> R {
-        let mut joining = Joining::begin();
-        let waited = self.wait();
-        let _joined = Joined;
-        match waited {
-            Waited::Reclaimed => {
-                scheduler::count_own(current::held());
-                self.call()
-            }
+        let settling = Settling::new(&self.job, Settling::begin(&self.job));
+        match settling.waited {
+            Waited::Reclaimed => self.call(),
             Waited::Done => {
-                joining.second_elsewhere(&self.job);
                 // SAFETY: the latch is set, so the taker has written the result and will not touch the job.
                 let result = unsafe { (*self.result.get()).assume_init_read() };
                 result.unwrap_or_else(|payload| panic::resume_unwind(payload))
@@ -193,25 +187,20 @@ where
         }
     }
 
-    fn wait(&self) -> Waited {
-        wait_for(&self.job)
-    }
-
     /// Ends the job while the first half's panic passes by. That panic goes on; this half's result, or panic, is
     /// dropped.
     #[cold]
     #[inline(never)]
     fn abandon(&self) {
-        let mut joining = Joining::begin();
+        let joining = Joining::begin();
         if self.pop() {
-            return drop(panic::catch_unwind(AssertUnwindSafe(|| self.call())));
+            drop(panic::catch_unwind(AssertUnwindSafe(|| self.call())));
+            return joining.end(&self.job);
         }
-        let waited = self.wait();
-        let _joined = Joined;
-        match waited {
+        let settling = Settling::new(&self.job, Settling::go_on(joining, &self.job));
+        match settling.waited {
             Waited::Reclaimed => drop(panic::catch_unwind(AssertUnwindSafe(|| self.call()))),
             Waited::Done => {
-                joining.second_elsewhere(&self.job);
                 // SAFETY: as in `settle`.
                 drop(unsafe { (*self.result.get()).assume_init_read() });
             }
@@ -237,12 +226,58 @@ where
     }
 }
 
-/// Counts a thread off when it has ended, also by a panic.
-struct Joined;
+/// The join of a job that was not simply popped, until its half has ended, also by a panic. All that the type of the
+/// closure does not matter for.
+struct Settling<'a> {
+    job: &'a Job,
+    joining: Joining,
+    waited: Waited,
+}
 
-impl Drop for Joined {
-    fn drop(&mut self) {
+impl<'a> Settling<'a> {
+    #[inline(always)]
+    fn new(job: &'a Job, (joining, waited): (Joining, Waited)) -> Settling<'a> {
+        Settling { job, joining, waited }
+    }
+
+    /// The first half has ended: gets the job back, or waits until it has ended.
+    #[inline(never)]
+    fn begin(job: &Job) -> (Joining, Waited) {
+        // SAFETY: the job was not popped, so it is not untouched.
+        let Some(deque) = (unsafe { job.kept_in() }) else { return Settling::go_on(Joining::begin(), job) };
+        let joining = Joining::begin_kept();
+        // SAFETY: the job is kept, so the calling carrier, which forked it, owns the deque and it is its youngest entry.
+        if !unsafe { (*deque).pop_kept() } {
+            return Settling::go_on(joining, job);
+        }
+        let processor = current::held();
+        processor.stats.joins_local.add(1);
+        scheduler::count_own(processor);
+        (joining, Waited::Reclaimed)
+    }
+
+    /// The same, if the profiler knows already.
+    #[inline(never)]
+    fn go_on(mut joining: Joining, job: &Job) -> (Joining, Waited) {
+        let waited = wait_for(job);
+        match waited {
+            Waited::Reclaimed => scheduler::count_own(current::held()),
+            Waited::Done => joining.second_elsewhere(),
+        }
+        (joining, waited)
+    }
+
+    #[inline(never)]
+    fn end(job: &Job, joining: Joining) {
         crate::ledger::joined();
+        joining.end(job);
+    }
+}
+
+impl Drop for Settling<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        Settling::end(self.job, self.joining);
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a pool has alive: heap memory and threads, now and at most. Written by processors on their slow paths; the
 //! figures are for [`crate::Stats`] and for `dfdeques:auto`.
 
+use crate::commons::Commons;
 use crate::processor::current;
 use std::sync::atomic::AtomicI64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -46,18 +47,25 @@ pub(crate) struct Ledger {
 /// The second half of a join has left the state *untouched*, on a thread that holds a processor of its pool. Where
 /// threads are counted every fork attends, so every job does that once.
 pub(crate) fn forked() {
-    count(1);
+    if let Some(processor) = current::processor() {
+        forked_in(processor.commons());
+    }
+}
+
+/// The same, of the pool with these commons.
+#[inline(always)]
+pub(crate) fn forked_in(commons: &Commons) {
+    if commons.config.counts {
+        commons.ledger.threads.add(1);
+    }
 }
 
 /// Such a job has ended, and its join goes on.
+#[inline(always)]
 pub(crate) fn joined() {
-    count(-1);
-}
-
-fn count(change: i64) {
     if let Some(commons) = current::processor().map(|processor| processor.commons())
         && commons.config.counts
     {
-        commons.ledger.threads.add(change);
+        commons.ledger.threads.add(-1);
     }
 }

@@ -12,7 +12,7 @@ use crate::fifo::Fifo;
 use crate::job::{Enabled, Entry, Kind, Place};
 use crate::mailbox::{Mailbox, Offer, Post, Requests};
 use crate::primitive::{AtomicBool, AtomicUsize};
-use crate::profile::{self, Account, Site};
+use crate::profile::{self, Account, Aside, Site};
 use crate::rng::Rng;
 use crate::scheduler::query::Queries;
 use crate::scheduler::quota::Meter;
@@ -213,6 +213,7 @@ impl Processor {
             crate::barrier::full()
         }
         if commons.sleepers.wants_wake() {
+            let _aside = Aside::begin(commons);
             commons.wake(|mailbox| self.take_oldest(mailbox));
         }
     }
@@ -299,6 +300,7 @@ impl Processor {
 
     #[cold]
     fn answer_to(&self, thief: *const Post) {
+        let _aside = Aside::begin(self.commons());
         // SAFETY: posts live as long as the processors of the pool.
         let thief = unsafe { &*thief };
         let want = thief.want();

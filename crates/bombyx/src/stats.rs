@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 pub(crate) struct Counter(AtomicU64);
 
 impl Counter {
+    #[inline]
     pub(crate) fn add(&self, n: u64) {
         self.0.store(self.0.load(Relaxed).wrapping_add(n), Relaxed);
     }

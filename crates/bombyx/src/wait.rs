@@ -151,26 +151,8 @@ pub(crate) enum Waited {
 }
 
 /// Gets a join's job, which is not untouched, back, or waits until it has ended.
-#[inline]
-pub(crate) fn wait_for(job: &Job) -> Waited {
-    if reclaim_kept(job) {
-        current::held().stats.joins_local.add(1);
-        return Waited::Reclaimed;
-    }
-    wait_for_touched(job)
-}
-
-/// Gets back a job that is still as a profiled fork left it, which most are.
-#[inline(always)]
-fn reclaim_kept(job: &Job) -> bool {
-    // SAFETY: callers have seen that the job is not untouched. If it is kept, the calling carrier, which forked it, owns the deque
-    // and it is its youngest entry.
-    unsafe { job.kept_in().is_some_and(|deque| (*deque).pop_kept()) }
-}
-
-/// The same for a job that is not kept, or no longer.
 #[inline(never)]
-fn wait_for_touched(job: &Job) -> Waited {
+pub(crate) fn wait_for(job: &Job) -> Waited {
     if reclaim(job) {
         current::held().stats.joins_local.add(1);
         return Waited::Reclaimed;
@@ -262,6 +244,7 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
                 // first, which needs no more stack than the serial program.
                 None if job.is_some_and(|job| take_back(job, false)) => {
                     current::held().set_busy(true);
+                    profile::waited();
                     return Waited::Reclaimed;
                 }
                 None => {

@@ -167,18 +167,19 @@ impl Deque {
     }
 
     /// Makes the youngest entry, which is a join's and was pushed just now, *kept* ([`crate::job`]), unless a thief has it.
-    /// No lock is needed: while the entry is popped, it is the owner's alone.
-    pub(crate) fn keep_youngest(&self) {
+    /// Then it is true. No lock is needed: while the entry is popped, it is the owner's alone.
+    #[inline]
+    pub(crate) fn keep_youngest(&self) -> bool {
         let pushed = self.youngest_place();
         if !planted(Fault::KeepWithoutPop) && !self.pop(pushed) {
-            return;
+            return false;
         }
         // SAFETY: in the buffer, which only the owner, who is here, replaces.
-        if let Some(entry) = Entry::from_bits(unsafe { pushed.0.as_ref() }.load(Relaxed)) {
-            entry.taken(Place::Kept(self));
-        }
+        let bits = unsafe { pushed.0.as_ref() }.load(Relaxed);
+        let kept = Entry::from_bits(bits).is_some_and(|entry| entry.keep(self));
         // Release: as in `push`.
         self.bottom.store(pushed.slot().wrapping_add(1), Release);
+        kept
     }
 
     /// Where the youngest entry is. Only the owner, who has pushed one, may call this.
@@ -188,6 +189,7 @@ impl Deque {
     }
 
     /// Takes back the youngest entry, which is a kept one. False if a thief has it. Only the owner may call this.
+    #[inline]
     #[must_use]
     pub(crate) fn pop_kept(&self) -> bool {
         self.pop(self.youngest_place())

@@ -13,9 +13,10 @@
 //! the second half of a fork pays for a steal when it begins and for a hand-over when it ends.
 //!
 //! Branches of a fork nest on the stack of the carrier that runs them, so their paths live in one array
-//! ([`Lanes`]) and a fork allocates nothing.
+//! ([`Lanes`]) and a fork allocates next to nothing.
 
 use super::sites::SiteId;
+use std::ops::Range;
 
 /// Lengths of the longest chain through some piece of a computation, in ticks. Signed: an empty strand is as likely to
 /// measure a little below nothing as above.
@@ -124,7 +125,9 @@ impl Path {
     }
 }
 
-/// The splits of all branches that lie on one stack, each in a range of its own, the youngest on top.
+/// The splits of all branches that lie on one stack, each in a range of its own, the youngest on top. A branch has a site of
+/// its own; what the others have of its span is written here, and its own part is the rest, so that strands, and forks inside
+/// of forks at the same site, write nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
     parts: Split,
@@ -135,23 +138,37 @@ pub(crate) struct Lanes {
 /// Where a range begins.
 pub(crate) type Lane = usize;
 
+/// A branch, or its beginning up to some place.
+#[derive(Clone, Debug)]
+pub(crate) struct Branch {
+    pub(crate) parts: Range<Lane>,
+    /// Its own.
+    pub(crate) site: SiteId,
+    pub(crate) span: i64,
+}
+
+/// Two branches that begin together in another one, and end.
+pub(crate) struct Halves {
+    /// The range of the branch around them ends where that of the first half begins, and that where the second's does.
+    pub(crate) below: Lane,
+    pub(crate) first: Lane,
+    pub(crate) second: Lane,
+    /// Of the halves.
+    pub(crate) site: SiteId,
+    /// Of the branch around them.
+    pub(crate) outer: SiteId,
+    pub(crate) second_wins: bool,
+    /// Of the longer half.
+    pub(crate) span: i64,
+}
+
 impl Lanes {
     pub(crate) const fn new() -> Lanes {
         Lanes { parts: Vec::new(), top: 0 }
     }
 
-    /// Adds to the youngest range.
-    #[inline(always)]
+    /// Adds to the youngest range, whose own site is another one.
     pub(crate) fn add(&mut self, site: SiteId, ticks: i64) {
-        match self.parts.get_mut(self.top) {
-            Some(part) if part.0 == site => part.1 += ticks,
-            None => self.parts.push((site, ticks)),
-            _ => self.add_another(site, ticks),
-        }
-    }
-
-    #[inline(never)]
-    fn add_another(&mut self, site: SiteId, ticks: i64) {
         match self.parts[self.top..].iter_mut().find(|part| part.0 == site) {
             Some(part) => part.1 += ticks,
             None => self.parts.push((site, ticks)),
@@ -167,57 +184,65 @@ impl Lanes {
     }
 
     /// Where the youngest range begins.
+    #[inline(always)]
     pub(crate) fn top(&self) -> Lane {
         self.top
     }
 
-    /// Ends a fork whose halves are the two youngest ranges, from `first` and from `second`: the one that `second_wins`
-    /// says is appended to the range below, which begins at `below`, the other forgotten.
+    /// Ends a fork whose halves are the two youngest ranges, both empty, at the site of the range below: all of it is that
+    /// one's own.
     #[inline(always)]
-    pub(crate) fn join(&mut self, below: Lane, first: Lane, second: Lane, second_wins: bool) {
-        let winner = if second_wins { second..self.parts.len() } else { first..second };
+    pub(crate) fn join_own(&mut self, below: Lane) {
         self.top = below;
-        // Nearly always all of it is one site's.
-        if winner.len() == 1
-            && first - below == 1
-            && let part = self.parts[winner.start]
-            && self.parts[below].0 == part.0
-        {
-            self.parts[below].1 += part.1;
-            self.parts.truncate(first);
-        } else {
-            self.merge(below, first, winner);
-        }
     }
 
-    /// Adds the parts of `winner` to the range from `below` to `first`, and forgets what lies above.
-    #[inline(never)]
-    fn merge(&mut self, below: Lane, first: Lane, winner: std::ops::Range<Lane>) {
+    /// Ends a fork whose halves are the two youngest ranges: the split of the longer is added to the range below, the other
+    /// forgotten.
+    pub(crate) fn join(&mut self, halves: &Halves) {
+        let &Halves { below, first, second, site, outer, second_wins, span } = halves;
+        self.top = below;
+        let parts = if second_wins { second..self.parts.len() } else { first..second };
+        let own = self.own(&Branch { parts: parts.clone(), site, span });
         let mut end = first;
-        for at in winner {
+        for at in parts {
             let part = self.parts[at];
             match self.parts[below..end].iter_mut().find(|known| known.0 == part.0) {
                 Some(known) => known.1 += part.1,
+                None if part.0 == outer => {}
                 None => {
-                    // Not beyond `at`: `end` began at or before it and moves once for each.
+                    // Not beyond `at`: `end` began at or before it and moves at most once for each.
                     self.parts[end] = part;
                     end += 1;
                 }
             }
         }
         self.parts.truncate(end);
+        if site != outer {
+            self.add(site, own);
+        }
     }
 
-    /// Ends the youngest range, and returns it; the one from `below` is the youngest then.
-    pub(crate) fn close(&mut self, below: Lane) -> Split {
-        let split = self.parts.split_off(self.top);
+    /// What of a branch belongs to its own site.
+    fn own(&self, branch: &Branch) -> i64 {
+        branch.span - self.parts[branch.parts.clone()].iter().map(|part| part.1).sum::<i64>()
+    }
+
+    /// Adds the whole split of a branch.
+    pub(crate) fn add_to(&self, split: &mut Split, branch: &Branch) {
+        add_to(split, branch.site, self.own(branch));
+        for &(site, ticks) in &self.parts[branch.parts.clone()] {
+            add_to(split, site, ticks);
+        }
+    }
+
+    /// Ends the youngest range, of a branch at `site` of this span, and returns its whole split; the one from `below` is the
+    /// youngest then.
+    pub(crate) fn close(&mut self, below: Lane, site: SiteId, span: i64) -> Split {
+        let mut split = Split::new();
+        self.add_to(&mut split, &Branch { parts: self.top..self.parts.len(), site, span });
+        self.parts.truncate(self.top);
         self.top = below;
         split
-    }
-
-    /// The parts between two places.
-    pub(crate) fn parts(&self, range: std::ops::Range<Lane>) -> &[(SiteId, i64)] {
-        &self.parts[range]
     }
 
     /// One past the youngest part.
@@ -262,24 +287,56 @@ mod tests {
     #[test]
     fn lanes_nest_as_forks_do() {
         let mut lanes = Lanes::new();
-        lanes.add(site(0), 1);
+        // A run of 1, whose fork at site 1 has a first half of 6 and what the fork inside of it adds.
         let below = lanes.open();
         let first = lanes.top();
-        lanes.add(site(1), 5);
-        // A fork inside of the first half, won by its second.
         let inner_below = lanes.open();
         let inner_first = lanes.top();
-        lanes.add(site(2), 2);
         lanes.open();
         let inner_second = lanes.top();
-        lanes.add(site(3), 4);
+        // The inner fork, at site 2, is won by its second half: 4 of its own, and what was stolen from it, 3 and 1.
+        lanes.add(site(3), 3);
         lanes.add(site(1), 1);
-        lanes.join(inner_below, inner_first, inner_second, true);
-        assert_eq!(lanes.parts(first..lanes.len()), [(site(1), 6), (site(3), 4)]);
+        lanes.join(&Halves {
+            below: inner_below,
+            first: inner_first,
+            second: inner_second,
+            site: site(2),
+            outer: site(1),
+            second_wins: true,
+            span: 8,
+        });
+        let first_half = Branch { parts: first..lanes.len(), site: site(1), span: 6 + 8 };
+        let mut split = Split::new();
+        lanes.add_to(&mut split, &first_half);
+        assert_eq!(split, [(site(1), 7), (site(3), 3), (site(2), 4)]);
         lanes.open();
         let second = lanes.top();
         lanes.add(site(4), 9);
-        lanes.join(below, first, second, false);
-        assert_eq!(lanes.close(0), [(site(0), 1), (site(1), 6), (site(3), 4)]);
+        lanes.join(&Halves {
+            below,
+            first,
+            second,
+            site: site(1),
+            outer: site(0),
+            second_wins: false,
+            span: 14,
+        });
+        assert_eq!(lanes.close(0, site(0), 1 + 14), [(site(0), 1), (site(3), 3), (site(2), 4), (site(1), 7)]);
+        assert_eq!((lanes.top(), lanes.len()), (0, 0));
+    }
+
+    #[test]
+    fn forks_inside_of_forks_at_the_same_site_write_nothing() {
+        let mut lanes = Lanes::new();
+        let below = lanes.open();
+        let first = lanes.top();
+        lanes.open();
+        let second = lanes.top();
+        let halves =
+            Halves { below, first, second, site: site(1), outer: site(1), second_wins: true, span: 5 };
+        lanes.join(&halves);
+        assert_eq!((lanes.len(), lanes.top()), (0, 0), "as if by `join_own`");
+        assert_eq!(lanes.close(0, site(1), 7), [(site(1), 7)]);
     }
 }

@@ -1,7 +1,7 @@
 //! What profiling costs, and what a migration does, measured when the first profiler of a process starts: a few
 //! milliseconds.
 //!
-//! **The hooks.** A tree of empty forks is run with and without the profiler, on a pool of one processor. What the profiler
+//! **The hooks.** A tree of empty forks is run with and without the profiler (or the recorder), on a pool of one processor. What it
 //! measures there beyond what the forks take without it is its own. It is subtracted from every strand, by the hook that the
 //! strand begins with (after a fork, after a first half, after a join), in proportion to what each of the three intervals
 //! takes in a loop of empty forks. What a fork costs without a profiler stays in the work.
@@ -12,6 +12,8 @@
 use super::Profiler;
 use super::algebra::Burden;
 use super::clock::Clock;
+use super::ledger::Totals;
+use super::record::Recorder;
 use crate::carrier::Carrier;
 use crate::commons::Commons;
 use crate::pool::{Builder, Pool};
@@ -49,13 +51,15 @@ impl Costs {
         burden: Burden { steal: 0, hand_over: 0 },
     };
 
-    /// As measured, once per process.
-    pub(crate) fn measured(clock: Clock) -> Costs {
-        static COSTS: OnceLock<Costs> = OnceLock::new();
-        *COSTS.get_or_init(|| {
+    /// As measured, once per process; `recording` or not.
+    pub(crate) fn measured(clock: Clock, recording: bool) -> Costs {
+        static PLAIN: OnceLock<Costs> = OnceLock::new();
+        static RECORDING: OnceLock<Costs> = OnceLock::new();
+        let costs = if recording { &RECORDING } else { &PLAIN };
+        *costs.get_or_init(|| {
             // On a thread of its own: the calling one may run in a pool.
-            let measuring =
-                thread::Builder::new().name("bombyx-costs".to_owned()).spawn(move || measure(clock));
+            let measure = move || measure(clock, recording);
+            let measuring = thread::Builder::new().name("bombyx-costs".to_owned()).spawn(measure);
             measuring.ok().and_then(|thread| thread.join().ok()).unwrap_or(Costs::NONE)
         })
     }
@@ -71,17 +75,16 @@ const ROUNDS: usize = 31;
 /// The longest that steals, and that hand-overs, are measured.
 const LIMIT: Duration = Duration::from_millis(5);
 
-fn measure(clock: Clock) -> Costs {
+fn measure(clock: Clock, recording: bool) -> Costs {
     let (mut plain, mut hooked) = (f64::MAX, f64::MAX);
     let mut own = Intervals { fork: f64::MAX, middle: 0.0, join: 0.0 };
     let bare = pool_of_one(None);
     // The least is what it takes undisturbed, with warm caches and at full speed.
     for _ in 0..BATCHES {
         plain = plain.min(forks(&bare, clock, tree));
-        let profiler = Arc::new(Profiler::bare(clock, Burden::default()));
-        forks(&pool_of_one(Some(Arc::clone(&profiler))), clock, tree);
-        hooked = hooked.min(profiler.totals().work as f64 / f64::from(FORKS));
-        let intervals = Intervals::measure(clock);
+        let totals = warm_totals(clock, Burden::default(), recording, tree);
+        hooked = hooked.min(totals.work as f64 / f64::from(FORKS));
+        let intervals = Intervals::measure(clock, recording);
         if intervals.sum() < own.sum() {
             own = intervals;
         }
@@ -100,6 +103,22 @@ fn measure(clock: Clock) -> Costs {
     }
 }
 
+/// What a profiler that subtracts nothing finds of `f`, which makes [`FORKS`], when that runs for the second time.
+fn warm_totals(clock: Clock, burden: Burden, recording: bool, f: impl Fn(u32) + Sync) -> Totals {
+    let recorder = recording.then(|| Recorder::new(usize::MAX, 1));
+    let profiler = Arc::new(Profiler::bare(clock, burden, recorder));
+    let pool = pool_of_one(Some(Arc::clone(&profiler)));
+    forks(&pool, clock, &f);
+    let first = profiler.totals();
+    forks(&pool, clock, &f);
+    let both = profiler.totals();
+    Totals {
+        work: both.work - first.work,
+        burdened: both.burdened - first.burdened,
+        roots: both.roots - first.roots,
+    }
+}
+
 /// What an empty fork measures, by the hook that each interval begins with.
 struct Intervals {
     fork: f64,
@@ -108,15 +127,13 @@ struct Intervals {
 }
 
 impl Intervals {
-    fn measure(clock: Clock) -> Intervals {
+    fn measure(clock: Clock, recording: bool) -> Intervals {
         // The burden makes the burdened span that of joins and second halves.
-        let profiler = Arc::new(Profiler::bare(clock, Burden { steal: FAR, hand_over: 0 }));
-        forks(&pool_of_one(Some(Arc::clone(&profiler))), clock, |_| {
+        let totals = warm_totals(clock, Burden { steal: FAR, hand_over: 0 }, recording, |_| {
             for _ in 0..FORKS {
                 crate::join(|| (), || ());
             }
         });
-        let totals = profiler.totals();
         let seconds = totals.burdened - totals.roots - FAR * i64::from(FORKS);
         let mean = |ticks: i64| ticks as f64 / f64::from(FORKS);
         Intervals {
@@ -227,8 +244,10 @@ mod tests {
 
     #[test]
     fn migrations_cost_something() {
-        let costs = Costs::measured(Clock::best());
-        assert!(costs.burden.hand_over > 0, "{costs:?}");
-        assert!(costs.plain > 0.0 && costs.hook.is_finite(), "{costs:?}");
+        for recording in [false, true] {
+            let costs = Costs::measured(Clock::best(), recording);
+            assert!(costs.burden.hand_over > 0, "{costs:?}");
+            assert!(costs.plain > 0.0 && costs.hook.is_finite(), "{costs:?}");
+        }
     }
 }

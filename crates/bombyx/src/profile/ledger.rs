@@ -2,11 +2,11 @@
 
 use super::account::{Spent, State};
 use super::algebra::{Burden, Path};
+use super::chain::{Report, Tally};
 use super::clock::{Clock, Scale};
 use super::costs::Costs;
 use super::record::{Log, Recorder};
 use super::report::{self, Profile};
-use super::shadow::{Report, Tally};
 use super::sites::{self, Kind};
 use crate::commons::Commons;
 use crate::job::Job;
@@ -114,24 +114,18 @@ impl Profiler {
     /// A profiler that subtracts what it costs itself.
     pub(crate) fn measured() -> Profiler {
         let clock = Clock::best();
-        Profiler::new(clock, Costs::measured(clock), None)
+        Profiler::new(clock, Costs::measured(clock, false), None)
     }
 
     /// The same, which records, too.
     pub(crate) fn recording(limit: usize) -> Profiler {
         let clock = Clock::best();
-        Profiler::new(clock, Costs::measured(clock), Some(Recorder::new(limit, record_grain(clock))))
+        Profiler::new(clock, Costs::measured(clock, true), Some(Recorder::new(limit, record_grain(clock))))
     }
 
-    /// A profiler that subtracts nothing.
-    pub(crate) fn bare(clock: Clock, burden: Burden) -> Profiler {
-        Profiler::new(clock, Costs { burden, ..Costs::NONE }, None)
-    }
-
-    /// The same, which records, too.
-    #[cfg(test)]
-    pub(crate) fn bare_recording(clock: Clock, limit: usize, grain: i64) -> Profiler {
-        Profiler::new(clock, Costs::NONE, Some(Recorder::new(limit, grain)))
+    /// A profiler that subtracts nothing, and perhaps records.
+    pub(crate) fn bare(clock: Clock, burden: Burden, recorder: Option<Recorder>) -> Profiler {
+        Profiler::new(clock, Costs { burden, ..Costs::NONE }, recorder)
     }
 
     pub(crate) fn recorder(&self) -> Option<&Recorder> {

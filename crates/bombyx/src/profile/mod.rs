@@ -7,7 +7,7 @@
 //! | file | has |
 //! |---|---|
 //! | `algebra.rs` | what follows for pieces in series and in parallel |
-//! | `shadow.rs` | each carrier's shadow stack: the hooks |
+//! | `shadow.rs` | each carrier's shadow stack: the hooks of forks; `chain.rs`: those of closures; `held.rs`: whose it is |
 //! | `scope.rs` | what a scope knows of its closures; `origin.rs`: where they began |
 //! | `ledger.rs` | what a profiler adds up: runs, sites, processors |
 //! | `account.rs` | what a processor spends its time on |
@@ -24,11 +24,13 @@
 
 mod account;
 mod algebra;
+mod chain;
 mod clock;
 mod costs;
 mod dag;
 mod files;
 mod heap;
+mod held;
 #[cfg(all(target_os = "linux", not(loom)))]
 mod interrupt;
 mod ledger;
@@ -55,7 +57,7 @@ use crate::commons::Commons;
 use crate::job::Job;
 use crate::processor::{Processor, current};
 use algebra::Path;
-use shadow::{Report, Second, Shadow};
+use shadow::{Second, Shadow};
 use std::sync::{Arc, OnceLock};
 
 /// The profiler of all pools of this process that have none of their own, if the environment asks for one.
@@ -103,80 +105,97 @@ fn of(commons: &Commons) -> Option<&Arc<Profiler>> {
 // ---- Joins --------------------------------------------------------------------------------------------------
 
 /// A fork in a profiled pool. The job has been pushed.
-#[inline]
+#[inline(always)]
 pub(crate) fn fork(processor: &Processor, site: Site) {
-    let Some(profiler) = of(processor.commons()) else { return };
-    shadow::with(|shadow| shadow.fork(profiler, site));
+    let commons = processor.commons();
+    let Some(profiler) = of(commons) else { return };
+    if let Some(mut shadow) = held::hold() {
+        shadow.fork(profiler, site);
+    }
     // Where there is no `membarrier`, forks expose their jobs, unless nobody else can reach them.
-    if processor.commons().keeps_jobs() {
-        processor.deque.keep_youngest();
+    if commons.keeps_jobs() && processor.deque.keep_youngest() {
+        crate::ledger::forked_in(commons);
     }
 }
 
 /// The join of a profiled fork, from the end of its first half to that of its second, also by a panic.
+#[derive(Clone, Copy)]
+#[must_use]
 pub(crate) enum Joining {
     /// The pool is not profiled.
     Off,
     /// The second half is here, or where it is is not known yet.
     Here,
     /// The second half has ended elsewhere.
-    Elsewhere(Option<Box<Report>>),
+    Elsewhere,
 }
 
 impl Joining {
     /// The first half has ended.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn begin() -> Joining {
-        if here().is_none() {
-            return Joining::Off;
+        if here().is_none() { Joining::Off } else { Joining::begin_kept() }
+    }
+
+    /// The same, if the job is kept: then the pool is profiled.
+    #[inline(always)]
+    pub(crate) fn begin_kept() -> Joining {
+        if let Some(mut shadow) = held::hold() {
+            shadow.middle();
         }
-        shadow::with(Shadow::middle);
         Joining::Here
     }
 
     /// The second half has ended elsewhere.
-    pub(crate) fn second_elsewhere(&mut self, job: &Job) {
+    #[inline(always)]
+    pub(crate) fn second_elsewhere(&mut self) {
         if let Joining::Here = self {
-            let report = here().and_then(|profiler| profiler.report_of(job));
-            // Not dropped: that would be the end of the second half here.
-            std::mem::forget(std::mem::replace(self, Joining::Elsewhere(report)));
+            *self = Joining::Elsewhere;
+        }
+    }
+
+    /// The second half, which is that of `job`, has ended.
+    #[inline(always)]
+    pub(crate) fn end(self, job: &Job) {
+        match self {
+            Joining::Off => {}
+            Joining::Here => {
+                if let Some(mut shadow) = held::hold() {
+                    shadow.join_here();
+                }
+            }
+            Joining::Elsewhere => join_elsewhere(job),
         }
     }
 }
 
-impl Drop for Joining {
-    #[inline]
-    fn drop(&mut self) {
-        match self {
-            Joining::Off => {}
-            Joining::Here => drop(shadow::with(Shadow::join_here)),
-            Joining::Elsewhere(report) => {
-                // None only if the taker's thread was ending and could not count.
-                let report = report.take().unwrap_or_default();
-                shadow::with(|shadow| shadow.join_elsewhere(Second::Taken(report)));
-            }
-        }
-    }
+#[cold]
+#[inline(never)]
+fn join_elsewhere(job: &Job) {
+    let _uncharged = Uncharged::begin();
+    // None only if the taker's thread was ending and could not count.
+    let report = here().and_then(|profiler| profiler.report_of(job)).unwrap_or_default();
+    held::with(|shadow| shadow.join_elsewhere(Second::Taken(report)));
 }
 
 /// A frame waits from now on.
 pub(crate) fn wait() {
     if here().is_some() {
-        shadow::with(Shadow::wait);
+        held::with(Shadow::wait);
     }
 }
 
 /// A join has waited and got its job back.
 pub(crate) fn waited() {
     if here().is_some() {
-        shadow::with(Shadow::waited);
+        held::with(Shadow::go_on);
     }
 }
 
 /// A stolen half begins on the calling carrier.
 pub(crate) fn begin_taken() {
     if let Some(profiler) = here() {
-        shadow::with(|shadow| shadow.begin_chain(profiler, None, None));
+        held::with(|shadow| shadow.begin_chain(profiler, None, None));
     }
 }
 
@@ -187,7 +206,7 @@ pub(crate) fn begin_taken() {
 pub(crate) fn end_taken(job: *const Job) {
     if let Some(profiler) = here()
         && let _uncharged = Uncharged::begin()
-        && let Some(report) = shadow::with(Shadow::end_chain)
+        && let Some(report) = held::with(Shadow::end_chain)
     {
         profiler.deposit(job, report);
     }
@@ -205,7 +224,7 @@ impl Run {
         Run(of(commons).map(|profiler| {
             let _uncharged = Uncharged::begin();
             let before = profiler.begin_run();
-            shadow::with(|shadow| shadow.begin_chain(profiler, Some(site), None));
+            held::with(|shadow| shadow.begin_chain(profiler, Some(site), None));
             (Arc::clone(profiler), before)
         }))
     }
@@ -215,7 +234,7 @@ impl Drop for Run {
     fn drop(&mut self) {
         if let Some((profiler, before)) = self.0.take()
             && let _uncharged = Uncharged::begin()
-            && let Some(report) = shadow::with(Shadow::end_chain)
+            && let Some(report) = held::with(Shadow::end_chain)
         {
             profiler.end_run(before, report);
         }
@@ -227,14 +246,34 @@ pub(crate) struct Blocked(Option<u64>);
 
 impl Blocked {
     pub(crate) fn begin() -> Blocked {
-        Blocked(shadow::with(Shadow::block).flatten())
+        Blocked(held::with(Shadow::block).flatten())
     }
 }
 
 impl Drop for Blocked {
     fn drop(&mut self) {
         if let Some(since) = self.0 {
-            shadow::with(|shadow| shadow.unblock(since));
+            held::with(|shadow| shadow.unblock(since));
+        }
+    }
+}
+
+/// The calling strand, if there is one in a profiled pool, does something for the scheduler until this is dropped, or waits for
+/// its turn: that is neither work nor a part of the span.
+pub(crate) struct Aside(bool);
+
+impl Aside {
+    #[inline]
+    pub(crate) fn begin(commons: &Commons) -> Aside {
+        Aside(of(commons).is_some() && held::with(Shadow::step_aside) == Some(true))
+    }
+}
+
+impl Drop for Aside {
+    #[inline]
+    fn drop(&mut self) {
+        if self.0 {
+            held::with(Shadow::go_on);
         }
     }
 }
@@ -253,7 +292,7 @@ pub(crate) fn set_busy(processor: &Processor, busy: bool) {
 #[cold]
 #[inline(never)]
 fn note_busy(processor: &Processor, busy: bool) {
-    let helping = shadow::with(|shadow| shadow.helping > 0).unwrap_or(false);
+    let helping = held::with(|shadow| shadow.helping > 0).unwrap_or(false);
     enter(
         processor,
         match (busy, helping) {
@@ -301,5 +340,5 @@ impl Drop for Helping {
 #[cold]
 #[inline(never)]
 fn note_helping(more: isize) {
-    shadow::with(|shadow| shadow.helping = shadow.helping.saturating_add_signed(more));
+    held::with(|shadow| shadow.helping = shadow.helping.saturating_add_signed(more));
 }

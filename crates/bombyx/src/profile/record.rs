@@ -18,8 +18,8 @@ use super::sites::{Kind, SiteId};
 use crate::alloc;
 use crate::primitive::lock;
 use std::collections::HashMap;
-use std::sync::atomic::AtomicI64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::sync::{Arc, Mutex};
 
 /// What happens at the end of a strand.
@@ -112,10 +112,15 @@ impl Log {
         Log { recorder: Some(Arc::clone(recorder)), ..Log::OFF }
     }
 
-    /// A strand, or a part of one, of the calling thread.
+    /// Whether anything is recorded.
     #[inline(always)]
+    pub(crate) fn is_on(&self) -> bool {
+        self.recorder.is_some()
+    }
+
+    /// A strand, or a part of one, of the calling thread.
     pub(crate) fn strand(&mut self, ticks: i64) {
-        if self.recorder.is_some() {
+        if self.is_on() {
             self.other_strand(ticks, alloc::take_strand());
         }
     }
@@ -133,14 +138,10 @@ impl Log {
     }
 
     /// A fork or a scope, in a chain that has done `work` so far.
-    #[inline(always)]
     pub(crate) fn fork(&mut self, site: SiteId, kind: Kind, work: i64) {
-        if self.recorder.is_some() {
-            self.record_fork(site, kind, work);
+        if !self.is_on() {
+            return;
         }
-    }
-
-    fn record_fork(&mut self, site: SiteId, kind: Kind, work: i64) {
         self.open.push(Mark {
             at: self.bytes.len(),
             pending: self.pending,
@@ -158,22 +159,18 @@ impl Log {
         }
     }
 
-    #[inline(always)]
+    /// The first half, or the body, of the fork or scope that began last has ended.
     pub(crate) fn middle(&mut self) {
-        if self.recorder.is_some() {
+        if self.is_on() {
             self.event(Event::Middle);
         }
     }
 
     /// Ends the fork or scope that began last, in a chain that has done `work` so far.
-    #[inline(always)]
     pub(crate) fn join(&mut self, work: i64) {
-        if self.recorder.is_some() {
-            self.record_join(work);
+        if !self.is_on() {
+            return;
         }
-    }
-
-    fn record_join(&mut self, work: i64) {
         let mark = self.open.pop().expect("what ends has begun");
         let grain = self.recorder.as_ref().map_or(i64::MIN, |recorder| recorder.grain.load(Relaxed));
         let work = work - mark.work;
@@ -198,7 +195,7 @@ impl Log {
     }
 
     pub(crate) fn spawn(&mut self, site: SiteId, scope: u64, child: u64) {
-        if self.recorder.is_some() && child != 0 {
+        if self.is_on() && child != 0 {
             self.children.push((self.bytes.len(), child));
             self.event(Event::Spawn);
             self.number(site.index() as u64);
@@ -273,6 +270,8 @@ pub(crate) struct Recorder {
     next: AtomicI64,
     /// The most that the logs may take.
     limit: i64,
+    /// How many closures and scopes have been numbered.
+    numbered: AtomicU64,
     ended: Mutex<Ended>,
 }
 
@@ -284,8 +283,6 @@ pub(crate) struct Ended {
     pub(crate) children: HashMap<u64, Log>,
     /// Of those that are a single strand, its ticks and what it allocated.
     pub(crate) strands: HashMap<u64, (i64, Heap)>,
-    /// How many closures and scopes have been numbered.
-    numbered: u64,
 }
 
 impl Recorder {
@@ -298,6 +295,7 @@ impl Recorder {
             size: AtomicI64::new(0),
             next: AtomicI64::new(limit / 2),
             limit,
+            numbered: AtomicU64::new(0),
             ended: Mutex::default(),
         }
     }
@@ -314,9 +312,7 @@ impl Recorder {
 
     /// A number for a closure or a scope.
     pub(crate) fn next_number(&self) -> u64 {
-        let mut ended = lock(&self.ended);
-        ended.numbered += 1;
-        ended.numbered
+        self.numbered.fetch_add(1, Relaxed) + 1
     }
 
     /// The closure with this number, whose work is `work`, has ended.

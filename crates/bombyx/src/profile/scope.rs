@@ -1,8 +1,10 @@
 //! What a scope knows of its closures: their work, and the longest path to the end of one.
 
 use super::algebra::Path;
+use super::chain::Report;
+use super::held;
 use super::origin::Origin;
-use super::shadow::{self, Report, Second};
+use super::shadow::{Second, Shadow};
 use super::{Heap, Profiler, Site, of};
 use crate::alloc::Uncharged;
 use crate::commons::Commons;
@@ -64,10 +66,7 @@ impl Closures {
     pub(crate) fn begin(commons: &Commons, site: Site) -> Closures {
         Closures(of(commons).and_then(|profiler| {
             let _uncharged = Uncharged::begin();
-            let (anchor, start, number) = shadow::with(|shadow| {
-                shadow.fork(profiler, site);
-                shadow.anchor()
-            })?;
+            let (anchor, start, number) = held::with(|shadow| shadow.begin_scope(profiler, site))?;
             let profiler = Arc::clone(profiler);
             Some(Box::new(Known { profiler, anchor, start, number, ended: Mutex::default() }))
         }))
@@ -76,7 +75,7 @@ impl Closures {
     /// The body has ended; what it returns is to be dropped when all closures have.
     pub(crate) fn body_ended(&self) -> Ending<'_> {
         if self.0.is_some() {
-            shadow::with(shadow::Shadow::middle);
+            held::with(Shadow::middle);
         }
         Ending(self)
     }
@@ -117,7 +116,7 @@ impl Drop for Closures {
 impl Known {
     #[cold]
     fn spawn(&self, site: Site) -> Option<Box<Beginning>> {
-        shadow::with(|shadow| {
+        held::with(|shadow| {
             let (origin, id) = shadow.spawn(&self.profiler, site);
             let child = self.profiler.recorder().map_or(0, |recorder| recorder.child());
             shadow.spawned(&self.profiler, id, self.number, child);
@@ -127,7 +126,7 @@ impl Known {
 
     #[cold]
     fn begin_closure(&self, beginning: &Beginning) {
-        shadow::with(|shadow| {
+        held::with(|shadow| {
             let origin = Some(Arc::clone(&beginning.origin));
             shadow.begin_chain(&self.profiler, Some(beginning.site), origin);
         });
@@ -137,7 +136,7 @@ impl Known {
     fn end_closure(&self, spawned: Spawned) {
         let _uncharged = Uncharged::begin();
         if let Some(beginning) = spawned.0
-            && let Some(report) = shadow::with(shadow::Shadow::end_chain)
+            && let Some(report) = held::with(Shadow::end_chain)
         {
             self.end(*beginning, report);
         }
@@ -190,7 +189,7 @@ pub(crate) struct Ending<'a>(&'a Closures);
 impl Drop for Ending<'_> {
     fn drop(&mut self) {
         if let Some(known) = &self.0.0 {
-            shadow::with(|shadow| shadow.join_elsewhere(known.second()));
+            held::with(|shadow| shadow.join_elsewhere(known.second()));
         }
     }
 }

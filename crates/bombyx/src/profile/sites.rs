@@ -1,5 +1,6 @@
 //! Fork sites: where in the source a closure is forked. Interned once per process, so that a site is a small number.
 
+use crate::alloc::Uncharged;
 use crate::primitive::lock;
 use std::collections::HashMap;
 use std::fmt;
@@ -118,21 +119,51 @@ const CACHED: usize = 64;
 
 /// One carrier's memory of the sites it has seen last, by the addresses of their locations.
 #[derive(Debug)]
-pub(crate) struct Cache([(usize, Kind, SiteId); CACHED]);
+pub(crate) struct Cache {
+    last: Known,
+    known: [Known; CACHED],
+}
+
+/// A site and its number.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    key: u64,
+    id: SiteId,
+}
+
+impl Known {
+    const NOTHING: Known = Known { key: 0, id: SiteId(0) };
+
+    /// Another number for every site: no system gives out addresses of 62 bits.
+    #[inline(always)]
+    fn key(site: Site) -> u64 {
+        (std::ptr::from_ref(site.location) as u64) << 3 | site.kind as u64
+    }
+}
 
 impl Cache {
     pub(crate) const fn new() -> Cache {
-        Cache([(0, Kind::Run, SiteId(0)); CACHED])
+        Cache { last: Known::NOTHING, known: [Known::NOTHING; CACHED] }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn id(&mut self, site: Site) -> SiteId {
-        let address = std::ptr::from_ref(site.location) as usize;
-        let known = &mut self.0[address / align_of::<Location<'_>>() % CACHED];
-        if known.0 != address || known.1 != site.kind {
-            *known = (address, site.kind, intern(site));
+        let key = Known::key(site);
+        if self.last.key != key {
+            self.last = self.find(site, key);
         }
-        known.2
+        self.last.id
+    }
+
+    #[inline(never)]
+    fn find(&mut self, site: Site, key: u64) -> Known {
+        let address = std::ptr::from_ref(site.location) as usize;
+        let known = &mut self.known[address / align_of::<Location<'_>>() % CACHED];
+        if known.key != key {
+            let _uncharged = Uncharged::begin();
+            *known = Known { key, id: intern(site) };
+        }
+        *known
     }
 }
 

@@ -1,10 +1,12 @@
 //! Programs of known work and span, in virtual time: exact on any number of processors.
 
-use super::Profiler;
 use super::algebra::Burden;
 use super::clock::{Clock, advance};
+use super::record::Recorder;
 use super::report::{Profile, SiteProfile};
+use super::{Aside, Profiler};
 use crate::pool::{Builder, Pool};
+use crate::processor::current;
 use crate::{blocking, charge, for_each, join, release, scope};
 use bombyx_dag::{Computation, Measures};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 fn pool(processors: usize, burden: Burden) -> Pool {
-    let profiler = Arc::new(Profiler::bare(Clock::Virtual, burden));
+    let profiler = Arc::new(Profiler::bare(Clock::Virtual, burden, None));
     Builder::measuring(processors, Some(profiler)).build().unwrap()
 }
 
@@ -31,7 +33,7 @@ fn profile(burden: Burden, f: impl Fn() + Sync) -> Profile {
             assert_eq!(key(&other), key(&first), "on {processors} processors, {} steals", other.steals);
         }
     }
-    let profiler = Arc::new(Profiler::bare(Clock::Virtual, burden));
+    let profiler = Arc::new(Profiler::bare(Clock::Virtual, burden, None));
     let fenced = Builder::measuring(2, Some(profiler)).fence(true).build().unwrap();
     assert_eq!(key(&measured(fenced)), key(&first));
     first
@@ -173,7 +175,7 @@ fn many_spawned_closures() {
 
 #[test]
 fn loops_are_forks_of_the_place_where_they_stand() {
-    let profiler = Arc::new(Profiler::bare(Clock::Virtual, NOTHING));
+    let profiler = Arc::new(Profiler::bare(Clock::Virtual, NOTHING, None));
     let pool = Builder::measuring(2, Some(profiler)).deterministic(true).build().unwrap();
     pool.run(|| for_each(0..64, |_| leaf(10)));
     let profile = pool.profile().unwrap();
@@ -284,7 +286,7 @@ fn pools_inside_of_pools_are_measured_apart() {
 #[test]
 fn a_thread_that_holds_a_processor_for_good() {
     std::thread::spawn(|| {
-        let profiler = Arc::new(Profiler::bare(Clock::Virtual, NOTHING));
+        let profiler = Arc::new(Profiler::bare(Clock::Virtual, NOTHING, None));
         let pool = Builder::measuring(2, Some(profiler)).use_current_thread().build().unwrap();
         advance(1000);
         tree(3, 20);
@@ -304,7 +306,7 @@ fn a_thread_that_holds_a_processor_for_good() {
 
 /// Records `f` on so many processors, within so many bytes, and reads it back.
 fn recorded(processors: usize, limit: usize, grain: i64, f: impl Fn() + Sync) -> Computation {
-    let profiler = Arc::new(Profiler::bare_recording(Clock::Virtual, limit, grain));
+    let profiler = Arc::new(Profiler::bare(Clock::Virtual, NOTHING, Some(Recorder::new(limit, grain))));
     let pool = Builder::measuring(processors, Some(Arc::clone(&profiler))).build().unwrap();
     pool.run(&f);
     let mut file = Vec::new();
@@ -373,7 +375,7 @@ fn recorded_scopes() {
 
 #[test]
 fn recorded_spawns_from_another_run() {
-    let profiler = Arc::new(Profiler::bare_recording(Clock::Virtual, usize::MAX, 1));
+    let profiler = Arc::new(Profiler::bare(Clock::Virtual, NOTHING, Some(Recorder::new(usize::MAX, 1))));
     let pool = || Builder::measuring(2, Some(Arc::clone(&profiler))).build().unwrap();
     let (outer, inner) = (pool(), pool());
     outer.run(|| {
@@ -517,7 +519,7 @@ fn helped_tree(depth: u32, waiter: std::thread::ThreadId) {
     }
     leaf(3);
     if std::thread::current().id() == waiter {
-        assert!(super::shadow::with(|shadow| shadow.helping).unwrap() > 0, "this is help");
+        assert!(super::held::with(|shadow| shadow.helping).unwrap() > 0, "this is help");
     }
 }
 
@@ -556,4 +558,23 @@ fn processors_account_for_their_time() {
         let sum = times.busy_ns + times.search_ns + times.help_ns + times.hand_over_ns + times.idle_ns;
         assert!(sum >= profile.wall_ns, "{times:?} of {}", profile.wall_ns);
     }
+}
+
+#[test]
+fn what_is_done_for_the_scheduler_is_no_work() {
+    let profile = profile(NOTHING, || {
+        advance(1);
+        join(
+            || {
+                advance(2);
+                let aside = Aside::begin(current::held().commons());
+                advance(1000);
+                drop(aside);
+                leaf(3);
+            },
+            || leaf(4),
+        );
+    });
+    assert_eq!((profile.work_ns, profile.span_ns), (10, 6));
+    assert_eq!(profile.strands, 4, "the strand that stepped aside is one");
 }

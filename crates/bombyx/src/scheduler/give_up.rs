@@ -8,6 +8,7 @@ use crate::carrier::Carrier;
 use crate::job::{Entry, Kind};
 use crate::primitive::{spin_loop, yield_now};
 use crate::processor::{Processor, current};
+use crate::profile::Aside;
 use crate::wait::resume;
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
@@ -25,6 +26,7 @@ pub(super) fn give_up(
     let commons = processor.commons();
     let dummies = processor.meter.take_dummies();
     let Some(spare) = commons.spare() else { return };
+    let _aside = Aside::begin(commons);
     processor.stats.give_ups.add(1);
     processor.stats.dummies.add(dummies);
     let carrier = current::carrier();

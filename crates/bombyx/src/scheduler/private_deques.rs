@@ -23,6 +23,7 @@ use crate::barrier;
 use crate::job::{Entry, Place};
 use crate::mailbox::{Mail, Mailbox};
 use crate::processor::Processor;
+use crate::profile::Aside;
 use std::time::{Duration, Instant};
 
 /// How long a query stands with one victim before it is withdrawn. Withdrawing interrupts everyone, so not soon.
@@ -265,7 +266,11 @@ fn rouse(processor: &Processor) {
     let gift = |mailbox: &Mailbox| {
         processor.deque.private().take_oldest().inspect(|entry| entry.taken(Place::Mailbox(mailbox)))
     };
-    let found_carrier = commons.processors().iter().any(Processor::is_searching) || commons.wake(gift);
+    let wake = || {
+        let _aside = Aside::begin(commons);
+        commons.wake(gift)
+    };
+    let found_carrier = commons.processors().iter().any(Processor::is_searching) || wake();
     // Without a carrier for them they rest until there is one.
     if found_carrier && commons.sleepers.any_resting() {
         processor.deque.poison();

@@ -1,0 +1,238 @@
+//! Chains: what happens on one carrier from the foot of a closure to its end, and what is known of it then.
+//!
+//! A closure that was taken from elsewhere, or that enters a pool, begins a chain on top of the one that ran on its carrier,
+//! whose strand stops meanwhile. Its frames are in the carrier's [`Shadow`].
+
+use super::Profiler;
+use super::algebra::{Length, Path};
+use super::clock::Clock;
+use super::costs::Costs;
+use super::heap::Heap;
+use super::origin::Origin;
+use super::record::Log;
+use super::shadow::Shadow;
+use super::sites::{Kind, Site, SiteId};
+use crate::alloc::Uncharged;
+use std::sync::Arc;
+
+/// What is counted for one site.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) strands: u64,
+    pub(crate) forks: u64,
+    pub(crate) work: i64,
+}
+
+impl Tally {
+    pub(super) const NONE: Tally = Tally { strands: 0, forks: 0, work: 0 };
+
+    pub(crate) fn add(&mut self, other: Tally) {
+        self.forks += other.forks;
+        self.strands += other.strands;
+        self.work += other.work;
+    }
+}
+
+/// What is known of a chain that has ended.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    pub(crate) work: i64,
+    pub(crate) blocked: i64,
+    pub(crate) path: Path,
+    /// Of the strands of the closure at its foot, if that was stolen.
+    pub(crate) taken: Tally,
+    /// The most frames on top of its foot, itself counted.
+    pub(crate) peak: usize,
+    /// Its foot, if others hang on it.
+    pub(crate) origin: Option<Arc<Origin>>,
+    pub(crate) log: Log,
+}
+
+/// What happens on one carrier from the foot of a closure to its end.
+pub(super) struct Chain {
+    /// None: nothing runs here that is profiled.
+    profiler: Option<Arc<Profiler>>,
+    pub(super) clock: Clock,
+    pub(super) costs: Costs,
+    /// When the strand that runs began, and what of it is the profiler's own time after that.
+    pub(super) start: u64,
+    /// Whether a strand runs, as opposed to: waits.
+    pub(super) running: bool,
+    /// Of the strand that runs.
+    pub(super) site: SiteId,
+    pub(super) length: Length,
+    /// Without what the shadow has not counted yet.
+    pub(super) work: i64,
+    blocked: i64,
+    /// While another chain runs on top, what was counted for [`SiteId::TAKEN`].
+    taken: Tally,
+    /// How many frames lie below its foot.
+    pub(super) foot: usize,
+    /// The most frames on the stack so far, these counted.
+    pub(super) deepest: usize,
+    origin: Option<Arc<Origin>>,
+    /// How many of its frames are scopes.
+    pub(super) scopes: usize,
+    pub(super) log: Log,
+    /// Ends with its first frame: begun by a fork of a thread that holds a processor without being in a run.
+    ambient: Option<Path>,
+    /// How many frames there are when it ends so; `usize::MAX` if it does not.
+    pub(super) ambient_at: usize,
+}
+
+impl Chain {
+    pub(super) const NONE: Chain = Chain {
+        profiler: None,
+        clock: Clock::Monotonic,
+        costs: Costs::NONE,
+        start: 0,
+        running: false,
+        site: SiteId::TAKEN,
+        length: Length::ZERO,
+        work: 0,
+        blocked: 0,
+        taken: Tally::NONE,
+        foot: 0,
+        deepest: 0,
+        origin: None,
+        scopes: 0,
+        log: Log::OFF,
+        ambient: None,
+        ambient_at: usize::MAX,
+    };
+
+    #[inline(always)]
+    pub(super) fn is_of(&self, profiler: &Profiler) -> bool {
+        self.profiler.as_ref().is_some_and(|own| std::ptr::eq(&raw const **own, profiler))
+    }
+
+    /// The foot, for others to hang on.
+    pub(super) fn origin(&mut self) -> Arc<Origin> {
+        Arc::clone(self.origin.get_or_insert_with(Origin::unknown))
+    }
+
+    /// How many frames there are from the foot, itself counted, if there are `depth` on the stack.
+    pub(super) fn frames_to(&self, depth: usize) -> usize {
+        depth - self.foot + 1
+    }
+
+    /// Takes over what other chains have done, which had up to `peak` frames from this one's foot, itself counted.
+    pub(super) fn absorb(&mut self, work: i64, blocked: i64, peak: usize) {
+        self.work += work;
+        self.blocked += blocked;
+        self.deepest = self.deepest.max((self.foot + peak).saturating_sub(1));
+    }
+}
+
+impl Shadow {
+    /// A closure begins that was taken from elsewhere, or that enters the pool. What ran here waits.
+    pub(crate) fn begin_chain(
+        &mut self,
+        profiler: &Arc<Profiler>,
+        site: Option<Site>,
+        origin: Option<Arc<Origin>>,
+    ) {
+        if self.chain.running {
+            self.pause(self.now());
+        }
+        self.count();
+        if let Some(other) = self.chain.profiler.clone().filter(|other| !Arc::ptr_eq(other, profiler)) {
+            self.flush(&other);
+        }
+        self.chain.taken = std::mem::take(self.tally(SiteId::TAKEN));
+        let site = site.map_or(SiteId::TAKEN, |site| self.id(site));
+        let below = self.lanes.open();
+        let chain = Chain {
+            profiler: Some(Arc::clone(profiler)),
+            clock: profiler.clock,
+            costs: profiler.costs,
+            site,
+            foot: self.depth(),
+            deepest: self.depth(),
+            origin,
+            log: profiler.new_log(),
+            ..Chain::NONE
+        };
+        self.outer.push((std::mem::replace(&mut self.chain, chain), below));
+        self.begin_anew(profiler.clock.now());
+    }
+
+    /// The closure has ended; what waited below goes on.
+    pub(crate) fn end_chain(&mut self) -> Report {
+        self.end_strand(self.now());
+        self.count();
+        debug_assert_eq!(self.depth(), self.chain.foot, "all forks of the chain are joined");
+        let (outer, below) = self.outer.pop().expect("a chain that ends has begun");
+        let split = self.lanes.close(below, self.chain.site, self.chain.length.span);
+        let chain = std::mem::replace(&mut self.chain, outer);
+        let outer = self.chain.taken;
+        let taken = std::mem::replace(self.tally(SiteId::TAKEN), outer);
+        self.flush(chain.profiler.as_deref().expect("the chain is profiled"));
+        if self.chain.running {
+            self.begin_anew(self.now());
+        }
+        Report {
+            work: chain.work,
+            blocked: chain.blocked,
+            path: Path { length: chain.length, split },
+            taken,
+            peak: chain.frames_to(chain.deepest),
+            origin: chain.origin,
+            log: chain.log,
+        }
+    }
+
+    /// Tells the profiler what was counted here.
+    fn flush(&mut self, profiler: &Profiler) {
+        if let Some(tallies) = self.tallies.get_mut(1..) {
+            profiler
+                .add_tallies(tallies.iter_mut().enumerate().map(|(n, tally)| (n + 1, std::mem::take(tally))));
+        }
+    }
+
+    /// A thread that holds a processor without being in a run forks, or begins a scope, `now`.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn begin_ambient(&mut self, profiler: &Arc<Profiler>, site: Site, now: u64) {
+        let _uncharged = Uncharged::begin();
+        let before = profiler.begin_run();
+        self.begin_chain(profiler, Some(Site { kind: Kind::Run, ..site }), None);
+        self.chain.ambient = Some(before);
+        self.chain.ambient_at = self.chain.foot;
+        self.chain.start = now;
+    }
+
+    /// That fork, or scope, has ended.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn end_ambient(&mut self) {
+        let _uncharged = Uncharged::begin();
+        let profiler = self.chain.profiler.clone().expect("the chain is profiled");
+        let before = self.chain.ambient.take().expect("seen by the caller");
+        let report = self.end_chain();
+        profiler.end_run(before, report);
+    }
+
+    // ---- Blocking -------------------------------------------------------------------------------------
+
+    /// The strand blocks from now on. None if nothing profiled runs here.
+    pub(crate) fn block(&mut self) -> Option<u64> {
+        if !self.chain.running {
+            return None;
+        }
+        let now = self.now();
+        self.end_strand(now);
+        self.chain.running = false;
+        Some(now)
+    }
+
+    /// The strand that blocked since then goes on.
+    pub(crate) fn unblock(&mut self, since: u64) {
+        let now = self.now();
+        let ticks = now.wrapping_sub(since) as i64;
+        self.chain.blocked += ticks;
+        self.chain.length = self.chain.length.then(Length::strand(ticks));
+        self.chain.log.other_strand(ticks, Heap::NONE);
+        self.begin_anew(now);
+    }
+}
