@@ -56,6 +56,7 @@ mod carrier;
 mod commons;
 #[cfg(doctest)]
 mod compile_fail;
+mod credits;
 mod deque;
 #[cfg(not(loom))]
 mod error;
@@ -107,7 +108,7 @@ mod signal;
 mod sleep;
 #[cfg(not(loom))]
 mod stats;
-mod tally;
+
 #[cfg(not(loom))]
 mod wait;
 #[cfg(not(loom))]

@@ -7,6 +7,7 @@
 
 use crate::broadcast::Private;
 use crate::commons::Commons;
+use crate::credits::Stock;
 use crate::deque::Deque;
 use crate::fifo::Fifo;
 use crate::job::{Enabled, Entry, Kind, Place};
@@ -19,7 +20,6 @@ use crate::scheduler::quota::Meter;
 use crate::scheduler::resolution::{FreeCells, WatchList};
 use crate::scheduler::{self, Ready};
 use crate::stats::Counters;
-use crate::tally::Stock;
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};

@@ -4,11 +4,12 @@
 //! on). When [`PENDING`] entries wait there already, nobody is short of work and the closure is run in place:
 //! the loop that spawns a million closures holds a few hundred of them.
 //!
-//! A scope counts its unfinished closures, plus one for its body ([`crate::tally`]). Whoever brings the count to zero
+//! A scope counts its unfinished closures, plus one for its body ([`crate::credits`]). Whoever brings the count to zero
 //! sets the signal; that is the last access to the scope's memory by anyone but its own frame.
 
 use crate::broadcast::Broadcast;
 use crate::commons::Commons;
+use crate::credits::{Credits, Ended};
 use crate::fifo::Fifo;
 use crate::job::{Enabled, Entry, Job, Kind};
 use crate::pool::Pool;
@@ -16,7 +17,6 @@ use crate::processor::{Processor, current};
 use crate::profile::{self, Closures, Kind as SiteKind, Site};
 use crate::scheduler;
 use crate::signal::Signal;
-use crate::tally::{Ended, Tally};
 use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
@@ -47,7 +47,7 @@ pub struct Scope<'scope> {
 #[repr(C)]
 struct End {
     /// First: whoever brings it to zero finds the signal by its address.
-    tally: Tally,
+    credits: Credits,
     signal: Signal,
 }
 
@@ -55,7 +55,7 @@ struct End {
 #[inline]
 pub(crate) fn tell(ended: Ended) -> Enabled {
     let end = ended?.cast::<End>();
-    // SAFETY: every tally is the first field of an `End`. The frame waits for the signal, which the caller is the only one
+    // SAFETY: every count is the first field of an `End`. The frame waits for the signal, which the caller is the only one
     // to set.
     unsafe { Signal::set(&raw const (*end.as_ptr()).signal) }
 }
@@ -102,7 +102,7 @@ where
     let scope = Scope {
         commons,
         root: if signal.is_here() { current::carrier().root() } else { 0 },
-        end: End { tally: Tally::new(), signal },
+        end: End { credits: Credits::new(), signal },
         closures: Closures::begin(commons, site),
         fifos: OnceLock::new(),
         panic: Mutex::new(None),
@@ -110,7 +110,7 @@ where
     };
     let result = panic::catch_unwind(AssertUnwindSafe(|| f(&scope)));
     let ending = scope.closures.body_ended();
-    if !scope.end.tally.end_body(current::processor().map(|processor| &processor.stock)) {
+    if !scope.end.credits.end_body(current::processor().map(|processor| &processor.stock)) {
         scope.end.signal.wait(scope.key());
     }
     drop(ending);
@@ -254,11 +254,11 @@ impl<'scope> Scope<'scope> {
     {
         match here {
             Some(processor) => {
-                if let Some(enabled) = tell(processor.stock.take(&self.end.tally)) {
+                if let Some(enabled) = tell(processor.stock.take(&self.end.credits)) {
                     processor.submit(Entry::carrier(enabled));
                 }
             }
-            None => self.end.tally.add_one(),
+            None => self.end.credits.add_one(),
         }
         self.commons().thread_created();
         let job = Spawned {
@@ -367,7 +367,7 @@ where
                 closure(scope);
             });
             (*scope).commons().thread_ended();
-            tell(current::held().stock.put(&raw const (*scope).end.tally))
+            tell(current::held().stock.put(&raw const (*scope).end.credits))
         }
     }
 }

@@ -6,6 +6,7 @@ mod read_write;
 mod ready;
 
 use crate::carrier::Carrier;
+use crate::credits::{Credits, Ended, Stock};
 use crate::deque::{Deque, Pushed, Steal};
 use crate::fault::{Fault, plant};
 use crate::job::{Enabled, Entry, Job, Kind, Place};
@@ -14,7 +15,6 @@ use crate::mailbox::{Mail, Offer, Post, Requests};
 use crate::placement::Placement;
 use crate::processor::Processor;
 use crate::sleep::Sleepers;
-use crate::tally::{Ended, Stock, Tally};
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{
     AtomicUsize,
@@ -606,9 +606,9 @@ fn move_during_exchange(to: usize, online: fn(usize) -> bool) {
 /// what all closures did.
 #[test]
 fn credits_of_a_scope() {
-    /// The tally, what two closures write, and how often the end was found.
+    /// The credits, what two closures write, and how often the end was found.
     struct Scope {
-        tally: Tally,
+        credits: Credits,
         results: [UnsafeCell<u32>; 2],
         ends: AtomicUsize,
     }
@@ -622,7 +622,7 @@ fn credits_of_a_scope() {
             // SAFETY: checked by loom; the closure's credit is out.
             unsafe {
                 self.results[index].with_mut(|result| *result = 1);
-                stock.put(&raw const self.tally)
+                stock.put(&raw const self.credits)
             }
         }
 
@@ -637,27 +637,27 @@ fn credits_of_a_scope() {
 
     explore(3, &[Fault::SettleWithoutOrder], || {
         let scope = Arc::new(Scope {
-            tally: Tally::new(),
+            credits: Credits::new(),
             results: [UnsafeCell::new(0), UnsafeCell::new(0)],
             ends: AtomicUsize::new(0),
         });
         let stock = Stock::new();
-        assert!(stock.take(&scope.tally).is_none() && stock.take(&scope.tally).is_none());
+        assert!(stock.take(&scope.credits).is_none() && stock.take(&scope.credits).is_none());
         let other = {
             let scope = Arc::clone(&scope);
             thread::spawn(move || {
                 let stock = Stock::new();
                 // It spawns, too, and runs what it spawned: its stock comes from its own addition.
-                assert!(stock.take(&scope.tally).is_none());
+                assert!(stock.take(&scope.credits).is_none());
                 assert!(scope.run(0, &stock).is_none());
                 // SAFETY: the credit of the closure that was spawned above.
-                assert!(unsafe { stock.put(&raw const scope.tally) }.is_none());
+                assert!(unsafe { stock.put(&raw const scope.credits) }.is_none());
                 if stock.empty().is_some() {
                     scope.ended();
                 }
             })
         };
-        let body_last = scope.tally.end_body(Some(&stock));
+        let body_last = scope.credits.end_body(Some(&stock));
         let settled = if body_last { None } else { scope.run(1, &stock).or_else(|| stock.empty()) };
         assert!(!body_last, "a closure had not ended");
         if settled.is_some() {
