@@ -40,23 +40,63 @@ pub(crate) enum Order {
 /// See the module text.
 pub(crate) struct SharedPool {
     order: Order,
-    /// How many entries there are, for a look without the lock.
+    /// How many nodes have something to take, for a look without the lock.
     ready: AtomicUsize,
     inner: Mutex<Inner>,
 }
 
 struct Inner {
-    list: List<Item>,
+    list: List<Spot>,
     /// Where each processor works, in serial order.
     works_at: Box<[Option<Node>]>,
 }
 
-enum Item {
-    Ready(Entry),
-    /// A carrier that goes on when so many dummy threads, at least one, have run (Narlikar §3.3).
-    Delayed(Entry, u64),
-    /// A processor works here.
-    Running,
+/// A place in the order.
+struct Spot {
+    /// What is ready here. None: a processor works here.
+    entry: Option<Entry>,
+    /// How many dummy threads must run before the entry, or the frame that the processor works on, goes on
+    /// (Narlikar §3.3).
+    dummies: u64,
+}
+
+impl Spot {
+    fn ready(entry: Entry) -> Spot {
+        Spot { entry: Some(entry), dummies: 0 }
+    }
+
+    fn running() -> Spot {
+        Spot { entry: None, dummies: 0 }
+    }
+
+    /// Whether a processor that looks for something finds it here.
+    fn is_open(&self) -> bool {
+        self.entry.is_some() || self.dummies > 0
+    }
+
+    /// The entry, if it need not wait for dummy threads.
+    fn due(&self) -> Option<Entry> {
+        self.entry.filter(|_| self.dummies == 0)
+    }
+
+    /// Runs a dummy thread, if one comes first.
+    fn run_dummy(&mut self) -> bool {
+        let comes_first = self.dummies > 0;
+        self.dummies -= u64::from(comes_first);
+        comes_first
+    }
+}
+
+/// Whether a frame may go on that is about to take memory.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Turn {
+    /// Nothing comes before it.
+    Now,
+    /// A dummy thread did, which the caller has run.
+    Dummy,
+    /// Something else does.
+    Later,
 }
 
 /// What a processor gets from the pool.
@@ -78,7 +118,7 @@ impl SharedPool {
         }
     }
 
-    /// How many entries there seem to be.
+    /// At how many places there seems to be something to take.
     pub(crate) fn len(&self) -> usize {
         self.ready.load(Relaxed)
     }
@@ -99,16 +139,34 @@ impl SharedPool {
         }
     }
 
-    /// The frame that processor `index` works on is ready, and left to whoever takes it; with `dummies`, after so
-    /// many dummy threads have run. The processor works on nothing then.
-    pub(crate) fn put_frame(&self, index: usize, carrier: Entry, dummies: u64) {
+    /// The frame that processor `index` works on waits for so many dummy threads, which anyone may run.
+    pub(crate) fn delay(&self, index: usize, dummies: u64) {
         let mut inner = lock(&self.inner);
-        let item = if dummies == 0 { Item::Ready(carrier) } else { Item::Delayed(carrier, dummies) };
-        match inner.works_at[index].take() {
-            Some(node) => *inner.at(node) = item,
-            None => drop(inner.list.push_right(item)),
+        let node = inner.node_of(index);
+        self.change(&mut inner, node, |spot| spot.dummies = dummies);
+    }
+
+    /// Whether the frame that processor `index` works on comes before all that is ready.
+    pub(crate) fn turn(&self, index: usize) -> Turn {
+        let mut inner = lock(&self.inner);
+        let own = inner.node_of(index);
+        let first = inner.list.nodes().find(|&node| node == own || inner.is_open(node));
+        if first != Some(own) {
+            Turn::Later
+        } else if self.change(&mut inner, own, Spot::run_dummy) {
+            Turn::Dummy
+        } else {
+            Turn::Now
         }
-        self.count(&inner, 1);
+    }
+
+    /// The frame that processor `index` works on is ready, and left to whoever takes it when the dummy threads that it
+    /// waits for have run. The processor works on nothing then.
+    pub(crate) fn put_frame(&self, index: usize, carrier: Entry) {
+        let mut inner = lock(&self.inner);
+        let node = inner.node_of(index);
+        inner.works_at[index] = None;
+        self.change(&mut inner, node, |spot| spot.entry = Some(carrier));
     }
 
     /// What is next, for processor `index`, which works there from now on.
@@ -120,8 +178,7 @@ impl SharedPool {
         let mut inner = lock(&self.inner);
         inner.leave(index);
         let Some(node) = inner.next() else { return Taken::Nothing };
-        if let Item::Delayed(_, dummies @ 2..) = inner.at(node) {
-            *dummies -= 1;
+        if self.change(&mut inner, node, Spot::run_dummy) {
             return Taken::Dummy;
         }
         let entry = self.remove(&mut inner, node, index);
@@ -136,7 +193,7 @@ impl SharedPool {
         }
         let mut inner = lock(&self.inner);
         let node = inner.next()?;
-        let Kind::Carrier(carrier) = inner.ready_at(node)?.kind() else { return None };
+        let Kind::Carrier(carrier) = inner.due_at(node)?.kind() else { return None };
         inner.leave(index);
         self.remove(&mut inner, node, index);
         Some(carrier)
@@ -149,15 +206,8 @@ impl SharedPool {
         }
         let mut inner = lock(&self.inner);
         let node = inner.next()?;
-        let entry = match inner.at(node) {
-            Item::Ready(entry) | Item::Delayed(entry, _) => *entry,
-            Item::Running => unreachable!("nobody can take a running frame"),
-        };
-        if !wanted(entry) {
-            return None;
-        }
-        if let Item::Delayed(_, dummies @ 2..) = inner.at(node) {
-            *dummies -= 1;
+        let entry = inner.at(node).entry.filter(|&entry| wanted(entry))?;
+        if self.change(&mut inner, node, Spot::run_dummy) {
             return None;
         }
         Some(self.take_out(&mut inner, node, entry))
@@ -169,8 +219,8 @@ impl SharedPool {
             return None;
         }
         let mut inner = lock(&self.inner);
-        let ready = |node: Node| inner.ready_at(node).map(|entry| (node, entry));
-        let (node, entry) = inner.list.nodes().filter_map(ready).find(|&(_, entry)| wanted(entry))?;
+        let due = |node: Node| inner.due_at(node).map(|entry| (node, entry));
+        let (node, entry) = inner.list.nodes().filter_map(due).find(|&(_, entry)| wanted(entry))?;
         Some(self.take_out(&mut inner, node, entry))
     }
 
@@ -178,7 +228,7 @@ impl SharedPool {
     #[must_use]
     pub(crate) fn take_back(&self, entry: Entry, node: Node, must_be_next: bool) -> bool {
         let mut inner = lock(&self.inner);
-        if inner.ready_at(node) != Some(entry) && !planted(Fault::TakeBackFromNode) {
+        if inner.due_at(node) != Some(entry) && !planted(Fault::TakeBackFromNode) {
             return false;
         }
         if must_be_next && inner.next() != Some(node) {
@@ -206,41 +256,61 @@ impl SharedPool {
 
     /// Takes the entry out of `node`; in serial order, processor `index` works there then.
     fn remove(&self, inner: &mut MutexGuard<'_, Inner>, node: Node, index: usize) -> Entry {
-        let item = match self.order {
-            Order::Arrival => inner.list.remove(node),
+        let entry = match self.order {
+            Order::Arrival => inner.list.remove(node).entry,
             Order::Serial => {
                 inner.works_at[index] = Some(node);
-                std::mem::replace(inner.at(node), Item::Running)
+                std::mem::replace(inner.at(node), Spot::running()).entry
             }
         };
         self.count(inner, -1);
-        match item {
-            Item::Ready(entry) | Item::Delayed(entry, _) => entry,
-            Item::Running => unreachable!("only ready nodes are taken"),
-        }
+        entry.expect("only ready nodes are taken")
     }
 
-    /// The lock's holder says how many entries there are.
+    /// Changes a place, and with it perhaps whether there is something to take.
+    fn change<R>(
+        &self,
+        inner: &mut MutexGuard<'_, Inner>,
+        node: Node,
+        change: impl FnOnce(&mut Spot) -> R,
+    ) -> R {
+        let spot = inner.at(node);
+        let before = spot.is_open();
+        let result = change(spot);
+        let after = spot.is_open();
+        self.count(inner, isize::from(after) - isize::from(before));
+        result
+    }
+
+    /// The lock's holder says at how many more places there is something to take.
     fn count(&self, _: &MutexGuard<'_, Inner>, change: isize) {
         self.ready.store(self.ready.load(Relaxed).wrapping_add_signed(change), Relaxed);
     }
 }
 
 impl Inner {
-    fn at(&mut self, node: Node) -> &mut Item {
+    fn at(&mut self, node: Node) -> &mut Spot {
         self.list.get_mut(node).expect("the node is in the list")
     }
 
-    fn ready_at(&self, node: Node) -> Option<Entry> {
-        match self.list.get(node) {
-            Some(&Item::Ready(entry)) => Some(entry),
-            _ => None,
-        }
+    fn is_open(&self, node: Node) -> bool {
+        self.list.get(node).is_some_and(Spot::is_open)
     }
 
-    /// The leftmost node that a processor could take.
+    fn due_at(&self, node: Node) -> Option<Entry> {
+        self.list.get(node)?.due()
+    }
+
+    /// The leftmost node where a processor finds something.
     fn next(&self) -> Option<Node> {
-        self.list.nodes().find(|&node| !matches!(self.list.get(node), Some(Item::Running)))
+        self.list.nodes().find(|&node| self.is_open(node))
+    }
+
+    /// Where processor `index` works. What begins outside of the pool comes after everything that is there.
+    fn node_of(&mut self, index: usize) -> Node {
+        let node = self.works_at[index].unwrap_or_else(|| self.list.push_right(Spot::running()));
+        self.works_at[index] = Some(node);
+        node
     }
 
     fn leave(&mut self, index: usize) {
@@ -252,17 +322,12 @@ impl Inner {
     /// Inserts what processor `index` has forked, spawned or enabled.
     fn insert(&mut self, order: Order, index: usize, entry: Entry) -> Node {
         if order == Order::Arrival {
-            return self.list.push_right(Item::Ready(entry));
+            return self.list.push_right(Spot::ready(entry));
         }
-        // What begins outside of the pool comes after everything that is there.
-        let here = match self.works_at[index] {
-            Some(node) => node,
-            None => self.list.push_right(Item::Running),
-        };
-        self.works_at[index] = Some(here);
+        let here = self.node_of(index);
         match entry.kind() {
-            Kind::Stack(_) => self.list.insert_right_of(here, Item::Ready(entry)),
-            Kind::Heap(_) | Kind::Carrier(_) => self.list.insert_left_of(here, Item::Ready(entry)),
+            Kind::Stack(_) => self.list.insert_right_of(here, Spot::ready(entry)),
+            Kind::Heap(_) | Kind::Carrier(_) => self.list.insert_left_of(here, Spot::ready(entry)),
         }
     }
 }

@@ -214,11 +214,14 @@ impl Dfdeques {
             tuner.give_up(processor.index, processor.meter.dummies(), &commons.ledger.heap);
         }
         self.renew(processor);
-        give_up(
-            processor,
-            |frame, dummies| self.ranks.give_up(processor.index, &processor.deque, frame, dummies),
-            || self.draw_left(processor),
-        );
+        let dummies = processor.meter.take_dummies();
+        let leave = |frame| {
+            processor.stats.give_ups.add(1);
+            processor.stats.dummies.add(dummies);
+            self.ranks.give_up(processor.index, &processor.deque, frame, dummies);
+        };
+        // Where no thread can be had the frame goes on, and the dummy threads are forgiven.
+        let _gave_up = give_up(processor, leave, || self.draw_left(processor));
     }
 
     /// The first thing that a thief would find, if that needs no victim's help.

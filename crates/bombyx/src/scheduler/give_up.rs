@@ -12,28 +12,27 @@ use crate::wait::resume;
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
-/// Lets the calling carrier's frame wait for its turn, which `leave` puts where others find it, to go on after so many
-/// dummy threads; the processor goes on with what `next` gives, or searches.
+/// Lets the calling carrier's frame wait for its turn: `leave` puts it where others find it, and the processor goes on with
+/// what `next` gives, or searches. The carrier may hold another processor afterwards.
 ///
-/// Another thread must be had for that, unless it is the turn of a carrier; else the frame goes on as it is, and the
-/// dummy threads are forgiven.
+/// Another thread must be had for that, unless it is the turn of a carrier. False if there is none: the frame goes on as
+/// it is.
+#[must_use]
 pub(super) fn give_up(
     processor: &Processor,
-    leave: impl FnOnce(Entry, u64),
+    leave: impl FnOnce(Entry),
     next: impl FnOnce() -> Option<Entry>,
-) {
+) -> bool {
     let commons = processor.commons();
-    let dummies = processor.meter.take_dummies();
-    let Some(spare) = commons.spare() else { return };
-    processor.stats.give_ups.add(1);
-    processor.stats.dummies.add(dummies);
+    let Some(spare) = commons.spare() else { return false };
     let carrier = current::carrier();
     let frame = Entry::carrier(NonNull::from(carrier));
-    leave(frame, dummies);
+    leave(frame);
     // From here on anyone may give this carrier another processor. It takes that when it has given away its own.
     let next = next();
     if next == Some(frame) {
-        return commons.add_spare(spare);
+        commons.add_spare(spare);
+        return true;
     }
     let receiver = match next.map(|entry| (entry, entry.kind())) {
         Some((_, Kind::Carrier(ready))) => {
@@ -53,6 +52,7 @@ pub(super) fn give_up(
     // SAFETY: the carrier came out of the list of spares, or its entry named it to us.
     unsafe { Carrier::give(receiver, NonNull::from(processor)) };
     resume(carrier);
+    true
 }
 
 /// The longest that a dummy thread takes.

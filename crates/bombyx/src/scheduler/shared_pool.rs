@@ -11,9 +11,9 @@ use super::work_stealing::{Patience, SEARCH, SEARCH_IN_COMPANY, Wait, pause};
 use crate::carrier::Carrier;
 use crate::job::{Enabled, Entry};
 use crate::mailbox::Mail;
-use crate::processor::Processor;
+use crate::processor::{Processor, current};
 use crate::ready::list::Node;
-use crate::ready::shared::{Order, SharedPool, Taken};
+use crate::ready::shared::{Order, SharedPool, Taken, Turn};
 use std::ptr::NonNull;
 use std::time::Instant;
 
@@ -134,7 +134,7 @@ impl Shared {
         if !self.rules.in_turn {
             return Some(carrier);
         }
-        self.pool.put_frame(processor.index, Entry::carrier(carrier), 0);
+        self.pool.put_frame(processor.index, Entry::carrier(carrier));
         None
     }
 
@@ -148,11 +148,32 @@ impl Shared {
         // The first half of a join is a new thread, with a quota of its own.
         processor.meter.reset(quota);
         if exhausted {
-            give_up(
-                processor,
-                |frame, dummies| self.pool.put_frame(processor.index, frame, dummies),
-                || self.take_next(processor),
-            );
+            self.wait_for_turn(processor);
+        }
+    }
+
+    /// Lets others go first, and dummy threads if any are owed. A frame that was set aside looks again when it is given
+    /// a processor: its carrier may have needed long to wake up, and the memory is taken only now.
+    #[cold]
+    fn wait_for_turn(&self, processor: &Processor) {
+        let dummies = processor.meter.take_dummies();
+        processor.stats.give_ups.add(1);
+        processor.stats.dummies.add(dummies);
+        if dummies > 0 {
+            self.pool.delay(processor.index, dummies);
+        }
+        loop {
+            let processor = current::held();
+            match self.pool.turn(processor.index) {
+                Turn::Now => return,
+                Turn::Dummy => run_dummy(processor),
+                Turn::Later => {
+                    let leave = |frame| self.pool.put_frame(processor.index, frame);
+                    if !give_up(processor, leave, || self.take_next(processor)) {
+                        return self.pool.delay(processor.index, 0);
+                    }
+                }
+            }
         }
     }
 }
