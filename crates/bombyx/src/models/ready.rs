@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::ready::ranks::{Drawn, Ranks};
-use crate::ready::shared::{Order, SharedPool, Taken};
+use crate::ready::shared::{Order, SharedPool, Taken, Turn};
 
 /// The join of a task that was moved into a list and is not untouched any more: takes it back, if `take_back` does.
 fn settle(task: &Task, take_back: impl FnOnce(Entry, crate::ready::list::Node) -> bool) {
@@ -56,6 +56,56 @@ fn take_back_against_take_in_order_of_arrival() {
 #[test]
 fn take_back_against_take_in_serial_order() {
     explore(5, &[Fault::TakeBackFromNode, Fault::ListWithoutPlace], || take_back_against_take(Order::Serial));
+}
+
+/// A frame that is to take memory, on processor 1, against the frame left of it that goes back into the pool: it takes
+/// the memory when its dummy thread has run and the other one has gone on, and nothing is lost.
+#[test]
+fn turn_against_put_frame() {
+    explore(5, &[Fault::OutOfTurn], || {
+        let pool = Arc::new(SharedPool::new(Order::Serial, 2));
+        let carriers = Arc::new([Carrier::to_be_started(), Carrier::to_be_started()]);
+        let entry = |carriers: &[Carrier; 2], index: usize| Entry::carrier(NonNull::from(&carriers[index]));
+        let left_is_ready = Arc::new(AtomicUsize::new(0));
+        pool.delay(0, 0);
+        pool.delay(1, 1);
+        let left = {
+            let (pool, carriers, left_is_ready) =
+                (Arc::clone(&pool), Arc::clone(&carriers), Arc::clone(&left_is_ready));
+            thread::spawn(move || {
+                pool.put_frame(0, entry(&carriers, 0));
+                left_is_ready.store(1, Relaxed);
+            })
+        };
+        let mut dummies = 0;
+        let mut was_set_aside = false;
+        loop {
+            let left_was_ready = left_is_ready.load(Relaxed) == 1;
+            match pool.turn(1) {
+                Turn::Dummy => dummies += 1,
+                Turn::Now => {
+                    assert!(was_set_aside || !left_was_ready, "memory was taken out of turn");
+                    break;
+                }
+                Turn::Later => {
+                    pool.put_frame(1, entry(&carriers, 1));
+                    assert_eq!(pool.take(1), Taken::Entry(entry(&carriers, 0)));
+                    was_set_aside = true;
+                    // The left frame goes on and ends; then the right one is next.
+                    let next = loop {
+                        match pool.take(1) {
+                            Taken::Dummy => dummies += 1,
+                            other => break other,
+                        }
+                    };
+                    assert_eq!(next, Taken::Entry(entry(&carriers, 1)));
+                }
+            }
+        }
+        assert_eq!(dummies, 1, "the dummy thread runs once, before the frame");
+        left.join().unwrap();
+        assert_eq!(pool.len(), usize::from(!was_set_aside));
+    });
 }
 
 /// A deque that was given up: a join that looks for its half there against a thief.

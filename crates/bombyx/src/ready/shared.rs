@@ -20,6 +20,17 @@
 //! what it forks can be put beside it: the second half of a join directly right of it (it comes later), a spawned
 //! closure directly left of it (it comes before what its parent does next). A frame that waits for another processor
 //! needs no node: whoever finishes last is at the very place where the frame goes on.
+//!
+//! # Taking memory in turn
+//!
+//! A frame that is about to take memory asks whether it is its [turn](SharedPool::turn): whether nothing that a processor
+//! could take stands left of it. Dummy threads are a number at the frame's node ([`SharedPool::delay`]), which stays that of
+//! a running processor; whoever finds it leftmost counts one off, the frame's own processor or another. If something else
+//! comes first, the frame is left at its node, with the dummies that remain ([`SharedPool::put_frame`]), and its processor
+//! takes that. Whoever takes the frame gives it a processor; as it takes time to wake its carrier up, the frame asks
+//! again then. So at the moment at which the answer is [`Turn::Now`], under the lock, all dummies have run and all that is
+//! left of the frame is being worked on. It cannot wait for ever: what is left of it is finite, and the leftmost
+//! node is always worked on or open to all.
 
 use super::list::{List, Node};
 use crate::carrier::Carrier;
@@ -151,7 +162,7 @@ impl SharedPool {
         let mut inner = lock(&self.inner);
         let own = inner.node_of(index);
         let first = inner.list.nodes().find(|&node| node == own || inner.is_open(node));
-        if first != Some(own) {
+        if first != Some(own) && !planted(Fault::OutOfTurn) {
             Turn::Later
         } else if self.change(&mut inner, own, Spot::run_dummy) {
             Turn::Dummy
@@ -329,5 +340,59 @@ impl Inner {
             Kind::Stack(_) => self.list.insert_right_of(here, Spot::ready(entry)),
             Kind::Heap(_) | Kind::Carrier(_) => self.list.insert_left_of(here, Spot::ready(entry)),
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// A pool in serial order in which processor 0 works left of processor 1.
+    fn two() -> (SharedPool, [Carrier; 2]) {
+        let pool = SharedPool::new(Order::Serial, 3);
+        pool.delay(0, 0);
+        pool.delay(1, 0);
+        (pool, [Carrier::to_be_started(), Carrier::to_be_started()])
+    }
+
+    fn frame(carrier: &Carrier) -> Entry {
+        Entry::carrier(NonNull::from(carrier))
+    }
+
+    #[test]
+    fn dummies_run_first_whoever_runs_them() {
+        let (pool, [_, carrier]) = two();
+        pool.delay(1, 4);
+        assert_eq!((pool.turn(1), pool.len()), (Turn::Dummy, 1));
+        assert_eq!(pool.take(2), Taken::Dummy);
+        pool.put_frame(1, frame(&carrier));
+        assert_eq!((pool.take(1), pool.take(2)), (Taken::Dummy, Taken::Dummy));
+        assert_eq!((pool.take(2), pool.len()), (Taken::Entry(frame(&carrier)), 0));
+        assert_eq!(pool.turn(2), Turn::Now);
+    }
+
+    #[test]
+    fn a_running_frame_is_nobody_elses() {
+        let (pool, _) = two();
+        pool.delay(1, 1);
+        assert_eq!(pool.take(2), Taken::Dummy);
+        assert_eq!((pool.take(2), pool.len()), (Taken::Nothing, 0));
+        assert_eq!(pool.turn(1), Turn::Now);
+    }
+
+    #[test]
+    fn what_stands_left_goes_first() {
+        let (pool, [left, right]) = two();
+        assert_eq!((pool.turn(0), pool.turn(1)), (Turn::Now, Turn::Now), "running frames do not count");
+        pool.delay(0, 1);
+        assert_eq!((pool.turn(1), pool.turn(0)), (Turn::Later, Turn::Dummy));
+        pool.put_frame(0, frame(&left));
+        pool.delay(1, 1);
+        assert_eq!(pool.turn(1), Turn::Later);
+        pool.put_frame(1, frame(&right));
+        assert_eq!(pool.take(1), Taken::Entry(frame(&left)));
+        assert_eq!(pool.take(0), Taken::Dummy);
+        assert_eq!(pool.take(0), Taken::Entry(frame(&right)));
+        assert_eq!((pool.turn(0), pool.turn(1), pool.len()), (Turn::Now, Turn::Now, 0));
     }
 }
