@@ -83,8 +83,8 @@ pub(crate) enum Drawn {
     Owned(usize),
     /// The oldest entry of a deque without an owner, which is the thief's.
     Entry(Entry),
-    /// A dummy thread. The thief has run it, and must draw again.
-    Dummy,
+    /// So many dummy threads. The thief runs them, and must draw again.
+    Dummies(u64),
 }
 
 impl Ranks {
@@ -166,12 +166,14 @@ impl Ranks {
     /// What the thief `index` finds in the `place`-th deque from the left, where a deque in which nothing but dummy
     /// threads is ready counts as many as there are: that is over how many deques the paper's binary tree of dummies
     /// spreads, as each one that is run leaves its siblings in a deque of their own.
-    pub(crate) fn draw(&self, index: usize, place: usize) -> Drawn {
+    ///
+    /// Dummies are counted off `batch` at a time at most.
+    pub(crate) fn draw(&self, index: usize, place: usize, batch: u64) -> Drawn {
         let mut inner = lock(&self.inner);
         let Some(node) = inner.place(place) else { return Drawn::Nothing };
         match inner.at(node) {
             &mut Ranked::Owned(owner) => Drawn::Owned(owner),
-            Ranked::Left(_) => self.take_from(&mut inner, node, index),
+            Ranked::Left(_) => self.take_from(&mut inner, node, index, batch),
         }
     }
 
@@ -184,7 +186,7 @@ impl Ranks {
         let mut inner = lock(&self.inner);
         let descends = |node: &Node| matches!(inner.list.get(*node), Some(Ranked::Left(left)) if left.root == key && left.dummies == 0);
         let found = inner.list.nodes().take(count).find(descends);
-        found.map_or(Drawn::Nothing, |node| self.take_from(&mut inner, node, index))
+        found.map_or(Drawn::Nothing, |node| self.take_from(&mut inner, node, index, 1))
     }
 
     /// The first of the leftmost `count` deques whose owner is accepted.
@@ -213,20 +215,16 @@ impl Ranks {
         true
     }
 
-    /// Takes the oldest entry of a deque without an owner, or a dummy when nothing but the frame is left that waits for
-    /// it. On success the thief's deque ranks directly right of it.
-    fn take_from(&self, inner: &mut MutexGuard<'_, Inner>, node: Node, index: usize) -> Drawn {
+    /// Takes the oldest entry of a deque without an owner, or dummies when nothing but the frame is left that waits for
+    /// them. If it is an entry, the thief's deque ranks directly right of it.
+    fn take_from(&self, inner: &mut MutexGuard<'_, Inner>, node: Node, index: usize, batch: u64) -> Drawn {
         let Ranked::Left(left) = inner.at(node) else { return Drawn::Nothing };
-        if left.entries.len() == 1 && left.dummies > 0 {
-            left.dummies -= 1;
-            let last = left.dummies == 0;
-            self.count(inner, -1);
-            if !last {
-                return Drawn::Dummy;
-            }
-            // Whoever runs the last dummy wakes the frame and goes on with it.
+        if left.entries.len() == 1 && left.dummies > 0 && !planted(Fault::OutOfTurn) {
+            let dummies = left.dummies.min(batch);
+            left.dummies -= dummies;
+            self.count(inner, -(dummies as isize));
+            return Drawn::Dummies(dummies);
         }
-        let Ranked::Left(left) = inner.at(node) else { return Drawn::Nothing };
         let entry = left.entries.pop_front().expect("a deque without an owner is not empty");
         entry.taken(Place::Nowhere);
         self.count(inner, -1);

@@ -32,7 +32,7 @@
 //! processors; if all processors do that, nobody is left. So, unlike with work stealing, a lock that is held across
 //! forks must be waited for in `blocking(|| lock.lock())`. The same holds for `fifo` and `depth-first`.
 
-use super::give_up::{give_up, run_dummy};
+use super::give_up::{batch, give_up, run_dummies};
 use super::quota::Quota;
 use super::tuner::Tuner;
 use super::work_stealing::{self, Patience, SEARCH, SEARCH_IN_COMPANY, Wait, pause, rob};
@@ -140,10 +140,10 @@ impl Dfdeques {
         let all = commons.processors();
         loop {
             processor.stats.attempts.add(1);
-            match self.ranks.draw(processor.index, processor.rng.below(all.len())) {
+            match self.ranks.draw(processor.index, processor.rng.below(all.len()), batch(processor)) {
                 Drawn::Nothing => return None,
                 Drawn::Entry(entry) => return Some(entry),
-                Drawn::Dummy => run_dummy(processor),
+                Drawn::Dummies(dummies) => run_dummies(processor, dummies),
                 Drawn::Owned(owner) => {
                     let victim = &all[owner];
                     let promising = if self.ranks.has_left() {
@@ -229,12 +229,12 @@ impl Dfdeques {
         let all = processor.commons().processors();
         loop {
             processor.stats.attempts.add(1);
-            match self.ranks.draw(processor.index, processor.rng.below(all.len())) {
+            match self.ranks.draw(processor.index, processor.rng.below(all.len()), batch(processor)) {
                 Drawn::Entry(entry) => {
                     processor.stats.steals.add(1);
                     return Some(entry);
                 }
-                Drawn::Dummy => run_dummy(processor),
+                Drawn::Dummies(dummies) => run_dummies(processor, dummies),
                 Drawn::Owned(owner) if !all[owner].deque.looks_empty() => return None,
                 // At least our own deque is there, without an owner.
                 Drawn::Owned(_) | Drawn::Nothing if self.ranks.has_left() => {}

@@ -55,21 +55,33 @@ pub(super) fn give_up(
     true
 }
 
-/// The longest that a dummy thread takes.
+/// The longest that a dummy thread takes, and about how long a processor runs dummies before it looks again for something
+/// better.
 const DUMMY: Duration = Duration::from_micros(20);
 
-/// Runs a dummy thread, which stands for the allocation of K bytes. It takes a third of a nanosecond per byte, less than
-/// touching the memory would, and at most [`DUMMY`]: time for threads of higher priority to appear, which is what dummies
-/// are for. In the paper's cost model allocated memory is as much work as it has bytes (§4.2). Where there are more
-/// processors than cores, the others may need this one's.
-pub(super) fn run_dummy(processor: &Processor) {
+/// What a dummy thread takes. It stands for the allocation of K bytes: a third of a nanosecond per byte, less than touching
+/// the memory would, is time for threads of higher priority to appear, which is what dummies are for. In the
+/// paper's cost model allocated memory is as much work as it has bytes (§4.2).
+fn dummy(processor: &Processor) -> Duration {
     let quota = super::quota(processor.commons()).unwrap_or(0);
-    let time = Duration::from_nanos(quota as u64 / 3).min(DUMMY);
+    Duration::from_nanos(quota as u64 / 3).min(DUMMY)
+}
+
+/// How many dummy threads a processor takes at a time, so that with a small K not all of its time goes into the lock that
+/// they are kept under.
+pub(super) fn batch(processor: &Processor) -> u64 {
+    (DUMMY.as_nanos() / dummy(processor).as_nanos().max(1)) as u64
+}
+
+/// Runs so many dummy threads. Where there are more processors than cores, those of higher priority may lack this one's: they
+/// have it first, and only time that nobody had use for is spent here.
+pub(super) fn run_dummies(processor: &Processor, dummies: u64) {
+    let time = dummy(processor) * dummies as u32;
     let start = Instant::now();
-    while start.elapsed() < time {
-        spin_loop();
-    }
     if processor.commons().config.crowded {
         yield_now();
+    }
+    while start.elapsed() < time {
+        spin_loop();
     }
 }
