@@ -73,15 +73,16 @@ pub(super) fn batch(processor: &Processor) -> u64 {
     (DUMMY.as_nanos() / dummy(processor).as_nanos().max(1)) as u64
 }
 
-/// Runs so many dummy threads. Where there are more processors than cores, those of higher priority may lack this one's: they
-/// have it first, and only time that nobody had use for is spent here.
+/// Runs so many dummy threads. Where there are more processors than cores, the others may need this one's: they have it
+/// after the time has passed, not instead. (If the time in which others run counted, the dummies would be over before
+/// the threads that they wait for have run, which may all be queued at the other core.)
 pub(super) fn run_dummies(processor: &Processor, dummies: u64) {
     let time = dummy(processor) * dummies as u32;
     let start = Instant::now();
-    if processor.commons().config.crowded {
-        yield_now();
-    }
     while start.elapsed() < time {
         spin_loop();
+    }
+    if processor.commons().config.crowded {
+        yield_now();
     }
 }
