@@ -1,7 +1,7 @@
 //! Models of where ready entries wait outside of deques: the shared pool and the list of deques.
 
 use super::*;
-use crate::ready::ranks::{Drawn, Ranks};
+use crate::ready::ranks::{Batch, Drawn, Ranks};
 use crate::ready::shared::{Order, SharedPool, Taken, Turn};
 
 /// The join of a task that was moved into a list and is not untouched any more: takes it back, if `take_back` does.
@@ -139,9 +139,12 @@ fn withdraw_against_draw() {
     });
 }
 
+/// One dummy at a time, for each byte.
+const SINGLE: Batch = Batch { bytes: 1, most: 1 };
+
 /// Draws at the left end and runs what is found. Whether that was the frame.
 fn drawn(ranks: &Ranks, thief: usize) -> bool {
-    match ranks.draw(thief, 0, 1) {
+    match ranks.draw(thief, 0, SINGLE) {
         Drawn::Entry(entry) if entry.is_stack() => {
             assert!(execute(entry).is_none());
             false
@@ -191,7 +194,7 @@ fn dummies_before_the_frame() {
         let carrier = Carrier::to_be_started();
         ranks.give_up(0, &Deque::new(), Entry::carrier(NonNull::from(&carrier)), 2);
         let dummies = Arc::new(AtomicUsize::new(0));
-        let draw = |ranks: &Ranks, dummies: &AtomicUsize, thief: usize| match ranks.draw(thief, 0, 1) {
+        let draw = |ranks: &Ranks, dummies: &AtomicUsize, thief: usize| match ranks.draw(thief, 0, SINGLE) {
             Drawn::Dummies(run) => {
                 dummies.fetch_add(run as usize, AcqRel);
                 0

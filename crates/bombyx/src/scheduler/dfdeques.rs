@@ -40,7 +40,7 @@ use crate::commons::Commons;
 use crate::job::Entry;
 use crate::mailbox::Mail;
 use crate::processor::Processor;
-use crate::ready::ranks::{Drawn, Ranks};
+use crate::ready::ranks::{Batch, Drawn, Ranks};
 use std::time::Instant;
 
 /// See the module text.
@@ -112,6 +112,10 @@ impl Dfdeques {
         }
     }
 
+    fn batch(&self, processor: &Processor) -> Batch {
+        Batch { bytes: self.quota() as u64, most: batch(processor) }
+    }
+
     /// A new quota: a steal begins.
     fn renew(&self, processor: &Processor) {
         processor.meter.reset(self.quota());
@@ -140,7 +144,7 @@ impl Dfdeques {
         let all = commons.processors();
         loop {
             processor.stats.attempts.add(1);
-            match self.ranks.draw(processor.index, processor.rng.below(all.len()), batch(processor)) {
+            match self.ranks.draw(processor.index, processor.rng.below(all.len()), self.batch(processor)) {
                 Drawn::Nothing => return None,
                 Drawn::Entry(entry) => return Some(entry),
                 Drawn::Dummies(dummies) => run_dummies(processor, dummies),
@@ -213,12 +217,13 @@ impl Dfdeques {
         if let Force::Auto(tuner) = &self.quota {
             tuner.give_up(processor.index, processor.meter.dummies(), &commons.ledger.heap);
         }
-        self.renew(processor);
         let dummies = processor.meter.take_dummies();
+        let delay = dummies.saturating_mul(processor.meter.quota() as u64);
+        self.renew(processor);
         let leave = |frame| {
             processor.stats.give_ups.add(1);
             processor.stats.dummies.add(dummies);
-            self.ranks.give_up(processor.index, &processor.deque, frame, dummies);
+            self.ranks.give_up(processor.index, &processor.deque, frame, delay);
         };
         // Where no thread can be had the frame goes on, and the dummy threads are forgiven.
         let _gave_up = give_up(processor, leave, || self.draw_left(processor));
@@ -229,7 +234,7 @@ impl Dfdeques {
         let all = processor.commons().processors();
         loop {
             processor.stats.attempts.add(1);
-            match self.ranks.draw(processor.index, processor.rng.below(all.len()), batch(processor)) {
+            match self.ranks.draw(processor.index, processor.rng.below(all.len()), self.batch(processor)) {
                 Drawn::Entry(entry) => {
                     processor.stats.steals.add(1);
                     return Some(entry);
