@@ -15,11 +15,12 @@ pub(crate) use case::{Sample, median};
 
 use crate::contender::Contender;
 use crate::host::{Record, cores};
+use crate::input::Input;
 use crate::terminal::{coloured, print};
 use crate::{Result, files};
 use bar::{Bar, Verdict};
 use bombyx::Scheduler;
-use bombyx_workloads::{Grain, Size, Workload};
+use bombyx_workloads::{Grain, Workload};
 use case::Case;
 use clap::ValueHint;
 use micro::{MICROS, Micro};
@@ -58,17 +59,8 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "LIST", value_delimiter = ',')]
     schedulers: Vec<Scheduler>,
 
-    /// How much work a run is: small, default or large
-    #[arg(long, default_value_t)]
-    size: Size,
-
-    /// How small the serial pieces of a workload are: medium or fine
-    #[arg(long, default_value_t)]
-    grain: Grain,
-
-    /// Seed of the workloads' inputs
-    #[arg(long, value_name = "N", default_value_t = 42)]
-    seed: u64,
+    #[command(flatten)]
+    input: Input,
 
     /// Measured rounds; unless given, 5 for workloads, and what suits a micro-benchmark
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
@@ -163,7 +155,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         results.bars.extend(judge::bars(&judged));
     }
     for micro in micros {
-        let outcome = micro.run(args.size, args.repeat.map(usize::from))?;
+        let outcome = micro.run(args.input.size, args.repeat.map(usize::from))?;
         outcome.cases.iter().try_for_each(|case| show(&report.lines(case)))?;
         results.micros.extend(outcome.cases);
         results.bars.extend(outcome.bars);
@@ -207,8 +199,8 @@ impl Args {
     /// How to measure workloads: at the grain that was asked for, or for the bars at both.
     fn setups(&self) -> Vec<workload::Setup> {
         let rounds = self.repeat.map_or(if self.bars { 3 } else { 5 }, usize::from);
-        let grains = if self.bars { Grain::ALL.to_vec() } else { vec![self.grain] };
-        let setup = |grain| workload::Setup { size: self.size, grain, seed: self.seed, rounds };
+        let grains = if self.bars { Grain::ALL.to_vec() } else { vec![self.input.grain] };
+        let setup = |grain| workload::Setup { size: self.input.size, grain, seed: self.input.seed, rounds };
         grains.into_iter().map(setup).collect()
     }
 

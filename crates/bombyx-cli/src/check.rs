@@ -4,13 +4,14 @@
 
 use crate::contender::Contender;
 use crate::host::{Record, cores};
+use crate::input::Input;
 use crate::resources::{Memory, Watch};
 use crate::table::{Cell, Table, Tone};
 use crate::terminal::{Progress, coloured, print};
 use crate::text::{grouped, ratio, three_digits};
 use crate::{Result, files};
 use bombyx::Scheduler;
-use bombyx_workloads::{Grain, Size, Workload};
+use bombyx_workloads::Workload;
 use clap::ValueHint;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -38,17 +39,8 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     processors: Option<u16>,
 
-    /// How much work: small, default (about a second) or large
-    #[arg(long, default_value_t)]
-    size: Size,
-
-    /// How small the serial pieces are: medium or fine
-    #[arg(long, default_value_t)]
-    grain: Grain,
-
-    /// Seed of the inputs
-    #[arg(long, value_name = "N", default_value_t = 42)]
-    seed: u64,
+    #[command(flatten)]
+    input: Input,
 
     /// Record the table, line by line; what the file holds of the same check is not run again
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -146,7 +138,7 @@ impl Args {
     fn what(&self, processors: usize, schedulers: &[Scheduler]) -> String {
         let schedulers: Vec<String> =
             schedulers.iter().map(|scheduler| format!("{} {scheduler}", short(*scheduler))).collect();
-        let Self { size, grain, seed, .. } = self;
+        let Input { size, grain, seed } = self.input;
         format!("{size} size, {grain} grain, seed {seed}, P = {processors}: {}", schedulers.join(", "))
     }
 }
@@ -199,7 +191,7 @@ fn check(
 ) -> Result<Row> {
     let name = workload.name();
     progress.doing(format!("{name}: serial elision"));
-    let mut prepared = workload.prepare(args.size, args.grain, args.seed);
+    let mut prepared = workload.prepare(args.input.size, args.input.grain, args.input.seed);
     let serial = prepared.run(Contender::serial().runtime());
     prepared.check().map_err(|wrong| format!("{name}, serial elision, is wrong: {wrong}"))?;
     progress.step();

@@ -10,6 +10,7 @@ mod contention;
 mod files;
 mod heap;
 mod host;
+mod input;
 mod launch;
 mod plot;
 mod prediction;

@@ -3,11 +3,12 @@
 use crate::Result;
 use crate::bench::median;
 use crate::contender::Contender;
+use crate::input::Input;
 use crate::resources::{Memory, Watch};
 use crate::terminal::{Progress, coloured, print};
 use crate::text::{bytes, grouped, ratio, time};
 use bombyx::{Pool, Scheduler, Stats};
-use bombyx_workloads::{Checksum, Grain, Size, Suite, Workload};
+use bombyx_workloads::{Checksum, Suite, Workload};
 use serde_json::json;
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -28,13 +29,8 @@ pub(crate) struct Args {
     #[arg(required_unless_present = "list", value_parser = bombyx_workloads::find)]
     name: Option<&'static dyn Workload>,
 
-    /// How much work: small, default (about a second) or large
-    #[arg(long, default_value_t)]
-    size: Size,
-
-    /// How small the serial pieces are: medium or fine
-    #[arg(long, default_value_t)]
-    grain: Grain,
+    #[command(flatten)]
+    input: Input,
 
     /// Number of processors; unless given, BOMBYX_PROCESSORS or all cores
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
@@ -43,10 +39,6 @@ pub(crate) struct Args {
     /// Scheduler; unless given, BOMBYX_SCHEDULER or work-stealing
     #[arg(short, long, value_name = "NAME")]
     scheduler: Option<Scheduler>,
-
-    /// Seed of the input and of the choice of victims
-    #[arg(long, value_name = "N", default_value_t = 42)]
-    seed: u64,
 
     /// How often to run
     #[arg(short, long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..))]
@@ -108,7 +100,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 impl Args {
     fn pool(&self) -> std::result::Result<Pool, bombyx::Error> {
         let builder =
-            Pool::builder().seed(self.seed).metered(self.stats || self.json).count_threads(self.count);
+            Pool::builder().seed(self.input.seed).metered(self.stats || self.json).count_threads(self.count);
         let builder = self.processors.into_iter().map(usize::from).fold(builder, bombyx::Builder::processors);
         self.scheduler.into_iter().fold(builder, bombyx::Builder::scheduler).build()
     }
@@ -119,7 +111,7 @@ fn measure(workload: &dyn Workload, args: &Args, contender: &Contender) -> Resul
     let name = workload.name();
     let progress = Progress::new(usize::from(args.repeat) + 2);
     progress.doing(format!("{name}: making the input"));
-    let mut prepared = workload.prepare(args.size, args.grain, args.seed);
+    let mut prepared = workload.prepare(args.input.size, args.input.grain, args.input.seed);
     progress.step();
     progress.doing(format!("{name}: serial elision"));
     let serial = prepared.run(Contender::serial().runtime());
@@ -190,9 +182,9 @@ fn text(workload: &dyn Workload, args: &Args, contender: &Contender, outcome: &O
         workload.name(),
         workload.about(),
         outcome.input,
-        args.size,
-        args.grain,
-        args.seed
+        args.input.size,
+        args.input.grain,
+        args.input.seed
     );
     let serial = outcome.serial.as_secs_f64();
     let mut line =
@@ -256,9 +248,9 @@ fn json(workload: &dyn Workload, args: &Args, contender: &Contender, outcome: &O
     let document = json!({
         "workload": workload.name(),
         "input": outcome.input,
-        "size": args.size.to_string(),
-        "grain": args.grain.to_string(),
-        "seed": args.seed,
+        "size": args.input.size.to_string(),
+        "grain": args.input.grain.to_string(),
+        "seed": args.input.seed,
         "scheduler": contender.scheduler().map(|scheduler| scheduler.to_string()),
         "processors": contender.processors,
         "speeds": contender.speeds(),

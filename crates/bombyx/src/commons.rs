@@ -493,10 +493,7 @@ impl Commons {
         else {
             return self.inject(entry);
         };
-        if !roots.contains(&processor.deque.root()) {
-            processor.set_root(0);
-        }
-        processor.submit(entry);
+        processor.submit_under(entry, roots);
     }
 
     /// Queues an entry from outside and sees to it that somebody looks.

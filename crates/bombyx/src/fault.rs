@@ -22,6 +22,8 @@ pub(crate) enum Fault {
     ServeWithoutClaim,
     /// A thief walks away from its request without withdrawing it.
     LeaveWithoutCancel,
+    /// Who gives credits of a scope back does not order that after the ends of the closures.
+    SettleWithoutOrder,
     /// The finishing side stores "done" instead of swapping, so it never sees who waits.
     SetWithoutSwap,
     /// A sleeper does not look for work again after it made its intent visible.

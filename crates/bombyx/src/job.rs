@@ -293,6 +293,7 @@ impl Entry {
 
     /// Tells the job of this entry that it leaves the deque for `place`, under the deque's lock; or a list, under its
     /// lock; or an offer.
+    #[inline]
     pub(crate) fn taken(self, place: Place) {
         if let Kind::Stack(job) = self.kind() {
             // SAFETY: the entry is being taken out of a deque or list under its lock; its join cannot return before

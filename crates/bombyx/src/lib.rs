@@ -107,6 +107,7 @@ mod signal;
 mod sleep;
 #[cfg(not(loom))]
 mod stats;
+mod tally;
 #[cfg(not(loom))]
 mod wait;
 #[cfg(not(loom))]

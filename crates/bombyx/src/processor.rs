@@ -9,7 +9,7 @@ use crate::broadcast::Private;
 use crate::commons::Commons;
 use crate::deque::Deque;
 use crate::fifo::Fifo;
-use crate::job::{Entry, Kind, Place};
+use crate::job::{Enabled, Entry, Kind, Place};
 use crate::mailbox::{Mailbox, Offer, Post, Requests};
 use crate::primitive::{AtomicBool, AtomicUsize};
 use crate::profile::{self, Account, Site};
@@ -19,6 +19,7 @@ use crate::scheduler::quota::Meter;
 use crate::scheduler::resolution::{FreeCells, WatchList};
 use crate::scheduler::{self, Ready};
 use crate::stats::Counters;
+use crate::tally::Stock;
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -64,6 +65,8 @@ pub(crate) struct Processor {
     /// Holder.
     pub(crate) free_cells: FreeCells,
     /// Holder.
+    pub(crate) stock: Stock,
+    /// Holder.
     pub(crate) meter: Meter,
     commons: *const Commons,
 }
@@ -96,6 +99,7 @@ impl Processor {
             private: Private::new(),
             watching: WatchList::default(),
             free_cells: FreeCells::default(),
+            stock: Stock::new(),
             meter: Meter::new(),
             commons,
         }
@@ -331,6 +335,23 @@ impl Processor {
         }
     }
 
+    /// Holder. The same for an entry that descends from one of `roots`. If what runs does not, the entry is no part of it:
+    /// whoever waits for that must not help with what is in the deque from now on.
+    #[inline]
+    pub(crate) fn submit_under(&self, entry: Entry, roots: &[usize]) {
+        if !roots.contains(&self.deque.root()) {
+            self.set_root(0);
+        }
+        self.submit(entry);
+    }
+
+    /// Holder. Gives back the credits of the scope whose closures ran here. Whoever is returned is the caller's to give a
+    /// processor to.
+    #[inline]
+    pub(crate) fn settle(&self) -> Enabled {
+        crate::scope::tell(self.stock.empty())
+    }
+
     /// Holder, from inside of the allocator. Counts what was allocated or, if negative, freed.
     pub(crate) fn charge(&self, bytes: i64) {
         if self.meter.charge(bytes) {
@@ -414,6 +435,9 @@ pub(crate) mod current {
         PROCESSOR.with(|current| {
             // SAFETY: as in `processor`.
             if let Some(processor) = unsafe { current.get().as_ref() } {
+                if let Some(enabled) = processor.settle() {
+                    processor.commons().readmit(enabled);
+                }
                 processor.set_busy(false);
                 profile::enter(processor, State::HandOver);
                 if processor.has_private_deque() && !processor.deque.looks_empty() {

@@ -4,26 +4,25 @@
 //! on). When [`PENDING`] entries wait there already, nobody is short of work and the closure is run in place:
 //! the loop that spawns a million closures holds a few hundred of them.
 //!
-//! A scope counts its unfinished closures, plus one for its body. Whoever brings the count to zero sets the
-//! signal; that is the last access to the scope's memory by anyone but its own frame.
+//! A scope counts its unfinished closures, plus one for its body ([`crate::tally`]). Whoever brings the count to zero
+//! sets the signal; that is the last access to the scope's memory by anyone but its own frame.
 
 use crate::broadcast::Broadcast;
 use crate::commons::Commons;
 use crate::fifo::Fifo;
 use crate::job::{Enabled, Entry, Job, Kind};
 use crate::pool::Pool;
-use crate::processor::current;
+use crate::processor::{Processor, current};
 use crate::profile::{self, Closures, Kind as SiteKind, Site};
 use crate::scheduler;
 use crate::signal::Signal;
+use crate::tally::{Ended, Tally};
 use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr::{self, NonNull};
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// How many entries may wait in a deque before spawned closures are run in place.
@@ -34,9 +33,7 @@ pub struct Scope<'scope> {
     commons: *const Commons,
     /// The root under which the scope was opened.
     root: usize,
-    /// Closures that have not ended, and one for the body.
-    unfinished: AtomicUsize,
-    signal: Signal,
+    end: End,
     closures: Closures,
     /// For [`Scope::spawn_fifo`], one per processor, made when first used.
     fifos: OnceLock<Box<[Fifo]>>,
@@ -44,6 +41,23 @@ pub struct Scope<'scope> {
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     #[allow(clippy::type_complexity)]
     marker: PhantomData<Box<dyn FnOnce(&Scope<'scope>) + Send + Sync + 'scope>>,
+}
+
+/// How the frame of a scope learns that everything has ended.
+#[repr(C)]
+struct End {
+    /// First: whoever brings it to zero finds the signal by its address.
+    tally: Tally,
+    signal: Signal,
+}
+
+/// Tells the frame of a scope, if it is `ended`. Whoever is returned is the caller's to give a processor to.
+#[inline]
+pub(crate) fn tell(ended: Ended) -> Enabled {
+    let end = ended?.cast::<End>();
+    // SAFETY: every tally is the first field of an `End`. The frame waits for the signal, which the caller is the only one
+    // to set.
+    unsafe { Signal::set(&raw const (*end.as_ptr()).signal) }
 }
 
 // SAFETY: the fields are atomics and locks; the commons are shared by nature and outlive the scope.
@@ -88,8 +102,7 @@ where
     let scope = Scope {
         commons,
         root: if signal.is_here() { current::carrier().root() } else { 0 },
-        unfinished: AtomicUsize::new(1),
-        signal,
+        end: End { tally: Tally::new(), signal },
         closures: Closures::begin(commons, site),
         fifos: OnceLock::new(),
         panic: Mutex::new(None),
@@ -97,8 +110,8 @@ where
     };
     let result = panic::catch_unwind(AssertUnwindSafe(|| f(&scope)));
     let ending = scope.closures.body_ended();
-    if scope.unfinished.fetch_sub(1, AcqRel) != 1 {
-        scope.signal.wait(scope.key());
+    if !scope.end.tally.end_body(current::processor().map(|processor| &processor.stock)) {
+        scope.end.signal.wait(scope.key());
     }
     drop(ending);
     let spawned = scope.panic.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
@@ -130,17 +143,17 @@ impl<'scope> Scope<'scope> {
     where
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
-        let here = current::processor().filter(|processor| ptr::eq(processor.commons(), self.commons));
-        if let Some(processor) = here
-            && scheduler::pending(processor) >= PENDING
-        {
-            processor.poll();
-            self.run(self.closures.spawn(Site::here(SiteKind::Spawn)), f);
-        } else {
-            self.defer(f);
-            if let Some(processor) = here {
+        let site = Site::here(SiteKind::Spawn);
+        match self.here() {
+            Some(processor) if scheduler::pending(processor) >= PENDING => {
+                processor.poll();
+                self.run(self.closures.spawn(site), f);
+            }
+            Some(processor) => {
+                processor.submit_under(self.entry(Some(processor), site, f), &self.roots());
                 scheduler::heed_quota(processor);
             }
+            None => self.commons().inject(self.entry(None, site, f)),
         }
     }
 
@@ -162,8 +175,12 @@ impl<'scope> Scope<'scope> {
     where
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
-        let entry = self.entry(Site::here(SiteKind::Spawn), f);
-        self.commons().submit(entry, &self.roots());
+        let here = self.here();
+        let entry = self.entry(here, Site::here(SiteKind::Spawn), f);
+        match here {
+            Some(processor) => processor.submit_under(entry, &self.roots()),
+            None => self.commons().inject(entry),
+        }
     }
 
     /// Like [`Scope::defer`], but closures that are spawned like this in one scope on one processor begin in the
@@ -186,14 +203,14 @@ impl<'scope> Scope<'scope> {
     where
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
-        let entry = self.entry(Site::here(SiteKind::Spawn), f);
-        let commons = self.commons();
-        match current::processor().filter(|processor| ptr::eq(processor.commons(), commons)) {
+        let (here, commons) = (self.here(), self.commons());
+        let entry = self.entry(here, Site::here(SiteKind::Spawn), f);
+        match here {
             Some(processor) => {
                 let fifos = self
                     .fifos
                     .get_or_init(|| commons.processors().iter().map(|_| Fifo::new(self.key())).collect());
-                commons.submit(fifos[processor.index].push(entry), &self.roots());
+                processor.submit_under(fifos[processor.index].push(entry), &self.roots());
             }
             None => commons.inject(entry),
         }
@@ -222,17 +239,27 @@ impl<'scope> Scope<'scope> {
         for (index, processor) in processors.iter().enumerate() {
             let f = Arc::clone(&f);
             let place = Broadcast { index, processors: processors.len() };
-            processor.private.post(self.entry(site, move |scope: &Scope<'scope>| f(scope, place)));
+            processor
+                .private
+                .post(self.entry(self.here(), site, move |scope: &Scope<'scope>| f(scope, place)));
         }
         self.commons().wake_private();
     }
 
     /// The entry of a closure of this scope, which is counted from now on. It must be pushed or queued somewhere.
-    fn entry<F>(&self, site: Site, f: F) -> Entry
+    #[inline]
+    fn entry<F>(&self, here: Option<&Processor>, site: Site, f: F) -> Entry
     where
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
-        self.unfinished.fetch_add(1, Relaxed);
+        match here {
+            Some(processor) => {
+                if let Some(enabled) = tell(processor.stock.take(&self.end.tally)) {
+                    processor.submit(Entry::carrier(enabled));
+                }
+            }
+            None => self.end.tally.add_one(),
+        }
         self.commons().thread_created();
         let job = Spawned {
             head: Head { job: Job::spawned(Spawned::<F>::exec), key: self.key() },
@@ -241,6 +268,12 @@ impl<'scope> Scope<'scope> {
             closure: f,
         };
         Entry::heap(NonNull::from(Box::leak(Box::new(job))).cast())
+    }
+
+    /// The processor of the calling thread, if it is one of the scope's pool.
+    #[inline]
+    fn here(&self) -> Option<&'static Processor> {
+        current::processor().filter(|processor| ptr::eq(processor.commons(), self.commons))
     }
 
     /// Where what is spawned in the scope is part of what runs: in its body, and in its closures.
@@ -269,7 +302,7 @@ impl<'scope> Scope<'scope> {
 
 impl fmt::Debug for Scope<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scope").field("unfinished", &self.unfinished).finish_non_exhaustive()
+        f.debug_struct("Scope").finish_non_exhaustive()
     }
 }
 
@@ -334,11 +367,7 @@ where
                 closure(scope);
             });
             (*scope).commons().thread_ended();
-            if (*scope).unfinished.fetch_sub(1, AcqRel) == 1 {
-                Signal::set(&raw const (*scope).signal)
-            } else {
-                None
-            }
+            tell(current::held().stock.put(&raw const (*scope).end.tally))
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::carrier::Carrier;
 use crate::commons::Commons;
 use crate::job::{Enabled, Entry, Job, Kind, Place};
 use crate::latch::Latch;
-use crate::processor::current;
+use crate::processor::{Processor, current};
 use crate::profile;
 use crate::scheduler::{self, Patience, Wait, join_resolution};
 use std::ptr::{self, NonNull};
@@ -31,8 +31,13 @@ fn work(commons: &Commons, carrier: &Carrier) {
     let mut next = scheduler::search(current::held());
     while let Some(entry) = next {
         let enabled = match entry.kind() {
-            Kind::Stack(_) | Kind::Heap(_) => {
+            Kind::Stack(_) => {
                 run_entry(entry).and_then(|enabled| scheduler::enabled(current::held(), enabled))
+            }
+            Kind::Heap(_) => {
+                let key = root_of(entry);
+                run_series(entry, |processor| scheduler::take_next_of_scope(processor, key))
+                    .and_then(|enabled| scheduler::enabled(current::held(), enabled))
             }
             Kind::Carrier(ready) => Some(ready),
         };
@@ -59,28 +64,67 @@ fn work(commons: &Commons, carrier: &Carrier) {
 /// Runs an entry, which is not a carrier, and which was taken out of where it was, so that it is the calling carrier's
 /// alone; its forks descend from it. The calling thread holds a processor.
 pub(crate) fn run_entry(entry: Entry) -> Enabled {
-    let (Kind::Stack(job) | Kind::Heap(job)) = entry.kind() else {
-        unreachable!("a carrier has its own stack")
-    };
+    run_series(entry, |_| None)
+}
+
+/// The same, and then what `next` finds: entries with the same root, taken out likewise. It is asked as long as the
+/// carrier keeps its processor and nobody waits for another.
+#[inline]
+fn run_series(first: Entry, next: impl Fn(&Processor) -> Option<Entry>) -> Enabled {
     let carrier = current::carrier();
-    let root = root_of(entry);
+    let root = root_of(first);
     let outer_root = carrier.set_root(root);
     let processor = current::held();
     processor.set_root(root);
     // What the frames below watch is watched again when they run.
     let outer_list = processor.watching.take();
-    if let Some(resolution) = entry.resolution() {
+    if let Some(resolution) = first.resolution() {
         processor.watching.push(resolution);
         processor.note_watch_list();
     }
-    // SAFETY: as the caller promises.
-    let enabled = unsafe { Job::run(job) };
+    let mut entry = first;
+    let enabled = loop {
+        let (Kind::Stack(job) | Kind::Heap(job)) = entry.kind() else {
+            unreachable!("a carrier has its own stack")
+        };
+        // SAFETY: as the caller, or `next`, promises.
+        let enabled = unsafe { Job::run(job) };
+        if enabled.is_some() || !ptr::eq(current::held(), processor) {
+            break enabled;
+        }
+        match next(processor) {
+            Some(following) => entry = following,
+            None => break None,
+        }
+    };
+    let enabled = settle(enabled);
     carrier.set_root(outer_root);
-    // The processor may be another one now; its deque holds nothing that descends from `root` any more.
+    // The processor may be another one now. Its deque holds nothing that descends from `root` any more, or else entries
+    // about which nothing is known from now on.
     let processor = current::held();
     processor.set_root(outer_root);
     processor.watching.append(outer_list);
     enabled
+}
+
+/// Gives back the credits of the scope whose closures ran, if any. Of two carriers that go on now, one is for the caller
+/// to give its processor to.
+#[inline(always)]
+fn settle(enabled: Enabled) -> Enabled {
+    if current::held().stock.is_empty() { enabled } else { settle_scope(enabled) }
+}
+
+#[inline(never)]
+fn settle_scope(enabled: Enabled) -> Enabled {
+    let processor = current::held();
+    match (enabled, processor.settle()) {
+        (None, settled) => settled,
+        (enabled, None) => enabled,
+        (enabled, Some(settled)) => {
+            processor.submit(Entry::carrier(settled));
+            enabled
+        }
+    }
 }
 
 /// What the forks of the job of this entry descend from.
@@ -167,6 +211,9 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
     let this = NonNull::from(carrier);
     let mut patience = Patience::new();
     profile::wait();
+    if let Some(enabled) = settle(None) {
+        current::held().submit(Entry::carrier(enabled));
+    }
     scheduler::cease(current::held());
     loop {
         if latch.is_done() {
@@ -248,13 +295,17 @@ pub(crate) fn resume(carrier: &Carrier) {
     scheduler::arrived(current::held());
 }
 
-/// Runs an entry on top of a frame that waits for `latch`.
+/// Runs an entry on top of a frame that waits for `latch`, and what else was spawned in the same scope after it.
 fn nested(carrier: &Carrier, entry: Entry, latch: &Latch) {
     let enabled = match entry.kind() {
         Kind::Stack(_) | Kind::Heap(_) => {
             let _helping = profile::Helping::begin();
             current::held().set_busy(true);
-            let enabled = run_entry(entry);
+            let scope = matches!(entry.kind(), Kind::Heap(_)).then(|| root_of(entry));
+            let enabled = run_series(entry, |processor| {
+                processor.answer();
+                scope.filter(|_| !latch.is_done()).and_then(|key| scheduler::take_sibling(processor, key))
+            });
             scheduler::cease(current::held());
             enabled
         }

@@ -60,6 +60,7 @@ mod x86_64 {
         ("bombyx::scheduler::resolution::new_cells", "allocates"),
         ("bombyx::deque::private::Owner::make_room", "allocates"),
         ("bombyx::deque::Deque::change_root", "of deques that are not private; not reached"),
+        ("bombyx::wait::settle_scope", "closures of a scope ran, and scopes count with atomics"),
         ("bombyx::processor::current::visitor", "a thread that no pool started becomes a carrier"),
         ("bombyx::profile::note_busy", "the pool is profiled"),
         ("bombyx::profile::note_helping", "the pool is profiled"),

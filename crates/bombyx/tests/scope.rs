@@ -72,6 +72,42 @@ fn scopes_and_joins_nest() {
 }
 
 /// A spawn from a thread that holds no processor of the scope's pool.
+/// Closures of an inner scope spawn in it and in the outer one, by turns, fork, block, and wait meanwhile: each scope
+/// counts its own, whichever processor they begin and end on.
+#[test]
+fn scopes_count_their_own() {
+    fn inside<'outer>(outer: &Scope<'outer>, depth: usize, count: &'outer AtomicUsize) {
+        let inner_count = AtomicUsize::new(0);
+        scope(|inner| {
+            for i in 0..5 {
+                let inner_count = &inner_count;
+                inner.spawn(move |inner| {
+                    outer.spawn(move |_| bump(count));
+                    inner.spawn(move |_| bump(inner_count));
+                    join(|| bump(inner_count), || outer.spawn(move |_| bump(count)));
+                    if i % 2 == 0 {
+                        bombyx::blocking(thread::yield_now);
+                    }
+                    bump(inner_count);
+                });
+            }
+        });
+        assert_eq!(inner_count.into_inner(), 15);
+        bump(count);
+        if depth > 0 {
+            outer.spawn(move |outer| inside(outer, depth - 1, count));
+            outer.spawn(move |outer| inside(outer, depth - 1, count));
+        }
+    }
+    for processors in [1, 2, 5] {
+        with_every_scheduler(processors, |pool| {
+            let count = AtomicUsize::new(0);
+            pool.run(|| scope(|s| inside(s, 4, &count)));
+            assert_eq!(count.into_inner(), 31 * 11);
+        });
+    }
+}
+
 #[test]
 fn spawn_from_elsewhere() {
     let (one, two) = (pool(2), pool(2));

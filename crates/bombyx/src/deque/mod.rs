@@ -199,6 +199,20 @@ impl Deque {
         self.youngest(wanted, |entry| entry.taken(Place::Nowhere))
     }
 
+    /// Takes the youngest entry, if it is there where pushes go and `wanted` accepts it.
+    pub(crate) fn take_bottom(&self, wanted: impl FnOnce(Entry) -> bool) -> Option<Entry> {
+        let _slots = lock(&self.slots);
+        let bottom = self.bottom.load(Relaxed);
+        let at = bottom.wrapping_sub(1);
+        if bottom <= self.top.load(Relaxed) {
+            return None;
+        }
+        let entry = entry_at(at).filter(|&entry| wanted(entry))?;
+        entry.taken(Place::Nowhere);
+        self.lower_bottom(at);
+        Some(entry)
+    }
+
     fn youngest(&self, mut wanted: impl FnMut(Entry) -> bool, taken: impl FnOnce(Entry)) -> Option<Entry> {
         let top = self.top.load(Relaxed);
         let mut bottom = self.bottom.load(Relaxed);

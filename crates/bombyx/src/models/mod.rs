@@ -14,6 +14,7 @@ use crate::mailbox::{Mail, Offer, Post, Requests};
 use crate::placement::Placement;
 use crate::processor::Processor;
 use crate::sleep::Sleepers;
+use crate::tally::{Ended, Stock, Tally};
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{
     AtomicUsize,
@@ -599,4 +600,70 @@ fn move_during_exchange(to: usize, online: fn(usize) -> bool) {
     let cpu = if exchanged { [CPUS[1], CPUS[0], CPUS[2]][to] } else { CPUS[to] };
     assert_eq!((placement.cpu(to), placement.holder(to)), (cpu, CARRIER));
     assert_eq!(runs_on.load(Relaxed), cpu, "the carrier runs on the CPU of another processor");
+}
+
+/// A scope whose closures run on two processors: exactly one of them, or the body, finds that all has ended, and has seen
+/// what all closures did.
+#[test]
+fn credits_of_a_scope() {
+    /// The tally, what two closures write, and how often the end was found.
+    struct Scope {
+        tally: Tally,
+        results: [UnsafeCell<u32>; 2],
+        ends: AtomicUsize,
+    }
+    // SAFETY: that access to the cells is ordered is what the model checks.
+    unsafe impl Sync for Scope {}
+    // SAFETY: as above.
+    unsafe impl Send for Scope {}
+
+    impl Scope {
+        fn run(&self, index: usize, stock: &Stock) -> Ended {
+            // SAFETY: checked by loom; the closure's credit is out.
+            unsafe {
+                self.results[index].with_mut(|result| *result = 1);
+                stock.put(&raw const self.tally)
+            }
+        }
+
+        fn ended(&self) {
+            self.ends.fetch_add(1, Relaxed);
+            for result in &self.results {
+                // SAFETY: checked by loom.
+                assert_eq!(result.with(|result| unsafe { *result }), 1);
+            }
+        }
+    }
+
+    explore(3, &[Fault::SettleWithoutOrder], || {
+        let scope = Arc::new(Scope {
+            tally: Tally::new(),
+            results: [UnsafeCell::new(0), UnsafeCell::new(0)],
+            ends: AtomicUsize::new(0),
+        });
+        let stock = Stock::new();
+        assert!(stock.take(&scope.tally).is_none() && stock.take(&scope.tally).is_none());
+        let other = {
+            let scope = Arc::clone(&scope);
+            thread::spawn(move || {
+                let stock = Stock::new();
+                // It spawns, too, and runs what it spawned: its stock comes from its own addition.
+                assert!(stock.take(&scope.tally).is_none());
+                assert!(scope.run(0, &stock).is_none());
+                // SAFETY: the credit of the closure that was spawned above.
+                assert!(unsafe { stock.put(&raw const scope.tally) }.is_none());
+                if stock.empty().is_some() {
+                    scope.ended();
+                }
+            })
+        };
+        let body_last = scope.tally.end_body(Some(&stock));
+        let settled = if body_last { None } else { scope.run(1, &stock).or_else(|| stock.empty()) };
+        assert!(!body_last, "a closure had not ended");
+        if settled.is_some() {
+            scope.ended();
+        }
+        other.join().unwrap();
+        assert_eq!(scope.ends.load(Relaxed), 1);
+    });
 }

@@ -306,6 +306,27 @@ pub(crate) fn take_next(processor: &Processor) -> Option<Entry> {
     }
 }
 
+/// The same if it was spawned in the scope with this key.
+#[inline]
+pub(crate) fn take_next_of_scope(processor: &Processor, key: usize) -> Option<Entry> {
+    match &processor.commons().ready {
+        Ready::Deques if !processor.deque.looks_empty() => {
+            processor.deque.take_bottom(|entry| crate::scope::belongs_to(entry, key))
+        }
+        _ => None,
+    }
+}
+
+/// Of what a waiting processor has itself, the youngest that was spawned in the scope with this key, if there may be
+/// more of it.
+#[inline]
+pub(crate) fn take_sibling(processor: &Processor, key: usize) -> Option<Entry> {
+    match &processor.commons().ready {
+        Ready::Deques if !processor.deque.looks_empty() => work_stealing::take_of_scope(processor, key),
+        _ => None,
+    }
+}
+
 /// The processor's carrier waits.
 pub(crate) fn cease(processor: &Processor) {
     match &processor.commons().ready {

@@ -97,6 +97,18 @@ pub(crate) fn take_own(processor: &Processor) -> Option<Entry> {
     processor.has_something().then(open).flatten().or_else(|| processor.private.take(|_| true))
 }
 
+/// The youngest entry of the processor's deque that was spawned in the scope with this key. In an ordered pool, what
+/// another scope has put on top of it goes first, elsewhere.
+pub(super) fn take_of_scope(processor: &Processor, key: usize) -> Option<Entry> {
+    let ordered = processor.commons().config.ordered;
+    let mut covered = false;
+    processor.deque.take_youngest(|entry| {
+        let ours = crate::scope::belongs_to(entry, key);
+        covered |= ordered && !ours && !crate::scope::belongs_to(entry, 0);
+        ours && !covered
+    })
+}
+
 /// Whatever can be had now, for a carrier that cannot hand its processor over.
 pub(crate) fn take_anything(processor: &Processor) -> Option<Entry> {
     take_own(processor).or_else(|| processor.commons().take_queued()).or_else(|| {
@@ -253,19 +265,8 @@ impl Patience {
 
     /// What a waiting carrier does with what its processor has itself: of the scope we wait for, or left by others.
     pub(super) fn own(processor: &Processor, key: usize) -> Option<Wait> {
-        let commons = processor.commons();
         if !processor.deque.looks_empty() {
-            // In an ordered pool, what another scope has put on top of ours goes first, elsewhere.
-            let mut covered = false;
-            let ours = |entry| {
-                let ours = crate::scope::belongs_to(entry, key);
-                covered |= commons.config.ordered && !ours && !crate::scope::belongs_to(entry, 0);
-                ours && !covered
-            };
-            if let Some(entry) = processor.deque.take_youngest(ours) {
-                return Some(Wait::Help(entry));
-            }
-            return Some(Wait::OtherWork);
+            return Some(take_of_scope(processor, key).map_or(Wait::OtherWork, Wait::Help));
         }
         if !processor.private.looks_empty() {
             return match processor.private.take(|entry| crate::scope::belongs_to(entry, key)) {

@@ -1,5 +1,6 @@
-//! Compares the cores by the programs in `bombyx_workloads::demos`. `DEMO_SIZE` chooses their size: `small`, `default`
-//! or `large`.
+//! Compares the cores by the programs in `bombyx_workloads::demos`. `DEMO_SIZE` chooses their sizes, separated by commas:
+//! `small` (tens of microseconds, as in a loop that calls a parallel iterator again and again), `default` (milliseconds)
+//! and `large`; the first two unless given.
 
 use bombyx_workloads::{Size, demos};
 use cores::{Program, Subject};
@@ -28,17 +29,22 @@ impl Subject for Demo {
 const SEED: u64 = 42;
 
 fn main() -> ExitCode {
-    let size = match std::env::var("DEMO_SIZE").map_or(Ok(Size::Default), |size| size.parse()) {
-        Ok(size) => size,
+    let chosen = std::env::var("DEMO_SIZE").unwrap_or_else(|_| "small,default".to_string());
+    let sizes: Vec<Size> = match chosen.split(',').map(str::parse).collect() {
+        Ok(sizes) => sizes,
         Err(error) => {
             eprintln!("DEMO_SIZE: {error}");
             return ExitCode::FAILURE;
         }
     };
-    let programs: Vec<Program> = demos::ALL
+    let programs: Vec<Program> = sizes
         .iter()
-        .map(|program| Program {
-            name: program.name.to_string(),
+        .flat_map(|&size| demos::ALL.iter().map(move |program| (size, program)))
+        .map(|(size, program)| Program {
+            name: match size {
+                Size::Default => program.name.to_string(),
+                size => format!("{}-{size}", program.name),
+            },
             about: program.about.to_string(),
             counts: program.name != "spawns",
             prepare: Box::new(move || Box::new(Demo((program.prepare)(size, SEED)))),

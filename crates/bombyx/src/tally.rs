@@ -1,0 +1,152 @@
+//! How a scope knows that all its closures have ended, without a counter that every spawn and every end writes to.
+//!
+//! A [`Tally`] counts *credits*: one is out for the body of the scope and one for every closure that has not ended. A
+//! processor keeps a [`Stock`] of credits of one scope: a spawn takes its credit from there, a closure that ends puts its
+//! own back. Only when the stock is empty or full do credits move between it and the tally, [`BATCH`] at a time, and so
+//! the line that all processors of a busy scope would fight for is rarely touched.
+//!
+//! | step | by | stock | tally |
+//! |---|---|---|---|
+//! | take, stocked | who spawns | −1 | |
+//! | take, else | who spawns | + batch − 1 | + batch |
+//! | put, room left | who has run a closure | + 1 | |
+//! | put, full | who has run a closure | down to a batch | − what is too much |
+//! | put, stock of another scope | who has run a closure | | − 1 |
+//! | empty | see below | to 0 | − stock |
+//!
+//! **Zero means that all has ended.** The tally is at any time the number of credits out: those of the body and the
+//! unfinished closures, plus all stocks. Who adds a batch is the body, or runs inside of an unfinished closure, so it adds
+//! to what is not zero; and from zero nothing leads away, because nobody is left who could spawn. Whoever brings it to zero
+//! learns that by its own subtraction, alone, and tells the waiting frame. That subtraction is its last access to the
+//! tally, which may be gone right after it.
+//!
+//! **It becomes zero.** A stock is emptied when its processor has run the closures of that scope that it has itself
+//! ([`crate::wait`]), when a carrier lets go of the processor, when it waits, when the body of the scope ends there, and when
+//! it is needed for another scope. So after the last closure has ended, no stock stays behind.
+//!
+//! **Orderings.** Subtractions release and acquire. A closure that put its credit into a stock was run by a carrier that
+//! held the processor; the subtraction that gives the credit back is made by the same carrier, later, or by one to which
+//! the processor was handed over, with synchronisation. So the one who brings the tally to zero has seen the ends of all
+//! closures. Additions need no order: they are made before the credits that they stand for are used.
+
+use crate::fault::{Fault, planted};
+use crate::primitive::AtomicUsize;
+use std::cell::Cell;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::Ordering::{AcqRel, Relaxed};
+
+/// How many credits a stock gets at a time.
+const BATCH: usize = 64;
+/// How many a stock holds at most.
+const MOST: usize = 2 * BATCH;
+
+/// See the module text. Apart from what else a scope has, which all closures read.
+#[repr(align(128))]
+pub(crate) struct Tally {
+    credits: AtomicUsize,
+}
+
+/// A tally that has come to zero just now, by the doing of the one who gets this: its scope must be told.
+pub(crate) type Ended = Option<NonNull<Tally>>;
+
+impl Tally {
+    /// One credit is out, for the body.
+    pub(crate) fn new() -> Tally {
+        Tally { credits: AtomicUsize::new(1) }
+    }
+
+    /// A credit for a closure that is spawned by a thread that has no stock.
+    pub(crate) fn add_one(&self) {
+        self.credits.fetch_add(1, Relaxed);
+    }
+
+    /// The body has ended, on a thread with this stock, if it has one. True if everything has.
+    pub(crate) fn end_body(&self, stock: Option<&Stock>) -> bool {
+        let stocked =
+            stock.filter(|stock| ptr::eq(stock.of.get(), self)).map_or(0, |stock| stock.credits.take());
+        // SAFETY: alive.
+        unsafe { Tally::subtract(self, stocked + 1) }.is_some()
+    }
+
+    /// # Safety
+    /// `credits` of this tally are out, so that it is alive, and the caller has them.
+    unsafe fn subtract(tally: *const Tally, credits: usize) -> Ended {
+        let order = if planted(Fault::SettleWithoutOrder) { Relaxed } else { AcqRel };
+        // SAFETY: alive until the subtraction; not touched after it.
+        let before = unsafe { (*tally).credits.fetch_sub(credits, order) };
+        if before == credits { NonNull::new(tally.cast_mut()) } else { None }
+    }
+}
+
+/// The credits of one scope that a processor has. Holder.
+pub(crate) struct Stock {
+    /// Alive if there are credits.
+    of: Cell<*const Tally>,
+    credits: Cell<usize>,
+}
+
+impl Stock {
+    pub(crate) fn new() -> Stock {
+        Stock { of: Cell::new(ptr::null()), credits: Cell::new(0) }
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.credits.get() == 0
+    }
+
+    /// A credit for a closure that is spawned. What was in stock of another scope may have been that one's last.
+    #[inline]
+    #[must_use]
+    pub(crate) fn take(&self, tally: &Tally) -> Ended {
+        let credits = self.credits.get();
+        if credits > 0 && ptr::eq(self.of.get(), tally) {
+            self.credits.set(credits - 1);
+            return None;
+        }
+        self.take_more(tally)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_more(&self, tally: &Tally) -> Ended {
+        let ended = self.empty();
+        tally.credits.fetch_add(BATCH, Relaxed);
+        self.of.set(tally);
+        self.credits.set(BATCH - 1);
+        ended
+    }
+
+    /// Puts the credit of a closure back that has ended.
+    ///
+    /// # Safety
+    /// The credit is out, and the caller's.
+    #[inline]
+    #[must_use]
+    pub(crate) unsafe fn put(&self, tally: *const Tally) -> Ended {
+        let credits = self.credits.get();
+        if credits == 0 {
+            self.of.set(tally);
+        } else if self.of.get() != tally {
+            // SAFETY: as the caller promises.
+            return unsafe { Tally::subtract(tally, 1) };
+        } else if credits == MOST {
+            self.credits.set(BATCH);
+            // SAFETY: the credits were in stock. Some still are, so this is not the end.
+            return unsafe { Tally::subtract(tally, MOST + 1 - BATCH) };
+        }
+        self.credits.set(credits + 1);
+        None
+    }
+
+    /// Gives all credits back.
+    #[inline]
+    #[must_use]
+    pub(crate) fn empty(&self) -> Ended {
+        match self.credits.take() {
+            0 => None,
+            // SAFETY: the credits were in stock.
+            credits => unsafe { Tally::subtract(self.of.get(), credits) },
+        }
+    }
+}
