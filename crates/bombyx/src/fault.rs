@@ -40,6 +40,8 @@ pub(crate) enum Fault {
     TakeBackFromNode,
     /// A thief that finds a victim gone from its deque robs it without the list's lock.
     RobWithoutRanks,
+    /// A frame takes memory although something, perhaps a dummy thread, comes before it.
+    OutOfTurn,
     /// Whoever exchanges CPUs does not look whether the carrier that it pinned has left meanwhile.
     ExchangeWithoutSecondLook,
     /// A victim answers whatever query it finds, of whatever round.

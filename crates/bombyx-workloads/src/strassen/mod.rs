@@ -55,10 +55,18 @@ fn combine(out: &mut [f64], f: impl Fn(usize) -> f64) {
     }
 }
 
-/// `a · b` for blocks in recursive-quadrant layout.
-fn multiply<F: Fork>(fork: &mut F, a: &[f64], b: &[f64], base: Base) -> Vec<f64> {
-    let mut c = vec![0.0; a.len()];
-    multiply_into(fork, &mut c, a, b, base);
+/// `a() · b()` for blocks in recursive-quadrant layout of `len` numbers each, of which so many are allocated.
+fn product<F: Fork, A: AsRef<[f64]>, B: AsRef<[f64]>>(
+    fork: &mut F,
+    (blocks, len): (usize, usize),
+    a: impl FnOnce() -> A,
+    b: impl FnOnce() -> B,
+    base: Base,
+) -> Vec<f64> {
+    fork.reserve(blocks * len * size_of::<f64>());
+    let (a, b) = (a(), b());
+    let mut c = vec![0.0; len];
+    multiply_into(fork, &mut c, a.as_ref(), b.as_ref(), base);
     c
 }
 
@@ -69,20 +77,21 @@ fn multiply_into<F: Fork>(fork: &mut F, c: &mut [f64], a: &[f64], b: &[f64], bas
     }
     let [a00, a01, a10, a11] = quadrants(a);
     let [b00, b01, b10, b11] = quadrants(b);
+    let (two, three) = ((2, a00.len()), (3, a00.len()));
     let ((m1, m2, m3, m4), (m5, m6, m7)) = fork.join(
         |fork| {
             fork.join4(
-                |fork| multiply(fork, &sum(a00, a11), &sum(b00, b11), base),
-                |fork| multiply(fork, &sum(a10, a11), b00, base),
-                |fork| multiply(fork, a00, &difference(b01, b11), base),
-                |fork| multiply(fork, a11, &difference(b10, b00), base),
+                |fork| product(fork, three, || sum(a00, a11), || sum(b00, b11), base),
+                |fork| product(fork, two, || sum(a10, a11), || b00, base),
+                |fork| product(fork, two, || a00, || difference(b01, b11), base),
+                |fork| product(fork, two, || a11, || difference(b10, b00), base),
             )
         },
         |fork| {
             fork.join3(
-                |fork| multiply(fork, &sum(a00, a01), b11, base),
-                |fork| multiply(fork, &difference(a10, a00), &sum(b00, b01), base),
-                |fork| multiply(fork, &difference(a01, a11), &sum(b10, b11), base),
+                |fork| product(fork, two, || sum(a00, a01), || b11, base),
+                |fork| product(fork, three, || difference(a10, a00), || sum(b00, b01), base),
+                |fork| product(fork, three, || difference(a01, a11), || sum(b10, b11), base),
             )
         },
     );

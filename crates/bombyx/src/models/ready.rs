@@ -1,8 +1,8 @@
 //! Models of where ready entries wait outside of deques: the shared pool and the list of deques.
 
 use super::*;
-use crate::ready::ranks::{Drawn, Ranks};
-use crate::ready::shared::{Order, SharedPool, Taken};
+use crate::ready::ranks::{Batch, Drawn, Ranks};
+use crate::ready::shared::{Order, SharedPool, Taken, Turn};
 
 /// The join of a task that was moved into a list and is not untouched any more: takes it back, if `take_back` does.
 fn settle(task: &Task, take_back: impl FnOnce(Entry, crate::ready::list::Node) -> bool) {
@@ -30,7 +30,7 @@ fn take_back_against_take(order: Order) {
         let (pool, tasks) = (Arc::clone(&pool), Arc::clone(&tasks));
         thread::spawn(move || {
             let _ = &tasks;
-            if let Taken::Entry(entry) = pool.take(1) {
+            if let Taken::Entry(entry) = pool.take(1, 1) {
                 assert!(execute(entry).is_none());
             }
             // Whatever number the first node had may be used again.
@@ -43,7 +43,7 @@ fn take_back_against_take(order: Order) {
     other.join().unwrap();
     settle(&tasks[1], |entry, node| pool.take_back(entry, node, false));
     assert!(tasks.iter().all(|task| task.runs.load(Relaxed) == 1), "an entry was lost or run twice");
-    assert_eq!((pool.take(0), pool.len()), (Taken::Nothing, 0));
+    assert_eq!((pool.take(0, 1), pool.len()), (Taken::Nothing, 0));
 }
 
 #[test]
@@ -56,6 +56,56 @@ fn take_back_against_take_in_order_of_arrival() {
 #[test]
 fn take_back_against_take_in_serial_order() {
     explore(5, &[Fault::TakeBackFromNode, Fault::ListWithoutPlace], || take_back_against_take(Order::Serial));
+}
+
+/// A frame that is to take memory, on processor 1, against the frame left of it that goes back into the pool: it takes
+/// the memory when its dummy thread has run and the other one has gone on, and nothing is lost.
+#[test]
+fn turn_against_put_frame() {
+    explore(5, &[Fault::OutOfTurn], || {
+        let pool = Arc::new(SharedPool::new(Order::Serial, 2));
+        let carriers = Arc::new([Carrier::to_be_started(), Carrier::to_be_started()]);
+        let entry = |carriers: &[Carrier; 2], index: usize| Entry::carrier(NonNull::from(&carriers[index]));
+        let left_is_ready = Arc::new(AtomicUsize::new(0));
+        pool.delay(0, 0);
+        pool.delay(1, 1);
+        let left = {
+            let (pool, carriers, left_is_ready) =
+                (Arc::clone(&pool), Arc::clone(&carriers), Arc::clone(&left_is_ready));
+            thread::spawn(move || {
+                pool.put_frame(0, entry(&carriers, 0));
+                left_is_ready.store(1, Relaxed);
+            })
+        };
+        let mut dummies = 0;
+        let mut was_set_aside = false;
+        loop {
+            let left_was_ready = left_is_ready.load(Relaxed) == 1;
+            match pool.turn(1, 1) {
+                Turn::Dummies(run) => dummies += run,
+                Turn::Now => {
+                    assert!(was_set_aside || !left_was_ready, "memory was taken out of turn");
+                    break;
+                }
+                Turn::Later => {
+                    pool.put_frame(1, entry(&carriers, 1));
+                    assert_eq!(pool.take(1, 1), Taken::Entry(entry(&carriers, 0)));
+                    was_set_aside = true;
+                    // The left frame goes on and ends; then the right one is next.
+                    let next = loop {
+                        match pool.take(1, 1) {
+                            Taken::Dummies(run) => dummies += run,
+                            other => break other,
+                        }
+                    };
+                    assert_eq!(next, Taken::Entry(entry(&carriers, 1)));
+                }
+            }
+        }
+        assert_eq!(dummies, 1, "the dummy thread runs once, before the frame");
+        left.join().unwrap();
+        assert_eq!(pool.len(), usize::from(!was_set_aside));
+    });
 }
 
 /// A deque that was given up: a join that looks for its half there against a thief.
@@ -89,15 +139,18 @@ fn withdraw_against_draw() {
     });
 }
 
+/// One dummy at a time, for each byte.
+const SINGLE: Batch = Batch { bytes: 1, most: 1 };
+
 /// Draws at the left end and runs what is found. Whether that was the frame.
 fn drawn(ranks: &Ranks, thief: usize) -> bool {
-    match ranks.draw(thief, 0) {
+    match ranks.draw(thief, 0, SINGLE) {
         Drawn::Entry(entry) if entry.is_stack() => {
             assert!(execute(entry).is_none());
             false
         }
         Drawn::Entry(_) => true,
-        Drawn::Nothing | Drawn::Owned(_) | Drawn::Dummy => false,
+        Drawn::Nothing | Drawn::Owned(_) | Drawn::Dummies(_) => false,
     }
 }
 
@@ -136,25 +189,29 @@ fn give_up_against_rob() {
 /// Dummy threads: all of them run before the frame goes on, whoever runs them, and it goes on once.
 #[test]
 fn dummies_before_the_frame() {
-    explore(5, &[], || {
+    explore(5, &[Fault::OutOfTurn], || {
         let ranks = Arc::new(Ranks::new(3));
         let carrier = Carrier::to_be_started();
         ranks.give_up(0, &Deque::new(), Entry::carrier(NonNull::from(&carrier)), 2);
         let dummies = Arc::new(AtomicUsize::new(0));
-        let run = |ranks: &Ranks, dummies: &AtomicUsize, thief: usize| match ranks.draw(thief, 0) {
-            Drawn::Dummy => {
-                dummies.fetch_add(1, AcqRel);
+        let draw = |ranks: &Ranks, dummies: &AtomicUsize, thief: usize| match ranks.draw(thief, 0, SINGLE) {
+            Drawn::Dummies(run) => {
+                dummies.fetch_add(run as usize, AcqRel);
                 0
             }
-            Drawn::Entry(_) => 1,
+            Drawn::Entry(_) => {
+                assert_eq!(dummies.load(Relaxed), 2, "the frame went on before its dummies");
+                1
+            }
             Drawn::Nothing | Drawn::Owned(_) => 0,
         };
         let other = {
             let (ranks, dummies) = (Arc::clone(&ranks), Arc::clone(&dummies));
-            thread::spawn(move || run(&ranks, &dummies, 1))
+            thread::spawn(move || draw(&ranks, &dummies, 1))
         };
-        let mut frames = run(&ranks, &dummies, 2);
+        let mut frames = draw(&ranks, &dummies, 2);
         frames += other.join().unwrap();
-        assert_eq!((frames, dummies.load(Relaxed)), (1, 1), "the last dummy wakes the frame");
+        frames += draw(&ranks, &dummies, 2);
+        assert_eq!((frames, dummies.load(Relaxed)), (1, 2));
     });
 }

@@ -45,7 +45,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// See the module text.
 pub(crate) struct Ranks {
-    /// Entries and dummies in deques without an owner, for a look without the lock.
+    /// Entries in deques without an owner, for a look without the lock.
     left: AtomicUsize,
     inner: Mutex<Inner>,
 }
@@ -67,10 +67,20 @@ enum Ranked {
 struct Left {
     /// The oldest first; never empty.
     entries: VecDeque<Entry>,
-    /// How many dummy threads must run before the youngest entry goes on.
-    dummies: u64,
+    /// For how many bytes dummy threads must run before the youngest entry goes on: one for every K of them, with the K of
+    /// that time.
+    delay: u64,
     /// What all entries descend from, 0 if that is not known.
     root: usize,
+}
+
+/// How a thief runs dummy threads.
+#[derive(Clone, Copy)]
+pub(crate) struct Batch {
+    /// How many bytes each stands for: K.
+    pub(crate) bytes: u64,
+    /// How many it takes at a time, at most.
+    pub(crate) most: u64,
 }
 
 /// What a thief finds at the place it drew.
@@ -83,8 +93,8 @@ pub(crate) enum Drawn {
     Owned(usize),
     /// The oldest entry of a deque without an owner, which is the thief's.
     Entry(Entry),
-    /// A dummy thread. The thief has run it, and must draw again.
-    Dummy,
+    /// So many dummy threads. The thief runs them, and must draw again.
+    Dummies(u64),
 }
 
 impl Ranks {
@@ -143,8 +153,8 @@ impl Ranks {
     }
 
     /// Processor `index` gives up `deque`, its own, with `frame`, the carrier that runs on it, as the youngest entry,
-    /// which waits for `dummies` dummy threads.
-    pub(crate) fn give_up(&self, index: usize, deque: &Deque, frame: Entry, dummies: u64) {
+    /// which waits for dummy threads for `delay` bytes.
+    pub(crate) fn give_up(&self, index: usize, deque: &Deque, frame: Entry, delay: u64) {
         let mut inner = lock(&self.inner);
         let node = inner.node_of(index);
         inner.of[index] = None;
@@ -159,19 +169,18 @@ impl Ranks {
         }
         entries.push_back(frame);
         self.count(&inner, entries.len() as isize);
-        self.count(&inner, dummies as isize);
-        *inner.at(node) = Ranked::Left(Left { entries, dummies, root });
+        *inner.at(node) = Ranked::Left(Left { entries, delay, root });
     }
 
     /// What the thief `index` finds in the `place`-th deque from the left, where a deque in which nothing but dummy
     /// threads is ready counts as many as there are: that is over how many deques the paper's binary tree of dummies
     /// spreads, as each one that is run leaves its siblings in a deque of their own.
-    pub(crate) fn draw(&self, index: usize, place: usize) -> Drawn {
+    pub(crate) fn draw(&self, index: usize, place: usize, batch: Batch) -> Drawn {
         let mut inner = lock(&self.inner);
-        let Some(node) = inner.place(place) else { return Drawn::Nothing };
+        let Some(node) = inner.place(place, batch.bytes) else { return Drawn::Nothing };
         match inner.at(node) {
             &mut Ranked::Owned(owner) => Drawn::Owned(owner),
-            Ranked::Left(_) => self.take_from(&mut inner, node, index),
+            Ranked::Left(_) => self.take_from(&mut inner, node, index, batch),
         }
     }
 
@@ -182,9 +191,11 @@ impl Ranks {
             return Drawn::Nothing;
         }
         let mut inner = lock(&self.inner);
-        let descends = |node: &Node| matches!(inner.list.get(*node), Some(Ranked::Left(left)) if left.root == key && left.dummies == 0);
+        let descends = |node: &Node| matches!(inner.list.get(*node), Some(Ranked::Left(left)) if left.root == key && left.delay == 0);
         let found = inner.list.nodes().take(count).find(descends);
-        found.map_or(Drawn::Nothing, |node| self.take_from(&mut inner, node, index))
+        found.map_or(Drawn::Nothing, |node| {
+            self.take_from(&mut inner, node, index, Batch { bytes: 1, most: 0 })
+        })
     }
 
     /// The first of the leftmost `count` deques whose owner is accepted.
@@ -213,20 +224,15 @@ impl Ranks {
         true
     }
 
-    /// Takes the oldest entry of a deque without an owner, or a dummy when nothing but the frame is left that waits for
-    /// it. On success the thief's deque ranks directly right of it.
-    fn take_from(&self, inner: &mut MutexGuard<'_, Inner>, node: Node, index: usize) -> Drawn {
+    /// Takes the oldest entry of a deque without an owner, or dummies when nothing but the frame is left that waits for
+    /// them. If it is an entry, the thief's deque ranks directly right of it.
+    fn take_from(&self, inner: &mut MutexGuard<'_, Inner>, node: Node, index: usize, batch: Batch) -> Drawn {
         let Ranked::Left(left) = inner.at(node) else { return Drawn::Nothing };
-        if left.entries.len() == 1 && left.dummies > 0 {
-            left.dummies -= 1;
-            let last = left.dummies == 0;
-            self.count(inner, -1);
-            if !last {
-                return Drawn::Dummy;
-            }
-            // Whoever runs the last dummy wakes the frame and goes on with it.
+        if left.entries.len() == 1 && left.delay > 0 && !planted(Fault::OutOfTurn) {
+            let dummies = left.delay.div_ceil(batch.bytes).min(batch.most);
+            left.delay = left.delay.saturating_sub(dummies.saturating_mul(batch.bytes));
+            return Drawn::Dummies(dummies);
         }
-        let Ranked::Left(left) = inner.at(node) else { return Drawn::Nothing };
         let entry = left.entries.pop_front().expect("a deque without an owner is not empty");
         entry.taken(Place::Nowhere);
         self.count(inner, -1);
@@ -235,7 +241,7 @@ impl Ranks {
         Drawn::Entry(entry)
     }
 
-    /// The lock's holder says how many entries and dummies there are.
+    /// The lock's holder says how many more entries there are.
     fn count(&self, _: &MutexGuard<'_, Inner>, change: isize) {
         self.left.store(self.left.load(Relaxed).wrapping_add_signed(change), Relaxed);
     }
@@ -246,12 +252,14 @@ impl Inner {
         self.list.get_mut(node).expect("the node is in the list")
     }
 
-    /// The node of the `place`-th deque from the left ([`Ranks::draw`]).
-    fn place(&self, place: usize) -> Option<Node> {
+    /// The node of the `place`-th deque from the left ([`Ranks::draw`]), with a dummy for so many bytes.
+    fn place(&self, place: usize, bytes: u64) -> Option<Node> {
         let mut passed = 0;
         self.list.nodes().find(|&node| {
             passed += match self.list.get(node) {
-                Some(Ranked::Left(left)) if left.entries.len() == 1 => left.dummies.max(1) as usize,
+                Some(Ranked::Left(left)) if left.entries.len() == 1 => {
+                    left.delay.div_ceil(bytes).max(1) as usize
+                }
                 _ => 1,
             };
             passed > place

@@ -20,6 +20,17 @@
 //! what it forks can be put beside it: the second half of a join directly right of it (it comes later), a spawned
 //! closure directly left of it (it comes before what its parent does next). A frame that waits for another processor
 //! needs no node: whoever finishes last is at the very place where the frame goes on.
+//!
+//! # Taking memory in turn
+//!
+//! A frame that is about to take memory asks whether it is its [turn](SharedPool::turn): whether nothing that a processor
+//! could take stands left of it. Dummy threads are a number at the frame's node ([`SharedPool::delay`]), which stays that of
+//! a running processor; whoever finds it leftmost counts one off, the frame's own processor or another. If something else
+//! comes first, the frame is left at its node, with the dummies that remain ([`SharedPool::put_frame`]), and its processor
+//! takes that. Whoever takes the frame gives it a processor; as it takes time to wake its carrier up, the frame asks
+//! again then. So at the moment at which the answer is [`Turn::Now`], under the lock, all dummies have run and all that is
+//! left of the frame is being worked on. It cannot wait for ever: what is left of it is finite, and the leftmost
+//! node is always worked on or open to all.
 
 use super::list::{List, Node};
 use crate::carrier::Carrier;
@@ -40,23 +51,63 @@ pub(crate) enum Order {
 /// See the module text.
 pub(crate) struct SharedPool {
     order: Order,
-    /// How many entries there are, for a look without the lock.
+    /// How many nodes have something to take, for a look without the lock.
     ready: AtomicUsize,
     inner: Mutex<Inner>,
 }
 
 struct Inner {
-    list: List<Item>,
+    list: List<Spot>,
     /// Where each processor works, in serial order.
     works_at: Box<[Option<Node>]>,
 }
 
-enum Item {
-    Ready(Entry),
-    /// A carrier that goes on when so many dummy threads, at least one, have run (Narlikar §3.3).
-    Delayed(Entry, u64),
-    /// A processor works here.
-    Running,
+/// A place in the order.
+struct Spot {
+    /// What is ready here. None: a processor works here.
+    entry: Option<Entry>,
+    /// How many dummy threads must run before the entry, or the frame that the processor works on, goes on
+    /// (Narlikar §3.3).
+    dummies: u64,
+}
+
+impl Spot {
+    fn ready(entry: Entry) -> Spot {
+        Spot { entry: Some(entry), dummies: 0 }
+    }
+
+    fn running() -> Spot {
+        Spot { entry: None, dummies: 0 }
+    }
+
+    /// Whether a processor that looks for something finds it here.
+    fn is_open(&self) -> bool {
+        self.entry.is_some() || self.dummies > 0
+    }
+
+    /// The entry, if it need not wait for dummy threads.
+    fn due(&self) -> Option<Entry> {
+        self.entry.filter(|_| self.dummies == 0)
+    }
+
+    /// Counts off the dummy threads that come first, `batch` of them at most.
+    fn take_dummies(&mut self, batch: u64) -> Option<u64> {
+        let dummies = self.dummies.min(batch);
+        self.dummies -= dummies;
+        (dummies > 0).then_some(dummies)
+    }
+}
+
+/// Whether a frame may go on that is about to take memory.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Turn {
+    /// Nothing comes before it.
+    Now,
+    /// So many dummy threads do, which the caller runs.
+    Dummies(u64),
+    /// Something else does.
+    Later,
 }
 
 /// What a processor gets from the pool.
@@ -64,8 +115,8 @@ enum Item {
 #[must_use]
 pub(crate) enum Taken {
     Entry(Entry),
-    /// A dummy thread: there is nothing to do, and the next look may find something else.
-    Dummy,
+    /// So many dummy threads: there is nothing to do, and the next look may find something else.
+    Dummies(u64),
     Nothing,
 }
 
@@ -78,7 +129,7 @@ impl SharedPool {
         }
     }
 
-    /// How many entries there seem to be.
+    /// At how many places there seems to be something to take.
     pub(crate) fn len(&self) -> usize {
         self.ready.load(Relaxed)
     }
@@ -99,20 +150,37 @@ impl SharedPool {
         }
     }
 
-    /// The frame that processor `index` works on is ready, and left to whoever takes it; with `dummies`, after so
-    /// many dummy threads have run. The processor works on nothing then.
-    pub(crate) fn put_frame(&self, index: usize, carrier: Entry, dummies: u64) {
+    /// The frame that processor `index` works on waits for so many dummy threads, which anyone may run.
+    pub(crate) fn delay(&self, index: usize, dummies: u64) {
         let mut inner = lock(&self.inner);
-        let item = if dummies == 0 { Item::Ready(carrier) } else { Item::Delayed(carrier, dummies) };
-        match inner.works_at[index].take() {
-            Some(node) => *inner.at(node) = item,
-            None => drop(inner.list.push_right(item)),
-        }
-        self.count(&inner, 1);
+        let node = inner.node_of(index);
+        self.change(&mut inner, node, |spot| spot.dummies = dummies);
     }
 
-    /// What is next, for processor `index`, which works there from now on.
-    pub(crate) fn take(&self, index: usize) -> Taken {
+    /// Whether the frame that processor `index` works on comes before all that is ready. Dummies are counted off `batch` at
+    /// a time at most.
+    pub(crate) fn turn(&self, index: usize, batch: u64) -> Turn {
+        let mut inner = lock(&self.inner);
+        let own = inner.node_of(index);
+        let first = inner.list.nodes().find(|&node| node == own || inner.is_open(node));
+        if first != Some(own) && !planted(Fault::OutOfTurn) {
+            return Turn::Later;
+        }
+        self.change(&mut inner, own, |spot| spot.take_dummies(batch)).map_or(Turn::Now, Turn::Dummies)
+    }
+
+    /// The frame that processor `index` works on is ready, and left to whoever takes it when the dummy threads that it
+    /// waits for have run. The processor works on nothing then.
+    pub(crate) fn put_frame(&self, index: usize, carrier: Entry) {
+        let mut inner = lock(&self.inner);
+        let node = inner.node_of(index);
+        inner.works_at[index] = None;
+        self.change(&mut inner, node, |spot| spot.entry = Some(carrier));
+    }
+
+    /// What is next, for processor `index`, which works there from now on. Dummies are counted off `batch` at a time at
+    /// most.
+    pub(crate) fn take(&self, index: usize, batch: u64) -> Taken {
         if self.len() == 0 {
             self.leave(index);
             return Taken::Nothing;
@@ -120,9 +188,8 @@ impl SharedPool {
         let mut inner = lock(&self.inner);
         inner.leave(index);
         let Some(node) = inner.next() else { return Taken::Nothing };
-        if let Item::Delayed(_, dummies @ 2..) = inner.at(node) {
-            *dummies -= 1;
-            return Taken::Dummy;
+        if let Some(dummies) = self.change(&mut inner, node, |spot| spot.take_dummies(batch)) {
+            return Taken::Dummies(dummies);
         }
         let entry = self.remove(&mut inner, node, index);
         entry.taken(Place::Nowhere);
@@ -136,7 +203,7 @@ impl SharedPool {
         }
         let mut inner = lock(&self.inner);
         let node = inner.next()?;
-        let Kind::Carrier(carrier) = inner.ready_at(node)?.kind() else { return None };
+        let Kind::Carrier(carrier) = inner.due_at(node)?.kind() else { return None };
         inner.leave(index);
         self.remove(&mut inner, node, index);
         Some(carrier)
@@ -149,15 +216,8 @@ impl SharedPool {
         }
         let mut inner = lock(&self.inner);
         let node = inner.next()?;
-        let entry = match inner.at(node) {
-            Item::Ready(entry) | Item::Delayed(entry, _) => *entry,
-            Item::Running => unreachable!("nobody can take a running frame"),
-        };
-        if !wanted(entry) {
-            return None;
-        }
-        if let Item::Delayed(_, dummies @ 2..) = inner.at(node) {
-            *dummies -= 1;
+        let entry = inner.at(node).entry.filter(|&entry| wanted(entry))?;
+        if self.change(&mut inner, node, |spot| spot.take_dummies(1)).is_some() {
             return None;
         }
         Some(self.take_out(&mut inner, node, entry))
@@ -169,8 +229,8 @@ impl SharedPool {
             return None;
         }
         let mut inner = lock(&self.inner);
-        let ready = |node: Node| inner.ready_at(node).map(|entry| (node, entry));
-        let (node, entry) = inner.list.nodes().filter_map(ready).find(|&(_, entry)| wanted(entry))?;
+        let due = |node: Node| inner.due_at(node).map(|entry| (node, entry));
+        let (node, entry) = inner.list.nodes().filter_map(due).find(|&(_, entry)| wanted(entry))?;
         Some(self.take_out(&mut inner, node, entry))
     }
 
@@ -178,7 +238,7 @@ impl SharedPool {
     #[must_use]
     pub(crate) fn take_back(&self, entry: Entry, node: Node, must_be_next: bool) -> bool {
         let mut inner = lock(&self.inner);
-        if inner.ready_at(node) != Some(entry) && !planted(Fault::TakeBackFromNode) {
+        if inner.due_at(node) != Some(entry) && !planted(Fault::TakeBackFromNode) {
             return false;
         }
         if must_be_next && inner.next() != Some(node) {
@@ -206,41 +266,61 @@ impl SharedPool {
 
     /// Takes the entry out of `node`; in serial order, processor `index` works there then.
     fn remove(&self, inner: &mut MutexGuard<'_, Inner>, node: Node, index: usize) -> Entry {
-        let item = match self.order {
-            Order::Arrival => inner.list.remove(node),
+        let entry = match self.order {
+            Order::Arrival => inner.list.remove(node).entry,
             Order::Serial => {
                 inner.works_at[index] = Some(node);
-                std::mem::replace(inner.at(node), Item::Running)
+                std::mem::replace(inner.at(node), Spot::running()).entry
             }
         };
         self.count(inner, -1);
-        match item {
-            Item::Ready(entry) | Item::Delayed(entry, _) => entry,
-            Item::Running => unreachable!("only ready nodes are taken"),
-        }
+        entry.expect("only ready nodes are taken")
     }
 
-    /// The lock's holder says how many entries there are.
+    /// Changes a place, and with it perhaps whether there is something to take.
+    fn change<R>(
+        &self,
+        inner: &mut MutexGuard<'_, Inner>,
+        node: Node,
+        change: impl FnOnce(&mut Spot) -> R,
+    ) -> R {
+        let spot = inner.at(node);
+        let before = spot.is_open();
+        let result = change(spot);
+        let after = spot.is_open();
+        self.count(inner, isize::from(after) - isize::from(before));
+        result
+    }
+
+    /// The lock's holder says at how many more places there is something to take.
     fn count(&self, _: &MutexGuard<'_, Inner>, change: isize) {
         self.ready.store(self.ready.load(Relaxed).wrapping_add_signed(change), Relaxed);
     }
 }
 
 impl Inner {
-    fn at(&mut self, node: Node) -> &mut Item {
+    fn at(&mut self, node: Node) -> &mut Spot {
         self.list.get_mut(node).expect("the node is in the list")
     }
 
-    fn ready_at(&self, node: Node) -> Option<Entry> {
-        match self.list.get(node) {
-            Some(&Item::Ready(entry)) => Some(entry),
-            _ => None,
-        }
+    fn is_open(&self, node: Node) -> bool {
+        self.list.get(node).is_some_and(Spot::is_open)
     }
 
-    /// The leftmost node that a processor could take.
+    fn due_at(&self, node: Node) -> Option<Entry> {
+        self.list.get(node)?.due()
+    }
+
+    /// The leftmost node where a processor finds something.
     fn next(&self) -> Option<Node> {
-        self.list.nodes().find(|&node| !matches!(self.list.get(node), Some(Item::Running)))
+        self.list.nodes().find(|&node| self.is_open(node))
+    }
+
+    /// Where processor `index` works. What begins outside of the pool comes after everything that is there.
+    fn node_of(&mut self, index: usize) -> Node {
+        let node = self.works_at[index].unwrap_or_else(|| self.list.push_right(Spot::running()));
+        self.works_at[index] = Some(node);
+        node
     }
 
     fn leave(&mut self, index: usize) {
@@ -252,17 +332,66 @@ impl Inner {
     /// Inserts what processor `index` has forked, spawned or enabled.
     fn insert(&mut self, order: Order, index: usize, entry: Entry) -> Node {
         if order == Order::Arrival {
-            return self.list.push_right(Item::Ready(entry));
+            return self.list.push_right(Spot::ready(entry));
         }
-        // What begins outside of the pool comes after everything that is there.
-        let here = match self.works_at[index] {
-            Some(node) => node,
-            None => self.list.push_right(Item::Running),
-        };
-        self.works_at[index] = Some(here);
+        let here = self.node_of(index);
         match entry.kind() {
-            Kind::Stack(_) => self.list.insert_right_of(here, Item::Ready(entry)),
-            Kind::Heap(_) | Kind::Carrier(_) => self.list.insert_left_of(here, Item::Ready(entry)),
+            Kind::Stack(_) => self.list.insert_right_of(here, Spot::ready(entry)),
+            Kind::Heap(_) | Kind::Carrier(_) => self.list.insert_left_of(here, Spot::ready(entry)),
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// A pool in serial order in which processor 0 works left of processor 1.
+    fn two() -> (SharedPool, [Carrier; 2]) {
+        let pool = SharedPool::new(Order::Serial, 3);
+        pool.delay(0, 0);
+        pool.delay(1, 0);
+        (pool, [Carrier::to_be_started(), Carrier::to_be_started()])
+    }
+
+    fn frame(carrier: &Carrier) -> Entry {
+        Entry::carrier(NonNull::from(carrier))
+    }
+
+    #[test]
+    fn dummies_run_first_whoever_runs_them() {
+        let (pool, [_, carrier]) = two();
+        pool.delay(1, 4);
+        assert_eq!((pool.turn(1, 1), pool.len()), (Turn::Dummies(1), 1));
+        assert_eq!(pool.take(2, 1), Taken::Dummies(1));
+        pool.put_frame(1, frame(&carrier));
+        assert_eq!((pool.take(1, 1), pool.take(2, 1)), (Taken::Dummies(1), Taken::Dummies(1)));
+        assert_eq!((pool.take(2, 1), pool.len()), (Taken::Entry(frame(&carrier)), 0));
+        assert_eq!(pool.turn(2, 1), Turn::Now);
+    }
+
+    #[test]
+    fn a_running_frame_is_nobody_elses() {
+        let (pool, _) = two();
+        pool.delay(1, 1);
+        assert_eq!(pool.take(2, 9), Taken::Dummies(1));
+        assert_eq!((pool.take(2, 9), pool.len()), (Taken::Nothing, 0));
+        assert_eq!(pool.turn(1, 1), Turn::Now);
+    }
+
+    #[test]
+    fn what_stands_left_goes_first() {
+        let (pool, [left, right]) = two();
+        assert_eq!((pool.turn(0, 1), pool.turn(1, 1)), (Turn::Now, Turn::Now), "running frames do not count");
+        pool.delay(0, 1);
+        assert_eq!((pool.turn(1, 1), pool.turn(0, 1)), (Turn::Later, Turn::Dummies(1)));
+        pool.put_frame(0, frame(&left));
+        pool.delay(1, 1);
+        assert_eq!(pool.turn(1, 1), Turn::Later);
+        pool.put_frame(1, frame(&right));
+        assert_eq!(pool.take(1, 1), Taken::Entry(frame(&left)));
+        assert_eq!(pool.take(0, 1), Taken::Dummies(1));
+        assert_eq!(pool.take(0, 1), Taken::Entry(frame(&right)));
+        assert_eq!((pool.turn(0, 1), pool.turn(1, 1), pool.len()), (Turn::Now, Turn::Now, 0));
     }
 }

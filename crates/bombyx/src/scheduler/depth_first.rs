@@ -5,8 +5,13 @@
 //! |---|---|
 //! | fork | the child runs, with a quota of its own; the rest of the parent, `b`, ranks directly after it |
 //! | wait, end | the processor takes the first thread of the list; a parent that was woken stands where its last half was |
-//! | quota used up | the thread returns to its rank, and the processor takes the first of the list, perhaps the same |
+//! | quota used up | the thread returns to its rank if anything comes before it, and the processor takes the first of the list |
 //! | an allocation of m > K bytes | ⌈m/K⌉ dummy threads rank directly before the thread, which goes on after them |
+//!
+//! A thread of the paper is resumed in no time. Here it is a carrier, which the system may let wait for milliseconds
+//! before it runs, where there are more processors than cores. Meanwhile threads appear that come before it; a carrier
+//! that took its memory all the same would hold it until all of them are done. So it asks again whether it is its turn,
+//! and returns to the list if not. For the same reason it does not leave its carrier in order to wait for dummy threads.
 //!
 //! Space is close to that of the serial execution, S1 + O(K·P·D), but a processor returns to the list after almost
 //! every thread: it goes on where it was only if nothing comes before that. Here each of those switches is one of OS

@@ -32,7 +32,7 @@
 //! processors; if all processors do that, nobody is left. So, unlike with work stealing, a lock that is held across
 //! forks must be waited for in `blocking(|| lock.lock())`. The same holds for `fifo` and `depth-first`.
 
-use super::give_up::{give_up, run_dummy};
+use super::give_up::{batch, give_up, run_dummies};
 use super::quota::Quota;
 use super::tuner::Tuner;
 use super::work_stealing::{self, Patience, SEARCH, SEARCH_IN_COMPANY, Wait, pause, rob};
@@ -40,7 +40,7 @@ use crate::commons::Commons;
 use crate::job::Entry;
 use crate::mailbox::Mail;
 use crate::processor::Processor;
-use crate::ready::ranks::{Drawn, Ranks};
+use crate::ready::ranks::{Batch, Drawn, Ranks};
 use std::time::Instant;
 
 /// See the module text.
@@ -112,6 +112,10 @@ impl Dfdeques {
         }
     }
 
+    fn batch(&self, processor: &Processor) -> Batch {
+        Batch { bytes: self.quota() as u64, most: batch(processor) }
+    }
+
     /// A new quota: a steal begins.
     fn renew(&self, processor: &Processor) {
         processor.meter.reset(self.quota());
@@ -140,10 +144,10 @@ impl Dfdeques {
         let all = commons.processors();
         loop {
             processor.stats.attempts.add(1);
-            match self.ranks.draw(processor.index, processor.rng.below(all.len())) {
+            match self.ranks.draw(processor.index, processor.rng.below(all.len()), self.batch(processor)) {
                 Drawn::Nothing => return None,
                 Drawn::Entry(entry) => return Some(entry),
-                Drawn::Dummy => run_dummy(processor),
+                Drawn::Dummies(dummies) => run_dummies(processor, dummies),
                 Drawn::Owned(owner) => {
                     let victim = &all[owner];
                     let promising = if self.ranks.has_left() {
@@ -213,12 +217,16 @@ impl Dfdeques {
         if let Force::Auto(tuner) = &self.quota {
             tuner.give_up(processor.index, processor.meter.dummies(), &commons.ledger.heap);
         }
+        let dummies = processor.meter.take_dummies();
+        let delay = dummies.saturating_mul(processor.meter.quota() as u64);
         self.renew(processor);
-        give_up(
-            processor,
-            |frame, dummies| self.ranks.give_up(processor.index, &processor.deque, frame, dummies),
-            || self.draw_left(processor),
-        );
+        let leave = |frame| {
+            processor.stats.give_ups.add(1);
+            processor.stats.dummies.add(dummies);
+            self.ranks.give_up(processor.index, &processor.deque, frame, delay);
+        };
+        // Where no thread can be had the frame goes on, and the dummy threads are forgiven.
+        let _gave_up = give_up(processor, leave, || self.draw_left(processor));
     }
 
     /// The first thing that a thief would find, if that needs no victim's help.
@@ -226,12 +234,12 @@ impl Dfdeques {
         let all = processor.commons().processors();
         loop {
             processor.stats.attempts.add(1);
-            match self.ranks.draw(processor.index, processor.rng.below(all.len())) {
+            match self.ranks.draw(processor.index, processor.rng.below(all.len()), self.batch(processor)) {
                 Drawn::Entry(entry) => {
                     processor.stats.steals.add(1);
                     return Some(entry);
                 }
-                Drawn::Dummy => run_dummy(processor),
+                Drawn::Dummies(dummies) => run_dummies(processor, dummies),
                 Drawn::Owned(owner) if !all[owner].deque.looks_empty() => return None,
                 // At least our own deque is there, without an owner.
                 Drawn::Owned(_) | Drawn::Nothing if self.ranks.has_left() => {}

@@ -113,6 +113,11 @@ impl Meter {
         self.used.set(0);
     }
 
+    /// K, as it was at the last steal.
+    pub(crate) fn quota(&self) -> i64 {
+        self.quota.get()
+    }
+
     /// Counts an allocated block, or with a negative number a freed one. True if that used up the quota.
     pub(crate) fn charge(&self, bytes: i64) -> bool {
         self.untold.set(self.untold.get().saturating_add(bytes));

@@ -6,14 +6,15 @@
 //! processor, which takes what is next: on its own carrier if that is the frame's own half, directly on the next
 //! carrier if that is one, else on a spare.
 
-use super::give_up::{give_up, run_dummy};
+use super::give_up::{batch, give_up, run_dummies};
 use super::work_stealing::{Patience, SEARCH, SEARCH_IN_COMPANY, Wait, pause};
 use crate::carrier::Carrier;
 use crate::job::{Enabled, Entry};
 use crate::mailbox::Mail;
-use crate::processor::Processor;
+use crate::processor::{Processor, current};
+use crate::profile::Aside;
 use crate::ready::list::Node;
-use crate::ready::shared::{Order, SharedPool, Taken};
+use crate::ready::shared::{Order, SharedPool, Taken, Turn};
 use std::ptr::NonNull;
 use std::time::Instant;
 
@@ -84,13 +85,13 @@ impl Shared {
     fn take_next(&self, processor: &Processor) -> Option<Entry> {
         loop {
             processor.stats.attempts.add(1);
-            match self.pool.take(processor.index) {
+            match self.pool.take(processor.index, batch(processor)) {
                 Taken::Entry(entry) => {
                     processor.stats.steals.add(1);
                     processor.meter.reset(super::first_quota(processor.commons().config.scheduler));
                     return Some(entry);
                 }
-                Taken::Dummy => run_dummy(processor),
+                Taken::Dummies(dummies) => run_dummies(processor, dummies),
                 Taken::Nothing => return None,
             }
         }
@@ -134,7 +135,7 @@ impl Shared {
         if !self.rules.in_turn {
             return Some(carrier);
         }
-        self.pool.put_frame(processor.index, Entry::carrier(carrier), 0);
+        self.pool.put_frame(processor.index, Entry::carrier(carrier));
         None
     }
 
@@ -148,11 +149,33 @@ impl Shared {
         // The first half of a join is a new thread, with a quota of its own.
         processor.meter.reset(quota);
         if exhausted {
-            give_up(
-                processor,
-                |frame, dummies| self.pool.put_frame(processor.index, frame, dummies),
-                || self.take_next(processor),
-            );
+            self.wait_for_turn(processor);
+        }
+    }
+
+    /// Lets others go first, and dummy threads if any are owed. A frame that was set aside looks again when it is given
+    /// a processor: its carrier may have needed long to wake up, and the memory is taken only now.
+    #[cold]
+    fn wait_for_turn(&self, processor: &Processor) {
+        let _aside = Aside::begin(processor.commons());
+        let dummies = processor.meter.take_dummies();
+        processor.stats.give_ups.add(1);
+        processor.stats.dummies.add(dummies);
+        if dummies > 0 {
+            self.pool.delay(processor.index, dummies);
+        }
+        loop {
+            let processor = current::held();
+            match self.pool.turn(processor.index, batch(processor)) {
+                Turn::Now => return,
+                Turn::Dummies(dummies) => run_dummies(processor, dummies),
+                Turn::Later => {
+                    let leave = |frame| self.pool.put_frame(processor.index, frame);
+                    if !give_up(processor, leave, || self.take_next(processor)) {
+                        return self.pool.delay(processor.index, 0);
+                    }
+                }
+            }
         }
     }
 }
