@@ -27,8 +27,9 @@ use crate::processor::Processor;
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
-/// How long a victim with entries may take to serve a request.
-const ESCALATE: Duration = Duration::from_micros(3);
+/// How long a victim with entries may take to serve a request: about what it costs to rob it, which waits for the kernel to
+/// interrupt it, and in a virtual machine for the host to run its core at all.
+const ESCALATE: Duration = Duration::from_micros(10);
 /// How long a request stands at one busy victim that has nothing.
 const STAND: Duration = Duration::from_micros(20);
 /// How long a processor searches before it is retired.
