@@ -38,6 +38,8 @@ pub(super) const SEARCH: Duration = Duration::from_micros(100);
 pub(super) const SEARCH_IN_COMPANY: Duration = Duration::from_micros(10);
 /// How long a waiting processor sees other work before it is handed over: about what that costs.
 pub(super) const BEFORE_HAND_OVER: Duration = Duration::from_micros(5);
+/// How long a waiting processor keeps its core to itself.
+const BEFORE_YIELDING: Duration = Duration::from_micros(5);
 /// How long a waiting processor with nothing to do is kept.
 pub(super) const BEFORE_PARKING: Duration = Duration::from_micros(100);
 
@@ -280,18 +282,22 @@ impl Patience {
 
     /// What a waiting carrier does that has seen other work, or none, and nothing of its own.
     pub(super) fn consider(&mut self, processor: &Processor, other_work: bool) -> Wait {
+        let now = Instant::now();
+        let waited = now.duration_since(self.start);
         if !other_work {
             self.other_work_since = None;
-            if self.start.elapsed() > BEFORE_PARKING {
+            if waited > BEFORE_PARKING {
                 return Wait::Nothing;
             }
-        } else {
-            let now = Instant::now();
-            if now.duration_since(*self.other_work_since.get_or_insert(now)) > BEFORE_HAND_OVER {
-                return Wait::OtherWork;
-            }
+        } else if now.duration_since(*self.other_work_since.get_or_insert(now)) > BEFORE_HAND_OVER {
+            return Wait::OtherWork;
         }
-        pause(processor);
+        // Whoever runs what this one waits for, a thief that was just woken for one, may have no core but this one.
+        if waited > BEFORE_YIELDING {
+            yield_now()
+        } else {
+            pause(processor)
+        }
         Wait::Again
     }
 }
