@@ -64,7 +64,7 @@ impl Credits {
     pub(crate) fn end_body(&self, stock: Option<&Stock>) -> bool {
         let stocked =
             stock.filter(|stock| ptr::eq(stock.of.get(), self)).map_or(0, |stock| stock.credits.take());
-        // SAFETY: alive.
+        // SAFETY: the body's credit is out, and the caller's, as are those in its stock.
         unsafe { Credits::subtract(self, stocked + 1) }.is_some()
     }
 
