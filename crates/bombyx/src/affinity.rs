@@ -15,7 +15,35 @@ pub(crate) fn check() -> Result<(), Error> {
 /// The CPUs that the process could use when this was first asked.
 pub(crate) fn cpus() -> &'static [usize] {
     static ALLOWED: OnceLock<Vec<usize>> = OnceLock::new();
-    ALLOWED.get_or_init(|| Thread::HERE.allowed().unwrap_or_default())
+    ALLOWED.get_or_init(|| Thread::HERE.allowed().map(|set| set.cpus().collect()).unwrap_or_default())
+}
+
+/// A set of CPUs.
+#[derive(Clone, Copy)]
+pub(crate) struct CpuSet(system::Set);
+
+impl CpuSet {
+    fn of(cpus: impl IntoIterator<Item = usize>) -> CpuSet {
+        CpuSet(system::of(cpus))
+    }
+
+    fn cpus(&self) -> impl Iterator<Item = usize> {
+        (0..system::CPUS).filter(|&cpu| system::contains(&self.0, cpu))
+    }
+}
+
+/// The CPU that the calling thread is on, if there are others.
+pub(crate) fn here() -> Option<usize> {
+    if cpus().len() > 1 { system::cpu() } else { None }
+}
+
+/// Confines the thread with this number, which sleeps, to a CPU, and tells on which it may run else. None if it is left
+/// alone: it could not run there, or nowhere else, or the number is 0.
+pub(crate) fn confine(thread: u32, cpu: usize) -> Option<CpuSet> {
+    let thread = Thread::from_number(thread)?;
+    let allowed = thread.allowed()?;
+    let elsewhere = allowed.cpus().any(|other| other != cpu);
+    (elsewhere && system::contains(&allowed.0, cpu) && thread.pin(cpu)).then_some(allowed)
 }
 
 /// Pins the calling thread to the CPU of the processor with this index: they take turns on the CPUs that the
@@ -51,22 +79,22 @@ impl Thread {
 
     /// Pins the thread to a CPU, at once. False if the system refuses.
     pub(crate) fn pin(self, cpu: usize) -> bool {
-        system::set(self.0, &[cpu])
+        system::set(self.0, &CpuSet::of([cpu]).0)
     }
 
     /// Lets the thread run on all CPUs again.
     pub(crate) fn unpin(self) {
-        system::set(self.0, cpus());
+        system::set(self.0, &CpuSet::of(cpus().iter().copied()).0);
     }
 
     /// The CPUs that the thread may run on, None if the system does not tell.
-    pub(crate) fn allowed(self) -> Option<Vec<usize>> {
-        system::allowed(self.0)
+    pub(crate) fn allowed(self) -> Option<CpuSet> {
+        system::allowed(self.0).map(CpuSet)
     }
 
-    /// Lets the thread run on these CPUs.
-    pub(crate) fn allow(self, cpus: &[usize]) {
-        system::set(self.0, cpus);
+    /// Lets the thread run on these CPUs. If the process may use none of them any more, the thread stays as it is.
+    pub(crate) fn allow(self, cpus: &CpuSet) {
+        system::set(self.0, &cpus.0);
     }
 
     /// The CPU time that the thread has had, in nanoseconds.
@@ -98,29 +126,41 @@ pub(crate) fn capacities(cpus: &[usize]) -> Vec<u64> {
 
 #[cfg(target_os = "linux")]
 mod system {
-    pub(super) fn allowed(thread: u32) -> Option<Vec<usize>> {
-        // SAFETY: an all-zero cpu_set_t is the empty set.
-        let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-        let size = size_of::<libc::cpu_set_t>();
-        // SAFETY: `set` is valid for writes of its own size.
-        if unsafe { libc::sched_getaffinity(thread.cast_signed(), size, &raw mut set) } != 0 {
-            return None;
-        }
-        // SAFETY: the index is below CPU_SETSIZE.
-        Some((0..libc::CPU_SETSIZE as usize).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect())
-    }
+    pub(super) type Set = libc::cpu_set_t;
+    pub(super) const CPUS: usize = libc::CPU_SETSIZE as usize;
 
-    pub(super) fn set(thread: u32, cpus: &[usize]) -> bool {
+    /// CPUs beyond what a set can hold are left out.
+    pub(super) fn of(cpus: impl IntoIterator<Item = usize>) -> Set {
         // SAFETY: an all-zero cpu_set_t is the empty set.
-        let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-        for &cpu in cpus {
-            // SAFETY: the CPU came out of a set of the same size.
+        let mut set: Set = unsafe { std::mem::zeroed() };
+        for cpu in cpus.into_iter().filter(|&cpu| cpu < CPUS) {
+            // SAFETY: the index is below CPU_SETSIZE.
             unsafe { libc::CPU_SET(cpu, &mut set) };
         }
+        set
+    }
+
+    pub(super) fn contains(set: &Set, cpu: usize) -> bool {
+        // SAFETY: the index is below CPU_SETSIZE.
+        cpu < CPUS && unsafe { libc::CPU_ISSET(cpu, set) }
+    }
+
+    /// The CPU that the calling thread is on.
+    pub(super) fn cpu() -> Option<usize> {
+        // SAFETY: the call has no preconditions.
+        usize::try_from(unsafe { libc::sched_getcpu() }).ok()
+    }
+
+    pub(super) fn allowed(thread: u32) -> Option<Set> {
+        let mut set = of([]);
+        // SAFETY: `set` is valid for writes of its own size.
+        let status = unsafe { libc::sched_getaffinity(thread.cast_signed(), size_of::<Set>(), &raw mut set) };
+        (status == 0).then_some(set)
+    }
+
+    pub(super) fn set(thread: u32, set: &Set) -> bool {
         // SAFETY: `set` is valid for reads of its own size.
-        unsafe {
-            libc::sched_setaffinity(thread.cast_signed(), size_of::<libc::cpu_set_t>(), &raw const set) == 0
-        }
+        unsafe { libc::sched_setaffinity(thread.cast_signed(), size_of::<Set>(), set) == 0 }
     }
 
     pub(super) fn thread() -> u32 {
@@ -141,11 +181,24 @@ mod system {
 
 #[cfg(not(target_os = "linux"))]
 mod system {
-    pub(super) fn allowed(_: u32) -> Option<Vec<usize>> {
+    pub(super) type Set = ();
+    pub(super) const CPUS: usize = 0;
+
+    pub(super) fn of(_: impl IntoIterator<Item = usize>) -> Set {}
+
+    pub(super) fn contains(_: &Set, _: usize) -> bool {
+        false
+    }
+
+    pub(super) fn cpu() -> Option<usize> {
         None
     }
 
-    pub(super) fn set(_: u32, _: &[usize]) -> bool {
+    pub(super) fn allowed(_: u32) -> Option<Set> {
+        None
+    }
+
+    pub(super) fn set(_: u32, _: &Set) -> bool {
         false
     }
 

@@ -34,7 +34,7 @@ where
     let _blocked = profile::Blocked::begin();
     current::release();
     let outer = current::set_home(commons);
-    commons.retire(NonNull::from(processor), None);
+    commons.retire(NonNull::from(processor), None, Some(current::carrier()));
     let _back = Back { commons, outer };
     f()
 }

@@ -11,8 +11,19 @@
 //! (release), the receiver takes it out (acquire), so everything the giver did with the processor happens
 //! before what the receiver does. Nobody gives to a carrier that has not been found in exactly one place (a
 //! latch, an entry, the spare list), and leaving that place is atomic, so `given` never holds two.
+//!
+//! **The receiver takes the giver's place.** Who gives its own processor away goes to sleep, so the receiver should run where
+//! the giver did. Left to itself, the kernel sees two busy cores when it wakes the receiver, may queue it up behind
+//! another processor's carrier, and leaves it there for milliseconds while the giver's core is idle: a fresh thread
+//! counts as too warm to be moved. So [`Carrier::succeed`] confines the receiver, while it still sleeps, to the giver's CPU,
+//! and the first thing that the receiver does is to lift that again. Waking needs no other core then, either. What
+//! the receiver needs for that is in `confined`, written before `given` is stored and read after it is seen.
 
-use crate::primitive::{AtomicPtr, Thread, current_thread, park};
+use crate::affinity::{self, CpuSet};
+use crate::fault::{Fault, planted};
+use crate::primitive::{
+    AtomicBool, AtomicPtr, AtomicUsize, Thread, UnsafeCell, current_thread, park, yield_now,
+};
 use crate::processor::Processor;
 use crate::scheduler::resolution::WatchList;
 use std::cell::Cell;
@@ -24,15 +35,21 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 pub(crate) struct Carrier {
     /// Set before anybody can find the carrier waiting.
     thread: OnceLock<Thread>,
+    /// The thread's number for the system, 0 until it runs.
+    number: AtomicUsize,
     given: AtomicPtr<Processor>,
+    /// Whether the thread sleeps until it is given something, or is about to; a hint.
+    asleep: AtomicBool,
+    /// The CPUs that the thread may use, if the giver has confined it to its own meanwhile.
+    confined: UnsafeCell<Option<CpuSet>>,
     /// What the code on top of this carrier's stack descends from ([`crate::deque::Deque::set_root`]).
     root: Cell<usize>,
     /// What the carrier watches while it holds no processor: left by itself, or by whoever is about to give it one.
     pub(crate) watching: WatchList,
 }
 
-// SAFETY: others touch the thread's handle, set once, and `given`, an atomic; `root` is used by the carrier's own
-// thread alone, `watching` by that and, while it waits, by the one who has found it waiting.
+// SAFETY: others touch the thread's handle, set once, and `number`, `asleep` and `given`, atomics; `root` is used by the carrier's
+// own thread alone, `watching` and `confined` by that and, while it waits, by the one who has found it waiting.
 unsafe impl Sync for Carrier {}
 
 /// Given in place of a processor: there is nothing more to do.
@@ -42,7 +59,7 @@ impl Carrier {
     /// The calling thread as a carrier.
     pub(crate) fn here() -> Carrier {
         let carrier = Carrier::to_be_started();
-        carrier.started(&current_thread());
+        carrier.begin(&current_thread());
         carrier
     }
 
@@ -50,10 +67,19 @@ impl Carrier {
     pub(crate) fn to_be_started() -> Carrier {
         Carrier {
             thread: OnceLock::new(),
+            number: AtomicUsize::new(0),
             given: AtomicPtr::new(ptr::null_mut()),
+            asleep: AtomicBool::new(false),
+            confined: UnsafeCell::new(None),
             root: Cell::new(0),
             watching: WatchList::default(),
         }
+    }
+
+    /// The calling thread, whose handle this is, is the carrier's.
+    pub(crate) fn begin(&self, thread: &Thread) {
+        self.number.store(affinity::Thread::current().number() as usize, Relaxed);
+        self.started(thread);
     }
 
     /// Tells the carrier its thread. Both the starter and the thread itself do that; whoever comes first.
@@ -61,14 +87,32 @@ impl Carrier {
         self.thread.get_or_init(|| thread.clone());
     }
 
-    /// Hands `processor` to `carrier`, which continues at once.
+    /// Hands `processor` to `carrier`, which continues at once: on this CPU, or wherever there is room.
     ///
     /// # Safety
     /// The carrier was found waiting, and was taken out of where it was found; the caller gives up its hold on
     /// the processor. The carrier may be gone after the call.
-    pub(crate) unsafe fn give(carrier: NonNull<Carrier>, processor: NonNull<Processor>) {
+    pub(crate) unsafe fn give(carrier: NonNull<Carrier>, processor: NonNull<Processor>, cpu: Option<usize>) {
+        // SAFETY: a waiting carrier is alive until it is given something.
+        let receiver = unsafe { carrier.as_ref() };
+        // One that does not sleep yet is best left where it runs: two carriers may be giving to each other.
+        let cpu = cpu.filter(|_| receiver.asleep.load(Relaxed));
+        let confined = cpu.and_then(|cpu| affinity::confine(receiver.number.load(Relaxed) as u32, cpu));
         // SAFETY: as the caller promises.
-        unsafe { Carrier::give_raw(carrier, processor.as_ptr()) }
+        unsafe { Carrier::give_raw(carrier, processor.as_ptr(), confined) }
+    }
+
+    /// The same by this carrier, the caller's, which sleeps next: the other one takes its place.
+    ///
+    /// # Safety
+    /// As for [`Carrier::give`].
+    pub(crate) unsafe fn succeed(&self, carrier: NonNull<Carrier>, processor: NonNull<Processor>) {
+        // Who has been given another processor already will not sleep.
+        let place = self.given.load(Relaxed).is_null().then(affinity::here).flatten();
+        // As good as: the receiver, once woken, is likely to come before this thread.
+        self.asleep.store(true, Relaxed);
+        // SAFETY: as the caller promises.
+        unsafe { Carrier::give(carrier, processor, place) }
     }
 
     /// Tells a spare to end.
@@ -77,15 +121,28 @@ impl Carrier {
     /// As for [`Carrier::give`].
     pub(crate) unsafe fn stop(carrier: NonNull<Carrier>) {
         // SAFETY: as the caller promises.
-        unsafe { Carrier::give_raw(carrier, STOP) }
+        unsafe { Carrier::give_raw(carrier, STOP, None) }
     }
 
-    unsafe fn give_raw(carrier: NonNull<Carrier>, processor: *mut Processor) {
-        // The handle is cloned first: the carrier's thread may see the word, run on and end before unpark.
+    /// Gives to a carrier that has perhaps been confined, and may use these CPUs again when it has received.
+    ///
+    /// # Safety
+    /// As for [`Carrier::give`].
+    pub(crate) unsafe fn give_raw(
+        carrier: NonNull<Carrier>,
+        processor: *mut Processor,
+        confined: Option<CpuSet>,
+    ) {
         // SAFETY: a waiting carrier is alive until it is given something.
-        let thread = unsafe { carrier.as_ref() }.thread.get().cloned();
-        // SAFETY: as above; this is the last access.
-        unsafe { carrier.as_ref() }.given.store(processor, Release);
+        let receiver = unsafe { carrier.as_ref() };
+        // The handle is cloned first: the carrier's thread may see the word, run on and end before unpark.
+        let thread = receiver.thread.get().cloned();
+        if confined.is_some() {
+            // SAFETY: the caller has found the carrier waiting; until it is given something, this is the caller's.
+            receiver.confined.with_mut(|cell| unsafe { *cell = confined });
+        }
+        // This is the last access.
+        receiver.given.store(processor, if planted(Fault::GiveWithoutOrder) { Relaxed } else { Release });
         thread.expect("a waiting carrier has a thread").unpark();
     }
 
@@ -94,11 +151,19 @@ impl Carrier {
         loop {
             let given = self.given.load(Acquire);
             if given.is_null() {
+                self.asleep.store(true, Relaxed);
                 park(self.thread.get().expect("a waiting carrier has a thread"));
                 continue;
             }
+            self.asleep.store(false, Relaxed);
             // Nobody gives again before this carrier is found waiting again, so a plain store will do.
             self.given.store(ptr::null_mut(), Relaxed);
+            // SAFETY: the giver has written it before it gave, and is done with it.
+            if let Some(cpus) = self.confined.with_mut(|cell| unsafe { (*cell).take() }) {
+                affinity::Thread::HERE.allow(&cpus);
+                // The giver shall fall asleep now, so that it is woken where there is room when it is given something.
+                yield_now();
+            }
             return if given == STOP { None } else { NonNull::new(given) };
         }
     }

@@ -6,6 +6,7 @@
 //! wake-up is lost is told in [`crate::sleep`]. Entries from outside are queued, and sleepers found, under the same
 //! lock, so they need no such care.
 
+use crate::affinity;
 use crate::carrier::Carrier;
 use crate::handlers::Handlers;
 use crate::job::{Entry, Kind, Place};
@@ -253,15 +254,22 @@ impl Commons {
     // ---- Idle processors and spare carriers -----------------------------------------------------------
 
     /// Puts a processor that has nothing to do into the idle list, and its carrier among the spares. The
-    /// carrier must have been a searcher.
+    /// carrier must have been a searcher. `leaving` is the caller's carrier if it sleeps next: whoever must be woken takes
+    /// its place.
     ///
     /// The caller must not touch the processor any more.
-    pub(crate) fn retire(&self, processor: NonNull<Processor>, carrier: Option<NonNull<Carrier>>) {
+    pub(crate) fn retire(
+        &self,
+        processor: NonNull<Processor>,
+        carrier: Option<NonNull<Carrier>>,
+        leaving: Option<&Carrier>,
+    ) {
         let private_deques = self.config.scheduler.has_private_deques();
         {
             // SAFETY: the commons own the processor, and it is the caller's until it is in the list.
             let processor = unsafe { processor.as_ref() };
             processor.stats.sleeps.add(1);
+            processor.leave(leaving.filter(|_| !self.config.crowded).and_then(|_| affinity::here()));
             processor.set_searching(false);
             scheduler::retiring(processor);
             profile::enter(processor, State::Idle);
@@ -289,7 +297,7 @@ impl Commons {
             (true, _) => self.rest_among_private_deques(all_idle),
         };
         if visible {
-            self.wake(|_| None);
+            self.wake_for(leaving, |_| None);
         }
     }
 
@@ -300,13 +308,27 @@ impl Commons {
     /// False if a processor rests and no carrier can be had for it.
     #[cold]
     pub(crate) fn wake(&self, gift: impl FnOnce(&Mailbox) -> Option<Entry>) -> bool {
+        self.wake_for(None, gift)
+    }
+
+    /// The same by a carrier that is leaving, if any.
+    fn wake_for(&self, leaving: Option<&Carrier>, gift: impl FnOnce(&Mailbox) -> Option<Entry>) -> bool {
+        let give = |carrier, processor| {
+            // SAFETY: the commons own the processor, which is out of their list, and the carrier came out of the queue or the
+            // list of spares.
+            unsafe {
+                match leaving {
+                    Some(leaving) => self.pass_on(leaving, carrier, processor),
+                    None => Carrier::give(carrier, processor, processor.as_ref().left_lately()),
+                }
+            }
+        };
         let mut shared = lock(&self.shared);
         while let Some(Kind::Carrier(ready)) = shared.queue.front().map(|entry| entry.kind()) {
             let Some(processor) = self.idle_processor(&mut shared) else { return true };
             shared.queue.pop_front();
             self.queued.store(shared.queue.len(), Relaxed);
-            // SAFETY: the carrier came out of the queue.
-            unsafe { Carrier::give(ready, processor) };
+            give(ready, processor);
         }
         let Some(processor) = shared.idle.pop() else { return true };
         let Ok(carrier) = self.any_spare(&mut shared) else {
@@ -324,9 +346,29 @@ impl Commons {
         if let Some(entry) = gift(&woken.post.mailbox) {
             woken.post.mailbox.deliver(Some(entry));
         }
-        // SAFETY: the carrier came out of the list of spares.
-        unsafe { Carrier::give(carrier, processor) };
+        give(carrier, processor);
         true
+    }
+
+    /// Gives a processor to a carrier on behalf of another one, the caller's, which sleeps next. The receiver takes that one's
+    /// place, unless there is room elsewhere, where its caches may still be warm, or more processors than cores: then all
+    /// cores are busy anyway.
+    ///
+    /// # Safety
+    /// As for [`Carrier::give`].
+    pub(crate) unsafe fn pass_on(
+        &self,
+        leaving: &Carrier,
+        receiver: NonNull<Carrier>,
+        processor: NonNull<Processor>,
+    ) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            match self.sleepers.any_resting() || self.config.crowded {
+                true => Carrier::give(receiver, processor, None),
+                false => leaving.succeed(receiver, processor),
+            }
+        }
     }
 
     /// Gives every idle processor that has private entries to a spare carrier ([`crate::broadcast`]).
@@ -351,7 +393,7 @@ impl Commons {
                 self.start_search(processor.as_ref());
                 processor.as_ref().stats.wakes.add(1);
                 processor.as_ref().deque.poison();
-                Carrier::give(carrier, processor);
+                Carrier::give(carrier, processor, processor.as_ref().left_lately());
             }
         }
     }
@@ -365,8 +407,8 @@ impl Commons {
             return;
         };
         drop(shared);
-        // SAFETY: the caller found the carrier waiting.
-        unsafe { Carrier::give(carrier, processor) };
+        // SAFETY: the caller found the carrier waiting, and the processor came out of the list.
+        unsafe { Carrier::give(carrier, processor, processor.as_ref().left_lately()) };
     }
 
     /// An idle processor for the calling thread itself.

@@ -26,6 +26,8 @@ pub(crate) enum Fault {
     SettleWithoutOrder,
     /// The finishing side stores "done" instead of swapping, so it never sees who waits.
     SetWithoutSwap,
+    /// Who gives a processor to a carrier does not order what it has left for it before that.
+    GiveWithoutOrder,
     /// A sleeper does not look for work again after it made its intent visible.
     SleepWithoutSecondLook,
     /// A fork does not test its limit after the push.

@@ -44,6 +44,9 @@
 
 #[cfg(not(loom))]
 mod affinity;
+#[cfg(loom)]
+#[path = "models/affinity.rs"]
+mod affinity;
 #[cfg(not(loom))]
 pub mod alloc;
 mod barrier;

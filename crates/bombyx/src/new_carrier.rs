@@ -50,7 +50,7 @@ impl NewCarrier {
             current::processor().is_none(),
             "a thread that runs in a pool cannot be a carrier of another one"
         );
-        self.carrier.started(&std::thread::current());
+        self.carrier.begin(&std::thread::current());
         self.commons.handlers().started(self.index);
         self.commons.add_spare(NonNull::from(&*self.carrier));
         self.serve();
@@ -75,7 +75,7 @@ impl NewCarrier {
 
     /// Makes the calling thread this carrier, which its starter lists among the spares, or gives a processor.
     pub(crate) fn run_listed(self) {
-        self.carrier.started(&std::thread::current());
+        self.carrier.begin(&std::thread::current());
         self.commons.handlers().started(self.index);
         self.serve();
     }

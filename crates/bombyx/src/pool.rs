@@ -1,6 +1,6 @@
 //! Pools: a number of processors, the carriers they run on, and the ways in from outside.
 
-use crate::affinity::Thread;
+use crate::affinity::{CpuSet, Thread};
 use crate::barrier;
 use crate::commons::Commons;
 use crate::error::Error;
@@ -370,7 +370,7 @@ where
         commons: &'a Commons,
         root: usize,
         /// The CPUs that the thread may run on, if the processors are pinned.
-        cpus: Option<Vec<usize>>,
+        cpus: Option<CpuSet>,
     }
     impl Drop for Return<'_> {
         fn drop(&mut self) {
@@ -383,7 +383,7 @@ where
                 }
                 Thread::HERE.allow(cpus);
             }
-            self.commons.retire(processor, None);
+            self.commons.retire(processor, None, None);
         }
     }
     let cpus = commons.config.pin.then(|| Thread::HERE.allowed()).flatten();

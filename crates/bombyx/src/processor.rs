@@ -5,6 +5,7 @@
 //! Everything marked *holder* is touched only by the carrier that holds the processor; handing it over
 //! synchronises (see [`crate::carrier`]).
 
+use crate::affinity;
 use crate::broadcast::Private;
 use crate::commons::Commons;
 use crate::credits::Stock;
@@ -30,6 +31,9 @@ const EXPOSING: u32 = 64;
 /// They go on if so many took longer than this. Whoever forks more often serves its thieves soon enough.
 const LEISURELY: Duration = Duration::from_micros(150);
 
+/// How long it takes a carrier at most, as a rule, from putting its processor into the idle list to sleeping.
+const LEAVING: Duration = Duration::from_micros(50);
+
 /// See the module text.
 #[repr(C)]
 pub(crate) struct Processor {
@@ -52,6 +56,8 @@ pub(crate) struct Processor {
     /// Holder. How many more forks expose what is in the deque, and since when.
     exposing: Cell<u32>,
     exposing_since: Cell<Option<Instant>>,
+    /// Holder. Where and when the last one left its CPU in order to sleep.
+    left: Cell<Option<(usize, Instant)>>,
     /// Holder.
     pub(crate) rng: Rng,
     pub(crate) stats: Counters,
@@ -91,6 +97,7 @@ impl Processor {
             relieved: AtomicBool::new(false),
             exposing: Cell::new(0),
             exposing_since: Cell::new(None),
+            left: Cell::new(None),
             rng: Rng::new(seed, index as u64),
             stats: Counters::default(),
             account: Account::default(),
@@ -103,6 +110,18 @@ impl Processor {
             meter: Meter::new(),
             commons,
         }
+    }
+
+    /// Holder. Notes that the holder leaves this CPU, if it does, to be put into the idle list.
+    pub(crate) fn leave(&self, cpu: Option<usize>) {
+        self.left.set(cpu.map(|cpu| (cpu, Instant::now())));
+    }
+
+    /// Owner. The CPU that the last holder may still be on although it is about to leave it: the kernel, which does not know
+    /// that, would take it for busy. Not the caller's, which is in use, perhaps by the same carrier, back already.
+    pub(crate) fn left_lately(&self) -> Option<usize> {
+        let (cpu, when) = self.left.get()?;
+        (when.elapsed() < LEAVING && affinity::here() != Some(cpu)).then_some(cpu)
     }
 
     pub(crate) fn commons(&self) -> &Commons {

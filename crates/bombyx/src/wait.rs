@@ -47,7 +47,7 @@ fn work(commons: &Commons, carrier: &Carrier) {
             current::release();
             commons.add_spare(this);
             // SAFETY: the latch or the entry named the carrier, once, to us.
-            unsafe { Carrier::give(enabled, processor) };
+            unsafe { commons.pass_on(carrier, enabled, processor) };
             return;
         }
         // Who has entries of its own does not search, and leaves the count of searchers, which all share, alone.
@@ -58,7 +58,7 @@ fn work(commons: &Commons, carrier: &Carrier) {
     }
     let processor = NonNull::from(current::held());
     current::release();
-    commons.retire(processor, Some(this));
+    commons.retire(processor, Some(this), Some(carrier));
 }
 
 /// Runs an entry, which is not a carrier, and which was taken out of where it was, so that it is the calling carrier's
@@ -222,7 +222,7 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
                 processor.stats.hand_overs.add(1);
                 current::release();
                 // SAFETY: the entry named the carrier, once, to us.
-                unsafe { Carrier::give(ready, NonNull::from(processor)) };
+                unsafe { commons.pass_on(carrier, ready, NonNull::from(processor)) };
                 resume(carrier);
                 return Waited::Done;
             }
@@ -236,7 +236,7 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
                     commons.start_search(processor);
                     current::release();
                     // SAFETY: the spare came out of the pool's list.
-                    unsafe { Carrier::give(spare, NonNull::from(processor)) };
+                    unsafe { commons.pass_on(carrier, spare, NonNull::from(processor)) };
                     resume(carrier);
                     return Waited::Done;
                 }
@@ -261,7 +261,7 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
                     continue;
                 }
                 current::release();
-                commons.retire(NonNull::from(processor), None);
+                commons.retire(NonNull::from(processor), None, Some(carrier));
                 resume(carrier);
                 return Waited::Done;
             }
@@ -302,7 +302,7 @@ fn nested(carrier: &Carrier, entry: Entry, latch: &Latch) {
         processor.stats.hand_overs.add(1);
         current::release();
         // SAFETY: the latch or the entry named the carrier, once, to us.
-        unsafe { Carrier::give(enabled, NonNull::from(processor)) };
+        unsafe { processor.commons().pass_on(carrier, enabled, NonNull::from(processor)) };
         resume(carrier);
     } else {
         // Our own frame goes on; the enabled one waits at the bottom of our deque (Blumofe and Leiserson, §4,

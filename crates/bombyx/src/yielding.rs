@@ -108,6 +108,6 @@ fn make_way(processor: &'static Processor, next: NonNull<Carrier>) {
     current::release();
     processor.commons().readmit(NonNull::from(carrier));
     // SAFETY: as the caller promises.
-    unsafe { Carrier::give(next, NonNull::from(processor)) };
+    unsafe { processor.commons().pass_on(carrier, next, NonNull::from(processor)) };
     resume(carrier);
 }

@@ -178,3 +178,40 @@ fn a_checkpoint_serves_thieves() {
     pool.run(|| join(checkpoint, || polled.store(true, SeqCst)));
     wait_until(|| polled.load(SeqCst));
 }
+
+/// Who takes the place of another thread begins on that one's CPU, and may then use all of its own again.
+#[cfg(target_os = "linux")]
+#[test]
+fn threads_that_take_others_places_keep_their_cpus() {
+    use common::cpus;
+    let all = cpus::allowed();
+    let pool = pool(2);
+    let hand_overs = |own: &[usize]| {
+        for _ in 0..50 {
+            let lock = Mutex::new(0);
+            pool.run(|| {
+                scope(|scope| {
+                    for _ in 0..8 {
+                        scope.spawn(|_| {
+                            let mut count = blocking(|| lock.lock().unwrap());
+                            thread::yield_now();
+                            *count += 1;
+                            let now = cpus::allowed();
+                            assert!(now == all || now == own, "{now:?} of {all:?}");
+                        });
+                    }
+                });
+            });
+            assert_eq!((lock.into_inner().unwrap(), cpus::allowed()), (8, own.to_vec()));
+        }
+    };
+    watchdog("threads that block on a lock", || hand_overs(&all));
+    for &cpu in &all {
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                cpus::pin(&[cpu]);
+                watchdog("one that is pinned among them", || hand_overs(&[cpu]));
+            });
+        });
+    }
+}

@@ -5,6 +5,7 @@
 mod read_write;
 mod ready;
 
+use crate::affinity::CpuSet;
 use crate::carrier::Carrier;
 use crate::credits::{Credits, Ended, Stock};
 use crate::deque::{Deque, Pushed, Steal};
@@ -361,7 +362,7 @@ fn steal_only_what_is_wanted() {
 /// A join that missed and the taker that finishes: the waiting carrier continues exactly once, with a processor.
 #[test]
 fn latch_and_hand_over() {
-    explore(6, &[Fault::SetWithoutSwap], || {
+    explore(6, &[Fault::SetWithoutSwap, Fault::GiveWithoutOrder], || {
         let deque = Arc::new(Deque::new());
         let task = Arc::new(Task::new());
         fork(&deque, &task);
@@ -373,8 +374,9 @@ fn latch_and_hand_over() {
                 if let Steal::Success(entry) = deque.steal(0, |entry| entry.taken(Place::Nowhere))
                     && let Some(carrier) = execute(entry)
                 {
+                    let processor = (&raw const *processor).cast_mut();
                     // SAFETY: the latch named the carrier to us.
-                    unsafe { Carrier::give(carrier, NonNull::from(&*processor)) };
+                    unsafe { Carrier::give_raw(carrier, processor, Some(CpuSet)) };
                 }
             })
         };

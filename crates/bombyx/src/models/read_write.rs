@@ -225,7 +225,7 @@ impl Join {
             // SAFETY: the left side waits, and named its carrier to us.
             unsafe {
                 carrier.as_ref().watching.append(list.take());
-                Carrier::give(carrier, NonNull::from(&self.processor));
+                Carrier::give(carrier, NonNull::from(&self.processor), None);
             }
         } else {
             assert!(list.is_empty());

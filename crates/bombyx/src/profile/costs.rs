@@ -210,10 +210,10 @@ fn hand_over(clock: Clock) -> Option<i64> {
     let there = Arc::new(Carrier::to_be_started());
     let (carrier, back) = (Arc::clone(&there), Arc::clone(&here));
     let partner = thread::Builder::new().spawn(move || {
-        carrier.started(&current_thread());
+        carrier.begin(&current_thread());
         while carrier.receive().is_some() {
             // SAFETY: the partner waits for exactly this, and holds its carrier until it has got it.
-            unsafe { Carrier::give(NonNull::from(&*back), processor()) };
+            unsafe { carrier.succeed(NonNull::from(&*back), processor()) };
         }
     });
     let partner = partner.ok()?;
@@ -223,7 +223,7 @@ fn hand_over(clock: Clock) -> Option<i64> {
     while taken.len() < ROUNDS && (taken.is_empty() || Instant::now() < deadline) {
         let start = clock.now();
         // SAFETY: the partner waits, or is about to, and is given something nowhere else.
-        unsafe { Carrier::give(NonNull::from(&*there), processor()) };
+        unsafe { here.succeed(NonNull::from(&*there), processor()) };
         here.receive();
         taken.push((clock.now() - start) as f64 / 2.0);
     }

@@ -4,7 +4,6 @@
 //! may be held, so the allocator only poisons the processor's own limit, and this happens at the next fork, spawn or
 //! checkpoint. What was allocated between the two exceeds the quota: at most what one strand allocates.
 
-use crate::carrier::Carrier;
 use crate::job::{Entry, Kind};
 use crate::primitive::{spin_loop, yield_now};
 use crate::processor::{Processor, current};
@@ -52,7 +51,7 @@ pub(super) fn give_up(
     processor.stats.hand_overs.add(1);
     current::release();
     // SAFETY: the carrier came out of the list of spares, or its entry named it to us.
-    unsafe { Carrier::give(receiver, NonNull::from(processor)) };
+    unsafe { commons.pass_on(carrier, receiver, NonNull::from(processor)) };
     resume(carrier);
     true
 }

@@ -142,12 +142,13 @@ fn hand_over(processor: &'static Processor, resolution: &Resolution) -> bool {
         commons.add_spare(spare);
         return false;
     }
+    let carrier = current::carrier();
     processor.stats.hand_overs.add(1);
     commons.start_search(processor);
     current::release();
     // SAFETY: the spare came out of the pool's list.
-    unsafe { Carrier::give(spare, NonNull::from(processor)) };
-    resume(current::carrier());
+    unsafe { commons.pass_on(carrier, spare, NonNull::from(processor)) };
+    resume(carrier);
     true
 }
 
@@ -164,9 +165,10 @@ fn retire(processor: &'static Processor, resolution: &Resolution) -> bool {
     if !leave(processor, resolution) {
         return false;
     }
+    let carrier = current::carrier();
     current::release();
-    commons.retire(NonNull::from(processor), None);
-    resume(current::carrier());
+    commons.retire(NonNull::from(processor), None, Some(carrier));
+    resume(carrier);
     true
 }
 
@@ -180,10 +182,11 @@ fn make_way(enabled: NonNull<Carrier>, resolution: &Resolution) -> bool {
         processor.submit(Entry::carrier(enabled));
         return false;
     }
+    let carrier = current::carrier();
     processor.stats.hand_overs.add(1);
     current::release();
     // SAFETY: the cells or the entry named the carrier, once, to us.
-    unsafe { Carrier::give(enabled, NonNull::from(processor)) };
-    resume(current::carrier());
+    unsafe { processor.commons().pass_on(carrier, enabled, NonNull::from(processor)) };
+    resume(carrier);
     true
 }
