@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 use std::fs;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The machine, the build and the command.
 #[derive(Serialize)]
@@ -118,6 +119,19 @@ fn date(seconds: u64) -> String {
     }
     let (hour, minute) = (of_day / 3600, of_day % 3600 / 60);
     format!("{year}-{:02}-{:02} {hour:02}:{minute:02} UTC", month + 1, days + 1)
+}
+
+/// Keeps all cores busy for a moment. A core that has had nothing to do for a while, because what was measured before was
+/// serial, say, is slow at first, or elsewhere: whoever is measured next should not pay for that.
+pub(crate) fn rouse() {
+    let end = Instant::now() + Duration::from_millis(30);
+    let spin = || while Instant::now() < end {};
+    thread::scope(|scope| {
+        for _ in 1..cores() {
+            scope.spawn(spin);
+        }
+        spin();
+    });
 }
 
 #[cfg(test)]

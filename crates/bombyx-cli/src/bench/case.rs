@@ -9,6 +9,7 @@ use crate::terminal::Progress;
 use bombyx::{Scheduler, Stats};
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::time::Instant;
 
 /// What one run took.
@@ -32,6 +33,9 @@ pub(crate) struct Counts {
     sleeps: u64,
     wakes: u64,
     in_place: u64,
+    /// Missing in older files.
+    #[serde(default)]
+    pub(crate) muggings: u64,
     peak_carriers: u64,
 }
 
@@ -46,6 +50,7 @@ impl From<Stats> for Counts {
             sleeps: stats.sleeps,
             wakes: stats.wakes,
             in_place: stats.in_place,
+            muggings: stats.muggings,
             peak_carriers: stats.peak_carriers,
         }
     }
@@ -101,6 +106,13 @@ impl Entry {
         Self { runtime: runtime.to_owned(), scheduler, processors, samples, threads: None }
     }
 
+    /// Adds the runs of another measurement.
+    fn add(&mut self, more: Self) {
+        self.samples.extend(more.samples);
+        self.samples.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+        self.threads = self.threads.max(more.threads);
+    }
+
     pub(crate) fn samples(&self) -> &[Sample] {
         &self.samples
     }
@@ -150,13 +162,26 @@ impl Case {
         Some(entry.median() / self.entry(runtime, entry.processors)?.median())
     }
 
+    /// Adds another measurement of the same, on the same runtimes.
+    pub(crate) fn add(&mut self, more: Self) {
+        for (entry, more) in self.entries.iter_mut().zip(more.entries) {
+            entry.add(more);
+        }
+    }
+
+    /// Bombyx's entry for a scheduler on `processors`.
+    pub(crate) fn scheduled(&self, scheduler: Scheduler, processors: usize) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.scheduler == Some(scheduler) && entry.processors == processors)
+    }
+
     /// Bombyx over another runtime on `processors`.
     pub(crate) fn against(&self, runtime: &str, processors: usize) -> Option<f64> {
         self.ratio(self.entry("bombyx", processors)?, runtime)
     }
 }
 
-/// Lets all contenders run once to warm up, then `rounds` times in turn, a different one first in each round.
+/// Lets all contenders run once to warm up, then `rounds` times in turn, in a different order in each round, so that none
+/// always comes after the same other one.
 ///
 /// `once` is told whether it is the warm-up, whose sample is dropped.
 pub(crate) fn interleave<T: Display>(
@@ -167,9 +192,9 @@ pub(crate) fn interleave<T: Display>(
 ) -> Result<Vec<Vec<Sample>>> {
     let progress = Progress::new((rounds + 1) * contenders.len());
     let mut samples = vec![Vec::with_capacity(rounds); contenders.len()];
+    let mut order: Vec<usize> = (0..contenders.len()).collect();
     for round in 0..=rounds {
-        for turn in 0..contenders.len() {
-            let nth = (round + turn) % contenders.len();
+        for &nth in &order {
             let contender = &contenders[nth];
             progress.doing(match round {
                 0 => format!("{what}: {contender}, warming up"),
@@ -181,8 +206,14 @@ pub(crate) fn interleave<T: Display>(
             }
             progress.step();
         }
+        shuffle(&mut order, round);
     }
     Ok(samples)
+}
+
+/// Puts the contenders in another order: by a hash of themselves and the round.
+fn shuffle(order: &mut [usize], round: usize) {
+    order.sort_by_key(|&nth| BuildHasherDefault::<DefaultHasher>::default().hash_one((round, nth)));
 }
 
 /// [`interleave`] for contenders, as the entries of a [`Case`].
@@ -216,6 +247,17 @@ pub(crate) fn geometric_mean(ratios: impl IntoIterator<Item = f64>) -> Option<f6
 mod tests {
     use super::*;
 
+    #[test]
+    fn further_rounds_count_as_the_first_ones_do() {
+        let case = |seconds: &[f64]| {
+            let entries = vec![entry("bombyx", 1, seconds)];
+            Case { name: "x".into(), about: String::new(), entries }
+        };
+        let mut all = case(&[5.0, 1.0]);
+        all.add(case(&[2.0, 3.0, 4.0]));
+        assert_eq!((all.entries[0].median(), all.entries[0].best()), (3.0, 1.0));
+    }
+
     fn entry(runtime: &str, processors: usize, seconds: &[f64]) -> Entry {
         Entry::new(runtime, None, processors, seconds.iter().copied().map(Sample::seconds).collect())
     }
@@ -229,17 +271,27 @@ mod tests {
 
     #[test]
     fn runtimes_take_turns_and_warm_up_is_dropped() {
-        let mut order = String::new();
-        let mut clock = 0.0;
-        let samples = interleave("test", 2, &["a", "b", "c"], |who, warm_up| {
+        let (mut order, mut clock) = (String::new(), 0.0);
+        let samples = interleave("test", 20, &["a", "b", "c"], |who, warm_up| {
             order += if warm_up { "-" } else { who };
             clock += 1.0;
             Ok(Sample::seconds(clock))
         });
-        assert_eq!(order, "---bcacab");
-        let seconds: Vec<Vec<f64>> =
-            samples.unwrap().iter().map(|of| of.iter().map(|sample| sample.seconds).collect()).collect();
-        assert_eq!(seconds, [[6.0, 8.0], [4.0, 9.0], [5.0, 7.0]]);
+        let rounds: Vec<&str> = (0..=20).map(|round| &order[3 * round..3 * round + 3]).collect();
+        assert_eq!(rounds[0], "---");
+        for turn in ["abc", "acb", "bac", "bca", "cab", "cba"] {
+            assert!(rounds.contains(&turn), "{turn} never came: {order}");
+        }
+        for (who, samples) in ["a", "b", "c"].iter().zip(samples.unwrap()) {
+            assert_eq!(samples.len(), 20);
+            for (round, sample) in samples.iter().enumerate() {
+                assert_eq!(
+                    &order[sample.seconds as usize - 1..sample.seconds as usize],
+                    *who,
+                    "round {round}"
+                );
+            }
+        }
     }
 
     #[test]

@@ -1,22 +1,43 @@
-//! The bars that Bombyx must clear over all workloads: against rayon and chili, in overhead and in utilisation, on two
-//! processors.
+//! The bars that Bombyx must clear over all workloads, on two processors: against rayon and chili, in overhead, in
+//! utilisation, and of its schedulers against each other.
 //!
 //! At medium grain a fork does not show, so runtimes that balance well are all close to the same limit, the
 //! utilisation of the machine; at fine grain forks show. Means are taken over both. Of bars on single workloads, the
 //! worst and all that are missed are listed.
 
 use super::bar::{Bar, Verdict};
-use super::case::{Case, geometric_mean};
+use super::case::{Case, Entry, geometric_mean};
+use bombyx::Scheduler;
 use bombyx_workloads::{Bound, Grain};
 
 /// The processors that the bars speak of.
 pub(super) const PROCESSORS: usize = 2;
+/// The schedulers that are compared with work stealing.
+pub(super) const SCHEDULERS: [&str; 2] = [HETEROGENEOUS, DFDEQUES];
+const HETEROGENEOUS: &str = "heterogeneous:1.25";
+const DFDEQUES: &str = "dfdeques:50000";
 
 /// A workload's measurements, and what is known of it.
 pub(super) struct Judged<'a> {
     pub(super) case: &'a Case,
     pub(super) bound: Bound,
     pub(super) grain: Grain,
+}
+
+impl Judged<'_> {
+    fn scheduled(&self, scheduler: &str) -> Option<&Entry> {
+        self.case.scheduled(scheduler.parse::<Scheduler>().ok()?, PROCESSORS)
+    }
+
+    /// A scheduler's time over that of work stealing.
+    fn over_work_stealing(&self, scheduler: &str) -> Option<f64> {
+        Some(self.scheduled(scheduler)?.median() / self.scheduled("work-stealing")?.median())
+    }
+
+    /// Bombyx's time on one processor over the serial one.
+    fn overhead(&self) -> Option<f64> {
+        self.case.against("serial", 1)
+    }
 }
 
 /// All bars over these workloads.
@@ -27,22 +48,51 @@ pub(super) fn bars(judged: &[Judged<'_>]) -> Vec<Bar> {
         let what = format!("all workloads, P = {PROCESSORS}, geometric mean");
         bars.push(Bar::times(what, geometric_mean(ratios), limit, runtime));
     }
-    bars.extend(each(judged, |_| true, |one| one.case.against("rayon", PROCESSORS), &|what, measured| {
+    bars.extend(single(judged));
+    let fine = judged.iter().filter(|one| one.grain == Grain::Fine);
+    let dfdeques = geometric_mean(fine.filter_map(|one| one.over_work_stealing(DFDEQUES)));
+    bars.push(Bar::times(format!("{DFDEQUES}, fine, geometric mean"), dfdeques, 1.05, "work-stealing"));
+    let heterogeneous = geometric_mean(judged.iter().filter_map(|one| one.over_work_stealing(HETEROGENEOUS)));
+    bars.push(Bar::times(format!("{HETEROGENEOUS}, geometric mean"), heterogeneous, 1.03, "work-stealing"));
+    bars.push(Bar::times(format!("{HETEROGENEOUS}, muggings in a second"), muggings(judged), 1.0, "one"));
+    bars
+}
+
+/// Whether a bar on this workload alone is missed.
+pub(super) fn misses(judged: Judged<'_>) -> bool {
+    single(&[judged]).iter().any(|bar| bar.verdict() == Verdict::Missed)
+}
+
+/// The bars on single workloads.
+fn single(judged: &[Judged<'_>]) -> Vec<Bar> {
+    let medium = |one: &Judged<'_>| one.grain == Grain::Medium;
+    let mut bars = each(judged, |_| true, |one| one.case.against("rayon", PROCESSORS), &|what, measured| {
         Bar::times(format!("{what}, P = {PROCESSORS}"), measured, 1.05, "rayon")
-    }));
-    let overhead = |one: &Judged<'_>| one.case.against("serial", 1);
-    bars.extend(each(judged, |one| one.grain == Grain::Medium, overhead, &|what, measured| {
+    });
+    bars.extend(each(judged, medium, |one| one.overhead(), &|what, measured| {
         Bar::times(format!("{what}, P = 1"), measured, 1.10, "serial")
     }));
     let fib = judged.iter().find(|one| one.case.name.starts_with("fib") && one.grain == Grain::Fine);
-    bars.push(Bar::times("fib, fine, P = 1".into(), fib.and_then(overhead), 2.2, "serial"));
+    bars.push(Bar::times("fib, fine, P = 1".into(), fib.and_then(Judged::overhead), 2.2, "serial"));
     let share = |one: &Judged<'_>| Some(1.0 / (one.case.against("serial", PROCESSORS)? * PROCESSORS as f64));
-    let compute = |one: &Judged<'_>| one.bound == Bound::Compute && one.grain == Grain::Medium;
+    let compute = |one: &Judged<'_>| one.bound == Bound::Compute && medium(one);
     bars.extend(each(judged, compute, |one| share(one).map(|share| 1.0 / share), &|what, inverse| {
         let share = inverse.map(|inverse| 1.0 / inverse);
         Bar::at_least(format!("{what}, utilisation, P = {PROCESSORS}"), share, 0.85, "of both")
     }));
+    bars.extend(each(judged, |_| true, |one| one.over_work_stealing(HETEROGENEOUS), &|what, measured| {
+        Bar::times(format!("{what}, heterogeneous"), measured, 1.03, "work-stealing")
+    }));
     bars
+}
+
+/// How often in a second, over all workloads, processors of equal CPUs exchanged them.
+fn muggings(judged: &[Judged<'_>]) -> Option<f64> {
+    let samples = judged.iter().filter_map(|one| one.scheduled(HETEROGENEOUS)).flat_map(Entry::samples);
+    let (count, seconds) = samples.fold((0, 0.0), |(count, seconds), sample| {
+        (count + sample.counts.map_or(0, |counts| counts.muggings), seconds + sample.seconds)
+    });
+    (seconds > 0.0).then(|| count as f64 / seconds)
 }
 
 /// The bar of the workload with the greatest figure, and those of all others that are missed.

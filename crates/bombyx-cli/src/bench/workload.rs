@@ -3,7 +3,9 @@
 use super::case::{Case, Entry, Sample, compete};
 use crate::Result;
 use crate::contender::Contender;
+use crate::host;
 use bombyx_workloads::{Grain, Runtime, Size, Workload};
+use std::time::Instant;
 
 /// What is measured of a workload.
 pub(crate) struct Setup {
@@ -20,12 +22,14 @@ pub(crate) fn measure(workload: &dyn Workload, setup: &Setup, contenders: &[Cont
     let mut prepared = workload.prepare(setup.size, setup.grain, setup.seed);
     let mut expected = None;
     let mut entries = compete(name, setup.rounds, contenders, |contender, warm_up| {
-        let mut checksum = None;
+        prepared.reset();
+        host::rouse();
         let sample = Sample::of(contender, || {
-            let run = prepared.run(contender.runtime());
-            checksum = Some(run.checksum);
-            run.time.as_secs_f64()
+            let start = Instant::now();
+            prepared.compute(contender.runtime());
+            start.elapsed().as_secs_f64()
         });
+        let checksum = prepared.checksum();
         if warm_up {
             prepared.check().map_err(|wrong| format!("{name} on {contender} is wrong: {wrong}"))?;
         }
