@@ -83,7 +83,7 @@ pub(crate) struct Args {
     list: bool,
 }
 
-/// How often a workload that misses a bar is measured on, with three times the rounds each time.
+/// How often a workload that misses a bar is measured on, with twice the rounds each time.
 const FURTHER: usize = 2;
 
 /// Something that can be measured by name.
@@ -148,7 +148,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
                 {
                     break;
                 }
-                let further = workload::Setup { rounds: 3 * setup.rounds, ..setup };
+                let further = workload::Setup { rounds: 2 * setup.rounds, ..setup };
                 case.add(workload::measure(*workload, &further, &contenders)?);
             }
             show(&report.lines(&case))?;
