@@ -5,9 +5,25 @@ use bombyx_workloads::Runtime;
 use std::fmt;
 
 /// Bombyx and chili run the root of a computation on the calling thread, whose stack is 8 MiB; rayon runs it on a thread of
-/// its own, whose 2 MiB the deepest search tree overflows. So its threads get as much.
+/// its own, whose 2 MiB the deepest search tree overflows, and chili's threads run out of theirs when they wait for each
+/// other. So their threads get as much.
 #[cfg(feature = "peers")]
 const STACK: usize = 8 << 20;
+
+/// Sees to it that threads that are started without a stack size, as chili starts its own, have the same stacks as
+/// the others. To be called first thing in the program, before it has any threads.
+#[cfg(feature = "peers")]
+pub(crate) fn same_stacks() {
+    const VARIABLE: &str = "RUST_MIN_STACK";
+    if std::env::var_os(VARIABLE).is_none() {
+        // SAFETY: no other thread exists that could look at the environment.
+        unsafe { std::env::set_var(VARIABLE, STACK.to_string()) };
+    }
+}
+
+/// Without peers there is nobody to be equal to.
+#[cfg(not(feature = "peers"))]
+pub(crate) fn same_stacks() {}
 
 /// A runtime with its pool, ready to run.
 pub(crate) struct Contender {

@@ -71,6 +71,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    contender::same_stacks();
     let cli = Cli::parse();
     let outcome = match cli.command {
         None => tour::run(cli.quick),

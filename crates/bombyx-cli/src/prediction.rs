@@ -35,7 +35,7 @@ pub(crate) struct Args {
     grain: Grain,
 
     /// Runs on each number of processors
-    #[arg(short, long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(short, long, value_name = "N", default_value_t = 9, value_parser = clap::value_parser!(u16).range(1..))]
     repeat: u16,
 }
 
