@@ -140,14 +140,20 @@ fn a_frame_leaves_without_an_answer() {
     watchdog("read-write", || {
         let pool = pool(Scheduler::ReadWrite, 2);
         while pool.stats().joins_unanswered == 0 {
-            let (started, release) = (AtomicBool::new(false), AtomicBool::new(false));
+            let [awake, started, release] = [(); 3].map(|()| AtomicBool::new(false));
+            let serve_until = |flag: &AtomicBool| {
+                wait_until(|| {
+                    checkpoint();
+                    flag.load(SeqCst)
+                })
+            };
             pool.run(|| {
+                // A processor that sleeps would be woken with the right half as a gift. One that has just run
+                // something asks for it.
+                join(|| serve_until(&awake), || awake.store(true, SeqCst));
                 join(
                     || {
-                        wait_until(|| {
-                            checkpoint();
-                            started.load(SeqCst)
-                        });
+                        serve_until(&started);
                         pool.spawn(|| ());
                         release.store(true, SeqCst);
                     },
