@@ -128,13 +128,15 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let (workloads, micros) = args.chosen();
     let contenders = if workloads.is_empty() { Vec::new() } else { args.contenders()? };
     let names = workloads.iter().map(|workload| workload.name());
-    let report = report::Report::new(names, !micros.is_empty(), args.several_schedulers(), coloured());
+    let several_schedulers = args.schedulers.len() > 1 || (args.bars && !workloads.is_empty());
+    let report = report::Report::new(names, !micros.is_empty(), several_schedulers, coloured());
     let show = |text: &str| if args.prints_table() { print(text) } else { Ok(()) };
 
     let mut results = Results { record: Record::new(), workloads: vec![], micros: vec![], bars: vec![] };
     show(&format!("{}\n\n", results.record.line()))?;
     show(&report.head())?;
     let mut known = Vec::new();
+    let further = if args.bars { FURTHER } else { 0 };
     for setup in args.setups() {
         let first = results.workloads.len();
         if args.bars && !workloads.is_empty() {
@@ -143,13 +145,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         for workload in &workloads {
             let mut case = workload::measure(*workload, &setup, &contenders)?;
             // Near a bar, a few rounds on a restless machine decide nothing. All rounds count.
-            for _ in 0..if args.bars { FURTHER } else { 0 } {
+            for _ in 0..further {
                 if !judge::misses(judge::Judged { case: &case, bound: workload.bound(), grain: setup.grain })
                 {
                     break;
                 }
-                let further = workload::Setup { rounds: 2 * setup.rounds, ..setup };
-                case.add(workload::measure(*workload, &further, &contenders)?);
+                let longer = workload::Setup { rounds: 2 * setup.rounds, ..setup };
+                case.add(workload::measure(*workload, &longer, &contenders)?);
             }
             show(&report.lines(&case))?;
             case.name = args.label(*workload, setup.grain);
@@ -196,10 +198,6 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 }
 
 impl Args {
-    fn several_schedulers(&self) -> bool {
-        self.schedulers.len() > 1 || (self.bars && !self.targets.is_empty())
-    }
-
     fn prints_table(&self) -> bool {
         ![&self.json, &self.csv].iter().any(|path| path.as_deref() == Some(Path::new("-")))
     }
@@ -249,7 +247,8 @@ impl Args {
             contenders.push(Contender::bombyx(judge::PROCESSORS, None)?);
             contenders.extend(Contender::peers(judge::PROCESSORS)?);
             for scheduler in judge::SCHEDULERS {
-                contenders.push(Contender::bombyx(judge::PROCESSORS, Some(scheduler.parse()?))?);
+                // Not all can be had everywhere: pinned processors need more than one CPU. What is missing is not judged.
+                contenders.extend(Contender::bombyx(judge::PROCESSORS, Some(scheduler.parse()?)).ok());
             }
             return Ok(contenders);
         }

@@ -33,8 +33,6 @@ pub(crate) struct Counts {
     sleeps: u64,
     wakes: u64,
     in_place: u64,
-    /// Missing in older files.
-    #[serde(default)]
     pub(crate) muggings: u64,
     peak_carriers: u64,
 }
