@@ -328,7 +328,10 @@ impl Commons {
             let Some(processor) = self.idle_processor(&mut shared) else { return true };
             shared.queue.pop_front();
             self.queued.store(shared.queue.len(), Relaxed);
+            // Not under the lock: a receiver that takes the caller's place runs before it.
+            drop(shared);
             give(ready, processor);
+            shared = lock(&self.shared);
         }
         let Some(processor) = shared.idle.pop() else { return true };
         let Ok(carrier) = self.any_spare(&mut shared) else {
