@@ -354,8 +354,8 @@ impl Commons {
     }
 
     /// Gives a processor to a carrier on behalf of another one, the caller's, which sleeps next. The receiver takes that one's
-    /// place, unless there is room elsewhere, where its caches may still be warm, or more processors than cores: then all
-    /// cores are busy anyway.
+    /// place, unless there is room elsewhere: a processor rests, or another one is on the same CPU, and would stay there with
+    /// this one although a core is idle. With more processors than cores all of them are busy anyway.
     ///
     /// # Safety
     /// As for [`Carrier::give`].
@@ -365,9 +365,15 @@ impl Commons {
         receiver: NonNull<Carrier>,
         processor: NonNull<Processor>,
     ) {
+        let room_elsewhere = self.config.crowded || self.sleepers.any_resting() || {
+            // SAFETY: the commons own the processor, and it is the caller's.
+            let passed = unsafe { processor.as_ref() };
+            passed.note_cpu();
+            self.processors.iter().any(|other| other.index != passed.index && other.shares_cpu(passed))
+        };
         // SAFETY: as the caller promises.
         unsafe {
-            match self.sleepers.any_resting() || self.config.crowded {
+            match room_elsewhere {
                 true => Carrier::give(receiver, processor, None),
                 false => leaving.succeed(receiver, processor),
             }

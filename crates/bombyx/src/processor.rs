@@ -58,6 +58,8 @@ pub(crate) struct Processor {
     exposing_since: Cell<Option<Instant>>,
     /// Holder. Where and when the last one left its CPU in order to sleep.
     left: Cell<Option<(usize, Instant)>>,
+    /// The CPU that a holder was last seen on.
+    seen_on: AtomicUsize,
     /// Holder.
     pub(crate) rng: Rng,
     pub(crate) stats: Counters,
@@ -98,6 +100,7 @@ impl Processor {
             exposing: Cell::new(0),
             exposing_since: Cell::new(None),
             left: Cell::new(None),
+            seen_on: AtomicUsize::new(usize::MAX),
             rng: Rng::new(seed, index as u64),
             stats: Counters::default(),
             account: Account::default(),
@@ -115,6 +118,17 @@ impl Processor {
     /// Holder. Notes that the holder leaves this CPU, if it does, to be put into the idle list.
     pub(crate) fn leave(&self, cpu: Option<usize>) {
         self.left.set(cpu.map(|cpu| (cpu, Instant::now())));
+    }
+
+    /// Holder. Notes the CPU that the holder is on.
+    pub(crate) fn note_cpu(&self) {
+        self.seen_on.store(affinity::here().unwrap_or(usize::MAX), Relaxed);
+    }
+
+    /// Whether the holder was last seen on the same CPU as the other one's; it may have been moved since.
+    pub(crate) fn shares_cpu(&self, other: &Processor) -> bool {
+        let cpu = self.seen_on.load(Relaxed);
+        cpu != usize::MAX && cpu == other.seen_on.load(Relaxed)
     }
 
     /// Owner. The CPU that the last holder may still be on although it is about to leave it: the kernel, which does not know
@@ -444,6 +458,7 @@ pub(crate) mod current {
         processor.set_root(carrier().root());
         processor.watching.append(carrier().watching.take());
         processor.set_busy(true);
+        processor.note_cpu();
         match &processor.commons().heterogeneous {
             Some(heterogeneous) => heterogeneous.arrive(processor.index),
             None if processor.commons().config.pin => crate::affinity::pin(processor.index),
