@@ -132,6 +132,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let report = report::Report::new(names, !micros.is_empty(), several_schedulers, coloured());
     let show = |text: &str| if args.prints_table() { print(text) } else { Ok(()) };
 
+    let mut outlook = None;
     let mut results = Results { record: Record::new(), workloads: vec![], micros: vec![], bars: vec![] };
     show(&format!("{}\n\n", results.record.line()))?;
     show(&report.head())?;
@@ -167,6 +168,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         let judged: Vec<_> =
             judged.map(|(case, (bound, grain))| judge::Judged { case, bound, grain }).collect();
         results.bars.extend(judge::bars(&judged));
+        outlook = judge::outlook(&judged);
     }
     for micro in micros {
         let outcome = micro.run(args.input.size, args.repeat.map(usize::from))?;
@@ -179,6 +181,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         results.bars.clear();
     } else {
         show(&format!("\n{}", bar::table(&results.bars, coloured())))?;
+        outlook.iter().try_for_each(|line| show(line))?;
     }
 
     for (path, render) in

@@ -1,19 +1,23 @@
 //! How much slower a core gets when all the others work too: measured, because a profile cannot tell it.
 //!
-//! Every core adds to a large array of its own, once while the others are idle and then all at once. Nothing uses
-//! memory harder than that, so this is the most that a program's strands can be slowed down by sharing the machine, short
-//! of sharing cache lines.
+//! Every core adds to the words of an array, once while the others are idle and then all at once: to a large array of its own,
+//! which shows what memory has for each; and to a small one that another core has just added to, which shows what it costs that
+//! data changes hands. Programs that work like that all the time are slowed down by so much, all others by less.
+//! (A lock that everybody wants can be worse.)
 
 use crate::host;
 use bombyx_profile::Contention;
 use std::hint::black_box;
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::Instant;
 
 /// Bytes for all cores together, and for one: beyond its caches, where there are not very many cores.
 const ALL: usize = 512 << 20;
 const ONE: usize = 32 << 20;
+/// Bytes that a core's own cache holds.
+const SMALL: usize = 256 << 10;
 /// Of so many passes the best one counts when a core is alone, and the one in the middle when all work: the best one may have met
 /// the others while they waited.
 const PASSES: usize = 15;
@@ -24,27 +28,40 @@ pub(crate) fn measured() -> Option<Contention> {
     if cores < 2 {
         return None;
     }
-    let length = (ALL / cores).min(ONE) / size_of::<u64>();
-    let alone = passes(1, length)[0];
-    let together = passes(cores, length)[PASSES / 2];
-    Some(Contention { cores: cores as u32, slowdown: (together / alone).max(1.0) })
+    let slowdown = |bytes: usize, changing_hands| {
+        let length = bytes / size_of::<u64>();
+        let alone = passes(1, length, false)[0];
+        (passes(cores, length, changing_hands)[PASSES / 2] / alone).max(1.0)
+    };
+    Some(Contention {
+        cores: cores as u32,
+        memory: slowdown((ALL / cores).min(ONE), false),
+        sharing: slowdown(SMALL, true),
+    })
 }
 
-/// Seconds of passes over an array by several threads, shortest first, each by the slowest of them.
-fn passes(threads: usize, length: usize) -> [f64; PASSES] {
+/// Seconds of passes by several threads, over an array each, shortest first, each by the slowest of them. From one pass to
+/// the next the arrays stay where they are, or go to the next thread.
+fn passes(threads: usize, length: usize, changing_hands: bool) -> [f64; PASSES] {
+    let arrays: Vec<Vec<AtomicU64>> =
+        (0..threads).map(|_| (0..length).map(|_| AtomicU64::new(1)).collect()).collect();
     let barrier = Barrier::new(threads);
-    let pass = || {
-        let mut array = vec![1_u64; length];
+    let (arrays, barrier) = (&arrays, &barrier);
+    let work = move |thread: usize| {
+        let mut pass = 0;
         [(); PASSES].map(|()| {
+            let array = &arrays[(thread + if changing_hands { pass } else { 0 }) % threads];
+            pass += 1;
             barrier.wait();
             let start = Instant::now();
-            black_box(&mut array).iter_mut().for_each(|word| *word = word.wrapping_add(1));
+            // Word by word, as most programs do, not as the vectors that the compiler would make of it.
+            black_box(array).iter().for_each(|word| word.store(word.load(Relaxed).wrapping_add(1), Relaxed));
             start.elapsed().as_secs_f64()
         })
     };
     thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(pass)).collect();
-        let mut slowest = pass();
+        let others: Vec<_> = (1..threads).map(|thread| scope.spawn(move || work(thread))).collect();
+        let mut slowest = work(0);
         for other in others.into_iter().filter_map(|other| other.join().ok()) {
             slowest.iter_mut().zip(other).for_each(|(slowest, other)| *slowest = slowest.max(other));
         }
@@ -59,7 +76,9 @@ mod tests {
 
     #[test]
     fn a_pass_takes_time() {
-        let passes = passes(2, 1000);
-        assert!(passes[0] > 0.0 && passes.is_sorted(), "{passes:?}");
+        for changing_hands in [false, true] {
+            let passes = passes(3, 1000, changing_hands);
+            assert!(passes[0] > 0.0 && passes.is_sorted(), "{passes:?}");
+        }
     }
 }

@@ -1,9 +1,10 @@
 //! `bombyx prediction`: how good the predictions are. Hidden; `scripts/prediction` runs it.
 //!
-//! Each workload is profiled and recorded on one processor; then one and two processors take turns, and the best time
-//! of each counts, because whatever disturbs a run only makes it longer. Compared with the time on two processors are the
-//! bounds that the profile gives, and what the simulator makes of the recording.
+//! Each workload is profiled and recorded on one processor; then one and two processors take turns. Machines have better and
+//! worse minutes, so what counts is the median of the times on two processors over those on one directly before or after.
+//! It is compared with the bounds that the profile gives, and with what the simulator makes of the recording.
 
+use crate::bench::case::median;
 use crate::contender::Contender;
 use crate::launch::{Launch, Scratch};
 use crate::table::{Cell, Table, Tone};
@@ -123,15 +124,23 @@ fn compare(workload: &dyn Workload, args: &Args) -> Result<Compared> {
     let profile = bombyx_profile::read(profile.as_bytes())?;
     drop(profiled);
     let contenders = [Contender::bombyx(1, None)?, Contender::bombyx(TWO as usize, None)?];
-    let mut best = [f64::INFINITY; 2];
-    for _ in 0..args.repeat {
-        for (best, contender) in best.iter_mut().zip(&contenders) {
-            let run = prepared.run(contender.runtime());
+    let (mut ones, mut ratios) = (Vec::new(), Vec::new());
+    for round in 0..args.repeat {
+        let mut times = [0.0; 2];
+        let order = if round % 2 == 0 { [0, 1] } else { [1, 0] };
+        for nth in order {
+            let run = prepared.run(contenders[nth].runtime());
             prepared.check().map_err(|wrong| format!("{} is wrong: {wrong}", workload.name()))?;
-            *best = best.min(run.time.as_secs_f64());
+            times[nth] = run.time.as_secs_f64();
         }
+        ones.push(times[0]);
+        ratios.push(times[1] / times[0]);
     }
-    let [one, two] = best;
+    for values in [&mut ones, &mut ratios] {
+        values.sort_by(f64::total_cmp);
+    }
+    let one = median(&ones);
+    let two = one * median(&ratios);
     let scaling = contention::measured().into_iter().fold(profile.scaling(), Scaling::on);
     let prediction = scaling.predict(TWO);
     Ok(Compared {

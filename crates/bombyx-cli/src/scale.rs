@@ -86,6 +86,11 @@ impl Row {
             _ => ("inside", Tone::Good),
         }
     }
+
+    /// Whether it is below what a program reaches whose cores do not write to each other's data.
+    fn shares(&self) -> bool {
+        self.speedup < self.prediction.lower_unshared * 0.99
+    }
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
@@ -223,7 +228,7 @@ impl Scaled {
             .words("measured", 8);
         out.push_str(&table.head());
         for row in &self.rows {
-            let Prediction { processors, lower, likely, upper } = row.prediction;
+            let Prediction { processors, lower, likely, upper, .. } = row.prediction;
             let least = row.seconds.iter().copied().fold(f64::INFINITY, f64::min);
             let most = row.seconds.iter().copied().fold(0.0, f64::max);
             let (verdict, tone) = row.verdict();
@@ -240,11 +245,13 @@ impl Scaled {
         }
         let most = self.rows.last().map_or(1, |row| row.prediction.processors);
         out.push_str(&format!("\nadvice: {}\n", advise(&self.profile, most)[0]));
-        if self.rows.iter().any(|row| row.verdict().0 == "below") {
-            out.push_str(
-                "Below the bounds means that something slows the strands themselves: memory bandwidth, false sharing, \
-                 a lock, or cores that are not all ours.\n",
-            );
+        if let Some(row) = self.rows.iter().find(|row| row.shares()) {
+            out.push_str(&format!(
+                "Cores that keep apart reach at least {} on {}. Something slows the strands themselves: data that several \
+                 cores write, false sharing, a lock, or cores that are not all ours.\n",
+                ratio(row.prediction.lower_unshared),
+                row.prediction.processors
+            ));
         }
         out
     }

@@ -5,7 +5,7 @@
 //! | work law | T_P ≥ T1/P | BL §2 |
 //! | span law | T_P ≥ T∞ | BL §2 |
 //! | greedy | T_P ≤ T1/P + (1 − 1/P)·T∞ | BL Theorem 1; the last term in this form because one processor works all the time |
-//! | contended | strands on several cores take up to `slowdown` times as long | measured on the machine, see [`Contention`] |
+//! | contended | strands on several cores take up to so many times as long | measured on the machine, see [`Contention`] |
 //! | burdened | T_P ≤ T1/P + c·(1 − 1/P)·T̂∞ with c = [`SPAN_COEFFICIENT`] | Cilkview, on burdened dags, and its successor Cilkscale |
 
 use serde::Serialize;
@@ -14,21 +14,23 @@ use serde::Serialize;
 /// real programs, and Cilkscale's plotter's.
 pub const SPAN_COEFFICIENT: f64 = 1.7;
 
-/// How much slower strands get when all cores work at once: cores share memory and often more. Work and span do not tell
-/// how much of that a program will feel, so it widens the bounds downwards and leaves the rest alone.
+/// How much slower strands get when all cores work at once: cores share memory, and programs make them share data. Work and
+/// span do not tell how much of that a program will feel, so it widens the bounds downwards and leaves the rest alone.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Contention {
     /// When so many cores work,
     pub cores: u32,
-    /// a strand that does nothing but use memory takes so many times as long.
-    pub slowdown: f64,
+    /// a strand that does nothing but use memory of its own takes so many times as long,
+    pub memory: f64,
+    /// and one that does nothing but go on with what another core has just written.
+    pub sharing: f64,
 }
 
 impl Contention {
-    /// The slowdown on a number of processors: in proportion up to all cores.
-    fn on(&self, processors: f64) -> f64 {
+    /// A slowdown on a number of processors: in proportion up to all cores.
+    fn on(&self, processors: f64, slowdown: f64) -> f64 {
         let others = f64::from(self.cores.max(2) - 1);
-        1.0 + (self.slowdown.max(1.0) - 1.0) * ((processors - 1.0) / others).clamp(0.0, 1.0)
+        1.0 + (slowdown.max(1.0) - 1.0) * ((processors - 1.0) / others).clamp(0.0, 1.0)
     }
 }
 
@@ -52,6 +54,8 @@ pub struct Prediction {
     pub processors: u32,
     /// A scheduler with the measured costs does at least this well, on a machine with the measured contention.
     pub lower: f64,
+    /// The same for programs whose cores do not go on with what others have written. Below this, they do.
+    pub lower_unshared: f64,
     /// What to expect: the greedy bound with the burdened span in it.
     pub likely: f64,
     /// No scheduler does better: P, and the parallelism.
@@ -69,8 +73,8 @@ impl Scaling {
     /// ```
     /// use bombyx_profile::{Contention, Scaling};
     /// let program = Scaling::new(80.0, 0.01, 0.01);
-    /// let contended = program.on(Contention { cores: 2, slowdown: 1.6 }).predict(2);
-    /// assert!(contended.lower < 1.26 && contended.likely > 1.99, "it depends on how much memory it uses");
+    /// let contended = program.on(Contention { cores: 2, memory: 1.1, sharing: 1.6 }).predict(2);
+    /// assert!(contended.lower < 1.26 && contended.likely > 1.99, "it depends on what the strands do");
     /// ```
     pub fn on(self, contention: Contention) -> Self {
         Self { contention: Some(contention), ..self }
@@ -108,7 +112,9 @@ impl Scaling {
     /// ```
     pub fn predict(&self, processors: u32) -> Prediction {
         let [lower, likely, upper] = self.speedups(f64::from(processors));
-        Prediction { processors, lower, likely, upper }
+        let apart = self.contention.map(|contention| Contention { sharing: 1.0, ..contention });
+        let [lower_unshared, ..] = Self { contention: apart, ..*self }.speedups(f64::from(processors));
+        Prediction { processors, lower, lower_unshared, likely, upper }
     }
 
     /// At least, likely and at most: the speedups of [`predict`](Self::predict), also between whole numbers, for
@@ -120,7 +126,7 @@ impl Scaling {
         };
         let upper = self.parallelism().min(p);
         // A span above the work (blocked time) would leave no room between the bounds.
-        let slowdown = self.contention.map_or(1.0, |contention| contention.on(p));
+        let slowdown = self.contention.map_or(1.0, |c| c.on(p, c.memory.max(c.sharing)));
         [(with(SPAN_COEFFICIENT) / slowdown).min(upper), with(1.0).min(upper), upper]
     }
 }
@@ -168,9 +174,12 @@ mod tests {
 
     #[test]
     fn contention_grows_up_to_all_cores() {
-        let scaling = Scaling::new(1e6, 1e-6, 1e-6).on(Contention { cores: 5, slowdown: 3.0 });
-        let lower = |processors| (scaling.predict(processors).lower * 1000.0).round();
-        assert_eq!([1, 2, 3, 5, 10].map(lower), [1000.0, 1333.0, 1500.0, 1667.0, 3333.0]);
+        let scaling = Scaling::new(1e6, 1e-6, 1e-6).on(Contention { cores: 5, memory: 3.0, sharing: 5.0 });
+        let rounded = |speedup: f64| (speedup * 1000.0).round();
+        let lower = |processors| rounded(scaling.predict(processors).lower);
+        assert_eq!([1, 2, 3, 5, 10].map(lower), [1000.0, 1000.0, 1000.0, 1000.0, 2000.0]);
+        let unshared = |processors| rounded(scaling.predict(processors).lower_unshared);
+        assert_eq!([1, 2, 3, 5, 10].map(unshared), [1000.0, 1333.0, 1500.0, 1667.0, 3333.0]);
         assert!((scaling.predict(5).likely - 5.0).abs() < 1e-3);
     }
 

@@ -15,7 +15,9 @@ pub(super) const PROCESSORS: usize = 2;
 /// The schedulers that are compared with work stealing.
 pub(super) const SCHEDULERS: [&str; 2] = [HETEROGENEOUS, DFDEQUES];
 const HETEROGENEOUS: &str = "heterogeneous:1.25";
-const DFDEQUES: &str = "dfdeques:50000";
+/// K is ten times Narlikar's: with 50,000 bytes, `dense-mm` and `strassen` at fine grain steal every 50 to 100 µs on today's
+/// processors, and a hand-over takes 5 to 20 of them.
+const DFDEQUES: &str = "dfdeques:500000";
 
 /// A workload's measurements, and what is known of it.
 pub(super) struct Judged<'a> {
@@ -38,6 +40,12 @@ impl Judged<'_> {
     fn overhead(&self) -> Option<f64> {
         self.case.against("serial", 1)
     }
+
+    /// The serial time, divided among all processors, over rayon's.
+    fn ideal(&self) -> Option<f64> {
+        let rayon = self.case.against("rayon", PROCESSORS)? / self.case.against("serial", PROCESSORS)?;
+        Some(rayon / PROCESSORS as f64)
+    }
 }
 
 /// All bars over these workloads.
@@ -56,6 +64,24 @@ pub(super) fn bars(judged: &[Judged<'_>]) -> Vec<Bar> {
     bars.push(Bar::times(format!("{HETEROGENEOUS}, geometric mean"), heterogeneous, 1.03, "work-stealing"));
     bars.push(Bar::times(format!("{HETEROGENEOUS}, muggings in a second"), muggings(judged), 1.0, "one"));
     bars
+}
+
+/// How far any scheduler could get against rayon: with forks that cost nothing and processors that never wait, a workload
+/// takes TS/P. None if nothing was compared.
+pub(super) fn outlook(judged: &[Judged<'_>]) -> Option<String> {
+    let means = |grain: Option<Grain>| {
+        let chosen = || judged.iter().filter(move |one| grain.is_none_or(|grain| grain == one.grain));
+        let ours = geometric_mean(chosen().filter_map(|one| one.case.against("rayon", PROCESSORS)))?;
+        let ideal = geometric_mean(chosen().filter_map(Judged::ideal))?;
+        Some(format!("{ours:.3} and {ideal:.3}"))
+    };
+    let all = means(None)?;
+    let at = |grain, name| means(Some(grain)).map(|both| format!("; at {name} grain {both}"));
+    let grains = [at(Grain::Medium, "medium"), at(Grain::Fine, "fine")].into_iter().flatten();
+    Some(format!(
+        "Geometric means over rayon, of Bombyx, and of a scheduler that would take TS/{PROCESSORS} everywhere: {all}{}.\n",
+        grains.collect::<String>()
+    ))
 }
 
 /// Whether a bar on this workload alone is missed.
@@ -155,5 +181,46 @@ mod tests {
         }
         assert!(!table.contains("good"), "{table}");
         assert!(table.contains("0.500 ×  ≥ 0.850 × of both"), "{table}");
+    }
+
+    #[test]
+    fn schedulers_are_compared_with_work_stealing_at_their_grain() {
+        let scheduled = |name: &str, dfdeques: f64, heterogeneous: f64| {
+            let mut case = case(name, 1.0, 1.0, 0.5, 0.5);
+            for (scheduler, seconds) in
+                [("work-stealing", 0.5), (DFDEQUES, dfdeques), (HETEROGENEOUS, heterogeneous)]
+            {
+                let samples = vec![Sample::seconds(seconds)];
+                case.entries.push(Entry::new("bombyx", Some(scheduler.parse().unwrap()), 2, samples));
+            }
+            case
+        };
+        let cases = [scheduled("calm", 5.0, 0.5), scheduled("hungry", 0.55, 0.6)];
+        let judge = |case, grain| Judged { case, bound: Bound::Compute, grain };
+        let judged = [judge(&cases[0], Grain::Medium), judge(&cases[1], Grain::Fine)];
+        let table = super::super::bar::table(&bars(&judged), false);
+        for line in [
+            "dfdeques:500000, fine, geometric mean          1.100 ×  ≤ 1.050 × work-stealing  MISSED",
+            "worst: hungry, heterogeneous                   1.200 ×  ≤ 1.030 × work-stealing  MISSED",
+            "heterogeneous:1.25, muggings in a second       0.000 ×  ≤ 1.000 × one            holds",
+        ] {
+            let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(table.lines().any(|shown| words(shown) == words(line)), "{line} is not in\n{table}");
+        }
+    }
+
+    #[test]
+    fn what_any_scheduler_could_reach_is_told() {
+        let cases = [case("a", 1.0, 1.0, 0.6, 0.625), case("b", 1.0, 1.0, 0.7, 1.0)];
+        let judge = |case, grain| Judged { case, bound: Bound::Compute, grain };
+        let judged = [judge(&cases[0], Grain::Medium), judge(&cases[1], Grain::Fine)];
+        let outlook = outlook(&judged).unwrap();
+        assert!(
+            outlook.contains(
+                "everywhere: 0.820 and 0.632; at medium grain 0.960 and 0.800; at fine grain 0.700 and 0.500."
+            ),
+            "{outlook}"
+        );
+        assert!(super::outlook(&judged[..0]).is_none());
     }
 }

@@ -68,11 +68,13 @@ pub(super) fn text(
     };
     let speedup = |value: f64| if value < 99.95 { ratio(value) } else { format!("{value:.0}") };
     line("processors", &columns(&|prediction| prediction.processors.to_string()));
-    let memory =
-        scaling.contention.filter(|contention| contention.slowdown > 1.05).map_or(String::new(), |c| {
-            format!("   (if bound by memory: {:.1} times slower on {} cores at once)", c.slowdown, c.cores)
-        });
-    line("  at least", &(columns(&|prediction| speedup(prediction.lower)) + &memory));
+    let contention = scaling.contention.map_or(String::new(), |c| {
+        format!(
+            "   (on {} cores memory can be {:.1} times slower, shared data {:.1} times)",
+            c.cores, c.memory, c.sharing
+        )
+    });
+    line("  at least", &(columns(&|prediction| speedup(prediction.lower)) + &contention));
     line("  likely", &columns(&|prediction| speedup(prediction.likely)));
     line("  at most", &columns(&|prediction| speedup(prediction.upper)));
     for (nth, row) in sites(profile, top).into_iter().enumerate() {
