@@ -56,12 +56,19 @@ struct Compared {
     parallelism: f64,
     /// The shortest and longest time on two processors that the profile allows.
     bounds: (f64, f64),
+    /// The longest if cores keep their data apart.
+    apart: f64,
     simulated: f64,
 }
 
 impl Compared {
     fn inside(&self) -> bool {
         self.bounds.0 * (1.0 - NOISE) <= self.two && self.two <= self.bounds.1 * (1.0 + NOISE)
+    }
+
+    /// Whether it is inside only because cores may share data.
+    fn shares(&self) -> bool {
+        self.inside() && self.two > self.apart * (1.0 + NOISE)
     }
 
     fn error(&self) -> f64 {
@@ -86,12 +93,18 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         .numbers("error", 8);
     print(&table.head())?;
     let progress = Progress::new(all.len());
-    let (mut inside, mut near) = (0, 0);
+    let (mut inside, mut shares, mut near) = (0, 0, 0);
     for workload in &all {
         progress.doing(workload.name());
         let compared = compare(*workload, args)?;
         inside += usize::from(compared.inside());
+        shares += usize::from(compared.shares());
         near += usize::from(compared.error().abs() <= NEAR);
+        let bounds = match compared.inside() {
+            true if compared.shares() => "shares",
+            true => "inside",
+            false => "outside",
+        };
         let tone = |good: bool| if good { Tone::Good } else { Tone::Bad };
         progress.print(&table.line([
             Cell::from(workload.name()),
@@ -100,7 +113,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             Cell::new(time(compared.two), Tone::Strong),
             Cell::from(time(compared.bounds.0)),
             Cell::from(time(compared.bounds.1)),
-            Cell::new(if compared.inside() { "inside" } else { "outside" }, tone(compared.inside())),
+            Cell::new(bounds, tone(compared.inside())),
             Cell::from(time(compared.simulated)),
             Cell::new(format!("{:+.1} %", 100.0 * compared.error()), tone(compared.error().abs() <= NEAR)),
         ]))?;
@@ -109,7 +122,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     drop(progress);
     let of = all.len();
     print(&format!(
-        "\n{inside} of {of} inside the bounds; {near} of {of} simulated within {:.0} %\n",
+        "\n{inside} of {of} inside the bounds, {shares} of them because cores share data; {near} of {of} simulated within {:.0} %\n",
         100.0 * NEAR
     ))?;
     Ok(ExitCode::SUCCESS)
@@ -147,7 +160,8 @@ fn compare(workload: &dyn Workload, args: &Args) -> Result<Compared> {
         one,
         two,
         parallelism: scaling.parallelism(),
-        bounds: (one / prediction.upper, one / prediction.lower),
+        bounds: (one / prediction.upper, one / prediction.lower_sharing),
+        apart: one / prediction.lower,
         simulated: one * simulated(workload, args)?,
     })
 }

@@ -81,15 +81,11 @@ impl Row {
     /// Where the measured speedup lies. A hundredth is nothing: times are not better known.
     fn verdict(&self) -> (&'static str, Tone) {
         match self.speedup {
-            speedup if speedup < self.prediction.lower * 0.99 => ("below", Tone::Bad),
+            speedup if speedup < self.prediction.lower_sharing * 0.99 => ("below", Tone::Bad),
+            speedup if speedup < self.prediction.lower * 0.99 => ("shares", Tone::Bad),
             speedup if speedup > self.prediction.upper * 1.01 => ("above", Tone::Strong),
             _ => ("inside", Tone::Good),
         }
-    }
-
-    /// Whether it is below what a program reaches whose cores do not write to each other's data.
-    fn shares(&self) -> bool {
-        self.speedup < self.prediction.lower_unshared * 0.99
     }
 }
 
@@ -245,12 +241,13 @@ impl Scaled {
         }
         let most = self.rows.last().map_or(1, |row| row.prediction.processors);
         out.push_str(&format!("\nadvice: {}\n", advise(&self.profile, most)[0]));
-        if let Some(row) = self.rows.iter().find(|row| row.shares()) {
+        if self.rows.iter().any(|row| matches!(row.verdict().0, "shares" | "below")) {
+            let sharing: Vec<String> =
+                self.rows.iter().map(|row| ratio(row.prediction.lower_sharing)).collect();
             out.push_str(&format!(
-                "Cores that keep apart reach at least {} on {}. Something slows the strands themselves: data that several \
-                 cores write, false sharing, a lock, or cores that are not all ours.\n",
-                ratio(row.prediction.lower_unshared),
-                row.prediction.processors
+                "Less than at least means that something slows the strands themselves: data that several cores write, false \
+                 sharing, a lock, or cores that are not all ours. Sharing all data would leave {}.\n",
+                sharing.join(", ")
             ));
         }
         out

@@ -52,10 +52,11 @@ pub struct Scaling {
 pub struct Prediction {
     /// On so many processors.
     pub processors: u32,
-    /// A scheduler with the measured costs does at least this well, on a machine with the measured contention.
+    /// A scheduler with the measured costs does at least this well, on a machine where memory is as slow as measured, if
+    /// cores keep their data apart.
     pub lower: f64,
-    /// The same for programs whose cores do not go on with what others have written. Below this, they do.
-    pub lower_unshared: f64,
+    /// At least this well if they always go on with what other cores have written. What is between the two shares data.
+    pub lower_sharing: f64,
     /// What to expect: the greedy bound with the burdened span in it.
     pub likely: f64,
     /// No scheduler does better: P, and the parallelism.
@@ -74,7 +75,7 @@ impl Scaling {
     /// use bombyx_profile::{Contention, Scaling};
     /// let program = Scaling::new(80.0, 0.01, 0.01);
     /// let contended = program.on(Contention { cores: 2, memory: 1.1, sharing: 1.6 }).predict(2);
-    /// assert!(contended.lower < 1.26 && contended.likely > 1.99, "it depends on what the strands do");
+    /// assert!(contended.lower_sharing < 1.26 && contended.lower > 1.8 && contended.likely > 1.99);
     /// ```
     pub fn on(self, contention: Contention) -> Self {
         Self { contention: Some(contention), ..self }
@@ -111,23 +112,24 @@ impl Scaling {
     /// assert!(3.0 < on_4.lower && on_4.lower < on_4.likely && on_4.likely < 4.0);
     /// ```
     pub fn predict(&self, processors: u32) -> Prediction {
-        let [lower, likely, upper] = self.speedups(f64::from(processors));
-        let apart = self.contention.map(|contention| Contention { sharing: 1.0, ..contention });
-        let [lower_unshared, ..] = Self { contention: apart, ..*self }.speedups(f64::from(processors));
-        Prediction { processors, lower, lower_unshared, likely, upper }
+        let [lower_sharing, lower, likely, upper] = self.speedups(f64::from(processors));
+        Prediction { processors, lower, lower_sharing, likely, upper }
     }
 
-    /// At least, likely and at most: the speedups of [`predict`](Self::predict), also between whole numbers, for
-    /// curves.
-    pub fn speedups(&self, processors: f64) -> [f64; 3] {
+    /// At least if cores share data, at least if they do not, likely, and at most: the speedups of
+    /// [`predict`](Self::predict), also between whole numbers, for curves.
+    pub fn speedups(&self, processors: f64) -> [f64; 4] {
         let p = processors.max(1.0);
         let with = |coefficient: f64| {
             ratio(self.work, self.work / p + coefficient * (1.0 - 1.0 / p) * self.burdened_span)
         };
         let upper = self.parallelism().min(p);
         // A span above the work (blocked time) would leave no room between the bounds.
-        let slowdown = self.contention.map_or(1.0, |c| c.on(p, c.memory.max(c.sharing)));
-        [(with(SPAN_COEFFICIENT) / slowdown).min(upper), with(1.0).min(upper), upper]
+        let [sharing, memory] = self.contention.map_or([1.0; 2], |contention| {
+            [contention.memory.max(contention.sharing), contention.memory].map(|most| contention.on(p, most))
+        });
+        let lower = |slowdown: f64| (with(SPAN_COEFFICIENT) / slowdown).min(upper);
+        [lower(sharing), lower(memory), with(1.0).min(upper), upper]
     }
 }
 
@@ -176,10 +178,10 @@ mod tests {
     fn contention_grows_up_to_all_cores() {
         let scaling = Scaling::new(1e6, 1e-6, 1e-6).on(Contention { cores: 5, memory: 3.0, sharing: 5.0 });
         let rounded = |speedup: f64| (speedup * 1000.0).round();
+        let sharing = |processors| rounded(scaling.predict(processors).lower_sharing);
+        assert_eq!([1, 2, 3, 5, 10].map(sharing), [1000.0, 1000.0, 1000.0, 1000.0, 2000.0]);
         let lower = |processors| rounded(scaling.predict(processors).lower);
-        assert_eq!([1, 2, 3, 5, 10].map(lower), [1000.0, 1000.0, 1000.0, 1000.0, 2000.0]);
-        let unshared = |processors| rounded(scaling.predict(processors).lower_unshared);
-        assert_eq!([1, 2, 3, 5, 10].map(unshared), [1000.0, 1333.0, 1500.0, 1667.0, 3333.0]);
+        assert_eq!([1, 2, 3, 5, 10].map(lower), [1000.0, 1333.0, 1500.0, 1667.0, 3333.0]);
         assert!((scaling.predict(5).likely - 5.0).abs() < 1e-3);
     }
 

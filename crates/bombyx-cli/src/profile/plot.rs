@@ -24,10 +24,13 @@ pub(crate) fn speedups(title: &str, scaling: &Scaling, most: u32, measured: &[(f
         samples(1.0, most).filter(|&p| p <= 2.0 * scaling.parallelism().max(2.0)).map(|p| (p, p)).collect();
     let mut series = vec![
         reference("linear", 9, linear),
-        reference("at most", 2, curve(2)),
-        Series { name: "likely".to_owned(), look: Look::Reference(COLORS[0], 14), points: curve(1) },
-        reference("at least", 5, curve(0)),
+        reference("at most", 2, curve(3)),
+        Series { name: "likely".to_owned(), look: Look::Reference(COLORS[0], 14), points: curve(2) },
+        reference("at least", 5, curve(1)),
     ];
+    if scaling.contention.is_some() {
+        series.push(reference("if shared", 2, curve(0)));
+    }
     if !measured.is_empty() {
         series.push(Series {
             name: "measured".to_owned(),

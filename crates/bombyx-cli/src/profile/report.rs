@@ -68,13 +68,20 @@ pub(super) fn text(
     };
     let speedup = |value: f64| if value < 99.95 { ratio(value) } else { format!("{value:.0}") };
     line("processors", &columns(&|prediction| prediction.processors.to_string()));
-    let contention = scaling.contention.map_or(String::new(), |c| {
-        format!(
-            "   (on {} cores memory can be {:.1} times slower, shared data {:.1} times)",
-            c.cores, c.memory, c.sharing
-        )
-    });
-    line("  at least", &(columns(&|prediction| speedup(prediction.lower)) + &contention));
+    if let Some(contention) = scaling.contention {
+        let slower = |what: &str, times: f64| {
+            format!("   ({what} {times:.1} times slower on {} cores)", contention.cores)
+        };
+        let sharing = columns(&|prediction| speedup(prediction.lower_sharing));
+        line(
+            "  if shared",
+            &(sharing + &slower("at least, if cores share all data, which is", contention.sharing)),
+        );
+        let lower = columns(&|prediction| speedup(prediction.lower));
+        line("  at least", &(lower + &slower("if they share none; memory can be", contention.memory)));
+    } else {
+        line("  at least", &columns(&|prediction| speedup(prediction.lower)));
+    }
     line("  likely", &columns(&|prediction| speedup(prediction.likely)));
     line("  at most", &columns(&|prediction| speedup(prediction.upper)));
     for (nth, row) in sites(profile, top).into_iter().enumerate() {
