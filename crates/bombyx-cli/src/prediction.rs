@@ -1,8 +1,9 @@
 //! `bombyx prediction`: how good the predictions are. Hidden; `scripts/prediction` runs it.
 //!
 //! Each workload is profiled and recorded on one processor; then one and two processors take turns. Machines have better and
-//! worse minutes, so what counts is the median of the times on two processors over those on one directly before or after.
-//! It is compared with the bounds that the profile gives, and with what the simulator makes of the recording.
+//! worse minutes, so times are compared within a few rounds, and whatever disturbs a run only makes it longer, so the best of
+//! these rounds count; of the ratios the one in the middle. It is compared with the bounds that the profile gives, and with what
+//! the simulator makes of the recording.
 
 use crate::bench::case::median;
 use crate::contender::Contender;
@@ -46,6 +47,8 @@ const TWO: u32 = 2;
 const SEEDS: u64 = 5;
 /// Times are not better known than this.
 const NOISE: f64 = 0.02;
+/// Rounds that are compared with each other.
+const NEIGHBOURS: usize = 3;
 /// How near the simulator should come.
 const NEAR: f64 = 0.1;
 
@@ -137,7 +140,7 @@ fn compare(workload: &dyn Workload, args: &Args) -> Result<Compared> {
     let profile = bombyx_profile::read(profile.as_bytes())?;
     drop(profiled);
     let contenders = [Contender::bombyx(1, None)?, Contender::bombyx(TWO as usize, None)?];
-    let (mut ones, mut ratios) = (Vec::new(), Vec::new());
+    let mut rounds = Vec::new();
     for round in 0..args.repeat {
         let mut times = [0.0; 2];
         let order = if round % 2 == 0 { [0, 1] } else { [1, 0] };
@@ -146,13 +149,13 @@ fn compare(workload: &dyn Workload, args: &Args) -> Result<Compared> {
             prepared.check().map_err(|wrong| format!("{} is wrong: {wrong}", workload.name()))?;
             times[nth] = run.time.as_secs_f64();
         }
-        ones.push(times[0]);
-        ratios.push(times[1] / times[0]);
+        rounds.push(times);
     }
-    for values in [&mut ones, &mut ratios] {
-        values.sort_by(f64::total_cmp);
-    }
-    let one = median(&ones);
+    let best =
+        |rounds: &[[f64; 2]], nth: usize| rounds.iter().map(|times| times[nth]).fold(f64::INFINITY, f64::min);
+    let mut ratios: Vec<f64> = rounds.chunks(NEIGHBOURS).map(|few| best(few, 1) / best(few, 0)).collect();
+    ratios.sort_by(f64::total_cmp);
+    let one = best(&rounds, 0);
     let two = one * median(&ratios);
     let scaling = contention::measured().into_iter().fold(profile.scaling(), Scaling::on);
     let prediction = scaling.predict(TWO);
