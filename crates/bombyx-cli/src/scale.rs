@@ -273,3 +273,23 @@ impl Scaled {
         cilkscale_csv(&self.profile.program, &self.scaling, &times)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bombyx_profile::Contention;
+
+    #[test]
+    fn what_sharing_explains_is_neither_inside_nor_below() {
+        let scaling = Scaling::new(1e6, 1.0, 1.0).on(Contention { cores: 2, memory: 1.25, sharing: 2.0 });
+        let verdict = |speedup| {
+            let row =
+                Row { prediction: scaling.predict(2), seconds: vec![1.0], median_seconds: 1.0, speedup };
+            row.verdict().0
+        };
+        assert_eq!(
+            [0.9, 1.0, 1.5, 1.6, 2.0, 2.1].map(verdict),
+            ["below", "shares", "shares", "inside", "inside", "above"]
+        );
+    }
+}
