@@ -74,16 +74,20 @@ struct Row {
     /// All times, in the order of the runs.
     seconds: Vec<f64>,
     median_seconds: f64,
+    /// Over the median on one processor.
     speedup: f64,
+    /// Over the best run on one processor: whatever disturbs a run makes it longer, so the program itself gains no more.
+    speedup_over_best: f64,
 }
 
 impl Row {
-    /// Where the measured speedup lies. A hundredth is nothing: times are not better known.
+    /// Where the measured speedup lies, as well as the times on one processor tell.
     fn verdict(&self) -> (&'static str, Tone) {
+        let Prediction { lower, lower_sharing, upper, .. } = self.prediction;
         match self.speedup {
-            speedup if speedup < self.prediction.lower_sharing * 0.99 => ("below", Tone::Bad),
-            speedup if speedup < self.prediction.lower * 0.99 => ("shares", Tone::Bad),
-            speedup if speedup > self.prediction.upper * 1.01 => ("above", Tone::Strong),
+            speedup if speedup < lower_sharing => ("below", Tone::Bad),
+            speedup if speedup < lower => ("shares", Tone::Bad),
+            _ if self.speedup_over_best > upper => ("above", Tone::Strong),
             _ => ("inside", Tone::Good),
         }
     }
@@ -166,6 +170,7 @@ fn measure(args: &Args) -> Result<Scaled> {
         median(&sorted)
     };
     let one = of(&times[0]);
+    let best = times[0].iter().copied().fold(f64::INFINITY, f64::min);
     let rows = numbers.iter().zip(times).map(|(&processors, seconds)| {
         let median_seconds = of(&seconds);
         Row {
@@ -173,6 +178,7 @@ fn measure(args: &Args) -> Result<Scaled> {
             seconds,
             median_seconds,
             speedup: one / median_seconds,
+            speedup_over_best: best / median_seconds,
         }
     });
     Ok(Scaled { rows: rows.collect(), profile, scaling, outside })
@@ -282,14 +288,14 @@ mod tests {
     #[test]
     fn what_sharing_explains_is_neither_inside_nor_below() {
         let scaling = Scaling::new(1e6, 1.0, 1.0).on(Contention { cores: 2, memory: 1.25, sharing: 2.0 });
-        let verdict = |speedup| {
-            let row =
-                Row { prediction: scaling.predict(2), seconds: vec![1.0], median_seconds: 1.0, speedup };
+        let verdict = |(speedup, speedup_over_best)| {
+            let prediction = scaling.predict(2);
+            let row = Row { prediction, seconds: vec![1.0], median_seconds: 1.0, speedup, speedup_over_best };
             row.verdict().0
         };
         assert_eq!(
-            [0.9, 1.0, 1.5, 1.6, 2.0, 2.1].map(verdict),
-            ["below", "shares", "shares", "inside", "inside", "above"]
+            [(0.9, 0.9), (1.0, 1.0), (1.5, 1.5), (1.6, 1.6), (2.0, 2.0), (2.1, 2.0), (2.1, 2.1)].map(verdict),
+            ["below", "shares", "shares", "inside", "inside", "inside", "above"]
         );
     }
 }

@@ -64,6 +64,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "STEPS", help_heading = "Machine")]
     steal_cost: Option<u64>,
 
+    /// A processor without a thread visits the queue of `fifo` and `depth-first`, which takes as long as a steal attempt;
+    /// unless given, it gets a thread from there at once
+    #[arg(long, help_heading = "Machine")]
+    visits: bool,
+
     /// What happens when thieves meet at a deque: one waits its turn (`fifo`, `lifo`, `random`, `biased`), all but
     /// one fail (`denied`), or all are served (`free`)
     #[arg(long, value_name = "MODEL", default_value = "fifo", help_heading = "Machine")]

@@ -14,6 +14,8 @@ pub struct WithDummies {
     pub computation: Computation,
     /// By thread, whether it is a dummy: a leaf of a dummy tree.
     pub dummy: Vec<bool>,
+    /// By thread, whether it was inserted: a dummy, or a thread that forks dummies.
+    pub inserted: Vec<bool>,
     /// By strand, the strand of the original computation, or none for what was inserted.
     pub origin: Vec<Option<StrandId>>,
 }
@@ -35,6 +37,7 @@ struct Inserting<'c> {
     from: &'c Computation,
     to: Builder,
     dummy: Vec<bool>,
+    inserted: Vec<bool>,
     origin: Vec<Option<StrandId>>,
     /// The new ids of the original strands.
     moved: Vec<StrandId>,
@@ -52,7 +55,8 @@ impl<'c> Inserting<'c> {
         }
         let mut to = Builder::new(c.frame(c.root()));
         to.weight_unit(c.weight_unit());
-        Self { from: c, to, dummy: vec![false], origin: Vec::new(), moved: Vec::new(), joins }
+        let (dummy, inserted) = (vec![false], vec![false]);
+        Self { from: c, to, dummy, inserted, origin: Vec::new(), moved: Vec::new(), joins }
     }
 
     fn run(mut self, quota: u64) -> WithDummies {
@@ -69,12 +73,13 @@ impl<'c> Inserting<'c> {
             if let Some(child) = c.child(strand) {
                 self.to.spawn(c.frame(child));
                 self.dummy.push(false);
+                self.inserted.push(false);
             } else if c.next(strand).is_none() && c.thread_of(strand) != c.root() {
                 self.to.end();
             }
         }
         let computation = self.to.build().expect("inserting nested threads keeps a computation valid");
-        WithDummies { computation, dummy: self.dummy, origin: self.origin }
+        WithDummies { computation, dummy: self.dummy, inserted: self.inserted, origin: self.origin }
     }
 
     fn original_strand(&mut self, strand: StrandId, dummies: Option<StrandId>) {
@@ -99,6 +104,7 @@ impl<'c> Inserting<'c> {
     fn tree(&mut self, leaves: u64) -> StrandId {
         self.to.spawn(0);
         self.dummy.push(leaves == 1);
+        self.inserted.push(true);
         if leaves == 1 {
             self.inserted_strand();
             return self.to.end();
@@ -161,6 +167,7 @@ mod tests {
         let kept: Vec<StrandId> = with.origin.iter().flatten().copied().collect();
         assert!(kept.into_iter().eq(c.strands()));
         assert_eq!(Measures::of(&with.computation).allocated, Measures::of(&c).allocated);
+        assert_eq!(with.inserted.iter().filter(|&&inserted| !inserted).count(), c.thread_count());
         let inserted = with.origin.iter().filter(|o| o.is_none()).count() as u64;
         assert_eq!(Measures::of(&with.computation).work, Measures::of(&c).work + inserted);
         assert!(WithDummies::insert(&generate::figure1(1), 1).is_none());

@@ -95,6 +95,8 @@ pub struct Machine<'c> {
     pub(crate) counters: Counters,
     pub(crate) space: Space,
     pub(crate) trace: Option<Trace>,
+    /// Which threads are not counted, by thread: they were inserted for their delay. Empty if none.
+    inserted: Vec<bool>,
     /// A bit for each processor that is idle.
     idle: Vec<u64>,
     working: u32,
@@ -137,6 +139,7 @@ impl<'c> Machine<'c> {
             counters: Counters::default(),
             space: Space::default(),
             trace: trace.then(Trace::default),
+            inserted: Vec::new(),
             idle: vec![0; processors.div_ceil(64)],
             working: 0,
             unfinished: computation.thread_count() as u32,
@@ -144,6 +147,16 @@ impl<'c> Machine<'c> {
         machine.be_born(computation.root(), ProcessorId(0));
         machine.processors().for_each(|p| machine.idle[p.index() / 64] |= 1 << (p.0 % 64));
         machine
+    }
+
+    /// Does not count these threads among the living ones.
+    pub(crate) fn leave_out(&mut self, inserted: Vec<bool>) {
+        self.inserted = inserted;
+    }
+
+    /// A thread's part in the count of living threads.
+    fn counted(&self, thread: ThreadId) -> u64 {
+        u64::from(!self.inserted.get(thread.index()).is_some_and(|&inserted| inserted))
     }
 
     /// The computation being executed.
@@ -420,7 +433,7 @@ impl<'c> Machine<'c> {
         let state = &mut self.threads[thread.index()];
         state.status = Status::Ready;
         state.home = p.0;
-        self.space.begin_thread(self.computation.frame(thread));
+        self.space.begin_thread(self.computation.frame(thread), self.counted(thread));
     }
 
     /// A frame stays until the frames of all children are gone (BL §2).
@@ -429,7 +442,7 @@ impl<'c> Machine<'c> {
         self.unfinished -= 1;
         let mut dying = thread;
         while self.status(dying) == Status::Dead && self.living_children(dying) == 0 {
-            self.space.end_thread(self.computation.frame(dying));
+            self.space.end_thread(self.computation.frame(dying), self.counted(dying));
             let Some(parent) = self.computation.parent(dying) else { break };
             self.threads[parent.index()].living_children -= 1;
             dying = parent;

@@ -9,7 +9,7 @@ use crate::{Contention, Ratio, Scheduler, WithDummies};
 pub struct Dollars {
     /// Instructions executed. Exactly T1 (BL Lemma 7).
     pub work: u64,
-    /// Steal attempts initiated.
+    /// Steal attempts initiated, and visits of a shared queue if they take time.
     pub steal: u64,
     /// Steps spent waiting for a steal request to be served.
     pub wait: u64,
@@ -26,7 +26,7 @@ pub struct SpaceUse {
     pub heap: u64,
     /// `frames + heap`. Its peak is the peak of the sum.
     pub total: u64,
-    /// Living threads.
+    /// Living threads, without those that were inserted before large allocations (DFD §3.3).
     pub threads: u64,
     /// Deques that exist.
     pub deques: u64,
@@ -69,15 +69,15 @@ impl Space {
     }
 
     #[inline]
-    pub(crate) fn begin_thread(&mut self, frame: u64) {
+    pub(crate) fn begin_thread(&mut self, frame: u64, counted: u64) {
         self.now.frames += frame;
-        self.now.threads += 1;
+        self.now.threads += counted;
     }
 
     #[inline]
-    pub(crate) fn end_thread(&mut self, frame: u64) {
+    pub(crate) fn end_thread(&mut self, frame: u64, counted: u64) {
         self.now.frames -= frame;
-        self.now.threads -= 1;
+        self.now.threads -= counted;
     }
 
     #[inline]
@@ -135,7 +135,7 @@ pub struct Outcome {
     pub ticks_per_unit: u64,
     /// BL's accounting.
     pub dollars: Dollars,
-    /// Steal attempts that got a thread from a deque.
+    /// Steal attempts that got a thread from a deque, or visits that got one from a shared queue.
     pub steals: u64,
     /// Threads taken from a processor in the middle of its work (HET §3).
     pub muggings: u64,

@@ -110,6 +110,33 @@ fn untraced_runs_measure_the_same() {
     }
 }
 
+/// Visits of a shared queue, which take as long as steals: legal, the same in both modes and without a trace, and nothing
+/// idles.
+#[test]
+fn visits_of_a_queue_take_time() {
+    let shared = |s: &Scheduler| matches!(s, Scheduler::Fifo | Scheduler::DepthFirst(_));
+    for spec in COMPUTATIONS {
+        let c = computation(spec);
+        for scheduler in every_scheduler().into_iter().filter(shared) {
+            for contention in Contention::ALL {
+                for steal_cost in [1, 4] {
+                    let context = format!("{scheduler} on {spec}, {contention}, visits take {steal_cost}");
+                    let base = Simulation::new(&c, scheduler).processors(5).visits().seed(9);
+                    let base = base.contention(contention).steal_cost(steal_cost).space_series();
+                    let stepped = base.clone().mode(Mode::Step).trace().check_all().run();
+                    let mut stepped = stepped.unwrap_or_else(|e| panic!("{context}: {e}"));
+                    assert_legal(&c, &stepped, true);
+                    let d = stepped.dollars;
+                    assert_eq!(d.work + d.steal + d.wait, 5 * stepped.makespan, "{context}");
+                    assert_eq!(stepped.steals + 1, stepped.acquisitions, "{context}: all but the root");
+                    stepped.trace = None;
+                    same(&stepped, &base.run().unwrap(), &context);
+                }
+            }
+        }
+    }
+}
+
 /// Different speeds, changing over time: still legal, and both modes agree.
 #[test]
 fn every_scheduler_copes_with_speeds() {

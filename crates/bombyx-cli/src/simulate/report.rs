@@ -198,6 +198,7 @@ pub(super) fn csv<'a, 'b: 'a>(groups: impl Iterator<Item = (&'a Plan<'b>, &'a [R
 struct Document<'a> {
     computation: ComputationDocument<'a>,
     steal_cost: u64,
+    visits: bool,
     contention: String,
     /// As on the command line; empty if all are 1.
     speeds: String,
@@ -254,6 +255,7 @@ fn document<'a>(plan: &Plan<'a>, runs: &[Run], before: Option<Box<Document<'a>>>
             spawn_depth: m.spawn_depth,
         },
         steal_cost: plan.steal_cost,
+        visits: plan.visits,
         contention: plan.contention.to_string(),
         speeds: plan.speeds.to_string(),
         runs: runs.iter().map(|run| Row::of(plan, run)).collect(),

@@ -17,6 +17,7 @@ pub(super) struct Plan<'a> {
     pub(super) seeds: std::ops::Range<u64>,
     pub(super) contention: Contention,
     pub(super) steal_cost: u64,
+    pub(super) visits: bool,
     pub(super) speeds: Speeds,
     check: bool,
     trace: bool,
@@ -52,6 +53,7 @@ impl<'a> Plan<'a> {
             processors,
             seeds,
             contention: args.contention,
+            visits: args.visits,
             steal_cost: args.steal_cost.or(input.noted_ns("steal_ns")).unwrap_or(1),
             speeds,
             check: args.check,
@@ -160,6 +162,9 @@ impl<'a> Plan<'a> {
             .seed(seed)
             .contention(self.contention)
             .steal_cost(self.steal_cost);
+        if self.visits {
+            simulation = simulation.visits();
+        }
         if self.check {
             simulation = simulation.mode(Mode::Step).check_all();
         }

@@ -6,9 +6,11 @@
 //! the list after almost every thread.
 
 use super::meter::Meter;
+use super::pool::leave;
 use super::{Policy, Quota, Ready, Setup};
 use crate::ProcessorId;
 use crate::machine::Machine;
+use crate::trace::AttemptResult;
 use bombyx_dag::{StrandId, ThreadId};
 use std::collections::BTreeSet;
 
@@ -18,10 +20,11 @@ struct DepthFirst {
     /// What each processor's thread has allocated since it was last scheduled.
     meters: Vec<Meter>,
     quota: Quota,
+    visits: bool,
 }
 
 pub(super) fn policy(setup: &Setup, quota: Quota) -> Box<dyn Policy> {
-    Box::new(DepthFirst { list: BTreeSet::new(), meters: vec![Meter::default(); setup.processors], quota })
+    Box::new(DepthFirst { list: BTreeSet::new(), meters: vec![Meter::default(); setup.processors], quota, visits: setup.visits })
 }
 
 impl DepthFirst {
@@ -29,11 +32,21 @@ impl DepthFirst {
         let strand = m.next_strand(thread).expect("a ready thread has a strand");
         self.list.insert((strand, thread));
     }
+
+    fn take(&mut self, m: &mut Machine<'_>, p: ProcessorId) -> Option<ThreadId> {
+        let (_, thread) = self.list.pop_first()?;
+        self.meters[p.index()] = Meter::default();
+        m.acquire(p, thread);
+        Some(thread)
+    }
 }
 
 impl Policy for DepthFirst {
     fn begin(&mut self, m: &mut Machine<'_>) {
         self.put(m, m.computation().root());
+        let mut processors = m.processors();
+        self.take(m, processors.next().expect("there is a processor"));
+        processors.for_each(|p| leave(m, p, self.visits));
     }
 
     fn spawned(&mut self, m: &mut Machine<'_>, p: ProcessorId, parent: ThreadId, child: ThreadId) {
@@ -43,11 +56,11 @@ impl Policy for DepthFirst {
     }
 
     fn stalled(&mut self, m: &mut Machine<'_>, p: ProcessorId, _: ThreadId) {
-        m.rest(p);
+        leave(m, p, self.visits);
     }
 
     fn died(&mut self, m: &mut Machine<'_>, p: ProcessorId, _: ThreadId) {
-        m.rest(p);
+        leave(m, p, self.visits);
     }
 
     fn enabled(&mut self, m: &mut Machine<'_>, _: ProcessorId, thread: ThreadId) {
@@ -61,6 +74,7 @@ impl Policy for DepthFirst {
         }
         m.interrupt(p);
         self.put(m, thread);
+        leave(m, p, self.visits);
         false
     }
 
@@ -68,13 +82,28 @@ impl Policy for DepthFirst {
         self.meters[p.index()].refund(bytes);
     }
 
+    /// Whatever a visitor chose: there is one list.
+    fn queue(&self, _: u32) -> Option<u32> {
+        Some(0)
+    }
+
+    fn victim(&self, _: u32) -> Option<ProcessorId> {
+        None
+    }
+
+    fn attempt(&mut self, m: &mut Machine<'_>, p: ProcessorId, _: u32) -> AttemptResult {
+        self.take(m, p).map_or(AttemptResult::Empty, AttemptResult::Stolen)
+    }
+
+    fn may_succeed(&self, _: &Machine<'_>) -> bool {
+        !self.list.is_empty()
+    }
+
     fn settle(&mut self, m: &mut Machine<'_>) {
         while !self.list.is_empty()
             && let Some(p) = m.first_idle()
         {
-            let (_, thread) = self.list.pop_first().expect("the list is not empty");
-            self.meters[p.index()] = Meter::default();
-            m.acquire(p, thread);
+            self.take(m, p);
         }
     }
 

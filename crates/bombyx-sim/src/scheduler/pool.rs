@@ -1,7 +1,9 @@
 //! A queue of ready threads that all processors share: what [`fifo`](super::fifo), [`greedy`](super::greedy) and
-//! [`high_utilization`](super::high_utilization) have in common.
+//! [`high_utilization`](super::high_utilization) have in common; and what a processor without a thread does where
+//! visits of the queue take time.
 
 use super::Ready;
+use crate::ProcessorId;
 use crate::machine::Machine;
 use bombyx_dag::ThreadId;
 use std::collections::VecDeque;
@@ -37,5 +39,14 @@ impl Pool {
 
     pub(super) fn ready(&self) -> Ready {
         Ready::Pool(self.queue.iter().copied().collect())
+    }
+}
+
+/// `p` has no thread: it visits the queue, or waits until a thread comes to it.
+pub(super) fn leave(m: &mut Machine<'_>, p: ProcessorId, visits: bool) {
+    if visits {
+        m.steal(p);
+    } else {
+        m.rest(p);
     }
 }

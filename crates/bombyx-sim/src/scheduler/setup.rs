@@ -9,12 +9,17 @@ pub struct Setup {
     pub mutation: Option<Mutation>,
     /// Which threads are dummies that were inserted before large allocations (DFD §3.3), by thread. Empty if none.
     pub dummies: Vec<bool>,
+    /// Whether a processor without a thread visits the shared queue, as [`Simulation::visits`] has it. For `fifo` and
+    /// `depth-first`.
+    ///
+    /// [`Simulation::visits`]: crate::Simulation::visits
+    pub visits: bool,
 }
 
 impl Setup {
-    /// So many processors, no mutation, no dummies.
+    /// So many processors, no mutation, no dummies, no visits.
     pub fn new(processors: usize) -> Self {
-        Self { processors, mutation: None, dummies: Vec::new() }
+        Self { processors, mutation: None, dummies: Vec::new(), visits: false }
     }
 
     pub(crate) fn mutates(&self, mutation: Mutation) -> bool {

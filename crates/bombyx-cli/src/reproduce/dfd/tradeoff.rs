@@ -63,7 +63,7 @@ pub(in crate::reproduce) fn figure_12(lab: &Lab) -> Result<Page> {
     let curve = |of: fn(&Simulated) -> f64| runs.iter().map(|(k, run)| (*k, of(run))).collect();
     let panels: [Quantity; 3] = [
         ("time, ms", |run| run.time / 1e6),
-        ("memory, MiB", |run| run.peak.total as f64 / f64::from(1 << 20)),
+        ("memory, MiB", |run| run.memory as f64 / f64::from(1 << 20)),
         ("granularity, µs between two steals", |run| run.granularity / 1e3),
     ];
     let lines = Lines {
@@ -76,7 +76,7 @@ pub(in crate::reproduce) fn figure_12(lab: &Lab) -> Result<Page> {
             .collect(),
     };
     let values = |of: fn(&Simulated) -> f64| -> Vec<f64> { runs.iter().map(|(_, run)| of(run)).collect() };
-    let memory = grows(&values(|run| run.peak.total as f64));
+    let memory = grows(&values(|run| run.memory as f64));
     let granularity = grows(&values(|run| run.granularity));
     let time = grows(&values(|run| -run.time).iter().map(|t| 1.0 / -t).collect::<Vec<_>>());
     let says = |grows: bool| if grows { "yes" } else { "not throughout" };
@@ -100,7 +100,7 @@ fn row(name: Value, run: &Simulated, entry: Option<&Entry>) -> Vec<Value> {
     let mut cells = vec![
         name,
         json!(run.time / 1e6),
-        mebibytes(Some(run.peak.total)),
+        mebibytes(Some(run.memory)),
         json!(run.granularity / 1e3),
         entry.map_or_else(none, |entry| json!(entry.median() * 1e3)),
     ];
@@ -123,8 +123,8 @@ pub(in crate::reproduce) fn figure_13(lab: &Lab) -> Result<Page> {
     let line = |name: &str, run: &Simulated| -> Vec<Value> {
         vec![
             name.into(),
-            json!(run.peak.total as f64 / 1024.0),
-            json!(run.peak.threads),
+            json!(run.memory as f64 / 1024.0),
+            json!(run.threads),
             json!(run.granularity),
             json!(run.speedup),
         ]
@@ -142,7 +142,7 @@ pub(in crate::reproduce) fn figure_13(lab: &Lab) -> Result<Page> {
     sheet.row(line("work-stealing", &ws));
     let curve = |of: fn(&Simulated) -> f64| runs.iter().map(|(k, run)| (*k, of(run))).collect();
     let panels: [Quantity; 2] = [
-        ("memory, KiB", |run| run.peak.total as f64 / 1024.0),
+        ("memory, KiB", |run| run.memory as f64 / 1024.0),
         ("granularity, instructions between two steals", |run| run.granularity),
     ];
     let lines = Lines {
@@ -162,9 +162,9 @@ pub(in crate::reproduce) fn figure_13(lab: &Lab) -> Result<Page> {
         agrees: format!(
             "WS has high granularity and space ({:.0}, {:.0} KiB), ADF low ({:.0}, {:.0} KiB); DFDeques(K) {} between.",
             ws.granularity,
-            ws.peak.total as f64 / 1024.0,
+            ws.memory as f64 / 1024.0,
             adf.granularity,
-            adf.peak.total as f64 / 1024.0,
+            adf.memory as f64 / 1024.0,
             if spans { "covers the range" } else { "moves from one towards the other" }
         ),
         differs: "parameters of the synthetic program, the number of processors and the values are not in our text.".into(),
