@@ -1,5 +1,6 @@
 //! The convex hull of points in the plane by Quickhull, as in the Problem Based Benchmark Suite: find the point
-//! farthest from a line, drop what lies inside the triangle, recurse on both sides.
+//! farthest from a line, drop what lies inside the triangle, recurse on both sides. Candidates stay in one array and move
+//! within it, by way of a second one, so that a run allocates next to nothing.
 
 use crate::inputs::points;
 use crate::workload::{Bound, Checksum, Entry, Grain, Kernel, Prepared, Suite, ensure, prepared};
@@ -26,7 +27,14 @@ pub(crate) static PLUMMER: Entry = Entry {
 };
 
 fn prepare(points: Vec<Point>, grain: Grain) -> Box<dyn Prepared> {
-    prepared(Quickhull { points, grain: grain.pick(4096, 32), hull: Vec::new() })
+    let n = points.len();
+    prepared(Quickhull {
+        points,
+        grain: grain.pick(4096, 32),
+        candidates: vec![0; n],
+        room: vec![0; n],
+        hull: Vec::new(),
+    })
 }
 
 type Point = [f64; 2];
@@ -35,6 +43,10 @@ struct Quickhull {
     points: Vec<Point>,
     /// Points in a serial piece.
     grain: usize,
+    /// Indices of the points that are left.
+    candidates: Vec<u32>,
+    /// As many, for moving them.
+    room: Vec<u32>,
     /// Indices of the hull's corners, clockwise from the leftmost.
     hull: Vec<u32>,
 }
@@ -57,7 +69,7 @@ impl Search<'_> {
         self.points[index as usize]
     }
 
-    fn hull<F: Fork>(&self, fork: &mut F) -> Vec<u32> {
+    fn hull<F: Fork>(&self, fork: &mut F, candidates: &mut [u32], room: &mut [u32]) -> Vec<u32> {
         let n = self.points.len();
         let leftmost = |a: u32, b: u32| if self.at(b) < self.at(a) { b } else { a };
         let rightmost = |a: u32, b: u32| if self.at(b) > self.at(a) { b } else { a };
@@ -71,27 +83,68 @@ impl Search<'_> {
             &|(l1, r1), (l2, r2)| (leftmost(l1, l2), rightmost(r1, r2)),
         );
         let (a, b) = (self.at(left), self.at(right));
-        let side = |fork: &mut F, from: Point, to: Point| {
-            fork.pack(n, self.grain, &|range, out: &mut Vec<u32>| {
-                out.extend(range.filter(|&i| area(from, to, self.points[i]) > 0.0).map(|i| i as u32));
-            })
-        };
-        let (above, below) = fork.join(|fork| side(fork, a, b), |fork| side(fork, b, a));
-        let (top, bottom) = fork
-            .join(|fork| self.chain(fork, &above, left, right), |fork| self.chain(fork, &below, right, left));
+        let counts = self.sort_out(fork, &|i| i as u32, [[a, b], [b, a]], room);
+        let [above, below] = self.collect(fork, &counts, candidates, room);
+        let (top, bottom) =
+            fork.join(|fork| self.chain(fork, above, left, right), |fork| self.chain(fork, below, right, left));
         [vec![left], top, vec![right], bottom].concat()
     }
 
+    /// Looks at as many candidates as there is room, in pieces: those left of the first line go to the front of their piece
+    /// of the room, those left of the second to its end. Gives how many there are of both in each piece.
+    fn sort_out<F: Fork>(
+        &self,
+        fork: &mut F,
+        candidate: &(impl Fn(usize) -> u32 + Sync),
+        [first, second]: [[Point; 2]; 2],
+        room: &mut [u32],
+    ) -> Vec<[usize; 2]> {
+        let mut counts = vec![[0; 2]; room.len().div_ceil(self.grain)];
+        fork.for_chunks2((room, self.grain), (&mut counts, 1), &|k, room, counts: &mut [[usize; 2]]| {
+            let (mut front, mut back) = (0, room.len());
+            for i in k * self.grain..k * self.grain + room.len() {
+                let (index, point) = (candidate(i), self.at(candidate(i)));
+                if area(first[0], first[1], point) > 0.0 {
+                    room[front] = index;
+                    front += 1;
+                } else if area(second[0], second[1], point) > 0.0 {
+                    back -= 1;
+                    room[back] = index;
+                }
+            }
+            counts[0] = [front, room.len() - back];
+        });
+        counts
+    }
+
+    /// Brings what was sorted out together, and divides both arrays accordingly.
+    fn collect<'a, F: Fork>(
+        &self,
+        fork: &mut F,
+        counts: &[[usize; 2]],
+        candidates: &'a mut [u32],
+        room: &'a mut [u32],
+    ) -> [Divided<'a>; 2] {
+        let [first, second] = total(counts);
+        let (left, rest) = candidates.split_at_mut(first);
+        let (right, _) = rest.split_at_mut(second);
+        gather(fork, room, self.grain, counts, left, right);
+        let (left_room, rest) = room.split_at_mut(first);
+        let (right_room, _) = rest.split_at_mut(second);
+        [Divided { candidates: left, room: left_room }, Divided { candidates: right, room: right_room }]
+    }
+
     /// The corners strictly between `from` and `to`, given the candidates left of that line.
-    fn chain<F: Fork>(&self, fork: &mut F, candidates: &[u32], from: u32, to: u32) -> Vec<u32> {
-        if candidates.len() <= self.grain {
-            self.split(&mut Serial, candidates, from, to)
+    fn chain<F: Fork>(&self, fork: &mut F, left: Divided<'_>, from: u32, to: u32) -> Vec<u32> {
+        if left.candidates.len() <= self.grain {
+            self.split(&mut Serial, left, from, to)
         } else {
-            self.split(fork, candidates, from, to)
+            self.split(fork, left, from, to)
         }
     }
 
-    fn split<F: Fork>(&self, fork: &mut F, candidates: &[u32], from: u32, to: u32) -> Vec<u32> {
+    fn split<F: Fork>(&self, fork: &mut F, left: Divided<'_>, from: u32, to: u32) -> Vec<u32> {
+        let Divided { candidates, room } = left;
         if candidates.len() <= 1 {
             return candidates.to_vec();
         }
@@ -109,17 +162,55 @@ impl Search<'_> {
             &|x, y| if y.0 > x.0 { y } else { x },
         );
         let p = self.at(farthest);
-        let (first, second) = fork.join(
-            |fork| fork.filter(candidates, self.grain, &|&i| area(a, p, self.at(i)) > 0.0),
-            |fork| fork.filter(candidates, self.grain, &|&i| area(p, b, self.at(i)) > 0.0),
-        );
+        let counts = self.sort_out(fork, &|i| candidates[i], [[a, p], [p, b]], room);
+        let [first, second] = self.collect(fork, &counts, candidates, room);
         let (mut hull, rest) = fork.join(
-            |fork| self.chain(fork, &first, from, farthest),
-            |fork| self.chain(fork, &second, farthest, to),
+            |fork| self.chain(fork, first, from, farthest),
+            |fork| self.chain(fork, second, farthest, to),
         );
         hull.push(farthest);
         hull.extend(rest);
         hull
+    }
+}
+
+/// Candidates on one side of a line, and as much room.
+struct Divided<'a> {
+    candidates: &'a mut [u32],
+    room: &'a mut [u32],
+}
+
+fn total(counts: &[[usize; 2]]) -> [usize; 2] {
+    counts.iter().fold([0; 2], |sum, count| [sum[0] + count[0], sum[1] + count[1]])
+}
+
+/// Copies from chunks of `size` what lies at the front of each, one after the other, and what lies at the end of each.
+fn gather<F: Fork>(
+    fork: &mut F,
+    chunks: &[u32],
+    size: usize,
+    counts: &[[usize; 2]],
+    fronts: &mut [u32],
+    ends: &mut [u32],
+) {
+    match *counts {
+        [] => {}
+        [[front, end]] => {
+            fronts.copy_from_slice(&chunks[..front]);
+            ends.copy_from_slice(&chunks[chunks.len() - end..]);
+        }
+        _ => {
+            let half = counts.len() / 2;
+            let (left, right) = counts.split_at(half);
+            let (chunks_left, chunks_right) = chunks.split_at(half * size);
+            let [front, end] = total(left);
+            let (fronts_left, fronts_right) = fronts.split_at_mut(front);
+            let (ends_left, ends_right) = ends.split_at_mut(end);
+            fork.join(
+                |fork| gather(fork, chunks_left, size, left, fronts_left, ends_left),
+                |fork| gather(fork, chunks_right, size, right, fronts_right, ends_right),
+            );
+        }
     }
 }
 
@@ -133,7 +224,8 @@ impl Kernel for Quickhull {
     }
 
     fn compute<F: Fork>(&mut self, fork: &mut F) {
-        self.hull = Search { points: &self.points, grain: self.grain }.hull(fork);
+        let search = Search { points: &self.points, grain: self.grain };
+        self.hull = search.hull(fork, &mut self.candidates, &mut self.room);
     }
 
     fn checksum(&self) -> Checksum {
