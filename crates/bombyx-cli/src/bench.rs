@@ -83,8 +83,8 @@ pub(crate) struct Args {
     list: bool,
 }
 
-/// How often a workload that misses a bar is measured on, with twice the rounds each time.
-const FURTHER: usize = 2;
+/// A workload that misses a bar is measured on, for so many times the rounds.
+const FURTHER: usize = 6;
 
 /// Something that can be measured by name.
 #[derive(Clone)]
@@ -137,7 +137,6 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     show(&format!("{}\n\n", results.record.line()))?;
     show(&report.head())?;
     let mut known = Vec::new();
-    let further = if args.bars { FURTHER } else { 0 };
     for setup in args.setups() {
         let first = results.workloads.len();
         if args.bars && !workloads.is_empty() {
@@ -145,13 +144,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         }
         for workload in &workloads {
             let mut case = workload::measure(*workload, &setup, &contenders)?;
-            // Near a bar, a few rounds on a restless machine decide nothing. All rounds count.
-            for _ in 0..further {
-                if !judge::misses(judge::Judged { case: &case, bound: workload.bound(), grain: setup.grain })
-                {
-                    break;
-                }
-                let longer = workload::Setup { rounds: 2 * setup.rounds, ..setup };
+            // Near a bar, a few rounds on a restless machine decide nothing. All rounds count, and nothing is tried again.
+            let (bound, grain) = (workload.bound(), setup.grain);
+            if args.bars && judge::misses(judge::Judged { case: &case, bound, grain }) {
+                let longer = workload::Setup { rounds: FURTHER * setup.rounds, ..setup };
                 case.add(workload::measure(*workload, &longer, &contenders)?);
             }
             show(&report.lines(&case))?;

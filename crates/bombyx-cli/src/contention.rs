@@ -1,9 +1,12 @@
-//! How much slower a core gets when all the others work too: measured, because a profile cannot tell it.
+//! How much slower or faster a core gets when all the others work too: measured, because a profile cannot tell it.
 //!
 //! Every core adds to the words of an array, once while the others are idle and then all at once: to a large array of its own,
 //! which shows what memory has for each; and to a small one that another core has just added to, which shows what it costs that
 //! data changes hands. Programs that work like that all the time are slowed down by so much, all others by less.
 //! (A lock that everybody wants can be worse.)
+//!
+//! And every core has caches of its own, of data and of addresses: reads all over a large array by one core, against reads by
+//! all, each from its part, show how much faster the same reads can get.
 
 use crate::host;
 use bombyx_profile::Contention;
@@ -22,8 +25,14 @@ const SMALL: usize = 256 << 10;
 /// when all work: the best one may have met the others while they waited.
 const PASSES: usize = 15;
 const SMALL_PASSES: usize = 301;
+/// Bytes of the smallest and the largest array that is read all over, each twice the one before: the gain is largest where a
+/// part fits a cache and the whole does not. So many reads are made, by one and by all in turns; the best of their times count.
+const NARROWEST: usize = 1 << 20;
+const WIDEST: usize = 64 << 20;
+const READS: usize = 1 << 19;
+const TURNS: usize = 9;
 
-/// Measures this machine in less than half a second; none if it has one core.
+/// Measures this machine in less than a second; none if it has one core.
 pub(crate) fn measured() -> Option<Contention> {
     let cores = host::cores();
     if cores < 2 {
@@ -38,6 +47,50 @@ pub(crate) fn measured() -> Option<Contention> {
         cores: cores as u32,
         memory: slowdown((ALL / cores).min(ONE), PASSES, false),
         sharing: slowdown(SMALL, SMALL_PASSES, true),
+        caches: gain(cores),
+    })
+}
+
+/// How many times as fast reads get, at most, if every core has a part of an array to itself; at least 1.
+fn gain(cores: usize) -> f64 {
+    // Not zeros: pages of zeros are all one page.
+    let words = vec![1; WIDEST / size_of::<u64>()];
+    let sizes =
+        std::iter::successors(Some(NARROWEST), |bytes| Some(2 * bytes)).take_while(|&bytes| bytes <= WIDEST);
+    sizes.map(|bytes| gain_on(cores, &words[..bytes / size_of::<u64>()])).fold(1.0, f64::max)
+}
+
+fn gain_on(cores: usize, words: &[u64]) -> f64 {
+    let [mut one, mut all] = [f64::INFINITY; 2];
+    for _ in 0..TURNS {
+        one = one.min(reads(1, words));
+        all = all.min(reads(cores, words));
+    }
+    one / all / cores as f64
+}
+
+/// Seconds until several threads, by the slowest of them, have read at random, each from a part of `words`.
+fn reads(threads: usize, words: &[u64]) -> f64 {
+    let barrier = Barrier::new(threads);
+    let work = &|part: &[u64]| {
+        barrier.wait();
+        let start = Instant::now();
+        // Marsaglia's xorshift: cheap, and the next place does not wait for the last word.
+        let mut random = 0x2545_F491_4F6C_DD1D_u64;
+        let mut sum = 0_u64;
+        for _ in 0..READS / threads {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            sum = sum.wrapping_add(part[(((random >> 32) * part.len() as u64) >> 32) as usize]);
+        }
+        black_box(sum);
+        start.elapsed().as_secs_f64()
+    };
+    thread::scope(|scope| {
+        let parts: Vec<_> =
+            words.chunks(words.len().div_ceil(threads)).map(|part| scope.spawn(move || work(part))).collect();
+        parts.into_iter().filter_map(|part| part.join().ok()).fold(0.0, f64::max)
     })
 }
 
@@ -73,6 +126,12 @@ fn passes(threads: usize, length: usize, number: usize, changing_hands: bool) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn reads_take_time() {
+        assert!([1, 3].map(|threads| reads(threads, &[1; 3000])).iter().all(|&seconds| seconds > 0.0));
+        assert!(gain_on(2, &[1; 3000]) > 0.0);
+    }
 
     #[test]
     fn a_pass_takes_time() {

@@ -60,8 +60,8 @@ struct Compared {
     parallelism: f64,
     /// The shortest and longest time on two processors that the profile allows.
     bounds: (f64, f64),
-    /// The longest if cores keep their data apart.
-    apart: f64,
+    /// The same if cores keep their data apart, and gain nothing from having caches of their own.
+    narrow: (f64, f64),
     simulated: f64,
 }
 
@@ -70,13 +70,40 @@ impl Compared {
         self.bounds.0 <= self.two && self.two <= self.bounds.1
     }
 
-    /// Whether it is inside only because cores may share data.
-    fn shares(&self) -> bool {
-        self.inside() && self.two > self.apart
+    /// Where it lies, and in brief why.
+    fn place(&self) -> Place {
+        match self.two {
+            _ if !self.inside() => Place::Outside,
+            two if two > self.narrow.1 => Place::Shares,
+            two if two < self.narrow.0 => Place::Caches,
+            _ => Place::Inside,
+        }
     }
 
     fn error(&self) -> f64 {
         self.simulated / self.two - 1.0
+    }
+}
+
+/// Where a time lies between its bounds.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Inside,
+    /// Only because cores may share data.
+    Shares,
+    /// Only because of caches.
+    Caches,
+    Outside,
+}
+
+impl Place {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Inside => "inside",
+            Self::Shares => "shares",
+            Self::Caches => "caches",
+            Self::Outside => "outside",
+        }
     }
 }
 
@@ -98,18 +125,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         .numbers("error", 8);
     print(&table.head())?;
     let progress = Progress::new(all.len());
-    let (mut inside, mut shares, mut near) = (0, 0, 0);
+    let (mut places, mut near) = (Vec::new(), 0);
     for workload in &all {
         progress.doing(workload.name());
         let compared = compare(*workload, args)?;
-        inside += usize::from(compared.inside());
-        shares += usize::from(compared.shares());
+        let place = compared.place();
+        places.push(place);
         near += usize::from(compared.error().abs() <= NEAR);
-        let bounds = match compared.inside() {
-            true if compared.shares() => "shares",
-            true => "inside",
-            false => "outside",
-        };
         let tone = |good: bool| if good { Tone::Good } else { Tone::Bad };
         progress.print(&table.line([
             Cell::from(workload.name()),
@@ -119,7 +141,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             Cell::new(time(compared.two), Tone::Strong),
             Cell::from(time(compared.bounds.0)),
             Cell::from(time(compared.bounds.1)),
-            Cell::new(bounds, tone(compared.inside())),
+            Cell::new(place.name(), tone(place != Place::Outside)),
             Cell::from(time(compared.simulated)),
             Cell::new(format!("{:+.1} %", 100.0 * compared.error()), tone(compared.error().abs() <= NEAR)),
         ]))?;
@@ -127,8 +149,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     drop(progress);
     let of = all.len();
+    let count = |which: Place| places.iter().filter(|&&place| place == which).count();
     print(&format!(
-        "\n{inside} of {of} inside the bounds, {shares} of them because cores share data; {near} of {of} simulated within {:.0} %\n",
+        "\n{} of {of} inside the bounds, {} of them because cores share data and {} because they have caches of their own; {near} \
+         of {of} simulated within {:.0} %\n",
+        of - count(Place::Outside),
+        count(Place::Shares),
+        count(Place::Caches),
         100.0 * NEAR
     ))?;
     Ok(ExitCode::SUCCESS)
@@ -169,8 +196,8 @@ fn compare(workload: &dyn Workload, args: &Args) -> Result<Compared> {
         one,
         two,
         parallelism: scaling.parallelism(),
-        bounds: (best / prediction.upper, one / prediction.lower_sharing),
-        apart: one / prediction.lower,
+        bounds: (best / prediction.upper_caches, one / prediction.lower_sharing),
+        narrow: (best / prediction.upper, one / prediction.lower),
         simulated: one * simulated(workload, args)?,
     })
 }

@@ -83,11 +83,12 @@ struct Row {
 impl Row {
     /// Where the measured speedup lies, as well as the times on one processor tell.
     fn verdict(&self) -> (&'static str, Tone) {
-        let Prediction { lower, lower_sharing, upper, .. } = self.prediction;
+        let Prediction { lower, lower_sharing, upper, upper_caches, .. } = self.prediction;
         match self.speedup {
             speedup if speedup < lower_sharing => ("below", Tone::Bad),
             speedup if speedup < lower => ("shares", Tone::Bad),
-            _ if self.speedup_over_best > upper => ("above", Tone::Strong),
+            _ if self.speedup_over_best > upper_caches => ("above", Tone::Strong),
+            _ if self.speedup_over_best > upper => ("caches", Tone::Good),
             _ => ("inside", Tone::Good),
         }
     }
@@ -286,16 +287,17 @@ mod tests {
     use bombyx_profile::Contention;
 
     #[test]
-    fn what_sharing_explains_is_neither_inside_nor_below() {
-        let scaling = Scaling::new(1e6, 1.0, 1.0).on(Contention { cores: 2, memory: 1.25, sharing: 2.0 });
+    fn what_sharing_and_caches_explain_is_said() {
+        let contention = Contention { cores: 2, memory: 1.25, sharing: 2.0, caches: 1.1 };
+        let scaling = Scaling::new(1e6, 1.0, 1.0).on(contention);
         let verdict = |(speedup, speedup_over_best)| {
             let prediction = scaling.predict(2);
             let row = Row { prediction, seconds: vec![1.0], median_seconds: 1.0, speedup, speedup_over_best };
             row.verdict().0
         };
         assert_eq!(
-            [(0.9, 0.9), (1.0, 1.0), (1.5, 1.5), (1.6, 1.6), (2.0, 2.0), (2.1, 2.0), (2.1, 2.1)].map(verdict),
-            ["below", "shares", "shares", "inside", "inside", "inside", "above"]
+            [(0.9, 0.9), (1.0, 1.0), (1.5, 1.5), (1.6, 1.6), (2.1, 2.0), (2.1, 2.1), (2.3, 2.3)].map(verdict),
+            ["below", "shares", "shares", "inside", "inside", "caches", "above"]
         );
     }
 }

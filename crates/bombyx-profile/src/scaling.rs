@@ -6,6 +6,7 @@
 //! | span law | T_P ≥ T∞ | BL §2 |
 //! | greedy | T_P ≤ T1/P + (1 − 1/P)·T∞ | BL Theorem 1; the last term in this form because one processor works all the time |
 //! | contended | strands on several cores take up to so many times as long | measured on the machine, see [`Contention`] |
+//! | caches | or, each with a part of the data in caches of its own, are up to so many times as fast | measured, too |
 //! | burdened | T_P ≤ T1/P + c·(1 − 1/P)·T̂∞ with c = [`SPAN_COEFFICIENT`] | Cilkview, on burdened dags, and its successor Cilkscale |
 
 use serde::Serialize;
@@ -14,8 +15,9 @@ use serde::Serialize;
 /// real programs, and Cilkscale's plotter's.
 pub const SPAN_COEFFICIENT: f64 = 1.7;
 
-/// How much slower strands get when all cores work at once: cores share memory, and programs make them share data. Work and
-/// span do not tell how much of that a program will feel, so it widens the bounds downwards and leaves the rest alone.
+/// How much slower or faster strands get when all cores work at once: cores share memory, programs make them share data, and each
+/// core has caches of its own. Work and span do not tell how much of that a program will feel, so it widens the bounds and
+/// leaves the rest alone.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Contention {
     /// When so many cores work,
@@ -24,13 +26,15 @@ pub struct Contention {
     pub memory: f64,
     /// and one that does nothing but go on with what another core has just written.
     pub sharing: f64,
+    /// Reads from a part of what one core alone would read all over are so many times as fast.
+    pub caches: f64,
 }
 
 impl Contention {
-    /// A slowdown on a number of processors: in proportion up to all cores.
-    fn on(&self, processors: f64, slowdown: f64) -> f64 {
+    /// A slowdown or gain on a number of processors: in proportion up to all cores.
+    fn on(&self, processors: f64, factor: f64) -> f64 {
         let others = f64::from(self.cores.max(2) - 1);
-        1.0 + (slowdown.max(1.0) - 1.0) * ((processors - 1.0) / others).clamp(0.0, 1.0)
+        1.0 + (factor.max(1.0) - 1.0) * ((processors - 1.0) / others).clamp(0.0, 1.0)
     }
 }
 
@@ -61,6 +65,9 @@ pub struct Prediction {
     pub likely: f64,
     /// No scheduler does better: P, and the parallelism.
     pub upper: f64,
+    /// Except that work itself may take less time where every core's part of the data fits its caches better than all
+    /// of it fitted those of one: no better than this.
+    pub upper_caches: f64,
 }
 
 impl Scaling {
@@ -74,8 +81,9 @@ impl Scaling {
     /// ```
     /// use bombyx_profile::{Contention, Scaling};
     /// let program = Scaling::new(80.0, 0.01, 0.01);
-    /// let contended = program.on(Contention { cores: 2, memory: 1.1, sharing: 1.6 }).predict(2);
+    /// let contended = program.on(Contention { cores: 2, memory: 1.1, sharing: 1.6, caches: 1.05 }).predict(2);
     /// assert!(contended.lower_sharing < 1.26 && contended.lower > 1.8 && contended.likely > 1.99);
+    /// assert_eq!((contended.upper, contended.upper_caches), (2.0, 2.1));
     /// ```
     pub fn on(self, contention: Contention) -> Self {
         Self { contention: Some(contention), ..self }
@@ -112,8 +120,10 @@ impl Scaling {
     /// assert!(3.0 < on_4.lower && on_4.lower < on_4.likely && on_4.likely < 4.0);
     /// ```
     pub fn predict(&self, processors: u32) -> Prediction {
-        let [lower_sharing, lower, likely, upper] = self.speedups(f64::from(processors));
-        Prediction { processors, lower, lower_sharing, likely, upper }
+        let p = f64::from(processors);
+        let [lower_sharing, lower, likely, upper] = self.speedups(p);
+        let caches = self.contention.map_or(1.0, |contention| contention.on(p, contention.caches));
+        Prediction { processors, lower, lower_sharing, likely, upper, upper_caches: upper * caches }
     }
 
     /// At least if cores share data, at least if they do not, likely, and at most: the speedups of
@@ -176,13 +186,16 @@ mod tests {
 
     #[test]
     fn contention_grows_up_to_all_cores() {
-        let scaling = Scaling::new(1e6, 1e-6, 1e-6).on(Contention { cores: 5, memory: 3.0, sharing: 5.0 });
+        let scaling =
+            Scaling::new(1e6, 1e-6, 1e-6).on(Contention { cores: 5, memory: 3.0, sharing: 5.0, caches: 1.5 });
         let rounded = |speedup: f64| (speedup * 1000.0).round();
         let sharing = |processors| rounded(scaling.predict(processors).lower_sharing);
         assert_eq!([1, 2, 3, 5, 10].map(sharing), [1000.0, 1000.0, 1000.0, 1000.0, 2000.0]);
         let lower = |processors| rounded(scaling.predict(processors).lower);
         assert_eq!([1, 2, 3, 5, 10].map(lower), [1000.0, 1333.0, 1500.0, 1667.0, 3333.0]);
         assert!((scaling.predict(5).likely - 5.0).abs() < 1e-3);
+        let upper = |processors| rounded(scaling.predict(processors).upper_caches);
+        assert_eq!([1, 3, 5, 10].map(upper), [1000.0, 3750.0, 7500.0, 15000.0]);
     }
 
     #[test]

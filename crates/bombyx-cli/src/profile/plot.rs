@@ -29,7 +29,7 @@ pub(crate) fn speedups(title: &str, scaling: &Scaling, most: u32, measured: &[(f
         reference("at least", 5, curve(1)),
     ];
     if scaling.contention.is_some() {
-        series.push(reference("if shared", 2, curve(0)));
+        series.push(reference("if shared", 1, curve(0)));
     }
     if !measured.is_empty() {
         series.push(Series {

@@ -84,6 +84,14 @@ pub(super) fn text(
     }
     line("  likely", &columns(&|prediction| speedup(prediction.likely)));
     line("  at most", &columns(&|prediction| speedup(prediction.upper)));
+    if let Some(contention) = scaling.contention {
+        let caches = columns(&|prediction| speedup(prediction.upper_caches));
+        let faster = format!(
+            "   (at most, if caches of their own help: reads got {:.2} times faster on {} cores)",
+            contention.caches, contention.cores
+        );
+        line("  by caches", &(caches + &faster));
+    }
     for (nth, row) in sites(profile, top).into_iter().enumerate() {
         line(if nth == 0 { "span by site" } else { "" }, &row);
     }

@@ -85,8 +85,8 @@ impl Search<'_> {
         let (a, b) = (self.at(left), self.at(right));
         let counts = self.sort_out(fork, &|i| i as u32, [[a, b], [b, a]], room);
         let [above, below] = self.collect(fork, &counts, candidates, room);
-        let (top, bottom) =
-            fork.join(|fork| self.chain(fork, above, left, right), |fork| self.chain(fork, below, right, left));
+        let (top, bottom) = fork
+            .join(|fork| self.chain(fork, above, left, right), |fork| self.chain(fork, below, right, left));
         [vec![left], top, vec![right], bottom].concat()
     }
 
