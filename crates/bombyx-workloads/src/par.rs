@@ -190,43 +190,61 @@ pub trait Par: Fork {
         T: Copy + Default + Send + Sync,
         B: Fn(&T) -> bool + Sync,
     {
-        self.pack(data.len(), grain, &|range, out| out.extend(data[range].iter().filter(|x| keep(x))))
-    }
-
-    /// The concatenation of what `leaf` appends for each piece of `grain` indices of `0..n`.
-    fn pack<T, B>(&mut self, n: usize, grain: usize, leaf: &B) -> Vec<T>
-    where
-        T: Copy + Default + Send + Sync,
-        B: Fn(Range<usize>, &mut Vec<T>) + Sync,
-    {
-        let grain = grain.max(1);
-        let mut parts = vec![Vec::new(); n.div_ceil(grain)];
-        self.for_chunks(&mut parts, 1, &|k, part: &mut [Vec<T>]| {
-            leaf(k * grain..n.min((k + 1) * grain), &mut part[0]);
+        let mut room = vec![T::default(); data.len()];
+        let counts = self.sift(&mut room, grain, &|range, room| {
+            fill(room, data[range].iter().filter(|x| keep(x)).copied())
         });
-        if parts.len() == 1 {
-            return parts.swap_remove(0);
-        }
-        let mut out = vec![T::default(); parts.iter().map(Vec::len).sum()];
-        self.concatenate(&parts, &mut out);
+        let mut out = vec![T::default(); counts.iter().sum()];
+        self.gather(&room, grain, &counts, &mut out);
         out
     }
 
-    /// Copies `parts` one after the other into `out`, which must hold exactly as much.
-    fn concatenate<T>(&mut self, parts: &[Vec<T>], out: &mut [T])
+    /// Lets `leaf` fill the pieces of `room` of `grain` elements. It gets the indices of a piece, and says how many elements it has
+    /// written to its front. Gives these numbers, for [`gather`](Self::gather).
+    fn sift<T, B>(&mut self, room: &mut [T], grain: usize, leaf: &B) -> Vec<usize>
+    where
+        T: Send,
+        B: Fn(Range<usize>, &mut [T]) -> usize + Sync,
+    {
+        let grain = grain.max(1);
+        let mut counts = vec![0; room.len().div_ceil(grain)];
+        self.for_chunks2((room, grain), (&mut counts, 1), &|k, room, count: &mut [usize]| {
+            count[0] = leaf(k * grain..k * grain + room.len(), room);
+        });
+        counts
+    }
+
+    /// Copies what [`sift`](Self::sift) left at the front of each piece, one after the other, into `out`, which must hold
+    /// exactly as much.
+    fn gather<T>(&mut self, room: &[T], grain: usize, counts: &[usize], out: &mut [T])
     where
         T: Copy + Send + Sync,
     {
-        match parts {
+        match *counts {
             [] => {}
-            [part] => out.copy_from_slice(part),
+            [count] => out.copy_from_slice(&room[..count]),
             _ => {
-                let (left, right) = parts.split_at(parts.len() / 2);
-                let (out_left, out_right) = out.split_at_mut(left.iter().map(Vec::len).sum());
-                self.join(|fork| fork.concatenate(left, out_left), |fork| fork.concatenate(right, out_right));
+                let half = counts.len() / 2;
+                let (left, right) = room.split_at(half * grain.max(1));
+                let (counts_left, counts_right) = counts.split_at(half);
+                let (out_left, out_right) = out.split_at_mut(counts_left.iter().sum());
+                self.join(
+                    |fork| fork.gather(left, grain, counts_left, out_left),
+                    |fork| fork.gather(right, grain, counts_right, out_right),
+                );
             }
         }
     }
+}
+
+/// Writes elements to the front of `room`, which must have enough of it, and says how many there were.
+pub(crate) fn fill<T>(room: &mut [T], elements: impl Iterator<Item = T>) -> usize {
+    let mut count = 0;
+    for element in elements {
+        room[count] = element;
+        count += 1;
+    }
+    count
 }
 
 impl<F: Fork> Par for F {}

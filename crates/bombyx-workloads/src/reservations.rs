@@ -2,6 +2,7 @@
 //! gives the result of the sequential one. Each round takes the earliest iterations that are left; all of them
 //! first reserve what they need, by priority, and then those that hold all they reserved commit.
 
+use crate::par::fill;
 use crate::workload::{Grain, Size};
 use crate::{Fork, Par};
 
@@ -67,7 +68,7 @@ pub(crate) fn speculative_for<F: Fork, S: Speculative>(
     grain: usize,
 ) {
     let mut active: Vec<u32> = Vec::new();
-    let mut plans = Vec::new();
+    let (mut plans, mut room) = (Vec::new(), Vec::new());
     let mut next = 0;
     while next < n || !active.is_empty() {
         let fresh = (round.saturating_sub(active.len()) as u32).min(n - next);
@@ -80,8 +81,11 @@ pub(crate) fn speculative_for<F: Fork, S: Speculative>(
                 *plan = step.reserve(*iteration);
             }
         });
-        active = fork.pack(active.len(), grain, &|range, left| {
-            left.extend(range.filter(|&i| !step.commit(active[i], plans[i])).map(|i| active[i]));
+        room.resize(active.len(), 0);
+        let counts = fork.sift(&mut room, grain, &|range, room| {
+            fill(room, range.filter(|&i| !step.commit(active[i], plans[i])).map(|i| active[i]))
         });
+        active.truncate(counts.iter().sum());
+        fork.gather(&room, grain, &counts, &mut active);
     }
 }
