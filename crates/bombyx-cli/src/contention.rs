@@ -47,26 +47,26 @@ pub(crate) fn measured() -> Option<Contention> {
         cores: cores as u32,
         memory: slowdown((ALL / cores).min(ONE), PASSES, false),
         sharing: slowdown(SMALL, SMALL_PASSES, true),
-        caches: gain(cores),
+        caches: gain(cores, WIDEST),
     })
 }
 
 /// How many times as fast reads get, at most, if every core has a part of an array to itself; at least 1.
-fn gain(cores: usize) -> f64 {
+fn gain(cores: usize, widest: usize) -> f64 {
     // Not zeros: pages of zeros are all one page.
-    let words = vec![1; WIDEST / size_of::<u64>()];
+    let words = vec![1; widest / size_of::<u64>()];
     let sizes =
-        std::iter::successors(Some(NARROWEST), |bytes| Some(2 * bytes)).take_while(|&bytes| bytes <= WIDEST);
-    sizes.map(|bytes| gain_on(cores, &words[..bytes / size_of::<u64>()])).fold(1.0, f64::max)
-}
-
-fn gain_on(cores: usize, words: &[u64]) -> f64 {
-    let [mut one, mut all] = [f64::INFINITY; 2];
+        std::iter::successors(Some(widest), |bytes| Some(bytes / 2)).take_while(|&bytes| bytes >= NARROWEST);
+    let arrays: Vec<&[u64]> = sizes.map(|bytes| &words[..bytes / size_of::<u64>()]).collect();
+    let mut best = vec![[f64::INFINITY; 2]; arrays.len()];
+    // All sizes in a turn: what disturbs the machine for a while disturbs few turns of each.
     for _ in 0..TURNS {
-        one = one.min(reads(1, words));
-        all = all.min(reads(cores, words));
+        for (array, [one, all]) in arrays.iter().zip(&mut best) {
+            *one = one.min(reads(1, array));
+            *all = all.min(reads(cores, array));
+        }
     }
-    one / all / cores as f64
+    best.iter().map(|[one, all]| one / all / cores as f64).fold(1.0, f64::max)
 }
 
 /// Seconds until several threads, by the slowest of them, have read at random, each from a part of `words`.
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn reads_take_time() {
         assert!([1, 3].map(|threads| reads(threads, &[1; 3000])).iter().all(|&seconds| seconds > 0.0));
-        assert!(gain_on(2, &[1; 3000]) > 0.0);
+        assert!(gain(2, 2 * NARROWEST) >= 1.0);
     }
 
     #[test]
