@@ -26,10 +26,12 @@ const SMALL: usize = 256 << 10;
 const PASSES: usize = 15;
 const SMALL_PASSES: usize = 301;
 /// Bytes of the smallest and the largest array that is read all over, each twice the one before: the gain is largest where a
-/// part fits a cache and the whole does not. So many reads are made, by one and by all in turns; the best of their times count.
+/// part fits a cache and the whole does not. So many reads are made, and so many of which each waits for the one before, by one
+/// and by all in turns; the best of their times count.
 const NARROWEST: usize = 1 << 20;
 const WIDEST: usize = 64 << 20;
-const READS: usize = 1 << 19;
+const READS: usize = 1 << 18;
+const CHAINED_READS: usize = 1 << 15;
 const TURNS: usize = 9;
 
 /// Measures this machine in less than a second; none if it has one core.
@@ -58,31 +60,41 @@ fn gain(cores: usize, widest: usize) -> f64 {
     let sizes =
         std::iter::successors(Some(widest), |bytes| Some(bytes / 2)).take_while(|&bytes| bytes >= NARROWEST);
     let arrays: Vec<&[u64]> = sizes.map(|bytes| &words[..bytes / size_of::<u64>()]).collect();
-    let mut best = vec![[f64::INFINITY; 2]; arrays.len()];
+    let mut best = vec![[f64::INFINITY; 4]; arrays.len()];
     // All sizes in a turn: what disturbs the machine for a while disturbs few turns of each.
     for _ in 0..TURNS {
-        for (array, [one, all]) in arrays.iter().zip(&mut best) {
-            *one = one.min(reads(1, array));
-            *all = all.min(reads(cores, array));
+        for (array, best) in arrays.iter().zip(&mut best) {
+            let times = [
+                reads::<false>(1, array),
+                reads::<false>(cores, array),
+                reads::<true>(1, array),
+                reads::<true>(cores, array),
+            ];
+            best.iter_mut().zip(times).for_each(|(best, time)| *best = best.min(time));
         }
     }
-    best.iter().map(|[one, all]| one / all / cores as f64).fold(1.0, f64::max)
+    let gains = best.iter().flat_map(|times| [times[0] / times[1], times[2] / times[3]]);
+    gains.map(|gain| gain / cores as f64).fold(1.0, f64::max)
 }
 
-/// Seconds until several threads, by the slowest of them, have read at random, each from a part of `words`.
-fn reads(threads: usize, words: &[u64]) -> f64 {
+/// Seconds until several threads, by the slowest of them, have read at random, each from a part of `words`, which are ones.
+fn reads<const CHAINED: bool>(threads: usize, words: &[u64]) -> f64 {
     let barrier = Barrier::new(threads);
     let work = &|part: &[u64]| {
         barrier.wait();
         let start = Instant::now();
-        // Marsaglia's xorshift: cheap, and the next place does not wait for the last word.
+        // Marsaglia's xorshift: cheap, and the next place does not wait for the last word, unless it shall.
         let mut random = 0x2545_F491_4F6C_DD1D_u64;
         let mut sum = 0_u64;
-        for _ in 0..READS / threads {
+        for _ in 0..(if CHAINED { CHAINED_READS } else { READS }) / threads {
             random ^= random << 13;
             random ^= random >> 7;
             random ^= random << 17;
-            sum = sum.wrapping_add(part[(((random >> 32) * part.len() as u64) >> 32) as usize]);
+            let word = part[(((random >> 32) * part.len() as u64) >> 32) as usize];
+            sum = sum.wrapping_add(word);
+            if CHAINED {
+                random ^= word ^ 1;
+            }
         }
         black_box(sum);
         start.elapsed().as_secs_f64()
@@ -129,7 +141,12 @@ mod tests {
 
     #[test]
     fn reads_take_time() {
-        assert!([1, 3, 7].map(|threads| reads(threads, &[1; 31])).iter().all(|&seconds| seconds > 0.0));
+        assert!(
+            [1, 3, 7].map(|threads| reads::<false>(threads, &[1; 31])).iter().all(|&seconds| seconds > 0.0)
+        );
+        assert!(
+            [1, 3, 7].map(|threads| reads::<true>(threads, &[1; 31])).iter().all(|&seconds| seconds > 0.0)
+        );
         assert!(gain(2, 2 * NARROWEST) >= 1.0);
     }
 
