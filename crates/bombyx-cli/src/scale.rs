@@ -248,13 +248,22 @@ impl Scaled {
         }
         let most = self.rows.last().map_or(1, |row| row.prediction.processors);
         out.push_str(&format!("\nadvice: {}\n", advise(&self.profile, most)[0]));
+        let bounds = |of: fn(&Prediction) -> f64| -> String {
+            let bounds: Vec<String> = self.rows.iter().map(|row| ratio(of(&row.prediction))).collect();
+            bounds.join(", ")
+        };
+        if self.rows.iter().any(|row| matches!(row.verdict().0, "caches" | "above")) {
+            out.push_str(&format!(
+                "More than at most means that the work itself takes less time where several cores do it. Caches of their own can \
+                 bring that to {}.\n",
+                bounds(|prediction| prediction.upper_caches)
+            ));
+        }
         if self.rows.iter().any(|row| matches!(row.verdict().0, "shares" | "below")) {
-            let sharing: Vec<String> =
-                self.rows.iter().map(|row| ratio(row.prediction.lower_sharing)).collect();
             out.push_str(&format!(
                 "Less than at least means that something slows the strands themselves: data that several cores write, false \
                  sharing, a lock, or cores that are not all ours. Sharing all data would leave {}.\n",
-                sharing.join(", ")
+                bounds(|prediction| prediction.lower_sharing)
             ));
         }
         out

@@ -120,26 +120,25 @@ impl Scaling {
     /// assert!(3.0 < on_4.lower && on_4.lower < on_4.likely && on_4.likely < 4.0);
     /// ```
     pub fn predict(&self, processors: u32) -> Prediction {
-        let p = f64::from(processors);
-        let [lower_sharing, lower, likely, upper] = self.speedups(p);
-        let caches = self.contention.map_or(1.0, |contention| contention.on(p, contention.caches));
-        Prediction { processors, lower, lower_sharing, likely, upper, upper_caches: upper * caches }
+        let [lower_sharing, lower, likely, upper, upper_caches] = self.speedups(f64::from(processors));
+        Prediction { processors, lower, lower_sharing, likely, upper, upper_caches }
     }
 
-    /// At least if cores share data, at least if they do not, likely, and at most: the speedups of
+    /// At least if cores share data, at least if they do not, likely, at most, and at most if caches help: the speedups of
     /// [`predict`](Self::predict), also between whole numbers, for curves.
-    pub fn speedups(&self, processors: f64) -> [f64; 4] {
+    pub fn speedups(&self, processors: f64) -> [f64; 5] {
         let p = processors.max(1.0);
         let with = |coefficient: f64| {
             ratio(self.work, self.work / p + coefficient * (1.0 - 1.0 / p) * self.burdened_span)
         };
         let upper = self.parallelism().min(p);
         // A span above the work (blocked time) would leave no room between the bounds.
-        let [sharing, memory] = self.contention.map_or([1.0; 2], |contention| {
-            [contention.memory.max(contention.sharing), contention.memory].map(|most| contention.on(p, most))
+        let [sharing, memory, caches] = self.contention.map_or([1.0; 3], |contention| {
+            let Contention { memory, sharing, caches, .. } = contention;
+            [memory.max(sharing), memory, caches].map(|most| contention.on(p, most))
         });
         let lower = |slowdown: f64| (with(SPAN_COEFFICIENT) / slowdown).min(upper);
-        [lower(sharing), lower(memory), with(1.0).min(upper), upper]
+        [lower(sharing), lower(memory), with(1.0).min(upper), upper, upper * caches]
     }
 }
 

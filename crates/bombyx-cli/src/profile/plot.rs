@@ -30,6 +30,7 @@ pub(crate) fn speedups(title: &str, scaling: &Scaling, most: u32, measured: &[(f
     ];
     if scaling.contention.is_some() {
         series.push(reference("if shared", 1, curve(0)));
+        series.push(reference("by caches", 1, curve(4)));
     }
     if !measured.is_empty() {
         series.push(Series {

@@ -103,7 +103,8 @@ impl Search<'_> {
         fork.for_chunks2((room, self.grain), (&mut counts, 1), &|k, room, counts: &mut [[usize; 2]]| {
             let (mut front, mut back) = (0, room.len());
             for i in k * self.grain..k * self.grain + room.len() {
-                let (index, point) = (candidate(i), self.at(candidate(i)));
+                let index = candidate(i);
+                let point = self.at(index);
                 if area(first[0], first[1], point) > 0.0 {
                     room[front] = index;
                     front += 1;
