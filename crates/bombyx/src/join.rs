@@ -102,7 +102,11 @@ where
     RA: Send,
     RB: Send,
 {
-    let Some(processor) = current::processor() else { return outside(site, a, b) };
+    let Some(processor) = current::processor() else {
+        // What `outside` reads and writes is memory of its own, by the pair and the box. Else every fork would write its
+        // closures to memory before this branch, and copy its results.
+        return *outside(site, (a, b));
+    };
     let pushed = processor.deque.next();
     let fork = Fork::new(b, pushed);
     processor.deque.push(pushed, Entry::stack(&fork.job));
@@ -122,7 +126,7 @@ type Half<'a, R> = Box<dyn FnOnce(Context) -> R + Send + 'a>;
 /// A join on a thread that holds no processor.
 #[cold]
 #[inline(never)]
-fn outside<A, B, RA, RB>(site: Site, a: A, b: B) -> (RA, RB)
+fn outside<A, B, RA, RB>(site: Site, (a, b): (A, B)) -> Box<(RA, RB)>
 where
     A: FnOnce(Context) -> RA + Send,
     B: FnOnce(Context) -> RB + Send,
@@ -132,7 +136,7 @@ where
     // Neither half stays where it was called. The boxes keep the types finite: `join_at` comes back here.
     let a: Half<'_, RA> = Box::new(move |_| a(Context { migrated: true }));
     let b: Half<'_, RB> = Box::new(move |_| b(Context { migrated: true }));
-    Pool::run_at_home(site, move || join_at(site, a, b))
+    Box::new(Pool::run_at_home(site, move || join_at(site, a, b)))
 }
 
 /// The second half of a join, on the stack of the carrier that forked it.
