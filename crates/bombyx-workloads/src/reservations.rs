@@ -42,7 +42,7 @@ pub(crate) use on_graphs;
 pub(crate) fn grain_of(size: Size, grain: Grain) -> usize {
     match size {
         Size::Small => grain.pick(32, 8),
-        _ => grain.pick(1024, 32),
+        _ => grain.pick(1024, 16),
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) static BARNES_HUT: Entry = Entry {
         let bodies = points::plummer(size.pick(300, 100_000, 400_000), seed);
         let n = bodies.len();
         let grains =
-            Grains { insert: grain.pick(128, 8), depth: grain.pick(4, 8), accelerate: grain.pick(32, 1) };
+            Grains { insert: grain.pick(128, 1), depth: grain.pick(4, 8), accelerate: grain.pick(32, 1) };
         let build = Build { tree: Tree::new(Cube::around(&bodies)), bodies, grain: grains.insert };
         prepared(BarnesHut { build, grains, result: vec![[0.0; 3]; n] })
     },
@@ -47,7 +47,7 @@ pub(crate) static TREE_SPIN: Entry = Entry {
 
 fn prepare_tree<L: Lock + 'static>(size: Size, grain: Grain, seed: u64) -> Box<dyn Prepared> {
     let bodies = points::plummer(size.pick(500, 1_000_000, 4_000_000), seed);
-    prepared(Build::<L> { tree: Tree::new(Cube::around(&bodies)), bodies, grain: grain.pick(128, 8) })
+    prepared(Build::<L> { tree: Tree::new(Cube::around(&bodies)), bodies, grain: grain.pick(128, 1) })
 }
 
 /// The first phase.

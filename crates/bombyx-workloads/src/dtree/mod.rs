@@ -15,7 +15,7 @@ pub(crate) static DECISION_TREE: Entry = Entry {
         let data = Data::generate(size.pick(600, 133_999, 400_000), seed);
         prepared(DecisionTree {
             data,
-            grain: size.pick(grain.pick(100, 20), grain.pick(2000, 20), grain.pick(2000, 20)),
+            grain: size.pick(grain.pick(100, 20), grain.pick(2000, 8), grain.pick(2000, 8)),
             tree: None,
         })
     },

@@ -14,7 +14,9 @@ pub(crate) static HEAT: Entry = Entry {
     prepare: |size, grain, seed| {
         let mut rng = Rng::new(seed);
         let waves = [1 + rng.below(3) as usize, 1 + rng.below(3) as usize];
-        prepared(Heat::new(size.pick(40, 1022, 2046), size.pick(20, 500, 800), grain.pick(16, 1), waves))
+        let (side, parts) = size.pick((40, 2), (1022, 4), (2046, 8));
+        let width = side + 2;
+        prepared(Heat::new(side, size.pick(20, 500, 800), grain.pick(16 * width, width / parts), waves))
     },
 };
 
@@ -25,8 +27,8 @@ struct Heat {
     /// Inner points in a row; the boundary, at temperature zero, comes on top.
     side: usize,
     steps: usize,
-    /// Rows in a serial piece.
-    rows: usize,
+    /// Points in a serial piece: rows, or a part of a row of which there are whole ones in it.
+    piece: usize,
     /// Half-waves of the initial temperature along each axis.
     waves: [usize; 2],
     initial: Vec<f64>,
@@ -35,8 +37,9 @@ struct Heat {
 }
 
 impl Heat {
-    fn new(side: usize, steps: usize, rows: usize, waves: [usize; 2]) -> Self {
+    fn new(side: usize, steps: usize, piece: usize, waves: [usize; 2]) -> Self {
         let width = side + 2;
+        assert!(piece.is_multiple_of(width) || width.is_multiple_of(piece));
         let profile = waves.map(|waves| -> Vec<f64> {
             (0..width)
                 .map(|i| if i == 0 || i == side + 1 { 0.0 } else { wave_angle(waves, side, i).sin() })
@@ -44,7 +47,7 @@ impl Heat {
         });
         let initial: Vec<f64> =
             (0..width * width).map(|i| profile[0][i / width] * profile[1][i % width]).collect();
-        Heat { side, steps, rows, waves, now: initial.clone(), next: initial.clone(), initial }
+        Heat { side, steps, piece, waves, now: initial.clone(), next: initial.clone(), initial }
     }
 
     /// What one step multiplies the initial temperature by: it is an eigenvector of the discrete Laplacian.
@@ -59,18 +62,24 @@ fn wave_angle(waves: usize, side: usize, point: usize) -> f64 {
     PI * (waves * point) as f64 / (side + 1) as f64
 }
 
-/// Writes one row of the next temperatures from three rows of the present ones.
-fn step_row(next: &mut [f64], above: &[f64], here: &[f64], below: &[f64]) {
-    let width = next.len();
-    let (above, here, below) = (&above[..width], &here[..width], &below[..width]);
-    for i in 1..width - 1 {
-        next[i] = here[i] + SPEED * (above[i] + below[i] + here[i - 1] + here[i + 1] - 4.0 * here[i]);
+/// Writes the next temperatures of a row, or of a part of one, whose first point is the one `at` of the plate.
+fn step(next: &mut [f64], now: &[f64], at: usize, width: usize) {
+    let (first, last) = (at.is_multiple_of(width), (at + next.len()).is_multiple_of(width));
+    let end = next.len() - usize::from(last);
+    let next = &mut next[usize::from(first)..end];
+    let at = at + usize::from(first);
+    let around = |at: usize| &now[at..][..next.len()];
+    let (above, below, left, right) =
+        (around(at - width), around(at + width), around(at - 1), around(at + 1));
+    let here = around(at);
+    for (i, next) in next.iter_mut().enumerate() {
+        *next = here[i] + SPEED * (above[i] + below[i] + left[i] + right[i] - 4.0 * here[i]);
     }
 }
 
 impl Kernel for Heat {
     fn input(&self) -> String {
-        format!("{0} × {0} points, {1} steps, {2} rows a leaf", self.side, self.steps, self.rows)
+        format!("{0} × {0} points, {1} steps, {2} points a leaf", self.side, self.steps, self.piece)
     }
 
     fn reset(&mut self) {
@@ -83,10 +92,10 @@ impl Kernel for Heat {
         for _ in 0..self.steps {
             let now = &self.now;
             let inner = &mut self.next[width..width * (self.side + 1)];
-            fork.for_chunks(inner, self.rows * width, &|k, rows: &mut [f64]| {
-                for (i, row) in rows.chunks_mut(width).enumerate() {
-                    let above = &now[(k * self.rows + i) * width..];
-                    step_row(row, above, &above[width..], &above[2 * width..]);
+            fork.for_chunks(inner, self.piece, &|k, piece: &mut [f64]| {
+                let first = width + k * self.piece;
+                for (i, part) in piece.chunks_mut(width.min(self.piece)).enumerate() {
+                    step(part, now, first + i * width, width);
                 }
             });
             std::mem::swap(&mut self.now, &mut self.next);

@@ -12,7 +12,7 @@ pub(crate) static KNAPSACK: Entry = Entry {
     about: "0/1 knapsack by branch and bound",
     suite: Suite::Classics,
     bound: Bound::Compute,
-    prepare: |size, grain, seed| prepared(Knapsack::new(size.pick(14, 29, 31), grain.pick(12, 5), seed)),
+    prepare: |size, grain, seed| prepared(Knapsack::new(size.pick(14, 29, 31), grain.pick(12, 4), seed)),
 };
 
 #[derive(Clone, Copy, Debug)]
