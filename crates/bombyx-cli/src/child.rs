@@ -26,6 +26,9 @@ enum Measurement {
         /// A runtime, or `plain` or `by-hand` for the recursion without the trait that the others go through
         runtime: String,
         n: u32,
+        /// With closures of four words and results of three
+        #[arg(long)]
+        wide: bool,
     },
     /// Time and growth of memory of a task that spawns COUNT empty ones
     Spawns { runtime: String, processors: usize, count: u64 },
@@ -35,8 +38,10 @@ enum Measurement {
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     match &args.measurement {
-        Measurement::Fib { runtime, n } => {
+        Measurement::Fib { runtime, n, wide } => {
             let result = match runtime.as_str() {
+                _ if *wide => programs::wide_fib(Contender::named(runtime, 1)?.runtime(), *n)
+                    .ok_or("the leaves of the recursion were counted wrong")?,
                 "plain" => programs::plain_fib(black_box(*n)),
                 "by-hand" => {
                     let pool = bombyx::Pool::builder().processors(1).build()?;

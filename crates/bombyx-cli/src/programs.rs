@@ -52,6 +52,47 @@ pub(crate) fn fib(on: Runtime<'_>, n: u32) -> u64 {
     }
 }
 
+/// What [`wide_fib`] returns: more than two registers hold.
+#[derive(Clone, Copy)]
+struct Tally {
+    value: u64,
+    leaves: u64,
+    depth: u32,
+}
+
+fn fork_tally<F: Fork>(fork: &mut F, n: u32, depth: u32, values: &[u64], factor: u64) -> Tally {
+    if n < 2 {
+        return Tally { value: factor * values[n as usize], leaves: 1, depth };
+    }
+    let (a, b) = fork.join(
+        move |fork| fork_tally(fork, n - 1, depth + 1, values, factor),
+        move |fork| fork_tally(fork, n - 2, depth + 1, values, factor),
+    );
+    Tally { value: a.value + b.value, leaves: a.leaves + b.leaves, depth: a.depth.max(b.depth) }
+}
+
+/// [`fib`] with more to carry, as a search has: closures of four words on the way down, results of three on the way up. None
+/// if it counted wrong.
+pub(crate) fn wide_fib(on: Runtime<'_>, n: u32) -> Option<u64> {
+    let (n, values, factor) = (black_box(n), &black_box([0, 1]), black_box(1));
+    let tally = match on {
+        Runtime::Serial => fork_tally(&mut Serial, n, 0, values, factor),
+        Runtime::Bombyx(pool) | Runtime::Timed(pool, _) => {
+            pool.run(|| fork_tally(&mut Bombyx, n, 0, values, factor))
+        }
+        #[cfg(feature = "peers")]
+        Runtime::Rayon(pool) => {
+            pool.install(|| fork_tally(&mut bombyx_workloads::Rayon, n, 0, values, factor))
+        }
+        #[cfg(feature = "peers")]
+        Runtime::Chili(pool) => {
+            bombyx_workloads::Chili::enter(pool, |fork| fork_tally(fork, n, 0, values, factor))
+        }
+    };
+    let right = tally.leaves == fib_forks(n) + 1 && tally.depth == n.saturating_sub(1);
+    right.then_some(tally.value)
+}
+
 /// What [`fib`] must return.
 pub(crate) fn fib_value(n: u32) -> u64 {
     (0..n).fold((0, 1), |(a, b), _| (b, a + b)).0

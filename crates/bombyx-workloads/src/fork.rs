@@ -101,7 +101,7 @@ mod peers {
 
     impl Chili {
         /// Runs `f` in a new scope of `pool`.
-        pub(crate) fn enter<R>(pool: &chili::ThreadPool, f: impl FnOnce(&mut Chili) -> R) -> R {
+        pub fn enter<R>(pool: &chili::ThreadPool, f: impl FnOnce(&mut Chili) -> R) -> R {
             f(Chili::from_scope(&mut pool.scope()))
         }
 

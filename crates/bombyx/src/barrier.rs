@@ -44,7 +44,10 @@ pub(crate) fn heavy() {
     fence(SeqCst);
     #[cfg(target_os = "linux")]
     if asymmetric() {
-        linux::membarrier(linux::PRIVATE_EXPEDITED);
+        // It worked before, so the program has forbidden it since. Going on without would let two take the same job.
+        if !linux::membarrier(linux::PRIVATE_EXPEDITED) {
+            std::process::abort();
+        }
         fence(SeqCst);
     }
 }

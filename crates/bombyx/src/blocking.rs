@@ -33,21 +33,22 @@ where
     let commons = processor.commons();
     let _blocked = profile::Blocked::begin();
     current::release();
-    let outer = current::set_home(commons);
+    let home = current::Home::inside(commons);
+    current::set_home(&home);
     commons.retire(NonNull::from(processor), None, Some(current::carrier()));
-    let _back = Back { commons, outer };
+    let _back = Back { commons, home: &home };
     f()
 }
 
 /// Gets a processor again, also when the closure panics.
 struct Back<'a> {
     commons: &'a Commons,
-    outer: *const Commons,
+    home: &'a current::Home,
 }
 
 impl Drop for Back<'_> {
     fn drop(&mut self) {
-        current::set_home(self.outer);
+        current::set_home(self.home.outer());
         let processor = self.commons.acquire(current::carrier());
         current::adopt(processor);
         crate::scheduler::arrived(current::held());

@@ -47,6 +47,8 @@ pub(crate) struct Commons {
     detached_ended: Condvar,
 }
 
+const CLOSED: &str = "the pool has been closed and everything in it has ended";
+
 /// Spawned closures that belong to no scope, and guests, which have not ended.
 #[derive(Default)]
 struct Detached {
@@ -156,19 +158,30 @@ impl Commons {
             let carrier = self.start_carrier(&mut shared)?;
             shared.spares.push(carrier);
         }
-        if let (Some(heterogeneous), Some(this)) = (&self.heterogeneous, self.this.upgrade()) {
-            heterogeneous.start(this)?;
-        }
-        Ok(())
+        self.start_watcher()
     }
 
-    /// Makes the calling thread hold processor 0 for good. For a new pool, which is never freed then.
+    /// Starts the thread that decides on muggings, in pools that have one.
+    pub(crate) fn start_watcher(&self) -> io::Result<()> {
+        match (&self.heterogeneous, self.this.upgrade()) {
+            (Some(heterogeneous), Some(this)) => heterogeneous.start(this),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes the calling thread hold processor 0 of this pool, a new one. Nobody may free the pool before it is unseated.
     pub(crate) fn seat_current_thread(&self) {
-        std::mem::forget(self.arc());
         lock(&self.shared).numbered = 1;
         let first = self.borrow_processor().expect("the processors of a new pool rest");
         current::adopt(first);
         scheduler::arrived(current::held());
+    }
+
+    /// Takes the processor back that the calling thread was seated on.
+    pub(crate) fn unseat_current_thread(&self) {
+        let processor = NonNull::from(current::held());
+        current::release();
+        self.retire(processor, None, None);
     }
 
     /// The commons as a shared pointer. For callers that know them to be in use.
@@ -521,7 +534,7 @@ impl Commons {
             )));
         }
         let index = shared.numbered % self.processors.len();
-        let name = self.config.thread_name.as_ref().map(|name| name(index));
+        let name = self.config.names.as_ref().map(|names| names[index].clone());
         shared.numbered += 1;
         Ok(NewCarrier::new(self.arc(), index, name))
     }
@@ -630,16 +643,20 @@ impl Commons {
         }
     }
 
+    /// # Panics
+    /// If the pool has ended: what is queued would wait for ever.
+    pub(crate) fn assert_open(&self) {
+        let stopping = lock(&self.shared).stopping;
+        assert!(!stopping, "{CLOSED}");
+    }
+
     /// Counts somebody whom the end of the pool waits for.
     ///
     /// # Panics
     /// If the pool has ended.
     pub(crate) fn detached_started(&self) {
         let mut detached = self.detached.lock().unwrap_or_else(|e| e.into_inner());
-        assert!(
-            detached.count > 0 || !detached.closed,
-            "the pool has been closed and everything in it has ended"
-        );
+        assert!(detached.count > 0 || !detached.closed, "{CLOSED}");
         detached.count += 1;
     }
 

@@ -2,6 +2,8 @@
 
 use crate::pool::Builder;
 use std::any::Any;
+use std::io::{self, Write};
+use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 
 type OnCarrier = Box<dyn Fn(usize) + Send + Sync>;
@@ -34,15 +36,25 @@ impl Handlers {
     pub(crate) fn guard(&self, f: impl FnOnce()) {
         let Err(payload) = panic::catch_unwind(AssertUnwindSafe(f)) else { return };
         let Some(handler) = &self.panic else {
-            eprintln!(
-                "bombyx: a handler or a closure given to Pool::spawn panicked, and nobody can be told; aborting"
-            );
-            std::process::abort();
+            abort("a handler or a closure given to Pool::spawn panicked, and nobody can be told");
         };
-        if panic::catch_unwind(AssertUnwindSafe(|| handler(payload))).is_err() {
-            eprintln!("bombyx: the panic handler panicked; aborting");
-            std::process::abort();
+        if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(|| handler(payload))) {
+            mem::forget(payload);
+            abort("the panic handler panicked");
         }
+    }
+}
+
+/// Says why, if anybody listens, and ends the process.
+fn abort(why: &str) -> ! {
+    let _ = writeln!(io::stderr(), "bombyx: {why}; aborting");
+    std::process::abort();
+}
+
+/// Drops what a closure panicked with, where nothing may unwind. A payload whose destructor panics is left as it is then.
+pub(crate) fn drop_payload(payload: Box<dyn Any + Send>) {
+    if let Err(another) = panic::catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        mem::forget(another);
     }
 }
 

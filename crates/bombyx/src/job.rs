@@ -45,7 +45,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 /// The carrier that the end of a job made ready, if any: it must be given a processor.
 pub(crate) type Enabled = Option<NonNull<Carrier>>;
 
-/// Runs the job at this address to its end, and tells whom that enabled. Never unwinds.
+/// Runs the job at this address to its end, and tells whom that enabled. Does not unwind; [`Job::run`] would abort.
 pub(crate) type Exec = unsafe fn(*const Job) -> Enabled;
 
 /// The part of a job that all kinds share.
@@ -235,10 +235,20 @@ impl Job {
     /// # Safety
     /// The caller has taken the job, alone, and the job is alive. It may be gone after the call.
     pub(crate) unsafe fn run(job: *const Job) -> Enabled {
+        /// What unwound would leave frames that others still use.
+        struct Abort;
+        impl Drop for Abort {
+            fn drop(&mut self) {
+                std::process::abort();
+            }
+        }
         // SAFETY: the job is alive until it has run.
         let exec = unsafe { (*job).exec };
+        let abort = Abort;
         // SAFETY: as the caller promises.
-        unsafe { exec(job) }
+        let enabled = unsafe { exec(job) };
+        std::mem::forget(abort);
+        enabled
     }
 }
 
@@ -261,19 +271,26 @@ const HEAP: usize = 1;
 const CARRIER: usize = 2;
 const TAG: usize = 3;
 
+/// The address as a number that a pointer to all of what this one points into can be made of again: what begins with a job is
+/// larger than that, so pointers to it are made from the whole.
+#[inline(always)]
+fn exposed<T>(pointer: NonNull<T>) -> NonZeroUsize {
+    // SAFETY: the pointer is not null.
+    unsafe { NonZeroUsize::new_unchecked(pointer.as_ptr().expose_provenance()) }
+}
+
 impl Entry {
     #[inline(always)]
-    pub(crate) fn stack(job: &Job) -> Entry {
-        // SAFETY: a reference is not null.
-        Entry(unsafe { NonZeroUsize::new_unchecked(ptr::from_ref(job) as usize) })
+    pub(crate) fn stack(job: NonNull<Job>) -> Entry {
+        Entry(exposed(job))
     }
 
     pub(crate) fn heap(job: NonNull<Job>) -> Entry {
-        Entry(job.addr() | HEAP)
+        Entry(exposed(job) | HEAP)
     }
 
     pub(crate) fn carrier(carrier: NonNull<Carrier>) -> Entry {
-        Entry(carrier.addr() | CARRIER)
+        Entry(exposed(carrier) | CARRIER)
     }
 
     /// Whether this is the second half of a join.

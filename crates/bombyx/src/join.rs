@@ -16,6 +16,7 @@ use crate::wait::{Waited, end, wait_for};
 use std::cell::UnsafeCell;
 use std::mem::{self, ManuallyDrop, MaybeUninit};
 use std::panic::{self, AssertUnwindSafe};
+use std::ptr::NonNull;
 use std::thread;
 
 /// Tells a closure of [`join_context`] how it came to run.
@@ -109,7 +110,7 @@ where
     };
     let pushed = processor.deque.next();
     let fork = Fork::new(b, pushed);
-    processor.deque.push(pushed, Entry::stack(&fork.job));
+    processor.deque.push(pushed, Entry::stack(NonNull::from(&fork).cast()));
     if processor.deque.wants_attention(pushed) {
         processor.attend_fork(site);
     }

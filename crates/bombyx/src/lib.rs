@@ -38,6 +38,7 @@
 //! | `BOMBYX_PROFILE=file` | measure work and span, and write a [`Profile`] there when the process ends |
 //! | `BOMBYX_RECORD=file` | record the computation, and write it there as a dag file when the process ends |
 //! | `BOMBYX_RECORD_MEMORY=n` | how many MiB that may take (default 256) before short forks are left out |
+//! | `BOMBYX_DETERMINISTIC=1` | [`Builder::deterministic`] for all pools |
 //! | `BOMBYX_BARRIER=fence` | do without `membarrier(2)`: slower forks, for sandboxes that forbid it |
 
 #![cfg_attr(loom, allow(dead_code, unused_imports))]

@@ -137,10 +137,17 @@ impl Builder {
         mut start: impl FnMut(NewCarrier) -> io::Result<()>,
     ) -> Result<Pool, Error> {
         /// Ends the carriers that were started if not all could be, also when `start` panics.
-        struct Unfinished<'a>(&'a Commons);
+        struct Unfinished<'a> {
+            commons: &'a Commons,
+            /// The calling thread holds a processor.
+            here: bool,
+        }
         impl Drop for Unfinished<'_> {
             fn drop(&mut self) {
-                self.0.close();
+                if self.here {
+                    self.commons.unseat_current_thread();
+                }
+                self.commons.close();
             }
         }
         let here = std::mem::take(&mut self.use_current_thread);
@@ -148,14 +155,19 @@ impl Builder {
             return Err(Error::CurrentThreadInPool);
         }
         let commons = Commons::without_carriers(self.config()?);
-        let unfinished = Unfinished(&commons);
+        let unfinished = Unfinished { commons: &commons, here };
         if here {
             commons.seat_current_thread();
         }
         for _ in usize::from(here)..commons.processors().len() {
             start(commons.new_carrier().map_err(Error::Thread)?).map_err(Error::Thread)?;
         }
+        commons.start_watcher().map_err(Error::Thread)?;
         std::mem::forget(unfinished);
+        if here {
+            // The thread holds its processor for as long as it lives, and nobody knows how long that is.
+            std::mem::forget(Arc::clone(&commons));
+        }
         Ok(Pool::from_commons(commons))
     }
 }

@@ -19,6 +19,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::ptr::{self, NonNull};
 use std::sync::{Arc, OnceLock};
 use std::thread;
+use std::time::Duration;
 
 pub(crate) const MAX_PROCESSORS: usize = 1 << 12;
 pub(crate) const MIN_STACK: usize = 16 << 10;
@@ -29,8 +30,8 @@ pub(crate) struct Config {
     pub(crate) processors: usize,
     pub(crate) scheduler: Scheduler,
     pub(crate) stack_size: Option<usize>,
-    #[allow(clippy::type_complexity)]
-    pub(crate) thread_name: Option<Box<dyn Fn(usize) -> String + Send + Sync>>,
+    /// The names of carriers, by their numbers.
+    pub(crate) names: Option<Box<[String]>>,
     pub(crate) max_carriers: usize,
     pub(crate) seed: u64,
     pub(crate) pin: bool,
@@ -394,6 +395,9 @@ where
     f()
 }
 
+/// How long what a thread outside has queued waits for a carrier before the thread looks itself.
+const STARVED: Duration = Duration::from_millis(10);
+
 /// Queues `f` and waits for it.
 fn injected<F, R>(commons: &Commons, site: Site, f: F) -> R
 where
@@ -407,8 +411,22 @@ where
         result: UnsafeCell::new(MaybeUninit::uninit()),
         signal: Signal::from(commons),
     };
+    commons.assert_open();
     let blocked = profile::Blocked::begin();
-    commons.inject(Entry::heap(NonNull::from(&job).cast()));
+    let entry = Entry::heap(NonNull::from(&job).cast());
+    commons.inject(entry);
+    while commons.config.lends && commons.has_queued() && !job.signal.wait_outside(STARVED) {
+        // A processor may have come free that no carrier can be had for; this thread is as good as one.
+        let Some(processor) = commons.borrow_processor() else { continue };
+        if commons.withdraw(entry) {
+            drop(blocked);
+            // SAFETY: the entry was withdrawn, so nobody else has the closure.
+            let closure = unsafe { ManuallyDrop::take(&mut *job.closure.get()) };
+            return lent(commons, processor, site, closure);
+        }
+        commons.retire(processor, None, None);
+        break;
+    }
     job.signal.wait(ptr::from_ref(&job) as usize);
     drop(blocked);
     // SAFETY: the signal is set, so the result is written and nobody touches the job any more.
@@ -545,7 +563,8 @@ impl Builder {
         self
     }
 
-    /// Names the carriers.
+    /// Names the carriers: called when the pool is built, once for each number below that of the processors. Carriers that
+    /// start later repeat the numbers, and the names.
     pub fn thread_name(mut self, name: impl Fn(usize) -> String + Send + Sync + 'static) -> Builder {
         self.thread_name = Some(Box::new(name));
         self
@@ -622,7 +641,7 @@ impl Builder {
         self
     }
 
-    /// Measures work and span of everything that runs in the pool, for [`Pool::profile`]. Forks cost some ten nanoseconds
+    /// Measures work and span of everything that runs in the pool, for [`Pool::profile`]. Forks cost some fifty nanoseconds
     /// more then. `BOMBYX_PROFILE=file` does it for all pools of a process that do not ask for it themselves.
     pub fn profile(mut self, profile: bool) -> Builder {
         self.profiler = if profile { profile::Choice::Own } else { profile::Choice::Process };
@@ -709,6 +728,14 @@ impl Builder {
         if scheduler == Scheduler::DepthFirst(Quota::Auto) {
             return Err(Error::Quota(QuotaError::no_auto()));
         }
+        let names: Option<Box<[String]>> = self.thread_name.map(|name| (0..processors).map(name).collect());
+        if names.iter().flatten().any(|name| name.contains('\0')) {
+            let kind = std::io::ErrorKind::InvalidInput;
+            return Err(Error::Thread(std::io::Error::new(
+                kind,
+                "the name of a thread contains a null character",
+            )));
+        }
         let profiler = self.profiler.profiler();
         let quota =
             matches!(scheduler, Scheduler::DfDeques(k) | Scheduler::DepthFirst(k) if k != Quota::Infinite);
@@ -716,7 +743,7 @@ impl Builder {
             processors,
             scheduler,
             stack_size: self.stack_size,
-            thread_name: self.thread_name,
+            names,
             max_carriers,
             seed: self.seed,
             pin,

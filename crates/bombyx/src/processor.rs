@@ -411,8 +411,8 @@ pub(crate) mod current {
     thread_local! {
         static PROCESSOR: Cell<*const Processor> = const { Cell::new(ptr::null()) };
         static CARRIER: Cell<Option<NonNull<Carrier>>> = const { Cell::new(None) };
-        /// The pool whose processor this thread gave up for a blocking call.
-        static HOME: Cell<*const Commons> = const { Cell::new(ptr::null()) };
+        /// The pools whose processors this thread gave up for blocking calls, the last one first.
+        static HOME: Cell<*const Home> = const { Cell::new(ptr::null()) };
         /// For threads that no pool started.
         static VISITOR: Visitor = const { Visitor(OnceCell::new()) };
     }
@@ -516,20 +516,46 @@ pub(crate) mod current {
         carrier
     }
 
-    /// The pool whose processor the calling thread gave up for a blocking call, if that is where it is.
-    pub(crate) fn home() -> Option<&'static Commons> {
-        // SAFETY: set only while the thread is inside of a job of that pool, which keeps it alive.
-        unsafe { HOME.get().as_ref() }
+    /// A pool whose processor a thread gave up for a blocking call, in the frame of that call.
+    pub(crate) struct Home {
+        commons: *const Commons,
+        outer: *const Home,
     }
 
-    pub(crate) fn set_home(commons: *const Commons) -> *const Commons {
-        HOME.replace(commons)
+    impl Home {
+        /// Inside of the homes that the calling thread has.
+        pub(crate) fn inside(commons: &Commons) -> Home {
+            Home { commons, outer: HOME.get() }
+        }
+
+        pub(crate) fn outer(&self) -> *const Home {
+            self.outer
+        }
+    }
+
+    /// The pools whose processors the calling thread gave up for blocking calls, the last one first.
+    fn homes() -> impl Iterator<Item = &'static Commons> {
+        // SAFETY: they stand in frames of this thread below, each inside of a job of its pool, which keeps that alive.
+        let at = |home: *const Home| unsafe { home.as_ref() };
+        // SAFETY: as above.
+        std::iter::successors(at(HOME.get()), move |home| at(home.outer))
+            .map(|home| unsafe { &*home.commons })
+    }
+
+    /// The pool whose processor the calling thread gave up for a blocking call, if that is where it is.
+    pub(crate) fn home() -> Option<&'static Commons> {
+        homes().next()
+    }
+
+    /// Sets the last home: one in a frame of the calling thread that lives until it is set again, or none.
+    pub(crate) fn set_home(home: *const Home) {
+        HOME.set(home);
     }
 
     /// Whether the calling thread runs, or blocks, inside of a job of this pool.
     pub(crate) fn is_carrier_of(commons: &Commons) -> bool {
         processor().is_some_and(|processor| ptr::eq(processor.commons(), commons))
-            || ptr::eq(HOME.get(), commons)
+            || homes().any(|home| ptr::eq(home, commons))
     }
 
     pub(crate) fn set_carrier(carrier: Option<NonNull<Carrier>>) {

@@ -11,6 +11,7 @@ use crate::broadcast::Broadcast;
 use crate::commons::Commons;
 use crate::credits::{Credits, Ended};
 use crate::fifo::Fifo;
+use crate::handlers::drop_payload;
 use crate::job::{Enabled, Entry, Job, Kind};
 use crate::pool::Pool;
 use crate::processor::{Processor, current};
@@ -290,7 +291,14 @@ impl<'scope> Scope<'scope> {
     fn run(&self, profile: profile::Spawned, f: impl FnOnce(&Scope<'scope>)) {
         self.closures.begin_closure(&profile);
         if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(|| f(self))) {
-            self.panic.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).get_or_insert(payload);
+            let mut first = self.panic.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            match &*first {
+                None => *first = Some(payload),
+                Some(_) => {
+                    drop(first);
+                    drop_payload(payload);
+                }
+            }
         }
         self.closures.end_closure(profile);
     }

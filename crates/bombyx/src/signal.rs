@@ -13,6 +13,7 @@ use crate::wait::{Waited, wait};
 use std::ptr;
 use std::sync::Arc;
 use std::thread::{self, Thread};
+use std::time::Duration;
 
 /// See the module text.
 pub(crate) struct Signal {
@@ -72,6 +73,16 @@ impl Signal {
                 }
             }
         }
+    }
+
+    /// Waits for so long, if the thread that made the signal holds no processor. True if there is nothing more to be had from
+    /// waiting like that: the signal is set, or the thread is a carrier.
+    pub(crate) fn wait_outside(&self, time: Duration) -> bool {
+        let Waiter::Outside(_) = self.waiter else { return true };
+        if !self.latch.is_done() {
+            thread::park_timeout(time);
+        }
+        self.latch.is_done()
     }
 
     /// Waits until the signal is set, on the thread that made it. A carrier helps meanwhile with what descends

@@ -328,7 +328,7 @@ pub(crate) fn reclaim(job: &Job) -> bool {
 
 /// The same; with `in_turn` false, whether its turn has come or not.
 fn take_back(job: &Job, in_turn: bool) -> bool {
-    let entry = Entry::stack(job);
+    let entry = Entry::stack(NonNull::from(job));
     loop {
         // SAFETY: callers have seen that the job is not untouched.
         match unsafe { job.place() } {

@@ -35,6 +35,30 @@ fn absurd_stack_sizes() {
 }
 
 #[test]
+fn impossible_names() {
+    let (error, text) = refused(builder(2).thread_name(|index| format!("carrier\0{index}")));
+    assert!(matches!(error, Error::Thread(_)) && text.contains("null character"), "{text}");
+}
+
+#[test]
+fn names_that_panic_do_so_where_the_pool_is_built() {
+    let builder = builder(2).thread_name(|_| std::panic::resume_unwind(Box::new("no name")));
+    let payload = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| builder.build())).unwrap_err();
+    assert_eq!(payload.downcast_ref::<&str>(), Some(&"no name"));
+}
+
+#[test]
+fn a_thread_is_not_left_in_a_pool_that_could_not_be_built() {
+    let refuse = |_: bombyx::NewCarrier| Err(std::io::Error::other("no threads today"));
+    let error = builder(2).use_current_thread().build_with(refuse).expect_err("no thread was started");
+    assert!(matches!(error, Error::Thread(_)));
+    assert_eq!(bombyx::current_processor(), None);
+    let pool = builder(1).use_current_thread().build_with(refuse).expect("needs no other thread");
+    assert_eq!((bombyx::current_processor(), join(|| 1, || 2)), (Some(0), (1, 2)));
+    drop(pool);
+}
+
+#[test]
 fn unknown_schedulers() {
     for name in ["", "rayon", "work_stealing", "dfd:1", "fifo:1", "work-stealing:3"] {
         let error = name.parse::<Scheduler>().expect_err("there is no such scheduler");

@@ -165,6 +165,47 @@ fn in_a_scope() {
     }
 }
 
+/// A payload whose destructor panics, too.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        resume_unwind(Box::new("the bomb"));
+    }
+}
+
+/// All but the first of the panics of a scope are dropped by the runtime, where nothing may unwind.
+#[test]
+fn payloads_that_panic_when_they_are_dropped() {
+    for processors in [1, 2] {
+        with_every_scheduler(processors, |pool| {
+            let ended = AtomicUsize::new(0);
+            let arrived = watchdog("a scope with bombs", || {
+                catch_unwind(AssertUnwindSafe(|| {
+                    pool.run(|| {
+                        scope(|s| {
+                            for i in 0..20 {
+                                let ended = &ended;
+                                s.spawn(move |_| {
+                                    bump(ended);
+                                    if i % 2 == 1 {
+                                        resume_unwind(Box::new(Bomb));
+                                    }
+                                });
+                            }
+                        })
+                    })
+                }))
+            });
+            let payload = arrived.expect_err("the first panic arrives");
+            assert!(payload.is::<Bomb>());
+            std::mem::forget(payload);
+            assert_eq!(ended.into_inner(), 20, "all that was spawned ends");
+            still_works(pool);
+        });
+    }
+}
+
 #[test]
 fn in_blocking() {
     with_every_scheduler(2, |pool| {

@@ -4,6 +4,7 @@ mod common;
 
 use bombyx::{Pool, Scheduler, current_processor, join, map_reduce, scope};
 use common::{Census, builder, bump, child, pool, wait_until, watchdog};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc;
@@ -199,6 +200,70 @@ fn dropping_a_pool_inside_of_its_own_job() {
             go.store(true, SeqCst);
             wait.recv().unwrap();
         }
+    });
+}
+
+/// The job's thread runs in three pools, one inside of the other, and drops the outermost.
+#[test]
+fn dropping_a_pool_inside_of_its_own_job_in_other_pools() {
+    watchdog("a pool dropped by its own job, two pools farther in", || {
+        let (dropped, wait) = mpsc::channel();
+        let owner = Arc::new(pool(1));
+        let inside = Arc::clone(&owner);
+        let (second, third) = (pool(1), pool(1));
+        let go = Arc::new(AtomicBool::new(false));
+        let gate = Arc::clone(&go);
+        owner.spawn(move || {
+            wait_until(|| gate.load(SeqCst));
+            second.run(|| third.run(|| drop(inside)));
+            dropped.send(()).unwrap();
+        });
+        drop(owner);
+        go.store(true, SeqCst);
+        wait.recv().unwrap();
+    });
+}
+
+/// The only carrier blocks, and the processor comes free after a second thread has queued what the first one waits for.
+#[test]
+fn a_caller_works_itself_where_no_carrier_can_be_had() {
+    watchdog("a caller without a carrier", || {
+        let pool = builder(1).max_carriers(1).build().unwrap();
+        let (sender, receiver) = mpsc::channel();
+        let (blocks, blocked) = mpsc::channel();
+        pool.spawn(move || {
+            bombyx::blocking(|| {
+                blocks.send(()).unwrap();
+                receiver.recv().unwrap();
+            });
+        });
+        blocked.recv().unwrap();
+        let (entered, go) = (AtomicBool::new(false), AtomicBool::new(false));
+        thread::scope(|threads| {
+            threads.spawn(|| {
+                pool.run(|| {
+                    entered.store(true, SeqCst);
+                    wait_until(|| go.load(SeqCst));
+                })
+            });
+            wait_until(|| entered.load(SeqCst));
+            let calls = threads.spawn(|| pool.run(|| sender.send(()).unwrap()));
+            // So that it is most likely queued before the processor is free; if not, it is lent the processor at once.
+            thread::sleep(Duration::from_millis(20));
+            go.store(true, SeqCst);
+            calls.join().unwrap();
+        });
+    });
+}
+
+#[test]
+fn a_closed_pool_refuses_to_run() {
+    watchdog("a closed pool", || {
+        let pool = builder(1).lend(false).build().unwrap();
+        assert_eq!(pool.run(|| 1), 1);
+        pool.handle().close();
+        let payload = std::panic::catch_unwind(AssertUnwindSafe(|| pool.run(|| 2))).unwrap_err();
+        assert!(payload.downcast_ref::<String>().is_some_and(|text| text.contains("closed")));
     });
 }
 

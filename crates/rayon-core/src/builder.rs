@@ -111,8 +111,8 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
 
     pub(crate) fn assemble(mut self) -> Result<bombyx::Pool, ThreadPoolBuildError> {
         let threads = self.threads().min(crate::max_num_threads());
-        // The names of the first threads are asked for while they are started; later ones repeat them.
-        let names = Arc::new(Mutex::new(Vec::new()));
+        // Threads that are started later repeat the names.
+        let names: Option<Arc<[String]>> = self.thread_name.take().map(|name| (0..threads).map(name).collect());
         let mut builder = bombyx::Pool::builder().processors(threads).lend(false).ordered(true);
         if self.deterministic {
             builder = builder.deterministic(true);
@@ -120,9 +120,8 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
         if S::CAN_START_MORE {
             builder = builder.max_carriers(threads + SPARES);
         }
-        if self.thread_name.is_some() {
-            let names: Arc<Mutex<Vec<String>>> = Arc::clone(&names);
-            builder = builder.thread_name(move |index| lock(&names).get(index).cloned().unwrap_or_default());
+        if let Some(names) = names.clone() {
+            builder = builder.thread_name(move |index| names[index].clone());
         }
         if let Some(size) = self.stack_size {
             builder = builder.stack_size(size.max(bombyx::Pool::MIN_STACK_SIZE));
@@ -136,18 +135,12 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
         if let Some(handler) = self.panic_handler.take() {
             builder = builder.on_panic(handler);
         }
-        let mut name = |index| {
-            let name = self.thread_name.as_mut().map(|name| name(index));
-            lock(&names).extend(name.clone());
-            name
-        };
         if self.use_current_thread {
             builder = builder.use_current_thread();
-            name(0);
         }
         let spawn_handler = &mut self.spawn_handler;
         let pool = builder.build_with(|carrier| {
-            let name = name(carrier.index());
+            let name = names.as_ref().map(|names| names[carrier.index()].clone());
             spawn_handler.spawn(ThreadBuilder { name, carrier })
         })?;
         Ok(pool)
@@ -170,10 +163,6 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
                 .unwrap_or_else(cores),
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 impl<S> ThreadPoolBuilder<S> {
@@ -430,7 +419,7 @@ pub(crate) fn global() -> &'static bombyx::Handle {
 
 #[cold]
 fn build_default() -> &'static bombyx::Handle {
-    let _building = lock(&BUILDING);
+    let _building = BUILDING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     GLOBAL.get_or_init(|| {
         // Where no threads can be had, or the program uses the runtime directly and has built its global pool, that
         // one is used.

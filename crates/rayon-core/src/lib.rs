@@ -1,7 +1,7 @@
 //! The interface of rayon-core 1.13 over [Bombyx](bombyx).
 //!
 //! Nothing is scheduled here: every function says the same thing in the words of the runtime. Put this package in
-//! the place of the original with three lines in the root `Cargo.toml`, and rayon and everything built on it runs on
+//! the place of the original with two lines in the root `Cargo.toml`, and rayon and everything built on it runs on
 //! Bombyx, unchanged:
 //!
 //! ```toml

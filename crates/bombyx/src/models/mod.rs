@@ -89,7 +89,7 @@ impl Task {
     }
 
     fn entry(&self) -> Entry {
-        Entry::stack(&self.job)
+        Entry::stack(NonNull::from(self).cast())
     }
 }
 

@@ -90,7 +90,7 @@ pub(in crate::reproduce) fn figure_14(lab: &Lab) -> Result<Page> {
             None => "nothing could be compared.".into(),
         },
         differs: "how much it matters: a lock here guards a few stores and descending takes none, so threads seldom meet, \
-            and two cores seldom; the paper's values are not in our text."
+            and two cores seldom; the paper gives its values as a plot."
             .into(),
         plot: lines.draw()?,
     })
