@@ -112,7 +112,8 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
     pub(crate) fn assemble(mut self) -> Result<bombyx::Pool, ThreadPoolBuildError> {
         let threads = self.threads().min(crate::max_num_threads());
         // Threads that are started later repeat the names.
-        let names: Option<Arc<[String]>> = self.thread_name.take().map(|name| (0..threads).map(name).collect());
+        let names: Option<Arc<[String]>> =
+            self.thread_name.take().map(|name| (0..threads).map(name).collect());
         let mut builder = bombyx::Pool::builder().processors(threads).lend(false).ordered(true);
         if self.deterministic {
             builder = builder.deterministic(true);
