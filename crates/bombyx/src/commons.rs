@@ -534,7 +534,10 @@ impl Commons {
             )));
         }
         let index = shared.numbered % self.processors.len();
-        let name = self.config.names.as_ref().map(|names| names[index].clone());
+        let name = self.config.names.as_ref().and_then(|names| {
+            let names = names.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            names.get(index).cloned()
+        });
         shared.numbered += 1;
         Ok(NewCarrier::new(self.arc(), index, name))
     }

@@ -17,7 +17,7 @@ use std::fmt;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr::{self, NonNull};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -25,13 +25,15 @@ pub(crate) const MAX_PROCESSORS: usize = 1 << 12;
 pub(crate) const MIN_STACK: usize = 16 << 10;
 pub(crate) const MAX_STACK: usize = 1 << 40;
 
+/// The names of carriers, by their numbers.
+type Names = Arc<Mutex<Vec<String>>>;
+
 /// What a pool was built with.
 pub(crate) struct Config {
     pub(crate) processors: usize,
     pub(crate) scheduler: Scheduler,
     pub(crate) stack_size: Option<usize>,
-    /// The names of carriers, by their numbers.
-    pub(crate) names: Option<Box<[String]>>,
+    pub(crate) names: Option<Names>,
     pub(crate) max_carriers: usize,
     pub(crate) seed: u64,
     pub(crate) pin: bool,
@@ -528,6 +530,7 @@ pub struct Builder {
     stack_size: Option<usize>,
     #[allow(clippy::type_complexity)]
     thread_name: Option<Box<dyn Fn(usize) -> String + Send + Sync>>,
+    names: Option<Names>,
     max_carriers: Option<usize>,
     seed: u64,
     pin: bool,
@@ -567,6 +570,14 @@ impl Builder {
     /// start later repeat the numbers, and the names.
     pub fn thread_name(mut self, name: impl Fn(usize) -> String + Send + Sync + 'static) -> Builder {
         self.thread_name = Some(Box::new(name));
+        self
+    }
+
+    /// Names carriers by what is in there when they start, if that reaches to their numbers. For the drop-in core, which is
+    /// asked for names while carriers start.
+    #[doc(hidden)]
+    pub fn thread_names(mut self, names: Arc<Mutex<Vec<String>>>) -> Builder {
+        self.names = Some(names);
         self
     }
 
@@ -728,14 +739,18 @@ impl Builder {
         if scheduler == Scheduler::DepthFirst(Quota::Auto) {
             return Err(Error::Quota(QuotaError::no_auto()));
         }
-        let names: Option<Box<[String]>> = self.thread_name.map(|name| (0..processors).map(name).collect());
-        if names.iter().flatten().any(|name| name.contains('\0')) {
-            let kind = std::io::ErrorKind::InvalidInput;
-            return Err(Error::Thread(std::io::Error::new(
-                kind,
-                "the name of a thread contains a null character",
-            )));
-        }
+        let names = match self.thread_name {
+            Some(name) => {
+                let names: Vec<String> = (0..processors).map(name).collect();
+                if names.iter().any(|name| name.contains('\0')) {
+                    let kind = std::io::ErrorKind::InvalidInput;
+                    let why = "the name of a thread contains a null character";
+                    return Err(Error::Thread(std::io::Error::new(kind, why)));
+                }
+                Some(Arc::new(Mutex::new(names)))
+            }
+            None => self.names,
+        };
         let profiler = self.profiler.profiler();
         let quota =
             matches!(scheduler, Scheduler::DfDeques(k) | Scheduler::DepthFirst(k) if k != Quota::Infinite);

@@ -111,9 +111,8 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
 
     pub(crate) fn assemble(mut self) -> Result<bombyx::Pool, ThreadPoolBuildError> {
         let threads = self.threads().min(crate::max_num_threads());
-        // Threads that are started later repeat the names.
-        let names: Option<Arc<[String]>> =
-            self.thread_name.take().map(|name| (0..threads).map(name).collect());
+        // The names of the first threads are asked for while they are started; later ones repeat them.
+        let names = Arc::new(Mutex::new(Vec::new()));
         let mut builder = bombyx::Pool::builder().processors(threads).lend(false).ordered(true);
         if self.deterministic {
             builder = builder.deterministic(true);
@@ -121,8 +120,8 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
         if S::CAN_START_MORE {
             builder = builder.max_carriers(threads + SPARES);
         }
-        if let Some(names) = names.clone() {
-            builder = builder.thread_name(move |index| names[index].clone());
+        if self.thread_name.is_some() {
+            builder = builder.thread_names(Arc::clone(&names));
         }
         if let Some(size) = self.stack_size {
             builder = builder.stack_size(size.max(bombyx::Pool::MIN_STACK_SIZE));
@@ -136,12 +135,18 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
         if let Some(handler) = self.panic_handler.take() {
             builder = builder.on_panic(handler);
         }
+        let mut name = |index| {
+            let name = self.thread_name.as_mut().map(|name| name(index));
+            lock(&names).extend(name.clone());
+            name
+        };
         if self.use_current_thread {
             builder = builder.use_current_thread();
+            name(0);
         }
         let spawn_handler = &mut self.spawn_handler;
         let pool = builder.build_with(|carrier| {
-            let name = names.as_ref().map(|names| names[carrier.index()].clone());
+            let name = name(carrier.index());
             spawn_handler.spawn(ThreadBuilder { name, carrier })
         })?;
         Ok(pool)
@@ -164,6 +169,10 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
                 .unwrap_or_else(cores),
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 impl<S> ThreadPoolBuilder<S> {
@@ -420,7 +429,7 @@ pub(crate) fn global() -> &'static bombyx::Handle {
 
 #[cold]
 fn build_default() -> &'static bombyx::Handle {
-    let _building = BUILDING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let _building = lock(&BUILDING);
     GLOBAL.get_or_init(|| {
         // Where no threads can be had, or the program uses the runtime directly and has built its global pool, that
         // one is used.
