@@ -406,6 +406,7 @@ where
     F: FnOnce() -> R + Send,
     R: Send,
 {
+    commons.assert_open();
     let job = Injected {
         head: Head::new(Injected::<F, R>::exec, 0),
         site,
@@ -413,7 +414,6 @@ where
         result: UnsafeCell::new(MaybeUninit::uninit()),
         signal: Signal::from(commons),
     };
-    commons.assert_open();
     let blocked = profile::Blocked::begin();
     let entry = Entry::heap(NonNull::from(&job).cast());
     commons.inject(entry);

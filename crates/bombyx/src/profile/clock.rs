@@ -86,7 +86,22 @@ const COMPARED: Duration = Duration::from_millis(2);
 
 impl Scale {
     pub(crate) fn new(clock: Clock) -> Scale {
-        Scale { clock, ticks: clock.now(), instant: Instant::now() }
+        let (ticks, instant) = Scale::both(clock);
+        Scale { clock, ticks, instant }
+    }
+
+    /// Both clocks at the same time, as nearly as several tries can: a thread may be interrupted between the readings.
+    fn both(clock: Clock) -> (u64, Instant) {
+        const TRIES: usize = 8;
+        let read = || {
+            let before = clock.now();
+            let instant = Instant::now();
+            let between = clock.now().saturating_sub(before);
+            (between, before + between / 2, instant)
+        };
+        let (_, ticks, instant) =
+            (1..TRIES).map(|_| read()).fold(read(), |best, next| if next.0 < best.0 { next } else { best });
+        (ticks, instant)
     }
 
     /// Nanoseconds per tick. Waits if the clocks have not run for long enough to tell.
@@ -97,8 +112,8 @@ impl Scale {
         while self.instant.elapsed() < COMPARED {
             std::hint::spin_loop();
         }
-        let (ticks, elapsed) = (self.clock.now(), self.instant.elapsed());
-        elapsed.as_nanos() as f64 / (ticks - self.ticks) as f64
+        let (ticks, instant) = Scale::both(self.clock);
+        instant.duration_since(self.instant).as_nanos() as f64 / (ticks - self.ticks) as f64
     }
 }
 
