@@ -1,5 +1,6 @@
 //! How carriers come to be: started by the pool, by a function of the user's, or the thread that builds the pool.
 
+use crate::affinity::Thread;
 use crate::carrier::Carrier;
 use crate::commons::Commons;
 use crate::error::Error;
@@ -75,6 +76,10 @@ impl NewCarrier {
 
     /// Makes the calling thread this carrier, which its starter lists among the spares, or gives a processor.
     pub(crate) fn run_listed(self) {
+        // The starter may be a caller that is confined to fewer CPUs, which a new thread inherits.
+        if let Some(cpus) = &self.commons.config.cpus {
+            Thread::HERE.allow(cpus);
+        }
         self.carrier.begin(&std::thread::current());
         self.commons.handlers().started(self.index);
         self.serve();

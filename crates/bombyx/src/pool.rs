@@ -37,6 +37,8 @@ pub(crate) struct Config {
     pub(crate) max_carriers: usize,
     pub(crate) seed: u64,
     pub(crate) pin: bool,
+    /// The CPUs that the thread which built the pool might use.
+    pub(crate) cpus: Option<CpuSet>,
     pub(crate) deterministic: bool,
     /// Waits keep to the order of the deque.
     pub(crate) ordered: bool,
@@ -762,6 +764,7 @@ impl Builder {
             max_carriers,
             seed: self.seed,
             pin,
+            cpus: Thread::HERE.allowed(),
             deterministic: self.deterministic
                 || std::env::var_os("BOMBYX_DETERMINISTIC").is_some_and(|on| on == "1"),
             ordered: self.ordered,

@@ -179,6 +179,38 @@ fn a_checkpoint_serves_thieves() {
     wait_until(|| polled.load(SeqCst));
 }
 
+/// A caller that may use one CPU makes the pool start another carrier, which may use all.
+#[cfg(target_os = "linux")]
+#[test]
+fn carriers_do_not_inherit_the_cpus_of_callers() {
+    use common::cpus;
+    let all = cpus::allowed();
+    let pool = pool(1);
+    // The first carrier blocks, and so does the caller, so a second one is needed for what the caller spawns.
+    let (blocks, blocked) = mpsc::channel();
+    let (go, gate) = mpsc::channel::<()>();
+    pool.spawn(move || {
+        blocking(|| {
+            blocks.send(()).unwrap();
+            gate.recv().unwrap();
+        });
+    });
+    blocked.recv().unwrap();
+    let caller = thread::spawn({
+        let (pool, all) = (pool.handle(), all.clone());
+        move || {
+            cpus::pin(&all[..1]);
+            let (sender, receiver) = mpsc::channel();
+            pool.run(move || {
+                bombyx::Handle::current().unwrap().spawn(move || sender.send(cpus::allowed()).unwrap());
+                blocking(|| receiver.recv().unwrap())
+            })
+        }
+    });
+    assert_eq!(caller.join().unwrap(), all);
+    go.send(()).unwrap();
+}
+
 /// Who takes the place of another thread begins on that one's CPU, and may then use all of its own again.
 #[cfg(target_os = "linux")]
 #[test]
