@@ -46,7 +46,9 @@ pub(crate) fn heavy() {
     if asymmetric() {
         // It worked before, so the program has forbidden it since. Going on without would let two take the same job.
         if !linux::membarrier(linux::PRIVATE_EXPEDITED) {
-            std::process::abort();
+            crate::handlers::abort(
+                "the system refuses membarrier(2), which it allowed before; set BOMBYX_BARRIER=fence",
+            );
         }
         fence(SeqCst);
     }

@@ -46,7 +46,7 @@ impl Handlers {
 }
 
 /// Says why, if anybody listens, and ends the process.
-fn abort(why: &str) -> ! {
+pub(crate) fn abort(why: &str) -> ! {
     let _ = writeln!(io::stderr(), "bombyx: {why}; aborting");
     std::process::abort();
 }
