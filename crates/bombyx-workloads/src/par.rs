@@ -90,21 +90,21 @@ pub trait Par: Fork {
         }
     }
 
-    /// Calls `body(k, &mut a[k], &mut b[k], …)` on matching chunks of two slices; both must hold the same number
+    /// Calls `body(fork, k, &mut a[k], &mut b[k])` on matching chunks of two slices; both must hold the same number
     /// of chunks.
     fn for_chunks2<T, U, B>(&mut self, a: (&mut [T], usize), b: (&mut [U], usize), body: &B)
     where
         T: Send,
         U: Send,
-        B: Fn(usize, &mut [T], &mut [U]) + Sync,
+        B: Fn(&mut Self, usize, &mut [T], &mut [U]) + Sync,
     {
         type Sized<'a, T> = (&'a mut [T], usize);
         fn go<F: Fork, T: Send, U: Send, B>(fork: &mut F, first: usize, a: Sized<T>, b: Sized<U>, body: &B)
         where
-            B: Fn(usize, &mut [T], &mut [U]) + Sync,
+            B: Fn(&mut F, usize, &mut [T], &mut [U]) + Sync,
         {
             if a.0.len() <= a.1 {
-                return body(first, a.0, b.0);
+                return body(fork, first, a.0, b.0);
             }
             let half = a.0.len().div_ceil(a.1) / 2;
             let (a_left, a_right) = a.0.split_at_mut(half * a.1);
@@ -208,7 +208,7 @@ pub trait Par: Fork {
     {
         let grain = grain.max(1);
         let mut counts = vec![0; room.len().div_ceil(grain)];
-        self.for_chunks2((room, grain), (&mut counts, 1), &|k, room, count: &mut [usize]| {
+        self.for_chunks2((room, grain), (&mut counts, 1), &|_, k, room, count: &mut [usize]| {
             count[0] = leaf(k * grain..k * grain + room.len(), room);
         });
         counts
@@ -276,7 +276,7 @@ mod tests {
     fn chunks_are_those_of_chunks_mut() {
         let mut a: Vec<usize> = (0..23).collect();
         let mut b = vec![0; 5];
-        Serial.for_chunks2((&mut a, 5), (&mut b, 1), &|k, xs, sum| {
+        Serial.for_chunks2((&mut a, 5), (&mut b, 1), &|_, k, xs, sum| {
             assert_eq!(xs[0], 5 * k);
             sum[0] = xs.len();
         });

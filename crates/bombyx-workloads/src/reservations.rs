@@ -7,31 +7,32 @@ use crate::workload::{Grain, Size};
 use crate::{Fork, Par};
 
 /// The workloads of a greedy graph algorithm, one for each kind of graph in the tables of Acar, Charguéraud, Muller and
-/// Rainey. Sizes are for small, default and large runs: sides of grids, vertices, edges.
+/// Rainey, with the iterations in a serial piece at fine grain. Sizes are for small, default and large runs: sides of
+/// grids, vertices, edges.
 macro_rules! on_graphs {
-    ($program:literal, $about:literal, $prepare:path, grid2d: $grid2d:expr, grid3d: $grid3d:expr, rlg: $rlg:expr,
-     rmat: $rmat:expr) => {
-        on_graphs!(@entry GRID2D, $program, "grid2d", $about, "a 2-d grid", $prepare, |size: $crate::Size, seed| {
+    ($program:literal, $about:literal, $prepare:path, fine: $fine:literal, grid2d: $grid2d:expr, grid3d: $grid3d:expr,
+     rlg: $rlg:expr, rmat: $rmat:expr) => {
+        on_graphs!(@entry GRID2D, $program, "grid2d", $about, "a 2-d grid", $prepare, $fine, |size: $crate::Size, seed| {
             graphs::grid::<2>(size.of($grid2d), seed)
         });
-        on_graphs!(@entry GRID3D, $program, "grid3d", $about, "a 3-d grid", $prepare, |size: $crate::Size, seed| {
+        on_graphs!(@entry GRID3D, $program, "grid3d", $about, "a 3-d grid", $prepare, $fine, |size: $crate::Size, seed| {
             graphs::grid::<3>(size.of($grid3d), seed)
         });
-        on_graphs!(@entry LOCAL, $program, "rlg", $about, "a random local graph", $prepare, |size: $crate::Size, seed| {
+        on_graphs!(@entry LOCAL, $program, "rlg", $about, "a random local graph", $prepare, $fine, |size: $crate::Size, seed| {
             graphs::random_local(size.of($rlg), 5, seed)
         });
-        on_graphs!(@entry RMAT, $program, "rmat", $about, "an rMat graph", $prepare, |size: $crate::Size, seed| {
+        on_graphs!(@entry RMAT, $program, "rmat", $about, "an rMat graph", $prepare, $fine, |size: $crate::Size, seed| {
             graphs::rmat(size.of([10, 22, 24]), size.of($rmat), seed)
         });
     };
     (@entry $name:ident, $program:literal, $input:literal, $about:literal, $graph:literal, $prepare:path,
-     $generate:expr) => {
+     $fine:literal, $generate:expr) => {
         pub(crate) static $name: $crate::workload::Entry = $crate::workload::Entry {
             name: concat!($program, "-", $input),
             about: concat!($about, " of ", $graph),
             suite: $crate::workload::Suite::ReadWrite,
             bound: $crate::workload::Bound::Memory,
-            prepare: |size, grain, seed| $prepare($generate(size, seed), seed, grain_of(size, grain)),
+            prepare: |size, grain, seed| $prepare($generate(size, seed), seed, grain_of(size, grain, $fine)),
         };
     };
 }
@@ -39,10 +40,10 @@ macro_rules! on_graphs {
 pub(crate) use on_graphs;
 
 /// Iterations in a serial piece; few in small runs, so that they fork too.
-pub(crate) fn grain_of(size: Size, grain: Grain) -> usize {
+pub(crate) fn grain_of(size: Size, grain: Grain, fine: usize) -> usize {
     match size {
         Size::Small => grain.pick(32, 8),
-        _ => grain.pick(1024, 16),
+        _ => grain.pick(1024, fine),
     }
 }
 

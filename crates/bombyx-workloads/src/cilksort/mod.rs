@@ -17,7 +17,7 @@ sorts!(
 fn prepare(size: Size, grain: Grain, generate: impl Fn(usize) -> Vec<u32>) -> Box<dyn Prepared> {
     let input = generate(size.pick(10_000, 16_000_000, 64_000_000));
     let n = input.len();
-    prepared(Cilksort { data: input.clone(), input, buffer: vec![0; n], grain: grain.pick(4096, 32) })
+    prepared(Cilksort { data: input.clone(), input, buffer: vec![0; n], grain: grain.pick(4096, 12) })
 }
 
 struct Cilksort {

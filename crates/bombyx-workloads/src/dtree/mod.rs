@@ -15,7 +15,7 @@ pub(crate) static DECISION_TREE: Entry = Entry {
         let data = Data::generate(size.pick(600, 133_999, 400_000), seed);
         prepared(DecisionTree {
             data,
-            grain: size.pick(grain.pick(100, 20), grain.pick(2000, 8), grain.pick(2000, 8)),
+            grain: size.pick(grain.pick(100, 20), grain.pick(2000, 4), grain.pick(2000, 4)),
             tree: None,
         })
     },

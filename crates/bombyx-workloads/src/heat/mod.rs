@@ -14,7 +14,7 @@ pub(crate) static HEAT: Entry = Entry {
     prepare: |size, grain, seed| {
         let mut rng = Rng::new(seed);
         let waves = [1 + rng.below(3) as usize, 1 + rng.below(3) as usize];
-        let (side, parts) = size.pick((40, 2), (1022, 4), (2046, 8));
+        let (side, parts) = size.pick((40, 2), (1022, 8), (2046, 16));
         let width = side + 2;
         prepared(Heat::new(side, size.pick(20, 500, 800), grain.pick(16 * width, width / parts), waves))
     },

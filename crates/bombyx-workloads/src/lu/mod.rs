@@ -13,7 +13,8 @@ pub(crate) static LU: Entry = Entry {
     suite: Suite::Classics,
     bound: Bound::Compute,
     prepare: |size, grain, seed| {
-        let (side, tile) = (size.pick(144, 2304, 4608), grain.pick(72, 36));
+        let (side, tile) =
+            size.pick((96, grain.pick(48, 12)), (3072, grain.pick(96, 12)), (6144, grain.pick(96, 12)));
         let mut rng = Rng::new(seed);
         let input = Tiled::from_fn(
             side,

@@ -9,6 +9,7 @@ use crate::reservations::{Speculative, grain_of, on_graphs, speculative_for};
 use crate::workload::{Checksum, Kernel, Prepared, ensure, prepared};
 
 on_graphs!("matching", "maximal matching", prepare,
+    fine: 16,
     grid2d: [30, 2800, 5000],
     grid3d: [10, 170, 250],
     rlg: [1000, 3_000_000, 10_000_000],

@@ -9,6 +9,7 @@ use crate::reservations::{Speculative, grain_of, on_graphs, speculative_for};
 use crate::workload::{Checksum, Kernel, Prepared, ensure, prepared};
 
 on_graphs!("mis", "maximal independent set", prepare,
+    fine: 4,
     grid2d: [30, 3200, 5500],
     grid3d: [10, 190, 280],
     rlg: [1000, 4_000_000, 12_000_000],

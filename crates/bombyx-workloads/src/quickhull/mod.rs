@@ -100,7 +100,7 @@ impl Search<'_> {
         room: &mut [u32],
     ) -> Vec<[usize; 2]> {
         let mut counts = vec![[0; 2]; room.len().div_ceil(self.grain)];
-        fork.for_chunks2((room, self.grain), (&mut counts, 1), &|k, room, counts: &mut [[usize; 2]]| {
+        fork.for_chunks2((room, self.grain), (&mut counts, 1), &|_, k, room, counts: &mut [[usize; 2]]| {
             let (mut front, mut back) = (0, room.len());
             for i in k * self.grain..k * self.grain + room.len() {
                 let index = candidate(i);

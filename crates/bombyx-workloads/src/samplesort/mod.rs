@@ -1,6 +1,6 @@
 //! Sample sort as in the Problem Based Benchmark Suite: sorts blocks, cuts each block at splitters drawn from a
 //! sample, gathers what belongs to a bucket from all blocks, and sorts the buckets. Few rounds, and memory is
-//! read in order.
+//! read in order. Blocks and buckets are sorted serially at medium grain, and by a quicksort that forks at fine grain.
 
 use crate::inputs::Rng;
 use crate::inputs::sequences::{self, sorts};
@@ -12,8 +12,9 @@ sorts!("samplesort", "sample sort", "doubles", prepare, sequences::random_f64, s
 fn prepare(size: Size, grain: Grain, generate: impl Fn(usize) -> Vec<f64>) -> Box<dyn Prepared> {
     let input = generate(size.pick(8000, 12_000_000, 48_000_000));
     let n = input.len();
-    let block = grain.pick(size.pick(500, 32_768, 32_768), size.pick(100, 8192, 8192));
-    prepared(Samplesort { data: input.clone(), input, blocks: vec![0.0; n], block })
+    let block = size.pick(500, 32_768, 32_768);
+    let serial = grain.pick(usize::MAX, 8);
+    prepared(Samplesort { data: input.clone(), input, blocks: vec![0.0; n], block, serial })
 }
 
 /// Sampled elements for each splitter that is kept.
@@ -26,14 +27,16 @@ struct Samplesort {
     blocks: Vec<f64>,
     /// Elements in a block, and on average in a bucket.
     block: usize,
+    /// Longest stretch that is sorted serially.
+    serial: usize,
 }
 
 /// Sorts `data`, using `blocks` as a buffer of the same length.
-fn sort<F: Fork>(fork: &mut F, data: &mut [f64], blocks: &mut [f64], block: usize) {
+fn sort<F: Fork>(fork: &mut F, data: &mut [f64], blocks: &mut [f64], block: usize, serial: usize) {
     let n = data.len();
     let buckets = n.div_ceil(block);
     if buckets <= 1 {
-        return data.sort_unstable_by(f64::total_cmp);
+        return quicksort(fork, data, serial);
     }
     let splitters = splitters(data, buckets);
 
@@ -41,30 +44,68 @@ fn sort<F: Fork>(fork: &mut F, data: &mut [f64], blocks: &mut [f64], block: usiz
     let mut cuts = vec![0u32; buckets * (buckets + 1)];
     {
         let data = &*data;
-        fork.for_chunks2((&mut *blocks, block), (&mut cuts, buckets + 1), &|k, sorted, cuts| {
-            sorted.copy_from_slice(&data[k * block..][..sorted.len()]);
-            sorted.sort_unstable_by(f64::total_cmp);
-            let mut at = 0;
-            for (cut, splitter) in cuts[1..buckets].iter_mut().zip(&splitters) {
-                at += sorted[at..].partition_point(|x| x.total_cmp(splitter).is_lt());
-                *cut = at as u32;
-            }
-            cuts[buckets] = sorted.len() as u32;
-        });
+        fork.for_chunks2(
+            (&mut *blocks, block),
+            (&mut cuts, buckets + 1),
+            &|fork: &mut F, k, sorted: &mut [f64], cuts: &mut [u32]| {
+                sorted.copy_from_slice(&data[k * block..][..sorted.len()]);
+                quicksort(fork, sorted, serial);
+                let mut at = 0;
+                for (cut, splitter) in cuts[1..buckets].iter_mut().zip(&splitters) {
+                    at += sorted[at..].partition_point(|x| x.total_cmp(splitter).is_lt());
+                    *cut = at as u32;
+                }
+                cuts[buckets] = sorted.len() as u32;
+            },
+        );
     }
 
     let cuts: Vec<&[u32]> = cuts.chunks(buckets + 1).collect();
     let sizes: Vec<usize> =
         (0..buckets).map(|b| cuts.iter().map(|cut| (cut[b + 1] - cut[b]) as usize).sum()).collect();
-    gather(fork, 0, &sizes, data, &|bucket, out| {
+    gather(fork, 0, &sizes, data, &|fork: &mut F, bucket, out: &mut [f64]| {
         let mut filled = 0;
         for (sorted, cut) in blocks.chunks(block).zip(&cuts) {
             let part = &sorted[cut[bucket] as usize..cut[bucket + 1] as usize];
             out[filled..filled + part.len()].copy_from_slice(part);
             filled += part.len();
         }
-        out.sort_unstable_by(f64::total_cmp);
+        quicksort(fork, out, serial);
     });
+}
+
+/// Sorts by partitioning until stretches are at most `serial` long.
+fn quicksort<F: Fork>(fork: &mut F, data: &mut [f64], serial: usize) {
+    /// With so many partitions left, of which each should halve the stretch.
+    fn go<F: Fork>(fork: &mut F, data: &mut [f64], serial: usize, partitions: u32) {
+        if data.len() <= serial.max(1) || partitions == 0 {
+            return data.sort_unstable_by(f64::total_cmp);
+        }
+        let middle = partition(data);
+        let (left, right) = data.split_at_mut(middle);
+        fork.join(
+            |fork| go(fork, left, serial, partitions - 1),
+            |fork| go(fork, &mut right[1..], serial, partitions - 1),
+        );
+    }
+    go(fork, data, serial, 2 * data.len().max(1).ilog2());
+}
+
+/// Moves what is smaller than the median of three elements before it, and returns where that is then.
+fn partition(data: &mut [f64]) -> usize {
+    let last = data.len() - 1;
+    let mut three = [0, last / 2, last];
+    three.sort_unstable_by(|i, j| data[*i].total_cmp(&data[*j]));
+    data.swap(three[1], last);
+    let pivot = data[last];
+    let mut middle = 0;
+    for i in 0..last {
+        let smaller = data[i].total_cmp(&pivot).is_lt();
+        data.swap(i, middle);
+        middle += usize::from(smaller);
+    }
+    data.swap(middle, last);
+    middle
 }
 
 /// `buckets - 1` values that cut `data` into about equal parts, in order.
@@ -76,13 +117,13 @@ fn splitters(data: &[f64], buckets: usize) -> Vec<f64> {
     (1..buckets).map(|b| sample[b * OVERSAMPLING]).collect()
 }
 
-/// Calls `fill(bucket, part)` for the consecutive parts of `out` that have the given sizes.
+/// Calls `fill(fork, bucket, part)` for the consecutive parts of `out` that have the given sizes.
 fn gather<F: Fork, B>(fork: &mut F, first: usize, sizes: &[usize], out: &mut [f64], fill: &B)
 where
-    B: Fn(usize, &mut [f64]) + Sync,
+    B: Fn(&mut F, usize, &mut [f64]) + Sync,
 {
     if sizes.len() == 1 {
-        return fill(first, out);
+        return fill(fork, first, out);
     }
     let (left, right) = sizes.split_at(sizes.len() / 2);
     let (out_left, out_right) = out.split_at_mut(left.iter().sum());
@@ -94,7 +135,8 @@ where
 
 impl Kernel for Samplesort {
     fn input(&self) -> String {
-        format!("{} doubles, blocks and buckets of {}", self.data.len(), self.block)
+        let serial = self.serial.min(self.block);
+        format!("{} doubles, blocks and buckets of {}, {serial} sorted serially", self.data.len(), self.block)
     }
 
     fn reset(&mut self) {
@@ -102,7 +144,7 @@ impl Kernel for Samplesort {
     }
 
     fn compute<F: Fork>(&mut self, fork: &mut F) {
-        sort(fork, &mut self.data, &mut self.blocks, self.block);
+        sort(fork, &mut self.data, &mut self.blocks, self.block, self.serial);
     }
 
     fn checksum(&self) -> Checksum {
