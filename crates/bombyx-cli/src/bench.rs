@@ -145,15 +145,15 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         for workload in &workloads {
             let mut case = workload::measure(*workload, &setup, &contenders)?;
             // Near a bar, a few rounds on a restless machine decide nothing. All rounds count, and nothing is tried again.
-            let (bound, grain) = (workload.bound(), setup.grain);
-            if args.bars && judge::misses(judge::Judged { case: &case, bound, grain }) {
+            let (suite, bound, grain) = (workload.suite(), workload.bound(), setup.grain);
+            if args.bars && judge::misses(judge::Judged { case: &case, suite, bound, grain }) {
                 let longer = workload::Setup { rounds: FURTHER * setup.rounds, ..setup };
                 case.add(workload::measure(*workload, &longer, &contenders)?);
             }
             show(&report.lines(&case))?;
             case.name = args.label(*workload, setup.grain);
             results.workloads.push(case);
-            known.push((workload.bound(), setup.grain));
+            known.push((suite, bound, grain));
         }
         if results.workloads.len() > first + 1 {
             show(&report.means(&results.workloads[first..]))?;
@@ -162,7 +162,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if args.bars && !known.is_empty() {
         let judged = results.workloads.iter().zip(known);
         let judged: Vec<_> =
-            judged.map(|(case, (bound, grain))| judge::Judged { case, bound, grain }).collect();
+            judged.map(|(case, (suite, bound, grain))| judge::Judged { case, suite, bound, grain }).collect();
         results.bars.extend(judge::bars(&judged));
         outlook = judge::outlook(&judged);
     }
@@ -213,7 +213,13 @@ impl Args {
     fn setups(&self) -> Vec<workload::Setup> {
         let rounds = self.repeat.map_or(if self.bars { 3 } else { 5 }, usize::from);
         let grains = if self.bars { Grain::ALL.to_vec() } else { vec![self.input.grain] };
-        let setup = |grain| workload::Setup { size: self.input.size, grain, seed: self.input.seed, rounds };
+        let setup = |grain| workload::Setup {
+            size: self.input.size,
+            grain,
+            seed: self.input.seed,
+            rounds,
+            counts: 1,
+        };
         grains.into_iter().map(setup).collect()
     }
 

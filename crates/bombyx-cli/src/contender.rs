@@ -1,5 +1,6 @@
 //! Who takes part in a measurement: the serial elision, or a pool of Bombyx or of a peer.
 
+use crate::bench::case::middle;
 use bombyx::{Pool, Scheduler, Stats};
 use bombyx_workloads::Runtime;
 use std::fmt;
@@ -142,14 +143,15 @@ impl Contender {
         }
     }
 
-    /// The most living threads of `run` at a time, on a pool like this one that counts them; or those of the last run, if
-    /// this pool counts anyway. Nothing for runtimes and schedulers that cannot count, and where forks are most of the
+    /// The most living threads of `run` at a time, in the median of so many runs on a pool like this one that counts them; or
+    /// those of the last run, if this pool counts anyway. Nothing for runtimes and schedulers that cannot count, and where forks are most of the
     /// work, by the seconds that the serial elision and this pool took: counting keeps forks on their slow path.
     pub(crate) fn living_threads<R>(
         &self,
         serial: f64,
         taken: f64,
-        run: impl FnOnce(Runtime<'_>) -> R,
+        runs: usize,
+        mut run: impl FnMut(Runtime<'_>) -> R,
     ) -> crate::Result<Option<u64>> {
         /// All processors together take so many times the serial time when most of it goes into forks.
         const MOSTLY_FORKS: f64 = 1.8;
@@ -164,8 +166,12 @@ impl Contender {
         }
         let builder = Pool::builder().processors(self.processors).scheduler(scheduler);
         let pool = builder.count_threads(true).build()?;
-        run(Runtime::Bombyx(&pool));
-        Ok(Some(pool.stats().peak_threads).filter(|threads| *threads > 0))
+        let peaks = (0..runs).map(|_| {
+            pool.forget_peaks();
+            run(Runtime::Bombyx(&pool));
+            pool.stats().peak_threads
+        });
+        Ok(middle(peaks).filter(|threads| *threads > 0))
     }
 
     /// How fast the processors of a Bombyx pool are, if its scheduler finds out.

@@ -139,7 +139,7 @@ fn measure(workload: &dyn Workload, args: &Args, contender: &Contender) -> Resul
         checksum: serial.checksum,
     };
     let (serial, median) = (serial.time.as_secs_f64(), outcome.median());
-    outcome.threads = contender.living_threads(serial, median, |runtime| prepared.run(runtime))?;
+    outcome.threads = contender.living_threads(serial, median, 1, |runtime| prepared.run(runtime))?;
     Ok(outcome)
 }
 

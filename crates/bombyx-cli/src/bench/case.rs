@@ -35,6 +35,9 @@ pub(crate) struct Counts {
     in_place: u64,
     pub(crate) muggings: u64,
     peak_carriers: u64,
+    /// Zero if the pool does not count them.
+    #[serde(default)]
+    peak_threads: u64,
 }
 
 impl From<Stats> for Counts {
@@ -50,6 +53,7 @@ impl From<Stats> for Counts {
             in_place: stats.in_place,
             muggings: stats.muggings,
             peak_carriers: stats.peak_carriers,
+            peak_threads: stats.peak_threads,
         }
     }
 }
@@ -86,9 +90,10 @@ pub(crate) struct Entry {
     pub(crate) runtime: String,
     pub(crate) scheduler: Option<Scheduler>,
     pub(crate) processors: usize,
-    /// Shortest first, at least one.
+    /// In the order of the rounds, at least one.
     samples: Vec<Sample>,
-    /// The most living threads at a time, if they were counted: in a run of its own, because counting takes time.
+    /// The most living threads at a time, if they were counted, in the median of runs: of these, if the pool counts anyway,
+    /// else of others, because counting takes time.
     pub(crate) threads: Option<u64>,
 }
 
@@ -97,18 +102,30 @@ impl Entry {
         runtime: &str,
         scheduler: Option<Scheduler>,
         processors: usize,
-        mut samples: Vec<Sample>,
+        samples: Vec<Sample>,
     ) -> Self {
         assert!(!samples.is_empty(), "nothing was measured");
-        samples.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
-        Self { runtime: runtime.to_owned(), scheduler, processors, samples, threads: None }
+        let mut entry = Self { runtime: runtime.to_owned(), scheduler, processors, samples, threads: None };
+        entry.threads = entry.counted_threads();
+        entry
     }
 
     /// Adds the runs of another measurement.
     fn add(&mut self, more: Self) {
         self.samples.extend(more.samples);
-        self.samples.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
-        self.threads = self.threads.max(more.threads);
+        self.threads = self.counted_threads().or(self.threads).or(more.threads);
+    }
+
+    /// The median of what the pool counted in these runs.
+    fn counted_threads(&self) -> Option<u64> {
+        middle(self.samples.iter().filter_map(|sample| Some(sample.counts?.peak_threads)).filter(|&n| n > 0))
+    }
+
+    /// The runs, shortest first.
+    fn sorted(&self) -> Vec<&Sample> {
+        let mut samples: Vec<&Sample> = self.samples.iter().collect();
+        samples.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+        samples
     }
 
     pub(crate) fn samples(&self) -> &[Sample] {
@@ -116,11 +133,20 @@ impl Entry {
     }
 
     pub(crate) fn best(&self) -> f64 {
-        self.samples[0].seconds
+        self.sorted()[0].seconds
     }
 
     pub(crate) fn median(&self) -> f64 {
-        median(&self.samples.iter().map(|sample| sample.seconds).collect::<Vec<_>>())
+        median(&self.sorted().iter().map(|sample| sample.seconds).collect::<Vec<_>>())
+    }
+
+    /// This runtime's time over that of another, in the median of the rounds in which both ran: what changes from round to
+    /// round changes for both.
+    pub(crate) fn over(&self, other: &Self) -> f64 {
+        let pairs = self.samples.iter().zip(&other.samples);
+        let mut ratios: Vec<f64> = pairs.map(|(ours, theirs)| ours.seconds / theirs.seconds).collect();
+        ratios.sort_by(f64::total_cmp);
+        median(&ratios)
     }
 
     /// The most memory of all runs.
@@ -135,7 +161,7 @@ impl Entry {
 
     /// What the pool counted in the run in the middle.
     pub(crate) fn counts(&self) -> Option<Counts> {
-        self.samples[self.samples.len() / 2].counts
+        self.sorted()[self.samples.len() / 2].counts
     }
 }
 
@@ -155,9 +181,9 @@ impl Case {
             .find(|entry| entry.runtime == runtime && (entry.processors == processors || runtime == "serial"))
     }
 
-    /// The median of `entry` over that of another runtime on as many processors.
+    /// `entry` over another runtime on as many processors.
     pub(crate) fn ratio(&self, entry: &Entry, runtime: &str) -> Option<f64> {
-        Some(entry.median() / self.entry(runtime, entry.processors)?.median())
+        Some(entry.over(self.entry(runtime, entry.processors)?))
     }
 
     /// Adds another measurement of the same, on the same runtimes.
@@ -234,6 +260,13 @@ pub(crate) fn median(sorted: &[f64]) -> f64 {
     if sorted.len().is_multiple_of(2) { (sorted[middle - 1] + sorted[middle]) / 2.0 } else { sorted[middle] }
 }
 
+/// The figure in the middle, of nothing: nothing.
+pub(crate) fn middle<T: PartialOrd + Copy>(figures: impl IntoIterator<Item = T>) -> Option<T> {
+    let mut figures: Vec<T> = figures.into_iter().collect();
+    figures.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
+    figures.get(figures.len() / 2).copied()
+}
+
 /// The geometric mean, of nothing: nothing.
 pub(crate) fn geometric_mean(ratios: impl IntoIterator<Item = f64>) -> Option<f64> {
     let (count, logarithms) =
@@ -265,6 +298,13 @@ mod tests {
         assert_eq!(entry("bombyx", 1, &[3.0, 1.0, 2.0]).median(), 2.0);
         assert_eq!(entry("bombyx", 1, &[4.0, 1.0, 2.0, 3.0]).median(), 2.5);
         assert_eq!(entry("bombyx", 1, &[4.0, 1.0]).best(), 1.0);
+    }
+
+    #[test]
+    fn ratios_are_those_of_rounds() {
+        // In the second and the third round the machine was slower.
+        let (ours, theirs) = (entry("bombyx", 2, &[1.0, 3.0, 5.5]), entry("rayon", 2, &[2.0, 6.0, 6.0]));
+        assert_eq!(ours.over(&theirs), 0.5);
     }
 
     #[test]

@@ -13,6 +13,8 @@ pub(crate) struct Setup {
     pub(crate) grain: Grain,
     pub(crate) seed: u64,
     pub(crate) rounds: usize,
+    /// Runs in which living threads are counted. A single one is left out where forks are most of the work.
+    pub(crate) counts: usize,
 }
 
 /// Measures a workload. The first result of every contender is checked by the workload's own checker, and every
@@ -38,10 +40,12 @@ pub(crate) fn measure(workload: &dyn Workload, setup: &Setup, contenders: &[Cont
             false => Err(format!("{name} on {contender} differs from the serial elision").into()),
         }
     })?;
-    let serial = entries.iter().find(|entry| entry.runtime == "serial").map_or(f64::INFINITY, Entry::median);
-    for (entry, contender) in entries.iter_mut().zip(contenders) {
+    let serial = entries.iter().find(|entry| entry.runtime == "serial" && setup.counts == 1);
+    let serial = serial.map_or(f64::INFINITY, Entry::median);
+    for (entry, contender) in entries.iter_mut().zip(contenders).filter(|(entry, _)| entry.threads.is_none())
+    {
         let run = |runtime: Runtime<'_>| prepared.run(runtime).checksum;
-        entry.threads = contender.living_threads(serial, entry.median(), run)?;
+        entry.threads = contender.living_threads(serial, entry.median(), setup.counts, run)?;
     }
     Ok(Case { name: name.to_owned(), about: prepared.input(), entries })
 }

@@ -3,7 +3,7 @@
 //! runs.
 
 use super::exhibit::Space;
-use crate::bench::case::{Case, Entry, Sample};
+use crate::bench::case::{Case, Entry, Sample, middle};
 use crate::bench::workload::{Setup, measure};
 use crate::contender::Contender;
 use crate::host::cores;
@@ -136,7 +136,8 @@ impl Lab {
             for lane in lanes {
                 contenders.extend(contender(lane, processors)?);
             }
-            let setup = Setup { size: self.size(), grain, seed: SEED, rounds: self.pick(1, 3) };
+            let (rounds, counts) = self.pick((1, 1), (3, 5));
+            let setup = Setup { size: self.size(), grain, seed: SEED, rounds, counts };
             measure(find(workload)?, &setup, &contenders)
         })
     }
@@ -166,7 +167,9 @@ impl Lab {
             }
             let mut entry = Entry::new(contender.name(), Some(scheduler), processors, samples);
             let run = |runtime: Runtime<'_>| prepared.run(runtime).checksum;
-            entry.threads = contender.living_threads(f64::INFINITY, entry.median(), run)?;
+            if entry.threads.is_none() {
+                entry.threads = contender.living_threads(f64::INFINITY, entry.median(), 1, run)?;
+            }
             Ok(best.map(|best| Timed { space: Space::of(Some(&entry)), ..best }))
         })
     }
@@ -241,24 +244,21 @@ pub(super) fn simulate(
         }
         outcomes.push(simulation.steal_cost(steal).run().map_err(|error| error.to_string())?);
     }
-    let time = middle(&outcomes, Outcome::time);
-    let peak = |of: fn(&SpaceUse) -> u64| middle(&outcomes, |outcome| of(&outcome.peak));
+    let time = median_of(&outcomes, Outcome::time);
+    let peak = |of: fn(&SpaceUse) -> u64| median_of(&outcomes, |outcome| of(&outcome.peak));
     Ok(Simulated {
         speedup: work as f64 / time,
         time,
         threads: peak(|space| space.threads),
         heap: peak(|space| space.heap),
         memory: peak(|space| space.total),
-        granularity: middle(&outcomes, Outcome::granularity),
-        steals: middle(&outcomes, |outcome| outcome.steals),
+        granularity: median_of(&outcomes, Outcome::granularity),
+        steals: median_of(&outcomes, |outcome| outcome.steals),
     })
 }
 
-/// The figure in the middle.
-fn middle<T: PartialOrd + Copy>(outcomes: &[Outcome], of: impl Fn(&Outcome) -> T) -> T {
-    let mut figures: Vec<T> = outcomes.iter().map(of).collect();
-    figures.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
-    figures[figures.len() / 2]
+fn median_of<T: PartialOrd + Copy>(outcomes: &[Outcome], of: impl Fn(&Outcome) -> T) -> T {
+    middle(outcomes.iter().map(of)).expect("something was simulated")
 }
 
 fn cached<K: std::hash::Hash + Eq, V>(

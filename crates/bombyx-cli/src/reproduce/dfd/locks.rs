@@ -33,7 +33,8 @@ pub(in crate::reproduce) fn figure_14(lab: &Lab) -> Result<Page> {
                 contenders.extend(contender(lane, p)?);
             }
         }
-        let setup = Setup { size: lab.size(), grain: Grain::Medium, seed: 42, rounds: lab.pick(1, 2) };
+        let setup =
+            Setup { size: lab.size(), grain: Grain::Medium, seed: 42, rounds: lab.pick(1, 2), counts: 1 };
         cases.push(measure(find(workload)?, &setup, &contenders)?);
     }
     let most = processors.last().copied().unwrap_or(1);
