@@ -18,7 +18,10 @@ pub(crate) static FFT: Entry = Entry {
     about: "fast Fourier transform of complex doubles",
     suite: Suite::DfDeques,
     bound: Bound::Memory,
-    prepare: |size, grain, seed| prepared(Fft::new(size.pick(10, 23, 25), grain.pick(usize::MAX, 32), seed)),
+    prepare: |size, grain, seed| {
+        let (log, fine) = size.pick((10, 8), (23, 32), (25, 32));
+        prepared(Fft::new(log, grain.pick(usize::MAX, fine), seed))
+    },
 };
 
 /// Rows that are transposed together: a few cache lines of each column.
