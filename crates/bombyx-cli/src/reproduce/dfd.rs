@@ -4,6 +4,7 @@
 //! The paper has eight processors: those runs are simulated, on recordings of our workloads. The same schedulers on real
 //! threads of this machine stand beside, where they exist.
 
+mod eight;
 mod locks;
 mod tradeoff;
 
@@ -48,6 +49,11 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
         id: "001-figure-14",
         about: "building the Barnes-Hut tree: blocking locks against spinning",
         make: locks::figure_14,
+    },
+    Exhibit {
+        id: "001-eight",
+        about: "living threads and heap memory on eight real processors, at both grains",
+        make: eight::eight,
     },
 ];
 

@@ -18,7 +18,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 /// Seed of inputs and of random choices.
-const SEED: u64 = 42;
+pub(super) const SEED: u64 = 42;
 
 /// Frames of recorded threads: the least stack that the threads of Narlikar's library had (DFD §5.2).
 const FRAME: u64 = 8 << 10;
