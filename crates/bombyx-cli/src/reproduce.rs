@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn ids_papers_and_typos() {
         assert_eq!(select("002-table-1").unwrap().0, ["002-table-1"]);
-        assert_eq!(select("001").unwrap().0.len(), 8);
+        assert_eq!(select("001").unwrap().0.len(), 9);
         assert_eq!(select("all").unwrap().0.len(), exhibits().count());
         assert!(select("001-figur-13").err().unwrap().contains("did you mean 001-figure-13?"));
     }

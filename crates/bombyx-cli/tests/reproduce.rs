@@ -28,7 +28,7 @@ fn everything_can_be_reproduced_quickly() {
     let printed = succeeds(&["reproduce", "all", "--quick", "--json", "-o", folder.0.to_str().unwrap()]);
     let documents: serde_json::Value = serde_json::from_str(&printed).expect("it is JSON");
     let documents = documents.as_array().expect("a list");
-    assert_eq!(documents.len(), 15);
+    assert_eq!(documents.len(), 16);
     for document in documents {
         let exhibit = &document["exhibit"];
         for table in exhibit["tables"].as_array().expect("tables") {

@@ -6,11 +6,11 @@ use super::{EIGHT, SCHEDULERS, ordered, paper};
 use crate::Result;
 use crate::bench::case::middle;
 use crate::host::cores;
-use crate::reproduce::exhibit::{Page, Sheet, mebibytes};
+use crate::reproduce::exhibit::{Page, Sheet, Space, mebibytes};
 use crate::reproduce::lab::{Lab, SEED};
 use crate::reproduce::plot::{Bars, Scale, Whose};
 use crate::reproduce::seed::dfd::{ROWS, Row};
-use crate::resources::Watch;
+use crate::resources::{Memory, Watch};
 use crate::terminal::Progress;
 use bombyx::Pool;
 use bombyx_workloads::{Grain, Runtime, find};
@@ -20,15 +20,17 @@ use serde_json::{Value, json};
 const MUCH: u64 = 1 << 20;
 
 /// Peaks of one program, by scheduler.
-#[derive(Clone, Copy)]
 struct Peaks {
     threads: [u64; 4],
     heap: [u64; 4],
+    /// The same with resident memory and carriers.
+    space: [Space; 4],
 }
 
 pub(in crate::reproduce) fn eight(lab: &Lab) -> Result<Page> {
     let (mut sheets, mut groups) = (Vec::new(), Vec::new());
     let mut agrees = Vec::new();
+    let mut spaces = Sheet::spaces(&["benchmark", "grain"], &SCHEDULERS.map(|(paper, _)| paper));
     for &grain in Grain::ALL {
         let mut sheet = Sheet::new(
             format!("{grain} grain: most threads alive at a time; most heap memory, MiB"),
@@ -60,6 +62,8 @@ pub(in crate::reproduce) fn eight(lab: &Lab) -> Result<Page> {
             cells.extend(threads.map(|threads| json!(threads)));
             cells.extend(peaks.heap.map(|heap| mebibytes(Some(heap))));
             sheet.row(cells);
+            let cells = peaks.space.map(Space::cell);
+            spaces.row([vec![row.workload.into(), grain.to_string().into()], cells.to_vec()].concat());
             let bars = threads.iter().map(|&threads| Some(threads as f64)).collect();
             groups.push((format!("{}, {grain}", row.workload), bars));
             all.push(peaks);
@@ -79,6 +83,7 @@ pub(in crate::reproduce) fn eight(lab: &Lab) -> Result<Page> {
             heaps.len()
         ));
     }
+    sheets.push(spaces);
     let lanes = [("FIFO", 1), ("ADF", 2), ("DFD", 0)].iter().flat_map(|(name, color)| {
         [(format!("{name}, paper"), Whose::Paper, *color), (format!("{name}, here"), Whose::Ours, *color)]
     });
@@ -124,7 +129,7 @@ fn peaks(lab: &Lab, row: &Row, grain: Grain) -> Result<Peaks> {
     }
     let expected = prepared.run(Runtime::Serial).checksum;
     let mut threads = [const { Vec::new() }; 4];
-    let mut heap = [const { Vec::new() }; 4];
+    let mut memory = [const { Vec::new() }; 4];
     let progress = Progress::new(3 * runs(lab) + 1);
     for round in 0..runs(lab) {
         // FIFO, which comes first, has so many more that once is enough, and may take a minute.
@@ -133,7 +138,7 @@ fn peaks(lab: &Lab, row: &Row, grain: Grain) -> Result<Peaks> {
             pool.forget_peaks();
             let watch = Watch::start();
             let checksum = prepared.run(Runtime::Bombyx(pool)).checksum;
-            heap[nth].push(watch.memory().heap);
+            memory[nth].push(watch.memory());
             threads[nth].push(pool.stats().peak_threads);
             if checksum != expected {
                 return Err(format!("{name} on {} differs from the serial elision", pool.scheduler()).into());
@@ -141,8 +146,17 @@ fn peaks(lab: &Lab, row: &Row, grain: Grain) -> Result<Peaks> {
             progress.step();
         }
     }
-    let medians = |figures: [Vec<u64>; 4]| figures.map(|figures| middle(figures).unwrap_or(0));
-    Ok(Peaks { threads: medians(threads), heap: medians(heap) })
+    let threads = threads.map(|figures| middle(figures).unwrap_or(0));
+    let memory = memory.map(|runs: Vec<Memory>| {
+        let heap = middle(runs.iter().map(|memory| memory.heap)).unwrap_or(0);
+        Memory { heap, ..runs.into_iter().reduce(Memory::max).unwrap_or_default() }
+    });
+    let space = std::array::from_fn(|nth| Space {
+        memory: Some(memory[nth]),
+        carriers: Some(pools[nth].stats().peak_carriers),
+        threads: Some(threads[nth]),
+    });
+    Ok(Peaks { threads, heap: memory.map(|memory| memory.heap), space })
 }
 
 /// How often FIFO and work stealing take at least as much as DFDeques, and DFDeques as the depth-first scheduler, up to a tenth.
