@@ -4,6 +4,7 @@ mod complex;
 mod fork;
 mod inputs;
 mod par;
+mod partition;
 mod record;
 mod registry;
 mod reservations;

@@ -301,6 +301,17 @@ mod tests {
     }
 
     #[test]
+    fn threads_are_the_median_of_the_runs_that_counted() {
+        let counted = |threads| {
+            let counts = Counts { peak_threads: threads, ..Counts::from(Stats::default()) };
+            Sample { counts: Some(counts), ..Sample::seconds(1.0) }
+        };
+        assert_eq!(Entry::new("bombyx", None, 2, [9, 3, 5].map(counted).to_vec()).threads, Some(5));
+        assert_eq!(Entry::new("bombyx", None, 2, [0, 0, 7].map(counted).to_vec()).threads, Some(7));
+        assert_eq!(Entry::new("bombyx", None, 2, [0].map(counted).to_vec()).threads, None);
+    }
+
+    #[test]
     fn ratios_are_those_of_rounds() {
         // In the second and the third round the machine was slower.
         let (ours, theirs) = (entry("bombyx", 2, &[1.0, 3.0, 5.5]), entry("rayon", 2, &[2.0, 6.0, 6.0]));

@@ -3,6 +3,7 @@
 use super::{Demo, Program, check_sorted};
 use crate::Checksum;
 use crate::inputs::sequences;
+use crate::partition::partition;
 
 pub(super) const QUICKSORT: Program = Program {
     name: "quicksort",
@@ -26,32 +27,9 @@ fn quicksort(data: &mut [u32]) {
         data.sort_unstable();
         return;
     }
-    let middle = partition(data);
+    let middle = partition(data, |a, b| a < b);
     let (left, right) = data.split_at_mut(middle);
     rayon::join(|| quicksort(left), || quicksort(&mut right[1..]));
-}
-
-/// Moves what is smaller than the median of three elements before it, and returns where that is then.
-fn partition(data: &mut [u32]) -> usize {
-    let last = data.len() - 1;
-    let (a, b, c) = (data[0], data[last / 2], data[last]);
-    let pivot = if (a <= b) == (b <= c) {
-        last / 2
-    } else if (b <= a) == (a <= c) {
-        0
-    } else {
-        last
-    };
-    data.swap(pivot, last);
-    let pivot = data[last];
-    let mut middle = 0;
-    for i in 0..last {
-        let smaller = data[i] < pivot;
-        data.swap(i, middle);
-        middle += usize::from(smaller);
-    }
-    data.swap(middle, last);
-    middle
 }
 
 impl Demo for Quicksort {

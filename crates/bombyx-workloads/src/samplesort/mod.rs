@@ -4,6 +4,7 @@
 
 use crate::inputs::Rng;
 use crate::inputs::sequences::{self, sorts};
+use crate::partition::partition;
 use crate::workload::{Checksum, Grain, Kernel, Prepared, Size, prepared};
 use crate::{Fork, Par};
 
@@ -81,7 +82,7 @@ fn quicksort<F: Fork>(fork: &mut F, data: &mut [f64], serial: usize) {
         if data.len() <= serial.max(1) || partitions == 0 {
             return data.sort_unstable_by(f64::total_cmp);
         }
-        let middle = partition(data);
+        let middle = partition(data, |a, b| a.total_cmp(b).is_lt());
         let (left, right) = data.split_at_mut(middle);
         fork.join(
             |fork| go(fork, left, serial, partitions - 1),
@@ -89,23 +90,6 @@ fn quicksort<F: Fork>(fork: &mut F, data: &mut [f64], serial: usize) {
         );
     }
     go(fork, data, serial, 2 * data.len().max(1).ilog2());
-}
-
-/// Moves what is smaller than the median of three elements before it, and returns where that is then.
-fn partition(data: &mut [f64]) -> usize {
-    let last = data.len() - 1;
-    let mut three = [0, last / 2, last];
-    three.sort_unstable_by(|i, j| data[*i].total_cmp(&data[*j]));
-    data.swap(three[1], last);
-    let pivot = data[last];
-    let mut middle = 0;
-    for i in 0..last {
-        let smaller = data[i].total_cmp(&pivot).is_lt();
-        data.swap(i, middle);
-        middle += usize::from(smaller);
-    }
-    data.swap(middle, last);
-    middle
 }
 
 /// `buckets - 1` values that cut `data` into about equal parts, in order.
