@@ -120,7 +120,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 
 const LEGEND: &str = "\nSeconds of one run each, all checked; TS is the serial elision. heap, RSS: peaks of heap memory \
 above the inputs and of\nresident memory, MiB; carr: most carriers (OS threads of the pool); thr: most living threads \
-(forked halves), of the\nschedulers that count them; each the most of all schedulers.\n";
+(of the papers), of the\nschedulers that count them; each the most of all schedulers.\n";
 
 impl Args {
     fn workloads(&self) -> Vec<&'static dyn Workload> {

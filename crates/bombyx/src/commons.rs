@@ -630,10 +630,10 @@ impl Commons {
 
     // ---- Detached work and the end --------------------------------------------------------------------
 
-    /// A closure was spawned.
+    /// A thread of the papers was forked or spawned.
     #[inline]
     pub(crate) fn thread_created(&self) {
-        if self.config.counts {
+        if self.config.counts.is_some() {
             self.ledger.threads.add(1);
         }
     }
@@ -641,7 +641,7 @@ impl Commons {
     /// A spawned closure has ended.
     #[inline]
     pub(crate) fn thread_ended(&self) {
-        if self.config.counts {
+        if self.config.counts.is_some() {
             self.ledger.threads.add(-1);
         }
     }

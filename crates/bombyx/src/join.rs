@@ -8,6 +8,7 @@
 
 use crate::deque::Pushed;
 use crate::job::{Enabled, Entry, Job};
+use crate::ledger::{self, Child};
 use crate::pool::Pool;
 use crate::processor::current;
 use crate::profile::{self, Joining, Kind, Site};
@@ -202,6 +203,7 @@ where
             drop(panic::catch_unwind(AssertUnwindSafe(|| self.call())));
             return joining.end(&self.job);
         }
+        ledger::ended(Child::First);
         let settling = Settling::new(&self.job, Settling::go_on(joining, &self.job));
         match settling.waited {
             Waited::Reclaimed => drop(panic::catch_unwind(AssertUnwindSafe(|| self.call()))),
@@ -226,6 +228,7 @@ where
             let result = panic::catch_unwind(AssertUnwindSafe(|| closure(context)));
             profile::end_taken(job);
             (*(*this).result.get()).write(result);
+            ledger::ended(Child::Second);
             end(job)
         }
     }
@@ -248,6 +251,7 @@ impl<'a> Settling<'a> {
     /// The first half has ended: gets the job back, or waits until it has ended.
     #[inline(never)]
     fn begin(job: &Job) -> (Joining, Waited) {
+        ledger::ended(Child::First);
         // SAFETY: the job was not popped, so it is not untouched.
         let Some(deque) = (unsafe { job.kept_in() }) else { return Settling::go_on(Joining::begin(), job) };
         let joining = Joining::begin_kept();
@@ -273,8 +277,10 @@ impl<'a> Settling<'a> {
     }
 
     #[inline(never)]
-    fn end(job: &Job, joining: Joining) {
-        crate::ledger::joined();
+    fn end(job: &Job, joining: Joining, waited: Waited) {
+        if waited == Waited::Reclaimed {
+            ledger::ended(Child::Second);
+        }
         joining.end(job);
     }
 }
@@ -282,7 +288,7 @@ impl<'a> Settling<'a> {
 impl Drop for Settling<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        Settling::end(self.job, self.joining);
+        Settling::end(self.job, self.joining, self.waited);
     }
 }
 

@@ -1,7 +1,6 @@
 //! What a pool has alive: heap memory and threads, now and at most. Written by processors on their slow paths; the
 //! figures are for [`crate::Stats`] and for `dfdeques:auto`.
 
-use crate::commons::Commons;
 use crate::processor::current;
 use std::sync::atomic::AtomicI64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -44,27 +43,29 @@ pub(crate) struct Ledger {
     pub(crate) threads: Gauge,
 }
 
-/// The second half of a join has left the state *untouched*, on a thread that holds a processor of its pool. Where
-/// threads are counted every fork attends, so every job does that once.
+/// Which closure of a join is the child thread of the papers. The other one is what its parent does next.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Child {
+    /// The one that preempts its parent, as everywhere but in a queue.
+    First,
+    /// The one that goes to the end of the queue while its parent goes on.
+    Second,
+}
+
+/// A fork: the second half has left the state *untouched*, on a thread that holds a processor of its pool. Where
+/// threads are counted every fork attends, so every job does that once, before its first half begins.
 pub(crate) fn forked() {
     if let Some(processor) = current::processor() {
-        forked_in(processor.commons());
+        processor.commons().thread_created();
     }
 }
 
-/// The same, of the pool with these commons.
+/// A half of a join has ended whose second half is not *untouched*, on a thread that holds a processor of its pool. If that
+/// half is the child, its thread is alive no longer, whether or not the join can go on.
 #[inline(always)]
-pub(crate) fn forked_in(commons: &Commons) {
-    if commons.config.counts {
-        commons.ledger.threads.add(1);
-    }
-}
-
-/// Such a job has ended, and its join goes on.
-#[inline(always)]
-pub(crate) fn joined() {
+pub(crate) fn ended(half: Child) {
     if let Some(commons) = current::processor().map(|processor| processor.commons())
-        && commons.config.counts
+        && commons.config.counts == Some(half)
     {
         commons.ledger.threads.add(-1);
     }

@@ -6,6 +6,7 @@ use crate::commons::Commons;
 use crate::error::Error;
 use crate::handlers::Handlers;
 use crate::job::{Enabled, Entry, Job};
+use crate::ledger::Child;
 use crate::processor::{Processor, current};
 use crate::profile::{self, Kind, Profile, Profiler, Site};
 use crate::scheduler::{self, Quota, QuotaError, Scheduler};
@@ -49,8 +50,8 @@ pub(crate) struct Config {
     pub(crate) asymmetric: bool,
     /// Every fork attends.
     pub(crate) attentive: bool,
-    /// Living threads are counted.
-    pub(crate) counts: bool,
+    /// Living threads are counted: those of this half of every join.
+    pub(crate) counts: Option<Child>,
     /// Somebody wants to know what is allocated.
     pub(crate) metered: bool,
     /// There are more processors than cores, so spinning takes time from others.
@@ -616,9 +617,10 @@ impl Builder {
         self
     }
 
-    /// Counts living threads (closures that were forked or spawned and have not ended) and the threads that processors
-    /// take from their own deques, for [`Stats`]: `peak_threads` and [`Stats::granularity`]. Keeps every fork and join on
-    /// its slow path. Schedulers with one pool of threads (`fifo`, `busy-leaves`, `depth-first:K`) always count;
+    /// Counts living threads, and the threads that processors take from their own deques, for [`Stats`]: `peak_threads` and
+    /// [`Stats::granularity`]. A thread, in the sense of the papers, is a spawned closure, or that half of a join which
+    /// runs before the rest of its parent: the first, but with `fifo`, where the second is queued and the parent
+    /// goes on, the second. It is alive until that closure has ended. Keeps every fork and join on its slow path. Schedulers with one pool of threads (`fifo`, `busy-leaves`, `depth-first:K`) always count;
     /// those whose processors keep their deques to themselves (`read-write`, `read-write-steals`, `private-cas`) never do.
     ///
     /// ```
@@ -737,7 +739,8 @@ impl Builder {
         let cores = available_parallelism();
         let asymmetric = !self.fence && barrier::asymmetric();
         let shared = matches!(scheduler, Scheduler::Fifo | Scheduler::BusyLeaves | Scheduler::DepthFirst(_));
-        let counts = shared || self.counts && !scheduler.has_private_deques();
+        let child = if scheduler == Scheduler::Fifo { Child::Second } else { Child::First };
+        let counts = (shared || self.counts && !scheduler.has_private_deques()).then_some(child);
         if scheduler == Scheduler::DepthFirst(Quota::Auto) {
             return Err(Error::Quota(QuotaError::no_auto()));
         }
@@ -771,7 +774,7 @@ impl Builder {
             handlers: self.handlers,
             lends: self.lend.unwrap_or(true) && self.stack_size.is_none(),
             asymmetric,
-            attentive: !asymmetric || counts,
+            attentive: !asymmetric || counts.is_some(),
             counts,
             metered: self.metered || quota || profiler.is_some(),
             crowded: processors > cores,

@@ -141,7 +141,7 @@ fn root_of(entry: Entry) -> usize {
 pub(crate) const NAP: Duration = Duration::from_micros(200);
 
 /// How a wait ended.
-#[derive(PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Waited {
     /// The latch is set.

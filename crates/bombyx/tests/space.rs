@@ -5,6 +5,7 @@ mod common;
 
 use bombyx::{Pool, Scheduler, Stats, charge, join, release, reserve};
 use common::{Rng, seed, watchdog};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
@@ -135,6 +136,38 @@ fn one_processor_runs_in_serial_order() {
         let stats = pool.stats();
         assert_eq!(stats.peak_threads, 7, "{scheduler}: {stats}");
     }
+}
+
+/// A thread is the half that goes before the rest of its parent, and alive no longer than that half, also if it panics: where
+/// the first halves end at once, there is one at a time, however deep the second ones are nested.
+#[test]
+fn threads_are_the_children_of_forks() {
+    fn second(depth: usize) {
+        if depth > 0 {
+            join(|| (), || second(depth - 1));
+        }
+    }
+    fn first(depth: usize) {
+        if depth > 0 {
+            join(|| first(depth - 1), || ());
+        }
+    }
+    let alive = |scheduler: &str, program: &(dyn Fn() + Sync)| {
+        let pool = pool(scheduler, 1);
+        for _ in 0..20 {
+            watchdog(scheduler, || drop(catch_unwind(AssertUnwindSafe(|| pool.run(program)))));
+        }
+        pool.stats().peak_threads
+    };
+    let boom = || -> () { panic!("as planned") };
+    for scheduler in ["work-stealing", "busy-leaves", "depth-first:1000", "dfdeques:1000"] {
+        assert_eq!(alive(scheduler, &|| second(7)), 1, "{scheduler}");
+        assert_eq!(alive(scheduler, &|| first(7)), 7, "{scheduler}");
+        assert_eq!(alive(scheduler, &|| _ = join(boom, || first(3))), 3, "{scheduler}");
+        assert_eq!(alive(scheduler, &|| _ = join(|| first(3), boom)), 4, "{scheduler}");
+    }
+    assert_eq!(alive("fifo", &|| second(7)), 7);
+    assert_eq!(alive("fifo", &|| _ = join(boom, || second(3))), 4);
 }
 
 // ---- Quotas -------------------------------------------------------------------------------------------------

@@ -107,8 +107,8 @@ impl Report {
     pub(super) fn legend(&self) -> String {
         "\nTimes are medians; TS/T, the speedup, is serial over bombyx; /rayon and /chili are bombyx over them: below 1 \
          Bombyx is faster.\nOf Bombyx: steals; heap, RSS: peaks of heap memory above the inputs and of resident memory, \
-         MiB; carr: most carriers (OS\nthreads of the pool); thr: most living threads (forked halves that have not \
-         ended), – where forks are most of the work.\n"
+         MiB; carr: most carriers (OS\nthreads of the pool); thr: most living threads (of the papers: children of \
+         forks), – where forks are most of the work.\n"
             .to_owned()
     }
 }

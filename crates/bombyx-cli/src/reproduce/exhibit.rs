@@ -77,7 +77,7 @@ pub(super) struct Sheet {
 const SPACE: [&str; 4] = ["heap", "RSS", "carr", "thr"];
 const SPACE_LEGEND: &str = "\
 heap, RSS: peaks of heap memory above the inputs and of resident memory, MiB; carr: most carriers (OS threads of\n\
-the pool); thr: most living threads (forked halves); –: not counted: by rayon, private deques, and in long runs.\n";
+the pool); thr: most living threads (of the papers); –: not counted: by rayon, private deques, and in long runs.\n";
 
 /// What the runs of one scheduler on one benchmark took of memory.
 #[derive(Clone, Copy, Default)]

@@ -114,7 +114,7 @@ pub(crate) fn fork(processor: &Processor, site: Site) {
     }
     // Where there is no `membarrier`, forks expose their jobs, unless nobody else can reach them.
     if commons.keeps_jobs() && processor.deque.keep_youngest() {
-        crate::ledger::forked_in(commons);
+        commons.thread_created();
     }
 }
 

@@ -443,7 +443,7 @@ pub(crate) fn pending(processor: &Processor) -> usize {
 /// A processor has taken a thread from its own deque, or a join its own half from a pool.
 #[inline]
 pub(crate) fn count_own(processor: &Processor) {
-    if processor.commons().config.counts {
+    if processor.commons().config.counts.is_some() {
         processor.stats.own.add(1);
     }
 }
