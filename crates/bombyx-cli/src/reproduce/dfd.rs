@@ -6,8 +6,10 @@
 
 mod eight;
 mod locks;
+mod order;
 mod tradeoff;
 
+use self::order::{Counted, counted_here, heaps_here, heaps_in_order, ordered};
 use super::exhibit::{Exhibit, Page, Sheet, Space, mebibytes, none};
 use super::lab::{Lab, lane};
 use super::plot::{Bars, Lines, Panel, Scale, Series, Whose};
@@ -128,74 +130,6 @@ fn simulated_threads(lab: &Lab, row: &Row, grain: Grain) -> Result<[u64; 4]> {
         *slot = lab.simulated(row.workload, grain, name, EIGHT)?.threads;
     }
     Ok(threads)
-}
-
-/// How often the order FIFO > work stealing ≥ DFDeques ≥ depth-first holds, up to a tenth and four threads.
-fn ordered(rows: &[[u64; 4]]) -> usize {
-    let holds = |[fifo, adf, dfd, ws]: &[u64; 4]| {
-        let about = |more: u64, less: u64| more + more / 10 + 4 >= less;
-        fifo > ws && about(*ws, *dfd) && about(*dfd, *adf)
-    };
-    rows.iter().filter(|row| holds(row)).count()
-}
-
-/// Most living threads of one benchmark on real processors: those of [`SCHEDULERS`], and with the [larger](LARGER) quota.
-#[derive(Clone, Copy)]
-struct Counted {
-    four: [u64; 4],
-    larger: u64,
-}
-
-impl Counted {
-    const HEADINGS: [&str; 5] = ["FIFO", "ADF", "DFD", "DFD 500k", "WS"];
-
-    fn all(&self) -> [u64; 5] {
-        let [fifo, adf, dfd, ws] = self.four;
-        [fifo, adf, dfd, self.larger, ws]
-    }
-
-    /// In how many of these the order holds: with the paper's quota, and with the larger one.
-    fn ordered(counted: &[Counted]) -> [usize; 2] {
-        let larger = |one: &Counted| [one.four[0], one.four[1], one.larger, one.four[3]];
-        [
-            ordered(&counted.iter().map(|one| one.four).collect::<Vec<_>>()),
-            ordered(&counted.iter().map(larger).collect::<Vec<_>>()),
-        ]
-    }
-
-    /// By scheduler.
-    fn means(counted: &[Counted]) -> [f64; 5] {
-        std::array::from_fn(|nth| {
-            geometric_mean(counted.iter().map(|one| one.all()[nth] as f64)).unwrap_or(0.0)
-        })
-    }
-
-    /// Both in words.
-    fn verdict(counted: &[Counted], grain: Grain) -> String {
-        let [paper, larger] = Counted::ordered(counted);
-        let [fifo, adf, dfd, more, ws] = Counted::means(counted);
-        format!(
-            "at {grain} grain for {paper} of {}, with K = 500,000 for {larger} (geometric means: FIFO {fifo:.0}, WS {ws:.1}, DFD \
-             {dfd:.1}, with the larger K {more:.1}, ADF {adf:.1})",
-            counted.len()
-        )
-    }
-}
-
-/// The benchmarks on the processors of this machine; without those in which not all schedulers count their threads.
-fn counted_here(lab: &Lab, grain: Grain) -> Result<Vec<(&'static str, Counted)>> {
-    let mut counted = Vec::new();
-    for row in &ROWS {
-        let case = measured(lab, row.workload, grain)?;
-        let threads = |name| Space::of(lane(&case, name)).threads;
-        let [fifo, adf, dfd, ws] = names().map(threads);
-        if let (Some(fifo), Some(adf), Some(dfd), Some(ws), Some(larger)) =
-            (fifo, adf, dfd, ws, threads(LARGER))
-        {
-            counted.push((row.workload, Counted { four: [fifo, adf, dfd, ws], larger }));
-        }
-    }
-    Ok(counted)
 }
 
 fn figure_1(lab: &Lab) -> Result<Page> {
@@ -524,7 +458,7 @@ fn figure_11(lab: &Lab) -> Result<Page> {
         "High water of heap memory, MiB",
         &["benchmark", "FIFO sim 8", "ADF", "DFD", "WS", "FIFO measured", "ADF", "DFD", "WS"],
     );
-    let (mut groups, mut in_order, mut users) = (Vec::new(), 0, 0);
+    let (mut groups, mut all) = (Vec::new(), Vec::new());
     for row in &ROWS {
         let mut heaps = [0; 4];
         for (slot, name) in heaps.iter_mut().zip(names()) {
@@ -538,13 +472,7 @@ fn figure_11(lab: &Lab) -> Result<Page> {
                 .map(|name| mebibytes(lane(&case, name).and_then(Entry::memory).map(|memory| memory.heap))),
         );
         sheet.row(cells);
-        // What is small is bookkeeping.
-        if heaps[0] >= 1 << 20 {
-            users += 1;
-            in_order += usize::from(
-                heaps[0] >= heaps[2] && heaps[3] >= heaps[2] && heaps[2] + heaps[2] / 10 >= heaps[1],
-            );
-        }
+        all.push(heaps);
         if heaps[0] > 0 {
             let bars = heaps.iter().map(|heap| Some(*heap as f64 / f64::from(1 << 20))).collect();
             groups.push((row.workload.to_owned(), bars));
@@ -562,7 +490,12 @@ fn figure_11(lab: &Lab) -> Result<Page> {
         method: method(lab),
         sheets: vec![sheet, space(lab, &[Grain::Fine])?],
         agrees: format!(
-            "of {users} benchmarks that use much heap (the paper has three), FIFO ≥ DFD, WS ≥ DFD ≥ ADF holds for {in_order}."
+            "FIFO ≥ WS ≥ DFD ≥ ADF, up to a tenth, for {} benchmarks that use much heap (the paper has three), simulated; \
+             measured on {} processors, for {} at this grain and {} at medium grain.",
+            heaps_in_order(&all),
+            lab.processors(),
+            heaps_here(lab, Grain::Fine)?,
+            heaps_here(lab, Grain::Medium)?
         ),
         differs: "the paper gives its numbers as a plot; in the others, what is allocated does not depend on the schedule."
             .into(),

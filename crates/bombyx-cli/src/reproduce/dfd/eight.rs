@@ -2,7 +2,8 @@
 //! machine, so times say nothing; but which threads are alive, and what they hold, is decided by eight processors of the
 //! runtime itself.
 
-use super::{Counted, EIGHT, LARGER, names, paper};
+use super::order::{Counted, heaps_in_order};
+use super::{EIGHT, LARGER, names, paper};
 use crate::Result;
 use crate::bench::case::middle;
 use crate::host::cores;
@@ -15,9 +16,6 @@ use crate::terminal::Progress;
 use bombyx::Pool;
 use bombyx_workloads::{Grain, Runtime, find};
 use serde_json::{Value, json};
-
-/// Programs whose heap is smaller at its peak, in bytes, are not compared: what the pool itself allocates shows then.
-const MUCH: u64 = 1 << 20;
 
 /// Peaks of one program, by scheduler.
 struct Peaks {
@@ -72,16 +70,12 @@ pub(in crate::reproduce) fn eight(lab: &Lab) -> Result<Page> {
         }
         sheets.push(sheet);
         let threads: Vec<Counted> = all.iter().map(|peaks| peaks.threads).collect();
-        let heaps: Vec<[u64; 5]> = all
-            .iter()
-            .map(|peaks| peaks.heap)
-            .filter(|heap| heap.iter().all(|&bytes| bytes > MUCH))
-            .collect();
+        let four = |[fifo, adf, dfd, _, ws]: [u64; 5]| [fifo, adf, dfd, ws];
+        let heaps: Vec<[u64; 4]> = all.iter().map(|peaks| four(peaks.heap)).collect();
         agrees.push(format!(
-            "{}, and in heap memory for {} of {}",
+            "{}, and in heap memory for {} that use much",
             Counted::verdict(&threads, grain),
-            heaps_in_order(&heaps),
-            heaps.len()
+            heaps_in_order(&heaps)
         ));
     }
     sheets.push(spaces);
@@ -165,31 +159,4 @@ fn peaks(lab: &Lab, row: &Row, grain: Grain) -> Result<Peaks> {
     let [fifo, adf, dfd, larger, ws] = threads;
     let threads = Counted { four: [fifo, adf, dfd, ws], larger };
     Ok(Peaks { threads, heap: memory.map(|memory| memory.heap), space })
-}
-
-/// How often FIFO takes at least as much as work stealing, that as DFDeques with either quota, and both as the depth-first
-/// scheduler, up to a tenth.
-fn heaps_in_order(heaps: &[[u64; 5]]) -> usize {
-    let about = |more: u64, less: u64| more + more / 10 >= less;
-    let holds = |[fifo, adf, dfd, larger, ws]: &[u64; 5]| {
-        about(*fifo, *ws) && [dfd, larger].iter().all(|dfd| about(*ws, **dfd) && about(**dfd, *adf))
-    };
-    heaps.iter().filter(|heap| holds(heap)).count()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_tenth_is_forgiven_and_no_more() {
-        assert_eq!(heaps_in_order(&[[900, 100, 100, 100, 100], [95, 109, 100, 100, 100]]), 2);
-        let wrong = [
-            [900, 100, 111, 100, 100],
-            [900, 100, 100, 111, 100],
-            [900, 111, 100, 111, 111],
-            [80, 50, 50, 50, 100],
-        ];
-        assert_eq!(heaps_in_order(&wrong), 0);
-    }
 }

@@ -1,0 +1,130 @@
+//! Narlikar's order of the schedulers, FIFO ≫ work stealing ≥ DFDeques ≥ depth-first, in living threads and in heap memory:
+//! how often it holds, simulated or on real processors. Small differences are forgiven: the most of a whole run is one
+//! moment of it, and moves from run to run.
+
+use super::{LARGER, measured, names};
+use crate::Result;
+use crate::bench::case::{Entry, geometric_mean};
+use crate::reproduce::exhibit::Space;
+use crate::reproduce::lab::{Lab, lane};
+use crate::reproduce::seed::dfd::ROWS;
+use bombyx_workloads::Grain;
+
+/// How often the order FIFO > work stealing ≥ DFDeques ≥ depth-first holds, up to a tenth and four threads.
+pub(super) fn ordered(rows: &[[u64; 4]]) -> usize {
+    let holds = |[fifo, adf, dfd, ws]: &[u64; 4]| {
+        let about = |more: u64, less: u64| more + more / 10 + 4 >= less;
+        fifo > ws && about(*ws, *dfd) && about(*dfd, *adf)
+    };
+    rows.iter().filter(|row| holds(row)).count()
+}
+
+/// Programs whose heap is smaller at its peak, in bytes, are not compared: what the pool itself allocates shows then.
+const MUCH: u64 = 1 << 20;
+
+/// For how many FIFO takes at least as much heap as work stealing, that as DFDeques, and that as the depth-first scheduler, up
+/// to a tenth; in words, of those that use much.
+pub(super) fn heaps_in_order(heaps: &[[u64; 4]]) -> String {
+    let about = |more: u64, less: u64| more + more / 10 >= less;
+    let holds = |[fifo, adf, dfd, ws]: [u64; 4]| about(fifo, ws) && about(ws, dfd) && about(dfd, adf);
+    let much = || heaps.iter().filter(|heap| heap.iter().all(|&bytes| bytes > MUCH));
+    format!("{} of {}", much().filter(|heap| holds(**heap)).count(), much().count())
+}
+
+/// The same on the processors of this machine.
+pub(super) fn heaps_here(lab: &Lab, grain: Grain) -> Result<String> {
+    let mut heaps = Vec::new();
+    for row in &ROWS {
+        let case = measured(lab, row.workload, grain)?;
+        heaps.push(
+            names().map(|name| lane(&case, name).and_then(Entry::memory).map_or(0, |memory| memory.heap)),
+        );
+    }
+    Ok(heaps_in_order(&heaps))
+}
+
+/// Most living threads of one benchmark on real processors: those of [`SCHEDULERS`], and with the [larger](LARGER) quota.
+#[derive(Clone, Copy)]
+pub(super) struct Counted {
+    pub(super) four: [u64; 4],
+    pub(super) larger: u64,
+}
+
+impl Counted {
+    pub(super) const HEADINGS: [&str; 5] = ["FIFO", "ADF", "DFD", "DFD 500k", "WS"];
+
+    pub(super) fn all(&self) -> [u64; 5] {
+        let [fifo, adf, dfd, ws] = self.four;
+        [fifo, adf, dfd, self.larger, ws]
+    }
+
+    /// In how many of these the order holds: with the paper's quota, and with the larger one.
+    fn ordered(counted: &[Counted]) -> [usize; 2] {
+        let larger = |one: &Counted| [one.four[0], one.four[1], one.larger, one.four[3]];
+        [
+            ordered(&counted.iter().map(|one| one.four).collect::<Vec<_>>()),
+            ordered(&counted.iter().map(larger).collect::<Vec<_>>()),
+        ]
+    }
+
+    /// By scheduler.
+    fn means(counted: &[Counted]) -> [f64; 5] {
+        std::array::from_fn(|nth| {
+            geometric_mean(counted.iter().map(|one| one.all()[nth] as f64)).unwrap_or(0.0)
+        })
+    }
+
+    /// Both in words.
+    pub(super) fn verdict(counted: &[Counted], grain: Grain) -> String {
+        let [paper, larger] = Counted::ordered(counted);
+        let [fifo, adf, dfd, more, ws] = Counted::means(counted);
+        format!(
+            "at {grain} grain for {paper} of {}, with K = 500,000 for {larger} (geometric means: FIFO {fifo:.0}, WS {ws:.1}, DFD \
+             {dfd:.1}, with the larger K {more:.1}, ADF {adf:.1})",
+            counted.len()
+        )
+    }
+}
+
+/// The benchmarks on the processors of this machine; without those in which not all schedulers count their threads.
+pub(super) fn counted_here(lab: &Lab, grain: Grain) -> Result<Vec<(&'static str, Counted)>> {
+    let mut counted = Vec::new();
+    for row in &ROWS {
+        let case = measured(lab, row.workload, grain)?;
+        let threads = |name| Space::of(lane(&case, name)).threads;
+        let [fifo, adf, dfd, ws] = names().map(threads);
+        if let (Some(fifo), Some(adf), Some(dfd), Some(ws), Some(larger)) =
+            (fifo, adf, dfd, ws, threads(LARGER))
+        {
+            counted.push((row.workload, Counted { four: [fifo, adf, dfd, ws], larger }));
+        }
+    }
+    Ok(counted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tenth_and_four_threads_are_forgiven() {
+        assert_eq!(ordered(&[[900, 40, 40, 40], [900, 52, 44, 40], [41, 40, 48, 40]]), 3);
+        assert_eq!(ordered(&[[40, 40, 40, 40], [900, 40, 49, 40], [900, 49, 40, 40]]), 0);
+    }
+
+    #[test]
+    fn a_tenth_of_much_heap_is_forgiven() {
+        let mebibytes = |heaps: &[[u64; 4]]| {
+            heaps_in_order(&heaps.iter().map(|four| four.map(|n| n << 20)).collect::<Vec<_>>())
+        };
+        assert_eq!(mebibytes(&[[900, 100, 100, 100], [95, 109, 100, 100], [900, 1, 1, 1]]), "2 of 2");
+        assert_eq!(mebibytes(&[[900, 100, 111, 100], [900, 111, 100, 100], [80, 50, 50, 100]]), "0 of 3");
+    }
+
+    #[test]
+    fn both_quotas_are_judged() {
+        let one = |dfd, larger| Counted { four: [900, 40, dfd, 40], larger };
+        assert_eq!(Counted::ordered(&[one(40, 40), one(60, 40), one(40, 60)]), [2, 2]);
+        assert_eq!(Counted::ordered(&[one(40, 60)]), [1, 0]);
+    }
+}
