@@ -140,6 +140,8 @@ fn grow<F: Fork>(fork: &mut F, data: &Data, instances: &[u32], grain: usize) -> 
     if pure || instances.len() < SMALLEST_SPLIT {
         return Node::Leaf(tally);
     }
+    // Each attribute sorts a copy. All blocks are announced, as by the `malloc` of the paper's library (Narlikar §5.1).
+    fork.reserve(instances.len() * size_of::<(f32, u8)>());
     let best = fork.map_reduce(0..ATTRIBUTES, 1, &|a| data.best_split(instances, a.start, &tally), &better);
     let Some(Candidate { score, attribute, threshold }) = best else {
         return Node::Leaf(tally);
@@ -149,8 +151,14 @@ fn grow<F: Fork>(fork: &mut F, data: &Data, instances: &[u32], grain: usize) -> 
     }
     let column = &data.values[attribute];
     let (left, right) = fork.join(
-        |fork| fork.filter(instances, grain, &|&i| column[i as usize] < threshold),
-        |fork| fork.filter(instances, grain, &|&i| column[i as usize] >= threshold),
+        |fork| {
+            fork.reserve(size_of_val(instances));
+            fork.filter(instances, grain, &|&i| column[i as usize] < threshold)
+        },
+        |fork| {
+            fork.reserve(size_of_val(instances));
+            fork.filter(instances, grain, &|&i| column[i as usize] >= threshold)
+        },
     );
     let (a, b) = fork.join(|fork| build(fork, data, &left, grain), |fork| build(fork, data, &right, grain));
     Node::Split { attribute, threshold, children: Box::new([a, b]) }
