@@ -140,7 +140,7 @@ fn grow<F: Fork>(fork: &mut F, data: &Data, instances: &[u32], grain: usize) -> 
     if pure || instances.len() < SMALLEST_SPLIT {
         return Node::Leaf(tally);
     }
-    // Each attribute sorts a copy. All blocks are announced, as by the `malloc` of the paper's library (Narlikar §5.1).
+    // Each attribute sorts a copy. All blocks are announced, as by the `malloc` of the paper's library (Narlikar §5).
     fork.reserve(instances.len() * size_of::<(f32, u8)>());
     let best = fork.map_reduce(0..ATTRIBUTES, 1, &|a| data.best_split(instances, a.start, &tally), &better);
     let Some(Candidate { score, attribute, threshold }) = best else {
