@@ -620,8 +620,9 @@ impl Builder {
     /// Counts living threads, and the threads that processors take from their own deques, for [`Stats`]: `peak_threads` and
     /// [`Stats::granularity`]. A thread, in the sense of the papers, is a spawned closure, or that half of a join which
     /// runs before the rest of its parent: the first, but with `fifo`, where the second is queued and the parent
-    /// goes on, the second. It is alive until that closure has ended. Keeps every fork and join on its slow path. Schedulers with one pool of threads (`fifo`, `busy-leaves`, `depth-first:K`) always count;
-    /// those whose processors keep their deques to themselves (`read-write`, `read-write-steals`, `private-cas`) never do.
+    /// goes on, the second. It is alive until that closure has ended. Keeps every fork and join on its slow path.
+    /// Schedulers with one pool of threads (`fifo`, `busy-leaves`, `depth-first:K`) always count; those whose processors
+    /// keep their deques to themselves (`read-write`, `read-write-steals`, `private-cas`) never do.
     ///
     /// ```
     /// let pool = bombyx::Pool::builder().processors(1).count_threads(true).build()?;

@@ -9,7 +9,7 @@ mod locks;
 mod order;
 mod tradeoff;
 
-use self::order::{Counted, counted_here, heaps_here, heaps_in_order, ordered};
+use self::order::{Counted, counted_here, five, heaps_here, heaps_in_order, ordered};
 use super::exhibit::{Exhibit, Page, Sheet, Space, mebibytes, none};
 use super::lab::{Lab, lane};
 use super::plot::{Bars, Lines, Panel, Scale, Series, Whose};
@@ -74,8 +74,7 @@ fn names() -> [&'static str; 4] {
 
 /// The measured runs of a workload: all four schedulers, and the larger quota.
 fn measured(lab: &Lab, workload: &str, grain: Grain) -> Result<std::rc::Rc<Case>> {
-    let [fifo, adf, dfd, ws] = names();
-    lab.measured(workload, grain, &[fifo, adf, dfd, ws, LARGER])
+    lab.measured(workload, grain, &five())
 }
 
 fn speedup(case: &Case, entry: &Entry) -> Option<f64> {
@@ -276,7 +275,7 @@ fn figure_8(lab: &Lab) -> Result<Page> {
     for &grain in Grain::ALL {
         let counted = counted_here(lab, grain)?;
         for (workload, one) in &counted {
-            let cells = one.all().map(|threads| json!(threads));
+            let cells = one.0.map(|threads| json!(threads));
             here.row([vec![json!(workload), grain.to_string().into()], cells.to_vec()].concat());
         }
         let counted: Vec<Counted> = counted.into_iter().map(|(_, one)| one).collect();

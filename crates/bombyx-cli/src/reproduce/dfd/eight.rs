@@ -2,8 +2,8 @@
 //! machine, so times say nothing; but which threads are alive, and what they hold, is decided by eight processors of the
 //! runtime itself.
 
-use super::order::{Counted, heaps_in_order};
-use super::{EIGHT, LARGER, names, paper};
+use super::order::{Counted, five, four, heaps_in_order};
+use super::{EIGHT, paper};
 use crate::Result;
 use crate::bench::case::middle;
 use crate::host::cores;
@@ -56,7 +56,7 @@ pub(in crate::reproduce) fn eight(lab: &Lab) -> Result<Page> {
                 Grain::Fine => &row.fine_threads,
             });
             let peaks = peaks(lab, row, grain)?;
-            let [fifo, adf, dfd, larger, ws] = peaks.threads.all();
+            let [fifo, adf, dfd, larger, ws] = peaks.threads.0;
             let threads = [theirs[0], fifo, theirs[1], adf, theirs[2], dfd, larger, ws];
             let mut cells: Vec<Value> = vec![row.workload.into()];
             cells.extend(threads.map(|threads| json!(threads)));
@@ -70,7 +70,6 @@ pub(in crate::reproduce) fn eight(lab: &Lab) -> Result<Page> {
         }
         sheets.push(sheet);
         let threads: Vec<Counted> = all.iter().map(|peaks| peaks.threads).collect();
-        let four = |[fifo, adf, dfd, _, ws]: [u64; 5]| [fifo, adf, dfd, ws];
         let heaps: Vec<[u64; 4]> = all.iter().map(|peaks| four(peaks.heap)).collect();
         agrees.push(format!(
             "{}, and in heap memory for {} that use much",
@@ -118,8 +117,7 @@ fn peaks(lab: &Lab, row: &Row, grain: Grain) -> Result<Peaks> {
     let name = row.workload;
     let mut prepared = find(name)?.prepare(lab.size(), grain, SEED);
     let mut pools = Vec::new();
-    let [fifo, adf, dfd, ws] = names();
-    for scheduler in [fifo, adf, dfd, LARGER, ws] {
+    for scheduler in five() {
         pools.push(
             Pool::builder().processors(EIGHT).scheduler(scheduler.parse()?).count_threads(true).build()?,
         );
@@ -156,7 +154,5 @@ fn peaks(lab: &Lab, row: &Row, grain: Grain) -> Result<Peaks> {
         carriers: Some(carriers[nth]),
         threads: Some(threads[nth]),
     });
-    let [fifo, adf, dfd, larger, ws] = threads;
-    let threads = Counted { four: [fifo, adf, dfd, ws], larger };
-    Ok(Peaks { threads, heap: memory.map(|memory| memory.heap), space })
+    Ok(Peaks { threads: Counted(threads), heap: memory.map(|memory| memory.heap), space })
 }

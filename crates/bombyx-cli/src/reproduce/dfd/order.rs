@@ -43,35 +43,36 @@ pub(super) fn heaps_here(lab: &Lab, grain: Grain) -> Result<String> {
     Ok(heaps_in_order(&heaps))
 }
 
-/// Most living threads of one benchmark on real processors: those of [`SCHEDULERS`], and with the [larger](LARGER) quota.
-#[derive(Clone, Copy)]
-pub(super) struct Counted {
-    pub(super) four: [u64; 4],
-    pub(super) larger: u64,
+/// The schedulers that run on real processors: the four, and DFDeques with the [larger](LARGER) quota.
+pub(super) fn five() -> [&'static str; 5] {
+    let [fifo, adf, dfd, ws] = names();
+    [fifo, adf, dfd, LARGER, ws]
 }
+
+/// What [`five`] took, without the larger quota.
+pub(super) fn four([fifo, adf, dfd, _, ws]: [u64; 5]) -> [u64; 4] {
+    [fifo, adf, dfd, ws]
+}
+
+/// Most living threads of one benchmark, by scheduler, as in [`five`].
+#[derive(Clone, Copy)]
+pub(super) struct Counted(pub(super) [u64; 5]);
 
 impl Counted {
     pub(super) const HEADINGS: [&str; 5] = ["FIFO", "ADF", "DFD", "DFD 500k", "WS"];
 
-    pub(super) fn all(&self) -> [u64; 5] {
-        let [fifo, adf, dfd, ws] = self.four;
-        [fifo, adf, dfd, self.larger, ws]
-    }
-
     /// In how many of these the order holds: with the paper's quota, and with the larger one.
     fn ordered(counted: &[Counted]) -> [usize; 2] {
-        let larger = |one: &Counted| [one.four[0], one.four[1], one.larger, one.four[3]];
+        let larger = |[fifo, adf, _, larger, ws]: [u64; 5]| [fifo, adf, larger, ws];
         [
-            ordered(&counted.iter().map(|one| one.four).collect::<Vec<_>>()),
-            ordered(&counted.iter().map(larger).collect::<Vec<_>>()),
+            ordered(&counted.iter().map(|one| four(one.0)).collect::<Vec<_>>()),
+            ordered(&counted.iter().map(|one| larger(one.0)).collect::<Vec<_>>()),
         ]
     }
 
     /// By scheduler.
     fn means(counted: &[Counted]) -> [f64; 5] {
-        std::array::from_fn(|nth| {
-            geometric_mean(counted.iter().map(|one| one.all()[nth] as f64)).unwrap_or(0.0)
-        })
+        std::array::from_fn(|nth| geometric_mean(counted.iter().map(|one| one.0[nth] as f64)).unwrap_or(0.0))
     }
 
     /// Both in words.
@@ -92,11 +93,8 @@ pub(super) fn counted_here(lab: &Lab, grain: Grain) -> Result<Vec<(&'static str,
     for row in &ROWS {
         let case = measured(lab, row.workload, grain)?;
         let threads = |name| Space::of(lane(&case, name)).threads;
-        let [fifo, adf, dfd, ws] = names().map(threads);
-        if let (Some(fifo), Some(adf), Some(dfd), Some(ws), Some(larger)) =
-            (fifo, adf, dfd, ws, threads(LARGER))
-        {
-            counted.push((row.workload, Counted { four: [fifo, adf, dfd, ws], larger }));
+        if let [Some(fifo), Some(adf), Some(dfd), Some(larger), Some(ws)] = five().map(threads) {
+            counted.push((row.workload, Counted([fifo, adf, dfd, larger, ws])));
         }
     }
     Ok(counted)
@@ -123,7 +121,7 @@ mod tests {
 
     #[test]
     fn both_quotas_are_judged() {
-        let one = |dfd, larger| Counted { four: [900, 40, dfd, 40], larger };
+        let one = |dfd, larger| Counted([900, 40, dfd, larger, 40]);
         assert_eq!(Counted::ordered(&[one(40, 40), one(60, 40), one(40, 60)]), [2, 2]);
         assert_eq!(Counted::ordered(&[one(40, 60)]), [1, 0]);
     }
