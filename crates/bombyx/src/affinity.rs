@@ -28,7 +28,7 @@ impl CpuSet {
         CpuSet(system::of(cpus))
     }
 
-    fn cpus(&self) -> impl Iterator<Item = usize> {
+    pub(crate) fn cpus(&self) -> impl Iterator<Item = usize> {
         (0..system::CPUS).filter(|&cpu| system::contains(&self.0, cpu))
     }
 }
@@ -47,10 +47,22 @@ pub(crate) fn confine(thread: u32, cpu: usize) -> Option<CpuSet> {
     (elsewhere && system::contains(&allowed.0, cpu) && thread.pin(cpu)).then_some(allowed)
 }
 
-/// Pins the calling thread to the CPU of the processor with this index: they take turns on the CPUs that the
-/// process may use. If the system refuses (a CPU went offline, the set was narrowed), the thread stays as it is.
+/// Pins the thread with this number, which sleeps, to a CPU. If the system refuses, or the number is 0, it stays as it is.
+pub(crate) fn pin_sleeper(thread: u32, cpu: usize) {
+    if let Some(thread) = Thread::from_number(thread) {
+        thread.pin(cpu);
+    }
+}
+
+/// The CPU of the processor with this index, where they are pinned: they take turns on the CPUs that the process may use.
+pub(crate) fn seat(index: usize) -> Option<usize> {
+    cpus().get(index % cpus().len().max(1)).copied()
+}
+
+/// Pins the calling thread to the CPU of the processor with this index. If the system refuses (a CPU went offline, the
+/// set was narrowed), the thread stays as it is.
 pub(crate) fn pin(index: usize) {
-    if let Some(&cpu) = cpus().get(index % cpus().len().max(1)) {
+    if let Some(cpu) = seat(index) {
         Thread::HERE.pin(cpu);
     }
 }

@@ -18,6 +18,8 @@
 //! counts as too warm to be moved. So [`Carrier::succeed`] confines the receiver, while it still sleeps, to the giver's CPU,
 //! and the first thing that the receiver does is to lift that again. Waking needs no other core then, either. What
 //! the receiver needs for that is in `confined`, written before `given` is stored and read after it is seen.
+//! Where processors are pinned to CPUs, the receiver's place is the processor's ([`Spot::PinnedTo`]): woken elsewhere, it
+//! would have to be moved first, and the kernel takes some hundred microseconds for that.
 
 use crate::affinity::{self, CpuSet};
 use crate::fault::{Fault, planted};
@@ -30,6 +32,17 @@ use std::cell::Cell;
 use std::ptr::{self, NonNull};
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+/// Where the receiver of a processor wakes up, if it sleeps.
+#[derive(Clone, Copy)]
+pub(crate) enum Spot {
+    /// Wherever the kernel sees room.
+    Anywhere,
+    /// On this CPU; from there on it may run wherever it could before.
+    FirstOn(usize),
+    /// On the processor's own CPU, to which it pins itself again as soon as it has taken hold of it.
+    PinnedTo(usize),
+}
 
 /// See the module text.
 pub(crate) struct Carrier {
@@ -87,17 +100,25 @@ impl Carrier {
         self.thread.get_or_init(|| thread.clone());
     }
 
-    /// Hands `processor` to `carrier`, which continues at once: on this CPU, or wherever there is room.
+    /// Hands `processor` to `carrier`, which continues at once, there.
     ///
     /// # Safety
     /// The carrier was found waiting, and was taken out of where it was found; the caller gives up its hold on
     /// the processor. The carrier may be gone after the call.
-    pub(crate) unsafe fn give(carrier: NonNull<Carrier>, processor: NonNull<Processor>, cpu: Option<usize>) {
+    pub(crate) unsafe fn give(carrier: NonNull<Carrier>, processor: NonNull<Processor>, spot: Spot) {
         // SAFETY: a waiting carrier is alive until it is given something.
         let receiver = unsafe { carrier.as_ref() };
-        // One that does not sleep yet is best left where it runs: two carriers may be giving to each other.
-        let cpu = cpu.filter(|_| receiver.asleep.load(Relaxed));
-        let confined = cpu.and_then(|cpu| affinity::confine(receiver.number.load(Relaxed) as u32, cpu));
+        let number = receiver.number.load(Relaxed) as u32;
+        let confined = match spot {
+            // One that does not sleep yet is best left where it runs: two carriers may be giving to each other.
+            _ if !receiver.asleep.load(Relaxed) => None,
+            Spot::Anywhere => None,
+            Spot::FirstOn(cpu) => affinity::confine(number, cpu),
+            Spot::PinnedTo(cpu) => {
+                affinity::pin_sleeper(number, cpu);
+                None
+            }
+        };
         // SAFETY: as the caller promises.
         unsafe { Carrier::give_raw(carrier, processor.as_ptr(), confined) }
     }
@@ -108,11 +129,12 @@ impl Carrier {
     /// As for [`Carrier::give`].
     pub(crate) unsafe fn succeed(&self, carrier: NonNull<Carrier>, processor: NonNull<Processor>) {
         // Who has been given another processor already will not sleep.
-        let place = self.given.load(Relaxed).is_null().then(affinity::here).flatten();
+        let sleeps = self.given.load(Relaxed).is_null();
+        let spot = sleeps.then(affinity::here).flatten().map_or(Spot::Anywhere, Spot::FirstOn);
         // As good as: the receiver, once woken, is likely to come before this thread.
         self.asleep.store(true, Relaxed);
         // SAFETY: as the caller promises.
-        unsafe { Carrier::give(carrier, processor, place) }
+        unsafe { Carrier::give(carrier, processor, spot) }
     }
 
     /// Tells a spare to end.
@@ -175,5 +197,46 @@ impl Carrier {
     /// Changes the root; returns the one before.
     pub(crate) fn set_root(&self, root: usize) -> usize {
         self.root.replace(root)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::{Carrier, Spot};
+    use crate::affinity::{Thread, cpus, here};
+    use crate::primitive::current_thread;
+    use std::ptr::NonNull;
+    use std::sync::atomic::Ordering::Relaxed;
+    use std::thread;
+
+    /// Where a sleeper runs, and may run, that was given something with this spot.
+    fn wakes_up(spot: Spot) -> (Option<usize>, Vec<usize>) {
+        let carrier = Carrier::to_be_started();
+        thread::scope(|scope| {
+            let receiver = scope.spawn(|| {
+                carrier.begin(&current_thread());
+                carrier.receive();
+                (here(), Thread::HERE.allowed().expect("Linux tells").cpus().collect())
+            });
+            while !carrier.asleep.load(Relaxed) {
+                thread::yield_now();
+            }
+            // SAFETY: the carrier waits, nobody else has found it, and it does not look into what it is given.
+            unsafe { Carrier::give(NonNull::from(&carrier), NonNull::dangling(), spot) };
+            receiver.join().unwrap()
+        })
+    }
+
+    #[test]
+    fn a_receiver_wakes_up_where_it_is_told_and_stays_only_if_pinned() {
+        let all = cpus();
+        if all.len() < 2 {
+            return; // Nothing to choose from.
+        }
+        for &cpu in all {
+            assert_eq!(wakes_up(Spot::PinnedTo(cpu)), (Some(cpu), vec![cpu]));
+            assert_eq!(wakes_up(Spot::FirstOn(cpu)).1, all);
+        }
+        assert_eq!(wakes_up(Spot::Anywhere).1, all);
     }
 }

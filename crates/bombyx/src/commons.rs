@@ -7,7 +7,7 @@
 //! lock, so they need no such care.
 
 use crate::affinity;
-use crate::carrier::Carrier;
+use crate::carrier::{Carrier, Spot};
 use crate::handlers::Handlers;
 use crate::job::{Entry, Kind, Place};
 use crate::ledger::Ledger;
@@ -332,7 +332,7 @@ impl Commons {
             unsafe {
                 match leaving {
                     Some(leaving) => self.pass_on(leaving, carrier, processor),
-                    None => Carrier::give(carrier, processor, processor.as_ref().left_lately()),
+                    None => Carrier::give(carrier, processor, self.spot_for(processor.as_ref())),
                 }
             }
         };
@@ -378,18 +378,39 @@ impl Commons {
         receiver: NonNull<Carrier>,
         processor: NonNull<Processor>,
     ) {
-        let room_elsewhere = self.config.crowded || self.sleepers.any_resting() || {
-            // SAFETY: the commons own the processor, and it is the caller's.
-            let passed = unsafe { processor.as_ref() };
-            passed.note_cpu();
-            self.processors.iter().any(|other| other.index != passed.index && other.shares_cpu(passed))
+        // SAFETY: the commons own the processor, and it is the caller's.
+        let passed = unsafe { processor.as_ref() };
+        let crosses = |other: &Processor| other.index != passed.index && other.shares_cpu(passed);
+        let room_elsewhere = || {
+            self.config.crowded || self.sleepers.any_resting() || {
+                passed.note_cpu();
+                self.processors.iter().any(crosses)
+            }
         };
         // SAFETY: as the caller promises.
         unsafe {
-            match room_elsewhere {
-                true => Carrier::give(receiver, processor, None),
-                false => leaving.succeed(receiver, processor),
+            match self.seat(passed) {
+                Some(cpu) => Carrier::give(receiver, processor, Spot::PinnedTo(cpu)),
+                None if room_elsewhere() => Carrier::give(receiver, processor, Spot::Anywhere),
+                None => leaving.succeed(receiver, processor),
             }
+        }
+    }
+
+    /// The CPU that a processor is pinned to, if it is.
+    fn seat(&self, processor: &Processor) -> Option<usize> {
+        match &self.heterogeneous {
+            Some(heterogeneous) => Some(heterogeneous.cpu(processor.index)),
+            None if self.config.pin => affinity::seat(processor.index),
+            None => None,
+        }
+    }
+
+    /// Where a carrier is to begin with a processor that has rested, and is the caller's to give.
+    fn spot_for(&self, processor: &Processor) -> Spot {
+        match self.seat(processor) {
+            Some(cpu) => Spot::PinnedTo(cpu),
+            None => processor.left_lately().map_or(Spot::Anywhere, Spot::FirstOn),
         }
     }
 
@@ -415,7 +436,7 @@ impl Commons {
                 self.start_search(processor.as_ref());
                 processor.as_ref().stats.wakes.add(1);
                 processor.as_ref().deque.poison();
-                Carrier::give(carrier, processor, processor.as_ref().left_lately());
+                Carrier::give(carrier, processor, self.spot_for(processor.as_ref()));
             }
         }
     }
@@ -430,7 +451,7 @@ impl Commons {
         };
         drop(shared);
         // SAFETY: the caller found the carrier waiting, and the processor came out of the list.
-        unsafe { Carrier::give(carrier, processor, processor.as_ref().left_lately()) };
+        unsafe { Carrier::give(carrier, processor, self.spot_for(processor.as_ref())) };
     }
 
     /// An idle processor for the calling thread itself.

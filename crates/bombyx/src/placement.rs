@@ -15,8 +15,9 @@
 //! - *The victim has just left* between (X2) and (X3), and has been pinned to the wrong CPU. As the last to pin it was
 //!   the exchanger, (X4) sees (L), and looks for where it is now. If that is nowhere yet, its (A3) is still to come.
 //! - *A hand-over is in progress.* The processor has no holder, and its next one reads the new CPU at (A2).
-//! - *The next holder is confined while it sleeps* to the CPU of the one that gives it the processor ([`crate::carrier`]), and
-//!   lifts that itself. Both come before its (A3), which pins it to where it belongs.
+//! - *The next holder is pinned while it sleeps*, by the one that gives it the processor, to the CPU that the processor has
+//!   just then ([`crate::carrier`]), so that it need not be moved. That comes before its (A3), which pins it to where it
+//!   belongs.
 //! - *Two muggers.* There is one exchanger in a pool, and pools share no carriers.
 //! - *The system refuses* (the CPU is offline, or the process may not use it any more): the CPUs are swapped back, and
 //!   (X2) to (X4) done again. A carrier that is refused at (A3) stays where it is.

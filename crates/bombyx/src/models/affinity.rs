@@ -28,3 +28,5 @@ pub(crate) fn here() -> Option<usize> {
 pub(crate) fn confine(_: u32, _: usize) -> Option<CpuSet> {
     Some(CpuSet)
 }
+
+pub(crate) fn pin_sleeper(_: u32, _: usize) {}

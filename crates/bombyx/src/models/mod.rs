@@ -594,6 +594,8 @@ fn move_during_exchange(to: usize, online: fn(usize) -> bool) {
             };
             placement.arrive(0, CARRIER, here);
             placement.leave(0);
+            // Who gives it the next processor has pinned it before it wakes.
+            here(placement.cpu(to));
             placement.arrive(to, CARRIER, here);
         })
     };

@@ -3,7 +3,7 @@
 
 use super::{Task, execute, explore, fork};
 use crate::barrier;
-use crate::carrier::Carrier;
+use crate::carrier::{Carrier, Spot};
 use crate::deque::Deque;
 use crate::fault::Fault;
 use crate::job::Place;
@@ -225,7 +225,7 @@ impl Join {
             // SAFETY: the left side waits, and named its carrier to us.
             unsafe {
                 carrier.as_ref().watching.append(list.take());
-                Carrier::give(carrier, NonNull::from(&self.processor), None);
+                Carrier::give(carrier, NonNull::from(&self.processor), Spot::Anywhere);
             }
         } else {
             assert!(list.is_empty());

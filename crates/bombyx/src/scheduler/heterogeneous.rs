@@ -8,9 +8,9 @@
 //!
 //! **Who looks.** An idle processor has no carrier, so that it costs nothing; on behalf of all of them the pool has
 //! one thread, the *watcher*, that wakes about every millisecond while processors are both busy and idle, seldom while
-//! all are busy, and not at all while none is. It looks at all processors instead of a random one, and lets the
-//! fastest idle one mug the slowest victim. How that goes together with carriers that come and go is told in
-//! [`crate::placement`].
+//! all are busy or all have been equally fast for a while, and not at all while none is busy. It looks at all
+//! processors instead of a random one, and lets the fastest idle one mug the slowest victim. How that goes together with
+//! carriers that come and go is told in [`crate::placement`].
 //!
 //! **How fast a CPU is** that nobody uses cannot be read off any clock. So when a mugging seems worth while and
 //! nothing is known of the thief's CPU, the watcher goes there and probes what share it receives itself, and decides
@@ -40,6 +40,11 @@ use std::{hint, io};
 const NAP: Duration = Duration::from_millis(1);
 /// The same while all are busy: only so that their speeds are known when one of them becomes idle.
 const LONG_NAP: Duration = Duration::from_millis(3);
+/// What naps grow to when no two speeds have differed by more than β for [`CALM`], and no mugging can be due: each look
+/// stops somebody for some ten microseconds. Half of what an estimate remembers, so what changes shows at the next look.
+const CALM_NAP: Duration = Duration::from_millis(10);
+/// After this long without different speeds, in nanoseconds, there is no hurry to see the next.
+const CALM: u64 = 1_000_000_000;
 /// How long a probe takes, in nanoseconds: more than a time slice, so that a competitor shows.
 const PROBE: u64 = 8_000_000;
 /// For how long after an exchange its two processors take part in no other one, in nanoseconds.
@@ -78,6 +83,11 @@ impl Heterogeneous {
     /// The speed of each processor, as last estimated; 1 is that of the best CPU, all of it.
     pub(crate) fn speeds(&self) -> Vec<f64> {
         self.speeds.iter().map(|speed| speed.load(Relaxed) as f64 / FULL as f64).collect()
+    }
+
+    /// The CPU of a processor, which may be exchanged for another one at any time.
+    pub(crate) fn cpu(&self, processor: usize) -> usize {
+        self.placement.cpu(processor)
     }
 
     /// The calling thread has taken hold of a processor: moves it to that one's CPU.
@@ -139,13 +149,17 @@ impl Heterogeneous {
         // A thread inherits the CPU of the one that started it.
         Thread::HERE.unpin();
         let mut watch = Watch::new(self, commons.processors());
+        let mut nap = NAP;
         while !self.stopping.load(SeqCst) {
             let held = (0..self.speeds.len()).filter(|&index| self.placement.holder(index) != 0).count();
             if held == 0 {
                 self.fall_asleep();
+                nap = NAP;
                 continue;
             }
-            thread::park_timeout(if held == self.speeds.len() { LONG_NAP } else { NAP });
+            let least = if held == self.speeds.len() { LONG_NAP } else { NAP };
+            nap = if watch.is_calm() { (nap * 2).clamp(least, CALM_NAP) } else { least };
+            thread::park_timeout(nap);
             watch.look();
         }
     }
@@ -187,6 +201,8 @@ struct Watch<'a> {
     slow: Vec<bool>,
     /// Until when each processor takes part in no exchange.
     settles: Vec<u64>,
+    /// When two speeds were last found to differ by more than β.
+    uneven: Option<u64>,
 }
 
 impl<'a> Watch<'a> {
@@ -201,11 +217,24 @@ impl<'a> Watch<'a> {
             estimates: estimates.collect(),
             slow: vec![false; processors.len()],
             settles: vec![0; processors.len()],
+            uneven: None,
         }
     }
 
     fn now(&self) -> u64 {
         u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// Whether all speeds have been within β of each other for a while.
+    fn is_calm(&self) -> bool {
+        self.uneven.is_none_or(|at| self.now() - at >= CALM)
+    }
+
+    /// Whether the speeds, as just published, differ by more than β.
+    fn is_uneven(&self) -> bool {
+        let speeds = || self.shared.speeds.iter().map(|speed| speed.load(Relaxed));
+        let (fastest, slowest) = (speeds().max().unwrap_or(FULL), speeds().min().unwrap_or(FULL));
+        self.shared.beta.exceeded_by(fastest, slowest)
     }
 
     /// Reads the clocks; lets one processor mug another one if that is due.
@@ -253,6 +282,9 @@ impl<'a> Watch<'a> {
             }
             self.shared.speeds[index].store(self.estimates[index].speed(self.now()), Relaxed);
         }
+        if self.is_uneven() {
+            self.uneven = Some(self.now());
+        }
     }
 
     /// Forgets how fast idle processors are: what has just slowed a busy one may have come from their CPUs.
@@ -289,7 +321,7 @@ impl<'a> Watch<'a> {
     }
 
     fn cpu(&self, processor: usize) -> usize {
-        self.shared.placement.cpu(processor)
+        self.shared.cpu(processor)
     }
 
     fn victim(&self, index: usize, now: u64) -> Victim {
