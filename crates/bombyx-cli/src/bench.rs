@@ -177,7 +177,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         results.bars.clear();
     } else {
         show(&format!("\n{}", bar::table(&results.bars, coloured())))?;
-        outlook.iter().try_for_each(|line| show(line))?;
+        outlook.iter().try_for_each(|table| show(&format!("\n{table}")))?;
     }
 
     for (path, render) in
