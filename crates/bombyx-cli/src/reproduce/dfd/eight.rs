@@ -2,7 +2,7 @@
 //! machine, so times say nothing; but which threads are alive, and what they hold, is decided by eight processors of the
 //! runtime itself.
 
-use super::order::{Counted, five, four, heaps_in_order};
+use super::order::{Counted, NEAREST, five, four, heaps_in_order, nearest};
 use super::{EIGHT, paper};
 use crate::Result;
 use crate::bench::case::middle;
@@ -27,7 +27,7 @@ struct Peaks {
 
 pub(in crate::reproduce) fn eight(lab: &Lab) -> Result<Page> {
     let (mut sheets, mut groups) = (Vec::new(), Vec::new());
-    let mut agrees = Vec::new();
+    let (mut agrees, mut as_the_paper) = (Vec::new(), Vec::new());
     let mut spaces = Sheet::spaces(&["benchmark", "grain"], &Counted::HEADINGS);
     for &grain in Grain::ALL {
         let mut sheet = Sheet::new(
@@ -66,6 +66,9 @@ pub(in crate::reproduce) fn eight(lab: &Lab) -> Result<Page> {
             spaces.row([vec![row.workload.into(), grain.to_string().into()], cells.to_vec()].concat());
             let bars = threads.iter().map(|&threads| Some(threads as f64)).collect();
             groups.push((format!("{}, {grain}", row.workload), bars));
+            if nearest(lab, row)? == grain {
+                as_the_paper.push(peaks.threads);
+            }
             all.push(peaks);
         }
         sheets.push(sheet);
@@ -73,10 +76,11 @@ pub(in crate::reproduce) fn eight(lab: &Lab) -> Result<Page> {
         let heaps: Vec<[u64; 4]> = all.iter().map(|peaks| four(peaks.heap)).collect();
         agrees.push(format!(
             "{}, and in heap memory for {} that use much",
-            Counted::verdict(&threads, grain),
+            Counted::verdict(&threads, &format!("{grain} grain")),
             heaps_in_order(&heaps)
         ));
     }
+    agrees.push(Counted::verdict(&as_the_paper, NEAREST));
     sheets.push(spaces);
     let lanes = [("FIFO", 1), ("ADF", 2), ("DFD", 0)].iter().flat_map(|(name, color)| {
         [(format!("{name}, paper"), Whose::Paper, *color), (format!("{name}, here"), Whose::Ours, *color)]

@@ -7,7 +7,7 @@ use crate::Result;
 use crate::bench::case::{Entry, geometric_mean};
 use crate::reproduce::exhibit::Space;
 use crate::reproduce::lab::{Lab, lane};
-use crate::reproduce::seed::dfd::ROWS;
+use crate::reproduce::seed::dfd::{ROWS, Row};
 use bombyx_workloads::Grain;
 
 /// How often the order FIFO > work stealing ≥ DFDeques ≥ depth-first holds, up to a tenth and four threads.
@@ -76,25 +76,38 @@ impl Counted {
     }
 
     /// Both in words.
-    pub(super) fn verdict(counted: &[Counted], grain: Grain) -> String {
+    pub(super) fn verdict(counted: &[Counted], grains: &str) -> String {
         let [paper, larger] = Counted::ordered(counted);
         let [fifo, adf, dfd, more, ws] = Counted::means(counted);
         format!(
-            "at {grain} grain for {paper} of {}, with K = 500,000 for {larger} (geometric means: FIFO {fifo:.0}, WS {ws:.1}, DFD \
+            "at {grains} for {paper} of {}, with K = 500,000 for {larger} (geometric means: FIFO {fifo:.0}, WS {ws:.1}, DFD \
              {dfd:.1}, with the larger K {more:.1}, ADF {adf:.1})",
             counted.len()
         )
     }
 }
 
+/// What [`nearest`] chooses.
+pub(super) const NEAREST: &str = "the grain that is nearest to the paper's fine one";
+
+/// The grain of a benchmark with which it has most nearly, by ratio, as many threads as the paper's at fine grain. Those were
+/// so dear that some of our medium grains are finer.
+pub(super) fn nearest(lab: &Lab, row: &Row) -> Result<Grain> {
+    let distance = |grain| -> Result<f64> {
+        let ours = lab.recorded(row.workload, grain)?.computation.thread_count();
+        Ok((ours as f64 / row.fine_total as f64).ln().abs())
+    };
+    Ok(if distance(Grain::Fine)? < distance(Grain::Medium)? { Grain::Fine } else { Grain::Medium })
+}
+
 /// The benchmarks on the processors of this machine; without those in which not all schedulers count their threads.
-pub(super) fn counted_here(lab: &Lab, grain: Grain) -> Result<Vec<(&'static str, Counted)>> {
+pub(super) fn counted_here(lab: &Lab, grain: Grain) -> Result<Vec<(&'static Row, Counted)>> {
     let mut counted = Vec::new();
     for row in &ROWS {
         let case = measured(lab, row.workload, grain)?;
         let threads = |name| Space::of(lane(&case, name)).threads;
         if let [Some(fifo), Some(adf), Some(dfd), Some(larger), Some(ws)] = five().map(threads) {
-            counted.push((row.workload, Counted([fifo, adf, dfd, larger, ws])));
+            counted.push((row, Counted([fifo, adf, dfd, larger, ws])));
         }
     }
     Ok(counted)
