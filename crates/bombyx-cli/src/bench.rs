@@ -164,7 +164,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         let judged: Vec<_> =
             judged.map(|(case, (suite, bound, grain))| judge::Judged { case, suite, bound, grain }).collect();
         results.bars.extend(judge::bars(&judged));
-        outlook = judge::outlook(&judged);
+        outlook = judge::outlook(&judged, coloured());
     }
     for micro in micros {
         let outcome = micro.run(args.input.size, args.repeat.map(usize::from))?;

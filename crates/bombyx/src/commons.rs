@@ -368,7 +368,8 @@ impl Commons {
 
     /// Gives a processor to a carrier on behalf of another one, the caller's, which sleeps next. The receiver takes that one's
     /// place, unless there is room elsewhere: a processor rests, or another one is on the same CPU, and would stay there with
-    /// this one although a core is idle. With more processors than cores all of them are busy anyway.
+    /// this one although a core is idle. With more processors than cores all of them are busy anyway. Of a pinned processor
+    /// the place is its CPU.
     ///
     /// # Safety
     /// As for [`Carrier::give`].
@@ -397,10 +398,10 @@ impl Commons {
         }
     }
 
-    /// The CPU that a processor is pinned to, if it is.
+    /// The CPU that a processor is pinned to, if it is and its next holder should wake up there.
     fn seat(&self, processor: &Processor) -> Option<usize> {
         match &self.heterogeneous {
-            Some(heterogeneous) => Some(heterogeneous.cpu(processor.index)),
+            Some(heterogeneous) => heterogeneous.seat(processor.index),
             None if self.config.pin => affinity::seat(processor.index),
             None => None,
         }

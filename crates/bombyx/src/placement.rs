@@ -16,8 +16,8 @@
 //!   the exchanger, (X4) sees (L), and looks for where it is now. If that is nowhere yet, its (A3) is still to come.
 //! - *A hand-over is in progress.* The processor has no holder, and its next one reads the new CPU at (A2).
 //! - *The next holder is pinned while it sleeps*, by the one that gives it the processor, to the CPU that the processor has
-//!   just then ([`crate::carrier`]), so that it need not be moved. That comes before its (A3), which pins it to where it
-//!   belongs.
+//!   just then ([`crate::carrier`]), so that it need not be moved; or it is confined to the giver's, and lifts that itself.
+//!   Both come before its (A3), which pins it to where it belongs.
 //! - *Two muggers.* There is one exchanger in a pool, and pools share no carriers.
 //! - *The system refuses* (the CPU is offline, or the process may not use it any more): the CPUs are swapped back, and
 //!   (X2) to (X4) done again. A carrier that is refused at (A3) stays where it is.

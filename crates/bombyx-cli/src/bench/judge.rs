@@ -7,6 +7,7 @@
 
 use super::bar::{Bar, Verdict};
 use super::case::{Case, Entry, geometric_mean};
+use crate::table::Table;
 use bombyx::Scheduler;
 use bombyx_workloads::{Bound, Grain, Suite};
 
@@ -72,38 +73,40 @@ pub(super) fn bars(judged: &[Judged<'_>]) -> Vec<Bar> {
     bars
 }
 
+/// Which workloads, at which grain.
+type Choice = fn(&Judged<'_>) -> bool;
+
 /// How far one could get against rayon: with forks that cost nothing, and with processors that never wait or slow each
 /// other down besides, so that a workload takes TS/P. None if nothing was compared.
-pub(super) fn outlook(judged: &[Judged<'_>]) -> Option<String> {
-    let line = |part: &str, chosen: fn(&Judged<'_>) -> bool| {
+pub(super) fn outlook(judged: &[Judged<'_>], coloured: bool) -> Option<String> {
+    let rows: [(&str, Choice); 4] = [
+        ("both grains", |_| true),
+        ("medium grain", |one| one.grain == Grain::Medium),
+        ("fine grain", |one| one.grain == Grain::Fine),
+        ("fine, and medium where a paper has both", |one| {
+            one.grain == Grain::Fine || one.suite == Suite::DfDeques
+        }),
+    ];
+    let widest = rows.iter().map(|(part, _)| part.len()).max().unwrap_or(0);
+    let table = Table::new(coloured)
+        .words("geometric mean over rayon", widest)
+        .numbers("Bombyx", 0)
+        .numbers("if its forks were free", 0)
+        .numbers(format!("TS/{PROCESSORS}"), 5);
+    let lines = rows.iter().filter_map(|(part, choice)| {
         let mean = |figure: fn(&Judged<'_>) -> Option<f64>| {
-            geometric_mean(judged.iter().filter(|one| chosen(one)).filter_map(figure))
+            let mean = geometric_mean(judged.iter().filter(|one| choice(one)).filter_map(figure))?;
+            Some(format!("{mean:.3}"))
         };
-        let figures = [
+        Some(table.line([
+            (*part).to_owned(),
             mean(|one| one.case.against("rayon", PROCESSORS))?,
             mean(|one| one.with_free_forks())?,
             mean(|one| one.ideal())?,
-        ];
-        let [ours, free_forks, ideal] = figures.map(|figure| format!("{figure:.3}"));
-        Some(format!("{part:<42}{ours:>8}{free_forks:>24}{ideal:>8}\n"))
-    };
-    let lines = [
-        line("both grains", |_| true)?,
-        line("medium grain", |one| one.grain == Grain::Medium).unwrap_or_default(),
-        line("fine grain", |one| one.grain == Grain::Fine).unwrap_or_default(),
-        line("fine, and medium where a paper has both", |one| {
-            one.grain == Grain::Fine || one.suite == Suite::DfDeques
-        })
-        .unwrap_or_default(),
-    ];
-    let ideal = format!("TS/{PROCESSORS}");
-    Some(format!(
-        "{:<42}{:>8}{:>24}{ideal:>8}\n{}",
-        "geometric mean over rayon",
-        "Bombyx",
-        "if its forks were free",
-        lines.concat()
-    ))
+        ]))
+    });
+    let lines: String = lines.collect();
+    (!lines.is_empty()).then(|| table.head() + &lines)
 }
 
 /// Whether a bar on this workload alone is missed.
@@ -237,9 +240,9 @@ mod tests {
     fn what_any_scheduler_could_reach_is_told() {
         let cases = [case("a", 1.0, 1.0, 0.6, 0.625), case("b", 1.0, 1.25, 0.7, 1.0)];
         let judged = [judge(&cases[0], Grain::Medium), judge(&cases[1], Grain::Fine)];
-        let outlook = outlook(&judged).unwrap();
-        let lines: Vec<String> =
-            outlook.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        let outlook = outlook(&judged, false).unwrap();
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let lines: Vec<String> = outlook.lines().filter(|line| !line.starts_with('─')).map(words).collect();
         assert_eq!(
             lines,
             [
@@ -250,6 +253,6 @@ mod tests {
                 "fine, and medium where a paper has both 0.700 0.560 0.500",
             ]
         );
-        assert!(super::outlook(&judged[..0]).is_none());
+        assert!(super::outlook(&judged[..0], false).is_none());
     }
 }

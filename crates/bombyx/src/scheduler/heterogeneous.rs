@@ -58,6 +58,8 @@ pub(crate) struct Heterogeneous {
     placement: Placement,
     /// The last published speed of each processor, of [`FULL`].
     speeds: Box<[AtomicU64]>,
+    /// Whether speeds have been equal for [`CALM`]; a hint.
+    calm: AtomicBool,
     /// Whether the watcher waits for somebody to become busy.
     asleep: AtomicBool,
     /// Held while CPUs are exchanged.
@@ -73,6 +75,7 @@ impl Heterogeneous {
             beta,
             placement: Placement::new(processors, affinity::cpus()),
             speeds: (0..processors).map(|_| AtomicU64::new(FULL)).collect(),
+            calm: AtomicBool::new(false),
             asleep: AtomicBool::new(false),
             exchanging: Mutex::new(()),
             stopping: AtomicBool::new(false),
@@ -85,9 +88,10 @@ impl Heterogeneous {
         self.speeds.iter().map(|speed| speed.load(Relaxed) as f64 / FULL as f64).collect()
     }
 
-    /// The CPU of a processor, which may be exchanged for another one at any time.
-    pub(crate) fn cpu(&self, processor: usize) -> usize {
-        self.placement.cpu(processor)
+    /// The CPU on which a sleeping carrier that is given this processor should wake up: the processor's own, while all are
+    /// equally fast. On a slow one it would have to wait before it can be seen there, and mugged, so then nobody says.
+    pub(crate) fn seat(&self, processor: usize) -> Option<usize> {
+        self.calm.load(Relaxed).then(|| self.placement.cpu(processor))
     }
 
     /// The calling thread has taken hold of a processor: moves it to that one's CPU.
@@ -157,8 +161,9 @@ impl Heterogeneous {
                 nap = NAP;
                 continue;
             }
-            let least = if held == self.speeds.len() { LONG_NAP } else { NAP };
-            nap = if watch.is_calm() { (nap * 2).clamp(least, CALM_NAP) } else { least };
+            let calm = watch.now() - watch.uneven >= CALM;
+            self.calm.store(calm, Relaxed);
+            nap = next_nap(nap, held == self.speeds.len(), calm);
             thread::park_timeout(nap);
             watch.look();
         }
@@ -176,6 +181,12 @@ impl Heterogeneous {
         }
         self.asleep.store(false, SeqCst);
     }
+}
+
+/// How long the watcher sleeps after it has slept for `nap`.
+fn next_nap(nap: Duration, all_busy: bool, calm: bool) -> Duration {
+    let least = if all_busy { LONG_NAP } else { NAP };
+    if calm { (nap * 2).clamp(least, CALM_NAP) } else { least }
 }
 
 /// What a thief sees of a victim.
@@ -201,8 +212,8 @@ struct Watch<'a> {
     slow: Vec<bool>,
     /// Until when each processor takes part in no exchange.
     settles: Vec<u64>,
-    /// When two speeds were last found to differ by more than β.
-    uneven: Option<u64>,
+    /// When two speeds were last found to differ by more than β; at first, the start.
+    uneven: u64,
 }
 
 impl<'a> Watch<'a> {
@@ -217,17 +228,12 @@ impl<'a> Watch<'a> {
             estimates: estimates.collect(),
             slow: vec![false; processors.len()],
             settles: vec![0; processors.len()],
-            uneven: None,
+            uneven: 0,
         }
     }
 
     fn now(&self) -> u64 {
         u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
-    }
-
-    /// Whether all speeds have been within β of each other for a while.
-    fn is_calm(&self) -> bool {
-        self.uneven.is_none_or(|at| self.now() - at >= CALM)
     }
 
     /// Whether the speeds, as just published, differ by more than β.
@@ -283,7 +289,7 @@ impl<'a> Watch<'a> {
             self.shared.speeds[index].store(self.estimates[index].speed(self.now()), Relaxed);
         }
         if self.is_uneven() {
-            self.uneven = Some(self.now());
+            self.uneven = self.now();
         }
     }
 
@@ -321,7 +327,7 @@ impl<'a> Watch<'a> {
     }
 
     fn cpu(&self, processor: usize) -> usize {
-        self.shared.cpu(processor)
+        self.shared.placement.cpu(processor)
     }
 
     fn victim(&self, index: usize, now: u64) -> Victim {
@@ -398,7 +404,7 @@ impl<'a> Watch<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Beta, FULL, Victim, mugs};
+    use super::{Beta, CALM_NAP, FULL, LONG_NAP, NAP, Victim, mugs, next_nap};
 
     #[test]
     fn mugs_who_is_busy_without_entries_and_slower_by_more_than_beta() {
@@ -410,6 +416,15 @@ mod tests {
         assert!(!mugs(beta, FULL / 2, slow));
         assert!(mugs(beta, 1001, Victim { speed: 800, ..slow }));
         assert!(!mugs(beta, 1000, Victim { speed: 800, ..slow }));
+    }
+
+    #[test]
+    fn naps_grow_while_speeds_are_equal_and_are_short_again_at_once() {
+        let grown = (0..10).fold(NAP, |nap, _| next_nap(nap, false, true));
+        assert_eq!(grown, CALM_NAP);
+        assert_eq!(next_nap(NAP, true, true), LONG_NAP);
+        assert_eq!(next_nap(grown, false, false), NAP);
+        assert_eq!(next_nap(grown, true, false), LONG_NAP);
     }
 
     #[test]
