@@ -1,8 +1,9 @@
 //! Random fork-join programs for as long as one likes, each on a pool of random size with random options: the
-//! programs of the conformance suite, with delays, blocking, panics, detached closures, nested pools, callers from
-//! several threads, and pools that must do without spare carriers.
+//! programs of the conformance suite, which use all of the interface, with delays, blocking, panics, nested pools, callers
+//! from several threads, and pools that must do without spare carriers.
 //!
-//! `BOMBYX_TEST_SCHEDULER` and `BOMBYX_TEST_PROCESSORS` choose among the schedulers and fix the number of processors.
+//! `BOMBYX_TEST_SCHEDULER` and `BOMBYX_TEST_PROCESSORS` choose among the schedulers and fix the number of processors;
+//! `BOMBYX_TEST_CARRIERS` is `any`, `few` or `few-unblocked`: what carriers the programs may rely on.
 //!
 //! `scripts/stress [seconds [seed]]`. Prints the seed of every round; a round is repeated with
 //! `scripts/stress 1 <its seed>`. Aborts with a message when a program hangs for two minutes.
@@ -11,7 +12,7 @@
 mod common;
 
 use bombyx::{Pool, Scheduler};
-use common::program::Program;
+use common::program::{Program, Threads};
 use common::{Rng, schedulers, watchdog};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -51,12 +52,20 @@ fn round(seed: u64) -> usize {
         .map_or(random, |given| given.parse().expect("BOMBYX_TEST_PROCESSORS is a number"));
     let schedulers: Vec<Scheduler> = schedulers().collect();
     let scheduler = schedulers[rng.below(schedulers.len())];
-    let (fence, callers, starved) = (rng.one_in(2), if rng.one_in(3) { 4 } else { 1 }, rng.one_in(4));
+    let (fence, callers) = (rng.one_in(2), if rng.one_in(3) { 4 } else { 1 });
+    let drawn = [Threads::Few, Threads::FewAndNoneBlocks, Threads::Any][rng.below(8).min(2)];
+    let threads = match std::env::var("BOMBYX_TEST_CARRIERS").as_deref() {
+        Err(_) => drawn,
+        Ok("any") => Threads::Any,
+        Ok("few") => Threads::Few,
+        Ok("few-unblocked") => Threads::FewAndNoneBlocks,
+        Ok(other) => panic!("BOMBYX_TEST_CARRIERS is any, few or few-unblocked, not {other}"),
+    };
+    let starved = threads != Threads::Any;
     let size = 1 << (2 + rng.below(7));
     let what = format!(
         "seed {seed}: {scheduler}, {processors} processors, fence {fence}, {callers} callers, size {size}, \
-         spare carriers {}",
-        !starved
+         carriers {threads:?}"
     );
     println!("{what}");
     let builder = Pool::builder().processors(processors).scheduler(scheduler).fence(fence).seed(seed);
@@ -72,12 +81,7 @@ fn round(seed: u64) -> usize {
                 s.spawn(move || {
                     let mut rng = Rng::new(seed);
                     for _ in 0..PROGRAMS {
-                        let program = if starved {
-                            Program::random_without_blocking(&mut rng, size)
-                        } else {
-                            Program::random(&mut rng, size)
-                        };
-                        program.check(pool, other);
+                        Program::draw(&mut rng, size, threads).check(pool, other);
                     }
                 });
             }

@@ -84,7 +84,9 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Metered<A> {
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // SAFETY: as the caller promises.
         let moved = unsafe { self.inner.realloc(block, layout, size) };
-        count(moved, size as i64 - layout.size() as i64);
+        // As one block less and one more: what counts against a quota depends on the sizes of both.
+        count(moved, -(layout.size() as i64));
+        count(moved, size as i64);
         moved
     }
 }

@@ -1,6 +1,7 @@
 //! `blocking`: the processor goes on while the carrier blocks; and `checkpoint`, for code that does not fork.
 
 use crate::commons::Commons;
+use crate::guard::guarded;
 use crate::processor::current;
 use crate::profile;
 use std::ptr::NonNull;
@@ -8,8 +9,9 @@ use std::ptr::NonNull;
 /// Runs `f`, which may block (on a lock, a channel, a file), without blocking a processor.
 ///
 /// The processor is returned to its pool while `f` runs, so that other work goes on, and the carrier gets one
-/// again before `blocking` returns: at once if one is idle, else as soon as one has nothing more urgent. Outside
-/// of a pool this is just `f()`.
+/// again before `blocking` returns: at once if one is idle, else when all that was queued before it has been served. Outside
+/// of a pool this is just `f()`. In a pool with [fixed threads](crate::Threads::Fixed) the processor waits with its
+/// carrier; others can take what is in its deque.
 ///
 /// ```
 /// use std::sync::mpsc;
@@ -28,15 +30,26 @@ where
     F: FnOnce() -> R,
 {
     let Some(processor) = current::processor() else { return f() };
-    // The joins on this stack may come back on another processor, so they must not pop blindly.
-    processor.deque.expose_all();
     let commons = processor.commons();
-    let _blocked = profile::Blocked::begin();
-    current::release();
+    if commons.has_fixed_threads() {
+        let _blocked = guarded(|| {
+            // The processor has no other thread to go on with. What is in its deque, others can take.
+            processor.deque.expose_all();
+            profile::Blocked::begin()
+        });
+        return f();
+    }
     let home = current::Home::inside(commons);
-    current::set_home(&home);
-    commons.retire(NonNull::from(processor), None, Some(current::carrier()));
-    let _back = Back { commons, home: &home };
+    let (_blocked, _back) = guarded(|| {
+        // The joins on this stack may come back on another processor, so they must not pop blindly.
+        processor.deque.expose_all();
+        let blocked = profile::Blocked::begin();
+        current::release();
+        current::set_home(&home);
+        // Nobody takes the carrier's place: whether it leaves its core, and when, is up to `f`.
+        commons.retire(NonNull::from(processor), None, None);
+        (blocked, Back { commons, home: &home })
+    });
     f()
 }
 
@@ -48,10 +61,15 @@ struct Back<'a> {
 
 impl Drop for Back<'_> {
     fn drop(&mut self) {
-        current::set_home(self.home.outer());
-        let processor = self.commons.acquire(current::carrier());
-        current::adopt(processor);
-        crate::scheduler::arrived(current::held());
+        if !self.commons.generation().is_current() {
+            return;
+        }
+        guarded(|| {
+            current::set_home(self.home.outer());
+            let processor = self.commons.acquire(current::carrier());
+            current::adopt(processor);
+            crate::scheduler::arrived(current::held());
+        });
     }
 }
 

@@ -1,23 +1,23 @@
 //! Broadcasts: one closure, once on every processor.
 //!
-//! Each processor has a [`Private`] queue, whose entries nobody else may take: its holder runs them, oldest first,
-//! when its deque is empty. A carrier that waits for a broadcast helps with its own processor's part; for any other
+//! Each processor has a [private queue](crate::private), whose entries nobody else may take: its holder runs them, oldest
+//! first, when its deque is empty. A carrier that waits for a broadcast helps with its own processor's part; for any other
 //! private entry it hands the processor over, as for all foreign work. A processor that rests is woken in person
-//! ([`Commons::wake_private`]): whoever posts an entry then looks for the processor in the idle list, whoever
-//! retires a processor enters it there and then looks for entries, both under one lock, so one sees the other.
+//! ([`Commons::wake_private`]).
 
 use crate::commons::Commons;
+use crate::guard::guarded;
+use crate::handlers::{drop_payload, drop_unwanted};
 use crate::job::{Enabled, Entry, Job};
-use crate::primitive::{AtomicUsize, Mutex, lock};
+use crate::primitive::AtomicUsize;
 use crate::processor::current;
 use crate::profile::{Blocked, Run, Site};
 use crate::scope::Head;
 use crate::signal::Signal;
 use std::cell::UnsafeCell;
-use std::collections::VecDeque;
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr::{self, NonNull};
-use std::sync::atomic::Ordering::{AcqRel, Relaxed};
+use std::sync::atomic::Ordering::AcqRel;
 use std::thread;
 
 /// Tells the closure of a broadcast where it runs. See [`crate::Handle::broadcast`].
@@ -36,43 +36,6 @@ impl Broadcast {
     /// How many processors there are, and so calls.
     pub fn processors(&self) -> usize {
         self.processors
-    }
-}
-
-/// Entries that only the holder of one processor may take. See the module text.
-pub(crate) struct Private {
-    /// `entries.len()`, for a look without the lock.
-    count: AtomicUsize,
-    entries: Mutex<VecDeque<Entry>>,
-}
-
-impl Private {
-    pub(crate) fn new() -> Private {
-        Private { count: AtomicUsize::new(0), entries: Mutex::new(VecDeque::new()) }
-    }
-
-    /// Adds an entry; the caller calls [`Commons::wake_private`] after the last one.
-    pub(crate) fn post(&self, entry: Entry) {
-        let mut entries = lock(&self.entries);
-        entries.push_back(entry);
-        self.count.store(entries.len(), Relaxed);
-    }
-
-    /// Whether there seems to be nothing.
-    pub(crate) fn looks_empty(&self) -> bool {
-        self.count.load(Relaxed) == 0
-    }
-
-    /// Takes the oldest entry, if `wanted` accepts it. Holder.
-    pub(crate) fn take(&self, wanted: impl FnOnce(Entry) -> bool) -> Option<Entry> {
-        if self.looks_empty() {
-            return None;
-        }
-        let mut entries = lock(&self.entries);
-        let oldest = entries.front().copied().filter(|&entry| wanted(entry))?;
-        entries.pop_front();
-        self.count.store(entries.len(), Relaxed);
-        Some(oldest)
     }
 }
 
@@ -99,21 +62,27 @@ where
             result: UnsafeCell::new(None),
         })
         .collect();
-    for (processor, part) in commons.processors().iter().zip(&parts) {
-        processor.private.post(Entry::heap(NonNull::from(part).cast()));
+    guarded(|| {
+        for (processor, part) in commons.processors().iter().zip(&parts) {
+            processor.private.post(Entry::heap(NonNull::from(part).cast()));
+        }
+        commons.wake_private();
+        let blocked = Blocked::begin();
+        whole.signal.wait(commons, key);
+        drop(blocked);
+    });
+    let mut panics = None;
+    let mut results = Vec::with_capacity(processors);
+    for part in parts {
+        match part.result.into_inner().expect("the signal is set when all parts have ended") {
+            Ok(result) => results.push(result),
+            Err(payload) if panics.is_none() => panics = Some(payload),
+            Err(payload) => drop_payload(payload),
+        }
     }
-    commons.wake_private();
-    let blocked = Blocked::begin();
-    whole.signal.wait(key);
-    drop(blocked);
-    let results: Vec<_> = parts.into_iter().map(|part| part.result.into_inner()).collect();
-    results
-        .into_iter()
-        .map(|result| match result.expect("the signal is set when all parts have ended") {
-            Ok(result) => result,
-            Err(payload) => panic::resume_unwind(payload),
-        })
-        .collect()
+    let Some(payload) = panics else { return results };
+    results.into_iter().for_each(|result| drop_unwanted(|| result));
+    panic::resume_unwind(payload)
 }
 
 /// What the parts of a broadcast share, in the frame that waits for them.

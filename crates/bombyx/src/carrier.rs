@@ -95,6 +95,15 @@ impl Carrier {
         self.started(thread);
     }
 
+    /// The calling thread, the carrier's, is the one of a child process and has another number there. It waits nowhere.
+    pub(crate) fn leave_parent(&self) {
+        self.number.store(affinity::Thread::current().number() as usize, Relaxed);
+        self.given.store(ptr::null_mut(), Relaxed);
+        self.asleep.store(false, Relaxed);
+        self.root.set(0);
+        self.watching.take();
+    }
+
     /// Tells the carrier its thread. Both the starter and the thread itself do that; whoever comes first.
     pub(crate) fn started(&self, thread: &Thread) {
         self.thread.get_or_init(|| thread.clone());
@@ -170,23 +179,54 @@ impl Carrier {
 
     /// Waits to be given a processor. None: to stop.
     pub(crate) fn receive(&self) -> Option<NonNull<Processor>> {
-        loop {
-            let given = self.given.load(Acquire);
-            if given.is_null() {
-                self.asleep.store(true, Relaxed);
-                park(self.thread.get().expect("a waiting carrier has a thread"));
-                continue;
-            }
-            self.asleep.store(false, Relaxed);
-            // Nobody gives again before this carrier is found waiting again, so a plain store will do.
+        if planted(Fault::ForgetEarlyProcessor) {
             self.given.store(ptr::null_mut(), Relaxed);
-            // SAFETY: the giver has written it before it gave, and is done with it.
-            if let Some(cpus) = self.confined.with_mut(|cell| unsafe { (*cell).take() }) {
-                affinity::Thread::HERE.allow(&cpus);
-                // The giver shall fall asleep now, so that it is woken where there is room when it is given something.
-                yield_now();
+        }
+        loop {
+            if let Some(received) = self.take_given() {
+                return received;
             }
-            return if given == STOP { None } else { NonNull::new(given) };
+            self.asleep.store(true, Relaxed);
+            park(self.thread.get().expect("a waiting carrier has a thread"));
+        }
+    }
+
+    /// The same for this long. None if nothing was given meanwhile.
+    #[cfg(not(loom))]
+    pub(crate) fn receive_within(&self, time: std::time::Duration) -> Option<Option<NonNull<Processor>>> {
+        let start = std::time::Instant::now();
+        loop {
+            if let Some(received) = self.take_given() {
+                return Some(received);
+            }
+            let left = time.checked_sub(start.elapsed())?;
+            self.asleep.store(true, Relaxed);
+            std::thread::park_timeout(left);
+        }
+    }
+
+    /// What was given, if anything: a processor, or nothing more to do.
+    fn take_given(&self) -> Option<Option<NonNull<Processor>>> {
+        let given = self.given.load(Acquire);
+        if given.is_null() {
+            return None;
+        }
+        self.asleep.store(false, Relaxed);
+        // Nobody gives again before this carrier is found waiting again, so a plain store will do.
+        self.given.store(ptr::null_mut(), Relaxed);
+        // SAFETY: the giver has written it before it gave, and is done with it.
+        if let Some(cpus) = self.confined.with_mut(|cell| unsafe { (*cell).take() }) {
+            affinity::Thread::HERE.allow(&cpus);
+            // The giver shall fall asleep now, so that it is woken where there is room when it is given something.
+            yield_now();
+        }
+        Some(if given == STOP { None } else { NonNull::new(given) })
+    }
+
+    /// Wakes the thread if it sleeps for a while.
+    pub(crate) fn nudge(&self) {
+        if let Some(thread) = self.thread.get() {
+            thread.unpark();
         }
     }
 

@@ -5,9 +5,19 @@
 //! idle pool is a list of processors and a list of parked threads, and waking is pairing one of each. How no
 //! wake-up is lost is told in [`crate::sleep`]. Entries from outside are queued, and sleepers found, under the same
 //! lock, so they need no such care.
+//!
+//! **Everyone gets a turn.** The queue is first in, first out, for calls from outside and for carriers that are ready alike. A
+//! processor looks into it at least once in [`crate::wait::TURNS`] entries that it runs, however many it finds in its deque.
+//! So what is at place k of the queue begins after at most k · `TURNS` entries of each processor. Once in
+//! [`crate::wait::OWN_TURNS`] such turns, if the queue is empty, it takes the oldest entry of its deque, so that this is no place
+//! to wait for ever, either. (With fixed threads only where no carrier waits: a wait runs nothing but descendants.) An entry
+//! that never ends is outside of any bound: it keeps its processor.
 
 use crate::affinity;
+use crate::barrier;
 use crate::carrier::{Carrier, Spot};
+use crate::fixed::Threads;
+use crate::guard::{guarded, tripwire};
 use crate::handlers::Handlers;
 use crate::job::{Entry, Kind, Place};
 use crate::ledger::Ledger;
@@ -15,6 +25,7 @@ use crate::mailbox::Mailbox;
 use crate::new_carrier::NewCarrier;
 use crate::pool::Config;
 use crate::primitive::{AtomicUsize, Mutex, MutexGuard, lock};
+use crate::process::Generation;
 use crate::processor::{Processor, current};
 use crate::profile::{self, State};
 use crate::scheduler::heterogeneous::Heterogeneous;
@@ -27,10 +38,13 @@ use std::ptr::NonNull;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Condvar, Weak};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 /// See the module text.
 pub(crate) struct Commons {
     this: Weak<Commons>,
+    /// That of the process which built the pool.
+    generation: Generation,
     pub(crate) config: Config,
     processors: Box<[Processor]>,
     pub(crate) sleepers: Sleepers,
@@ -41,11 +55,18 @@ pub(crate) struct Commons {
     pub(crate) ledger: Ledger,
     /// `shared.queue.len()`, for a look without the lock.
     queued: AtomicUsize,
-    shared: Mutex<Shared>,
+    pub(crate) shared: Mutex<Shared>,
+    /// The carriers, if they hold one processor each for life ([`crate::fixed`]).
+    pub(crate) seats: Box<[Arc<Carrier>]>,
     /// Spawned closures that belong to no scope and have not ended; dropping the pool waits for them.
     detached: std::sync::Mutex<Detached>,
     detached_ended: Condvar,
 }
+
+/// How long a spare beyond one for each processor waits to be needed before it ends.
+const SURPLUS: Duration = Duration::from_secs(5);
+/// How long the system is not asked for a thread after it has refused one.
+const AFTER_REFUSAL: Duration = Duration::from_millis(10);
 
 const CLOSED: &str = "the pool has been closed and everything in it has ended";
 
@@ -57,13 +78,19 @@ struct Detached {
     closed: bool,
 }
 
-struct Shared {
-    idle: Vec<NonNull<Processor>>,
+/// What the lock of the commons protects.
+pub(crate) struct Shared {
+    /// Processors that nobody holds.
+    pub(crate) idle: Vec<NonNull<Processor>>,
+    /// With fixed threads: the processors of carriers that sleep in the middle of a wait.
+    pub(crate) waiting: Vec<NonNull<Processor>>,
     spares: Vec<NonNull<Carrier>>,
     queue: VecDeque<Entry>,
     handles: Vec<JoinHandle<()>>,
     carriers: usize,
     peak_carriers: usize,
+    /// When the system last refused to start a thread.
+    refused_at: Option<Instant>,
     /// How many carriers there have been, which numbers them.
     numbered: usize,
     /// A processor stayed idle for want of a carrier.
@@ -72,17 +99,61 @@ struct Shared {
 }
 
 impl Shared {
+    /// A processor that rests, out of the list, and whether its carrier waits for something.
+    fn rested(&mut self) -> Option<(NonNull<Processor>, bool)> {
+        let idle = self.idle.pop().map(|processor| (processor, false));
+        idle.or_else(|| self.waiting.pop().map(|processor| (processor, true)))
+    }
+
+    /// The first carrier in the queue, and where it is.
+    fn ready_carrier(&self) -> Option<(usize, NonNull<Carrier>)> {
+        self.queue.iter().enumerate().find_map(|(at, entry)| match entry.kind() {
+            Kind::Carrier(ready) => Some((at, ready)),
+            _ => None,
+        })
+    }
+
+    /// Whether it is too early to ask the system for a thread again: every fork that wants to wake somebody would.
+    fn was_refused_lately(&self) -> bool {
+        self.refused_at.is_some_and(|at| at.elapsed() < AFTER_REFUSAL)
+    }
+
     fn count_carrier(&mut self) {
         self.carriers += 1;
         self.peak_carriers = self.peak_carriers.max(self.carriers);
     }
 }
 
-// SAFETY: the pointers in `Shared` name processors, which the commons own, and carriers, which are alive while
-// they are listed; all are used under the lock or after being taken out under it.
-unsafe impl Send for Commons {}
+// SAFETY: the pointers name processors, which the commons own, and carriers, which are alive while they are listed; all are
+// used under the lock or after being taken out under it.
+unsafe impl Send for Shared {}
+
+/// The commons that something is part of, which outlive it.
+pub(crate) struct Whole(*const Commons);
+
+impl Whole {
+    /// # Safety
+    /// The commons outlive the value, and are not touched by it before they are built.
+    pub(crate) unsafe fn new(commons: *const Commons) -> Whole {
+        Whole(commons)
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&self) -> &Commons {
+        // SAFETY: as promised to `new`.
+        unsafe { &*self.0 }
+    }
+
+    #[inline(always)]
+    pub(crate) fn as_ptr(&self) -> *const Commons {
+        self.0
+    }
+}
+
+// SAFETY: as good as a reference to the commons, which can be sent and shared.
+unsafe impl Send for Whole {}
 // SAFETY: as above.
-unsafe impl Sync for Commons {}
+unsafe impl Sync for Whole {}
 
 impl Commons {
     /// The commons of a new pool, all processors idle, as many carriers started.
@@ -102,15 +173,28 @@ impl Commons {
     pub(crate) fn without_carriers(config: Config) -> Arc<Commons> {
         Arc::new_cyclic(|this| {
             let processors: Box<[Processor]> = (0..config.processors)
-                .map(|index| Processor::new(index, config.seed, this.as_ptr()))
+                // SAFETY: the commons own the processors.
+                .map(|index| Processor::new(index, config.seed, unsafe { Whole::new(this.as_ptr()) }))
                 .collect();
+            let seats: Box<[_]> = match config.threads {
+                Threads::Fixed => processors.iter().map(|_| Arc::new(Carrier::to_be_started())).collect(),
+                Threads::Moving => Box::default(),
+            };
+            // A fixed carrier lists its own processor when it has started and found nothing.
+            let idle: Vec<_> = match config.threads {
+                Threads::Fixed => Vec::new(),
+                Threads::Moving => processors.iter().rev().map(NonNull::from).collect(),
+            };
+            let resting = idle.len();
             let shared = Shared {
-                idle: processors.iter().rev().map(NonNull::from).collect(),
+                idle,
+                waiting: Vec::new(),
                 spares: Vec::new(),
                 queue: VecDeque::new(),
                 handles: Vec::new(),
                 carriers: 0,
                 peak_carriers: 0,
+                refused_at: None,
                 numbered: 0,
                 starved: false,
                 stopping: false,
@@ -129,10 +213,12 @@ impl Commons {
             }
             Commons {
                 this: this.clone(),
+                generation: Generation::begin(),
                 heterogeneous,
                 ready: Ready::of(config.scheduler, processors.len()),
                 ledger: Ledger::default(),
-                sleepers: Sleepers::new(processors.len()),
+                sleepers: Sleepers::new(resting),
+                seats,
                 processors,
                 config,
                 queued: AtomicUsize::new(0),
@@ -156,7 +242,9 @@ impl Commons {
         for _ in 0..self.processors.len() {
             let mut shared = lock(&self.shared);
             let carrier = self.start_carrier(&mut shared)?;
-            shared.spares.push(carrier);
+            if !self.has_fixed_threads() {
+                shared.spares.push(carrier);
+            }
         }
         self.start_watcher()
     }
@@ -172,7 +260,14 @@ impl Commons {
     /// Makes the calling thread hold processor 0 of this pool, a new one. Nobody may free the pool before it is unseated.
     pub(crate) fn seat_current_thread(&self) {
         lock(&self.shared).numbered = 1;
-        let first = self.borrow_processor().expect("the processors of a new pool rest");
+        let first = match self.seats.first() {
+            Some(carrier) => {
+                carrier.begin(&std::thread::current());
+                current::set_carrier(Some(NonNull::from(&**carrier)));
+                NonNull::from(&self.processors[0])
+            }
+            None => self.borrow_processor().expect("the processors of a new pool rest"),
+        };
         current::adopt(first);
         scheduler::arrived(current::held());
     }
@@ -181,12 +276,20 @@ impl Commons {
     pub(crate) fn unseat_current_thread(&self) {
         let processor = NonNull::from(current::held());
         current::release();
-        self.retire(processor, None, None);
+        if self.has_fixed_threads() {
+            current::set_carrier(None);
+        } else {
+            self.retire(processor, None, None);
+        }
     }
 
     /// The commons as a shared pointer. For callers that know them to be in use.
     pub(crate) fn arc(&self) -> Arc<Commons> {
         self.this.upgrade().expect("commons in use are shared")
+    }
+
+    pub(crate) fn generation(&self) -> Generation {
+        self.generation
     }
 
     pub(crate) fn handlers(&self) -> &Handlers {
@@ -195,23 +298,6 @@ impl Commons {
 
     pub(crate) fn processors(&self) -> &[Processor] {
         &self.processors
-    }
-
-    /// Whether every fork attends, although it could stay on the fast path: the pool is profiled.
-    pub(crate) fn always_attends(&self) -> bool {
-        self.config.profiler.is_some() && self.config.asymmetric
-    }
-
-    /// Whether a job that its fork leaves alone would be popped by its join on the fast path, so that a profiled pool must
-    /// keep it ([`crate::profile`]).
-    #[inline]
-    pub(crate) fn keeps_jobs(&self) -> bool {
-        self.config.asymmetric || self.config.scheduler.has_private_deques()
-    }
-
-    /// Whether forks may stay on the fast path ([`crate::barrier`]).
-    pub(crate) fn asymmetric(&self) -> bool {
-        self.config.asymmetric
     }
 
     // ---- Searchers ------------------------------------------------------------------------------------
@@ -237,10 +323,12 @@ impl Commons {
 
     /// A searcher found work. If it was the last one and others rest, the duty to look out is passed on.
     pub(crate) fn found_work(&self) {
-        if self.sleepers.stop_search()
-            && self.sleepers.any_resting()
-            && (self.work_visible() || self.look_once_more())
-        {
+        if !self.sleepers.stop_search() {
+            return;
+        }
+        // Pairs with the fence in `enqueue`.
+        barrier::full();
+        if self.sleepers.any_resting() && (self.work_visible() || self.look_once_more()) {
             self.wake(|_| None);
         }
     }
@@ -254,14 +342,32 @@ impl Commons {
     /// take. What is in a deque does not count: its owner alone can give it, and does so when it attends.
     fn rest_among_private_deques(&self, all_idle: bool) -> bool {
         if !all_idle {
-            self.sleepers.call(self.processors.iter().map(|processor| &processor.deque));
+            self.sleepers
+                .call(self.processors.iter().map(|processor| &processor.deque), || self.settle_barrier());
         }
         self.has_queued()
     }
 
-    fn look_once_more(&self) -> bool {
-        self.sleepers
-            .look_once_more(self.processors.iter().map(|processor| &processor.deque), || self.work_visible())
+    pub(crate) fn look_once_more(&self) -> bool {
+        self.sleepers.look_once_more(
+            self.processors.iter().map(|processor| &processor.deque),
+            || self.settle_barrier(),
+            || self.work_visible(),
+        )
+    }
+
+    /// The system refuses the heavy barrier: waits until what others have stored can be seen. Processors that rest cease to rely
+    /// on it; the others do when they attend.
+    #[cold]
+    fn settle_barrier(&self) {
+        let shared = lock(&self.shared);
+        for processor in shared.idle.iter().chain(&shared.waiting) {
+            // SAFETY: the commons own the processor. It is in the list, so it is the caller's while the lock is held; and it
+            // has no entry that a pop could take, as these are those of the carrier that holds it.
+            unsafe { processor.as_ref() }.deque.side.cease();
+        }
+        drop(shared);
+        barrier::settle();
     }
 
     // ---- Idle processors and spare carriers -----------------------------------------------------------
@@ -277,6 +383,7 @@ impl Commons {
         carrier: Option<NonNull<Carrier>>,
         leaving: Option<&Carrier>,
     ) {
+        tripwire("retire");
         let private_deques = self.config.scheduler.has_private_deques();
         {
             // SAFETY: the commons own the processor, and it is the caller's until it is in the list.
@@ -287,20 +394,25 @@ impl Commons {
             scheduler::retiring(processor);
             profile::enter(processor, State::Idle);
         }
-        let all_idle = {
+        let (all_idle, starved) = {
             let mut shared = lock(&self.shared);
-            shared.idle.push(processor);
-            self.sleepers.set_resting(shared.idle.len());
+            // A fixed carrier that is told to stop keeps its processor.
+            if !(self.has_fixed_threads() && shared.stopping) {
+                shared.idle.push(processor);
+            }
+            self.count_resting(&shared);
             if let Some(carrier) = carrier {
                 self.list_spare(&mut shared, carrier);
             }
-            shared.idle.len() == self.processors.len()
+            // Under the lock, so that whoever queues an entry sees a searcher that will see the entry, or none.
+            if carrier.is_some() && !private_deques {
+                self.sleepers.stop_search();
+            }
+            let starved = carrier.is_some() && std::mem::take(&mut shared.starved);
+            (shared.idle.len() + shared.waiting.len() == self.processors.len(), starved)
         };
-        if carrier.is_some() && !private_deques {
-            self.sleepers.stop_search();
-        }
         // SAFETY: the commons own the processor, and this field is for everyone.
-        if !unsafe { &(*processor.as_ptr()).private }.looks_empty() {
+        if starved || !unsafe { &(*processor.as_ptr()).private }.looks_empty() {
             self.wake_private();
         }
         // If all rest, there is nobody who could fork meanwhile.
@@ -309,9 +421,14 @@ impl Commons {
             (false, false) => self.look_once_more(),
             (true, _) => self.rest_among_private_deques(all_idle),
         };
-        if visible {
+        if visible || starved {
             self.wake_for(leaving, |_| None);
         }
+    }
+
+    /// Says how many processors rest. Under the lock.
+    pub(crate) fn count_resting(&self, shared: &Shared) {
+        self.sleepers.set_resting(shared.idle.len() + shared.waiting.len());
     }
 
     /// Gives an idle processor to a spare carrier, if there is one, with an entry for the way: `gift` is told
@@ -326,6 +443,8 @@ impl Commons {
 
     /// The same by a carrier that is leaving, if any.
     fn wake_for(&self, leaving: Option<&Carrier>, gift: impl FnOnce(&Mailbox) -> Option<Entry>) -> bool {
+        let mut gift = Some(gift);
+        let mut gift = move |mailbox: &Mailbox| gift.take().and_then(|gift| gift(mailbox));
         let give = |carrier, processor| {
             // SAFETY: the commons own the processor, which is out of their list, and the carrier came out of the queue or the
             // list of spares.
@@ -336,34 +455,48 @@ impl Commons {
                 }
             }
         };
-        let mut shared = lock(&self.shared);
-        while let Some(Kind::Carrier(ready)) = shared.queue.front().map(|entry| entry.kind()) {
-            let Some(processor) = self.idle_processor(&mut shared) else { return true };
-            shared.queue.pop_front();
-            self.queued.store(shared.queue.len(), Relaxed);
-            // Not under the lock: a receiver that takes the caller's place runs before it.
+        loop {
+            let mut shared = lock(&self.shared);
+            let Some((processor, waits)) = shared.rested() else { return true };
+            self.count_resting(&shared);
+            // The queue is served in the order of arrival. Where no carrier can be had for its front, a ready carrier behind
+            // that, which needs no other, goes first.
+            let mut ready = shared.ready_carrier().filter(|&(at, _)| at == 0);
+            let carrier = match ready {
+                Some(_) => None,
+                None => self.carrier_for(&mut shared, processor).ok(),
+            };
+            if carrier.is_none() {
+                ready = shared.ready_carrier();
+            }
+            if let Some((at, ready)) = ready {
+                shared.queue.remove(at);
+                self.queued.store(shared.queue.len(), Relaxed);
+                // Not under the lock: a receiver that takes the caller's place runs before it.
+                drop(shared);
+                give(ready, processor);
+                continue;
+            }
+            let Some(carrier) = carrier else {
+                shared.idle.push(processor);
+                self.count_resting(&shared);
+                shared.starved = true;
+                return false;
+            };
             drop(shared);
-            give(ready, processor);
-            shared = lock(&self.shared);
+            // SAFETY: the commons own the processor; it is out of the list, so it is ours to give.
+            let woken = unsafe { processor.as_ref() };
+            self.start_search(woken);
+            woken.stats.wakes.add(1);
+            woken.deque.poison();
+            woken.called.set(waits);
+            // A carrier that waits looks first for a part of what it waits for.
+            if !waits && let Some(entry) = gift(&woken.post.mailbox) {
+                woken.post.mailbox.deliver(Some(entry));
+            }
+            give(carrier, processor);
+            return true;
         }
-        let Some(processor) = shared.idle.pop() else { return true };
-        let Ok(carrier) = self.any_spare(&mut shared) else {
-            shared.idle.push(processor);
-            shared.starved = true;
-            return false;
-        };
-        self.sleepers.set_resting(shared.idle.len());
-        drop(shared);
-        // SAFETY: the commons own the processor; it is out of the list, so it is ours to give.
-        let woken = unsafe { processor.as_ref() };
-        self.start_search(woken);
-        woken.stats.wakes.add(1);
-        woken.deque.poison();
-        if let Some(entry) = gift(&woken.post.mailbox) {
-            woken.post.mailbox.deliver(Some(entry));
-        }
-        give(carrier, processor);
-        true
     }
 
     /// Gives a processor to a carrier on behalf of another one, the caller's, which sleeps next. The receiver takes that one's
@@ -383,7 +516,7 @@ impl Commons {
         let passed = unsafe { processor.as_ref() };
         let crosses = |other: &Processor| other.index != passed.index && other.shares_cpu(passed);
         let room_elsewhere = || {
-            self.config.crowded || self.sleepers.any_resting() || {
+            self.config.crowded || self.has_fixed_threads() || self.sleepers.any_resting() || {
                 passed.note_cpu();
                 self.processors.iter().any(crosses)
             }
@@ -411,48 +544,85 @@ impl Commons {
     fn spot_for(&self, processor: &Processor) -> Spot {
         match self.seat(processor) {
             Some(cpu) => Spot::PinnedTo(cpu),
+            None if self.has_fixed_threads() => Spot::Anywhere,
             None => processor.left_lately().map_or(Spot::Anywhere, Spot::FirstOn),
         }
     }
 
-    /// Gives every idle processor that has private entries to a spare carrier ([`crate::broadcast`]).
+    /// Gives every processor that rests and has private entries to a carrier ([`crate::broadcast`]).
     pub(crate) fn wake_private(&self) {
+        tripwire("wake_private");
         loop {
             let mut shared = lock(&self.shared);
-            // SAFETY: the commons own the processors in the list.
-            let private = |processor: &NonNull<Processor>| unsafe { &(*processor.as_ptr()).private };
-            let Some(at) = shared.idle.iter().position(|processor| !private(processor).looks_empty()) else {
-                return;
+            // SAFETY: the commons own the processors in the lists.
+            let private =
+                |processor: &NonNull<Processor>| unsafe { !(*processor.as_ptr()).private.looks_empty() };
+            let idle = shared.idle.iter().position(private);
+            let waiting = shared.waiting.iter().position(private);
+            let (processor, waits) = match (idle, waiting) {
+                (Some(at), _) => (shared.idle[at], false),
+                (None, Some(at)) => (shared.waiting[at], true),
+                (None, None) => break,
             };
-            let Ok(carrier) = self.any_spare(&mut shared) else {
+            let Ok(carrier) = self.carrier_for(&mut shared, processor) else {
                 shared.starved = true;
                 return;
             };
-            let processor = shared.idle.remove(at);
-            self.sleepers.set_resting(shared.idle.len());
+            shared.idle.retain(|&idle| idle != processor);
+            shared.waiting.retain(|&waiting| waiting != processor);
+            self.count_resting(&shared);
             drop(shared);
-            // SAFETY: the commons own the processor; it is out of the list, so it is ours to give. The carrier came
-            // out of the list of spares.
+            // SAFETY: the commons own the processor; it is out of the lists, so it is ours to give. Its carrier, or a
+            // spare, waits for it.
             unsafe {
                 self.start_search(processor.as_ref());
                 processor.as_ref().stats.wakes.add(1);
                 processor.as_ref().deque.poison();
+                processor.as_ref().called.set(waits);
                 Carrier::give(carrier, processor, self.spot_for(processor.as_ref()));
+            }
+        }
+        // A fixed carrier may nap instead.
+        for (carrier, processor) in self.seats.iter().zip(&self.processors) {
+            if !processor.private.looks_empty() {
+                carrier.nudge();
             }
         }
     }
 
     /// Sees to it that a carrier of this pool that has become ready gets a processor: an idle one, or the next.
     pub(crate) fn readmit(&self, carrier: NonNull<Carrier>) {
+        if self.has_fixed_threads() {
+            return self.rouse(carrier);
+        }
+        match self.idle_or_queue(carrier) {
+            // SAFETY: the caller found the carrier waiting, and the processor came out of the list.
+            Some(processor) => unsafe {
+                Carrier::give(carrier, processor, self.spot_for(processor.as_ref()));
+            },
+            None => self.wake_if_resting(),
+        }
+    }
+
+    /// A processor for a carrier that is ready: an idle one if nobody waits for it, else the carrier is queued behind those
+    /// that wait already.
+    fn idle_or_queue(&self, carrier: NonNull<Carrier>) -> Option<NonNull<Processor>> {
         let mut shared = lock(&self.shared);
-        let Some(processor) = self.idle_processor(&mut shared) else {
-            shared.queue.push_front(Entry::carrier(carrier));
-            self.queued.store(shared.queue.len(), Relaxed);
-            return;
-        };
-        drop(shared);
-        // SAFETY: the caller found the carrier waiting, and the processor came out of the list.
-        unsafe { Carrier::give(carrier, processor, self.spot_for(processor.as_ref())) };
+        if shared.queue.is_empty()
+            && let Some(processor) = self.idle_processor(&mut shared)
+        {
+            return Some(processor);
+        }
+        shared.queue.push_back(Entry::carrier(carrier));
+        self.queued.store(shared.queue.len(), Relaxed);
+        None
+    }
+
+    /// Sees to it that a processor that rests serves the queue.
+    fn wake_if_resting(&self) {
+        if self.sleepers.any_resting() {
+            self.wake(|_| None);
+        }
     }
 
     /// An idle processor for the calling thread itself.
@@ -463,10 +633,28 @@ impl Commons {
         self.idle_processor(&mut lock(&self.shared))
     }
 
+    /// A processor that rests although there is work, for a thread that has waited for a carrier in vain. One that has entries
+    /// which nobody else may take goes first.
+    pub(crate) fn starved_processor(&self) -> Option<NonNull<Processor>> {
+        let mut shared = lock(&self.shared);
+        // SAFETY: the commons own the processors in the list.
+        let private =
+            |processor: &NonNull<Processor>| unsafe { !(*processor.as_ptr()).private.looks_empty() };
+        match shared.idle.iter().position(private) {
+            Some(at) => {
+                let last = shared.idle.len() - 1;
+                shared.idle.swap(at, last);
+            }
+            None if self.work_visible() => {}
+            None => return None,
+        }
+        self.idle_processor(&mut shared)
+    }
+
     /// Takes a processor out of the idle list, to be given to a carrier that will not search first.
     fn idle_processor(&self, shared: &mut MutexGuard<'_, Shared>) -> Option<NonNull<Processor>> {
         let processor = shared.idle.pop()?;
-        self.sleepers.set_resting(shared.idle.len());
+        self.count_resting(shared);
         // SAFETY: the commons own the processor. Its first fork must look for sleepers.
         unsafe { processor.as_ref() }.deque.poison();
         Some(processor)
@@ -474,16 +662,10 @@ impl Commons {
 
     /// A processor for a carrier that comes back from blocking: an idle one, or, when it is given one.
     pub(crate) fn acquire(&self, carrier: &Carrier) -> NonNull<Processor> {
-        if let Some(processor) = self.borrow_processor() {
-            return processor;
-        }
-        {
-            let mut shared = lock(&self.shared);
-            if let Some(processor) = self.idle_processor(&mut shared) {
-                return processor;
-            }
-            shared.queue.push_front(Entry::carrier(NonNull::from(carrier)));
-            self.queued.store(shared.queue.len(), Relaxed);
+        tripwire("acquire");
+        match self.idle_or_queue(NonNull::from(carrier)) {
+            Some(processor) => return processor,
+            None => self.wake_if_resting(),
         }
         carrier.receive().unwrap_or_else(|| unreachable!("only spares are stopped"))
     }
@@ -491,11 +673,17 @@ impl Commons {
     /// Whether there would be a carrier for a processor that is given up now.
     pub(crate) fn has_reserve(&self) -> bool {
         let shared = lock(&self.shared);
-        !shared.spares.is_empty() || (shared.carriers < self.config.max_carriers && !shared.stopping)
+        !self.has_fixed_threads() && !shared.spares.is_empty()
+            || (shared.carriers < self.config.max_carriers
+                && !shared.stopping
+                && !shared.was_refused_lately())
     }
 
     /// A spare carrier, started if need be. None if the limit is reached or the system refuses.
     pub(crate) fn spare(&self) -> Option<NonNull<Carrier>> {
+        if self.has_fixed_threads() {
+            return None;
+        }
         self.any_spare(&mut lock(&self.shared)).ok()
     }
 
@@ -514,25 +702,43 @@ impl Commons {
         if shared.stopping {
             // SAFETY: a carrier that becomes a spare waits in no other place.
             unsafe { Carrier::stop(carrier) };
-        } else {
+        } else if !self.has_fixed_threads() {
             shared.spares.push(carrier);
+        }
+    }
+
+    /// A carrier for a processor that rests: the one that holds it for life, or a spare.
+    fn carrier_for(
+        &self,
+        shared: &mut MutexGuard<'_, Shared>,
+        processor: NonNull<Processor>,
+    ) -> io::Result<NonNull<Carrier>> {
+        // SAFETY: the commons own the processor.
+        match self.seated(unsafe { processor.as_ref() }) {
+            Some(carrier) => Ok(NonNull::from(carrier)),
+            None => self.any_spare(shared),
         }
     }
 
     fn any_spare(&self, shared: &mut MutexGuard<'_, Shared>) -> io::Result<NonNull<Carrier>> {
         match shared.spares.pop() {
             Some(carrier) => Ok(carrier),
+            None if shared.was_refused_lately() => {
+                Err(io::Error::other("the system has just refused a thread"))
+            }
             None => self.start_carrier(shared),
         }
     }
 
     /// Starts a carrier, which waits to be given a processor.
     fn start_carrier(&self, shared: &mut MutexGuard<'_, Shared>) -> io::Result<NonNull<Carrier>> {
+        tripwire("start_carrier");
         let new = self.number_carrier(shared)?;
         let carrier = Arc::clone(new.carrier());
         // The thread keeps its `Arc`, so the pointer is good until the carrier has been stopped.
         let pointer = NonNull::from(&*carrier);
-        let handle = new.thread().spawn(move || new.run_listed())?;
+        let spawned = new.thread().spawn(move || new.run_listed());
+        let handle = spawned.inspect_err(|_| shared.refused_at = Some(Instant::now()))?;
         carrier.started(handle.thread());
         shared.handles.push(handle);
         shared.count_carrier();
@@ -557,16 +763,48 @@ impl Commons {
         }
         let index = shared.numbered % self.processors.len();
         let name = self.config.names.as_ref().and_then(|names| {
+            // The lock is shared with whoever gives the names, and may be poisoned by a panic there.
             let names = names.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            names.get(index).cloned()
+            names.get(index).filter(|name| !name.contains('\0')).cloned()
         });
         shared.numbered += 1;
-        Ok(NewCarrier::new(self.arc(), index, name))
+        let carrier = match self.seats.get(index) {
+            Some(seat) => Arc::clone(seat),
+            None => Arc::new(Carrier::to_be_started()),
+        };
+        Ok(NewCarrier::new(self.arc(), carrier, index, name))
     }
 
     /// A carrier has ended.
     pub(crate) fn carrier_ended(&self) {
-        lock(&self.shared).carriers -= 1;
+        let mut shared = lock(&self.shared);
+        shared.carriers -= 1;
+        if !shared.stopping {
+            // A surplus spare that has gone. Nobody needs to wait for its thread, which is about to end.
+            let here = std::thread::current().id();
+            shared.handles.retain(|handle| handle.thread().id() != here);
+        }
+    }
+
+    /// Waits, as a spare, to be given a processor. None: to end, because the pool does, or because there have been more spares
+    /// than processors for [`SURPLUS`]: a burst of blocking calls needed them, and is over.
+    pub(crate) fn receive(&self, carrier: &Carrier) -> Option<NonNull<Processor>> {
+        loop {
+            let processors = self.processors.len();
+            if lock(&self.shared).carriers <= processors {
+                return carrier.receive();
+            }
+            if let Some(received) = carrier.receive_within(SURPLUS) {
+                return received;
+            }
+            let mut shared = lock(&self.shared);
+            let this = NonNull::from(carrier);
+            let listed = shared.spares.iter().position(|&spare| spare == this);
+            if let Some(at) = listed.filter(|_| shared.spares.len() > processors) {
+                shared.spares.remove(at);
+                return None;
+            }
+        }
     }
 
     // ---- The queue ------------------------------------------------------------------------------------
@@ -587,12 +825,25 @@ impl Commons {
 
     /// Queues an entry from outside and sees to it that somebody looks.
     pub(crate) fn inject(&self, entry: Entry) {
-        {
-            let mut shared = lock(&self.shared);
-            shared.queue.push_back(entry);
-            self.queued.store(shared.queue.len(), Relaxed);
-        }
-        self.wake(|_| None);
+        guarded(|| {
+            tripwire("inject");
+            let searched = self.enqueue(|queue| queue.push_back(entry));
+            if !searched {
+                self.wake(|_| None);
+            }
+        });
+    }
+
+    /// Adds to the queue. True if somebody searches: a searcher looks into the queue before it rests, and when it finds
+    /// something else it wakes another for what is left there.
+    pub(crate) fn enqueue(&self, add: impl FnOnce(&mut VecDeque<Entry>)) -> bool {
+        let mut shared = lock(&self.shared);
+        add(&mut shared.queue);
+        self.queued.store(shared.queue.len(), Relaxed);
+        // Pairs with the fence in `found_work`: a searcher that leaves the count there sees the entry, or is not seen here.
+        // A searcher that rests leaves the count under this lock, and looks afterwards.
+        barrier::full();
+        !self.config.scheduler.has_private_deques() && self.sleepers.searching() > 0
     }
 
     /// Whether the queue seems to hold anything.
@@ -668,25 +919,22 @@ impl Commons {
         }
     }
 
-    /// # Panics
-    /// If the pool has ended: what is queued would wait for ever.
-    pub(crate) fn assert_open(&self) {
-        let stopping = lock(&self.shared).stopping;
-        assert!(!stopping, "{CLOSED}");
-    }
-
     /// Counts somebody whom the end of the pool waits for.
     ///
     /// # Panics
     /// If the pool has ended.
     pub(crate) fn detached_started(&self) {
-        let mut detached = self.detached.lock().unwrap_or_else(|e| e.into_inner());
-        assert!(detached.count > 0 || !detached.closed, "{CLOSED}");
-        detached.count += 1;
+        let open = {
+            let mut detached = lock(&self.detached);
+            let open = detached.count > 0 || !detached.closed;
+            detached.count += usize::from(open);
+            open
+        };
+        assert!(open, "{CLOSED}");
     }
 
     pub(crate) fn detached_ended(&self) {
-        let mut detached = self.detached.lock().unwrap_or_else(|e| e.into_inner());
+        let mut detached = lock(&self.detached);
         detached.count -= 1;
         if detached.count == 0 {
             self.detached_ended.notify_all();
@@ -699,7 +947,7 @@ impl Commons {
 
     /// Stops the carriers when the last detached closure has ended, now or later. Does not wait.
     pub(crate) fn close(&self) {
-        let mut detached = self.detached.lock().unwrap_or_else(|e| e.into_inner());
+        let mut detached = lock(&self.detached);
         detached.closed = true;
         if detached.count == 0 {
             drop(detached);
@@ -709,7 +957,7 @@ impl Commons {
 
     /// Waits for detached work, then stops and joins all carriers. Not to be called by one of them.
     pub(crate) fn shut_down(&self) {
-        let mut detached = self.detached.lock().unwrap_or_else(|e| e.into_inner());
+        let mut detached = lock(&self.detached);
         while detached.count > 0 {
             detached = self.detached_ended.wait(detached).unwrap_or_else(|e| e.into_inner());
         }
@@ -733,6 +981,16 @@ impl Commons {
         for spare in std::mem::take(&mut shared.spares) {
             // SAFETY: it came out of the list of spares.
             unsafe { Carrier::stop(spare) };
+        }
+        if self.has_fixed_threads() {
+            for processor in std::mem::take(&mut shared.idle) {
+                // SAFETY: the commons own the processor.
+                if let Some(carrier) = self.seated(unsafe { processor.as_ref() }) {
+                    // SAFETY: the processor was idle, so its carrier sleeps at the foot of its stack.
+                    unsafe { Carrier::stop(NonNull::from(carrier)) };
+                }
+            }
+            self.count_resting(&shared);
         }
     }
 

@@ -85,6 +85,9 @@ pub(crate) struct Stock {
     credits: Cell<usize>,
 }
 
+// SAFETY: the scope that the pointer names may be told from any thread.
+unsafe impl Send for Stock {}
+
 impl Stock {
     pub(crate) fn new() -> Stock {
         Stock { of: Cell::new(ptr::null()), credits: Cell::new(0) }
@@ -96,23 +99,30 @@ impl Stock {
     }
 
     /// A credit for a closure that is spawned. What was in stock of another scope may have been that one's last.
+    ///
+    /// # Safety
+    /// The scope is alive, and the pointer good for all that whoever ends it needs to find.
     #[inline]
     #[must_use]
-    pub(crate) fn take(&self, scope: &Credits) -> Ended {
+    pub(crate) unsafe fn take(&self, scope: NonNull<Credits>) -> Ended {
         let credits = self.credits.get();
-        if credits > 0 && ptr::eq(self.of.get(), scope) {
+        if credits > 0 && ptr::eq(self.of.get(), scope.as_ptr()) {
             self.credits.set(credits - 1);
             return None;
         }
-        self.take_more(scope)
+        // SAFETY: as the caller promises.
+        unsafe { self.take_more(scope) }
     }
 
+    /// # Safety
+    /// As for [`Stock::take`].
     #[cold]
     #[inline(never)]
-    fn take_more(&self, scope: &Credits) -> Ended {
+    unsafe fn take_more(&self, scope: NonNull<Credits>) -> Ended {
         let ended = self.empty();
-        scope.out.fetch_add(BATCH, Relaxed);
-        self.of.set(scope);
+        // SAFETY: as the caller promises.
+        unsafe { scope.as_ref() }.out.fetch_add(BATCH, Relaxed);
+        self.of.set(scope.as_ptr());
         self.credits.set(BATCH - 1);
         ended
     }
@@ -123,7 +133,8 @@ impl Stock {
     /// The credit is out, and the caller's.
     #[inline]
     #[must_use]
-    pub(crate) unsafe fn put(&self, scope: *const Credits) -> Ended {
+    pub(crate) unsafe fn put(&self, scope: NonNull<Credits>) -> Ended {
+        let scope: *const Credits = scope.as_ptr();
         let credits = self.credits.get();
         if credits == 0 {
             self.of.set(scope);

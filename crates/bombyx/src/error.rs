@@ -28,6 +28,10 @@ pub enum Error {
     Thread(io::Error),
     /// Processors cannot be pinned to CPUs here.
     Pin(String),
+    /// `BOMBYX_THREADS` is neither `fixed` nor `moving`.
+    Threads(String),
+    /// The scheduler has to move threads.
+    FixedThreads(crate::Scheduler),
     /// The limit of carriers is lower than the number of processors.
     MaxCarriers {
         /// The limit.
@@ -75,6 +79,13 @@ impl fmt::Display for Error {
                 )
             }
             Error::Pin(reason) => write!(f, "processors cannot be pinned to CPUs: {reason}"),
+            Error::Threads(given) => {
+                write!(f, "the threads of a pool are `fixed` or `moving`, not `{given}`")
+            }
+            Error::FixedThreads(scheduler) => write!(
+                f,
+                "the scheduler {scheduler} has to move its threads: use work-stealing for a pool with fixed threads"
+            ),
             Error::MaxCarriers { limit, processors } => write!(
                 f,
                 "max_carriers({limit}) is less than the {processors} processors: every processor needs a carrier"

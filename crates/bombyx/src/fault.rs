@@ -8,8 +8,26 @@
 pub(crate) enum Fault {
     /// The owner's side of the asymmetric barrier is missing when it pops.
     PopWithoutBarrier = 1,
+    /// A processor begins to rely on the heavy barrier without a fence.
+    RelyWithoutFence,
+    /// Who calls the heavy barrier looks who relies on it before its own fence.
+    LookBeforeFence,
+    /// Who calls the heavy barrier goes on as if it had reached everyone although the system refused it.
+    TrustRefusal,
+    /// A processor that does not rely on the heavy barrier attends without a fence of its own.
+    AttendWithoutFence,
+    /// A processor ceases to rely on the heavy barrier and does not order that after what it did while it relied.
+    CeaseWithoutOrder,
     /// A thief does not look at the bottom again after it moved the top.
     StealWithoutSecondLook,
+    /// A loose entry is pushed over a join's, which stays as it is.
+    PushOverBlindly,
+    /// A thief takes what does not descend from what it wants.
+    StealWhatever,
+    /// An exposed entry is withdrawn without the deque's lock.
+    WithdrawWithoutLock,
+    /// A deque moves its entries and leaves their jobs untouched, so that joins look for them where they were.
+    MoveUntouched,
     /// A push over a join's entry believes a raised top before the thief has said that it keeps the entry.
     TrustRaisedTop,
     /// A job is kept while thieves can take it.
@@ -28,6 +46,16 @@ pub(crate) enum Fault {
     SetWithoutSwap,
     /// Who gives a processor to a carrier does not order what it has left for it before that.
     GiveWithoutOrder,
+    /// A carrier that waits to be given a processor forgets one that it was given before it waited.
+    ForgetEarlyProcessor,
+    /// A thread that waits outside is woken before what it waits for is there.
+    UnparkBeforeSetting,
+    /// An entry is posted to a processor, and nothing tells who looks without the lock.
+    PostWithoutCount,
+    /// Who posts an entry to a processor looks for it among the idle ones before, not after.
+    LookBeforePosting,
+    /// The last searcher that finds work tells nobody to look out in its place.
+    FindWithoutPassingOn,
     /// A sleeper does not look for work again after it made its intent visible.
     SleepWithoutSecondLook,
     /// A fork does not test its limit after the push.
@@ -44,6 +72,8 @@ pub(crate) enum Fault {
     RobWithoutRanks,
     /// A frame takes memory although something, perhaps a dummy thread, comes before it.
     OutOfTurn,
+    /// Whoever exchanges CPUs and is refused leaves them exchanged.
+    KeepRefusedExchange,
     /// Whoever exchanges CPUs does not look whether the carrier that it pinned has left meanwhile.
     ExchangeWithoutSecondLook,
     /// A victim answers whatever query it finds, of whatever round.

@@ -23,6 +23,11 @@ pub(crate) struct Fifo {
     queue: Mutex<VecDeque<Entry>>,
 }
 
+// SAFETY: the queue has a lock, and of the head nobody but `exec` is used: tickets are not jobs of a join.
+unsafe impl Sync for Fifo {}
+// SAFETY: as above; the entries are for whoever takes a ticket.
+unsafe impl Send for Fifo {}
+
 impl Fifo {
     /// A queue for closures of the scope with this key, 0 for detached ones.
     pub(crate) fn new(key: usize) -> Fifo {

@@ -3,6 +3,7 @@
 use crate::broadcast::{Broadcast, broadcast};
 use crate::commons::Commons;
 use crate::pool::{self, Pool};
+use crate::process;
 use crate::processor::current;
 use crate::profile::{Kind, Site};
 use crate::scope::{Scope, in_place};
@@ -100,7 +101,8 @@ impl Handle {
     /// Each call begins when its processor has nothing else to do; earlier broadcasts go first.
     ///
     /// # Panics
-    /// If a call does, when all have ended.
+    /// If a call does, when all have ended: that of the first processor, if there are several. What the others returned, or
+    /// panicked with, is dropped; should a destructor panic then, nobody learns that but the panic hook.
     #[track_caller]
     pub fn broadcast<F, R>(&self, f: F) -> Vec<R>
     where
@@ -120,6 +122,7 @@ impl Handle {
         let site = Site::here(Kind::Broadcast);
         let f = Arc::new(f);
         let processors = self.processors();
+        process::assert_current(self.commons.generation());
         for (index, processor) in self.commons.processors().iter().enumerate() {
             let f = Arc::clone(&f);
             let part = move || f(Broadcast { index, processors });
@@ -157,21 +160,34 @@ impl Handle {
 
     /// Ends the pool, without waiting for that: its carriers end when everything that was spawned has.
     pub fn close(&self) {
+        process::assert_current(self.commons.generation());
         self.commons.close();
     }
 
     /// Keeps the pool running while somebody who does not own it uses it.
     fn guest(&self) -> Guest<'_> {
-        self.commons.detached_started();
-        Guest(&self.commons)
+        Guest::of(&self.commons)
     }
 }
 
-struct Guest<'a>(&'a Commons);
+/// Somebody who uses a pool without owning it. The carriers stay until this is dropped.
+pub(crate) struct Guest<'a>(&'a Commons);
+
+impl<'a> Guest<'a> {
+    /// # Panics
+    /// If the pool has ended.
+    pub(crate) fn of(commons: &'a Commons) -> Guest<'a> {
+        process::assert_current(commons.generation());
+        commons.detached_started();
+        Guest(commons)
+    }
+}
 
 impl Drop for Guest<'_> {
     fn drop(&mut self) {
-        self.0.detached_ended();
+        if self.0.generation().is_current() {
+            self.0.detached_ended();
+        }
     }
 }
 

@@ -1,10 +1,13 @@
 //! What a pool tells its user about its carriers, and about panics that nobody waits for.
 
+use crate::guard::abort;
 use crate::pool::Builder;
 use std::any::Any;
-use std::io::{self, Write};
 use std::mem;
 use std::panic::{self, AssertUnwindSafe};
+
+/// What a closure panicked with.
+pub(crate) type Payload = Box<dyn Any + Send>;
 
 type OnCarrier = Box<dyn Fn(usize) + Send + Sync>;
 type OnPanic = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
@@ -45,16 +48,18 @@ impl Handlers {
     }
 }
 
-/// Says why, if anybody listens, and ends the process.
-pub(crate) fn abort(why: &str) -> ! {
-    let _ = writeln!(io::stderr(), "bombyx: {why}; aborting");
-    std::process::abort();
-}
-
-/// Drops what a closure panicked with, where nothing may unwind. A payload whose destructor panics is left as it is then.
-pub(crate) fn drop_payload(payload: Box<dyn Any + Send>) {
+/// Drops what a closure panicked with, and nobody gets. A payload whose destructor panics is left as it is then.
+pub(crate) fn drop_payload(payload: Payload) {
     if let Err(another) = panic::catch_unwind(AssertUnwindSafe(|| drop(payload))) {
         mem::forget(another);
+    }
+}
+
+/// Drops what `f` returns, or panics with, because nobody gets it: another panic goes on. A panic of the result's destructor
+/// is nobody's either.
+pub(crate) fn drop_unwanted<R>(f: impl FnOnce() -> R) {
+    if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(|| drop(f()))) {
+        drop_payload(payload);
     }
 }
 

@@ -32,6 +32,7 @@
 
 use crate::carrier::Carrier;
 use crate::deque::{Deque, Pushed, Slot};
+use crate::guard::guarded;
 use crate::latch::Latch;
 use crate::mailbox::Mailbox;
 use crate::primitive::{AtomicPtr, AtomicUsize, UnsafeCell};
@@ -235,20 +236,10 @@ impl Job {
     /// # Safety
     /// The caller has taken the job, alone, and the job is alive. It may be gone after the call.
     pub(crate) unsafe fn run(job: *const Job) -> Enabled {
-        /// What unwound would leave frames that others still use.
-        struct Abort;
-        impl Drop for Abort {
-            fn drop(&mut self) {
-                std::process::abort();
-            }
-        }
         // SAFETY: the job is alive until it has run.
         let exec = unsafe { (*job).exec };
-        let abort = Abort;
         // SAFETY: as the caller promises.
-        let enabled = unsafe { exec(job) };
-        std::mem::forget(abort);
-        enabled
+        guarded(|| unsafe { exec(job) })
     }
 }
 

@@ -7,15 +7,18 @@
 //! push ([`crate::deque`]), and the job can be exposed or taken before the pop ([`crate::job`]).
 
 use crate::deque::Pushed;
+use crate::guard::guarded;
+use crate::handlers::{Payload, drop_payload, drop_unwanted};
 use crate::job::{Enabled, Entry, Job};
 use crate::ledger::{self, Child};
 use crate::pool::Pool;
+use crate::process;
 use crate::processor::current;
 use crate::profile::{self, Joining, Kind, Site};
 use crate::scheduler;
 use crate::wait::{Waited, end, wait_for};
 use std::cell::UnsafeCell;
-use std::mem::{self, ManuallyDrop, MaybeUninit};
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr::NonNull;
 use std::thread;
@@ -49,8 +52,10 @@ impl Context {
 /// run in the [global pool](Pool::global).
 ///
 /// # Panics
-/// Both closures always come to their end before `join` returns. If `a` panics, its panic is resumed, else that
-/// of `b`.
+/// Both closures always come to their end before `join` returns. If `a` panics, its panic is resumed after `b` has ended, and
+/// what `b` returned, or panicked with, is dropped; should its destructor panic, nobody learns that but the panic hook. If `b`
+/// alone panics, its panic is resumed, and what `a` returned is dropped as by every unwinding: a destructor that panics then
+/// aborts the process.
 ///
 /// ```
 /// fn sum(numbers: &[u64]) -> u64 {
@@ -115,9 +120,17 @@ where
     if processor.deque.wants_attention(pushed) {
         processor.attend_fork(site);
     }
-    let guard = Unwinding(&fork);
-    let ra = a(Context { migrated: false });
-    mem::forget(guard);
+    // The second half must end before the frame goes, and shall not run inside of an unwinding. The call is inlined, and what it
+    // returns is nothing, so that a half that does not panic pays nothing for this.
+    let mut ra = MaybeUninit::uninit();
+    let first = || {
+        ra.write(a(Context { migrated: false }));
+    };
+    if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(first)) {
+        fork.abandon(payload);
+    }
+    // SAFETY: the call came to its end, where it wrote the result.
+    let ra = unsafe { ra.assume_init() };
     let rb = if fork.pop() { fork.call() } else { fork.settle() };
     (ra, rb)
 }
@@ -193,25 +206,32 @@ where
         }
     }
 
-    /// Ends the job while the first half's panic passes by. That panic goes on; this half's result, or panic, is
-    /// dropped.
+    /// Ends the job after the first half's panic, which goes on then. This half's result, or panic, is dropped.
     #[cold]
     #[inline(never)]
-    fn abandon(&self) {
-        let joining = Joining::begin();
-        if self.pop() {
-            drop(panic::catch_unwind(AssertUnwindSafe(|| self.call())));
-            return joining.end(&self.job);
+    fn abandon(&self, payload: Payload) -> ! {
+        if current::processor().is_none() {
+            // Lost in a child process. Whatever else the frame was for is the parent's.
+            panic::resume_unwind(payload);
         }
-        ledger::ended(Child::First);
-        let settling = Settling::new(&self.job, Settling::go_on(joining, &self.job));
-        match settling.waited {
-            Waited::Reclaimed => drop(panic::catch_unwind(AssertUnwindSafe(|| self.call()))),
-            Waited::Done => {
-                // SAFETY: as in `settle`.
-                drop(unsafe { (*self.result.get()).assume_init_read() });
+        guarded(|| {
+            let joining = Joining::begin();
+            if self.pop() {
+                drop_unwanted(|| self.call());
+                return joining.end(&self.job);
             }
-        }
+            ledger::ended(Child::First);
+            let settling = Settling::new(&self.job, Settling::go_on(joining, &self.job));
+            match settling.waited {
+                Waited::Reclaimed => drop_unwanted(|| self.call()),
+                // SAFETY: as in `settle`.
+                Waited::Done => match unsafe { (*self.result.get()).assume_init_read() } {
+                    Ok(result) => drop_unwanted(|| result),
+                    Err(payload) => drop_payload(payload),
+                },
+            }
+        });
+        panic::resume_unwind(payload)
     }
 
     /// What a taker calls.
@@ -251,18 +271,25 @@ impl<'a> Settling<'a> {
     /// The first half has ended: gets the job back, or waits until it has ended.
     #[inline(never)]
     fn begin(job: &Job) -> (Joining, Waited) {
-        ledger::ended(Child::First);
-        // SAFETY: the job was not popped, so it is not untouched.
-        let Some(deque) = (unsafe { job.kept_in() }) else { return Settling::go_on(Joining::begin(), job) };
-        let joining = Joining::begin_kept();
-        // SAFETY: the job is kept, so the calling carrier, which forked it, owns the deque and it is its youngest entry.
-        if !unsafe { (*deque).pop_kept() } {
-            return Settling::go_on(joining, job);
+        if current::processor().is_none() {
+            process::lost();
         }
-        let processor = current::held();
-        processor.stats.joins_local.add(1);
-        scheduler::count_own(processor);
-        (joining, Waited::Reclaimed)
+        guarded(|| {
+            ledger::ended(Child::First);
+            // SAFETY: the job was not popped, so it is not untouched.
+            let Some(deque) = (unsafe { job.kept_in() }) else {
+                return Settling::go_on(Joining::begin(), job);
+            };
+            let joining = Joining::begin_kept();
+            // SAFETY: the job is kept, so the calling carrier, which forked it, owns the deque and it is its youngest entry.
+            if !unsafe { (*deque).pop_kept() } {
+                return Settling::go_on(joining, job);
+            }
+            let processor = current::held();
+            processor.stats.joins_local.add(1);
+            scheduler::count_own(processor);
+            (joining, Waited::Reclaimed)
+        })
     }
 
     /// The same, if the profiler knows already.
@@ -278,10 +305,12 @@ impl<'a> Settling<'a> {
 
     #[inline(never)]
     fn end(job: &Job, joining: Joining, waited: Waited) {
-        if waited == Waited::Reclaimed {
-            ledger::ended(Child::Second);
-        }
-        joining.end(job);
+        guarded(|| {
+            if waited == Waited::Reclaimed {
+                ledger::ended(Child::Second);
+            }
+            joining.end(job);
+        });
     }
 }
 
@@ -289,21 +318,5 @@ impl Drop for Settling<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         Settling::end(self.job, self.joining, self.waited);
-    }
-}
-
-/// Ends the second half when the first one panics: the join may not return while others use its frame.
-struct Unwinding<'a, B, R>(&'a Fork<B, R>)
-where
-    B: FnOnce(Context) -> R;
-
-impl<B, R> Drop for Unwinding<'_, B, R>
-where
-    B: FnOnce(Context) -> R,
-{
-    /// Inlined, so that the guard needs no memory.
-    #[inline(always)]
-    fn drop(&mut self) {
-        self.0.abandon();
     }
 }

@@ -37,10 +37,14 @@ impl Latch {
         self.state.load(Acquire) == DONE
     }
 
-    /// Leaves `carrier` to be given a processor when the latch is set. False if it is set already.
+    /// Leaves `carrier`, the caller's, to be given a processor when the latch is set. False if it is set already. A carrier
+    /// that was woken for something else may do this again.
     #[must_use]
     pub(crate) fn park(&self, carrier: NonNull<Carrier>) -> bool {
-        self.state.compare_exchange(ptr::null_mut(), carrier.as_ptr(), AcqRel, Acquire).is_ok()
+        match self.state.compare_exchange(ptr::null_mut(), carrier.as_ptr(), AcqRel, Acquire) {
+            Ok(_) => true,
+            Err(state) => state != DONE,
+        }
     }
 
     /// Sets the latch. Whoever waits is now the caller's to give a processor to.

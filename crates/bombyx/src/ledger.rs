@@ -14,7 +14,8 @@ pub(crate) struct Gauge {
 
 impl Gauge {
     pub(crate) fn add(&self, change: i64) {
-        let now = self.now.fetch_add(change, Relaxed) + change;
+        // What a program says that it allocated may be anything; what it takes back then brings it right again.
+        let now = self.now.fetch_add(change, Relaxed).wrapping_add(change);
         if now > self.peak.load(Relaxed) {
             self.peak.fetch_max(now, Relaxed);
         }

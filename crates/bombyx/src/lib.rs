@@ -35,13 +35,21 @@
 //! |---|---|
 //! | `BOMBYX_PROCESSORS=n` | default number of processors |
 //! | `BOMBYX_SCHEDULER=name` | default [`Scheduler`] |
+//! | `BOMBYX_THREADS=fixed` or `moving` | default [`Threads`] |
 //! | `BOMBYX_PROFILE=file` | measure work and span, and write a [`Profile`] there when the process ends |
 //! | `BOMBYX_RECORD=file` | record the computation, and write it there as a dag file when the process ends |
 //! | `BOMBYX_RECORD_MEMORY=n` | how many MiB that may take (default 256) before short forks are left out |
 //! | `BOMBYX_DETERMINISTIC=1` | [`Builder::deterministic`] for all pools |
-//! | `BOMBYX_BARRIER=fence` | do without `membarrier(2)`: slower forks, for sandboxes that forbid it |
+//! | `BOMBYX_BARRIER=fence` | do without `membarrier(2)`: slower forks, for sandboxes that end the process at that call |
+//!
+//! Programs with more rights than whoever started them (set-user-ID, capabilities) ignore `BOMBYX_PROFILE` and `BOMBYX_RECORD`.
 
 #![cfg_attr(loom, allow(dead_code, unused_imports))]
+
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!(
+    "bombyx needs a 64-bit target: it keeps marks beside addresses and counts in words of 64 bits"
+);
 
 #[cfg(not(loom))]
 mod affinity;
@@ -68,6 +76,9 @@ mod fault;
 #[cfg(not(loom))]
 mod fifo;
 #[cfg(not(loom))]
+mod fixed;
+mod guard;
+#[cfg(not(loom))]
 mod handle;
 #[cfg(not(loom))]
 mod handlers;
@@ -80,12 +91,16 @@ mod ledger;
 mod mailbox;
 #[cfg(not(loom))]
 mod new_carrier;
+mod outside;
 #[cfg(not(loom))]
 mod par;
 mod placement;
 #[cfg(not(loom))]
 mod pool;
 mod primitive;
+mod private;
+#[cfg(not(loom))]
+mod process;
 #[cfg(not(loom))]
 mod processor;
 #[cfg(loom)]
@@ -114,6 +129,8 @@ mod sleep;
 mod stats;
 
 #[cfg(not(loom))]
+mod visit;
+#[cfg(not(loom))]
 mod wait;
 #[cfg(not(loom))]
 mod yielding;
@@ -129,6 +146,8 @@ pub use blocking::{blocking, checkpoint};
 pub use broadcast::Broadcast;
 #[cfg(not(loom))]
 pub use error::Error;
+#[cfg(not(loom))]
+pub use fixed::Threads;
 #[cfg(not(loom))]
 pub use handle::Handle;
 #[cfg(not(loom))]

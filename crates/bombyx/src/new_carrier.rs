@@ -4,6 +4,7 @@ use crate::affinity::Thread;
 use crate::carrier::Carrier;
 use crate::commons::Commons;
 use crate::error::Error;
+use crate::fixed;
 use crate::pool::{Builder, Pool};
 use crate::processor::current;
 use crate::wait;
@@ -23,8 +24,13 @@ pub struct NewCarrier {
 }
 
 impl NewCarrier {
-    pub(crate) fn new(commons: Arc<Commons>, index: usize, name: Option<String>) -> NewCarrier {
-        NewCarrier { commons, carrier: Arc::new(Carrier::to_be_started()), index, name }
+    pub(crate) fn new(
+        commons: Arc<Commons>,
+        carrier: Arc<Carrier>,
+        index: usize,
+        name: Option<String>,
+    ) -> NewCarrier {
+        NewCarrier { commons, carrier, index, name }
     }
 
     /// A number below that of the processors; the first carriers of a pool have different ones.
@@ -52,9 +58,7 @@ impl NewCarrier {
             "a thread that runs in a pool cannot be a carrier of another one"
         );
         self.carrier.begin(&std::thread::current());
-        self.commons.handlers().started(self.index);
-        self.commons.add_spare(NonNull::from(&*self.carrier));
-        self.serve();
+        self.live(|this| this.commons.add_spare(NonNull::from(&*this.carrier)));
     }
 
     /// A thread builder with the wanted name and stack.
@@ -81,14 +85,22 @@ impl NewCarrier {
             Thread::HERE.allow(cpus);
         }
         self.carrier.begin(&std::thread::current());
-        self.commons.handlers().started(self.index);
-        self.serve();
+        self.live(|_| ());
     }
 
-    fn serve(self) {
-        wait::main(&self.commons, &self.carrier);
-        self.commons.handlers().exited(self.index);
-        self.commons.carrier_ended();
+    /// From the start handler to the exit handler. A carrier that moves is listed as a spare by `list`, unless its starter
+    /// has done that.
+    fn live(self, list: impl FnOnce(&NewCarrier)) {
+        let commons = &self.commons;
+        if commons.has_fixed_threads() {
+            fixed::live(commons, &self.carrier, self.index);
+        } else {
+            current::at_home(commons, || commons.handlers().started(self.index));
+            list(&self);
+            wait::main(commons, &self.carrier);
+            current::at_home(commons, || commons.handlers().exited(self.index));
+        }
+        commons.carrier_ended();
     }
 }
 

@@ -18,7 +18,10 @@
 //! - *The next holder is pinned while it sleeps*, by the one that gives it the processor, to the CPU that the processor has
 //!   just then ([`crate::carrier`]), so that it need not be moved; or it is confined to the giver's, and lifts that itself.
 //!   Both come before its (A3), which pins it to where it belongs.
-//! - *Two muggers.* There is one exchanger in a pool, and pools share no carriers.
+//! - *Two muggers.* There is one exchanger in a pool. Two pools can share a carrier, one after the other: a carrier that blocks
+//!   in the first may be lent a processor of the second. An exchanger of the first that read its name at (X2) may then pin it to
+//!   a CPU of the first. So it may hold a processor of the second on a wrong CPU, until it takes hold of one again: that costs
+//!   time, and nothing else rests on it.
 //! - *The system refuses* (the CPU is offline, or the process may not use it any more): the CPUs are swapped back, and
 //!   (X2) to (X4) done again. A carrier that is refused at (A3) stays where it is.
 //! - *A thread that the pool has lent a processor to* leaves for good, with the CPUs that it came with. Exchanges are made
@@ -91,7 +94,9 @@ impl Placement {
         if self.settle(a, &pin) && self.settle(b, &pin) {
             return true;
         }
-        self.swap(a, b);
+        if !planted(Fault::KeepRefusedExchange) {
+            self.swap(a, b);
+        }
         self.settle(a, &pin);
         self.settle(b, &pin);
         false

@@ -4,25 +4,32 @@ use crate::affinity::{CpuSet, Thread};
 use crate::barrier;
 use crate::commons::Commons;
 use crate::error::Error;
+use crate::fixed::Threads;
+use crate::guard::{Guard, guarded};
+use crate::handle::Guest;
 use crate::handlers::Handlers;
 use crate::job::{Enabled, Entry, Job};
 use crate::ledger::Child;
+use crate::process::{self, Generation};
 use crate::processor::{Processor, current};
 use crate::profile::{self, Kind, Profile, Profiler, Site};
-use crate::scheduler::{self, Quota, QuotaError, Scheduler};
+use crate::scheduler::{Quota, QuotaError, Scheduler};
 use crate::scope::Head;
 use crate::signal::Signal;
 use crate::stats::Stats;
+use crate::visit::{STARVED, Visit};
 use std::cell::UnsafeCell;
 use std::fmt;
-use std::mem::{ManuallyDrop, MaybeUninit};
+use std::mem::{self, ManuallyDrop, MaybeUninit};
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr::{self, NonNull};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
 
 pub(crate) const MAX_PROCESSORS: usize = 1 << 12;
+/// How many carriers beyond one for each processor a small pool may have, unless its builder says. Large pools may have four
+/// for each processor.
+const MIN_SURPLUS: usize = 64;
 pub(crate) const MIN_STACK: usize = 16 << 10;
 pub(crate) const MAX_STACK: usize = 1 << 40;
 
@@ -32,6 +39,7 @@ type Names = Arc<Mutex<Vec<String>>>;
 /// What a pool was built with.
 pub(crate) struct Config {
     pub(crate) processors: usize,
+    pub(crate) threads: Threads,
     pub(crate) scheduler: Scheduler,
     pub(crate) stack_size: Option<usize>,
     pub(crate) names: Option<Names>,
@@ -46,10 +54,8 @@ pub(crate) struct Config {
     pub(crate) handlers: Handlers,
     /// A calling thread may be lent a processor.
     pub(crate) lends: bool,
-    /// Forks may stay on the fast path ([`crate::barrier`]).
-    pub(crate) asymmetric: bool,
-    /// Every fork attends.
-    pub(crate) attentive: bool,
+    /// Forks never rely on the heavy barrier ([`crate::barrier`]).
+    pub(crate) fence: bool,
     /// Living threads are counted: those of this half of every join.
     pub(crate) counts: Option<Child>,
     /// Somebody wants to know what is allocated.
@@ -78,8 +84,6 @@ pub struct Pool {
     owned: bool,
 }
 
-static GLOBAL: OnceLock<Pool> = OnceLock::new();
-
 impl Pool {
     /// The most processors that a pool can have.
     pub const MAX_PROCESSORS: usize = MAX_PROCESSORS;
@@ -97,12 +101,21 @@ impl Pool {
     /// If those are not usable, that is said on standard error and the defaults are used; if the system starts
     /// no threads, the callers do the work.
     ///
+    /// A child of fork(2) that goes on without exec has a global pool of its own, built when it first needs one (on Linux).
+    /// To use any other pool of its parent's, whose threads it does not have, panics there; to drop one does nothing.
+    ///
     /// ```
     /// assert!(bombyx::Pool::global().processors() >= 1);
     /// ```
     pub fn global() -> &'static Pool {
-        GLOBAL.get_or_init(|| {
-            Pool::builder().build().unwrap_or_else(|error| {
+        Pool::global_or(|| Pool::builder().build())
+    }
+
+    /// The same, built by `build`. For the drop-in core.
+    #[doc(hidden)]
+    pub fn global_or<E: fmt::Display>(build: impl FnOnce() -> Result<Pool, E>) -> &'static Pool {
+        global::slot().get_or_init(|| {
+            build().unwrap_or_else(|error| {
                 eprintln!("bombyx: {error}; using the defaults");
                 let mut builder = Pool::builder();
                 builder.processors = Some(available_parallelism());
@@ -110,6 +123,12 @@ impl Pool {
                 builder.build_tolerant()
             })
         })
+    }
+
+    /// Whether there is a global pool in this process. For the drop-in core.
+    #[doc(hidden)]
+    pub fn has_global() -> bool {
+        global::slot().get().is_some()
     }
 
     /// Runs `f` in this pool and returns its result. Forks inside of `f` use the processors of this pool.
@@ -148,7 +167,8 @@ impl Pool {
     /// # Errors
     /// If there is a global pool already.
     pub fn into_global(self) -> Result<&'static Pool, Error> {
-        GLOBAL.set(self).map_err(|_| Error::GlobalPoolExists)?;
+        let slot = global::slot();
+        slot.set(self).map_err(|_| Error::GlobalPoolExists)?;
         Ok(Pool::global())
     }
 
@@ -223,6 +243,7 @@ impl Pool {
     /// # Ok::<(), bombyx::Error>(())
     /// ```
     pub fn stats(&self) -> Stats {
+        process::assert_current(self.commons.generation());
         self.commons.stats()
     }
 
@@ -236,6 +257,7 @@ impl Pool {
     /// # Ok::<(), bombyx::Error>(())
     /// ```
     pub fn forget_peaks(&self) {
+        process::assert_current(self.commons.generation());
         self.commons.forget_peaks();
     }
 
@@ -249,6 +271,7 @@ impl Pool {
     /// # Ok::<(), bombyx::Error>(())
     /// ```
     pub fn profile(&self) -> Option<Profile> {
+        process::assert_current(self.commons.generation());
         self.commons.config.profiler.as_ref().map(|profiler| profiler.profile())
     }
 
@@ -284,11 +307,59 @@ impl Drop for Pool {
             return;
         }
         let commons = Arc::clone(&self.commons);
+        if !commons.generation().is_current() {
+            // Nothing of it may be touched, and nobody is left to be waited for.
+            return mem::forget(commons);
+        }
         if current::is_carrier_of(&commons) {
             // A carrier cannot wait for its own end. If no thread can be had for that, the carriers stay.
             let _ = thread::Builder::new().spawn(move || commons.shut_down());
         } else {
             crate::blocking(|| commons.shut_down());
+        }
+    }
+}
+
+mod global {
+    //! The global pool of this process: in a child of fork(2) another one than in its parent.
+
+    use super::Pool;
+    use crate::process::Generation;
+    use std::ptr;
+    use std::sync::OnceLock;
+    use std::sync::atomic::AtomicPtr;
+    use std::sync::atomic::Ordering::{AcqRel, Acquire};
+
+    struct Slot {
+        generation: Generation,
+        pool: OnceLock<Pool>,
+    }
+
+    /// The slot of this process or, in a child that has not looked yet, of its parent. Never freed: who has a pool has it for
+    /// good. The parent's may have been locked when the child was made, so the child does not touch it.
+    static SLOT: AtomicPtr<Slot> = AtomicPtr::new(ptr::null_mut());
+
+    pub(super) fn slot() -> &'static OnceLock<Pool> {
+        let found = SLOT.load(Acquire);
+        // SAFETY: null, or leaked below.
+        match unsafe { found.as_ref() } {
+            Some(slot) if slot.generation.is_current() => &slot.pool,
+            _ => &replace(found).pool,
+        }
+    }
+
+    #[cold]
+    fn replace(old: *mut Slot) -> &'static Slot {
+        let new = Box::into_raw(Box::new(Slot { generation: Generation::begin(), pool: OnceLock::new() }));
+        match SLOT.compare_exchange(old, new, AcqRel, Acquire) {
+            // SAFETY: made above, and never freed.
+            Ok(_) => unsafe { &*new },
+            Err(other) => {
+                // SAFETY: made above, and nobody has seen it.
+                drop(unsafe { Box::from_raw(new) });
+                // SAFETY: another thread of this process made it, and it is never freed.
+                unsafe { &*other }
+            }
         }
     }
 }
@@ -342,9 +413,12 @@ where
     F: FnOnce() -> R + Send,
     R: Send,
 {
+    process::assert_current(commons.generation());
     match current::processor() {
         Some(processor) if ptr::eq(processor.commons(), commons) => f(),
-        Some(_) if commons.config.lends => crate::blocking(|| enter(commons, site, f)),
+        Some(processor) if commons.config.lends && !processor.commons().has_fixed_threads() => {
+            crate::blocking(|| enter(commons, site, f))
+        }
         Some(_) => injected(commons, site, f),
         None => enter(commons, site, f),
     }
@@ -371,37 +445,9 @@ fn lent<F, R>(commons: &Commons, processor: NonNull<Processor>, site: Site, f: F
 where
     F: FnOnce() -> R,
 {
-    /// Returns whichever processor the thread holds at the end.
-    struct Return<'a> {
-        commons: &'a Commons,
-        root: usize,
-        /// The CPUs that the thread may run on, if the processors are pinned.
-        cpus: Option<CpuSet>,
-    }
-    impl Drop for Return<'_> {
-        fn drop(&mut self) {
-            let processor = NonNull::from(current::held());
-            current::release();
-            current::carrier().set_root(self.root);
-            if let Some(cpus) = &self.cpus {
-                if let Some(heterogeneous) = &self.commons.heterogeneous {
-                    heterogeneous.left();
-                }
-                Thread::HERE.allow(cpus);
-            }
-            self.commons.retire(processor, None, None);
-        }
-    }
-    let cpus = commons.config.pin.then(|| Thread::HERE.allowed()).flatten();
-    let _return = Return { commons, root: current::carrier().set_root(0), cpus };
-    current::adopt(processor);
-    scheduler::arrived(current::held());
-    let _run = profile::Run::begin(commons, site);
+    let (_visit, _run) = guarded(|| (Visit::begin(commons, processor), profile::Run::begin(commons, site)));
     f()
 }
-
-/// How long what a thread outside has queued waits for a carrier before the thread looks itself.
-const STARVED: Duration = Duration::from_millis(10);
 
 /// Queues `f` and waits for it.
 fn injected<F, R>(commons: &Commons, site: Site, f: F) -> R
@@ -409,7 +455,8 @@ where
     F: FnOnce() -> R + Send,
     R: Send,
 {
-    commons.assert_open();
+    // The carriers stay until the closure has ended, also if somebody closes the pool meanwhile.
+    let _guest = Guest::of(commons);
     let job = Injected {
         head: Head::new(Injected::<F, R>::exec, 0),
         site,
@@ -419,11 +466,13 @@ where
     };
     let blocked = profile::Blocked::begin();
     let entry = Entry::heap(NonNull::from(&job).cast());
+    let guard = Guard::new();
     commons.inject(entry);
     while commons.config.lends && commons.has_queued() && !job.signal.wait_outside(STARVED) {
         // A processor may have come free that no carrier can be had for; this thread is as good as one.
         let Some(processor) = commons.borrow_processor() else { continue };
         if commons.withdraw(entry) {
+            guard.passed();
             drop(blocked);
             // SAFETY: the entry was withdrawn, so nobody else has the closure.
             let closure = unsafe { ManuallyDrop::take(&mut *job.closure.get()) };
@@ -432,7 +481,8 @@ where
         commons.retire(processor, None, None);
         break;
     }
-    job.signal.wait(ptr::from_ref(&job) as usize);
+    job.signal.wait(commons, ptr::from_ref(&job) as usize);
+    guard.passed();
     drop(blocked);
     // SAFETY: the signal is set, so the result is written and nobody touches the job any more.
     let result = unsafe { job.result.into_inner().assume_init() };
@@ -473,6 +523,7 @@ pub(crate) fn detached<F>(commons: &Arc<Commons>, site: Site, f: F) -> Entry
 where
     F: FnOnce() + Send + 'static,
 {
+    process::assert_current(commons.generation());
     commons.detached_started();
     commons.thread_created();
     let head = Head::new(Detached::<F>::exec, 0);
@@ -529,6 +580,7 @@ where
 #[derive(Default)]
 pub struct Builder {
     processors: Option<usize>,
+    threads: Option<Threads>,
     scheduler: Option<Scheduler>,
     stack_size: Option<usize>,
     #[allow(clippy::type_complexity)]
@@ -563,6 +615,24 @@ impl Builder {
         self
     }
 
+    /// Whether the threads of the pool are fixed. Default: `BOMBYX_THREADS`, else [`Threads::Moving`].
+    ///
+    /// ```
+    /// use bombyx::Threads;
+    /// let pool = bombyx::Pool::builder().processors(2).threads(Threads::Fixed).build()?;
+    /// let (before, after) = pool.run(|| {
+    ///     let before = bombyx::current_processor();
+    ///     bombyx::join(|| (), || ());
+    ///     (before, bombyx::current_processor())
+    /// });
+    /// assert_eq!(before, after);
+    /// # Ok::<(), bombyx::Error>(())
+    /// ```
+    pub fn threads(mut self, threads: Threads) -> Builder {
+        self.threads = Some(threads);
+        self
+    }
+
     /// The stack size of the carriers, in bytes. With this, [`Pool::run`] never runs on the caller's stack.
     pub fn stack_size(mut self, bytes: usize) -> Builder {
         self.stack_size = Some(bytes);
@@ -576,7 +646,7 @@ impl Builder {
         self
     }
 
-    /// Names carriers by what is in there when they start, if that reaches to their numbers. For the drop-in core, which is
+    /// Names carriers by what is in there when they start, if that reaches to their numbers and holds no null character. For the drop-in core, which is
     /// asked for names while carriers start.
     #[doc(hidden)]
     pub fn thread_names(mut self, names: Arc<Mutex<Vec<String>>>) -> Builder {
@@ -584,8 +654,9 @@ impl Builder {
         self
     }
 
-    /// The most carriers (OS threads) the pool may have at a time. When a waiting carrier would need another one
-    /// to hand its processor to, it runs what there is on its own stack instead.
+    /// The most carriers (OS threads) the pool may have at a time. Default: four for each processor and one more, or 64 more
+    /// than processors if that is more. When a waiting carrier would need another one to hand its processor to, it runs what
+    /// there is on its own stack instead. When a carrier [blocks](crate::blocking), its processor rests until a carrier is free.
     pub fn max_carriers(mut self, carriers: usize) -> Builder {
         self.max_carriers = Some(carriers);
         self
@@ -610,8 +681,9 @@ impl Builder {
         self
     }
 
-    /// Does without `membarrier`, as on systems that have none: slower forks, for tests and for sandboxes that
-    /// forbid the call. `BOMBYX_BARRIER=fence` does the same for all pools.
+    /// Does without `membarrier(2)`, as on systems that have none: slower forks, for tests and for sandboxes that end the
+    /// process at that call. A system that merely refuses it, then or later, needs no such choice: the pool goes on without,
+    /// and that is said once on standard error. `BOMBYX_BARRIER=fence` does the same for all pools.
     pub fn fence(mut self, fence: bool) -> Builder {
         self.fence = fence;
         self
@@ -691,7 +763,7 @@ impl Builder {
     /// # Errors
     /// As [`Builder::build`], and if there is a global pool already.
     pub fn build_global(self) -> Result<(), Error> {
-        if GLOBAL.get().is_some() {
+        if Pool::has_global() {
             return Err(Error::GlobalPoolExists);
         }
         self.build()?.into_global().map(drop)
@@ -704,6 +776,8 @@ impl Builder {
     }
 
     pub(crate) fn config(self) -> Result<Config, Error> {
+        Generation::begin();
+        let cores = cores();
         let processors = match self.processors {
             Some(processors) => processors,
             None => match std::env::var("BOMBYX_PROCESSORS") {
@@ -724,8 +798,22 @@ impl Builder {
         if let Some(size) = self.stack_size.filter(|size| !(MIN_STACK..MAX_STACK).contains(size)) {
             return Err(Error::StackSize(size));
         }
-        let max_carriers =
-            self.max_carriers.unwrap_or(if self.limited { processors } else { processors + 1024 });
+        let threads = match self.threads {
+            Some(threads) => threads,
+            None => match std::env::var("BOMBYX_THREADS") {
+                Ok(given) => given.parse()?,
+                Err(_) => Threads::default(),
+            },
+        };
+        let fixed = threads == Threads::Fixed;
+        if fixed && !scheduler.allows_fixed_threads() {
+            return Err(Error::FixedThreads(scheduler));
+        }
+        let max_carriers = self.max_carriers.unwrap_or(if self.limited {
+            processors
+        } else {
+            processors + (4 * processors).max(MIN_SURPLUS)
+        });
         if max_carriers < processors {
             return Err(Error::MaxCarriers { limit: max_carriers, processors });
         }
@@ -737,8 +825,9 @@ impl Builder {
         if heterogeneous && crate::affinity::cpus().len() == 1 {
             return Err(Error::OneCpu);
         }
-        let cores = available_parallelism();
-        let asymmetric = !self.fence && barrier::asymmetric();
+        if !self.fence {
+            barrier::prepare();
+        }
         let shared = matches!(scheduler, Scheduler::Fifo | Scheduler::BusyLeaves | Scheduler::DepthFirst(_));
         let child = if scheduler == Scheduler::Fifo { Child::Second } else { Child::First };
         let counts = (shared || self.counts && !scheduler.has_private_deques()).then_some(child);
@@ -762,20 +851,23 @@ impl Builder {
             matches!(scheduler, Scheduler::DfDeques(k) | Scheduler::DepthFirst(k) if k != Quota::Infinite);
         Ok(Config {
             processors,
+            threads,
             scheduler,
             stack_size: self.stack_size,
             names,
             max_carriers,
             seed: self.seed,
             pin,
-            cpus: Thread::HERE.allowed(),
+            // A thread that holds a pinned processor may use one CPU only while it does.
+            cpus: current::processor()
+                .filter(|processor| processor.commons().config.pin)
+                .map_or_else(|| Thread::HERE.allowed(), |processor| processor.commons().config.cpus),
             deterministic: self.deterministic
                 || std::env::var_os("BOMBYX_DETERMINISTIC").is_some_and(|on| on == "1"),
             ordered: self.ordered,
             handlers: self.handlers,
-            lends: self.lend.unwrap_or(true) && self.stack_size.is_none(),
-            asymmetric,
-            attentive: !asymmetric || counts.is_some(),
+            lends: self.lend.unwrap_or(true) && self.stack_size.is_none() && !fixed,
+            fence: self.fence,
             counts,
             metered: self.metered || quota || profiler.is_some(),
             crowded: processors > cores,
@@ -792,6 +884,13 @@ impl fmt::Debug for Builder {
             .field("scheduler", &self.scheduler)
             .finish_non_exhaustive()
     }
+}
+
+/// How many cores there were when the first pool was built. The system reads files to tell, which takes longer than the rest
+/// of building a pool.
+fn cores() -> usize {
+    static CORES: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
+    *CORES.get_or_init(available_parallelism)
 }
 
 fn available_parallelism() -> usize {

@@ -38,6 +38,28 @@ pub(crate) fn park(thread: &Thread) {
     thread.park();
 }
 
+/// The same for so long at most; in the models, which have no time, for as long as it takes.
+pub(crate) fn park_timeout(thread: &Thread, time: std::time::Duration) {
+    #[cfg(not(loom))]
+    {
+        debug_assert_eq!(thread.id(), std::thread::current().id());
+        std::thread::park_timeout(time);
+    }
+    #[cfg(loom)]
+    {
+        let _ = time;
+        thread.park();
+    }
+}
+
+/// Lets others run for a while, for somebody who may wait long and cannot be woken.
+pub(crate) fn nap() {
+    #[cfg(not(loom))]
+    std::thread::sleep(std::time::Duration::from_micros(100));
+    #[cfg(loom)]
+    yield_now();
+}
+
 /// Parking for the models, on loom's `Notify`: its own park and unpark forget a token when the thread they are
 /// meant for waits for a mutex.
 #[cfg(loom)]
@@ -83,16 +105,35 @@ impl<T> UnsafeCell<T> {
 #[cfg(loom)]
 pub(crate) use loom::cell::UnsafeCell;
 
-/// Locks, ignoring poison: no code that can panic runs under any lock of this crate.
+/// Waits for something that another thread does within a few instructions. That thread may have been descheduled in the middle
+/// of them, on this very CPU, so this one gives way now and then.
+pub(crate) fn spin_until(done: impl Fn() -> bool) {
+    let mut looks = 0u32;
+    while !done() {
+        looks = looks.wrapping_add(1);
+        if looks.is_multiple_of(64) { yield_now() } else { spin_loop() }
+    }
+}
+
+/// Locks. What runs under a lock of this crate is its own code and does not panic. If it did, it has left what the lock protects
+/// half changed, and whoever comes next ends the process.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    mutex.lock().unwrap_or_else(|_| poisoned())
+}
+
+#[cold]
+#[inline(never)]
+fn poisoned() -> ! {
+    crate::guard::abort(
+        "the runtime itself panicked under one of its locks; this is a defect of bombyx, please report it",
+    )
 }
 
 /// Locks if that needs no waiting.
 pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match mutex.try_lock() {
         Ok(guard) => Some(guard),
-        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::Poisoned(_)) => poisoned(),
         Err(TryLockError::WouldBlock) => None,
     }
 }

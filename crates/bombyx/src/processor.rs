@@ -6,22 +6,27 @@
 //! synchronises (see [`crate::carrier`]).
 
 use crate::affinity;
-use crate::broadcast::Private;
-use crate::commons::Commons;
+use crate::barrier;
+use crate::carrier::Carrier;
+use crate::commons::{Commons, Whole};
 use crate::credits::Stock;
 use crate::deque::Deque;
 use crate::fifo::Fifo;
+use crate::guard::{guarded, tripwire};
 use crate::job::{Enabled, Entry, Kind, Place};
 use crate::mailbox::{Mailbox, Offer, Post, Requests};
 use crate::primitive::{AtomicBool, AtomicUsize};
+use crate::private::Private;
 use crate::profile::{self, Account, Aside, Site};
 use crate::rng::Rng;
 use crate::scheduler::query::Queries;
 use crate::scheduler::quota::Meter;
 use crate::scheduler::resolution::{FreeCells, WatchList};
 use crate::scheduler::{self, Ready};
-use crate::stats::Counters;
+use crate::stats::{Counter, Counters};
 use std::cell::Cell;
+use std::ops::Deref;
+use std::ptr::NonNull;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
@@ -48,20 +53,22 @@ pub(crate) struct Processor {
     pub(crate) post: Post,
     pub(crate) offer: Offer,
     /// Holder. Whether the next fork should offer its oldest entry: a thief is likely to come.
-    generous: Cell<bool>,
+    generous: Holder<Cell<bool>>,
     /// Set by a thief that did not wait to be served. See [`Processor::robbed`].
     robbed: AtomicBool,
     /// Set by a thief that took an entry because it was exposed.
     relieved: AtomicBool,
     /// Holder. How many more forks expose what is in the deque, and since when.
-    exposing: Cell<u32>,
-    exposing_since: Cell<Option<Instant>>,
+    exposing: Holder<Cell<u32>>,
+    exposing_since: Holder<Cell<Option<Instant>>>,
+    /// Holder. How many forks it has attended because it could not rely on the heavy barrier.
+    fenced: Holder<Cell<u32>>,
     /// Holder. Where and when the last one left its CPU in order to sleep.
-    left: Cell<Option<(usize, Instant)>>,
+    left: Holder<Cell<Option<(usize, Instant)>>>,
     /// The CPU that a holder was last seen on.
     seen_on: AtomicUsize,
     /// Holder.
-    pub(crate) rng: Rng,
+    pub(crate) rng: Holder<Rng>,
     pub(crate) stats: Counters,
     pub(crate) account: Account,
     pub(crate) index: usize,
@@ -69,24 +76,47 @@ pub(crate) struct Processor {
     pub(crate) fifo: Fifo,
     pub(crate) private: Private,
     /// Holder. The joins whose right branch the holder runs, with `read-write`.
-    pub(crate) watching: WatchList,
+    pub(crate) watching: Holder<WatchList>,
     /// Holder.
-    pub(crate) free_cells: FreeCells,
+    pub(crate) free_cells: Holder<FreeCells>,
     /// Holder.
-    pub(crate) stock: Stock,
+    pub(crate) stock: Holder<Stock>,
     /// Holder.
-    pub(crate) meter: Meter,
-    commons: *const Commons,
+    pub(crate) meter: Holder<Meter>,
+    /// Holder. How many entries it has run since it last served the queue ([`crate::wait::TURNS`]).
+    pub(crate) turns: Holder<Cell<u32>>,
+    /// Holder. How often it has served the queue since it last took the oldest entry of its deque.
+    pub(crate) own_turns: Holder<Cell<u32>>,
+    /// How many entries the holder has begun at the foot of its stack.
+    pub(crate) begun: Counter,
+    /// Holder. With fixed threads: how many waiting frames of the holder's stack lie under work that is not theirs.
+    pub(crate) buried: Holder<Cell<usize>>,
+    /// Holder. With fixed threads: the processor was given to its waiting carrier in order to search.
+    pub(crate) called: Holder<Cell<bool>>,
+    /// With fixed threads: what the holder waits for, 0 if it does not wait.
+    waits_for: AtomicUsize,
+    /// What everything on the holder's stack descends from; 0 if that is not known.
+    foot: AtomicUsize,
+    commons: Whole,
 }
 
-// SAFETY: the fields are atomics, locks, or marked *holder* and handed over with synchronisation; `commons` is
-// only dereferenced while the pool is alive.
-unsafe impl Sync for Processor {}
-// SAFETY: as above.
-unsafe impl Send for Processor {}
+/// What only the holder of a processor touches.
+pub(crate) struct Holder<T>(T);
+
+// SAFETY: one carrier at a time holds the processor, and handing it over synchronises.
+unsafe impl<T: Send> Sync for Holder<T> {}
+
+impl<T> Deref for Holder<T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
 
 impl Processor {
-    pub(crate) fn new(index: usize, seed: u64, commons: *const Commons) -> Processor {
+    pub(crate) fn new(index: usize, seed: u64, commons: Whole) -> Processor {
         Processor {
             deque: Deque::new(),
             requests: Requests::new(),
@@ -94,23 +124,31 @@ impl Processor {
             searching: AtomicUsize::new(0),
             post: Post::new(),
             offer: Offer::new(),
-            generous: Cell::new(false),
+            generous: Holder(Cell::new(false)),
             robbed: AtomicBool::new(false),
             relieved: AtomicBool::new(false),
-            exposing: Cell::new(0),
-            exposing_since: Cell::new(None),
-            left: Cell::new(None),
+            exposing: Holder(Cell::new(0)),
+            exposing_since: Holder(Cell::new(None)),
+            fenced: Holder(Cell::new(0)),
+            left: Holder(Cell::new(None)),
             seen_on: AtomicUsize::new(usize::MAX),
-            rng: Rng::new(seed, index as u64),
+            rng: Holder(Rng::new(seed, index as u64)),
             stats: Counters::default(),
             account: Account::default(),
             index,
             fifo: Fifo::new(0),
             private: Private::new(),
-            watching: WatchList::default(),
-            free_cells: FreeCells::default(),
-            stock: Stock::new(),
-            meter: Meter::new(),
+            watching: Holder(WatchList::default()),
+            free_cells: Holder(FreeCells::default()),
+            stock: Holder(Stock::new()),
+            meter: Holder(Meter::new()),
+            turns: Holder(Cell::new(0)),
+            own_turns: Holder(Cell::new(0)),
+            begun: Counter::default(),
+            buried: Holder(Cell::new(0)),
+            called: Holder(Cell::new(false)),
+            waits_for: AtomicUsize::new(0),
+            foot: AtomicUsize::new(0),
             commons,
         }
     }
@@ -139,8 +177,7 @@ impl Processor {
     }
 
     pub(crate) fn commons(&self) -> &Commons {
-        // SAFETY: the commons own the processors.
-        unsafe { &*self.commons }
+        self.commons.get()
     }
 
     pub(crate) fn is_busy(&self) -> bool {
@@ -156,6 +193,39 @@ impl Processor {
     pub(crate) fn set_busy(&self, busy: bool) {
         self.queries.set_open(busy);
         profile::set_busy(self, busy);
+    }
+
+    /// What the holder waits for, in a pool whose threads are fixed; 0 if it does not wait.
+    pub(crate) fn waits_for(&self) -> usize {
+        self.waits_for.load(Relaxed)
+    }
+
+    /// Holder. It waits for this from now on. Returns what it waited for before, in a frame below.
+    pub(crate) fn wait_for(&self, key: usize) -> usize {
+        let outer = self.waits_for.load(Relaxed);
+        self.waits_for.store(key, Relaxed);
+        outer
+    }
+
+    /// What everything on the holder's stack descends from; 0 if that is not known.
+    pub(crate) fn foot(&self) -> usize {
+        self.foot.load(Relaxed)
+    }
+
+    /// Holder. Everything on its stack descends from this from now on. Returns what it was before.
+    pub(crate) fn set_foot(&self, key: usize) -> usize {
+        let before = self.foot.load(Relaxed);
+        self.foot.store(key, Relaxed);
+        before
+    }
+
+    /// Holder. A carrier has become ready: it gets a processor in its turn.
+    pub(crate) fn admit(&self, carrier: NonNull<Carrier>) {
+        if self.commons().has_fixed_threads() {
+            self.commons().rouse(carrier);
+        } else {
+            self.submit(Entry::carrier(carrier));
+        }
     }
 
     /// Whether the processor searches. With private deques.
@@ -183,7 +253,7 @@ impl Processor {
     #[cold]
     #[inline(never)]
     pub(crate) fn attend(&self) {
-        self.attend_here();
+        guarded(|| self.attend_here());
     }
 
     #[inline(always)]
@@ -192,9 +262,45 @@ impl Processor {
         scheduler::heed_quota(self);
     }
 
+    /// Holder. Whether the processor may leave its slow path: it relies on the heavy barrier ([`crate::barrier`]).
+    #[inline]
+    pub(crate) fn relies(&self) -> bool {
+        self.deque.side.relies()
+    }
+
+    /// Holder, off the fast path. Begins or ceases to rely on the heavy barrier, if that is offered or was refused. After
+    /// the limit was lifted: whoever poisons it after the barrier was refused is heard again.
+    #[inline]
+    pub(crate) fn choose_barrier(&self) {
+        let relies = self.relies();
+        if relies != barrier::offered() || !relies {
+            self.change_barrier(relies);
+        }
+    }
+
+    #[inline(never)]
+    fn change_barrier(&self, relies: bool) {
+        if relies {
+            // Every fork attends from now on, and exposes.
+            return self.deque.side.cease();
+        }
+        if self.commons().config.fence {
+            return;
+        }
+        if barrier::offered() {
+            return self.deque.side.rely();
+        }
+        let fenced = self.fenced.get();
+        self.fenced.set(fenced.saturating_add(1));
+        if fenced == barrier::MANY {
+            barrier::prepare_beside();
+        }
+    }
+
     /// Holder. Makes room, answers the thief that stands here, wakes a sleeper.
     #[inline(always)]
     fn serve(&self) {
+        tripwire("serve");
         match &self.commons().ready {
             Ready::Private(talk) => talk.attend(self),
             ready => self.serve_all(ready),
@@ -205,11 +311,14 @@ impl Processor {
     #[inline(always)]
     fn serve_all(&self, ready: &Ready) {
         let commons = self.commons();
-        let always = commons.always_attends();
+        let always = commons.config.profiler.is_some() && self.relies();
         if always {
             self.deque.attend_always();
         } else {
             self.deque.attend();
+            if commons.config.profiler.is_none() {
+                self.choose_barrier();
+            }
         }
         match ready {
             Ready::Shared(shared) => {
@@ -217,7 +326,7 @@ impl Processor {
                 self.deque.poison();
             }
             // Nothing may be popped by the fast path.
-            _ if commons.config.attentive || (!always && self.exposes(ready)) => {
+            _ if !self.relies() || commons.config.counts.is_some() || (!always && self.exposes(ready)) => {
                 self.deque.expose_all();
                 self.deque.poison();
             }
@@ -240,11 +349,7 @@ impl Processor {
         }
         // The fork's half of the sleep protocol, for what was pushed and for what was offered: a sleeper's second
         // look sees it, or this sees the sleeper.
-        if commons.asymmetric() {
-            crate::barrier::light()
-        } else {
-            crate::barrier::full()
-        }
+        self.deque.side.light_or_full();
         if commons.sleepers.wants_wake() {
             let _aside = Aside::begin(commons);
             commons.wake(|mailbox| self.take_oldest(mailbox));
@@ -255,8 +360,14 @@ impl Processor {
     #[cold]
     #[inline(never)]
     pub(crate) fn attend_fork(&self, site: Site) {
-        profile::fork(self, site);
-        self.attend_here();
+        guarded(|| {
+            if self.commons().config.profiler.is_some() {
+                // The whole fork must be one that keeps its job, or one that does not.
+                self.choose_barrier();
+            }
+            profile::fork(self, site);
+            self.attend_here();
+        });
     }
 
     /// Holder. Attends if asked to, in code that does not fork.
@@ -364,20 +475,24 @@ impl Processor {
     /// Holder. Pushes an entry that is not the second half of a `join`.
     #[inline]
     pub(crate) fn submit(&self, entry: Entry) {
-        let pushed = self.deque.push_over(entry);
-        if self.deque.wants_attention(pushed) {
-            self.serve();
-        }
+        guarded(|| {
+            let pushed = self.deque.push_over(entry);
+            if self.deque.wants_attention(pushed) {
+                self.serve();
+            }
+        });
     }
 
     /// Holder. The same for an entry that descends from one of `roots`. If what runs does not, the entry is no part of it:
     /// whoever waits for that must not help with what is in the deque from now on.
     #[inline]
     pub(crate) fn submit_under(&self, entry: Entry, roots: &[usize]) {
-        if !roots.contains(&self.deque.root()) {
-            self.set_root(0);
-        }
-        self.submit(entry);
+        guarded(|| {
+            if !roots.contains(&self.deque.root()) {
+                self.set_root(0);
+            }
+            self.submit(entry);
+        });
     }
 
     /// Holder. Gives back the credits of the scope whose closures ran here. Whoever is returned is the caller's to give a
@@ -452,6 +567,7 @@ pub(crate) mod current {
 
     /// Takes hold of a processor that was given to the calling thread.
     pub(crate) fn adopt(processor: NonNull<Processor>) {
+        crate::guard::tripwire("adopt");
         PROCESSOR.set(processor.as_ptr());
         // SAFETY: the giver gave it, so the pool is alive and nobody else holds it.
         let processor = unsafe { processor.as_ref() };
@@ -547,6 +663,21 @@ pub(crate) mod current {
         homes().next()
     }
 
+    /// Runs `f` on a thread that holds no processor and belongs to this pool: joins in `f` run there.
+    pub(crate) fn at_home(commons: &Commons, f: impl FnOnce()) {
+        /// Also when `f` unwinds.
+        struct Leave(*const Home);
+        impl Drop for Leave {
+            fn drop(&mut self) {
+                set_home(self.0);
+            }
+        }
+        let home = Home::inside(commons);
+        let _leave = Leave(home.outer());
+        set_home(&home);
+        f();
+    }
+
     /// Sets the last home: one in a frame of the calling thread that lives until it is set again, or none.
     pub(crate) fn set_home(home: *const Home) {
         HOME.set(home);
@@ -560,5 +691,15 @@ pub(crate) mod current {
 
     pub(crate) fn set_carrier(carrier: Option<NonNull<Carrier>>) {
         CARRIER.set(carrier);
+    }
+
+    /// The calling thread is the one of a child process ([`crate::process`]): what it held is its parent's.
+    pub(crate) fn leave_parent() {
+        PROCESSOR.set(ptr::null());
+        HOME.set(ptr::null());
+        if let Some(carrier) = CARRIER.get() {
+            // SAFETY: as in `carrier`.
+            unsafe { carrier.as_ref() }.leave_parent();
+        }
     }
 }

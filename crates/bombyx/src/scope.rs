@@ -8,20 +8,22 @@
 //! sets the signal; that is the last access to the scope's memory by anyone but its own frame.
 
 use crate::broadcast::Broadcast;
-use crate::commons::Commons;
+use crate::commons::{Commons, Whole};
 use crate::credits::{Credits, Ended};
 use crate::fifo::Fifo;
-use crate::handlers::drop_payload;
+use crate::guard::guarded;
+use crate::handlers::{Payload, drop_payload, drop_unwanted};
 use crate::job::{Enabled, Entry, Job, Kind};
 use crate::pool::Pool;
+use crate::primitive::lock;
+use crate::process;
 use crate::processor::{Processor, current};
 use crate::profile::{self, Closures, Kind as SiteKind, Site};
 use crate::scheduler;
 use crate::signal::Signal;
-use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
-use std::mem::MaybeUninit;
+use std::mem::{self, MaybeUninit};
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr::{self, NonNull};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -31,7 +33,7 @@ const PENDING: usize = 256;
 
 /// A scope in which closures can be spawned that borrow from outside of it. See [`scope`].
 pub struct Scope<'scope> {
-    commons: *const Commons,
+    commons: Whole,
     /// The root under which the scope was opened.
     root: usize,
     end: End,
@@ -39,7 +41,7 @@ pub struct Scope<'scope> {
     /// For [`Scope::spawn_fifo`], one per processor, made when first used.
     fifos: OnceLock<Box<[Fifo]>>,
     /// The first panic of a spawned closure.
-    panic: Mutex<Option<Box<dyn Any + Send>>>,
+    panic: Mutex<Option<Payload>>,
     #[allow(clippy::type_complexity)]
     marker: PhantomData<Box<dyn FnOnce(&Scope<'scope>) + Send + Sync + 'scope>>,
 }
@@ -52,25 +54,28 @@ struct End {
     signal: Signal,
 }
 
+impl End {
+    /// The count, by a pointer to all of the end: whoever brings the count to zero has nothing else to find the signal by.
+    fn whole(&self) -> NonNull<Credits> {
+        NonNull::from(self).cast()
+    }
+}
+
 /// Tells the frame of a scope, if it is `ended`. Whoever is returned is the caller's to give a processor to.
 #[inline]
 pub(crate) fn tell(ended: Ended) -> Enabled {
     let end = ended?.cast::<End>();
-    // SAFETY: every count is the first field of an `End`. The frame waits for the signal, which the caller is the only one
+    // SAFETY: every count is the first field of an `End`, and stocks know it by [`End::whole`]. The frame waits for the signal, which the caller is the only one
     // to set.
     unsafe { Signal::set(&raw const (*end.as_ptr()).signal) }
 }
-
-// SAFETY: the fields are atomics and locks; the commons are shared by nature and outlive the scope.
-unsafe impl Sync for Scope<'_> {}
-// SAFETY: as above.
-unsafe impl Send for Scope<'_> {}
 
 /// Calls `f` with a scope, and returns when `f` and everything spawned in the scope have ended.
 ///
 /// # Panics
 /// If `f` or a spawned closure panics, the panic is resumed after all of them have ended; that of `f` if there
-/// are several.
+/// are several. What the others panicked with, and what `f` returned, is dropped; should a destructor panic then, nobody learns
+/// that but the panic hook.
 ///
 /// ```
 /// let mut words = ["fork", "join", "steal"];
@@ -99,9 +104,11 @@ pub(crate) fn in_place<'scope, F, R>(commons: &Commons, site: Site, f: F) -> R
 where
     F: FnOnce(&Scope<'scope>) -> R,
 {
+    process::assert_current(commons.generation());
     let signal = Signal::from(commons);
     let scope = Scope {
-        commons,
+        // SAFETY: a scope ends before its pool.
+        commons: unsafe { Whole::new(commons) },
         root: if signal.is_here() { current::carrier().root() } else { 0 },
         end: End { credits: Credits::new(), signal },
         closures: Closures::begin(commons, site),
@@ -110,15 +117,29 @@ where
         marker: PhantomData,
     };
     let result = panic::catch_unwind(AssertUnwindSafe(|| f(&scope)));
-    let ending = scope.closures.body_ended();
-    if !scope.end.credits.end_body(current::processor().map(|processor| &processor.stock)) {
-        scope.end.signal.wait(scope.key());
+    if !commons.generation().is_current() {
+        // Whatever the scope was for is the parent's.
+        mem::forget(scope);
+        result.map_or_else(|payload| panic::resume_unwind(payload), |_| process::lost());
     }
-    drop(ending);
-    let spawned = scope.panic.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+    guarded(|| {
+        let ending = scope.closures.body_ended();
+        if !scope.end.credits.end_body(current::processor().map(|processor| &*processor.stock)) {
+            scope.end.signal.wait(commons, scope.key());
+        }
+        drop(ending);
+    });
+    let spawned = lock(&scope.panic).take();
     match (result, spawned) {
         (Ok(result), None) => result,
-        (Err(payload), _) | (Ok(_), Some(payload)) => panic::resume_unwind(payload),
+        (Err(payload), spawned) => {
+            spawned.into_iter().for_each(drop_payload);
+            panic::resume_unwind(payload)
+        }
+        (Ok(result), Some(payload)) => {
+            drop_unwanted(|| result);
+            panic::resume_unwind(payload)
+        }
     }
 }
 
@@ -253,28 +274,33 @@ impl<'scope> Scope<'scope> {
     where
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
-        match here {
-            Some(processor) => {
-                if let Some(enabled) = tell(processor.stock.take(&self.end.credits)) {
-                    processor.submit(Entry::carrier(enabled));
+        process::assert_current(self.commons().generation());
+        guarded(|| {
+            match here {
+                Some(processor) => {
+                    // SAFETY: the scope is alive, and its end whole.
+                    let ended = unsafe { processor.stock.take(self.end.whole()) };
+                    if let Some(enabled) = tell(ended) {
+                        processor.admit(enabled);
+                    }
                 }
+                None => self.end.credits.add_one(),
             }
-            None => self.end.credits.add_one(),
-        }
-        self.commons().thread_created();
-        let job = Spawned {
-            head: Head { job: Job::spawned(Spawned::<F>::exec), key: self.key() },
-            scope: ptr::from_ref(self).cast(),
-            profile: self.closures.spawn(site),
-            closure: f,
-        };
-        Entry::heap(NonNull::from(Box::leak(Box::new(job))).cast())
+            self.commons().thread_created();
+            let job = Spawned {
+                head: Head { job: Job::spawned(Spawned::<F>::exec), key: self.key() },
+                scope: ptr::from_ref(self).cast(),
+                profile: self.closures.spawn(site),
+                closure: f,
+            };
+            Entry::heap(NonNull::from(Box::leak(Box::new(job))).cast())
+        })
     }
 
     /// The processor of the calling thread, if it is one of the scope's pool.
     #[inline]
     fn here(&self) -> Option<&'static Processor> {
-        current::processor().filter(|processor| ptr::eq(processor.commons(), self.commons))
+        current::processor().filter(|processor| ptr::eq(processor.commons(), self.commons.as_ptr()))
     }
 
     /// Where what is spawned in the scope is part of what runs: in its body, and in its closures.
@@ -283,15 +309,14 @@ impl<'scope> Scope<'scope> {
     }
 
     fn commons(&self) -> &Commons {
-        // SAFETY: a scope ends before its pool.
-        unsafe { &*self.commons }
+        self.commons.get()
     }
 
     /// Runs a spawned closure and keeps its panic for the end of the scope.
     fn run(&self, profile: profile::Spawned, f: impl FnOnce(&Scope<'scope>)) {
         self.closures.begin_closure(&profile);
         if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(|| f(self))) {
-            let mut first = self.panic.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            let mut first = lock(&self.panic);
             match &*first {
                 None => *first = Some(payload),
                 Some(_) => {
@@ -375,7 +400,7 @@ where
                 closure(scope);
             });
             (*scope).commons().thread_ended();
-            tell(current::held().stock.put(&raw const (*scope).end.credits))
+            tell(current::held().stock.put((*scope).end.whole()))
         }
     }
 }

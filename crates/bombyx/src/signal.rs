@@ -6,13 +6,15 @@
 //! processor at all, that thread is merely woken. A [`Signal`] knows which of the three it is.
 
 use crate::commons::Commons;
+use crate::guard::guarded;
 use crate::job::Enabled;
 use crate::latch::Latch;
+use crate::outside::Outside;
 use crate::processor::current;
+use crate::visit::{STARVED, lend_a_hand};
 use crate::wait::{Waited, wait};
 use std::ptr;
 use std::sync::Arc;
-use std::thread::{self, Thread};
 use std::time::Duration;
 
 /// See the module text.
@@ -27,8 +29,8 @@ enum Waiter {
     Here,
     /// A carrier of this other pool.
     Elsewhere(Arc<Commons>),
-    /// A thread that holds no processor.
-    Outside(Thread),
+    /// A thread that holds no processor, or lets it go before it waits.
+    Outside(Outside),
 }
 
 impl Signal {
@@ -36,8 +38,12 @@ impl Signal {
     pub(crate) fn from(commons: &Commons) -> Signal {
         let waiter = match current::processor().map(|processor| processor.commons()) {
             Some(home) if ptr::eq(home, commons) => Waiter::Here,
+            // Such a carrier may have to work in the other pool itself ([`crate::visit`]).
+            Some(home) if commons.config.lends && !home.has_fixed_threads() => {
+                Waiter::Outside(Outside::here())
+            }
             Some(home) => Waiter::Elsewhere(home.arc()),
-            None => Waiter::Outside(thread::current()),
+            None => Waiter::Outside(Outside::here()),
         };
         Signal { latch: Latch::new(), waiter }
     }
@@ -65,10 +71,7 @@ impl Signal {
                     None
                 }
                 Waiter::Outside(thread) => {
-                    let thread = thread.clone();
-                    let nobody = Latch::set(&raw const (*signal).latch);
-                    debug_assert!(nobody.is_none(), "a thread without a processor does not park at a latch");
-                    thread.unpark();
+                    Outside::set(thread, &raw const (*signal).latch);
                     None
                 }
             }
@@ -78,29 +81,43 @@ impl Signal {
     /// Waits for so long, if the thread that made the signal holds no processor. True if there is nothing more to be had from
     /// waiting like that: the signal is set, or the thread is a carrier.
     pub(crate) fn wait_outside(&self, time: Duration) -> bool {
-        let Waiter::Outside(_) = self.waiter else { return true };
-        if !self.latch.is_done() {
-            thread::park_timeout(time);
+        match &self.waiter {
+            Waiter::Outside(thread) => thread.wait_for(&self.latch, time),
+            Waiter::Here | Waiter::Elsewhere(_) => true,
         }
-        self.latch.is_done()
     }
 
-    /// Waits until the signal is set, on the thread that made it. A carrier helps meanwhile with what descends
-    /// from `key`, as in every wait, and may hold another processor afterwards.
-    pub(crate) fn wait(&self, key: usize) {
-        match self.waiter {
+    /// Waits until the signal is set, on the thread that made it, for work in the pool of `commons`. A carrier helps meanwhile
+    /// with what descends from `key`, as in every wait, and may hold another processor afterwards. A thread without a
+    /// processor works in the pool itself if no carrier can be had there.
+    pub(crate) fn wait(&self, commons: &Commons, key: usize) {
+        guarded(|| self.wait_here(commons, key));
+    }
+
+    fn wait_here(&self, commons: &Commons, key: usize) {
+        match &self.waiter {
             Waiter::Here | Waiter::Elsewhere(_) => {
                 // The joins below on this stack may come back on another processor, and nothing tells that their
                 // halves were taken first.
                 current::held().deque.expose_all();
+                // With fixed threads a wait for another pool takes other work sooner.
+                let elsewhere = matches!(self.waiter, Waiter::Elsewhere(_));
+                let fixed = current::held().commons().has_fixed_threads();
+                let key = if elsewhere && fixed { 0 } else { key };
                 let Waited::Done = wait(&self.latch, key, None) else {
                     unreachable!("only a join's own job is reclaimed")
                 };
             }
             Waiter::Outside(_) => {
-                while !self.latch.is_done() {
-                    thread::park();
-                }
+                let wait = || {
+                    while !self.wait_outside(STARVED) {
+                        if commons.config.lends {
+                            lend_a_hand(commons, || self.latch.is_done());
+                        }
+                    }
+                };
+                // A carrier of another pool lets its processor go, so that it can be lent one of this pool.
+                if current::processor().is_some() { crate::blocking(wait) } else { wait() }
             }
         }
     }

@@ -16,7 +16,6 @@
 //! *One searcher is enough.* A fork wakes only if nobody searches. A searcher that finds work and was the last
 //! one passes the duty on: if others rest, it does (2) to (4) in their place. So while processors rest, somebody
 //! searches, or every fork will notice.
-
 //!
 //! # Private deques
 //!
@@ -28,6 +27,12 @@
 //! by a plain store and then (`light` between) looks whether any processor rests. So the sleeper does (1), (3) and (2), in
 //! this order: an owner that did not see (1) has lifted its limit before the barrier of (3), and thus before the poison
 //! of (2), which stays.
+//!
+//! # Without the barrier
+//!
+//! A processor that does not rely on the heavy barrier ([`crate::barrier`]) attends at every fork, and issues a full fence
+//! before it looks for sleepers; so the sleeper's fence is enough. If processors rely on a barrier that the system refuses,
+//! the sleeper waits a moment before it looks: the limits are poisoned, so all that it could miss are forks of that moment.
 
 use crate::barrier;
 use crate::deque::Deque;
@@ -82,25 +87,28 @@ impl Sleepers {
     }
 
     /// Steps (2) to (4): makes sure that every later fork will attend, and says whether there is something
-    /// already: in a deque, or elsewhere, as `visible` sees.
+    /// already: in a deque, or elsewhere, as `visible` sees. If the barrier is refused, `settle` waits instead.
     #[must_use]
     pub(crate) fn look_once_more<'a>(
         &self,
-        deques: impl Iterator<Item = &'a Deque>,
+        deques: impl Iterator<Item = &'a Deque> + Clone,
+        settle: impl FnOnce(),
         visible: impl Fn() -> bool,
     ) -> bool {
-        for deque in deques {
+        for deque in deques.clone() {
             deque.poison();
         }
-        barrier::heavy();
+        if !barrier::heavy(deques.map(|deque| &deque.side)) {
+            settle();
+        }
         !planted(Fault::SleepWithoutSecondLook) && visible()
     }
 
     /// Steps (3) and (2) for private deques: makes sure that every owner who has not seen a processor rest will attend.
-    pub(crate) fn call<'a>(&self, deques: impl Iterator<Item = &'a Deque>) {
-        if !planted(Fault::PoisonBeforeBarrier) {
-            // Pairs with `light` in `attend` of private deques.
-            barrier::heavy();
+    pub(crate) fn call<'a>(&self, deques: impl Iterator<Item = &'a Deque> + Clone, settle: impl FnOnce()) {
+        // Pairs with `light` in `attend` of private deques.
+        if !planted(Fault::PoisonBeforeBarrier) && !barrier::heavy(deques.clone().map(|deque| &deque.side)) {
+            settle();
         }
         for deque in deques {
             deque.poison();

@@ -66,14 +66,14 @@ macro_rules! statistics {
 
         impl Stats {
             pub(crate) fn add(&mut self, counters: &Counters) {
-                $(self.$name += counters.$name.get();)*
+                $(self.$name = self.$name.wrapping_add(counters.$name.get());)*
                 self.longest_watch_list = self.longest_watch_list.max(counters.longest_watch_list.get());
             }
 
             /// What two pools have done together, one after the other.
             pub(crate) fn plus(self, other: Stats) -> Stats {
                 Stats {
-                    $($name: self.$name + other.$name,)*
+                    $($name: self.$name.wrapping_add(other.$name),)*
                     $($gauge: self.$gauge.max(other.$gauge),)*
                     carriers: self.carriers + other.carriers,
                     peak_carriers: self.peak_carriers.max(other.peak_carriers),
@@ -115,8 +115,10 @@ macro_rules! statistics {
 
 statistics! {
     counters {
-        /// Entries that processors took from others, in any way.
+        /// Entries that processors took from others, in any way but gifts.
         steals: "steals",
+        /// Entries that came to a sleeping processor unasked, under the schedulers with private deques.
+        gifts: "gifts",
         /// Times a processor asked another one for work, or reached for it.
         attempts: "attempts",
         /// Steals without the victim's help, after it did not answer in time.

@@ -6,6 +6,8 @@
 
 use crate::carrier::Carrier;
 use crate::commons::Commons;
+use crate::fixed;
+use crate::guard::{guarded, tripwire};
 use crate::job::{Enabled, Entry, Job, Kind, Place};
 use crate::latch::Latch;
 use crate::processor::{Processor, current};
@@ -16,20 +18,25 @@ use std::time::Duration;
 
 /// The life of a carrier that the pool started: spare, working, spare, …, stopped.
 pub(crate) fn main(commons: &Commons, carrier: &Carrier) {
-    current::set_carrier(Some(NonNull::from(carrier)));
-    while let Some(processor) = carrier.receive() {
-        current::adopt(processor);
-        work(commons, carrier);
-    }
-    current::set_carrier(None);
+    guarded(|| {
+        current::set_carrier(Some(NonNull::from(carrier)));
+        while let Some(processor) = commons.receive(carrier) {
+            current::adopt(processor);
+            work(commons, carrier);
+        }
+        current::set_carrier(None);
+    });
 }
 
 /// Runs entries until the processor is given away; the carrier is a spare then.
-fn work(commons: &Commons, carrier: &Carrier) {
+pub(crate) fn work(commons: &Commons, carrier: &Carrier) {
+    tripwire("work");
     let this = NonNull::from(carrier);
     // Whoever gave the processor counted this carrier as a searcher.
     let mut next = scheduler::search(current::held());
     while let Some(entry) = next {
+        current::held().begun.add(1);
+        current::held().set_foot(root_of(entry));
         let enabled = match entry.kind() {
             Kind::Stack(_) => {
                 run_entry(entry).and_then(|enabled| scheduler::enabled(current::held(), enabled))
@@ -51,14 +58,39 @@ fn work(commons: &Commons, carrier: &Carrier) {
             return;
         }
         // Who has entries of its own does not search, and leaves the count of searchers, which all share, alone.
-        next = scheduler::take_next(current::held()).or_else(|| {
-            commons.start_search(current::held());
-            scheduler::search(current::held())
-        });
+        next =
+            take_in_turn(current::held()).or_else(|| scheduler::take_next(current::held())).or_else(|| {
+                commons.start_search(current::held());
+                scheduler::search(current::held())
+            });
     }
     let processor = NonNull::from(current::held());
     current::release();
     commons.retire(processor, Some(this), Some(carrier));
+}
+
+/// How many entries a processor runs before it looks into the queue.
+pub(crate) const TURNS: u32 = 64;
+/// How many such turns pass before it takes the oldest entry of its own deque. Seldom: entries that were spawned last go first,
+/// and programs see that order.
+pub(crate) const OWN_TURNS: u32 = 64;
+
+/// The entry whose turn it is, if the processor has run many others since it last asked.
+fn take_in_turn(processor: &Processor) -> Option<Entry> {
+    if processor.turns.get() < TURNS {
+        return None;
+    }
+    processor.turns.set(0);
+    processor.own_turns.set(processor.own_turns.get() + 1);
+    let own = || {
+        let due = processor.own_turns.get() >= OWN_TURNS;
+        due.then(|| {
+            processor.own_turns.set(0);
+            scheduler::take_oldest_own(processor)
+        })
+        .flatten()
+    };
+    processor.commons().take_queued().or_else(own)
 }
 
 /// Runs an entry, which is not a carrier, and which was taken out of where it was, so that it is the calling carrier's
@@ -89,7 +121,8 @@ fn run_series(first: Entry, next: impl Fn(&Processor) -> Option<Entry>) -> Enabl
         };
         // SAFETY: as the caller, or `next`, promises.
         let enabled = unsafe { Job::run(job) };
-        if enabled.is_some() || !ptr::eq(current::held(), processor) {
+        processor.turns.set(processor.turns.get() + 1);
+        if enabled.is_some() || !ptr::eq(current::held(), processor) || processor.turns.get() >= TURNS {
             break enabled;
         }
         match next(processor) {
@@ -111,7 +144,21 @@ fn run_series(first: Entry, next: impl Fn(&Processor) -> Option<Entry>) -> Enabl
 /// to give its processor to.
 #[inline(always)]
 fn settle(enabled: Enabled) -> Enabled {
-    if current::held().stock.is_empty() { enabled } else { settle_scope(enabled) }
+    let enabled = if current::held().stock.is_empty() { enabled } else { settle_scope(enabled) };
+    if enabled.is_some() { rouse(enabled) } else { None }
+}
+
+/// With fixed threads, a carrier that goes on has a processor, and only needs to be woken.
+#[inline(never)]
+fn rouse(enabled: Enabled) -> Enabled {
+    let commons = current::held().commons();
+    if !commons.has_fixed_threads() {
+        return enabled;
+    }
+    if let Some(carrier) = enabled {
+        commons.rouse(carrier);
+    }
+    None
 }
 
 #[inline(never)]
@@ -121,7 +168,7 @@ fn settle_scope(enabled: Enabled) -> Enabled {
         (None, settled) => settled,
         (enabled, None) => enabled,
         (enabled, Some(settled)) => {
-            processor.submit(Entry::carrier(settled));
+            processor.admit(settled);
             enabled
         }
     }
@@ -189,6 +236,7 @@ pub(crate) unsafe fn end(job: *const Job) -> Enabled {
 /// is visible, or is returned to the pool when there is nothing to do at all (design §2). With `job`, the
 /// latch's own job, it is taken back if whoever was offered it has not picked it up.
 pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
+    tripwire("wait");
     let carrier = current::carrier();
     let this = NonNull::from(carrier);
     let mut patience = Patience::new();
@@ -197,6 +245,9 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
         current::held().submit(Entry::carrier(enabled));
     }
     scheduler::cease(current::held());
+    if current::held().commons().has_fixed_threads() {
+        return fixed::wait(latch, key, job);
+    }
     loop {
         if latch.is_done() {
             current::held().set_busy(true);
@@ -210,7 +261,16 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
         }
         let processor = current::held();
         let commons = processor.commons();
-        match scheduler::wait(&mut patience, processor, key, || latch.is_done()) {
+        // A scope whose closures spawn others without end does not keep the queue from being served.
+        let due = processor.turns.get() >= TURNS;
+        if due {
+            processor.turns.set(0);
+        }
+        let step = match due && commons.has_queued() {
+            true => Wait::OtherWork,
+            false => scheduler::wait(&mut patience, processor, key, || latch.is_done()),
+        };
+        match step {
             Wait::Again => {}
             Wait::Help(entry) => nested(carrier, entry, latch),
             Wait::Carrier(ready) => {
@@ -278,17 +338,23 @@ pub(crate) fn resume(carrier: &Carrier) {
     scheduler::arrived(current::held());
 }
 
-/// Runs an entry on top of a frame that waits for `latch`, and what else was spawned in the same scope after it.
+/// Runs an entry, which is not a carrier, on top of a frame that waits for `latch`, and what else was spawned in the same
+/// scope after it.
+pub(crate) fn run_helping(entry: Entry, latch: &Latch) -> Enabled {
+    let _helping = profile::Helping::begin();
+    current::held().set_busy(true);
+    let scope = matches!(entry.kind(), Kind::Heap(_)).then(|| root_of(entry));
+    run_series(entry, |processor| {
+        processor.answer();
+        scope.filter(|_| !latch.is_done()).and_then(|key| scheduler::take_sibling(processor, key))
+    })
+}
+
+/// The same for any entry. A carrier that is ready gets the processor, if our own frame still waits.
 fn nested(carrier: &Carrier, entry: Entry, latch: &Latch) {
     let enabled = match entry.kind() {
         Kind::Stack(_) | Kind::Heap(_) => {
-            let _helping = profile::Helping::begin();
-            current::held().set_busy(true);
-            let scope = matches!(entry.kind(), Kind::Heap(_)).then(|| root_of(entry));
-            let enabled = run_series(entry, |processor| {
-                processor.answer();
-                scope.filter(|_| !latch.is_done()).and_then(|key| scheduler::take_sibling(processor, key))
-            });
+            let enabled = run_helping(entry, latch);
             scheduler::cease(current::held());
             enabled
         }

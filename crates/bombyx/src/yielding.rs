@@ -6,6 +6,7 @@
 //! to another carrier and waits for its turn.
 
 use crate::carrier::Carrier;
+use crate::guard::{guarded, tripwire};
 use crate::job::{Entry, Kind};
 use crate::processor::{Processor, current};
 use crate::scheduler;
@@ -32,7 +33,8 @@ pub enum Yield {
 /// ```
 pub fn yield_now() -> Option<Yield> {
     current::processor().map(|processor| {
-        yield_to(processor, || processor.commons().work_visible(), || scheduler::take_anything(processor))
+        let anywhere = || processor.commons().work_visible();
+        guarded(|| yield_to(processor, anywhere, || scheduler::take_anything(processor)))
     })
 }
 
@@ -52,7 +54,7 @@ pub fn yield_now() -> Option<Yield> {
 pub fn yield_local() -> Option<Yield> {
     current::processor().map(|processor| {
         let local = || processor.has_something() || !processor.private.looks_empty();
-        yield_to(processor, local, || scheduler::take_own(processor))
+        guarded(|| yield_to(processor, local, || scheduler::take_own(processor)))
     })
 }
 
@@ -77,6 +79,7 @@ fn yield_to(
     anything: impl FnOnce() -> bool,
     take: impl FnOnce() -> Option<Entry>,
 ) -> Yield {
+    tripwire("yield");
     if DEPTH.get() >= NESTED {
         if !anything() {
             return Yield::Idle;

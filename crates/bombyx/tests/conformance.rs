@@ -3,14 +3,15 @@
 //! processors, with `membarrier` and without: every closure runs exactly once, the result is that of the serial
 //! elision, a panic arrives with its payload, and no value is leaked or dropped twice.
 //!
-//! `BOMBYX_TEST_SEED=n` draws other programs, and `BOMBYX_TEST_SCHEDULER=name` runs one scheduler only;
-//! `scripts/conformance` takes several seeds, `examples/stress.rs` as many as one likes.
+//! `BOMBYX_TEST_SEED=n` draws other programs, `BOMBYX_TEST_SCHEDULER=name` runs one scheduler only, and
+//! `BOMBYX_TEST_EVERY=n` takes only every n-th number of processors, for sanitizers and emulators; `scripts/conformance`
+//! takes several seeds, `examples/stress.rs` as many as one likes.
 
 mod common;
 
 use bombyx::{Pool, Scheduler};
 use common::program::Program;
-use common::{Rng, configurations, pool, seed, watchdog};
+use common::{Rng, configurations, every, pool, seed, watchdog};
 
 /// Programs for each barrier and number of processors, with the default scheduler; and with each of the others.
 const PROGRAMS: usize = 32;
@@ -19,7 +20,7 @@ const PROGRAMS_OF_OTHERS: usize = 12;
 fn suite(processors: impl Iterator<Item = usize> + Clone) {
     let seed = seed();
     for (scheduler, fence) in configurations() {
-        for processors in processors.clone() {
+        for processors in processors.clone().step_by(every()) {
             let main =
                 Pool::builder().processors(processors).scheduler(scheduler).fence(fence).build().unwrap();
             let other = pool(2);

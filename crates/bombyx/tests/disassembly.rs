@@ -49,6 +49,7 @@ mod x86_64 {
         ("bombyx::scheduler::private_deques::take_private", "broadcasts"),
         ("bombyx::scheduler::private_deques::attend_always", "the kernel has no membarrier"),
         ("bombyx::scheduler::read_write::fence_for_want_of_membarrier", "the kernel has no membarrier"),
+        ("bombyx::processor::Processor::change_barrier", "begins or ceases to rely on membarrier"),
         ("bombyx::scheduler::query::Queries::withdraw", "on its way to sleep"),
         ("bombyx::scheduler::join_resolution::hand_over", "gives the processor to another OS thread"),
         ("bombyx::scheduler::join_resolution::make_way", "gives the processor to another OS thread"),
@@ -60,6 +61,10 @@ mod x86_64 {
         ("bombyx::scheduler::resolution::new_cells", "allocates"),
         ("bombyx::deque::private::Owner::make_room", "allocates"),
         ("bombyx::deque::Deque::change_root", "of deques that are not private; not reached"),
+        (
+            "bombyx::fixed::<impl bombyx::commons::Commons>::rouse",
+            "of pools with fixed threads, which have another scheduler; not reached",
+        ),
         ("bombyx::wait::settle_scope", "closures of a scope ran, and scopes count with atomics"),
         ("bombyx::processor::current::visitor", "a thread that no pool started becomes a carrier"),
         ("bombyx::profile::note_busy", "the pool is profiled"),
@@ -82,6 +87,9 @@ mod x86_64 {
         "std::panicking::",
         "std::process::abort",
         "alloc::alloc::handle_alloc_error",
+        "bombyx::guard::abort",
+        "bombyx::guard::unwound",
+        "bombyx::process::lost",
     ];
 
     #[test]

@@ -72,8 +72,7 @@ fn unknown_schedulers() {
 
 #[test]
 fn quotas_that_are_none() {
-    for name in
-        ["dfdeques", "dfdeques:", "dfdeques:0", "depth-first:1k", "depth-first:-1", "depth-first:auto"]
+    for name in ["dfdeques", "dfdeques:", "dfdeques:0", "depth-first:k", "depth-first:-1", "depth-first:auto"]
     {
         let error = name.parse::<Scheduler>().expect_err("K is a number of bytes");
         assert!(matches!(error, Error::Quota(_)) && error.source().is_some());

@@ -106,3 +106,61 @@ fn without_a_run_that_ended_there_are_no_files() {
     assert_eq!(status.signal(), Some(INTERRUPT));
     assert!(folder.names().is_empty(), "{:?}", folder.names());
 }
+
+/// The name of the file that is written before it is moved to its place may be taken, by a link that somebody else has laid there.
+#[test]
+fn what_lies_beside_the_file_is_left_alone() {
+    let folder = Folder::new("links");
+    let (secret, profile) = (folder.0.join("secret"), folder.0.join("profile.json"));
+    fs::write(&secret, "untouched").unwrap();
+    let child = start(&folder.0, 3);
+    for tried in 0..3 {
+        let link = folder.0.join(format!(".profile.json.{}.{tried}.part", child.id()));
+        std::os::unix::fs::symlink(&secret, link).unwrap();
+    }
+    assert_eq!(end(child, TERMINATE).signal(), Some(TERMINATE));
+    assert_eq!(fs::read_to_string(&secret).unwrap(), "untouched");
+    let written = fs::read_to_string(&profile).unwrap();
+    assert!(!profile.is_symlink() && written.contains("\"runs\":3,"), "{written}");
+    assert_eq!(folder.names().iter().filter(|name| name.ends_with(".part")).count(), 3, "the links are left");
+}
+
+/// A program that has more rights than whoever started it writes nothing that the environment asks for. Needs the right to make
+/// such a program, which root has.
+#[test]
+fn a_privileged_program_writes_no_files() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    const NOBODY: u32 = 65_534;
+    let folder = Folder::new("privileged");
+    let program = folder.0.join("program");
+    fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    let made = chown(&program, Some(NOBODY), Some(NOBODY))
+        .and_then(|()| chown(&folder.0, Some(NOBODY), Some(NOBODY)))
+        .and_then(|()| fs::set_permissions(&program, fs::Permissions::from_mode(0o6755)));
+    if let Err(error) = made {
+        println!("left out: this user cannot make a set-user-ID program ({error})");
+        return;
+    }
+    let run = |program: &Path| {
+        let profile = folder.0.join("profile.json");
+        let status = Command::new(program)
+            .args(["--ignored", "--exact", "ends"])
+            .env("BOMBYX_PROFILE", &profile)
+            .env("BOMBYX_RECORD", folder.0.join("run.dag"))
+            .status()
+            .unwrap();
+        assert!(status.success());
+        profile.exists()
+    };
+    let privileged = |file: &str| folder.0.join(file).exists();
+    assert!(!run(&program) && !privileged("run.dag"), "nothing is written");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(run(&program) && privileged("run.dag"), "without the rights, everything is");
+}
+
+/// Not a test: a program that ends by itself.
+#[test]
+#[ignore = "part of another test"]
+fn ends() {
+    Pool::builder().processors(2).build().unwrap().run(|| join(|| (), || ()));
+}

@@ -87,3 +87,18 @@ fn a_recording_has_the_allocations() {
     let serial = measures.serial_space;
     assert!((5 * BLOCK as u64..5 * BLOCK as u64 + RUNTIME).contains(&serial), "{measures:?}");
 }
+
+/// What a program says may be anything.
+#[test]
+fn no_count_overflows() {
+    let pool = Pool::builder().processors(2).metered(true).build().unwrap();
+    for _ in 0..3 {
+        pool.run(|| (0..3).for_each(|_| bombyx::charge(usize::MAX)));
+        pool.stats();
+    }
+    for _ in 0..3 {
+        pool.run(|| (0..4).for_each(|_| bombyx::release(usize::MAX)));
+        pool.stats();
+    }
+    pool.run(|| bombyx::reserve(usize::MAX));
+}

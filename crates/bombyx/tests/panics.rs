@@ -206,6 +206,104 @@ fn payloads_that_panic_when_they_are_dropped() {
     }
 }
 
+/// What a join, a scope or a broadcast drops because another panic goes on may panic in its destructor: the first panic arrives
+/// all the same, and everything that was begun ends.
+#[test]
+fn what_nobody_gets_may_panic_when_it_is_dropped() {
+    fn bomb() -> ! {
+        resume_unwind(Box::new(Bomb))
+    }
+    for (processors, taken) in [(1, false), (2, true)] {
+        with_every_scheduler(processors, |pool| {
+            let census = Census::default();
+            let begun = AtomicBool::new(false);
+            let boom_later = |name| {
+                wait_until(|| !taken || begun.swap(false, SeqCst));
+                boom(&census, name)
+            };
+            let begin = || begun.store(true, SeqCst);
+            watchdog("bombs", || {
+                let bomb_b = || -> () {
+                    begin();
+                    bomb()
+                };
+                let payload = || join(|| -> () { boom_later("a") }, bomb_b);
+                assert_eq!(caught(|| pool.run(payload)), Some("a"));
+                let result = || {
+                    drop(join(
+                        || -> () { boom_later("a") },
+                        || {
+                            begin();
+                            Bomb
+                        },
+                    ))
+                };
+                assert_eq!(caught(|| pool.run(result)), Some("a"));
+                let body = || {
+                    scope(|s| {
+                        s.spawn(|_| {
+                            begin();
+                            bomb()
+                        });
+                        boom_later("body")
+                    })
+                };
+                assert_eq!(caught(|| pool.run(body)), Some("body"));
+                begun.store(false, SeqCst);
+                let result = || {
+                    std::mem::forget(scope(|s| {
+                        s.spawn(|_| boom(&census, "spawned"));
+                        Bomb
+                    }));
+                };
+                assert_eq!(caught(|| pool.run(result)), Some("spawned"));
+                let broadcast = || {
+                    pool.handle().broadcast(|place| match place.index() {
+                        0 => boom(&census, "part"),
+                        _ if taken => Bomb,
+                        _ => bomb(),
+                    })
+                };
+                assert_eq!(caught(|| broadcast().into_iter().for_each(std::mem::forget)), Some("part"));
+            });
+            assert_eq!(census.alive(), 0);
+            still_works(pool);
+        });
+    }
+}
+
+/// The first half's panic has been caught when the second half runs, popped or elsewhere: a lock that the second half leaves in
+/// the middle of an update is poisoned.
+#[test]
+fn the_second_half_does_not_run_inside_of_an_unwinding() {
+    for (processors, taken) in [(1, false), (2, true)] {
+        with_every_scheduler(processors, |pool| {
+            watchdog("a join that panics", || {
+                for _ in 0..20 {
+                    let (census, lock) = (Census::default(), std::sync::Mutex::new(0));
+                    let (begun, seen) = (AtomicBool::new(false), AtomicBool::new(true));
+                    let first = || -> () {
+                        wait_until(|| !taken || begun.load(SeqCst));
+                        boom(&census, "a")
+                    };
+                    let second = || -> () {
+                        begun.store(true, SeqCst);
+                        // Descendants, which the waiting first half may help with.
+                        join(|| (), || assert!(!std::thread::panicking()));
+                        seen.store(std::thread::panicking(), SeqCst);
+                        *lock.lock().unwrap() += 1;
+                        let _half = lock.lock().unwrap();
+                        boom(&census, "b")
+                    };
+                    assert_eq!(caught(|| pool.run(|| join(first, second))), Some("a"));
+                    assert!(!seen.into_inner(), "the panic of the first half was caught");
+                    assert!(lock.is_poisoned());
+                }
+            });
+        });
+    }
+}
+
 #[test]
 fn in_blocking() {
     with_every_scheduler(2, |pool| {

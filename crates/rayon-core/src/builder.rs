@@ -1,11 +1,12 @@
 //! Building pools: what the caller chose, in the words of the runtime; and the global pool.
 
 use crate::{ThreadPool, ThreadPoolBuildError};
+use bombyx::{Scheduler, Threads};
 use std::any::Any;
 use std::env;
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 /// How many threads a pool may have beyond its processors, for those that wait and gave their processor away.
@@ -32,6 +33,7 @@ pub struct ThreadPoolBuilder<S = DefaultSpawn> {
     spawn_handler: S,
     breadth_first: bool,
     deterministic: bool,
+    threads: Option<Threads>,
 }
 
 impl Default for ThreadPoolBuilder {
@@ -47,6 +49,7 @@ impl Default for ThreadPoolBuilder {
             spawn_handler: DefaultSpawn,
             breadth_first: false,
             deterministic: false,
+            threads: None,
         }
     }
 }
@@ -80,7 +83,7 @@ impl ThreadPoolBuilder {
         thread::scope(|scope| {
             let wrapper = &wrapper;
             let pool = self
-                .spawn_handler(|thread| thread.std().spawn_scoped(scope, move || wrapper(thread)).map(drop))
+                .spawn_handler(|thread| thread.std()?.spawn_scoped(scope, move || wrapper(thread)).map(drop))
                 .build()?;
             Ok(with_pool(&pool))
         })
@@ -101,23 +104,24 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
     /// # Errors
     /// As [`build`](Self::build), and if there is a global pool already.
     pub fn build_global(self) -> Result<(), ThreadPoolBuildError> {
-        let _building = BUILDING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if GLOBAL.get().is_some() {
+        if bombyx::Pool::has_global() {
             return Err(ThreadPoolBuildError::global_pool_exists());
         }
-        let handle = self.assemble()?.into_global()?.handle();
-        GLOBAL.set(handle).map_err(|_| ThreadPoolBuildError::global_pool_exists())
+        // Where another thread is faster, this pool is dropped again.
+        self.assemble()?.into_global()?;
+        Ok(())
     }
 
     pub(crate) fn assemble(mut self) -> Result<bombyx::Pool, ThreadPoolBuildError> {
         let threads = self.threads().min(crate::max_num_threads());
         // The names of the first threads are asked for while they are started; later ones repeat them.
         let names = Arc::new(Mutex::new(Vec::new()));
-        let mut builder = bombyx::Pool::builder().processors(threads).lend(false).ordered(true);
+        let kind = self.kind()?;
+        let mut builder = bombyx::Pool::builder().processors(threads).threads(kind).lend(false).ordered(true);
         if self.deterministic {
             builder = builder.deterministic(true);
         }
-        if S::CAN_START_MORE {
+        if S::CAN_START_MORE && kind == Threads::Moving {
             builder = builder.max_carriers(threads + SPARES);
         }
         if self.thread_name.is_some() {
@@ -150,6 +154,21 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
             spawn_handler.spawn(ThreadBuilder { name, carrier })
         })?;
         Ok(pool)
+    }
+
+    /// What was asked for, here or by the environment, or else fixed threads, unless the environment names a scheduler that
+    /// has to move them.
+    fn kind(&self) -> Result<Threads, bombyx::Error> {
+        if let Some(kind) = self.threads {
+            return Ok(kind);
+        }
+        if let Ok(given) = env::var("BOMBYX_THREADS") {
+            return given.parse();
+        }
+        let moves =
+            |given: String| given.parse::<Scheduler>().is_ok_and(|named| !named.allows_fixed_threads());
+        let moving = env::var("BOMBYX_SCHEDULER").is_ok_and(moves);
+        Ok(if moving { Threads::Moving } else { Threads::Fixed })
     }
 
     /// What was asked for, here or by the environment, or else one for each CPU.
@@ -208,6 +227,7 @@ impl<S> ThreadPoolBuilder<S> {
             spawn_handler: CustomSpawn(spawn),
             breadth_first: self.breadth_first,
             deterministic: self.deterministic,
+            threads: self.threads,
         }
     }
 
@@ -300,6 +320,21 @@ impl<S> ThreadPoolBuilder<S> {
         self.deterministic = deterministic;
         self
     }
+
+    /// Lets a thread that waits give its processor to another thread, so that a lock held across a `join` cannot deadlock
+    /// with other tasks of the pool, and no thread is idle while there is work. The pool then has more threads than
+    /// `num_threads`, and the index of a thread can change wherever it waits. Not in the original; `BOMBYX_THREADS=moving`
+    /// does the same for all pools that do not choose.
+    ///
+    /// ```
+    /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(2).moving_threads(true).build()?;
+    /// assert_eq!(pool.install(|| rayon_core::join(|| 1, || 2)), (1, 2));
+    /// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
+    /// ```
+    pub fn moving_threads(mut self, moving: bool) -> Self {
+        self.threads = Some(if moving { Threads::Moving } else { Threads::Fixed });
+        self
+    }
 }
 
 impl<S> fmt::Debug for ThreadPoolBuilder<S> {
@@ -350,15 +385,20 @@ impl ThreadBuilder {
         self.carrier.run();
     }
 
-    fn std(&self) -> thread::Builder {
+    /// Fails where the standard library would panic: if the name contains a null character.
+    fn std(&self) -> io::Result<thread::Builder> {
         let mut builder = thread::Builder::new();
         if let Some(name) = self.name() {
+            if name.contains('\0') {
+                let why = "the name of a thread contains a null character";
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+            }
             builder = builder.name(name.to_owned());
         }
         if let Some(size) = self.stack_size() {
             builder = builder.stack_size(size);
         }
-        builder
+        Ok(builder)
     }
 }
 
@@ -395,7 +435,7 @@ impl ThreadSpawn for DefaultSpawn {
     const CAN_START_MORE: bool = true;
 
     fn spawn(&mut self, thread: ThreadBuilder) -> io::Result<()> {
-        thread.std().spawn(|| thread.run()).map(drop)
+        thread.std()?.spawn(|| thread.run()).map(drop)
     }
 }
 
@@ -418,29 +458,15 @@ mod sealed {
 
 // ---- The global pool ----------------------------------------------------------------------------------------
 
-static GLOBAL: OnceLock<bombyx::Handle> = OnceLock::new();
-/// Held while the global pool is built, so that there is only one.
-static BUILDING: Mutex<()> = Mutex::new(());
-
-/// The global pool, built if need be.
-pub(crate) fn global() -> &'static bombyx::Handle {
-    GLOBAL.get().unwrap_or_else(build_default)
-}
-
-#[cold]
-fn build_default() -> &'static bombyx::Handle {
-    let _building = lock(&BUILDING);
-    GLOBAL.get_or_init(|| {
-        // Where no threads can be had, or the program uses the runtime directly and has built its global pool, that
-        // one is used.
-        let built = ThreadPoolBuilder::new().assemble().and_then(|pool| Ok(pool.into_global()?));
-        built.unwrap_or_else(|_| bombyx::Pool::global()).handle()
-    })
+/// The global pool of this process, built if need be. If the program uses the runtime directly and has built its global pool,
+/// that one is used.
+pub(crate) fn global() -> &'static bombyx::Pool {
+    bombyx::Pool::global_or(|| ThreadPoolBuilder::new().assemble())
 }
 
 /// The pool of the caller, or the global one.
 pub(crate) fn here() -> bombyx::Handle {
-    bombyx::Handle::current().unwrap_or_else(|| global().clone())
+    bombyx::Handle::current().unwrap_or_else(|| global().handle())
 }
 
 /// Sees to it that the runtime's global pool is this one before the caller, who is in no pool, uses it.

@@ -2,7 +2,7 @@
 
 mod private;
 
-use crate::barrier;
+use crate::barrier::{self, Side};
 use crate::fault::{Fault, planted};
 use crate::job::{Entry, Place};
 use crate::primitive::{AtomicBool, AtomicPtr, AtomicUsize, Mutex, lock, try_lock};
@@ -58,6 +58,8 @@ pub(crate) struct Deque {
     last: AtomicPtr<Slot>,
     /// Whether there may be loose entries. Written by the owner only.
     loose: AtomicBool,
+    /// Whether the owner relies on the heavy barrier. Changed by the owner only.
+    pub(crate) side: Side,
     /// No entry below this is untouched or kept. Written by the owner only, under the lock.
     exposed: AtomicPtr<Slot>,
     /// The buffer; its lock protects all of the above against everyone but the owner's push and pop.
@@ -75,6 +77,7 @@ impl Deque {
             root: AtomicUsize::new(0),
             last: AtomicPtr::new(last_of(&slots)),
             loose: AtomicBool::new(false),
+            side: Side::new(),
             exposed: AtomicPtr::new(base),
             slots: Mutex::new(slots),
         }
@@ -267,7 +270,7 @@ impl Deque {
         // SAFETY: in the buffer, which begins with a slot that is always empty, and which only the owner, who is
         // here, replaces.
         let bits = unsafe { (*youngest).load(Relaxed) };
-        let trusted = planted(Fault::TrustRaisedTop) && self.looks_empty();
+        let trusted = planted(Fault::TrustRaisedTop) && self.looks_empty() || planted(Fault::PushOverBlindly);
         if Entry::from_bits(bits).is_some_and(Entry::is_stack) && !trusted {
             self.expose_all();
         }
@@ -361,7 +364,9 @@ impl Deque {
         }
         let mut entries = Vec::with_capacity(room(slots));
         self.each(|entry| {
-            entry.expose(self);
+            if !planted(Fault::MoveUntouched) {
+                entry.expose(self);
+            }
             entries.push(entry);
             true
         });
@@ -403,11 +408,19 @@ impl Deque {
     }
 
     /// Takes the oldest entry without the owner's help, telling `taken` while the lock is held, if the owner
-    /// has said that its entries descend from `want` (0: from whatever).
+    /// has said that its entries descend from `want` (0: from whatever). From an owner who does not rely on the heavy
+    /// barrier, one that no pop can take.
     pub(crate) fn steal(&self, want: usize, taken: impl FnOnce(Entry)) -> Steal {
         let Some(_slots) = try_lock(&self.slots) else { return Steal::Retry };
-        if want != 0 && self.root() != want {
+        if want != 0 && self.root() != want && !planted(Fault::StealWhatever) {
             return Steal::Empty;
+        }
+        // An owner who ceases to rely meanwhile needs the lock before it goes on.
+        if !self.side.relies() {
+            return self.oldest_free(true).map_or(Steal::Empty, |entry| {
+                taken(entry);
+                Steal::Success(entry)
+            });
         }
         loop {
             let top = self.top.load(Relaxed);
@@ -415,9 +428,9 @@ impl Deque {
                 return Steal::Empty;
             }
             self.top.store(top.wrapping_add(1), Relaxed);
-            // Pairs with `light` in `pop`.
-            barrier::heavy();
-            if top >= self.bottom.load(Acquire) && !planted(Fault::StealWithoutSecondLook) {
+            // Pairs with `light` in `pop`. If it is refused, the bottom tells nothing, and the owner may have the entry.
+            let reached = barrier::heavy(std::iter::once(&self.side));
+            if !reached || top >= self.bottom.load(Acquire) && !planted(Fault::StealWithoutSecondLook) {
                 self.top.store(top, Relaxed);
                 return Steal::Retry;
             }
@@ -440,6 +453,11 @@ impl Deque {
         if want != 0 && self.root() != want {
             return None;
         }
+        self.oldest_free(loose).inspect(|entry| entry.taken(Place::Nowhere))
+    }
+
+    /// Takes the oldest entry out, under the lock, if no pop can take it. The caller tells its job.
+    fn oldest_free(&self, loose: bool) -> Option<Entry> {
         let exposed = self.exposed.load(Relaxed);
         let mut top = self.top.load(Relaxed);
         let mut found = None;
@@ -454,15 +472,15 @@ impl Deque {
             top = top.wrapping_add(1);
         }
         self.top.store(top, Relaxed);
-        found.inspect(|entry| entry.taken(Place::Nowhere))
+        found
     }
 
     /// Withdraws `entry` from wherever in the deque it is. False if it is gone.
     ///
-    /// For entries that the owner does not pop by its fast path ([`crate::job::Job::expose`]), so the lock is
+    /// For entries that the owner does not pop by its fast path ([`Entry::expose`]), so the lock is
     /// all the protection this needs. With `owner`, the caller owns the deque and the bottom may be lowered.
     pub(crate) fn withdraw(&self, entry: Entry, owner: bool) -> bool {
-        let _slots = lock(&self.slots);
+        let _slots = (!planted(Fault::WithdrawWithoutLock)).then(|| lock(&self.slots));
         self.remove(entry, owner)
     }
 

@@ -1,8 +1,8 @@
 //! Models of the read-write schedulers: query cells and join resolution. Loops that wait in the runtime wait here as well,
 //! giving way; the progress that RW's proof asserts shows as loom's finding no run that waits for ever.
 
-use super::{Task, execute, explore, fork};
-use crate::barrier;
+use super::{Task, execute, explore, explore_weak, fork, relying};
+use crate::barrier::{self, Side};
 use crate::carrier::{Carrier, Spot};
 use crate::deque::Deque;
 use crate::fault::Fault;
@@ -29,7 +29,7 @@ impl Cells {
     fn new() -> Arc<Cells> {
         let cells = Arc::new(Cells {
             queries: [Queries::new(), Queries::new(), Queries::new()],
-            deque: Deque::new(),
+            deque: relying(),
             task: Task::new(),
         });
         cells.queries[0].set_open(true);
@@ -50,7 +50,7 @@ impl Cells {
         if !withdraws {
             return Attempt::Waits(round);
         }
-        victim.withdraw(thief, round);
+        victim.withdraw(thief, round, &self.deque.side);
         Attempt::Ended(self.receive(thief))
     }
 
@@ -184,11 +184,40 @@ fn withdraw_against_answer() {
     });
 }
 
+/// The same where the system refuses the barrier: the thief leaves when the round has ended, and not before.
+#[test]
+fn refused_withdraw_against_answer() {
+    explore_weak(4, &[Fault::TrustRefusal], || {
+        let cells = Cells::new();
+        let thief = spawn_thief(&cells, 1, 0, true);
+        cells.poll();
+        cells.end();
+        assert!(matches!(thief.join().unwrap(), Attempt::Ended(_)));
+        cells.check();
+    });
+}
+
+/// A victim ceases to rely on the barrier right after it answered: a thief that sees so sees the claim, too.
+#[test]
+fn withdraw_against_cease() {
+    explore_weak(4, &[Fault::CeaseWithoutOrder], || {
+        let cells = Cells::new();
+        let thief = spawn_thief(&cells, 1, 0, true);
+        cells.poll();
+        cells.deque.side.cease();
+        cells.end();
+        assert!(matches!(thief.join().unwrap(), Attempt::Ended(_)));
+        cells.check();
+    });
+}
+
 /// A join: the cells, the result of the right branch, and a processor to give.
 struct Join {
     resolution: Resolution,
     result: UnsafeCell<u32>,
     processor: Processor,
+    /// Of the right side.
+    side: Side,
     /// A join further up that the left side watches.
     outer: Resolution,
     continued: AtomicUsize,
@@ -201,7 +230,10 @@ unsafe impl Send for Join {}
 
 impl Join {
     fn new() -> Arc<Join> {
+        let side = Side::new();
+        side.rely();
         Arc::new(Join {
+            side,
             resolution: Resolution::new(),
             result: UnsafeCell::new(0),
             processor: Processor([0; 4]),
@@ -267,7 +299,7 @@ impl Join {
                         self.resolution.transfer(&list);
                         true
                     }
-                    Reply::None => self.resolution.leave_unanswered(this, &list),
+                    Reply::None => self.resolution.leave_unanswered(this, &list, std::iter::once(&self.side)),
                 }
             }
         };
@@ -320,17 +352,23 @@ fn leave_unanswered_against_end() {
     });
 }
 
+/// The same where the system refuses the barrier: the left side waits for the answer.
+#[test]
+fn refused_leave_against_end() {
+    explore_weak(4, &[Fault::TrustRefusal], || resolve(1, Some(0)));
+}
+
 /// A processor falls asleep while the owner of a private deque attends: the owner sees it, or will attend again.
 #[test]
 fn rest_against_attend() {
     explore(6, &[Fault::PoisonBeforeBarrier], || {
-        let deque = Arc::new(Deque::new());
+        let deque = Arc::new(relying());
         let sleepers = Arc::new(Sleepers::new(0));
         let sleeper = {
             let (deque, sleepers) = (Arc::clone(&deque), Arc::clone(&sleepers));
             thread::spawn(move || {
                 sleepers.set_resting(1);
-                sleepers.call(std::iter::once(&*deque));
+                sleepers.call(std::iter::once(&*deque), || unreachable!("the barrier reaches everyone"));
             })
         };
         deque.private().attend();

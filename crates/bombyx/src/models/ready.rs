@@ -1,7 +1,6 @@
 //! Models of where ready entries wait outside of deques: the shared pool and the list of deques.
 
 use super::*;
-use crate::ready::ranks::{Batch, Drawn, Ranks};
 use crate::ready::shared::{Order, SharedPool, Taken, Turn};
 
 /// The join of a task that was moved into a list and is not untouched any more: takes it back, if `take_back` does.
@@ -30,7 +29,7 @@ fn take_back_against_take(order: Order) {
         let (pool, tasks) = (Arc::clone(&pool), Arc::clone(&tasks));
         thread::spawn(move || {
             let _ = &tasks;
-            if let Taken::Entry(entry) = pool.take(1, 1) {
+            if let Taken::Entry(entry) = pool.take(1) {
                 assert!(execute(entry).is_none());
             }
             // Whatever number the first node had may be used again.
@@ -43,7 +42,7 @@ fn take_back_against_take(order: Order) {
     other.join().unwrap();
     settle(&tasks[1], |entry, node| pool.take_back(entry, node, false));
     assert!(tasks.iter().all(|task| task.runs.load(Relaxed) == 1), "an entry was lost or run twice");
-    assert_eq!((pool.take(0, 1), pool.len()), (Taken::Nothing, 0));
+    assert_eq!((pool.take(0), pool.len()), (Taken::Nothing, 0));
 }
 
 #[test]
@@ -81,20 +80,20 @@ fn turn_against_put_frame() {
         let mut was_set_aside = false;
         loop {
             let left_was_ready = left_is_ready.load(Relaxed) == 1;
-            match pool.turn(1, 1) {
-                Turn::Dummies(run) => dummies += run,
+            match pool.turn(1) {
+                Turn::Dummy => dummies += 1,
                 Turn::Now => {
                     assert!(was_set_aside || !left_was_ready, "memory was taken out of turn");
                     break;
                 }
                 Turn::Later => {
                     pool.put_frame(1, entry(&carriers, 1));
-                    assert_eq!(pool.take(1, 1), Taken::Entry(entry(&carriers, 0)));
+                    assert_eq!(pool.take(1), Taken::Entry(entry(&carriers, 0)));
                     was_set_aside = true;
                     // The left frame goes on and ends; then the right one is next.
                     let next = loop {
-                        match pool.take(1, 1) {
-                            Taken::Dummies(run) => dummies += run,
+                        match pool.take(1) {
+                            Taken::Dummy => dummies += 1,
                             other => break other,
                         }
                     };
@@ -139,8 +138,8 @@ fn withdraw_against_draw() {
     });
 }
 
-/// One dummy at a time, for each byte.
-const SINGLE: Batch = Batch { bytes: 1, most: 1 };
+/// A dummy for each byte.
+const SINGLE: u64 = 1;
 
 /// Draws at the left end and runs what is found. Whether that was the frame.
 fn drawn(ranks: &Ranks, thief: usize) -> bool {
@@ -150,7 +149,7 @@ fn drawn(ranks: &Ranks, thief: usize) -> bool {
             false
         }
         Drawn::Entry(_) => true,
-        Drawn::Nothing | Drawn::Owned(_) | Drawn::Dummies(_) => false,
+        Drawn::Nothing | Drawn::Owned(_) | Drawn::Dummy => false,
     }
 }
 
@@ -161,7 +160,7 @@ fn give_up_against_rob() {
     explore(5, &[Fault::RobWithoutRanks], || {
         let ranks = Arc::new(Ranks::new(2));
         let tasks = Arc::new([Task::new(), Task::new()]);
-        let deque = Arc::new(Deque::new());
+        let deque = Arc::new(relying());
         ranks.arrive(0);
         for task in tasks.iter() {
             fork(&deque, &task);
@@ -195,8 +194,8 @@ fn dummies_before_the_frame() {
         ranks.give_up(0, &Deque::new(), Entry::carrier(NonNull::from(&carrier)), 2);
         let dummies = Arc::new(AtomicUsize::new(0));
         let draw = |ranks: &Ranks, dummies: &AtomicUsize, thief: usize| match ranks.draw(thief, 0, SINGLE) {
-            Drawn::Dummies(run) => {
-                dummies.fetch_add(run as usize, AcqRel);
+            Drawn::Dummy => {
+                dummies.fetch_add(1, AcqRel);
                 0
             }
             Drawn::Entry(_) => {

@@ -6,9 +6,10 @@ use super::ledger::Profiler;
 use super::record::Recorder;
 use super::report::Profile;
 use crate::primitive::lock;
+use crate::process::Generation;
 use std::ffi::{OsStr, OsString, c_int};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::{env, fs};
 
@@ -23,6 +24,10 @@ static FILES: OnceLock<Files> = OnceLock::new();
 
 /// The profiler of the process, if the environment asks for files.
 pub(super) fn profiler() -> Option<Arc<Profiler>> {
+    if is_privileged() {
+        // Whoever starts the program may have less rights than it has, and must not choose what it writes.
+        return None;
+    }
     let file = |name| env::var_os(name).filter(|path| !path.is_empty());
     let (profile, record) = (file("BOMBYX_PROFILE"), file("BOMBYX_RECORD"));
     let profiler = match (&profile, &record) {
@@ -39,6 +44,18 @@ pub(super) fn profiler() -> Option<Arc<Profiler>> {
         super::interrupt::before_the_end(write_interrupted);
     }
     Some(profiler)
+}
+
+/// Whether the program has more rights than whoever started it: set-user-ID, set-group-ID, capabilities of its file. Then the
+/// C library leaves such variables alone, too (ld.so(8), AT_SECURE).
+fn is_privileged() -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        // SAFETY: the call has no preconditions.
+        unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+    }
+    #[cfg(not(target_os = "linux"))]
+    false
 }
 
 /// The most that recorded runs may take in memory, in bytes: `BOMBYX_RECORD_MEMORY` MiB.
@@ -71,6 +88,10 @@ fn write_interrupted() {
 }
 
 fn write_or_complain(interrupted: bool) {
+    if !Generation::current().is_first() {
+        // A child of fork(2): what was measured is its parent's to write.
+        return;
+    }
     // Unwinding out of here would abort a program that has otherwise ended well.
     let _ = std::panic::catch_unwind(|| {
         if let Err(error) = write(interrupted) {
@@ -96,7 +117,7 @@ pub fn write_profile() -> io::Result<()> {
 
 fn write(interrupted: bool) -> io::Result<()> {
     static WRITING: Mutex<()> = Mutex::new(());
-    let Some(files) = FILES.get() else { return Ok(()) };
+    let Some(files) = FILES.get().filter(|_| Generation::current().is_first()) else { return Ok(()) };
     let _one_at_a_time = lock(&WRITING);
     let mut arguments = env::args_os().map(|argument| argument.to_string_lossy().into_owned());
     let program = arguments.next().unwrap_or_default();
@@ -127,21 +148,34 @@ fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
         out.flush()
     };
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let mut name = OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{}.part", std::process::id()));
-    let part = path.with_file_name(name);
-    let special = fs::metadata(&path).is_ok_and(|known| !known.is_file());
-    match fs::File::create(&part) {
-        Ok(file) if !special => {
+    if fs::metadata(&path).is_ok_and(|known| !known.is_file()) {
+        return write(fs::File::create(&path)?);
+    }
+    match new_beside(&path) {
+        Ok((part, file)) => {
             let moved = write(file).and_then(|()| fs::rename(&part, &path));
             moved.inspect_err(|_| drop(fs::remove_file(&part)))
         }
-        other => {
-            if other.is_ok() {
-                drop(fs::remove_file(&part));
-            }
-            write(fs::File::create(&path)?)
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+        Err(_) => write(fs::File::create(&path)?),
+    }
+}
+
+/// A new file in the same folder. Whatever has its name already, perhaps a link that somebody else has laid there, is left
+/// alone, and another name is tried.
+fn new_beside(path: &Path) -> io::Result<(PathBuf, fs::File)> {
+    const NAMES: u32 = 100;
+    let mut tried = 0;
+    loop {
+        let mut name = OsString::from(".");
+        name.push(path.file_name().unwrap_or_default());
+        name.push(format!(".{}.{tried}.part", std::process::id()));
+        let part = path.with_file_name(name);
+        tried += 1;
+        match fs::OpenOptions::new().write(true).create_new(true).open(&part) {
+            Ok(file) => return Ok((part, file)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && tried < NAMES => {}
+            Err(error) => return Err(error),
         }
     }
 }

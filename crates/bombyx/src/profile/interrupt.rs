@@ -5,6 +5,8 @@
 //! it would without a profiler. A second signal does so at once. Signals that the program handles or ignores when its first pool
 //! is built are left alone, and a handler that it installs later takes the place of ours.
 //!
+//! A child of fork(2) has the handler, and no thread to tell: there signals do what they always did, at once.
+//!
 //! A run that has not ended is on the stacks of threads that run it, and is not looked at.
 
 use std::io::Read as _;
@@ -47,31 +49,66 @@ pub(super) fn before_the_end(write: fn()) {
     }
 }
 
-fn is_default(signal: libc::c_int) -> bool {
-    // SAFETY: all zeros are a valid sigaction, which outlives the call that fills it in.
-    unsafe {
-        let mut action: libc::sigaction = mem::zeroed();
-        libc::sigaction(signal, ptr::null(), &mut action) == 0 && action.sa_sigaction == libc::SIG_DFL
+/// The calling thread is the one of a child process, where nobody reads what the handler would write; the parent's thread
+/// must not. Whoever the handler is called for from now on shall end as if there were none.
+pub(super) fn leave_parent() {
+    if TO_THREAD.swap(-1, Relaxed) == -1 {
+        return;
+    }
+    for signal in SIGNALS {
+        if handler_of(signal) == Some(ours()) {
+            set_handler(signal, libc::SIG_DFL, 0);
+        }
     }
 }
 
+fn is_default(signal: libc::c_int) -> bool {
+    handler_of(signal) == Some(libc::SIG_DFL)
+}
+
 fn handle(signal: libc::c_int) {
-    // SAFETY: all zeros are a valid sigaction; handler and flags are set before it is used. The handler is async-signal-safe.
+    set_handler(signal, ours(), libc::SA_RESTART | libc::SA_RESETHAND);
+}
+
+/// Our handler, as the system calls it.
+fn ours() -> libc::sighandler_t {
+    tell_thread as extern "C" fn(libc::c_int) as libc::sighandler_t
+}
+
+fn handler_of(signal: libc::c_int) -> Option<libc::sighandler_t> {
+    // SAFETY: all zeros are a valid sigaction, which outlives the call that fills it in.
     unsafe {
         let mut action: libc::sigaction = mem::zeroed();
-        action.sa_sigaction = tell_thread as extern "C" fn(libc::c_int) as usize;
-        action.sa_flags = libc::SA_RESTART | libc::SA_RESETHAND;
+        (libc::sigaction(signal, ptr::null(), &mut action) == 0).then_some(action.sa_sigaction)
+    }
+}
+
+fn set_handler(signal: libc::c_int, handler: libc::sighandler_t, flags: libc::c_int) {
+    // SAFETY: all zeros are a valid sigaction; handler and flags are set before it is used. Handlers are ours, which is
+    // async-signal-safe, or the default.
+    unsafe {
+        let mut action: libc::sigaction = mem::zeroed();
+        action.sa_sigaction = handler;
+        action.sa_flags = flags;
         libc::sigaction(signal, &action, ptr::null_mut());
     }
 }
 
 extern "C" fn tell_thread(signal: libc::c_int) {
     let byte = signal as u8;
+    let to_thread = TO_THREAD.load(Relaxed);
+    if to_thread == -1 {
+        // In a child, in the moment before it forgets the handler. The system has forgotten it for this signal, so that it has
+        // its way now.
+        // SAFETY: `raise` may be called in signal handlers (signal-safety(7)).
+        unsafe { libc::raise(signal) };
+        return;
+    }
     // SAFETY: `write` may be called in signal handlers (signal-safety(7)), and reads one byte that is there. What it says of
     // errors is kept from whom the signal interrupted.
     unsafe {
         let error = *libc::__errno_location();
-        libc::write(TO_THREAD.load(Relaxed), (&raw const byte).cast(), 1);
+        libc::write(to_thread, (&raw const byte).cast(), 1);
         *libc::__errno_location() = error;
     }
 }

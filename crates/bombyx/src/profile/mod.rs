@@ -55,6 +55,7 @@ pub(crate) use sites::Site;
 use crate::alloc::Uncharged;
 use crate::commons::Commons;
 use crate::job::Job;
+use crate::process::Generation;
 use crate::processor::{Processor, current};
 use algebra::Path;
 use shadow::{Second, Shadow};
@@ -63,7 +64,17 @@ use std::sync::{Arc, OnceLock};
 /// The profiler of all pools of this process that have none of their own, if the environment asks for one.
 fn of_process() -> Option<&'static Arc<Profiler>> {
     static PROFILER: OnceLock<Option<Arc<Profiler>>> = OnceLock::new();
+    if !Generation::current().is_first() {
+        // The files are its parent's, and so is the profiler, whose locks may be held for ever.
+        return None;
+    }
     PROFILER.get_or_init(files::profiler).as_ref()
+}
+
+/// The calling thread is the one of a child process ([`crate::process`]). What was measured is the parent's to write.
+#[cfg(target_os = "linux")]
+pub(crate) fn leave_parent() {
+    interrupt::leave_parent();
 }
 
 /// Which profiler a pool is to have.
@@ -113,7 +124,7 @@ pub(crate) fn fork(processor: &Processor, site: Site) {
         shadow.fork(profiler, site);
     }
     // Where there is no `membarrier`, forks expose their jobs, unless nobody else can reach them.
-    if commons.keeps_jobs() && processor.deque.keep_youngest() {
+    if (processor.relies() || processor.has_private_deque()) && processor.deque.keep_youngest() {
         commons.thread_created();
     }
 }
@@ -199,10 +210,7 @@ pub(crate) fn begin_taken() {
     }
 }
 
-/// It has ended, and its latch is still to be set.
-///
-/// # Safety
-/// `job` is alive.
+/// It has ended, and its latch is still to be set. Of the job only the address matters, as the name of the report.
 pub(crate) fn end_taken(job: *const Job) {
     if let Some(profiler) = here()
         && let _uncharged = Uncharged::begin()

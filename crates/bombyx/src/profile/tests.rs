@@ -2,6 +2,7 @@
 
 use super::algebra::Burden;
 use super::clock::{Clock, advance};
+use super::costs::Costs;
 use super::record::Recorder;
 use super::report::{Profile, SiteProfile};
 use super::{Aside, Profiler};
@@ -84,6 +85,26 @@ fn a_balanced_tree() {
     // A leaf is a strand; an inner node is one before its fork and one after.
     assert_eq!(profile.strands, 64 + 2 * 63);
     assert_eq!(profile.sites.iter().map(|site| site.span_ns).sum::<u64>(), profile.span_ns);
+}
+
+/// Where the hooks cost less than what was measured before, strands measure below nothing. The laws hold all the same.
+#[test]
+fn what_is_subtracted_does_not_break_the_laws() {
+    for cost in [10, 40, 1_000] {
+        let costs = Costs { fork: cost, middle: cost, join: cost, ..Costs::NONE };
+        let profiler = Arc::new(Profiler::subtracting(Clock::Virtual, costs));
+        let pool = Builder::measuring(2, Some(profiler)).build().unwrap();
+        for before in [0, 1_000, 100_000] {
+            pool.run(|| {
+                advance(before);
+                tree(6, 20);
+            });
+            let profile = pool.profile().unwrap();
+            assert!(profile.span_ns <= profile.work_ns + profile.blocked_ns, "{profile:?}");
+            assert!(profile.span_ns > 0 || profile.work_ns == 0, "{profile:?}");
+            assert!(profile.burdened_span_ns >= profile.span_ns, "{profile:?}");
+        }
+    }
 }
 
 #[test]

@@ -74,15 +74,6 @@ struct Left {
     root: usize,
 }
 
-/// How a thief runs dummy threads.
-#[derive(Clone, Copy)]
-pub(crate) struct Batch {
-    /// How many bytes each stands for: K.
-    pub(crate) bytes: u64,
-    /// How many it takes at a time, at most.
-    pub(crate) most: u64,
-}
-
 /// What a thief finds at the place it drew.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
@@ -93,8 +84,8 @@ pub(crate) enum Drawn {
     Owned(usize),
     /// The oldest entry of a deque without an owner, which is the thief's.
     Entry(Entry),
-    /// So many dummy threads. The thief runs them, and must draw again.
-    Dummies(u64),
+    /// A dummy thread, which does nothing. The thief must draw again.
+    Dummy,
 }
 
 impl Ranks {
@@ -174,13 +165,13 @@ impl Ranks {
 
     /// What the thief `index` finds in the `place`-th deque from the left, where a deque in which nothing but dummy
     /// threads is ready counts as many as there are: that is over how many deques the paper's binary tree of dummies
-    /// spreads, as each one that is run leaves its siblings in a deque of their own.
-    pub(crate) fn draw(&self, index: usize, place: usize, batch: Batch) -> Drawn {
+    /// spreads, as each one that is run leaves its siblings in a deque of their own. A dummy stands for `bytes`: K.
+    pub(crate) fn draw(&self, index: usize, place: usize, bytes: u64) -> Drawn {
         let mut inner = lock(&self.inner);
-        let Some(node) = inner.place(place, batch.bytes) else { return Drawn::Nothing };
+        let Some(node) = inner.place(place, bytes) else { return Drawn::Nothing };
         match inner.at(node) {
             &mut Ranked::Owned(owner) => Drawn::Owned(owner),
-            Ranked::Left(_) => self.take_from(&mut inner, node, index, batch),
+            Ranked::Left(_) => self.take_from(&mut inner, node, index, bytes),
         }
     }
 
@@ -193,9 +184,7 @@ impl Ranks {
         let mut inner = lock(&self.inner);
         let descends = |node: &Node| matches!(inner.list.get(*node), Some(Ranked::Left(left)) if left.root == key && left.delay == 0);
         let found = inner.list.nodes().take(count).find(descends);
-        found.map_or(Drawn::Nothing, |node| {
-            self.take_from(&mut inner, node, index, Batch { bytes: 1, most: 0 })
-        })
+        found.map_or(Drawn::Nothing, |node| self.take_from(&mut inner, node, index, 0))
     }
 
     /// The first of the leftmost `count` deques whose owner is accepted.
@@ -224,14 +213,13 @@ impl Ranks {
         true
     }
 
-    /// Takes the oldest entry of a deque without an owner, or dummies when nothing but the frame is left that waits for
+    /// Takes the oldest entry of a deque without an owner, or a dummy when nothing but the frame is left that waits for
     /// them. If it is an entry, the thief's deque ranks directly right of it.
-    fn take_from(&self, inner: &mut MutexGuard<'_, Inner>, node: Node, index: usize, batch: Batch) -> Drawn {
+    fn take_from(&self, inner: &mut MutexGuard<'_, Inner>, node: Node, index: usize, bytes: u64) -> Drawn {
         let Ranked::Left(left) = inner.at(node) else { return Drawn::Nothing };
         if left.entries.len() == 1 && left.delay > 0 && !planted(Fault::OutOfTurn) {
-            let dummies = left.delay.div_ceil(batch.bytes).min(batch.most);
-            left.delay = left.delay.saturating_sub(dummies.saturating_mul(batch.bytes));
-            return Drawn::Dummies(dummies);
+            left.delay = left.delay.saturating_sub(bytes);
+            return Drawn::Dummy;
         }
         let entry = left.entries.pop_front().expect("a deque without an owner is not empty");
         entry.taken(Place::Nowhere);

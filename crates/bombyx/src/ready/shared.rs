@@ -90,11 +90,11 @@ impl Spot {
         self.entry.filter(|_| self.dummies == 0)
     }
 
-    /// Counts off the dummy threads that come first, `batch` of them at most.
-    fn take_dummies(&mut self, batch: u64) -> Option<u64> {
-        let dummies = self.dummies.min(batch);
-        self.dummies -= dummies;
-        (dummies > 0).then_some(dummies)
+    /// Counts off one of the dummy threads that come first. False if there is none.
+    fn take_dummy(&mut self) -> bool {
+        let any = self.dummies > 0;
+        self.dummies -= u64::from(any);
+        any
     }
 }
 
@@ -104,8 +104,8 @@ impl Spot {
 pub(crate) enum Turn {
     /// Nothing comes before it.
     Now,
-    /// So many dummy threads do, which the caller runs.
-    Dummies(u64),
+    /// A dummy thread did, which does nothing and is over. The caller asks again.
+    Dummy,
     /// Something else does.
     Later,
 }
@@ -115,8 +115,8 @@ pub(crate) enum Turn {
 #[must_use]
 pub(crate) enum Taken {
     Entry(Entry),
-    /// So many dummy threads: there is nothing to do, and the next look may find something else.
-    Dummies(u64),
+    /// A dummy thread, which does nothing. The processor must take again.
+    Dummy,
     Nothing,
 }
 
@@ -157,16 +157,15 @@ impl SharedPool {
         self.change(&mut inner, node, |spot| spot.dummies = dummies);
     }
 
-    /// Whether the frame that processor `index` works on comes before all that is ready. Dummies are counted off `batch` at
-    /// a time at most.
-    pub(crate) fn turn(&self, index: usize, batch: u64) -> Turn {
+    /// Whether the frame that processor `index` works on comes before all that is ready.
+    pub(crate) fn turn(&self, index: usize) -> Turn {
         let mut inner = lock(&self.inner);
         let own = inner.node_of(index);
         let first = inner.list.nodes().find(|&node| node == own || inner.is_open(node));
         if first != Some(own) && !planted(Fault::OutOfTurn) {
             return Turn::Later;
         }
-        self.change(&mut inner, own, |spot| spot.take_dummies(batch)).map_or(Turn::Now, Turn::Dummies)
+        if self.change(&mut inner, own, Spot::take_dummy) { Turn::Dummy } else { Turn::Now }
     }
 
     /// The frame that processor `index` works on is ready, and left to whoever takes it when the dummy threads that it
@@ -178,9 +177,8 @@ impl SharedPool {
         self.change(&mut inner, node, |spot| spot.entry = Some(carrier));
     }
 
-    /// What is next, for processor `index`, which works there from now on. Dummies are counted off `batch` at a time at
-    /// most.
-    pub(crate) fn take(&self, index: usize, batch: u64) -> Taken {
+    /// What is next, for processor `index`, which works there from now on.
+    pub(crate) fn take(&self, index: usize) -> Taken {
         if self.len() == 0 {
             self.leave(index);
             return Taken::Nothing;
@@ -188,8 +186,8 @@ impl SharedPool {
         let mut inner = lock(&self.inner);
         inner.leave(index);
         let Some(node) = inner.next() else { return Taken::Nothing };
-        if let Some(dummies) = self.change(&mut inner, node, |spot| spot.take_dummies(batch)) {
-            return Taken::Dummies(dummies);
+        if self.change(&mut inner, node, Spot::take_dummy) {
+            return Taken::Dummy;
         }
         let entry = self.remove(&mut inner, node, index);
         entry.taken(Place::Nowhere);
@@ -217,7 +215,7 @@ impl SharedPool {
         let mut inner = lock(&self.inner);
         let node = inner.next()?;
         let entry = inner.at(node).entry.filter(|&entry| wanted(entry))?;
-        if self.change(&mut inner, node, |spot| spot.take_dummies(1)).is_some() {
+        if self.change(&mut inner, node, Spot::take_dummy) {
             return None;
         }
         Some(self.take_out(&mut inner, node, entry))
@@ -362,36 +360,36 @@ mod tests {
     fn dummies_run_first_whoever_runs_them() {
         let (pool, [_, carrier]) = two();
         pool.delay(1, 4);
-        assert_eq!((pool.turn(1, 1), pool.len()), (Turn::Dummies(1), 1));
-        assert_eq!(pool.take(2, 1), Taken::Dummies(1));
+        assert_eq!((pool.turn(1), pool.len()), (Turn::Dummy, 1));
+        assert_eq!(pool.take(2), Taken::Dummy);
         pool.put_frame(1, frame(&carrier));
-        assert_eq!((pool.take(1, 1), pool.take(2, 1)), (Taken::Dummies(1), Taken::Dummies(1)));
-        assert_eq!((pool.take(2, 1), pool.len()), (Taken::Entry(frame(&carrier)), 0));
-        assert_eq!(pool.turn(2, 1), Turn::Now);
+        assert_eq!((pool.take(1), pool.take(2)), (Taken::Dummy, Taken::Dummy));
+        assert_eq!((pool.take(2), pool.len()), (Taken::Entry(frame(&carrier)), 0));
+        assert_eq!(pool.turn(2), Turn::Now);
     }
 
     #[test]
     fn a_running_frame_is_nobody_elses() {
         let (pool, _) = two();
         pool.delay(1, 1);
-        assert_eq!(pool.take(2, 9), Taken::Dummies(1));
-        assert_eq!((pool.take(2, 9), pool.len()), (Taken::Nothing, 0));
-        assert_eq!(pool.turn(1, 1), Turn::Now);
+        assert_eq!(pool.take(2), Taken::Dummy);
+        assert_eq!((pool.take(2), pool.len()), (Taken::Nothing, 0));
+        assert_eq!(pool.turn(1), Turn::Now);
     }
 
     #[test]
     fn what_stands_left_goes_first() {
         let (pool, [left, right]) = two();
-        assert_eq!((pool.turn(0, 1), pool.turn(1, 1)), (Turn::Now, Turn::Now), "running frames do not count");
+        assert_eq!((pool.turn(0), pool.turn(1)), (Turn::Now, Turn::Now), "running frames do not count");
         pool.delay(0, 1);
-        assert_eq!((pool.turn(1, 1), pool.turn(0, 1)), (Turn::Later, Turn::Dummies(1)));
+        assert_eq!((pool.turn(1), pool.turn(0)), (Turn::Later, Turn::Dummy));
         pool.put_frame(0, frame(&left));
         pool.delay(1, 1);
-        assert_eq!(pool.turn(1, 1), Turn::Later);
+        assert_eq!(pool.turn(1), Turn::Later);
         pool.put_frame(1, frame(&right));
-        assert_eq!(pool.take(1, 1), Taken::Entry(frame(&left)));
-        assert_eq!(pool.take(0, 1), Taken::Dummies(1));
-        assert_eq!(pool.take(0, 1), Taken::Entry(frame(&right)));
-        assert_eq!((pool.turn(0, 1), pool.turn(1, 1), pool.len()), (Turn::Now, Turn::Now, 0));
+        assert_eq!(pool.take(1), Taken::Entry(frame(&left)));
+        assert_eq!(pool.take(0), Taken::Dummy);
+        assert_eq!(pool.take(0), Taken::Entry(frame(&right)));
+        assert_eq!((pool.turn(0), pool.turn(1), pool.len()), (Turn::Now, Turn::Now, 0));
     }
 }

@@ -18,16 +18,17 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Beta {
     /// In lowest terms.
-    numerator: u32,
-    denominator: u32,
+    numerator: u64,
+    denominator: u64,
 }
 
 impl Beta {
     /// The factor `numerator / denominator`, unless it is below 1 (faster processors would lose their work to slower
-    /// ones) or no number.
-    pub fn new(numerator: u32, denominator: u32) -> Option<Beta> {
+    /// ones), above a thousand million, or no number.
+    pub fn new(numerator: u64, denominator: u64) -> Option<Beta> {
         let divisor = greatest_common_divisor(numerator, denominator);
-        (denominator > 0 && numerator >= denominator)
+        let most = u128::from(denominator) * MOST;
+        (denominator > 0 && numerator >= denominator && u128::from(numerator) <= most)
             .then(|| Beta { numerator: numerator / divisor, denominator: denominator / divisor })
     }
 
@@ -37,15 +38,21 @@ impl Beta {
     }
 }
 
-fn greatest_common_divisor(a: u32, b: u32) -> u32 {
+/// The largest factor.
+const MOST: u128 = 1_000_000_000;
+
+/// Decimal places that are read and displayed.
+const PLACES: u32 = 9;
+
+fn greatest_common_divisor(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }
 
 impl fmt::Display for Beta {
     /// As a decimal number if that is exact, else as a fraction.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (numerator, denominator) = (u64::from(self.numerator), u64::from(self.denominator));
-        let scaled = (0u32..=9).find(|&digits| 10u64.pow(digits).is_multiple_of(denominator));
+        let Beta { numerator, denominator } = *self;
+        let scaled = (0..=PLACES).find(|&digits| 10u64.pow(digits).is_multiple_of(denominator));
         match scaled {
             Some(0) => write!(f, "{numerator}"),
             Some(digits) => {
@@ -68,13 +75,14 @@ impl FromStr for Beta {
 
 fn parse(text: &str) -> Option<Beta> {
     let number = |digits: &str| {
-        digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse::<u32>().ok()).flatten()
+        digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse::<u64>().ok()).flatten()
     };
     if let Some((numerator, denominator)) = text.split_once('/') {
         return Beta::new(number(numerator)?, number(denominator)?);
     }
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
-    let scale = 10u32.checked_pow(u32::try_from(fraction.len()).ok()?)?;
+    let places = u32::try_from(fraction.len()).ok().filter(|&places| places <= PLACES)?;
+    let scale = 10u64.pow(places);
     Beta::new(number(whole)?.checked_mul(scale)?.checked_add(number(fraction)?)?, scale)
 }
 
@@ -84,7 +92,12 @@ pub struct BetaError(String);
 
 impl fmt::Display for BetaError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is not usable: BETA is a number of at least 1, such as 2, 1.25 or 4/3", self.0)
+        write!(
+            f,
+            "`{}` is not usable: BETA is a number of at least 1 and at most {MOST}, such as 2, 1.25 or 4/3 (at most \
+             {PLACES} decimals)",
+            self.0
+        )
     }
 }
 
@@ -96,7 +109,7 @@ mod tests {
 
     #[test]
     fn is_printed_as_it_is_spelled() {
-        for text in ["1", "2", "1.25", "1.05", "1.001", "4/3", "10", "22/7"] {
+        for text in ["1", "2", "1.25", "1.05", "1.001", "4/3", "10", "22/7", "1.1234567", "1000000000"] {
             assert_eq!(text.parse::<Beta>().unwrap().to_string(), text);
         }
         for (text, same) in [("1.0", "1"), ("1.50", "1.5"), ("6/4", "1.5"), ("8/6", "4/3")] {
@@ -121,7 +134,9 @@ mod tests {
             "inf",
             "nan",
             "1.2.3",
-            "9999999999",
+            "1000000001",
+            "4294967296",
+            "1.0123456789",
         ];
         for text in texts {
             let error = text.parse::<Beta>().unwrap_err().to_string();

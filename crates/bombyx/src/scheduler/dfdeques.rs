@@ -32,7 +32,7 @@
 //! processors; if all processors do that, nobody is left. So, unlike with work stealing, a lock that is held across
 //! forks must be waited for in `blocking(|| lock.lock())`. The same holds for `fifo` and `depth-first`.
 
-use super::give_up::{batch, give_up, run_dummies};
+use super::give_up::{give_up, run_dummy};
 use super::quota::Quota;
 use super::tuner::Tuner;
 use super::work_stealing::{self, Patience, SEARCH, SEARCH_IN_COMPANY, Wait, pause, rob};
@@ -40,7 +40,7 @@ use crate::commons::Commons;
 use crate::job::Entry;
 use crate::mailbox::Mail;
 use crate::processor::Processor;
-use crate::ready::ranks::{Batch, Drawn, Ranks};
+use crate::ready::ranks::{Drawn, Ranks};
 use std::time::Instant;
 
 /// See the module text.
@@ -75,10 +75,16 @@ impl Dfdeques {
 
     pub(super) fn search(&self, processor: &Processor) -> Option<Entry> {
         processor.set_busy(false);
+        if let Force::Auto(tuner) = &self.quota {
+            tuner.rests(processor.index, &processor.commons().ledger.heap);
+        }
         let entry = self.search_until(processor);
         if entry.is_some() {
             processor.commons().found_work();
             processor.set_busy(true);
+            if let Force::Auto(tuner) = &self.quota {
+                tuner.works(processor.index);
+            }
         }
         entry
     }
@@ -112,16 +118,9 @@ impl Dfdeques {
         }
     }
 
-    fn batch(&self, processor: &Processor) -> Batch {
-        Batch { bytes: self.quota() as u64, most: batch(processor) }
-    }
-
     /// A new quota: a steal begins.
     fn renew(&self, processor: &Processor) {
         processor.meter.reset(self.quota());
-        if let Force::Auto(tuner) = &self.quota {
-            tuner.steal(processor.index);
-        }
     }
 
     /// The procedure *steal* of Figure 5, once: on success the processor has a deque right of its victim.
@@ -144,10 +143,10 @@ impl Dfdeques {
         let all = commons.processors();
         loop {
             processor.stats.attempts.add(1);
-            match self.ranks.draw(processor.index, processor.rng.below(all.len()), self.batch(processor)) {
+            match self.ranks.draw(processor.index, processor.rng.below(all.len()), self.quota() as u64) {
                 Drawn::Nothing => return None,
                 Drawn::Entry(entry) => return Some(entry),
-                Drawn::Dummies(dummies) => run_dummies(processor, dummies),
+                Drawn::Dummy => run_dummy(processor),
                 Drawn::Owned(owner) => {
                     let victim = &all[owner];
                     let promising = if self.ranks.has_left() {
@@ -234,12 +233,12 @@ impl Dfdeques {
         let all = processor.commons().processors();
         loop {
             processor.stats.attempts.add(1);
-            match self.ranks.draw(processor.index, processor.rng.below(all.len()), self.batch(processor)) {
+            match self.ranks.draw(processor.index, processor.rng.below(all.len()), self.quota() as u64) {
                 Drawn::Entry(entry) => {
                     processor.stats.steals.add(1);
                     return Some(entry);
                 }
-                Drawn::Dummies(dummies) => run_dummies(processor, dummies),
+                Drawn::Dummy => run_dummy(processor),
                 Drawn::Owned(owner) if !all[owner].deque.looks_empty() => return None,
                 // At least our own deque is there, without an owner.
                 Drawn::Owned(_) | Drawn::Nothing if self.ranks.has_left() => {}

@@ -5,12 +5,11 @@
 //! checkpoint. What was allocated between the two exceeds the quota: at most what one strand allocates.
 
 use crate::job::{Entry, Kind};
-use crate::primitive::{spin_loop, yield_now};
+use crate::primitive::yield_now;
 use crate::processor::{Processor, current};
 use crate::profile::Aside;
 use crate::wait::resume;
 use std::ptr::NonNull;
-use std::time::{Duration, Instant};
 
 /// Lets the calling carrier's frame wait for its turn: `leave` puts it where others find it, and the processor goes on with
 /// what `next` gives, or searches. The carrier may hold another processor afterwards.
@@ -56,34 +55,14 @@ pub(super) fn give_up(
     true
 }
 
-/// The longest that a dummy thread takes, and about how long a processor runs dummies before it looks again for something
-/// better.
-const DUMMY: Duration = Duration::from_micros(20);
-
-/// What a dummy thread takes. It stands for the allocation of K bytes: a third of a nanosecond per byte, less than touching
-/// the memory would, is time for threads of higher priority to appear, which is what dummies are for. In the
-/// paper's cost model allocated memory is as much work as it has bytes (§4.2).
-fn dummy(processor: &Processor) -> Duration {
-    let quota = super::quota(processor.commons()).unwrap_or(0);
-    Duration::from_nanos(quota as u64 / 3).min(DUMMY)
-}
-
-/// How many dummy threads a processor takes at a time, so that with a small K not all of its time goes into the lock that
-/// they are kept under.
-pub(super) fn batch(processor: &Processor) -> u64 {
-    (DUMMY.as_nanos() / dummy(processor).as_nanos().max(1)) as u64
-}
-
-/// Runs so many dummy threads. Where there are more processors than cores, the others may need this one's: they have it
-/// after the time has passed, not instead. (With the time in which others run counted, `dense-mm` on 8 processors and 2 cores
-/// used a tenth less CPU time, and `depth-first:50000` held 32 MB instead of 27.)
-pub(super) fn run_dummies(processor: &Processor, dummies: u64) {
-    let time = dummy(processor) * dummies as u32;
-    let start = Instant::now();
-    while start.elapsed() < time {
-        spin_loop();
-    }
-    if processor.commons().config.crowded {
+/// Runs a dummy thread, which does nothing (Narlikar §3.3): its processor has lost its deque, and steals again. Where there are
+/// more processors than cores, those whose threads come first may need this one's core in order to show them, so it lets
+/// others go first once in [`DUMMIES_PER_YIELD`] times.
+pub(super) fn run_dummy(processor: &Processor) {
+    if processor.commons().config.crowded && processor.rng.below(DUMMIES_PER_YIELD) == 0 {
         yield_now();
     }
 }
+
+/// Letting others go first takes microseconds, a dummy thread a tenth of one.
+const DUMMIES_PER_YIELD: usize = 8;

@@ -432,7 +432,7 @@ mod tests {
         for (numerator, denominator) in [(1, 1), (5, 4), (3, 2), (2, 1)] {
             let beta = Beta::new(numerator, denominator).unwrap();
             for speed in 1..=FULL {
-                let fastest = speed * u64::from(numerator) / u64::from(denominator);
+                let fastest = speed * numerator / denominator;
                 assert!(!mugs(beta, fastest, Victim { busy: true, empty: true, speed }));
             }
         }
@@ -443,10 +443,14 @@ mod tests {
         let beta = Beta::new(3, 2).unwrap();
         for (fast, slow) in (1..=64).flat_map(|fast| (1..=64).map(move |slow| (fast, slow))) {
             if mugs(beta, fast, Victim { busy: true, empty: true, speed: slow }) {
-                for (fast_later, slow_later) in [(fast, slow), (fast * 2, slow * 3), (fast * 3, slow * 2)] {
+                // β² is 9/4: up to there nothing is undone.
+                for (fast_later, slow_later) in [(fast, slow), (fast * 2, slow * 3), (fast * 4, slow * 9)] {
                     assert!(!mugs(beta, slow_later, Victim { busy: true, empty: true, speed: fast_later }));
                 }
             }
         }
+        // Just beyond, it is: the bound is tight.
+        assert!(mugs(beta, 151, Victim { busy: true, empty: true, speed: 100 }));
+        assert!(mugs(beta, 100 * 10, Victim { busy: true, empty: true, speed: 151 * 4 }));
     }
 }

@@ -25,7 +25,7 @@ pub(crate) fn end(resolution: &Resolution) -> Enabled {
     // Whoever helps with this branch has a query standing here, and must not wait for its end when the branch has ended.
     read_write::cease(processor);
     let fence = || {
-        if !processor.commons().asymmetric() {
+        if !processor.relies() {
             read_write::fence_for_want_of_membarrier();
         }
     };
@@ -120,7 +120,8 @@ fn leave(processor: &Processor, resolution: &Resolution) -> bool {
 }
 
 fn leave_unanswered(processor: &Processor, resolution: &Resolution) -> bool {
-    let left = resolution.leave_unanswered(NonNull::from(current::carrier()), &processor.watching);
+    let sides = processor.commons().processors().iter().map(|processor| &processor.deque.side);
+    let left = resolution.leave_unanswered(NonNull::from(current::carrier()), &processor.watching, sides);
     if left {
         processor.stats.joins_unanswered.add(1);
     }

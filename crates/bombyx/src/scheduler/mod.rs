@@ -92,6 +92,18 @@ impl Scheduler {
         "private-cas",
     ];
 
+    /// Whether a pool with this scheduler can have [fixed threads](crate::Threads::Fixed). The other schedulers give a
+    /// processor to another thread when a quota is used up, or when it is another thread's turn.
+    ///
+    /// ```
+    /// use bombyx::Scheduler;
+    /// assert!(Scheduler::WorkStealing.allows_fixed_threads());
+    /// assert!(!Scheduler::BusyLeaves.allows_fixed_threads());
+    /// ```
+    pub fn allows_fixed_threads(self) -> bool {
+        matches!(self, Scheduler::WorkStealing | Scheduler::DfDeques(Quota::Infinite))
+    }
+
     /// Whether nobody but its holder touches the deque of a processor.
     pub(crate) fn has_private_deques(self) -> bool {
         matches!(self, Scheduler::ReadWrite | Scheduler::ReadWriteSteals | Scheduler::PrivateCas)
@@ -306,7 +318,17 @@ pub(crate) fn take_next(processor: &Processor) -> Option<Entry> {
     }
 }
 
-/// The same if it was spawned in the scope with this key.
+/// The oldest entry of a processor's own deque, for an idle holder.
+pub(crate) fn take_oldest_own(processor: &Processor) -> Option<Entry> {
+    match &processor.commons().ready {
+        Ready::Deques if !processor.deque.looks_empty() => {
+            processor.deque.take_top(|entry| entry.taken(crate::job::Place::Nowhere))
+        }
+        _ => None,
+    }
+}
+
+/// What [`take_next`] takes, if it was spawned in the scope with this key.
 #[inline]
 pub(crate) fn take_next_of_scope(processor: &Processor, key: usize) -> Option<Entry> {
     match &processor.commons().ready {

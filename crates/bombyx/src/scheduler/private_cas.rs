@@ -8,7 +8,7 @@ use super::private_deques::{self, Channel, grant};
 use super::work_stealing::{Patience, Wait};
 use crate::job::Entry;
 use crate::mailbox::Mail;
-use crate::primitive::spin_loop;
+use crate::primitive::spin_until;
 use crate::processor::Processor;
 
 /// See the module text.
@@ -34,9 +34,7 @@ impl Channel for Cas {
                 thief.stats.withdrawn.add(1);
                 return None;
             }
-            while !thief.post.mailbox.has_mail() {
-                spin_loop();
-            }
+            spin_until(|| thief.post.mailbox.has_mail());
         }
         match thief.post.mailbox.pick_up() {
             Mail::Entry(entry) => Some(entry),

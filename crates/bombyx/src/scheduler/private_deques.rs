@@ -72,13 +72,14 @@ pub(super) fn attend<C: Channel>(processor: &Processor) {
     C::answer(processor);
     C::watch(processor);
     let commons = processor.commons();
+    processor.choose_barrier();
     // Pairs with `heavy` of a sleeper.
-    if commons.asymmetric() {
+    if processor.relies() {
         barrier::light();
     } else {
         attend_always(processor);
     }
-    if commons.always_attends() {
+    if commons.config.profiler.is_some() {
         processor.deque.poison();
     }
     if commons.sleepers.any_resting() {
@@ -112,7 +113,7 @@ fn search_until<C: Channel>(processor: &Processor) -> Option<Entry> {
     if processor.post.mailbox.has_mail()
         && let Some(entry) = open_gift(processor)
     {
-        processor.stats.steals.add(1);
+        processor.stats.gifts.add(1);
         return Some(entry);
     }
     let mut start = None;
@@ -174,7 +175,7 @@ fn rob<C: Channel>(
     let start = clock();
     let mut looks = 0u32;
     while C::is_pending(thief, victim, ticket) {
-        looks += 1;
+        looks = looks.wrapping_add(1);
         if looks.is_multiple_of(LOOKS) {
             C::repeat(thief, victim, ticket);
             C::watch(thief);
@@ -277,7 +278,7 @@ fn rouse(processor: &Processor) {
     }
 }
 
-/// Where the barrier does not reach others, every fork must attend and fence for itself.
+/// A processor that does not rely on the heavy barrier must attend at every fork, and fence for itself.
 #[cold]
 #[inline(never)]
 fn attend_always(processor: &Processor) {

@@ -29,7 +29,8 @@
 //!    in it, issues the heavy barrier, and reads `claim`. A victim stores `claim = r` and then reads the query again
 //!    before it answers (`light` between). So the victim misses the query, or the thief sees the claim and waits for
 //!    the end of the round, which is a few instructions away. This belongs to the way into the kernel and is the only
-//!    step that is more than loads and stores.
+//!    step that is more than loads and stores. If the system refuses the barrier, the thief waits for the end of the
+//!    round, however far away, as in RW.
 //!
 //! # Why an entry is handed to one who waits for it, once
 //!
@@ -59,10 +60,10 @@
 //! The thief's loads of `query`, to see whether it was overwritten, order nothing and are relaxed. That a relaxed or
 //! acquire load sees a store *eventually* is all that progress needs, here as in RW (their ∆).
 
-use crate::barrier;
+use crate::barrier::{self, Side};
 use crate::fault::{Fault, planted};
 use crate::job::Entry;
-use crate::primitive::{AtomicU64, AtomicUsize, spin_loop};
+use crate::primitive::{AtomicU64, AtomicUsize, nap, spin_until};
 use crate::shake::shake;
 use std::cell::Cell;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -266,7 +267,7 @@ impl Queries {
     /// the kernel.
     #[cold]
     #[inline(never)]
-    pub(crate) fn withdraw(&self, thief: usize, round: Round) {
+    pub(crate) fn withdraw(&self, thief: usize, round: Round, victim: &Side) {
         if planted(Fault::LeaveQuery) {
             return;
         }
@@ -274,13 +275,16 @@ impl Queries {
             shake();
             self.query.store(Query::NONE.0, Relaxed);
         }
-        // Pairs with `light` in `poll`.
-        barrier::heavy();
+        // Pairs with `light` in `poll`. If it is refused, the claim tells nothing.
+        let reached = barrier::heavy(std::iter::once(victim));
         shake();
-        if self.claim.load(Relaxed) == round.0 {
+        if !reached {
+            // The victim may be in a long closure.
             while !self.is_over(round) {
-                spin_loop();
+                nap();
             }
+        } else if self.claim.load(Relaxed) == round.0 {
+            spin_until(|| self.is_over(round));
         }
     }
 }

@@ -54,7 +54,7 @@ impl fmt::Display for QuotaError {
         let given = if self.given.is_empty() { "missing" } else { &self.given };
         write!(
             f,
-            "K is {given}: it should be a number of bytes, at least 1, such as 50000, or inf, or (for dfdeques) auto"
+            "K is {given}: it should be a number of bytes, at least 1, such as 50000 or 50k, or inf, or (for dfdeques) auto"
         )
     }
 }
@@ -76,10 +76,21 @@ impl FromStr for Quota {
         match text {
             "inf" => Ok(Quota::Infinite),
             "auto" => Ok(Quota::Auto),
-            _ if !text.bytes().all(|byte| byte.is_ascii_digit()) => Err(bad()),
-            _ => text.parse().ok().and_then(Quota::bytes).ok_or_else(bad),
+            _ => number(text).and_then(Quota::bytes).ok_or_else(bad),
         }
     }
+}
+
+/// `50000`, `50k`, `3M`, `1G`: powers of 1000.
+fn number(text: &str) -> Option<u64> {
+    let (digits, factor) = match text.chars().last()? {
+        'k' => (&text[..text.len() - 1], 1_000),
+        'M' => (&text[..text.len() - 1], 1_000_000),
+        'G' => (&text[..text.len() - 1], 1_000_000_000),
+        _ => (text, 1),
+    };
+    let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse::<u64>().ok().filter(|_| plain)?.checked_mul(factor)
 }
 
 /// Net allocations below this are not told to the pool at once.
@@ -166,7 +177,7 @@ impl Meter {
 
     /// What the pool should be told, if it is worth while.
     pub(crate) fn to_tell(&self) -> Option<i64> {
-        (self.untold.get().abs() >= BATCH).then(|| self.untold.take())
+        (self.untold.get().unsigned_abs() >= BATCH.unsigned_abs()).then(|| self.untold.take())
     }
 }
 
@@ -224,7 +235,8 @@ mod tests {
         for text in ["1", "50000", "inf", "auto"] {
             assert_eq!(text.parse::<Quota>().unwrap().to_string(), text);
         }
-        for text in ["", "0", "1k", "-1", "+1", "1.5", "99999999999999999999", "infinite"] {
+        assert_eq!("50k".parse::<Quota>().unwrap().to_string(), "50000");
+        for text in ["", "0", "k", "-1", "+1", "1.5", "99999999999999999999", "infinite"] {
             assert!(text.parse::<Quota>().is_err(), "{text}");
         }
     }

@@ -38,7 +38,7 @@ impl<const RESOLVES: bool> Channel for Talk<RESOLVES> {
     fn settle(thief: &Processor, victim: &Processor, round: Round) -> Option<Entry> {
         if !victim.queries.is_over(round) {
             thief.stats.withdrawn.add(1);
-            victim.queries.withdraw(thief.index, round);
+            victim.queries.withdraw(thief.index, round, &victim.deque.side);
         }
         thief.queries.receive()
     }
@@ -70,7 +70,7 @@ fn answer<C: Channel>(victim: &Processor) {
     }
     let commons = victim.commons();
     let fence = || {
-        if !commons.asymmetric() {
+        if !victim.relies() {
             fence_for_want_of_membarrier();
         }
     };

@@ -52,7 +52,8 @@
 //!    matter of the kernel anyway, so there the left side may do without the answer: it writes TRANSFER, issues the heavy
 //!    barrier, and reads `right`. WORK, ACK or TAKEN: it has left; the right side will see the TRANSFER, since the `left`
 //!    that it reads after ENDING (`light` between) is read after the barrier. READY: it goes on itself. ENDING: the right
-//!    side is between two instructions; what it writes next, TAKEN or READY, tells which.
+//!    side is between two instructions; what it writes next, TAKEN or READY, tells which. If the system refuses the
+//!    barrier, only TAKEN tells that it has left: it waits for TAKEN or READY, as in RW.
 //!
 //! # Orderings
 //!
@@ -63,10 +64,10 @@
 //! | the cells are reused after the right side's last access | load before store | READY is that access, and its release store comes after all its loads |
 //! | a left side that left unanswered is seen, or sees the end | a fence, which RW avoids by waiting | the asymmetric barrier, on the way into the kernel |
 
-use crate::barrier;
+use crate::barrier::{self, Side};
 use crate::carrier::Carrier;
 use crate::fault::{Fault, planted};
-use crate::primitive::{AtomicPtr, AtomicUsize, spin_loop};
+use crate::primitive::{AtomicPtr, AtomicUsize, nap, spin_loop};
 use crate::shake::shake;
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
@@ -173,19 +174,23 @@ impl Resolution {
     /// stays, and so does the list. On the way into the kernel.
     #[cold]
     #[inline(never)]
-    pub(crate) fn leave_unanswered(&self, carrier: NonNull<Carrier>, list: &WatchList) -> bool {
+    pub(crate) fn leave_unanswered<'a>(
+        &self,
+        carrier: NonNull<Carrier>,
+        list: &WatchList,
+        sides: impl Iterator<Item = &'a Side>,
+    ) -> bool {
         self.carrier.store(carrier.as_ptr(), Relaxed);
         shake();
         self.left.store(address(list.head.get()) | TRANSFER, Release);
-        if !planted(Fault::LeaveWithoutBarrier) {
-            // Pairs with `light` in `end`.
-            barrier::heavy();
-        }
+        // Pairs with `light` in `end`. If it is refused, only an answer tells.
+        let reached = planted(Fault::LeaveWithoutBarrier) || barrier::heavy(sides);
         loop {
             shake();
             match self.right.load(Acquire) {
                 ENDING => spin_loop(),
                 READY => return false,
+                WORK | ACK if !reached => nap(),
                 _ => {
                     list.head.set(None);
                     return true;
@@ -262,7 +267,7 @@ impl Resolution {
             if planted(Fault::EndBeforeTransfer) {
                 return WatchList::default();
             }
-            looks += 1;
+            looks = looks.wrapping_add(1);
             if looks.is_multiple_of(64) { crate::primitive::yield_now() } else { spin_loop() }
         }
     }
@@ -361,6 +366,9 @@ impl WatchList {
 /// Cells that no join uses, of one processor.
 #[derive(Default)]
 pub(crate) struct FreeCells(Cell<Link>);
+
+// SAFETY: no join uses the cells, so they are for whoever has the list.
+unsafe impl Send for FreeCells {}
 
 impl FreeCells {
     /// Cells for a join. They are to be [returned](FreeCells::put), to whichever processor.

@@ -6,7 +6,7 @@
 //! processor, which takes what is next: on its own carrier if that is the frame's own half, directly on the next
 //! carrier if that is one, else on a spare.
 
-use super::give_up::{batch, give_up, run_dummies};
+use super::give_up::{give_up, run_dummy};
 use super::work_stealing::{Patience, SEARCH, SEARCH_IN_COMPANY, Wait, pause};
 use crate::carrier::Carrier;
 use crate::job::{Enabled, Entry};
@@ -85,13 +85,13 @@ impl Shared {
     fn take_next(&self, processor: &Processor) -> Option<Entry> {
         loop {
             processor.stats.attempts.add(1);
-            match self.pool.take(processor.index, batch(processor)) {
+            match self.pool.take(processor.index) {
                 Taken::Entry(entry) => {
                     processor.stats.steals.add(1);
                     processor.meter.reset(super::first_quota(processor.commons().config.scheduler));
                     return Some(entry);
                 }
-                Taken::Dummies(dummies) => run_dummies(processor, dummies),
+                Taken::Dummy => run_dummy(processor),
                 Taken::Nothing => return None,
             }
         }
@@ -166,9 +166,9 @@ impl Shared {
         }
         loop {
             let processor = current::held();
-            match self.pool.turn(processor.index, batch(processor)) {
+            match self.pool.turn(processor.index) {
                 Turn::Now => return,
-                Turn::Dummies(dummies) => run_dummies(processor, dummies),
+                Turn::Dummy => run_dummy(processor),
                 Turn::Later => {
                     let leave = |frame| self.pool.put_frame(processor.index, frame);
                     if !give_up(processor, leave, || self.take_next(processor)) {

@@ -22,7 +22,7 @@ use crate::carrier::Carrier;
 use crate::deque::Steal;
 use crate::job::{Entry, Place};
 use crate::mailbox::Mail;
-use crate::primitive::{spin_loop, yield_now};
+use crate::primitive::{spin_loop, spin_until, yield_now};
 use crate::processor::Processor;
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
@@ -102,7 +102,7 @@ pub(crate) fn take_own(processor: &Processor) -> Option<Entry> {
 
 /// The youngest entry of the processor's deque that was spawned in the scope with this key. In an ordered pool, what
 /// another scope has put on top of it goes first, elsewhere.
-pub(super) fn take_of_scope(processor: &Processor, key: usize) -> Option<Entry> {
+pub(crate) fn take_of_scope(processor: &Processor, key: usize) -> Option<Entry> {
     let ordered = processor.commons().config.ordered;
     let mut covered = false;
     processor.deque.take_youngest(|entry| {
@@ -120,20 +120,24 @@ pub(crate) fn take_anything(processor: &Processor) -> Option<Entry> {
     })
 }
 
-/// A uniformly random other processor, if that one runs or has something.
+/// A uniformly random other processor, if that one has something; else the next one that has; else the random one, if it
+/// runs. A pool can be much larger than the machine, with one processor that has all the entries and others that block:
+/// who looked at one processor at a time would find the entries after as many tries as there are processors.
 pub(super) fn random_victim(processor: &Processor) -> Option<&Processor> {
     let all = processor.commons().processors();
     if all.len() == 1 {
         return None;
     }
-    let other = (processor.index + 1 + processor.rng.below(all.len() - 1)) % all.len();
+    let first = processor.rng.below(all.len() - 1);
+    let at = |offset: usize| &all[(processor.index + 1 + (first + offset) % (all.len() - 1)) % all.len()];
     processor.stats.attempts.add(1);
-    Some(&all[other]).filter(|victim| victim.is_busy() || victim.has_something())
+    let full = (0..all.len() - 1).map(at).find(|victim| victim.has_something());
+    full.or_else(|| Some(at(0)).filter(|victim| victim.is_busy()))
 }
 
 /// Tries to get the oldest entry of `victim` that descends from `want`, until `stop` says that there is
 /// something better to do.
-pub(super) fn rob(
+pub(crate) fn rob(
     thief: &Processor,
     victim: &Processor,
     want: usize,
@@ -154,7 +158,7 @@ pub(super) fn rob(
             Mail::Declined => return None,
             Mail::None => {}
         }
-        round += 1;
+        round = round.wrapping_add(1);
         if round.is_multiple_of(4) {
             thief.answer();
             let waited = start.elapsed();
@@ -172,15 +176,10 @@ pub(super) fn rob(
 
 /// The victim has claimed the request: the answer is on its way.
 fn answered(thief: &Processor) -> Option<Entry> {
-    let mut round = 0u32;
-    loop {
-        match thief.post.mailbox.pick_up() {
-            Mail::Entry(entry) => return Some(entry),
-            Mail::Declined => return None,
-            Mail::None => {}
-        }
-        round += 1;
-        if round.is_multiple_of(64) { yield_now() } else { spin_loop() }
+    spin_until(|| thief.post.mailbox.has_mail());
+    match thief.post.mailbox.pick_up() {
+        Mail::Entry(entry) => Some(entry),
+        Mail::Declined | Mail::None => None,
     }
 }
 
@@ -209,7 +208,7 @@ fn escalated(thief: &Processor, victim: &Processor, want: usize) -> Option<Entry
 }
 
 /// Lets time pass; where there are more processors than cores, lets somebody else use it.
-pub(super) fn pause(processor: &Processor) {
+pub(crate) fn pause(processor: &Processor) {
     if processor.commons().config.crowded { yield_now() } else { spin_loop() }
 }
 

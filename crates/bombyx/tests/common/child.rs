@@ -10,9 +10,20 @@ pub(crate) fn is_child(test: &str) -> bool {
     env::var(CHILD).is_ok_and(|name| name == test)
 }
 
+/// The calling test binary as a command, behind the emulator that `BOMBYX_TEST_RUNNER` names, if any.
+pub(crate) fn command() -> Command {
+    let this = env::current_exe().expect("the test binary has a path");
+    let runner = env::var("BOMBYX_TEST_RUNNER").unwrap_or_default();
+    let mut words = runner.split_whitespace();
+    let Some(first) = words.next() else { return Command::new(this) };
+    let mut command = Command::new(first);
+    command.args(words).arg(this);
+    command
+}
+
 /// Runs `test` of the calling test binary in a child process.
 pub(crate) fn run(test: &str, environment: &[(&str, &str)]) -> Output {
-    let mut command = Command::new(env::current_exe().expect("the test binary has a path"));
+    let mut command = command();
     command.args([test, "--exact", "--nocapture", "--test-threads=1"]);
     for name in ["BOMBYX_PROCESSORS", "BOMBYX_SCHEDULER", "BOMBYX_BARRIER"] {
         command.env_remove(name);

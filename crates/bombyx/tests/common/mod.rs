@@ -136,6 +136,12 @@ pub(crate) fn seed() -> u64 {
     seed
 }
 
+/// How much of a long list of cases a test takes: every n-th. `BOMBYX_TEST_EVERY`, or all.
+pub(crate) fn every() -> usize {
+    std::env::var("BOMBYX_TEST_EVERY")
+        .map_or(1, |given| given.parse().expect("BOMBYX_TEST_EVERY is a number"))
+}
+
 /// Runs `f`; if that takes more than about two minutes, says so and aborts the process.
 ///
 /// Time is counted in short slices of the watchdog's own, so a process that is stopped or starved does not bark.

@@ -6,7 +6,10 @@
 //! shows. A node may panic; the serial elision then tells which payloads may arrive.
 
 use super::{Census, Counted, Rng, wait_until};
-use bombyx::{Pool, Scope, blocking, checkpoint, for_each, join, map_reduce, scope};
+use bombyx::{
+    Handle, Pool, Scope, blocking, charge, checkpoint, for_each, has_pending, join, join_context, map_reduce,
+    release, reserve, scope, yield_local, yield_now,
+};
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::panic::{self, AssertUnwindSafe};
@@ -22,22 +25,35 @@ type Number = usize;
 enum Action {
     Leaf,
     Spin(u32),
+    /// [`thread::yield_now`]
     Yield,
+    /// [`yield_now`], or with `true` [`yield_local`].
+    YieldTo(bool),
     Sleep(Duration),
     Checkpoint,
+    /// A block of this size is announced, charged and released.
+    Reserve(usize),
     Panic,
+    /// [`Handle::broadcast`], or with `true` [`Handle::spawn_broadcast`], on the pool of the program.
+    Broadcast(bool),
     Sequence(Vec<Node>),
     Join(Box<[Node; 2]>),
+    /// [`join_context`]
+    JoinContext(Box<[Node; 2]>),
     /// `blocking` in the first half waits for a message of the second.
     Rendezvous(Box<[Node; 2]>),
     /// The body, and the spawned closures; `chained` ones are each spawned by the one before.
     Scope {
+        place: Opened,
+        how: How,
         body: Box<Node>,
         spawned: Vec<Node>,
         chained: bool,
     },
     /// A scope that spawns so many closures that it must run some in place.
-    Flood(u32),
+    Flood(u32, How),
+    /// A scope whose closures are those of a broadcast.
+    ScopeBroadcast,
     ForEach(Range<usize>, Box<Node>),
     MapReduce(Range<usize>, Box<Node>),
     Blocking(Box<Node>),
@@ -45,8 +61,33 @@ enum Action {
     Run(Box<Node>),
     /// [`Pool::run`] on the other pool.
     Elsewhere(Box<Node>),
-    /// [`Pool::spawn`] on the pool of the program.
-    Detach,
+    /// [`Handle::run`] on the pool of the caller.
+    RunHere(Box<Node>),
+    /// [`Pool::spawn`], or with `true` [`Handle::spawn_fifo`], on the pool of the program.
+    Detach(bool),
+    /// A pool of its own, which is closed by its handle when the node has ended, and a detached closure perhaps not.
+    Closed(Box<Node>),
+    /// A thread of its own that is part of a pool.
+    Seated(Box<Node>),
+}
+
+/// Where a scope is opened.
+#[derive(Clone, Copy, Debug)]
+enum Opened {
+    /// [`scope`]
+    Here,
+    /// [`Handle::in_place_scope`] of the program's pool.
+    InPlace,
+    /// The same of the other pool.
+    InPlaceElsewhere,
+}
+
+/// How closures are spawned in a scope.
+#[derive(Clone, Copy, Debug)]
+enum How {
+    Spawn,
+    Defer,
+    Fifo,
 }
 
 #[derive(Debug)]
@@ -89,24 +130,37 @@ struct Boom(Counted<Number>);
 
 struct Draw<'a> {
     rng: &'a mut Rng,
-    blocks: bool,
+    threads: Threads,
     nodes: usize,
+}
+
+/// What threads a program may rely on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Threads {
+    /// As many as it blocks.
+    Any,
+    /// Those of its processors: it blocks, but waits for nothing that needs another thread. It stays in one pool: where a carrier
+    /// of another one waits for a scope in place, or a broadcast, of a pool whose carriers all wait for that one, nobody helps.
+    Few,
+    /// The same, and it neither blocks nor broadcasts.
+    FewAndNoneBlocks,
 }
 
 impl Program {
     /// A program of about `size` nodes.
     pub(crate) fn random(rng: &mut Rng, size: usize) -> Program {
-        Program::draw(rng, size, true)
+        Program::draw(rng, size, Threads::Any)
     }
 
     /// A program that never blocks, so that it must not depend on spare carriers.
     pub(crate) fn random_without_blocking(rng: &mut Rng, size: usize) -> Program {
-        Program::draw(rng, size, false)
+        Program::draw(rng, size, Threads::FewAndNoneBlocks)
     }
 
-    fn draw(rng: &mut Rng, size: usize, blocks: bool) -> Program {
+    /// A program of about `size` nodes that relies on these threads only.
+    pub(crate) fn draw(rng: &mut Rng, size: usize, threads: Threads) -> Program {
         let panics = rng.one_in(3);
-        let mut draw = Draw { rng, blocks, nodes: 0 };
+        let mut draw = Draw { rng, threads, nodes: 0 };
         let root = draw.node(size, panics);
         Program { root, nodes: draw.nodes }
     }
@@ -122,33 +176,53 @@ impl Draw<'_> {
     }
 
     fn leaf(&mut self, panics: bool) -> Action {
-        match self.rng.below(16) {
+        let broadcasts = self.threads != Threads::FewAndNoneBlocks;
+        match self.rng.below(22) {
             0..6 => Action::Leaf,
             6..9 => Action::Spin(self.rng.below(3_000) as u32),
             9..11 => Action::Yield,
             11 if self.rng.one_in(4) => Action::Sleep(Duration::from_micros(self.rng.below(300) as u64)),
             12 => Action::Checkpoint,
-            13 => Action::Detach,
-            14 if self.rng.one_in(8) => Action::Flood(self.rng.below(600) as u32),
+            13 => Action::Detach(self.rng.one_in(2)),
+            14 if self.rng.one_in(8) => Action::Flood(self.rng.below(600) as u32, self.how()),
             15 if panics => Action::Panic,
+            16..18 => Action::YieldTo(self.rng.one_in(2)),
+            18 => Action::Reserve(self.rng.below(5_000)),
+            19 if broadcasts && self.rng.one_in(4) => Action::Broadcast(self.rng.one_in(2)),
+            20 if broadcasts && self.rng.one_in(4) => Action::ScopeBroadcast,
             _ => Action::Leaf,
         }
     }
 
+    fn how(&mut self) -> How {
+        [How::Spawn, How::Defer, How::Fifo][self.rng.below(3)]
+    }
+
     fn inner(&mut self, size: usize, panics: bool) -> Action {
-        match self.rng.below(16) {
-            6 if self.blocks => Action::Rendezvous(self.pair(size, panics)),
+        let blocks = self.threads != Threads::FewAndNoneBlocks;
+        match self.rng.below(20) {
+            6 if self.threads == Threads::Any => Action::Rendezvous(self.pair(size, panics)),
             7..9 => Action::Sequence(self.several(size, panics)),
             9..11 => Action::Scope {
+                place: match self.rng.below(4) {
+                    0 => Opened::InPlace,
+                    1 if self.threads == Threads::Any => Opened::InPlaceElsewhere,
+                    _ => Opened::Here,
+                },
+                how: self.how(),
                 body: Box::new(self.node(1, panics)),
                 spawned: self.several(size - 1, panics),
                 chained: self.rng.one_in(2),
             },
             11 => self.repeated(size, Action::ForEach),
             12 => self.repeated(size, Action::MapReduce),
-            13 if self.blocks => Action::Blocking(Box::new(self.node(size, panics))),
+            13 if blocks => Action::Blocking(Box::new(self.node(size, panics))),
             14 => Action::Run(Box::new(self.node(size, panics))),
-            15 if self.blocks => Action::Elsewhere(Box::new(self.node(size, panics))),
+            15 if self.threads == Threads::Any => Action::Elsewhere(Box::new(self.node(size, panics))),
+            16 => Action::RunHere(Box::new(self.node(size, panics))),
+            17 => Action::JoinContext(self.pair(size, panics)),
+            18 if blocks && self.rng.one_in(40) => Action::Closed(Box::new(self.node(size, false))),
+            19 if blocks && self.rng.one_in(200) => Action::Seated(Box::new(self.node(size, panics))),
             _ => Action::Join(self.pair(size, panics)),
         }
     }
@@ -174,21 +248,22 @@ impl Draw<'_> {
 // ---- The serial elision -------------------------------------------------------------------------------------
 
 impl Node {
-    fn serial(&self, counts: &mut [u32]) -> Outcome {
+    fn serial(&self, counts: &mut [u32], processors: u32) -> Outcome {
         counts[self.number] += 1;
         let own = Affine::of(self.number);
         let rest = match &self.action {
             Action::Panic => return Err(BTreeSet::from([self.number])),
-            Action::Sequence(nodes) => nodes
-                .iter()
-                .try_fold(Affine::IDENTITY, |sum, node| node.serial(counts).map(|value| sum.then(value)))?,
-            Action::Join(halves) | Action::Rendezvous(halves) => {
-                let (a, b) = (halves[0].serial(counts), halves[1].serial(counts));
+            Action::Sequence(nodes) => nodes.iter().try_fold(Affine::IDENTITY, |sum, node| {
+                node.serial(counts, processors).map(|value| sum.then(value))
+            })?,
+            Action::Join(halves) | Action::JoinContext(halves) | Action::Rendezvous(halves) => {
+                let (a, b) = (halves[0].serial(counts, processors), halves[1].serial(counts, processors));
                 a?.then(b?)
             }
             Action::Scope { body, spawned, .. } => {
-                let body = body.serial(counts);
-                let spawned: Vec<Outcome> = spawned.iter().map(|node| node.serial(counts)).collect();
+                let body = body.serial(counts, processors);
+                let spawned: Vec<Outcome> =
+                    spawned.iter().map(|node| node.serial(counts, processors)).collect();
                 let body = body?;
                 let panics: BTreeSet<Number> =
                     spawned.iter().filter_map(|end| end.as_ref().err()).flatten().copied().collect();
@@ -197,27 +272,43 @@ impl Node {
                 }
                 spawned.into_iter().flatten().fold(body, Affine::then)
             }
-            Action::Flood(count) => {
+            Action::Flood(count, _) => {
                 counts[self.number] += count;
                 Affine::IDENTITY
             }
             Action::ForEach(range, body) => {
                 for _ in range.clone() {
-                    body.serial(counts)?;
+                    body.serial(counts, processors)?;
                 }
                 Affine::IDENTITY
             }
             Action::MapReduce(range, body) => range.clone().try_fold(Affine::IDENTITY, |sum, i| {
-                body.serial(counts).map(|value| sum.then(Affine::of(i)).then(value))
+                body.serial(counts, processors).map(|value| sum.then(Affine::of(i)).then(value))
             })?,
-            Action::Blocking(node) | Action::Run(node) | Action::Elsewhere(node) => node.serial(counts)?,
-            Action::Detach => {
+            Action::Blocking(node)
+            | Action::Run(node)
+            | Action::RunHere(node)
+            | Action::Seated(node)
+            | Action::Elsewhere(node) => node.serial(counts, processors)?,
+            Action::Closed(node) => {
+                counts[self.number] += 1;
+                node.serial(counts, processors)?
+            }
+            Action::Broadcast(_) | Action::ScopeBroadcast => {
+                counts[self.number] += processors;
+                Affine::IDENTITY
+            }
+            Action::Detach(_) => {
                 counts[self.number] += 1;
                 Affine::IDENTITY
             }
-            Action::Leaf | Action::Spin(_) | Action::Yield | Action::Sleep(_) | Action::Checkpoint => {
-                Affine::IDENTITY
-            }
+            Action::Leaf
+            | Action::Spin(_)
+            | Action::Yield
+            | Action::YieldTo(_)
+            | Action::Sleep(_)
+            | Action::Checkpoint
+            | Action::Reserve(_) => Affine::IDENTITY,
         };
         Ok(own.then(rest))
     }
@@ -264,6 +355,19 @@ impl Run<'_> {
             Action::Yield => thread::yield_now(),
             Action::Sleep(time) => thread::sleep(*time),
             Action::Checkpoint => checkpoint(),
+            Action::YieldTo(local) => {
+                has_pending();
+                if *local {
+                    yield_local()
+                } else {
+                    yield_now()
+                };
+            }
+            Action::Reserve(bytes) => {
+                reserve(*bytes);
+                charge(*bytes);
+                release(*bytes);
+            }
             // Not `panic!`: nobody wants to read the messages of the hook.
             Action::Panic => panic::resume_unwind(Box::new(Boom(self.census.count(number)))),
             Action::Sequence(nodes) => {
@@ -274,16 +378,59 @@ impl Run<'_> {
                 let (a, b) = join(|| self.node(&halves[0]), || self.node(&halves[1]));
                 return self.combine(a, b);
             }
+            Action::JoinContext(halves) => {
+                let (a, b) = join_context(
+                    |_| self.node(&halves[0]),
+                    |context| {
+                        checkpoint();
+                        let _ = context.migrated();
+                        self.node(&halves[1])
+                    },
+                );
+                return self.combine(a, b);
+            }
             Action::Rendezvous(halves) => return self.rendezvous(halves),
-            Action::Scope { body, spawned, chained } => return self.scope(body, spawned, *chained),
-            Action::Flood(count) => scope(|s| {
+            Action::Scope { place, how, body, spawned, chained } => {
+                let slots: Vec<Slot> = spawned.iter().map(|_| Mutex::new(None)).collect();
+                let inside = Inside { how: *how, body, spawned, slots: &slots, chained: *chained };
+                let body = match place {
+                    Opened::Here => scope(|s| self.scope(s, inside)),
+                    Opened::InPlace => self.pool.handle().in_place_scope(|s| self.scope(s, inside)),
+                    Opened::InPlaceElsewhere => self.other.handle().in_place_scope(|s| self.scope(s, inside)),
+                };
+                return slots.into_iter().fold(body, |sum, slot| {
+                    let value = slot.into_inner().unwrap();
+                    self.combine(sum, value.expect("a spawned closure ends before the scope does"))
+                });
+            }
+            Action::Flood(count, how) => scope(|s| {
                 for _ in 0..*count {
                     let token = self.value(Affine::IDENTITY);
-                    s.spawn(move |_| {
+                    how.spawn(s, move |_| {
                         drop(token);
                         self.count(number);
                     });
                 }
+            }),
+            Action::Broadcast(false) => {
+                let indices = self.pool.handle().broadcast(|place| {
+                    self.count(number);
+                    self.census.count(place.index())
+                });
+                assert!(indices.iter().map(|index| index.0).eq(0..self.pool.processors()));
+            }
+            Action::Broadcast(true) => {
+                self.detached.fetch_add(self.pool.processors(), SeqCst);
+                let detached = self.detached_closure(number);
+                self.pool.handle().spawn_broadcast(move |_| detached());
+            }
+            Action::ScopeBroadcast => self.pool.run(|| {
+                scope(|s| {
+                    s.spawn_broadcast(move |_, place| {
+                        assert!(place.index() < place.processors());
+                        self.count(number);
+                    });
+                });
             }),
             Action::ForEach(range, body) => for_each(range.clone(), |i| {
                 assert!(range.contains(&i));
@@ -300,16 +447,45 @@ impl Run<'_> {
             Action::Blocking(node) => return blocking(|| self.node(node)),
             Action::Run(node) => return self.pool.run(|| self.node(node)),
             Action::Elsewhere(node) => return self.other.run(|| self.node(node)),
-            Action::Detach => {
+            Action::RunHere(node) => {
+                let handle = Handle::current().unwrap_or_else(|| self.pool.handle());
+                return handle.run(|| self.node(node));
+            }
+            Action::Detach(fifo) => {
                 self.detached.fetch_add(1, SeqCst);
-                let (counts, detached) = (Arc::clone(&self.counts), Arc::clone(&self.detached));
-                self.pool.spawn(move || {
-                    counts[number].fetch_add(1, SeqCst);
-                    detached.fetch_sub(1, SeqCst);
-                });
+                let closure = self.detached_closure(number);
+                if *fifo { self.pool.handle().spawn_fifo(closure) } else { self.pool.spawn(closure) }
+            }
+            Action::Closed(node) => {
+                let pool = Pool::builder().processors(1 + number % 2).build().expect("a small pool");
+                let handle = pool.into_handle();
+                let value = handle.run(|| self.node(node));
+                self.detached.fetch_add(1, SeqCst);
+                handle.spawn(self.detached_closure(number));
+                handle.close();
+                return value;
+            }
+            Action::Seated(node) => {
+                let seated = || {
+                    let pool = Pool::builder().processors(2).use_current_thread().build();
+                    let value = self.node(node);
+                    drop(pool.expect("a small pool"));
+                    value
+                };
+                let ended = blocking(|| thread::scope(|threads| threads.spawn(seated).join()));
+                return ended.unwrap_or_else(|payload| panic::resume_unwind(payload));
             }
         }
         self.value(Affine::IDENTITY)
+    }
+
+    /// A closure that nobody waits for but the end of the program. It is to be counted as one before.
+    fn detached_closure(&self, number: Number) -> impl Fn() + Send + Sync + 'static {
+        let (counts, detached) = (Arc::clone(&self.counts), Arc::clone(&self.detached));
+        move || {
+            counts[number].fetch_add(1, SeqCst);
+            detached.fetch_sub(1, SeqCst);
+        }
     }
 
     fn rendezvous(&self, halves: &[Node; 2]) -> Value {
@@ -327,31 +503,49 @@ impl Run<'_> {
         self.combine(a, b)
     }
 
-    fn scope(&self, body: &Node, spawned: &[Node], chained: bool) -> Value {
-        let slots: Vec<Mutex<Option<Value>>> = spawned.iter().map(|_| Mutex::new(None)).collect();
-        let body = scope(|s| {
-            if chained {
-                self.spawn_chain(s, spawned, &slots);
-            } else {
-                for (node, slot) in spawned.iter().zip(&slots) {
-                    s.spawn(move |_| *slot.lock().unwrap() = Some(self.node(node)));
-                }
+    /// What happens in a scope: its closures leave their values in the slots.
+    fn scope<'s>(&'s self, s: &Scope<'s>, inside: Inside<'s>) -> Value {
+        let Inside { how, body, spawned, slots, chained } = inside;
+        if chained {
+            self.spawn_chain(s, how, spawned, slots);
+        } else {
+            for (node, slot) in spawned.iter().zip(slots) {
+                how.spawn(s, move |_| *slot.lock().unwrap() = Some(self.node(node)));
             }
-            self.node(body)
-        });
-        slots.into_iter().fold(body, |sum, slot| {
-            let value = slot.into_inner().unwrap().expect("a spawned closure ends before the scope does");
-            self.combine(sum, value)
-        })
+        }
+        self.node(body)
     }
 
-    fn spawn_chain<'s>(&'s self, s: &Scope<'s>, nodes: &'s [Node], slots: &'s [Mutex<Option<Value>>]) {
+    fn spawn_chain<'s>(&'s self, s: &Scope<'s>, how: How, nodes: &'s [Node], slots: &'s [Slot]) {
         if let ([node, nodes @ ..], [slot, slots @ ..]) = (nodes, slots) {
-            s.spawn(move |s| {
-                self.spawn_chain(s, nodes, slots);
+            how.spawn(s, move |s| {
+                self.spawn_chain(s, how, nodes, slots);
                 let value = self.node(node);
                 *slot.lock().unwrap() = Some(value);
             });
+        }
+    }
+}
+
+/// What is in a scope.
+#[derive(Clone, Copy)]
+struct Inside<'a> {
+    how: How,
+    body: &'a Node,
+    spawned: &'a [Node],
+    slots: &'a [Slot],
+    chained: bool,
+}
+
+/// Where a closure of a scope leaves its value.
+type Slot = Mutex<Option<Value>>;
+
+impl How {
+    fn spawn<'s>(self, s: &Scope<'s>, f: impl FnOnce(&Scope<'s>) + Send + 's) {
+        match self {
+            How::Spawn => s.spawn(f),
+            How::Defer => s.defer(f),
+            How::Fifo => s.spawn_fifo(f),
         }
     }
 }
@@ -361,7 +555,7 @@ impl Program {
     /// called under a watchdog.
     pub(crate) fn check(&self, pool: &Pool, other: &Pool) {
         let mut expected_counts = vec![0; self.nodes];
-        let expected = self.root.serial(&mut expected_counts);
+        let expected = self.root.serial(&mut expected_counts, pool.processors() as u32);
         let run = Run {
             pool,
             other,

@@ -7,6 +7,7 @@ mod buried;
 mod par_bridge;
 mod stack;
 
+use std::ops::Not;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
@@ -44,6 +45,9 @@ fn must_end<R: Send + 'static>(test: impl FnOnce() -> R + Send + 'static) -> R {
     thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
 }
 
+/// A pool whose threads move, unless `BOMBYX_THREADS=fixed`. With fixed threads some of these tests cannot pass: what the
+/// stolen half waits for can begin only on a thread that waits itself.
 fn pool(threads: usize) -> rayon_core::ThreadPool {
-    rayon_core::ThreadPoolBuilder::new().num_threads(threads).build().unwrap()
+    let moving = std::env::var("BOMBYX_THREADS").is_ok_and(|threads| threads == "fixed").not();
+    rayon_core::ThreadPoolBuilder::new().num_threads(threads).moving_threads(moving).build().unwrap()
 }

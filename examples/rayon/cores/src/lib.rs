@@ -7,6 +7,7 @@
 //! builds are linked with what they say.
 
 mod compare;
+pub mod process;
 mod serve;
 
 use std::fmt;

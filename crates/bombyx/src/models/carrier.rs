@@ -1,0 +1,135 @@
+//! Models of how processors change hands.
+
+use super::*;
+use std::time::Duration;
+
+/// A join that missed and the taker that finishes: the waiting carrier continues exactly once, with a processor.
+#[test]
+fn latch_and_hand_over() {
+    explore(6, &[Fault::SetWithoutSwap, Fault::GiveWithoutOrder], || {
+        let deque = Arc::new(relying());
+        let task = Arc::new(Task::new());
+        fork(&deque, &task);
+        let processor = Arc::new(Processor([0; 4]));
+        let thief = {
+            let (deque, task, processor) = (Arc::clone(&deque), Arc::clone(&task), Arc::clone(&processor));
+            thread::spawn(move || {
+                let _ = &task;
+                if let Steal::Success(entry) = deque.steal(0, |entry| entry.taken(Place::Nowhere))
+                    && let Some(carrier) = execute(entry)
+                {
+                    let processor = (&raw const *processor).cast_mut();
+                    // SAFETY: the latch named the carrier to us.
+                    unsafe { Carrier::give_raw(carrier, processor, Some(CpuSet)) };
+                }
+            })
+        };
+        if !join(&deque, &task) {
+            let carrier = Carrier::here();
+            // SAFETY: the job is not untouched.
+            let latch = unsafe { task.job.latch() };
+            if !latch.is_done() && latch.park(NonNull::from(&carrier)) {
+                assert_eq!(carrier.receive(), Some(NonNull::from(&*processor)));
+                assert!(latch.is_done());
+            }
+            // The taker's writes are visible now.
+            // SAFETY: checked by loom.
+            task.closure.with(|closure| assert_eq!(unsafe { *closure }, 8));
+        }
+        thief.join().unwrap();
+        assert_eq!(task.runs.load(Relaxed), 1);
+    });
+}
+
+/// A thread outside waits for work in a pool: it wakes up when that has ended, sees what was done, and may go at once.
+#[test]
+fn signal_to_the_outside() {
+    /// What stands in the frame of the waiting thread.
+    struct Frame {
+        latch: Latch,
+        thread: Outside,
+        result: UnsafeCell<u32>,
+    }
+    // SAFETY: that access to the cell is ordered is what the model checks.
+    unsafe impl Sync for Frame {}
+    // SAFETY: as above.
+    unsafe impl Send for Frame {}
+
+    explore_weak(6, &[Fault::UnparkBeforeSetting], || {
+        let frame =
+            Box::new(Frame { latch: Latch::new(), thread: Outside::here(), result: UnsafeCell::new(0) });
+        let address = &raw const *frame as usize;
+        let worker = thread::spawn(move || {
+            let frame = address as *const Frame;
+            // SAFETY: the frame is there until the latch is set; that the cell is ours is checked by loom.
+            unsafe {
+                (*frame).result.with_mut(|result| *result = 7);
+                Outside::set(&raw const (*frame).thread, &raw const (*frame).latch);
+            }
+        });
+        while !frame.thread.wait_for(&frame.latch, Duration::ZERO) {}
+        // SAFETY: checked by loom.
+        assert_eq!(frame.result.with(|result| unsafe { *result }), 7);
+        drop(frame);
+        worker.join().unwrap();
+    });
+}
+
+/// A frame gives way, and somebody finds it and gives it another processor before it has given away its own: it takes that when
+/// it waits, and the spare gets the first one.
+#[test]
+fn hand_over_in_the_middle_of_giving_up() {
+    explore(3, &[Fault::ForgetEarlyProcessor, Fault::GiveWithoutOrder], || {
+        /// Processors, with what their holders write.
+        struct Processors([Processor; 2], [UnsafeCell<u32>; 2]);
+        // SAFETY: that access to the cells is ordered is what the model checks.
+        unsafe impl Sync for Processors {}
+        // SAFETY: as above.
+        unsafe impl Send for Processors {}
+        impl Processors {
+            fn use_as_holder(&self, index: usize) {
+                // SAFETY: checked by loom.
+                self.1[index].with_mut(|used| unsafe { *used += 1 });
+            }
+            fn at(&self, index: usize) -> *mut Processor {
+                (&raw const self.0[index]).cast_mut()
+            }
+        }
+        let processors = Arc::new(Processors(
+            [Processor([0; 4]), Processor([1; 4])],
+            [UnsafeCell::new(0), UnsafeCell::new(0)],
+        ));
+        let ranks = Arc::new(Ranks::new(2));
+        let frame = Arc::new(Carrier::here());
+        let spare = Arc::new(Carrier::to_be_started());
+        let spare_thread = {
+            let (spare, processors) = (Arc::clone(&spare), Arc::clone(&processors));
+            let handle = crate::primitive::current_thread();
+            spare.started(&handle);
+            thread::spawn(move || {
+                assert_eq!(spare.receive().map(NonNull::as_ptr), Some(processors.at(0)));
+                processors.use_as_holder(0);
+            })
+        };
+        processors.use_as_holder(0);
+        ranks.arrive(0);
+        // From here on anyone may find the frame.
+        ranks.give_up(0, &Deque::new(), Entry::carrier(NonNull::from(&*frame)), 0);
+        let thief = {
+            let (ranks, processors) = (Arc::clone(&ranks), Arc::clone(&processors));
+            thread::spawn(move || {
+                processors.use_as_holder(1);
+                let Drawn::Entry(entry) = ranks.draw(1, 0, 1) else { panic!("the frame is there") };
+                let Kind::Carrier(ready) = entry.kind() else { panic!("the frame is a carrier") };
+                // SAFETY: the entry named the carrier, once.
+                unsafe { Carrier::give_raw(ready, processors.at(1), None) };
+            })
+        };
+        // SAFETY: the spare waits, and nobody else knows it.
+        unsafe { Carrier::give_raw(NonNull::from(&*spare), processors.at(0), None) };
+        assert_eq!(frame.receive().map(NonNull::as_ptr), Some(processors.at(1)));
+        processors.use_as_holder(1);
+        thief.join().unwrap();
+        spare_thread.join().unwrap();
+    });
+}

@@ -1,0 +1,145 @@
+//! Models of falling asleep and waking up.
+
+use super::*;
+
+/// Falling asleep against a fork: the fork wakes the sleeper, or the sleeper sees the fork.
+#[test]
+fn no_lost_wake_up() {
+    explore(6, &[Fault::SleepWithoutSecondLook, Fault::ForkWithoutCheck], || {
+        let deque = Arc::new(relying());
+        let sleepers = Arc::new(Sleepers::new(0));
+        let task = Arc::new(Task::new());
+        sleepers.start_search();
+        let sleeper = {
+            let (deque, sleepers) = (Arc::clone(&deque), Arc::clone(&sleepers));
+            thread::spawn(move || {
+                sleepers.set_resting(1);
+                sleepers.stop_search();
+                sleepers.look_once_more(
+                    std::iter::once(&*deque),
+                    || unreachable!("the barrier reaches everyone"),
+                    || !deque.looks_empty(),
+                )
+            })
+        };
+        let pushed = fork(&deque, &task);
+        let mut woke = false;
+        if deque.wants_attention(pushed) {
+            deque.attend();
+            woke = sleepers.wants_wake();
+        }
+        let saw = sleeper.join().unwrap();
+        assert!(woke || saw, "a job waits and a processor sleeps");
+    });
+}
+
+/// What a carrier does that has found nothing: puts its processor among the resting, which `idle` counts, and looks once more.
+fn fall_asleep(deque: &Deque, sleepers: &Sleepers, idle: &Mutex<usize>) -> bool {
+    {
+        let mut idle = lock(idle);
+        *idle += 1;
+        sleepers.set_resting(*idle);
+    }
+    sleepers.stop_search();
+    sleepers.look_once_more(
+        std::iter::once(deque),
+        || unreachable!("the barrier reaches everyone"),
+        || !deque.looks_empty(),
+    )
+}
+
+/// Two fall asleep at once, beside one who forks: the fork wakes one, or one of them sees it. Who forks while another one still
+/// searches wakes nobody.
+#[test]
+fn several_sleepers_at_once() {
+    explore(3, &[Fault::SleepWithoutSecondLook, Fault::ForkWithoutCheck], || {
+        let deque = Arc::new(relying());
+        let sleepers = Arc::new(Sleepers::new(0));
+        let idle = Arc::new(Mutex::new(0));
+        let task = Arc::new(Task::new());
+        sleepers.start_search();
+        sleepers.start_search();
+        let asleep = [(), ()].map(|()| {
+            let (deque, sleepers, idle) = (Arc::clone(&deque), Arc::clone(&sleepers), Arc::clone(&idle));
+            thread::spawn(move || fall_asleep(&deque, &sleepers, &idle))
+        });
+        let pushed = fork(&deque, &task);
+        let mut woke = false;
+        if deque.wants_attention(pushed) {
+            deque.attend();
+            woke = sleepers.wants_wake();
+        }
+        let saw = asleep.map(|sleeper| sleeper.join().unwrap());
+        assert!(woke || saw != [false, false], "a job waits and all others sleep");
+    });
+}
+
+/// One rests, and the last searcher finds work while another one forks: the fork wakes the one that rests, or the searcher sees to
+/// it that somebody does.
+#[test]
+fn the_last_searcher_finds_work() {
+    explore(4, &[Fault::FindWithoutPassingOn, Fault::ForkWithoutCheck], || {
+        let deque = Arc::new(relying());
+        let sleepers = Arc::new(Sleepers::new(1));
+        let task = Arc::new(Task::new());
+        sleepers.start_search();
+        let searcher = {
+            let (deque, sleepers) = (Arc::clone(&deque), Arc::clone(&sleepers));
+            thread::spawn(move || {
+                let visible = || !deque.looks_empty();
+                sleepers.stop_search()
+                    && sleepers.any_resting()
+                    && !planted(Fault::FindWithoutPassingOn)
+                    && (visible()
+                        || sleepers.look_once_more(
+                            std::iter::once(&*deque),
+                            || unreachable!("the barrier reaches everyone"),
+                            visible,
+                        ))
+            })
+        };
+        let pushed = fork(&deque, &task);
+        let mut woke = false;
+        if deque.wants_attention(pushed) {
+            deque.attend();
+            woke = sleepers.wants_wake();
+        }
+        let passed_on = searcher.join().unwrap();
+        assert!(woke || passed_on, "a job waits, one rests, and nobody looks out");
+    });
+}
+
+/// An entry is posted to a processor that goes to rest: it is found before the processor rests, or wakes it.
+#[test]
+fn post_against_rest() {
+    explore_weak(4, &[Fault::PostWithoutCount, Fault::LookBeforePosting], || {
+        let private = Arc::new(Private::new());
+        let idle = Arc::new(Mutex::new(false));
+        let task = Arc::new(Task::new());
+        let poster = {
+            let (private, idle, task) = (Arc::clone(&private), Arc::clone(&idle), Arc::clone(&task));
+            thread::spawn(move || {
+                // What the commons do under the lock of the idle list.
+                let wake = || {
+                    let mut idle = lock(&idle);
+                    std::mem::take(&mut *idle)
+                };
+                let early = planted(Fault::LookBeforePosting).then(wake);
+                private.post(Entry::heap(NonNull::from(&task.job)));
+                early.unwrap_or_else(wake)
+            })
+        };
+        *lock(&idle) = true;
+        // The holder has left; whoever wakes the processor now runs what is posted.
+        let saw = !private.looks_empty() && {
+            let mut idle = lock(&idle);
+            std::mem::take(&mut *idle)
+        };
+        let woke = poster.join().unwrap();
+        assert!(!(saw && woke), "the processor is woken twice");
+        assert!(saw || woke, "an entry waits for a processor that rests");
+        let entry = private.take(|_| true).expect("nobody else may take it");
+        run_either(entry);
+        assert_eq!((private.take(|_| true), task.runs.load(Relaxed)), (None, 1));
+    });
+}

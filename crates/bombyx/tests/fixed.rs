@@ -1,0 +1,260 @@
+//! Pools with fixed threads: one thread per index, and what waits do there.
+
+use bombyx::{Pool, Threads, current_processor, join, scope};
+use std::cell::Cell;
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Barrier, Mutex, OnceLock};
+use std::thread::{self, ThreadId};
+use std::time::{Duration, Instant};
+
+fn pool(processors: usize) -> Pool {
+    Pool::builder().processors(processors).threads(Threads::Fixed).build().unwrap()
+}
+
+fn until(flag: &AtomicBool) {
+    while !flag.load(SeqCst) {
+        thread::yield_now();
+    }
+}
+
+/// Computes without telling anybody.
+fn compute(time: Duration) {
+    let start = Instant::now();
+    while start.elapsed() < time {
+        std::hint::spin_loop();
+    }
+}
+
+/// A tree of uneven joins, which calls `leaf` often.
+fn tree(depth: u32, leaf: &(impl Fn() + Sync)) {
+    if depth == 0 {
+        compute(Duration::from_micros(2));
+        return leaf();
+    }
+    let before = current_processor();
+    join(|| tree(depth - 1, leaf), || tree(depth.saturating_sub(3), leaf));
+    assert_eq!(current_processor(), before, "the index changed across a join");
+}
+
+#[test]
+fn a_thread_keeps_its_index_and_there_are_no_others() {
+    for processors in [1, 2, 4, 8] {
+        let pool = pool(processors);
+        let seen: Mutex<HashMap<ThreadId, usize>> = Mutex::default();
+        for _ in 0..5 {
+            pool.run(|| {
+                tree(12, &|| {
+                    let index = current_processor().unwrap();
+                    let before = seen.lock().unwrap().insert(thread::current().id(), index);
+                    assert!(before.is_none_or(|before| before == index));
+                })
+            });
+        }
+        let indices: HashSet<_> = seen.lock().unwrap().values().copied().collect();
+        assert_eq!(indices.len(), seen.lock().unwrap().len(), "two threads have one index");
+        assert_eq!(pool.stats().peak_carriers, processors as u64);
+        assert_eq!(pool.stats().hand_overs, 0);
+    }
+}
+
+#[test]
+fn a_broadcast_collects_what_threads_have_counted() {
+    thread_local!(static TALLY: Cell<usize> = const { Cell::new(0) });
+    for processors in [1, 2, 4] {
+        let pool = pool(processors);
+        for _ in 0..10 {
+            let leaves = AtomicUsize::new(0);
+            pool.run(|| {
+                tree(10, &|| {
+                    TALLY.set(TALLY.get() + 1);
+                    leaves.fetch_add(1, SeqCst);
+                })
+            });
+            let counted: usize = pool.handle().broadcast(|_| TALLY.take()).into_iter().sum();
+            assert_eq!(counted, leaves.into_inner());
+        }
+    }
+}
+
+#[test]
+fn handlers_run_once_for_each_index_and_may_use_the_pool() {
+    let processors = 3;
+    let started: Arc<Vec<OnceLock<ThreadId>>> = Arc::new((0..processors).map(|_| OnceLock::new()).collect());
+    let ended: Arc<Vec<AtomicUsize>> = Arc::new((0..processors).map(|_| AtomicUsize::new(0)).collect());
+    let (starts, ends, together) = (Arc::clone(&started), Arc::clone(&ended), Barrier::new(processors));
+    let pool = Pool::builder()
+        .processors(processors)
+        .threads(Threads::Fixed)
+        .on_start(move |index| {
+            starts[index].set(thread::current().id()).expect("one thread per index");
+            together.wait();
+            assert_eq!(join(current_processor, || 7), (Some(index), 7));
+        })
+        .on_exit(move |index| {
+            assert_eq!(join(current_processor, || 7), (Some(index), 7));
+            ends[index].fetch_add(1, SeqCst);
+        })
+        .build()
+        .unwrap();
+    pool.run(|| {
+        tree(8, &|| assert_eq!(started[current_processor().unwrap()].get(), Some(&thread::current().id())))
+    });
+    drop(pool);
+    assert!(started.iter().all(|thread| thread.get().is_some()));
+    assert!(ended.iter().all(|count| count.load(SeqCst) == 1));
+}
+
+/// In pools whose threads move, a start handler has a pool, too, but no processor until it needs one.
+#[test]
+fn handlers_of_moving_threads_may_use_the_pool() {
+    let pool = Pool::builder()
+        .processors(2)
+        .on_start(|_| assert_eq!(join(|| current_processor().is_some(), || 7), (true, 7)))
+        .on_exit(|_| assert_eq!(join(|| 6, || 7), (6, 7)))
+        .build()
+        .unwrap();
+    assert_eq!(pool.run(|| join(|| 1, || 2)), (1, 2));
+}
+
+#[test]
+fn the_thread_that_builds_a_pool_keeps_its_index() {
+    thread::spawn(|| {
+        let pool =
+            Pool::builder().processors(2).threads(Threads::Fixed).use_current_thread().build().unwrap();
+        let here = thread::current().id();
+        assert_eq!(current_processor(), Some(0));
+        for _ in 0..20 {
+            tree(10, &|| assert_eq!(current_processor() == Some(0), thread::current().id() == here));
+        }
+        assert_eq!(pool.stats().peak_carriers, 1, "beside the thread that has built it");
+        std::mem::forget(pool);
+    })
+    .join()
+    .unwrap();
+}
+
+/// A lock is held across a join, whose other half takes its time. Another call wants the lock. The waiting thread leaves
+/// that to others, so it cannot meet its own lock.
+#[test]
+fn a_lock_across_a_join_is_not_met_by_the_thread_that_holds_it() {
+    let pool = pool(2);
+    let lock = Mutex::new(0);
+    for _ in 0..20 {
+        let taken = AtomicBool::new(false);
+        thread::scope(|threads| {
+            threads.spawn(|| {
+                until(&taken);
+                pool.run(|| *lock.lock().unwrap() += 1);
+            });
+            pool.run(|| {
+                let mut held = lock.lock().unwrap();
+                join(
+                    || until(&taken),
+                    || {
+                        taken.store(true, SeqCst);
+                        compute(Duration::from_millis(3));
+                    },
+                );
+                *held += 1;
+            });
+        });
+    }
+    assert_eq!(lock.into_inner().unwrap(), 40);
+    assert_eq!(pool.stats().in_place, 0);
+}
+
+/// The half that a thread waits for can end only when a closure has run that nobody else can take.
+#[test]
+fn work_that_nobody_else_can_take_is_run_in_the_end() {
+    let pool = pool(2);
+    let handle = pool.handle();
+    let (taken, begun) = (AtomicBool::new(false), Arc::new(AtomicBool::new(false)));
+    pool.run(|| {
+        join(
+            || {
+                until(&taken);
+                let begun = Arc::clone(&begun);
+                handle.spawn(move || begun.store(true, SeqCst));
+            },
+            || {
+                taken.store(true, SeqCst);
+                until(&begun);
+            },
+        )
+    });
+    assert_eq!(pool.stats().in_place, 1);
+}
+
+/// The first thread waits for the second, which waits for the third. All help in what the third one forks, although the
+/// first one waits for none of it directly.
+#[test]
+fn waiting_threads_help_with_what_their_helpers_wait_for() {
+    let pool = pool(3);
+    let at_work: HashSet<ThreadId> = pool.run(|| {
+        let [second, third] = [(); 2].map(|()| AtomicBool::new(false));
+        let seen: Mutex<HashSet<ThreadId>> = Mutex::default();
+        // All three at a time, or this does not end.
+        let together = Barrier::new(3);
+        let meet = || {
+            seen.lock().unwrap().insert(thread::current().id());
+            together.wait();
+        };
+        join(
+            || until(&second),
+            || {
+                second.store(true, SeqCst);
+                join(
+                    || until(&third),
+                    || {
+                        third.store(true, SeqCst);
+                        join(meet, || join(meet, meet));
+                    },
+                );
+            },
+        );
+        seen.into_inner().unwrap()
+    });
+    assert_eq!(at_work.len(), 3);
+    assert_eq!(pool.stats().in_place, 0);
+}
+
+#[test]
+fn scopes_spawns_yields_and_blocking_work() {
+    for processors in [1, 2, 5] {
+        let pool = pool(processors);
+        let count = AtomicUsize::new(0);
+        pool.run(|| {
+            scope(|s| {
+                for _ in 0..300 {
+                    s.spawn(|s| {
+                        bombyx::blocking(|| count.fetch_add(1, SeqCst));
+                        s.spawn(|_| {
+                            bombyx::yield_now();
+                            join(|| count.fetch_add(1, SeqCst), || count.fetch_add(1, SeqCst));
+                        });
+                    });
+                }
+            });
+        });
+        assert_eq!(count.into_inner(), 900);
+    }
+}
+
+/// Each pool waits for the other one, deeper than the frames that may be buried at once.
+#[test]
+fn pools_that_wait_for_each_other_end() {
+    fn ping(depth: u32, here: &Pool, there: &Pool) -> u32 {
+        if depth == 0 { 0 } else { 1 + there.run(|| ping(depth - 1, there, here)) }
+    }
+    let (a, b) = (pool(1), pool(1));
+    assert_eq!(a.run(|| ping(20, &a, &b)), 20);
+}
+
+#[test]
+fn schedulers_that_move_threads_say_so() {
+    let error =
+        Pool::builder().threads(Threads::Fixed).scheduler("fifo".parse().unwrap()).build().unwrap_err();
+    assert!(error.to_string().contains("work-stealing"), "{error}");
+    assert!("loose".parse::<Threads>().unwrap_err().to_string().contains("`fixed` or `moving`"));
+}
