@@ -11,6 +11,7 @@ mod lab;
 mod plot;
 mod rw;
 mod seed;
+mod verdict;
 
 use crate::host::Record;
 use crate::terminal::{coloured, print};
@@ -29,13 +30,13 @@ use std::process::ExitCode;
 #[command(after_help = "\
 Examples:
   bombyx reproduce                       the list
-  bombyx reproduce 001-figure-8          one figure; its plot goes to reproduced/001-figure-8.svg
-  bombyx reproduce 002 -o results/today  all of one paper
+  bombyx reproduce dfd-figure-8          one figure; its plot goes to reproduced/dfd-figure-8.svg
+  bombyx reproduce rw -o results/today  all of one paper
   bombyx reproduce all --quick           a look at everything, on small inputs
 
 Quote only figures of the profile bench-lto: `cargo run --profile bench-lto -- reproduce all`.")]
 pub(crate) struct Args {
-    /// What to reproduce: an ID, a paper (001), or all
+    /// What to reproduce: an ID, a paper (bl, dfd, rw, het), or all
     #[arg(value_name = "ID", value_parser = select)]
     ids: Vec<Selection>,
 
@@ -60,12 +61,13 @@ fn exhibits() -> impl Iterator<Item = &'static Exhibit> {
 #[derive(Clone)]
 struct Selection(Vec<&'static str>);
 
+/// The short name of its paper.
+fn paper_of(exhibit: &Exhibit) -> &'static str {
+    exhibit.id.split_once('-').map_or(exhibit.id, |(paper, _)| paper)
+}
+
 fn select(name: &str) -> std::result::Result<Selection, String> {
-    let chosen = |exhibit: &&Exhibit| {
-        name == "all"
-            || exhibit.id == name
-            || exhibit.id.split_once('-').is_some_and(|(paper, _)| paper == name)
-    };
+    let chosen = |exhibit: &&Exhibit| name == "all" || exhibit.id == name || paper_of(exhibit) == name;
     let ids: Vec<_> = exhibits().filter(chosen).map(|exhibit| exhibit.id).collect();
     if !ids.is_empty() {
         return Ok(Selection(ids));
@@ -112,17 +114,17 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 fn list() -> String {
     let mut out = String::new();
     for (paper, name) in [
-        ("000", "Blumofe and Leiserson, scheduling by work stealing"),
-        ("001", "Narlikar, scheduling threads for low space and good locality"),
-        ("002", "Acar, Charguéraud, Muller and Rainey, no atomic read-modify-write"),
-        ("004", "Bender and Rabin, processors of different speeds"),
+        ("bl", "Blumofe and Leiserson, scheduling by work stealing"),
+        ("dfd", "Narlikar, scheduling threads for low space and good locality"),
+        ("rw", "Acar, Charguéraud, Muller and Rainey, no atomic read-modify-write"),
+        ("het", "Bender and Rabin, processors of different speeds"),
     ] {
         out += &format!("{}{paper}: {name}\n", if out.is_empty() { "" } else { "\n" });
-        for exhibit in exhibits().filter(|exhibit| exhibit.id.starts_with(paper)) {
+        for exhibit in exhibits().filter(|exhibit| paper_of(exhibit) == paper) {
             out += &format!("  {:16}{}\n", exhibit.id, exhibit.about);
         }
     }
-    out += "\nA paper's number stands for all of its exhibits, `all` for all of them.\n";
+    out += "\nA paper's short name stands for all of its exhibits, `all` for all of them.\n";
     out
 }
 
@@ -132,10 +134,10 @@ mod tests {
 
     #[test]
     fn ids_papers_and_typos() {
-        assert_eq!(select("002-table-1").unwrap().0, ["002-table-1"]);
-        assert_eq!(select("001").unwrap().0.len(), 9);
+        assert_eq!(select("rw-table-1").unwrap().0, ["rw-table-1"]);
+        assert_eq!(select("dfd").unwrap().0.len(), 15);
         assert_eq!(select("all").unwrap().0.len(), exhibits().count());
-        assert!(select("001-figur-13").err().unwrap().contains("did you mean 001-figure-13?"));
+        assert!(select("dfd-figur-13").err().unwrap().contains("did you mean dfd-figure-13?"));
     }
 
     #[test]

@@ -223,6 +223,11 @@ fn json(workload: &dyn Workload, args: &Args, contender: &Contender, outcome: &O
             json!({
                 "seconds": time.as_secs_f64(),
                 "steals": stats.steals,
+                "gifts": stats.gifts,
+                "queries": stats.queries,
+                "served": stats.served,
+                "declined": stats.declined,
+                "withdrawn": stats.withdrawn,
                 "attempts": stats.attempts,
                 "escalations": stats.escalations,
                 "helps": stats.helps,

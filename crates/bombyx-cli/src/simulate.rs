@@ -56,9 +56,23 @@ pub(crate) struct Args {
     processors: Option<Numbers>,
 
     /// Speeds of the processors, `8,3x1` for one of 8 and three of 1, repeated if there are more processors; then
-    /// changes, as in `8,3x1;1000:p2=1/2`: at time 1000, processor 2 slows to one half
+    /// changes, as in `8,3x1;1000:p2=1/2`: at time 1000, processor 2 slows to one half. Speed 0 stops a processor;
+    /// `1000:p2=crash` stops it too, and it loses what it has done of its strand
     #[arg(long, value_name = "LIST", help_heading = "Machine")]
     speeds: Option<Speeds>,
+
+    /// The factors by which processors misjudge their own speeds, `2,3x1` for one that believes to be twice as fast as it
+    /// is; repeated if there are more processors. Unless given, all are right
+    #[arg(long, value_name = "LIST", help_heading = "Machine")]
+    estimates: Option<Speeds>,
+
+    /// Instructions that a processor spends on a thread that has moved to it, before it works on it
+    #[arg(long, value_name = "STEPS", default_value_t = 0, help_heading = "Machine")]
+    migration_cost: u64,
+
+    /// A steal attempt takes as long as its victim needs, not the thief: a victim that stands still holds up its thieves
+    #[arg(long, help_heading = "Machine")]
+    victims_speed: bool,
 
     /// Steps that a steal attempt takes; unless given, what the recorded program measured, or 1
     #[arg(long, value_name = "STEPS", help_heading = "Machine")]
@@ -69,10 +83,25 @@ pub(crate) struct Args {
     #[arg(long, help_heading = "Machine")]
     visits: bool,
 
+    /// A thief that succeeds executes in the step of its attempt, as in the cost model of DFD §4.1; unless given, every attempt
+    /// takes a step
+    #[arg(long, help_heading = "Machine")]
+    same_step: bool,
+
+    /// The quota of `dfdeques` and `depth-first` counts heap memory only, as an allocator would (DFD §5); unless given, it
+    /// counts the frames of threads too (DFD §3.3)
+    #[arg(long, help_heading = "Machine")]
+    heap_quota: bool,
+
     /// What happens when thieves meet at a deque: one waits its turn (`fifo`, `lifo`, `random`, `biased`), all but
-    /// one fail (`denied`), or all are served (`free`)
-    #[arg(long, value_name = "MODEL", default_value = "fifo", help_heading = "Machine")]
-    contention: Contention,
+    /// one fail (`denied`), or all are served (`free`). Unless given, `fifo`; `denied` if weights are nanoseconds or strands
+    /// have more than 1000 instructions on average
+    #[arg(long, value_name = "MODEL", help_heading = "Machine")]
+    contention: Option<Contention>,
+
+    /// Change the join edges so that the computation is of this class, with every order kept (BL §2)
+    #[arg(long, value_name = "CLASS", help_heading = "What if")]
+    make: Option<Make>,
 
     /// What if the closures forked at a site were faster: `sort.rs:41=2` for twice as fast. Any part of the site's name
     /// that no other has will do; may be given several times
@@ -144,6 +173,15 @@ pub(crate) struct Args {
     list: bool,
 }
 
+/// A class that `--make` makes computations of.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum Make {
+    /// Every join edge leads to an ancestor.
+    Strict,
+    /// Every join edge leads to the parent.
+    FullyStrict,
+}
+
 /// Runs the command; ends the program with status 1 if it fails.
 pub(crate) fn run(args: Args) {
     if let Err(error) = try_run(&args) {
@@ -159,6 +197,10 @@ fn try_run(args: &Args) -> Result<()> {
     let text = args.computation.as_deref().expect("required unless --list");
     let spinner = spinner(format!("making {text}"));
     let original = input::load(text)?;
+    let original = match args.make {
+        Some(class) => original.made(class),
+        None => original,
+    };
     let changed = (!args.faster.is_empty()).then(|| faster::apply(&args.faster, &original)).transpose()?;
     spinner.finish_and_clear();
     let input = changed.as_ref().unwrap_or(&original);
@@ -185,7 +227,8 @@ fn try_run(args: &Args) -> Result<()> {
         None => None,
     };
     if let Some(path) = &args.trace {
-        files::write(path, plan.trace(&results)?.to_string().as_bytes())?;
+        let unit = results[0].outcome.ticks_per_unit;
+        files::write(path, plan.trace(&results)?.in_units(unit).to_string().as_bytes())?;
     }
     if let Some(path) = &args.gantt {
         files::write(path, gantt::svg(&plan, &results)?.as_bytes())?;
@@ -213,6 +256,9 @@ fn try_run(args: &Args) -> Result<()> {
             head + "\n" + &table
         }
     };
+    if args.csv || args.json || args.steps || before.is_some() {
+        plan.checked().iter().for_each(|line| eprintln!("{line}"));
+    }
     match &args.output {
         Some(path) => files::write(path, report.as_bytes()),
         None => print(&report),
@@ -232,6 +278,15 @@ pub(crate) fn describe(path: &Path, name: &str) -> Result<String> {
 }
 
 impl Args {
+    /// The factors by which processors misjudge their speeds; empty if none does.
+    fn estimates(&self) -> Result<Vec<bombyx_sim::Ratio>> {
+        let Some(given) = &self.estimates else { return Ok(Vec::new()) };
+        if !given.changes().is_empty() {
+            return Err("estimates are factors that do not change; list them like 2,3x1".into());
+        }
+        Ok(given.list().unwrap_or_default().to_vec())
+    }
+
     /// Whether the command line is about runs, not only about the computation.
     fn asks_for_runs(&self) -> bool {
         let files = [&self.output, &self.trace, &self.speedup, &self.space, &self.tradeoff, &self.gantt];

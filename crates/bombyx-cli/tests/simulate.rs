@@ -170,7 +170,7 @@ fn mistakes_get_helpful_answers() {
         (&["fib:5", "-p", "0"], "positive"),
         (&["fib:5", "-p", "8..1"], "backwards"),
         (&["fib:5", "--speeds", "fast"], "list speeds like 4,2x1"),
-        (&["fib:5", "--speeds", "2;100:p3=1"], "there are 1"),
+        (&["fib:5", "--speeds", "2;100:p3=1"], "names p3; the processors are numbered from p1 to p1"),
         (&["fib:5", "--gantt", "x.svg"], "choose one scheduler"),
         (&["fib:21", "-p", "2", "--gantt", "x.svg"], "at most 20,000 events"),
         (&["fib:20", "--draw", "x.svg"], "draw a smaller one"),

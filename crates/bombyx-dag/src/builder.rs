@@ -6,6 +6,7 @@
 //! the first broken rule is kept and returned by [`Builder::build`].
 
 use crate::computation::{NONE, Strand, Thread};
+use crate::measures::path_lengths;
 use crate::{BuildError, Class, Computation, SiteId, StrandId, ThreadId, WeightUnit};
 
 /// A thread whose end has not been told yet.
@@ -169,6 +170,12 @@ impl Builder {
         self.strands[to as usize].waits += 1;
     }
 
+    /// Whether the strand told last in the current thread waits for `from` already.
+    pub fn waits_for(&self, from: StrandId) -> bool {
+        let to = self.here().last;
+        self.joins.iter().rev().take_while(|&&(_, target)| target == to).any(|&(source, _)| source == from.0)
+    }
+
     /// The strand told last in the current thread allocates `bytes` of heap memory when it begins.
     pub fn allocate(&mut self, bytes: u64) {
         if let Some(strand) = self.heap_strand() {
@@ -235,6 +242,7 @@ impl Builder {
             allocated: self.allocated,
             freed: self.freed,
             class: Class::General,
+            span: 0,
             unit: self.unit,
             sites: self.sites,
             notes: self.notes,
@@ -247,6 +255,7 @@ impl Builder {
             return Err(BuildError::Detached(thread));
         }
         computation.class = Class::of(&computation);
+        computation.span = path_lengths(&computation).into_iter().max().expect("a computation has a strand");
         Ok(computation)
     }
 

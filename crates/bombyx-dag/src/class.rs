@@ -11,7 +11,8 @@ pub enum Class {
     NestedParallel,
     /// Every join edge leads to the parent of the thread it leaves: what work stealing's bounds assume.
     FullyStrict,
-    /// Every join edge leads to an ancestor of the thread it leaves: what the busy-leaves bounds assume.
+    /// Every join edge leads to an ancestor of the thread it leaves, and the last strand of every thread has one to its
+    /// parent, so that a parent outlives its children: what the busy-leaves bounds assume.
     Strict,
     /// Any computation that one processor can execute depth first. Only the greedy bound applies.
     General,
@@ -32,7 +33,11 @@ impl Class {
                 class = Self::Strict;
             }
         }
-        if class == Self::NestedParallel && !is_nested(c) { Self::FullyStrict } else { class }
+        match class {
+            Self::NestedParallel if !is_nested(c) => Self::FullyStrict,
+            Self::Strict if c.outlives_parent().is_some() => Self::General,
+            class => class,
+        }
     }
 }
 

@@ -80,6 +80,8 @@ pub struct Computation {
     pub(crate) allocated: Vec<u64>,
     pub(crate) freed: Vec<u64>,
     pub(crate) class: Class,
+    /// Weight of a heaviest path.
+    pub(crate) span: u64,
     pub(crate) unit: WeightUnit,
     pub(crate) sites: Vec<String>,
     pub(crate) notes: Vec<(String, String)>,
@@ -269,6 +271,22 @@ impl Computation {
     pub fn is_ancestor(&self, ancestor: ThreadId, thread: ThreadId) -> bool {
         let first = self.first_strand(thread);
         self.first_strand(ancestor) <= first && first < self.subtree_end(ancestor)
+    }
+
+    /// T∞: the weight of a heaviest path.
+    #[inline]
+    pub fn span(&self) -> u64 {
+        self.span
+    }
+
+    /// The first thread whose parent may die before it, in a computation whose join edges all lead to ancestors: the last
+    /// strand of the thread joins an ancestor, but not the parent. BL §2 assumes that a parent outlives its children.
+    pub fn outlives_parent(&self) -> Option<ThreadId> {
+        let joins_parent = |t: ThreadId| {
+            let parent = self.parent(t);
+            self.joins_from(self.last_strand(t)).iter().any(|&to| Some(self.thread_of(to)) == parent)
+        };
+        self.threads().skip(1).find(|&t| !joins_parent(t))
     }
 
     /// The narrowest class of computations this one belongs to.

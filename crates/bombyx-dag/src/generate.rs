@@ -4,12 +4,14 @@
 //! parameter, so that a [`Spec`] names one computation on every platform. Generators tell a [`Builder`] the serial
 //! execution with an explicit stack, so that deep computations need no deep recursion.
 
+mod bushy;
 mod divide;
 mod fib;
 mod figure1;
 mod geometric;
 mod greedy_trap;
 mod lines;
+mod narlikar;
 mod parallel_loop;
 mod random;
 mod spec;
@@ -60,9 +62,13 @@ pub static GENERATORS: &[Generator] = &[
     lines::CHAIN,
     lines::FAN,
     random::GENERATOR,
+    bushy::GENERATOR,
     geometric::GENERATOR,
     greedy_trap::GENERATOR,
     wavefront::GENERATOR,
+    narlikar::FIGURE2,
+    narlikar::FIGURE4,
+    narlikar::HOARD,
 ];
 
 const fn parameter(name: &'static str, default: u64, min: u64, max: u64, about: &'static str) -> Parameter {

@@ -26,6 +26,7 @@
 //! scheduling threads for low space and good locality; **LEC** the MIT lecture on the Cilk scheduler; **HET**
 //! Bender & Rabin, processors of different speeds.
 
+mod accesses;
 mod augmented;
 mod builder;
 mod class;
@@ -39,7 +40,9 @@ mod id;
 mod measures;
 mod rng;
 mod sites;
+mod strict;
 
+pub use accesses::{Accesses, Stretch};
 pub use augmented::Augmented;
 pub use builder::Builder;
 pub use class::Class;
@@ -49,3 +52,4 @@ pub use error::BuildError;
 pub use id::{SiteId, StrandId, ThreadId};
 pub use measures::{Measures, distances_to_end, path_lengths};
 pub use sites::{SiteMeasures, Sites};
+pub use strict::{made_fully_strict, made_strict};

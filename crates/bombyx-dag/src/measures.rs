@@ -37,7 +37,7 @@ impl Measures {
         let (stack, serial_space) = serial_space(c);
         Self {
             work: c.strands().map(|s| c.weight(s)).sum(),
-            span: path_lengths(c).into_iter().max().expect("a computation has a strand"),
+            span: c.span(),
             stack,
             serial_space,
             largest_frame: c.threads().map(|t| c.frame(t)).max().expect("a computation has a root"),

@@ -10,7 +10,7 @@
 //! Profiling*, SOSP 2015).
 
 use crate::computation::NONE;
-use crate::measures::successors;
+use crate::measures::{path_lengths, successors};
 use crate::{BuildError, Computation, SiteId, StrandId, distances_to_end};
 
 /// The fork site that each strand of a computation belongs to.
@@ -129,6 +129,7 @@ impl Sites {
             }
             work = work.checked_add(strand.weight).ok_or(BuildError::Overflow)?;
         }
+        faster.span = path_lengths(&faster).into_iter().max().unwrap_or(0);
         Ok(faster)
     }
 }

@@ -75,7 +75,7 @@ fn mutations() -> Result {
     let mut as_known = true;
     for &mutation in Mutation::ALL {
         println!("\nMutation {mutation}:");
-        match mutation.fate() {
+        match Fate::of(mutation) {
             Fate::Caught(config) => {
                 let outcome = timed(&config)?;
                 as_known &= outcome.counterexample().is_some();

@@ -6,7 +6,7 @@
 
 use crate::ProcessorId;
 use crate::random::Random;
-use bombyx_dag::WeightUnit;
+use bombyx_dag::{Computation, WeightUnit};
 use std::fmt;
 use std::str::FromStr;
 
@@ -22,6 +22,9 @@ pub enum Adversary {
     /// The one with the lowest number, so that high numbers starve.
     Biased,
 }
+
+/// Strands of more instructions than this on average are long beside a steal attempt.
+pub const LONG: u64 = 1_000;
 
 /// What happens when several thieves ask for one deque in the same step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,14 +49,13 @@ impl Contention {
         Self::Free,
     ];
 
-    /// The model for weights of this unit: BL's if they count instructions, since it serves a request per
-    /// instruction; `denied` if they are nanoseconds, where a queue that moves once in a nanosecond means nothing
-    /// and would cost an event for each of an idle thief's.
-    pub fn for_unit(unit: WeightUnit) -> Self {
-        match unit {
-            WeightUnit::Instructions => Self::default(),
-            WeightUnit::Nanoseconds => Self::Denied,
-        }
+    /// The model for this computation: BL's if it consists of instructions, since that serves a request per instruction;
+    /// `denied` if weights are nanoseconds or a strand has more than [`LONG`] instructions on average. Beside such strands a
+    /// queue that moves once in an instruction means nothing, and would cost an event for each of an idle thief's attempts.
+    pub fn for_computation(c: &Computation) -> Self {
+        let work = c.strands().map(|s| c.weight(s)).fold(0, u64::saturating_add);
+        let long = work / c.strand_count() as u64 > LONG;
+        if long || c.weight_unit() == WeightUnit::Nanoseconds { Self::Denied } else { Self::default() }
     }
 }
 

@@ -1,10 +1,11 @@
 //! Dummy threads before large allocations (DFD §3.3).
 //!
-//! Before an allocation of m > K bytes, ⌈m/K⌉ dummy threads are forked in a binary tree, and the allocation waits
+//! Before an allocation of m > K bytes, on the heap or for the stack of a new thread, ⌈m/K⌉ dummy threads are forked in a binary tree, and the allocation waits
 //! for all of them. They delay it, so that threads of higher priority may be scheduled instead. The papers fork them
 //! at run time; since the tree depends on nothing but m and K, it is built here before the run, as part of the
 //! computation. It then has priorities, dependencies and a cost like everything else.
 
+use crate::scheduler::Metering;
 use bombyx_dag::{Builder, Computation, StrandId};
 
 /// A computation with the dummy threads that a quota demands.
@@ -21,9 +22,15 @@ pub struct WithDummies {
 }
 
 impl WithDummies {
-    /// Inserts dummy threads before every allocation above `quota`, or gives nothing if there is none.
-    pub fn insert(c: &Computation, quota: u64) -> Option<Self> {
-        c.strands().any(|s| c.allocated(s) > quota).then(|| Inserting::new(c).run(quota))
+    /// Inserts dummy threads before every strand that asks for more than `quota`, or gives nothing if there is none.
+    pub fn insert(c: &Computation, quota: u64, metering: Metering) -> Option<Self> {
+        (Self::demanded(c, quota, metering) > 0).then(|| Inserting::new(c).run(quota, metering))
+    }
+
+    /// How many dummy threads a quota demands.
+    pub fn demanded(c: &Computation, quota: u64, metering: Metering) -> u64 {
+        let demands = c.strands().map(|s| metering.demand(c, s)).filter(|&bytes| bytes > quota);
+        demands.map(|bytes| bytes.div_ceil(quota)).fold(0, u64::saturating_add)
     }
 
     /// How many dummy threads were inserted.
@@ -59,10 +66,10 @@ impl<'c> Inserting<'c> {
         Self { from: c, to, dummy, inserted, origin: Vec::new(), moved: Vec::new(), joins }
     }
 
-    fn run(mut self, quota: u64) -> WithDummies {
+    fn run(mut self, quota: u64, metering: Metering) -> WithDummies {
         let c = self.from;
         for strand in c.strands() {
-            let bytes = c.allocated(strand);
+            let bytes = metering.demand(c, strand);
             let dummies = (bytes > quota).then(|| {
                 self.inserted_strand();
                 let root = self.tree(bytes.div_ceil(quota));
@@ -149,7 +156,7 @@ mod tests {
     fn as_many_dummies_as_quotas() {
         let c = with_allocation(1000);
         for (quota, expected) in [(999, 2), (500, 2), (333, 4), (100, 10), (1, 1000)] {
-            let with = WithDummies::insert(&c, quota).unwrap();
+            let with = WithDummies::insert(&c, quota, Metering::default()).unwrap();
             assert_eq!(with.count(), expected, "quota {quota}");
             assert_eq!(with.dummy.len(), with.computation.thread_count());
             assert_eq!(with.origin.len(), with.computation.strand_count());
@@ -157,19 +164,19 @@ mod tests {
             let depth = Measures::of(&with.computation).spawn_depth;
             assert!(depth <= 3 + expected.ilog2(), "quota {quota}: depth {depth}");
         }
-        assert!(WithDummies::insert(&c, 1000).is_none());
+        assert!(WithDummies::insert(&c, 1000, Metering::default()).is_none());
     }
 
     #[test]
     fn the_rest_stays_as_it_was() {
         let c = with_allocation(64);
-        let with = WithDummies::insert(&c, 10).unwrap();
+        let with = WithDummies::insert(&c, 10, Metering::default()).unwrap();
         let kept: Vec<StrandId> = with.origin.iter().flatten().copied().collect();
         assert!(kept.into_iter().eq(c.strands()));
         assert_eq!(Measures::of(&with.computation).allocated, Measures::of(&c).allocated);
         assert_eq!(with.inserted.iter().filter(|&&inserted| !inserted).count(), c.thread_count());
         let inserted = with.origin.iter().filter(|o| o.is_none()).count() as u64;
         assert_eq!(Measures::of(&with.computation).work, Measures::of(&c).work + inserted);
-        assert!(WithDummies::insert(&generate::figure1(1), 1).is_none());
+        assert!(WithDummies::insert(&generate::figure1(1), 1, Metering::default()).is_none());
     }
 }

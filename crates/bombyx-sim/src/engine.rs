@@ -10,19 +10,22 @@
 //! becomes true their attempts are counted and their random streams advanced as if each had been made. That is
 //! exact unless failing thieves delay each other ([`Contention::Queued`]); then their attempts are played out, if
 //! possible by a [`Lull`]. If attempts are to be traced, each is an event.
+//!
+//! An attempt is served at the end of the step in which it is made, so that a thief executes one step later (BL §5), or
+//! at its beginning, so that the thief executes in the same step (DFD §4.1, [`Rules::same_step`]). In both, an attempt that
+//! fails takes the step.
 
 use crate::agenda::{Agenda, Phase};
 use crate::check::Checker;
+use crate::clock::{NEVER, Repeated};
 use crate::contention::{Adversary, Contention, Request};
 use crate::lull::Lull;
-use crate::machine::{Activity, Attempt, Completed, Machine};
+use crate::machine::{Activity, Attempt, Completed, Machine, Processor};
 use crate::random::Random;
-use crate::scheduler::Policy;
+use crate::scheduler::{Mutation, Policy};
 use crate::trace::{AttemptResult, EventKind};
 use crate::{ProcessorId, SimulationError};
 use bombyx_dag::ThreadId;
-
-const NEVER: u64 = u64::MAX;
 
 /// How the engine runs, besides what the machine and the policy know.
 #[derive(Clone, Copy, Debug)]
@@ -30,10 +33,19 @@ pub(crate) struct Rules {
     pub(crate) contention: Contention,
     /// Steps that a steal attempt takes.
     pub(crate) steal_cost: u64,
+    /// Whether they are steps of the victim, not of the thief.
+    pub(crate) at_victims_speed: bool,
     /// Whether every instruction is an event of its own.
     pub(crate) single_steps: bool,
+    /// Whether a thief that succeeds executes in the step of its attempt.
+    pub(crate) same_step: bool,
     pub(crate) seed: u64,
+    /// An error to make on purpose.
+    pub(crate) mutation: Option<Mutation>,
 }
+
+/// After so many failed attempts in a row a thief gives up, if it is told to make that mistake.
+const PATIENCE: u32 = 8;
 
 /// The slot of a choice that names no deque.
 const NOWHERE: u32 = u32::MAX;
@@ -47,8 +59,17 @@ pub(crate) struct Engine<'c> {
     adversary: Random,
     /// Choices to make before random ones, by processor.
     choices: Vec<std::vec::IntoIter<Option<u32>>>,
+    /// Attempts of each processor that failed in a row; counted only for the mutation that looks at them.
+    failures: Vec<u32>,
     parked: Vec<ProcessorId>,
     may_park: bool,
+    /// Whether the policy meters memory.
+    metered: bool,
+    /// With [`Rules::same_step`], when each processor made its last attempt.
+    tried: Vec<Option<u64>>,
+    /// Crashes that have happened, and when the last speed changes.
+    crashed: usize,
+    last_change: u64,
     /// How to pass over failing attempts where they must be played out.
     lull: Option<Lull>,
     // The rest lives for one instant; it is kept to reuse its memory.
@@ -58,6 +79,8 @@ pub(crate) struct Engine<'c> {
     arrived: Vec<ProcessorId>,
     requests: Vec<Request>,
     orders: Vec<ProcessorId>,
+    /// With [`Rules::same_step`], who attempts to steal at this instant.
+    thieves: Vec<ProcessorId>,
 }
 
 impl<'c> Engine<'c> {
@@ -70,16 +93,28 @@ impl<'c> Engine<'c> {
     ) -> Self {
         rules.single_steps |= policy.settles_every_instruction();
         let queued = matches!(rules.contention, Contention::Queued(_));
-        let skips = !rules.single_steps && m.trace.is_none() && choices.is_empty();
+        let skips = !rules.single_steps
+            && m.trace.is_none()
+            && choices.is_empty()
+            && rules.mutation.is_none()
+            && !rules.at_victims_speed;
         let fifo = rules.contention == Contention::Queued(Adversary::Fifo);
-        let plays = skips && fifo && rules.steal_cost == 1 && m.clock.steps_are_ticks();
+        let plays = skips && fifo && rules.steal_cost == 1 && !rules.same_step && m.clock.steps_are_ticks();
         Self {
             may_park: skips && !queued,
+            metered: policy.is_metered(),
+            tried: vec![None; m.processor_count()],
             lull: plays.then(Lull::default),
             choices: choices.into_iter().map(Vec::into_iter).collect(),
             agenda: Agenda::default(),
             adversary: Random::new(rules.seed, u64::MAX),
+            failures: vec![
+                0;
+                if rules.mutation == Some(Mutation::GivesUp) { m.processor_count() } else { 0 }
+            ],
             parked: Vec::new(),
+            crashed: 0,
+            last_change: m.clock.changes().max().unwrap_or(0),
             m,
             policy,
             checker,
@@ -90,6 +125,7 @@ impl<'c> Engine<'c> {
             arrived: Vec::new(),
             requests: Vec::new(),
             orders: Vec::new(),
+            thieves: Vec::new(),
         }
     }
 
@@ -105,7 +141,12 @@ impl<'c> Engine<'c> {
                 continue;
             }
             self.end_strands();
-            self.serve_attempts();
+            if self.rules.same_step {
+                self.end_failed_steps();
+            } else {
+                self.serve_attempts();
+            }
+            self.crash();
             if self.m.unfinished() > 0 {
                 self.carry_out_orders()?;
             }
@@ -159,20 +200,40 @@ impl<'c> Engine<'c> {
             match phase {
                 Phase::Pause => {}
                 Phase::Attempt => self.arrived.push(p),
+                Phase::Work if processor.stepped < processor.quanta => {
+                    processor.stepped += self.m.clock.quanta();
+                    self.schedule_step(p);
+                }
                 Phase::Work => {
-                    let whole = self.m.clock.quanta();
-                    let processor = &mut self.m.processors[p.index()];
-                    let step = first_instruction(processor.quanta, whole);
-                    if self.rules.single_steps && processor.quanta > step {
-                        processor.quanta -= step;
-                        self.schedule_work(p);
-                    } else {
-                        self.ended.push(p);
-                    }
+                    self.note_rounding(p, p);
+                    self.ended.push(p);
                 }
             }
         }
         any
+    }
+
+    /// Counts a stretch of work or stealing that ends now if it ended a moment earlier, between two ticks.
+    #[inline]
+    fn note_rounding(&mut self, p: ProcessorId, pace: ProcessorId) {
+        if self.m.clock.may_round() {
+            let Processor { since, quanta, .. } = self.m.processors[p.index()];
+            let could = self.m.clock.between(pace, since, self.m.now);
+            self.m.counters.rounded += u64::from(could > quanta.into());
+        }
+    }
+
+    /// Processors that crash now lose what they have done of their strands.
+    fn crash(&mut self) {
+        while let Some(&(tick, p)) = self.m.clock.crashes().get(self.crashed)
+            && tick <= self.m.now
+        {
+            self.crashed += 1;
+            if self.m.thread_of(p).is_some() {
+                let thread = self.m.lose(p);
+                self.policy.crashed(&mut self.m, p, thread);
+            }
+        }
     }
 
     /// All strands that end now end together; then the rules are applied.
@@ -182,9 +243,8 @@ impl<'c> Engine<'c> {
         enabled.clear();
         for &p in &self.ended {
             let done = m.complete(p, enabled);
-            let freed = m.computation().freed(done.strand);
-            if freed > 0 {
-                policy.freed(p, freed);
+            if self.metered {
+                policy.executed(p, done.strand);
             }
             if let Some(checker) = &mut self.checker {
                 checker.executed(done.strand);
@@ -211,13 +271,21 @@ impl<'c> Engine<'c> {
         if !self.parked.is_empty() && self.policy.may_succeed(&self.m) {
             self.unpark(true);
         }
+        self.serve_arrived();
+    }
+
+    fn serve_arrived(&mut self) {
         self.requests.clear();
         for i in 0..self.arrived.len() {
             let p = self.arrived[i];
             let attempt = self.m.processors[p.index()].attempt;
+            if !self.rules.same_step {
+                self.end_attempt(p);
+            }
             self.m.counters.wait += if attempt.queue.is_some() { 1 } else { self.rules.steal_cost - 1 };
             let chosen = || Some(attempt.slot).filter(|&slot| slot != NOWHERE);
-            match attempt.queue.or_else(|| self.policy.queue(chosen()?)) {
+            let barred = self.m.is_barred(p);
+            match attempt.queue.or_else(|| self.policy.queue(chosen()?)).filter(|_| !barred) {
                 None => self.conclude(p, None, AttemptResult::Empty),
                 Some(queue) => {
                     self.m.processors[p.index()].attempt.queue = Some(queue);
@@ -259,6 +327,16 @@ impl<'c> Engine<'c> {
         self.requests = requests;
     }
 
+    /// Accounts for a stretch of stealing that ends now.
+    fn end_attempt(&mut self, p: ProcessorId) {
+        let Processor { since, quanta, attempt, .. } = self.m.processors[p.index()];
+        self.note_rounding(p, attempt.pace.unwrap_or(p));
+        self.m.counters.stealing += match attempt.pace {
+            None => quanta.into(),
+            Some(_) => self.m.clock.between(p, since, self.m.now),
+        };
+    }
+
     /// Serves one request. Returns whether the thief got a thread.
     fn serve(&mut self, request: &Request) -> bool {
         let victim = self.policy.victim(request.queue);
@@ -273,12 +351,25 @@ impl<'c> Engine<'c> {
     }
 
     fn conclude_with(&mut self, thief: ProcessorId, victim: Option<ProcessorId>, result: AttemptResult) {
+        if self.rules.same_step && !matches!(result, AttemptResult::Stolen(_) | AttemptResult::Mugged(_)) {
+            let attempt = &mut self.m.processors[thief.index()].attempt;
+            attempt.queue = None;
+            attempt.failed = Some((victim, result));
+            return self.schedule_attempt(thief, 1);
+        }
         let Attempt { slot, initiated, .. } = self.m.processors[thief.index()].attempt;
         self.m.record(thief, initiated, EventKind::Attempt { slot, victim, result });
         match result {
             AttemptResult::Stolen(_) => self.m.counters.steals += 1,
             AttemptResult::Mugged(_) => self.m.counters.muggings += 1,
             _ => self.m.steal(thief),
+        }
+        if let Some(failures) = self.failures.get_mut(thief.index()) {
+            let failed = !matches!(result, AttemptResult::Stolen(_) | AttemptResult::Mugged(_));
+            *failures = if failed { *failures + 1 } else { 0 };
+            if *failures >= PATIENCE {
+                self.m.rest(thief);
+            }
         }
     }
 
@@ -287,6 +378,11 @@ impl<'c> Engine<'c> {
         loop {
             self.policy.settle(&mut self.m);
             if self.m.orders.is_empty() {
+                let waiting = !self.parked.is_empty() && self.policy.may_succeed(&self.m);
+                if self.rules.same_step && (waiting || !self.thieves.is_empty()) {
+                    self.attempt_now();
+                    continue;
+                }
                 break;
             }
             std::mem::swap(&mut self.orders, &mut self.m.orders);
@@ -296,17 +392,29 @@ impl<'c> Engine<'c> {
             }
             self.orders.clear();
         }
-        if !self.parked.is_empty() && self.policy.may_succeed(&self.m) {
+        if !self.rules.same_step && !self.parked.is_empty() && self.policy.may_succeed(&self.m) {
             self.unpark(false);
         }
         self.m.space.sample(self.m.now, self.policy.deque_count());
         if let Some(checker) = &mut self.checker {
             checker.check(&self.m, &*self.policy)?;
         }
-        if self.m.working() == 0 && !self.policy.may_succeed(&self.m) {
+        if let Some(strand) = self.m.illegal {
+            return Err(SimulationError::TooEarly { strand, tick: self.m.now });
+        }
+        if !self.goes_on() && !self.policy.may_succeed(&self.m) {
             return Err(self.stuck());
         }
         Ok(())
+    }
+
+    /// Whether some processor works on a thread and will come to the end of a strand, or speeds will change once more.
+    fn goes_on(&self) -> bool {
+        let advances = |p: &Processor| matches!(p.activity, Activity::Working(_)) && p.until != NEVER;
+        if !self.m.clock.stops() {
+            return self.m.working() > 0;
+        }
+        self.m.processors.iter().any(advances) || self.m.now < self.last_change
     }
 
     fn carry_out(&mut self, p: ProcessorId) {
@@ -323,18 +431,24 @@ impl<'c> Engine<'c> {
                 }
                 self.m.processors[p.index()].ordered = false;
                 let quanta = self.m.begin_strand(thread);
+                let whole = self.m.clock.quanta();
                 let processor = &mut self.m.processors[p.index()];
                 processor.quanta = quanta;
                 processor.began = now;
-                self.schedule_work(p);
+                processor.since = now;
+                processor.stepped =
+                    if self.rules.single_steps { first_instruction(quanta, whole) } else { quanta };
+                self.schedule_step(p);
+            }
+            Activity::Stealing if self.rules.same_step => {
+                processor.ordered = false;
+                processor.attempt.queue = None;
+                self.thieves.push(p);
             }
             Activity::Stealing => {
                 processor.ordered = false;
                 if self.may_park && !self.policy.may_succeed(&self.m) {
-                    let processor = &mut self.m.processors[p.index()];
-                    processor.activity = Activity::Parked;
-                    processor.since = now;
-                    self.parked.push(p);
+                    self.park(p);
                 } else {
                     self.initiate(p, now);
                     self.schedule_attempt(p, self.rules.steal_cost);
@@ -350,36 +464,132 @@ impl<'c> Engine<'c> {
         let processor = &mut self.m.processors[p.index()];
         let slot = match self.choices.get_mut(p.index()).and_then(Iterator::next) {
             Some(choice) => choice.unwrap_or(NOWHERE),
-            None => processor.random.below(count),
+            None => match self.rules.mutation {
+                Some(Mutation::Victim0) => 0,
+                Some(Mutation::Neighbour) => (p.0 + 1) % count,
+                Some(Mutation::Themselves) => p.0,
+                _ => processor.random.below(count),
+            },
         };
         processor.activity = Activity::Stealing;
-        processor.attempt = Attempt { initiated, slot, queue: None };
+        processor.attempt = Attempt { initiated, slot, queue: None, ..Attempt::default() };
+        if self.rules.at_victims_speed {
+            let queue = Some(slot).filter(|&slot| slot != NOWHERE).and_then(|slot| self.policy.queue(slot));
+            self.m.processors[p.index()].attempt.pace = queue.and_then(|queue| self.policy.victim(queue));
+        }
+    }
+
+    /// `p` steals without events until some attempt can succeed.
+    fn park(&mut self, p: ProcessorId) {
+        let processor = &mut self.m.processors[p.index()];
+        processor.activity = Activity::Parked;
+        processor.since = self.m.now;
+        self.parked.push(p);
+    }
+
+    /// The steps that failed attempts took are over: those thieves try again. Others are still in a queue.
+    fn end_failed_steps(&mut self) {
+        for i in 0..self.arrived.len() {
+            let p = self.arrived[i];
+            self.end_attempt(p);
+            let attempt = &mut self.m.processors[p.index()].attempt;
+            if let Some((victim, result)) = attempt.failed.take() {
+                let Attempt { slot, initiated, .. } = *attempt;
+                self.m.record(p, initiated, EventKind::Attempt { slot, victim, result });
+            }
+            self.thieves.push(p);
+        }
+    }
+
+    /// All thieves of this instant make their attempts, and those who succeed get their orders for the step that begins now.
+    fn attempt_now(&mut self) {
+        let now = self.m.now;
+        let may_succeed = self.policy.may_succeed(&self.m);
+        if self.m.steals_began != Some(now) {
+            self.m.steals_began = Some(now);
+            self.m.deques_before_steals = self.policy.deque_count();
+        }
+        if self.may_park && !may_succeed {
+            for p in std::mem::take(&mut self.thieves) {
+                self.park(p);
+            }
+            return;
+        }
+        if may_succeed {
+            self.unpark_for_this_step();
+        }
+        self.thieves.sort_unstable();
+        self.arrived.clear();
+        for p in std::mem::take(&mut self.thieves) {
+            let attempt = &self.m.processors[p.index()].attempt;
+            if attempt.queue.is_some() {
+                self.arrived.push(p);
+                continue;
+            }
+            let again = self.tried[p.index()] == Some(now);
+            self.tried[p.index()] = Some(now);
+            self.initiate(p, now);
+            if again {
+                // A thief has one attempt in a step, also if it lost at once what it got.
+                self.conclude(p, None, AttemptResult::Empty);
+            } else {
+                self.arrived.push(p);
+            }
+        }
+        self.serve_arrived();
+    }
+
+    /// Parked thieves have failed in every step so far. Who begins a step now makes an attempt now.
+    fn unpark_for_this_step(&mut self) {
+        let now = self.m.now;
+        for p in std::mem::take(&mut self.parked) {
+            let (failed, each) = self.attempts_while_parked(p);
+            let under_way = failed.until < now;
+            self.account_for(failed, each);
+            self.m.counters.attempts += u64::from(under_way);
+            let processor = &mut self.m.processors[p.index()];
+            processor.random.skip(failed.count + u64::from(under_way));
+            processor.activity = Activity::Stealing;
+            processor.attempt = Attempt::default();
+            if under_way {
+                let until = self.m.clock.end(p, failed.until, each);
+                let processor = &mut self.m.processors[p.index()];
+                processor.attempt.failed = Some((None, AttemptResult::Empty));
+                processor.since = failed.until;
+                processor.quanta = each;
+                processor.until = until;
+                self.put_on_agenda(until, p, Phase::Attempt);
+            } else {
+                self.thieves.push(p);
+            }
+        }
     }
 
     /// The thief's next event comes after `steps` of its own steps from now.
     fn schedule_attempt(&mut self, p: ProcessorId, steps: u64) {
         let now = self.m.now;
         let quanta = steps * self.m.clock.quanta();
-        let until = self.m.clock.end(p, now, quanta);
+        let pace = self.m.processors[p.index()].attempt.pace.unwrap_or(p);
+        let until = self.m.clock.end(pace, now, quanta);
         let processor = &mut self.m.processors[p.index()];
         processor.since = now;
         processor.quanta = quanta;
         processor.until = until;
-        self.agenda.push(until, p, Phase::Attempt);
+        self.put_on_agenda(until, p, Phase::Attempt);
+    }
+
+    fn put_on_agenda(&mut self, tick: u64, p: ProcessorId, phase: Phase) {
+        if tick != NEVER {
+            self.agenda.push(tick, p, phase);
+        }
     }
 
     /// The end of the strand, or of its next instruction, goes on the agenda.
-    fn schedule_work(&mut self, p: ProcessorId) {
-        let now = self.m.now;
-        let mut quanta = self.m.processors[p.index()].quanta;
-        if self.rules.single_steps {
-            quanta = first_instruction(quanta, self.m.clock.quanta());
-        }
-        let until = self.m.clock.end(p, now, quanta);
-        let processor = &mut self.m.processors[p.index()];
-        processor.since = now;
-        processor.until = until;
-        self.agenda.push(until, p, Phase::Work);
+    fn schedule_step(&mut self, p: ProcessorId) {
+        let processor = &self.m.processors[p.index()];
+        let until = self.m.clock.end(p, processor.since, processor.stepped);
+        self.m.processors[p.index()].until = until;
+        self.put_on_agenda(until, p, Phase::Work);
     }
 
     /// Turns parked thieves into thieves with an attempt under way, as if they had made all attempts before it. If
@@ -387,57 +597,70 @@ impl<'c> Engine<'c> {
     fn unpark(&mut self, serving: bool) {
         let now = self.m.now;
         for p in std::mem::take(&mut self.parked) {
-            let (mut failed, since, each) = self.attempts_while_parked(p);
-            let whole = self.m.clock.end(p, since, failed * each) == now;
-            failed -= u64::from(serving && whole && failed > 0);
-            self.m.counters.attempts += failed;
-            self.m.counters.wait += failed * (self.rules.steal_cost - 1);
-            self.m.processors[p.index()].random.skip(failed);
-            let initiated = self.m.clock.end(p, since, failed * each);
-            self.initiate(p, initiated);
-            let until = self.m.clock.end(p, since, (failed + 1) * each);
+            let (mut failed, each) = self.attempts_while_parked(p);
+            if serving && failed.until == now && failed.count > 0 {
+                // The last of them ends now and is still to be served.
+                let since = self.m.processors[p.index()].since;
+                failed = self.m.clock.repeat(p, since, each, now - 1);
+            }
+            self.account_for(failed, each);
+            self.m.processors[p.index()].random.skip(failed.count);
+            self.initiate(p, failed.until);
+            let until = self.m.clock.end(p, failed.until, each);
             let processor = &mut self.m.processors[p.index()];
-            processor.since = initiated;
+            processor.since = failed.until;
             processor.quanta = each;
             if until == now {
                 self.m.counters.events += 1;
                 self.arrived.push(p);
             } else {
                 processor.until = until;
-                self.agenda.push(until, p, Phase::Attempt);
+                self.put_on_agenda(until, p, Phase::Attempt);
             }
         }
         self.arrived.sort_unstable();
     }
 
-    /// How many attempts a parked thief would have completed by now, since when, and the quanta of each.
-    fn attempts_while_parked(&self, p: ProcessorId) -> (u64, u64, u64) {
+    /// The attempts that a parked thief would have completed by now, and the quanta of each.
+    fn attempts_while_parked(&self, p: ProcessorId) -> (Repeated, u64) {
         let since = self.m.processors[p.index()].since;
         let each = self.rules.steal_cost * self.m.clock.quanta();
-        let most = (u64::MAX >> 2) / each * each;
-        (self.m.clock.done(p, since, most, self.m.now) / each, since, each)
+        (self.m.clock.repeat(p, since, each, self.m.now), each)
+    }
+
+    /// Attempts of so many quanta each were made in vain.
+    fn account_for(&mut self, failed: Repeated, each: u64) {
+        self.m.counters.attempts += failed.count;
+        self.m.counters.wait += failed.count * (self.rules.steal_cost - 1);
+        self.m.counters.stealing += u128::from(failed.count) * u128::from(each);
+        self.m.counters.rounded += failed.rounded;
     }
 
     /// Accounts for attempts that were under way when the last instruction ended.
     fn close_books(&mut self) {
         let now = self.m.now;
         let step = self.m.clock.quanta();
-        for p in self.m.processors() {
+        // The steps of these are over, and no other has begun.
+        let between = std::mem::take(&mut self.thieves);
+        for p in self.m.processors().filter(|p| !between.contains(p)) {
             let processor = self.m.processors[p.index()].clone();
             match processor.activity {
                 Activity::Parked => {
-                    let (failed, since, each) = self.attempts_while_parked(p);
-                    let begun = self.m.clock.end(p, since, failed * each);
-                    self.m.counters.attempts += failed + u64::from(begun < now);
-                    self.m.counters.wait += failed * (self.rules.steal_cost - 1);
-                    self.m.counters.wait += (self.m.clock.done(p, begun, each, now) / step).saturating_sub(1);
+                    let (failed, each) = self.attempts_while_parked(p);
+                    self.account_for(failed, each);
+                    let under_way = self.m.clock.between(p, failed.until, now);
+                    self.m.counters.attempts += u64::from(failed.until < now);
+                    self.m.counters.wait += (under_way as u64 / step).saturating_sub(1);
+                    self.m.counters.stealing += under_way;
                 }
                 Activity::Stealing if !processor.ordered => {
-                    let steps = self.m.clock.done(p, processor.since, processor.quanta, now) / step;
-                    let Attempt { initiated, slot, queue } = processor.attempt;
+                    let pace = processor.attempt.pace.unwrap_or(p);
+                    let steps = self.m.clock.done(pace, processor.since, processor.quanta, now) / step;
+                    let Attempt { initiated, slot, queue, failed, .. } = processor.attempt;
+                    self.m.counters.stealing += self.m.clock.between(p, processor.since, now);
                     self.m.counters.wait += if queue.is_some() { steps } else { steps.saturating_sub(1) };
                     let victim = queue.and_then(|queue| self.policy.victim(queue));
-                    let result = AttemptResult::Unserved;
+                    let (victim, result) = failed.unwrap_or((victim, AttemptResult::Unserved));
                     self.m.record(p, initiated, EventKind::Attempt { slot, victim, result });
                 }
                 _ => {}

@@ -1,13 +1,14 @@
 //! [`Machine`]: the state of a run that every scheduler sees and moves by.
 //!
 //! Relies on the computation's edges for what is ready and on the clock for how long work takes; promises that no
-//! strand begins before all its predecessors have executed, whatever a scheduler orders (checked in debug builds).
+//! strand begins before all its predecessors have executed, whatever a scheduler orders: the run ends with an error.
 
 use crate::ProcessorId;
-use crate::clock::Clock;
+use crate::clock::{Clock, NEVER};
 use crate::outcome::{Counters, Space};
 use crate::random::Random;
-use crate::trace::{Event, EventKind, Trace};
+use crate::scheduler::Mutation;
+use crate::trace::{AttemptResult, Event, EventKind, Trace};
 use bombyx_dag::{Computation, StrandId, ThreadId};
 use std::collections::HashMap;
 
@@ -26,7 +27,6 @@ pub enum Status {
     Dead,
 }
 
-const NEVER: u64 = u64::MAX;
 const NO_STRAND: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +35,8 @@ struct Thread {
     living_children: u32,
     home: u32,
     status: Status,
+    /// Whether its frame has moved since a processor last paid for that.
+    moved: bool,
 }
 
 /// What a processor is doing.
@@ -55,6 +57,10 @@ pub(crate) struct Attempt {
     pub(crate) slot: u32,
     /// The request queue it waits in, once it has arrived.
     pub(crate) queue: Option<u32>,
+    /// How it failed, while the step that it takes is not over.
+    pub(crate) failed: Option<(Option<ProcessorId>, AttemptResult)>,
+    /// The processor at whose speed it proceeds, if that is not the thief.
+    pub(crate) pace: Option<ProcessorId>,
 }
 
 #[derive(Clone, Debug)]
@@ -63,6 +69,8 @@ pub(crate) struct Processor {
     /// When the present stretch of work or of stealing began, and the quanta it takes.
     pub(crate) since: u64,
     pub(crate) quanta: u64,
+    /// The quanta of that stretch after which its next event is due: fewer than all if every instruction is an event.
+    pub(crate) stepped: u64,
     /// When its next event is due.
     pub(crate) until: u64,
     /// When it began the strand it works on, for the trace.
@@ -70,6 +78,9 @@ pub(crate) struct Processor {
     pub(crate) random: Random,
     /// The steal attempt it made last.
     pub(crate) attempt: Attempt,
+    /// Threads of the program that it took from its own deque, and from elsewhere.
+    pub(crate) own: u64,
+    pub(crate) acquired: u64,
     /// Whether it got an order that the engine has not carried out yet.
     pub(crate) ordered: bool,
 }
@@ -95,12 +106,22 @@ pub struct Machine<'c> {
     pub(crate) counters: Counters,
     pub(crate) space: Space,
     pub(crate) trace: Option<Trace>,
+    /// Where thieves execute in the step of their attempt: the last instant at which there were any, and how many deques there
+    /// were before they took something.
+    pub(crate) steals_began: Option<u64>,
+    pub(crate) deques_before_steals: usize,
     /// Which threads are not counted, by thread: they were inserted for their delay. Empty if none.
     inserted: Vec<bool>,
-    /// A bit for each processor that is idle.
+    /// Quanta that a processor spends on a thread whose frame has moved to it, before it works on it.
+    migration_quanta: u64,
+    /// A bit for each processor that is idle and may get work.
     idle: Vec<u64>,
+    /// Of so many processors in a row only the first ever works; 1 unless a mutation says otherwise.
+    one_of: u32,
     working: u32,
     unfinished: u32,
+    /// A strand that began before its predecessors had executed.
+    pub(crate) illegal: Option<StrandId>,
 }
 
 impl<'c> Machine<'c> {
@@ -110,15 +131,24 @@ impl<'c> Machine<'c> {
         processors: usize,
         seed: u64,
         trace: bool,
+        mutation: Option<Mutation>,
     ) -> Self {
+        let one_of = match mutation {
+            Some(Mutation::Serial) => processors as u32,
+            Some(Mutation::Half) => 2,
+            _ => 1,
+        };
         let idle = |p: usize| Processor {
             activity: Activity::Idle,
             since: 0,
             quanta: 0,
+            stepped: 0,
             until: NEVER,
             began: 0,
             random: Random::new(seed, p as u64),
             attempt: Attempt::default(),
+            own: 0,
+            acquired: 0,
             ordered: false,
         };
         let unborn = |t: ThreadId| Thread {
@@ -126,6 +156,7 @@ impl<'c> Machine<'c> {
             living_children: 0,
             home: 0,
             status: Status::Unborn,
+            moved: false,
         };
         let mut machine = Self {
             computation,
@@ -140,18 +171,34 @@ impl<'c> Machine<'c> {
             space: Space::default(),
             trace: trace.then(Trace::default),
             inserted: Vec::new(),
+            migration_quanta: 0,
+            steals_began: None,
+            deques_before_steals: 0,
             idle: vec![0; processors.div_ceil(64)],
+            one_of,
             working: 0,
+            illegal: None,
             unfinished: computation.thread_count() as u32,
         };
         machine.be_born(computation.root(), ProcessorId(0));
-        machine.processors().for_each(|p| machine.idle[p.index() / 64] |= 1 << (p.0 % 64));
+        let work = machine.processors().filter(|&p| !machine.is_barred(p)).collect::<Vec<_>>();
+        work.into_iter().for_each(|p| machine.idle[p.index() / 64] |= 1 << (p.0 % 64));
         machine
+    }
+
+    /// Whether a mutation keeps the processor from ever working.
+    pub(crate) fn is_barred(&self, p: ProcessorId) -> bool {
+        self.one_of > 1 && !p.0.is_multiple_of(self.one_of)
     }
 
     /// Does not count these threads among the living ones.
     pub(crate) fn leave_out(&mut self, inserted: Vec<bool>) {
         self.inserted = inserted;
+    }
+
+    /// A processor pays so many instructions for every thread whose frame has moved to it.
+    pub(crate) fn charge_migrations(&mut self, instructions: u64) {
+        self.migration_quanta = instructions * self.clock.quanta();
     }
 
     /// A thread's part in the count of living threads.
@@ -182,6 +229,18 @@ impl<'c> Machine<'c> {
     /// A processor's present speed, in units that only comparisons should use.
     pub fn speed(&self, p: ProcessorId) -> u64 {
         self.clock.rate(p, self.now)
+    }
+
+    /// What a processor takes its present speed for, in units that only comparisons should use. The same as
+    /// [`speed`](Self::speed) unless the simulation was given [estimates](crate::Simulation::estimates).
+    pub fn estimate(&self, p: ProcessorId) -> u64 {
+        self.clock.estimate(p, self.now)
+    }
+
+    /// Whether a processor stands still now.
+    #[inline]
+    pub fn is_stopped(&self, p: ProcessorId) -> bool {
+        self.clock.stops() && self.clock.rate(p, self.now) == 0
     }
 
     /// What a thread is doing.
@@ -230,28 +289,35 @@ impl<'c> Machine<'c> {
         self.processors[p.index()].activity == Activity::Idle
     }
 
-    /// The idle processor with the lowest number.
+    /// The idle processor with the lowest number, if one does not stand still.
     pub fn first_idle(&self) -> Option<ProcessorId> {
         self.idle().next()
     }
 
-    /// The idle processors in order.
+    /// The idle processors in order, without those that stand still: they cannot take a thread.
     pub fn idle(&self) -> impl Iterator<Item = ProcessorId> {
         let words = self.idle.iter().zip(0u32..).filter(|(word, _)| **word != 0);
         words.flat_map(|(&word, i)| {
             let ones = std::iter::successors(Some(word), |&w| Some(w & (w - 1)).filter(|&rest| rest != 0));
-            ones.map(move |w| ProcessorId(i * 64 + w.trailing_zeros()))
+            let processors = ones.map(move |w| ProcessorId(i * 64 + w.trailing_zeros()));
+            processors.filter(|&p| !self.is_stopped(p))
         })
     }
 
-    /// The lowest and the highest speed that any processor ever has.
-    pub fn speed_range(&self) -> (u64, u64) {
-        self.clock.rates()
+    /// The lowest and the highest [estimate](Self::estimate) that any processor ever has.
+    pub fn estimate_range(&self) -> (u64, u64) {
+        self.clock.estimates()
     }
 
     /// Number of processors that work on a thread.
     pub fn working(&self) -> usize {
         self.working as usize
+    }
+
+    /// How many deques there were when this step began, before the thieves of this step took something; none if there are no
+    /// thieves, or if a thief executes one step after its attempt.
+    pub fn deques_before_steals(&self) -> Option<usize> {
+        (self.steals_began == Some(self.now)).then_some(self.deques_before_steals)
     }
 
     /// Number of threads that have not executed their last strand, living or unborn.
@@ -280,18 +346,21 @@ impl<'c> Machine<'c> {
 
     /// Order: `p` works on `thread`, which waited in `p`'s own structure or comes with `p`'s present work.
     pub fn work(&mut self, p: ProcessorId, thread: ThreadId) {
-        debug_assert!(
-            self.next_strand(thread).is_some_and(|s| self.waits[s.index()] == 0),
-            "{thread} not ready"
-        );
         self.place(p, thread);
         self.threads[thread.index()].status = Status::Running;
         self.order(p, Activity::Working(thread));
     }
 
+    /// Order: `p` works on `thread`, which it took from its own deque.
+    pub fn take_own(&mut self, p: ProcessorId, thread: ThreadId) {
+        self.processors[p.index()].own += self.counted(thread);
+        self.work(p, thread);
+    }
+
     /// Order: `p` works on `thread`, which it took from another processor's deque or from a shared pool.
     pub fn acquire(&mut self, p: ProcessorId, thread: ThreadId) {
         self.counters.acquisitions += 1;
+        self.processors[p.index()].acquired += self.counted(thread);
         self.work(p, thread);
     }
 
@@ -311,9 +380,11 @@ impl<'c> Machine<'c> {
     /// If `p` works on nothing.
     pub fn interrupt(&mut self, p: ProcessorId) -> ThreadId {
         let thread = self.thread_of(p).expect("only a working processor can be interrupted");
-        let Processor { ordered, began, .. } = self.processors[p.index()];
+        let Processor { ordered, began, quanta, .. } = self.processors[p.index()];
         if !ordered {
             let left = self.quanta_left(thread);
+            self.counters.executed += u128::from(quanta - left);
+            self.counters.preemptions += 1;
             let strand = self.next_strand(thread).expect("a running thread has a strand");
             self.interrupted.insert(thread, left);
             if began < self.now {
@@ -325,24 +396,40 @@ impl<'c> Machine<'c> {
         thread
     }
 
+    /// `p` crashes in the middle of its work: what it has done of its strand is lost, and the strand begins anew. The
+    /// thread is ready; `p` is idle.
+    pub(crate) fn lose(&mut self, p: ProcessorId) -> ThreadId {
+        let begun = !self.processors[p.index()].ordered;
+        let thread = self.interrupt(p);
+        if begun {
+            self.counters.preemptions -= 1;
+            self.interrupted.remove(&thread);
+            let strand = self.next_strand(thread).expect("a running thread has a strand");
+            self.space.free(self.computation.allocated(strand));
+        }
+        thread
+    }
+
     /// Moves the thread's frame to `p`, counting the migration if it was elsewhere. Schedulers that put an enabled
     /// thread into a processor's deque call this; [`work`](Self::work) implies it.
     pub fn place(&mut self, p: ProcessorId, thread: ThreadId) {
         let state = &mut self.threads[thread.index()];
         if state.home != p.0 {
             state.home = p.0;
+            state.moved = true;
             self.counters.migrations += 1;
             self.counters.bytes += self.computation.frame(thread);
         }
     }
 
     fn order(&mut self, p: ProcessorId, activity: Activity) {
+        let barred = self.is_barred(p);
         let processor = &mut self.processors[p.index()];
         let was = std::mem::replace(&mut processor.activity, activity);
         self.working -= u32::from(matches!(was, Activity::Working(_)));
         self.working += u32::from(matches!(activity, Activity::Working(_)));
         let (word, bit) = (&mut self.idle[p.index() / 64], 1 << (p.0 % 64));
-        if activity == Activity::Idle {
+        if activity == Activity::Idle && !barred {
             *word |= bit
         } else {
             *word &= !bit
@@ -363,14 +450,22 @@ impl<'c> Machine<'c> {
     /// Begins the next strand of `p`'s thread, or resumes it where it was interrupted. Returns the quanta to do.
     pub(crate) fn begin_strand(&mut self, thread: ThreadId) -> u64 {
         let strand = self.next_strand(thread).expect("a running thread has a strand");
+        if self.waits[strand.index()] > 0 {
+            self.illegal = Some(strand);
+        }
         let resumed = if self.interrupted.is_empty() { None } else { self.interrupted.remove(&thread) };
-        match resumed {
+        let quanta = match resumed {
             Some(left) => left,
             None => {
                 self.space.allocate(self.computation.allocated(strand));
                 self.computation.weight(strand) * self.clock.quanta()
             }
+        };
+        if self.migration_quanta > 0 && std::mem::take(&mut self.threads[thread.index()].moved) {
+            self.counters.tolls += 1;
+            return quanta + self.migration_quanta;
         }
+        quanta
     }
 
     /// The strand that `p` would begin now, unless it resumes an interrupted one.
@@ -394,6 +489,7 @@ impl<'c> Machine<'c> {
         let strand = self.next_strand(thread).expect("a running thread has a strand");
         self.record(p, self.processors[p.index()].began, EventKind::Execute { strand, complete: true });
         self.counters.work += c.weight(strand);
+        self.counters.executed += u128::from(self.processors[p.index()].quanta);
         self.space.free(c.freed(strand));
         for &target in c.joins_from(strand) {
             let waiting = c.thread_of(target);
@@ -408,11 +504,10 @@ impl<'c> Machine<'c> {
                 enabled.push((p, waiting));
             }
         }
-        let child = c.child(strand);
-        if let Some(child) = child {
+        let child = c.child(strand).filter(|&child| {
             self.threads[thread.index()].living_children += 1;
-            self.be_born(child, p);
-        }
+            self.be_born(child, p)
+        });
         let next = c.next(strand);
         self.threads[thread.index()].next = next.map_or(NO_STRAND, |s| s.0);
         if next.is_none() {
@@ -429,11 +524,14 @@ impl<'c> Machine<'c> {
         Some(ready)
     }
 
-    fn be_born(&mut self, thread: ThreadId, p: ProcessorId) {
+    /// Begins a thread's life. Gives whether it is ready: its first strand may wait for join edges.
+    fn be_born(&mut self, thread: ThreadId, p: ProcessorId) -> bool {
+        let ready = self.waits[self.computation.first_strand(thread).index()] == 0;
         let state = &mut self.threads[thread.index()];
-        state.status = Status::Ready;
+        state.status = if ready { Status::Ready } else { Status::Stalled };
         state.home = p.0;
         self.space.begin_thread(self.computation.frame(thread), self.counted(thread));
+        ready
     }
 
     /// A frame stays until the frames of all children are gone (BL §2).
@@ -455,6 +553,7 @@ impl<'c> Machine<'c> {
 pub(crate) struct Completed {
     pub(crate) strand: StrandId,
     pub(crate) thread: ThreadId,
+    /// The child that it spawned, if the child can go on at once.
     pub(crate) child: Option<ThreadId>,
 }
 

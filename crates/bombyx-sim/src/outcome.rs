@@ -9,7 +9,8 @@ use crate::{Contention, Ratio, Scheduler, WithDummies};
 pub struct Dollars {
     /// Instructions executed. Exactly T1 (BL Lemma 7).
     pub work: u64,
-    /// Steal attempts initiated, and visits of a shared queue if they take time.
+    /// Steal attempts initiated, and visits of a shared queue if they take time; where a thief that succeeds executes in the
+    /// step of its attempt, those that failed.
     pub steal: u64,
     /// Steps spent waiting for a steal request to be served.
     pub wait: u64,
@@ -116,6 +117,41 @@ pub(crate) struct Counters {
     pub(crate) acquisitions: u64,
     pub(crate) bytes: u64,
     pub(crate) events: u64,
+    pub(crate) preemptions: u64,
+    /// Migrations that a processor paid for.
+    pub(crate) tolls: u64,
+    /// Moments that were rounded up to a tick.
+    pub(crate) rounded: u64,
+    /// Quanta spent on strands, and on threads that have moved.
+    pub(crate) executed: u128,
+    /// Quanta spent on steal attempts.
+    pub(crate) stealing: u128,
+}
+
+/// The integral of all speeds over the run, in quanta, and what it was spent on. The parts add up to the whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Capacity {
+    /// Quanta in one instruction.
+    pub instruction: u64,
+    /// What all processors together could have executed.
+    pub total: u128,
+    /// Strands that ended: T1 instructions.
+    pub work: u128,
+    /// The cost of migrations ([`Simulation::migration_cost`](crate::Simulation::migration_cost)).
+    pub migrations: u128,
+    /// What crashed processors had done of their strands, which was done again.
+    pub lost: u128,
+    /// Steal attempts and waiting for them to be served, completed or not.
+    pub stealing: u128,
+    /// The rest: processors that had nothing to do.
+    pub idle: u128,
+}
+
+impl Capacity {
+    /// Quanta as instructions.
+    pub fn instructions(&self, quanta: u128) -> f64 {
+        quanta as f64 / self.instruction as f64
+    }
 }
 
 /// What a run measured. Times are in ticks; divide by [`ticks_per_unit`](Self::ticks_per_unit) for units of time.
@@ -135,17 +171,26 @@ pub struct Outcome {
     pub ticks_per_unit: u64,
     /// BL's accounting.
     pub dollars: Dollars,
+    /// Steal attempts, successful or not, and visits of a shared queue if they take time.
+    pub attempts: u64,
     /// Steal attempts that got a thread from a deque, or visits that got one from a shared queue.
     pub steals: u64,
     /// Threads taken from a processor in the middle of its work (HET §3).
     pub muggings: u64,
     /// How often a thread's frame moved to another processor (HET §1.5).
     pub migrations: u64,
+    /// How often a processor was interrupted in the middle of a strand that was resumed later (HET §1.5).
+    pub preemptions: u64,
     /// Bytes sent between processors by the accounting of BL Theorem 14: the frame for every migration, and
     /// [`JOIN_BYTES`](crate::JOIN_BYTES) for every join edge to a thread that is elsewhere.
     pub bytes: u64,
     /// How often a processor got a thread from another processor's deque or from a shared pool, the root included.
     pub acquisitions: u64,
+    /// Those of the acquisitions that got a thread of the program, not one that was inserted before a large allocation.
+    pub program_acquisitions: u64,
+    /// DFD §5.3's scheduling granularity: how many threads a processor takes from its own deque for each one that it gets
+    /// elsewhere, averaged over the processors. Dummy threads do not count.
+    pub threads_per_steal: f64,
     /// The computation that ran in place of the given one, if the quota demanded dummy threads (DFD §3.3). The trace
     /// and WORK refer to it.
     pub with_dummies: Option<Box<WithDummies>>,
@@ -153,8 +198,10 @@ pub struct Outcome {
     pub peak: SpaceUse,
     /// Space over time, if it was asked for: an entry for every change.
     pub space: Vec<SpaceSample>,
-    /// Instructions that all processors together could have executed.
-    pub capacity: u64,
+    /// What the processors could have executed, and what became of it.
+    pub capacity: Capacity,
+    /// How many moments were rounded up to a tick. 0 means that every time is exact.
+    pub rounded: u64,
     /// What happened, if it was asked for.
     pub trace: Option<Trace>,
     /// How many events the engine handled: its own measure of effort.
@@ -167,25 +214,32 @@ impl Outcome {
         self.makespan as f64 / self.ticks_per_unit as f64
     }
 
-    /// The makespan in units of time, exactly, if it fits a [`Ratio`].
+    /// The makespan in units of time, exactly, unless a moment was [rounded](Self::rounded).
     pub fn exact_time(&self) -> Option<Ratio> {
+        if self.rounded > 0 {
+            return None;
+        }
         let g = crate::ratio::gcd(self.makespan, self.ticks_per_unit);
-        Ratio::new((self.makespan / g).try_into().ok()?, (self.ticks_per_unit / g).try_into().ok()?)
+        Ratio::new(self.makespan / g, self.ticks_per_unit / g)
     }
 
     /// Steal attempts, successful or not.
     pub fn attempts(&self) -> u64 {
-        self.dollars.steal
+        self.attempts
     }
 
     /// DFD §6's scheduling granularity: the mean number of instructions that a processor executes from one
-    /// acquisition of a thread to its next.
+    /// acquisition of a thread to its next. Dummy threads count neither as instructions nor as threads.
     pub fn granularity(&self) -> f64 {
-        self.dollars.work as f64 / self.acquisitions.max(1) as f64
+        let inserted = self.with_dummies.as_ref().map_or(0, |with| {
+            let strands = with.computation.strands().zip(&with.origin).filter(|(_, origin)| origin.is_none());
+            strands.map(|(strand, _)| with.computation.weight(strand)).sum()
+        });
+        self.dollars.work.saturating_sub(inserted) as f64 / self.program_acquisitions.max(1) as f64
     }
 
     /// The fraction of the processors' capacity that went into instructions.
     pub fn utilisation(&self) -> f64 {
-        self.dollars.work as f64 / self.capacity.max(1) as f64
+        self.capacity.work as f64 / self.capacity.total.max(1) as f64
     }
 }

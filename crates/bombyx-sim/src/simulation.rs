@@ -6,10 +6,10 @@ use crate::contention::Contention;
 use crate::dummies::WithDummies;
 use crate::engine::{Engine, Rules};
 use crate::machine::Machine;
-use crate::outcome::{Dollars, Outcome};
-use crate::scheduler::{Mutation, Policy, Quota, Ready, Scheduler, Setup};
-use crate::{ProcessorId, Speeds};
-use bombyx_dag::Computation;
+use crate::outcome::{Capacity, Dollars, Outcome};
+use crate::scheduler::{Metering, Mutation, Policy, Quota, Ready, Scheduler, Setup, Tariff};
+use crate::{ProcessorId, Ratio, Speeds};
+use bombyx_dag::{Computation, StrandId};
 use std::fmt;
 
 /// How finely the engine looks at time. Both give the same outcome and trace.
@@ -41,10 +41,15 @@ pub struct Simulation<'c> {
     scheduler: Scheduler,
     processors: Option<usize>,
     speeds: Speeds,
+    estimates: Vec<Ratio>,
+    migration_cost: u64,
+    at_victims_speed: bool,
     seed: u64,
     contention: Option<Contention>,
     steal_cost: u64,
     visits: bool,
+    same_step: bool,
+    metering: Metering,
     mode: Mode,
     trace: bool,
     space: bool,
@@ -62,10 +67,15 @@ impl<'c> Simulation<'c> {
             scheduler,
             processors: None,
             speeds: Speeds::equal(),
+            estimates: Vec::new(),
+            migration_cost: 0,
+            at_victims_speed: false,
             seed: 0,
             contention: None,
             steal_cost: 1,
             visits: false,
+            same_step: false,
+            metering: Metering::default(),
             mode: Mode::default(),
             trace: false,
             space: false,
@@ -88,6 +98,27 @@ impl<'c> Simulation<'c> {
         self
     }
 
+    /// The factor by which each processor misjudges its own speed; 1 if it is right. Schedulers that compare speeds
+    /// compare what processors take theirs for (HET §1: a processor's estimate is mostly accurate).
+    pub fn estimates(mut self, factors: impl IntoIterator<Item = Ratio>) -> Self {
+        self.estimates = factors.into_iter().collect();
+        self
+    }
+
+    /// A processor spends so many instructions on a thread that has moved to it before it works on it: the M of HET
+    /// §2. 0 unless told otherwise.
+    pub fn migration_cost(mut self, instructions: u64) -> Self {
+        self.migration_cost = instructions;
+        self
+    }
+
+    /// A steal attempt takes steps of the victim, not of the thief: what HET's footnote 2 warns of. Then a victim that
+    /// stands still holds up every thief that chooses it.
+    pub fn steals_at_victims_speed(mut self) -> Self {
+        self.at_victims_speed = true;
+        self
+    }
+
     /// All random choices follow from this number; 0 unless told otherwise.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
@@ -95,7 +126,7 @@ impl<'c> Simulation<'c> {
     }
 
     /// What happens when several thieves ask for one deque in the same step. Unless told otherwise,
-    /// [`Contention::for_unit`] of the computation's weights.
+    /// [`Contention::for_computation`].
     pub fn contention(mut self, contention: Contention) -> Self {
         self.contention = Some(contention);
         self
@@ -126,6 +157,32 @@ impl<'c> Simulation<'c> {
     /// ```
     pub fn visits(mut self) -> Self {
         self.visits = true;
+        self
+    }
+
+    /// A thief that succeeds executes the first action of the stolen thread in the step of its attempt, as in the cost model
+    /// of DFD §4.1; only an attempt that fails takes a step. Unless told so, every attempt takes its step (BL §5). Attempts
+    /// then cost one step.
+    ///
+    /// ```
+    /// use bombyx_dag::generate;
+    /// use bombyx_sim::{Scheduler, Simulation};
+    ///
+    /// let computation = generate::figure1(1);
+    /// let stealing = Simulation::new(&computation, Scheduler::WorkStealing).processors(2).seed(7);
+    /// let outcome = stealing.same_step().run()?;
+    /// let failed = outcome.attempts() - outcome.steals;
+    /// assert_eq!(outcome.dollars.steal, failed); // every step is an action or a failed attempt
+    /// # Ok::<(), bombyx_sim::SimulationError>(())
+    /// ```
+    pub fn same_step(mut self) -> Self {
+        self.same_step = true;
+        self
+    }
+
+    /// Which memory counts against the quota K of `dfdeques` and `depth-first`: heap and stack, unless told otherwise.
+    pub fn metering(mut self, metering: Metering) -> Self {
+        self.metering = metering;
         self
     }
 
@@ -230,16 +287,36 @@ impl<'c> Simulation<'c> {
         if self.steal_cost == 0 {
             return Err(SimulationError::FreeSteals);
         }
-        let with_dummies = match self.scheduler {
+        if self.same_step && self.steal_cost != 1 {
+            return Err(SimulationError::SlowSameStep(self.steal_cost));
+        }
+        let quota = match self.scheduler {
             Scheduler::Dfdeques(Quota::Bytes(quota)) | Scheduler::DepthFirst(Quota::Bytes(quota)) => {
-                WithDummies::insert(self.computation, quota)
+                Some(quota)
             }
             _ => None,
         };
+        if let Some(quota) = quota {
+            let dummies = WithDummies::demanded(self.computation, quota, self.metering);
+            if dummies > MOST_DUMMIES {
+                return Err(SimulationError::TooManyDummies { quota, dummies });
+            }
+        }
+        let dummies_wanted = !matches!(self.mutation, Some(Mutation::NoDummies));
+        let with_dummies = quota
+            .filter(|_| dummies_wanted)
+            .and_then(|quota| WithDummies::insert(self.computation, quota, self.metering));
         let c = with_dummies.as_ref().map_or(self.computation, |with| &with.computation);
         let work = c.strands().map(|s| c.weight(s)).fold(0, u64::saturating_add);
-        let clock = Clock::new(&self.speeds, processors, work.saturating_mul(self.steal_cost))?;
-        let mut machine = Machine::new(c, clock, processors, self.seed, self.trace);
+        let dollars = u128::from(work) * u128::from(self.steal_cost) * processors as u128;
+        if dollars >= 1 << 61 {
+            return Err(SimulationError::TooLong { work, steal_cost: self.steal_cost, processors });
+        }
+        let most = work.saturating_mul(self.steal_cost);
+        let most = most.saturating_add(self.migration_cost.saturating_mul(c.strand_count() as u64));
+        let clock = Clock::new(&self.speeds, &self.estimates, processors, most)?;
+        let mut machine = Machine::new(c, clock, processors, self.seed, self.trace, self.mutation);
+        machine.charge_migrations(self.migration_cost);
         if let Some(with) = &with_dummies {
             machine.leave_out(with.inserted.clone());
         }
@@ -247,37 +324,54 @@ impl<'c> Simulation<'c> {
             machine.space.record_series();
         }
         let dummies = with_dummies.as_ref().map_or_else(Vec::new, |with| with.dummy.clone());
-        let setup = Setup { processors, mutation: self.mutation, dummies, visits: self.visits };
+        let tariff = quota.map(|quota| Tariff::new(c, quota, self.metering));
+        let setup = Setup { processors, mutation: self.mutation, dummies, visits: self.visits, tariff };
         let checker = Checker::new(&self.invariants(), c, self.scheduler, watcher);
         let rules = Rules {
             contention: self.contention_model(),
             steal_cost: self.steal_cost,
+            at_victims_speed: self.at_victims_speed,
             single_steps: self.mode == Mode::Step,
+            same_step: self.same_step,
             seed: self.seed,
+            mutation: self.mutation,
         };
         let machine = Engine::new(machine, policy(&setup), checker, rules, self.choices.clone()).run()?;
+        let (fastest, quanta) = (machine.clock.rates().1, machine.clock.quanta());
         let outcome = self.outcome(machine);
+        lower_bounds(&outcome, c, work, u128::from(fastest), u128::from(quanta))?;
         Ok(Outcome { with_dummies: with_dummies.map(Box::new), ..outcome })
     }
 
-    fn invariants(&self) -> Vec<Invariant> {
+    /// The invariants that this run will check.
+    pub fn invariants(&self) -> Vec<Invariant> {
         let mut invariants = self.invariants.clone();
         if self.check_all {
             let greedy = |i: Invariant| i == Invariant::Greedy && self.visits;
-            let proven = |&i: &Invariant| i.applies(self.scheduler, self.computation.class()) && !greedy(i);
+            // The papers' lemmas about deques and leaves know no crashes.
+            let crashes = self.speeds.changes().iter().any(|change| change.crash);
+            let despite =
+                |i: Invariant| !crashes || matches!(i, Invariant::Greedy | Invariant::HighUtilization);
+            let proven = |&i: &Invariant| {
+                i.applies(self.scheduler, self.computation.class()) && !greedy(i) && despite(i)
+            };
             invariants.extend(Invariant::ALL.into_iter().filter(proven));
         }
         invariants
     }
 
     fn contention_model(&self) -> Contention {
-        self.contention.unwrap_or_else(|| Contention::for_unit(self.computation.weight_unit()))
+        self.contention.unwrap_or_else(|| Contention::for_computation(self.computation))
     }
 
     fn outcome(&self, m: Machine<'_>) -> Outcome {
         let counters = m.counters;
-        let capacity = m.processors().map(|p| m.clock.capacity(p, m.now)).sum::<u64>();
-        let busy = counters.work + counters.attempts + counters.wait;
+        let steps_saved = if self.same_step { counters.steals + counters.muggings } else { 0 };
+        let steal = counters.attempts - steps_saved;
+        let capacity = account(&m, steal, self.migration_cost);
+        let program_acquisitions = m.processors.iter().map(|p| p.acquired).sum();
+        let per_steal = m.processors.iter().map(|p| p.own as f64 / p.acquired.max(1) as f64);
+        let threads_per_steal = per_steal.sum::<f64>() / m.processors.len() as f64;
         let (peak, space) = m.space.finish();
         Outcome {
             scheduler: self.scheduler,
@@ -288,15 +382,20 @@ impl<'c> Simulation<'c> {
             ticks_per_unit: m.clock.ticks_per_unit(),
             dollars: Dollars {
                 work: counters.work,
-                steal: counters.attempts,
+                steal,
                 wait: counters.wait,
-                idle: capacity.saturating_sub(busy),
+                idle: (capacity.idle / u128::from(capacity.instruction)) as u64,
             },
+            attempts: counters.attempts,
             steals: counters.steals,
             muggings: counters.muggings,
             migrations: counters.migrations,
+            preemptions: counters.preemptions,
+            rounded: counters.rounded,
             bytes: counters.bytes,
             acquisitions: counters.acquisitions,
+            program_acquisitions,
+            threads_per_steal,
             with_dummies: None,
             peak,
             space,
@@ -307,8 +406,52 @@ impl<'c> Simulation<'c> {
     }
 }
 
+/// Where the processors' capacity went.
+fn account(m: &Machine<'_>, steal: u64, migration_cost: u64) -> Capacity {
+    let counters = m.counters;
+    let instruction = m.clock.quanta();
+    let quanta = |instructions: u64| u128::from(instructions) * u128::from(instruction);
+    let total = m.processors().map(|p| m.clock.between(p, 0, m.now)).sum();
+    let work = quanta(counters.work);
+    // A crash may cut short what a processor pays for a thread that has moved.
+    let migrations = quanta(counters.tolls * migration_cost).min(counters.executed - work);
+    // Lulls count attempts, not quanta; where they are possible the two are one.
+    let stealing = match m.clock.steps_are_ticks() {
+        true => quanta(steal + counters.wait),
+        false => counters.stealing,
+    };
+    let lost = counters.executed - work - migrations;
+    let idle = u128::saturating_sub(total, counters.executed + stealing);
+    Capacity { instruction, total, work, migrations, lost, stealing, idle }
+}
+
+/// No schedule on these processors is shorter: T ≥ T1/P and T ≥ T∞ (BL §2), for speeds in the units of the clock; and every
+/// instruction was executed once.
+fn lower_bounds(
+    outcome: &Outcome,
+    c: &Computation,
+    work: u64,
+    fastest: u128,
+    quanta: u128,
+) -> Result<(), SimulationError> {
+    let impossible = |what: &str| Err(SimulationError::Impossible(what.to_owned()));
+    if outcome.dollars.work != work {
+        return impossible(&format!("{} instructions were executed of {work}", outcome.dollars.work));
+    }
+    if outcome.capacity.total < u128::from(work) * quanta {
+        return impossible("it was shorter than T1/P");
+    }
+    if u128::from(outcome.makespan) * fastest < u128::from(c.span()) * quanta {
+        return impossible(&format!("it was shorter than T∞ = {}", c.span()));
+    }
+    Ok(())
+}
+
 /// More processors than any machine to be bought soon; ids share a word with the phase of their events.
 const MOST_PROCESSORS: usize = 1 << 20;
+
+/// More dummy threads than memory has room for.
+const MOST_DUMMIES: u64 = 50_000_000;
 
 /// Why a simulation could not run to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -323,6 +466,13 @@ pub enum SimulationError {
         /// Processors asked for.
         processors: usize,
     },
+    /// The list of estimates does not match the number of processors.
+    EstimateCount {
+        /// Estimates given.
+        estimates: usize,
+        /// Processors asked for.
+        processors: usize,
+    },
     /// A change of speed names a processor that does not exist.
     UnknownProcessor {
         /// The processor named.
@@ -334,8 +484,35 @@ pub enum SimulationError {
     SpeedsTooFine,
     /// A steal attempt must take at least one step.
     FreeSteals,
+    /// Thieves execute in the step of their attempt only if that takes one step.
+    SlowSameStep(u64),
+    /// The quota is so small that the dummy threads before large allocations have no room.
+    TooManyDummies {
+        /// K.
+        quota: u64,
+        /// Dummy threads that it demands.
+        dummies: u64,
+    },
     /// A given choice is not among as many as there are processors.
     UnknownChoice,
+    /// The work times the cost of a steal attempt times the processors is more than virtual time can count.
+    TooLong {
+        /// T1.
+        work: u64,
+        /// Steps that a steal attempt takes.
+        steal_cost: u64,
+        /// Processors.
+        processors: usize,
+    },
+    /// A strand began before its predecessors had executed: an error in the scheduler.
+    TooEarly {
+        /// The strand.
+        strand: StrandId,
+        /// When.
+        tick: u64,
+    },
+    /// The run cannot have been as it was: an error in the simulator.
+    Impossible(String),
     /// An invariant broke.
     Violation(Violation),
     /// No processor can go on although threads are unfinished: a scheduler lost a thread.
@@ -359,13 +536,39 @@ impl fmt::Display for SimulationError {
             ),
             Self::UnknownProcessor { processor, processors } => write!(
                 f,
-                "a change of speed names processor {}, but there are {processors}, numbered from 0",
-                processor.0
+                "a change of speed names {processor}; the processors are numbered from p1 to p{processors}"
+            ),
+            Self::EstimateCount { estimates, processors } => write!(
+                f,
+                "{estimates} estimates were given for {processors} processors; give one for each, or none"
             ),
             Self::SpeedsTooFine => f.write_str(
-                "the speeds have no small common measure; use smaller numbers or rounder fractions",
+                "the speeds or the times at which they change have no small common measure, or the run is too long \
+                 for it; use smaller numbers or rounder fractions",
             ),
+            Self::TooLong { work, steal_cost: 1, processors } => write!(
+                f,
+                "the weights are too large: the work T1 = {work} on {processors} processors is more than 2^61 steps"
+            ),
+            Self::TooLong { work, steal_cost, processors } => write!(
+                f,
+                "the cost of a steal attempt is too large: {steal_cost} steps for each of T1 = {work} instructions on \
+                 {processors} processors are more than 2^61"
+            ),
+            Self::TooEarly { strand, tick } => {
+                write!(f, "at tick {tick} {strand} began before its predecessors had executed")
+            }
+            Self::Impossible(what) => write!(f, "no schedule is like this run: {what}"),
             Self::FreeSteals => f.write_str("a steal attempt must take at least one step"),
+            Self::SlowSameStep(cost) => write!(
+                f,
+                "an attempt takes {cost} steps; thieves can execute in the step of their attempt only if it takes 1"
+            ),
+            Self::TooManyDummies { quota, dummies } => write!(
+                f,
+                "the quota K = {quota} demands {dummies} dummy threads (DFD §3.3: m/K for every m bytes above K); at most \
+                 {MOST_DUMMIES} have room: choose a larger K"
+            ),
             Self::UnknownChoice => f.write_str("a given choice is not below the number of processors"),
             Self::Violation(violation) => violation.fmt(f),
             Self::Stuck { tick, unfinished } => write!(

@@ -2,9 +2,9 @@
 //!
 //! A trace is the same in both modes of the engine. It holds one event per executed strand (or part of one, if it
 //! was interrupted) and one per steal attempt; a processor that has neither in some interval was idle. Text form,
-//! one event per line: `from..to processor what`.
+//! one event per line: `from..to processor what`, with times in ticks, or in units of time by [`Trace::in_units`].
 
-use crate::ProcessorId;
+use crate::{ProcessorId, Ratio};
 use bombyx_dag::{StrandId, ThreadId};
 use std::fmt;
 
@@ -34,7 +34,8 @@ pub enum EventKind {
         complete: bool,
     },
     /// The processor made a steal attempt, from its initiation until it was served. If the interval is longer than
-    /// an attempt takes, the rest was spent in the victim's queue.
+    /// an attempt takes, the rest was spent in the victim's queue. It is empty if a thief that succeeds executes in the step of
+    /// its attempt.
     Attempt {
         /// The random choice among P: a processor, or for DFDeques a position in the list of deques. `u32::MAX` for a
         /// given choice of no deque.
@@ -97,6 +98,11 @@ impl Trace {
         attempts
     }
 
+    /// The trace as text, with exact times in units of time; `ticks_per_unit` is the outcome's.
+    pub fn in_units(&self, ticks_per_unit: u64) -> impl fmt::Display {
+        InUnits { trace: self, ticks_per_unit }
+    }
+
     /// When each strand ended, by strand: the schedule. Strands that did not end have `u64::MAX`.
     pub fn ends(&self, strands: usize) -> Vec<u64> {
         let mut ends = vec![u64::MAX; strands];
@@ -123,14 +129,19 @@ impl fmt::Display for AttemptResult {
 
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}..{} {} ", self.from, self.to, self.processor)?;
-        match self.kind {
-            EventKind::Execute { strand, complete: true } => write!(f, "{strand}"),
-            EventKind::Execute { strand, complete: false } => write!(f, "{strand} interrupted"),
-            EventKind::Attempt { slot, victim: Some(victim), result } => {
+        write!(f, "{}..{} {} {}", self.from, self.to, self.processor, self.kind)
+    }
+}
+
+impl fmt::Display for EventKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Execute { strand, complete: true } => write!(f, "{strand}"),
+            Self::Execute { strand, complete: false } => write!(f, "{strand} interrupted"),
+            Self::Attempt { slot, victim: Some(victim), result } => {
                 write!(f, "choice {slot} ({victim}): {result}")
             }
-            EventKind::Attempt { slot, victim: None, result } => write!(f, "choice {slot}: {result}"),
+            Self::Attempt { slot, victim: None, result } => write!(f, "choice {slot}: {result}"),
         }
     }
 }
@@ -138,5 +149,19 @@ impl fmt::Display for Event {
 impl fmt::Display for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.events.iter().try_for_each(|event| writeln!(f, "{event}"))
+    }
+}
+
+struct InUnits<'a> {
+    trace: &'a Trace,
+    ticks_per_unit: u64,
+}
+
+impl fmt::Display for InUnits<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let time = |tick| Ratio::new(tick, self.ticks_per_unit).expect("a unit of time has ticks");
+        self.trace.events.iter().try_for_each(|event| {
+            writeln!(f, "{}..{} {} {}", time(event.from), time(event.to), event.processor, event.kind)
+        })
     }
 }

@@ -21,7 +21,7 @@ fn computations() -> impl Iterator<Item = Computation> {
 const SPEEDS: [&[u32]; 4] = [&[1, 1, 1], &[4, 2, 1], &[9, 8, 2, 2, 1], &[100, 1, 1, 1]];
 
 fn run(c: &Computation, scheduler: Scheduler, speeds: &[u32]) -> Outcome {
-    let speeds = speeds.iter().map(|&s| Ratio::new(s, 1).unwrap());
+    let speeds = speeds.iter().map(|&s| Ratio::from(u64::from(s)));
     Simulation::new(c, scheduler).speeds(Speeds::from_list(speeds)).seed(1).run().unwrap()
 }
 

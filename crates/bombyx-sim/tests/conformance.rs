@@ -110,6 +110,39 @@ fn untraced_runs_measure_the_same() {
     }
 }
 
+/// The step model of DFD §4.1: a thief that succeeds executes in the step of its attempt. Legal, the same in both modes and
+/// without a trace, and every step of a processor is an action, a failed attempt or a wait.
+#[test]
+fn thieves_execute_in_the_step_of_their_attempt() {
+    for spec in COMPUTATIONS {
+        let c = computation(spec);
+        for scheduler in every_scheduler() {
+            for (contention, processors) in
+                Contention::ALL.into_iter().zip([1, 2, 3, 5, 8, 13].into_iter().cycle())
+            {
+                let context = format!("{scheduler} on {spec}, {contention}, P = {processors}");
+                let base = Simulation::new(&c, scheduler).processors(processors).seed(3).same_step();
+                let base = base.contention(contention).space_series();
+                let stepped = base.clone().mode(Mode::Step).trace().check_all().run();
+                let mut stepped = stepped.unwrap_or_else(|e| panic!("{context}: {e}"));
+                assert_legal(&c, &stepped, true);
+                bounds(&c, &stepped);
+                if steals(scheduler) {
+                    let successes = stepped.steals + stepped.muggings;
+                    assert_eq!(stepped.dollars.steal, stepped.attempts() - successes, "{context}");
+                }
+                let traced = base.clone().trace().run().unwrap();
+                same(&stepped, &traced, &context);
+                stepped.trace = None;
+                same(&stepped, &base.run().unwrap(), &context);
+            }
+        }
+    }
+    let slow =
+        Simulation::new(&computation("fib:5"), Scheduler::WorkStealing).same_step().steal_cost(2).run();
+    assert!(slow.unwrap_err().to_string().contains("takes 2 steps"));
+}
+
 /// Visits of a shared queue, which take as long as steals: legal, the same in both modes and without a trace, and nothing
 /// idles.
 #[test]
@@ -137,15 +170,17 @@ fn visits_of_a_queue_take_time() {
     }
 }
 
-/// Different speeds, changing over time: still legal, and both modes agree.
+/// Different speeds, changing over time, also to 0 and back: still legal, and both modes agree.
 #[test]
 fn every_scheduler_copes_with_speeds() {
     let constant: Speeds = "3,1,2,0.5".parse().unwrap();
     let changing: Speeds = "3,1,2,0.5;10:p1=0.25;17:p4=5/3;40:p1=4".parse().unwrap();
+    let stopping: Speeds =
+        "1,2,0,3;5:p1=0;9.5:p3=1;12:p4=0;12:p1=1;30:p4=0;31:p2=0;50:p4=2;50:p2=1".parse().unwrap();
     for spec in COMPUTATIONS {
         let c = computation(spec);
         for scheduler in every_scheduler() {
-            for speeds in [&constant, &changing] {
+            for speeds in [&constant, &changing, &stopping] {
                 let models = [Contention::default(), Contention::Denied, Contention::Free];
                 for contention in models.into_iter().take(if steals(scheduler) { 3 } else { 1 }) {
                     let context = format!("{scheduler} on {spec}, {contention}, speeds {speeds}");

@@ -1,7 +1,7 @@
 //! The read-write protocol holds on every machine small enough to explore in seconds, and every mutation meets its
 //! fate. Larger machines: the `tso` example.
 
-use bombyx_sim::tso::{Config, Fate, Mutation, Outcome, Tree, Violation, explore, walk};
+use bombyx_sim::tso::{Config, Fate, Mutation, Outcome, Rule, Tree, Violation, explore, walk};
 
 fn run(config: &Config) -> Outcome {
     explore(config, |_| {}).unwrap()
@@ -9,6 +9,12 @@ fn run(config: &Config) -> Outcome {
 
 fn config(processors: usize, tree: &str) -> Config {
     Config::new(processors, tree.parse().unwrap())
+}
+
+/// The mutations under which the machine stays finite: rounds become ranks only while they keep their order.
+fn finite() -> impl Iterator<Item = Mutation> {
+    let endless = [Mutation::ForgedRound, Mutation::RepeatsRound, Mutation::FutureQuery];
+    Mutation::ALL.iter().copied().filter(move |m| !endless.contains(m))
 }
 
 fn assert_holds(config: &Config) -> Outcome {
@@ -51,10 +57,11 @@ fn an_open_join_is_one_join_with_two_entries() {
 fn caught_mutations_have_counterexamples() {
     for &mutation in Mutation::ALL {
         // Found by walking below; exploring takes some hundred thousand states.
-        if mutation == Mutation::NoTransfer {
+        let far = [Mutation::NoTransfer, Mutation::KeepsTransferred, Mutation::DropsTransferred];
+        if far.contains(&mutation) {
             continue;
         }
-        if let Fate::Caught(config) = mutation.fate() {
+        if let Fate::Caught(config) = Fate::of(mutation) {
             let outcome = run(&config);
             let found = outcome.counterexample().unwrap_or_else(|| panic!("{mutation} is not caught"));
             let endless = matches!(
@@ -70,8 +77,78 @@ fn caught_mutations_have_counterexamples() {
 #[test]
 fn harmless_mutations_break_nothing() {
     for mutation in [Mutation::NoAcceptTest, Mutation::AnyTop] {
-        let Fate::Harmless { shown_on, .. } = mutation.fate() else { panic!("{mutation} is caught") };
+        let Fate::Harmless { shown_on, .. } = Fate::of(mutation) else { panic!("{mutation} is caught") };
         assert_holds(&shown_on);
+    }
+}
+
+#[test]
+fn the_proof_holds() {
+    for tree in (0..=2).flat_map(Tree::all).chain(["((. .) (. .))".parse().unwrap()]) {
+        assert_holds(&Config { proof: true, application: true, ..Config::new(2, tree).with_capacity(16) });
+    }
+    assert_holds(&Config { proof: true, symmetry: true, ..config(3, ".").with_capacity(1) });
+}
+
+#[test]
+fn the_proof_holds_in_random_runs() {
+    for (processors, capacity) in [(3, 2), (4, 3), (6, 4)] {
+        let tree = "(((. .) (. .)) ((. .) (. (. .))))";
+        let config =
+            Config { proof: true, application: true, ..config(processors, tree).with_capacity(capacity) };
+        if let Some((seed, found)) = walk(&config, 3, 40, 1_000_000).unwrap().broken {
+            panic!("{processors} processors, seed {seed}:\n{found}");
+        }
+    }
+}
+
+#[test]
+fn watch_lists_that_stay_or_get_lost_are_found_by_walking() {
+    for mutation in [Mutation::KeepsTransferred, Mutation::DropsTransferred] {
+        let config = Config { proof: true, ..config(3, "(. (. .))").with_mutation(mutation) };
+        let (_, found) = walk(&config, 1, 2_000, 100_000).unwrap().broken.expect("the mutation shows");
+        assert!(matches!(found.violation, Violation::Proof { .. }), "{found}");
+    }
+}
+
+#[test]
+fn symmetry_changes_no_answer() {
+    let whole = Config { liveness: false, ..config(3, ".").with_capacity(1) };
+    let reduced = Config { symmetry: true, ..whole.clone() };
+    let (one, other) = (assert_holds(&whole), assert_holds(&reduced));
+    assert!(other.stats.states * 3 < one.stats.states * 2, "{} of {}", other.stats.states, one.stats.states);
+    for mutation in [Mutation::NoSelfBlock, Mutation::NoResend, Mutation::NoClear, Mutation::BlockRoundFirst]
+    {
+        let [one, other] = [&whole, &reduced].map(|c| run(&c.clone().with_mutation(mutation)));
+        assert_eq!(one.holds(), other.holds(), "{mutation}");
+    }
+}
+
+#[test]
+fn fences_and_counters_are_steps_of_the_machine() {
+    let plain = assert_holds(&config(2, "((. .) (. .))"));
+    let fenced = assert_holds(&Config { fences: true, ..config(2, "((. .) (. .))") });
+    assert!(fenced.stats.states < plain.stats.states, "fences leave fewer interleavings");
+    let counted =
+        Config { joins: bombyx_rw::Joins::FetchAdd, application: true, ..config(2, "((. .) (. .))") };
+    assert_holds(&counted);
+}
+
+#[test]
+fn every_mutation_that_only_the_proof_sees_names_its_rule() {
+    let rule_of = |mutation, rule| {
+        let config = Config { proof: true, rule: Some(rule), ..config(2, "(. .)").with_capacity(4) };
+        run(&config.with_mutation(mutation)).counterexample().map(|found| found.violation.clone())
+    };
+    for (mutation, rule) in [
+        (Mutation::NoAccept, Rule::Ia2),
+        (Mutation::ForgedRound, Rule::Ir1),
+        (Mutation::KeepsEnded, Rule::Rc2),
+    ] {
+        assert!(
+            matches!(rule_of(mutation, rule), Some(Violation::Proof { rule: found, .. }) if found == rule),
+            "{mutation}"
+        );
     }
 }
 
@@ -84,7 +161,7 @@ fn a_lost_watch_list_is_found_by_walking() {
 
 #[test]
 fn merging_stores_changes_no_answer() {
-    let mutated = Mutation::ALL.iter().map(|&m| config(2, "(. .)").with_mutation(m));
+    let mutated = finite().map(|m| Config { max_states: 200_000, ..config(2, "(. .)").with_mutation(m) });
     for merged in mutated.chain([config(2, "(. (. .))"), config(2, "((. .) .)")]) {
         let separate = Config { merge_stores: false, ..merged.clone() };
         let (one, other) = (run(&merged), run(&separate));

@@ -1,7 +1,9 @@
 //! [`Claim`]: a theorem or lemma as something that can be tried and can fail.
 
+use crate::Effort;
 use crate::context::{Context, Plan};
 use crate::finding::Finding;
+use crate::mutant::{Mutant, Noticed};
 use crate::{bl, dfd, het, lec, rw};
 use std::fmt;
 
@@ -35,13 +37,14 @@ impl fmt::Display for Paper {
 /// A theorem or lemma of a paper, made executable.
 ///
 /// ```
-/// use bombyx_verify::{Effort, Plan, Variant, claim};
+/// use bombyx_verify::{Effort, Mutant, Plan, claim};
 ///
 /// let theorem_1 = claim("bl-thm-1").unwrap();
 /// let plan = Plan { effort: Effort::Quick, ..Plan::default() };
 /// assert!(theorem_1.check(plan).holds());
 ///
-/// let broken = theorem_1.check(Plan { variant: Variant::Mutated, ..plan });
+/// let serial = Mutant::Scheduler(bombyx_sim::Mutation::Serial);
+/// let broken = theorem_1.check(Plan { mutant: Some(serial), ..plan });
 /// println!("{}", broken.counterexample.unwrap().text);
 /// ```
 #[derive(Debug)]
@@ -58,8 +61,10 @@ pub struct Claim {
     pub quantity: &'static str,
     /// Where it applies, which constants were put for O(·) and where they come from, and what is known not to hold.
     pub scope: &'static str,
-    /// The deliberate error under which it turns out broken.
-    pub mutation: &'static str,
+    /// Wrong schedulers that the claim is tried on, to see whether it notices them.
+    pub mutants: &'static [Mutant],
+    /// Why it can notice fewer than three; empty if it notices more.
+    pub few: &'static str,
     pub(crate) attempt: fn(&Context<'_>) -> Finding,
 }
 
@@ -73,11 +78,27 @@ impl Claim {
     pub fn check_with(&self, plan: Plan, progress: &dyn Fn(u64, u64)) -> Finding {
         (self.attempt)(&Context::new(plan, self.id, progress))
     }
+
+    /// Tries the claim as [`check_with`](Self::check_with) does, and then on each of its mutants, on a few small cases,
+    /// to see which of them it notices.
+    pub fn judge(&self, plan: Plan, progress: &dyn Fn(u64, u64)) -> Finding {
+        let mut finding = self.check_with(plan, progress);
+        finding.mutants = self.mutants.iter().map(|&mutant| self.try_mutant(mutant, plan.seed)).collect();
+        finding
+    }
+
+    fn try_mutant(&self, mutant: Mutant, seed: u64) -> Noticed {
+        let plan = Plan { effort: Effort::Quick, seed, mutant: Some(mutant) };
+        let finding = (self.attempt)(&Context::new(plan, self.id, &|_, _| {}).without_shrinking());
+        Noticed { mutant, by: finding.counterexample.map(|broken| broken.text) }
+    }
 }
 
 /// All claims, paper by paper, in the order in which the papers make them.
 pub fn claims() -> impl Iterator<Item = &'static Claim> + Clone {
-    [bl::CLAIMS, bl::TIME_CLAIMS, lec::CLAIMS, dfd::CLAIMS, rw::CLAIMS, het::CLAIMS].into_iter().flatten()
+    let dfd = [dfd::CLAIMS, dfd::SPACE_CLAIMS, dfd::TIME_CLAIMS];
+    let others = [rw::CLAIMS, rw::PROOF, het::CLAIMS, het::MUGGING_CLAIMS];
+    bl::claims().chain(lec::claims()).chain(dfd.into_iter().chain(others).flatten())
 }
 
 /// The claim of this id.

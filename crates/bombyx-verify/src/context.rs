@@ -4,7 +4,8 @@
 //! A case is a [`Subject`]: something with a computation, a number of processors and a seed. All randomness comes from
 //! the plan's seed, so a claim gives the same finding wherever and in whatever order it is tried.
 
-use crate::finding::{Counterexample, Finding, Tried, Verdict, Worst, ratio};
+use crate::finding::{Constant, Counterexample, Finding, Tried, Verdict, Worst, ratio};
+use crate::mutant::Mutant;
 use crate::statistics;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,16 +23,6 @@ pub enum Effort {
     Thorough,
 }
 
-/// Whether what is tried is the claim, or the claim with its deliberate error.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Variant {
-    /// As the paper has it.
-    #[default]
-    Faithful,
-    /// With the claim's [`mutation`](crate::Claim::mutation): it must turn out broken.
-    Mutated,
-}
-
 /// What to try, and with which random numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
@@ -39,8 +30,8 @@ pub struct Plan {
     pub effort: Effort,
     /// All random choices follow from it.
     pub seed: u64,
-    /// The claim, or its mutation.
-    pub variant: Variant,
+    /// A wrong scheduler to try the claim on, in place of the right one.
+    pub mutant: Option<Mutant>,
 }
 
 /// A case in which a claim can be tried.
@@ -61,20 +52,32 @@ pub(crate) trait Subject: Clone + fmt::Display {
 pub(crate) struct Sample {
     pub(crate) measured: f64,
     pub(crate) bound: f64,
+    pub(crate) constant: Option<Constant>,
 }
 
 impl Sample {
     pub(crate) fn new(measured: impl Into<f64>, bound: impl Into<f64>) -> Self {
-        Self { measured: measured.into(), bound: bound.into() }
+        Self { measured: measured.into(), bound: bound.into(), constant: None }
     }
 
     /// Whole numbers, exact up to 2^53.
     pub(crate) fn of(measured: u64, bound: u64) -> Self {
-        Self { measured: measured as f64, bound: bound as f64 }
+        Self { measured: measured as f64, bound: bound as f64, constant: None }
     }
 
     /// Nothing to measure: it held.
-    pub(crate) const HELD: Self = Self { measured: 0.0, bound: 0.0 };
+    pub(crate) const HELD: Self = Self { measured: 0.0, bound: 0.0, constant: None };
+
+    /// With the constant of the bound's main term in this case: what came up, and what the proof allows.
+    pub(crate) fn constant(
+        self,
+        unit: &'static str,
+        measured: f64,
+        checked: f64,
+        proof: impl Into<Option<f64>>,
+    ) -> Self {
+        Self { constant: Some(Constant { unit, measured, checked, proof: proof.into() }), ..self }
+    }
 
     /// Beyond the bound by more than the rounding of the bound itself.
     fn is_broken(self) -> bool {
@@ -89,6 +92,7 @@ pub(crate) type Measured = Result<Sample, String>;
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     counts: BTreeMap<(u32, u32), Count>,
+    constant: Option<Constant>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -106,6 +110,20 @@ impl Tally {
         count.trials += 1;
         count.bound = bound;
     }
+
+    /// Notes the constant that a run had.
+    pub(crate) fn constant(&mut self, constant: Constant) {
+        keep_largest(&mut self.constant, Some(constant));
+    }
+}
+
+/// Keeps the constant with the larger measurement.
+fn keep_largest(kept: &mut Option<Constant>, other: Option<Constant>) {
+    if let Some(other) = other
+        && kept.is_none_or(|kept| other.measured > kept.measured)
+    {
+        *kept = Some(other);
+    }
 }
 
 /// Counterexamples are made smaller with at most so many runs, or with so many tries if each takes many runs.
@@ -118,15 +136,27 @@ pub(crate) struct Context<'a> {
     id: &'static str,
     progress: &'a (dyn Fn(u64, u64) + 'a),
     total: Cell<u64>,
+    shrinks: bool,
 }
 
 impl<'a> Context<'a> {
     pub(crate) fn new(plan: Plan, id: &'static str, progress: &'a (dyn Fn(u64, u64) + 'a)) -> Self {
-        Self { plan, id, progress, total: Cell::new(0) }
+        Self { plan, id, progress, total: Cell::new(0), shrinks: true }
     }
 
+    /// Counterexamples stay as they were found.
+    pub(crate) fn without_shrinking(self) -> Self {
+        Self { shrinks: false, ..self }
+    }
+
+    /// Whether the claim is tried on a mutant.
     pub(crate) fn mutated(&self) -> bool {
-        self.plan.variant == Variant::Mutated
+        self.plan.mutant.is_some()
+    }
+
+    /// Whether the claim is tried on the mutant of its own that has this name.
+    pub(crate) fn own(&self, wanted: &str) -> bool {
+        matches!(self.plan.mutant, Some(Mutant::Own { name, .. }) if name == wanted)
     }
 
     /// One of three values, by effort.
@@ -178,15 +208,19 @@ impl<'a> Context<'a> {
         self.total.set(cases.len() as u64 * runs);
         let mut book = Book::default();
         let average = |case: &S| -> Result<(Sample, statistics::Interval), String> {
-            let mut measured = Vec::new();
-            let mut bound = 0.0;
+            let (mut measured, mut constants) = (Vec::new(), Vec::new());
+            let (mut bound, mut constant) = (0.0, None);
             for nth in 0..runs {
                 let sample = measure(&case.with_seed(self.seed(nth)))?;
                 measured.push(sample.measured);
                 bound = sample.bound;
+                constants.extend(sample.constant.map(|constant| constant.measured));
+                constant = sample.constant;
             }
+            let measured_constant = constants.iter().sum::<f64>() / constants.len().max(1) as f64;
+            let constant = constant.map(|constant| Constant { measured: measured_constant, ..constant });
             let (mean, interval) = statistics::mean(&measured);
-            Ok((Sample { measured: mean, bound }, interval))
+            Ok((Sample { measured: mean, bound, constant }, interval))
         };
         let is_broken = |sample: Sample, interval: statistics::Interval| {
             Sample { measured: interval.low, ..sample }.is_broken()
@@ -266,7 +300,7 @@ impl<'a> Context<'a> {
     ) -> Counterexample {
         let found = case.to_string();
         let mut text = broken(case).unwrap_or_else(|| "what was broken is not".to_owned());
-        let (mut case, mut left) = (case.clone(), tries);
+        let (mut case, mut left) = (case.clone(), if self.shrinks { tries } else { 0 });
         'smaller: loop {
             for candidate in case.smaller() {
                 if left == 0 {
@@ -309,6 +343,7 @@ struct Frequency {
     trials: u64,
     bound: f64,
     interval: statistics::Interval,
+    constant: Option<Constant>,
 }
 
 impl Frequency {
@@ -317,7 +352,7 @@ impl Frequency {
         let questions = tally.counts.len();
         let frequency = |(&key, &Count { events, trials, bound }): (&(u32, u32), &Count)| {
             let interval = statistics::chance(events, trials, questions);
-            Self { key, events, trials, bound, interval }
+            Self { key, events, trials, bound, interval, constant: tally.constant }
         };
         let all = tally.counts.iter().map(frequency);
         all.max_by(|a, b| a.rank().partial_cmp(&b.rank()).expect("chances are numbers"))
@@ -328,7 +363,8 @@ impl Frequency {
     }
 
     fn sample(&self) -> Sample {
-        Sample { measured: self.events as f64 / self.trials as f64, bound: self.bound }
+        let measured = self.events as f64 / self.trials as f64;
+        Sample { measured, bound: self.bound, constant: self.constant }
     }
 
     fn is_broken(&self) -> bool {
@@ -344,6 +380,7 @@ struct Book {
     seeds: BTreeSet<u64>,
     runs: u64,
     worst: Option<Worst>,
+    constant: Option<Constant>,
 }
 
 impl Book {
@@ -355,6 +392,7 @@ impl Book {
     }
 
     fn nearest(&mut self, sample: Sample, interval: Option<statistics::Interval>, at: impl Fn() -> String) {
+        keep_largest(&mut self.constant, sample.constant);
         let now = ratio(sample.measured, sample.bound);
         if self.worst.as_ref().is_none_or(|worst| now > worst.ratio()) {
             self.worst = Some(Worst { measured: sample.measured, bound: sample.bound, interval, at: at() });
@@ -368,7 +406,8 @@ impl Book {
             seeds: self.seeds.len(),
             runs: self.runs,
         };
-        Finding { verdict, tried, worst: self.worst, counterexample }
+        let (worst, constant) = (self.worst, self.constant);
+        Finding { verdict, tried, worst, counterexample, constant, mutants: Vec::new() }
     }
 
     fn held(self) -> Finding {

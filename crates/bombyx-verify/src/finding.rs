@@ -1,5 +1,6 @@
 //! [`Finding`]: what trying a claim showed.
 
+use crate::mutant::Noticed;
 use crate::statistics::Interval;
 use std::fmt;
 
@@ -55,6 +56,19 @@ impl Worst {
     }
 }
 
+/// The constant in front of a bound's main term: what the proof has, what was measured, and what is checked.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Constant {
+    /// The term, as in `T∞`.
+    pub unit: &'static str,
+    /// The largest that came up.
+    pub measured: f64,
+    /// The largest that is allowed here: around what is measured, so that wrong schedulers exceed it.
+    pub checked: f64,
+    /// What the paper's proof allows in the same case, if it has a constant.
+    pub proof: Option<f64>,
+}
+
 pub(crate) fn ratio(measured: f64, bound: f64) -> f64 {
     if measured == 0.0 && bound == 0.0 { 0.0 } else { measured / bound }
 }
@@ -83,11 +97,20 @@ pub struct Finding {
     pub worst: Option<Worst>,
     /// What breaks it.
     pub counterexample: Option<Counterexample>,
+    /// The constant of its bound, if it has one.
+    pub constant: Option<Constant>,
+    /// Which mutants it notices, if they were tried.
+    pub mutants: Vec<Noticed>,
 }
 
 impl Finding {
     /// Whether the claim held wherever it was tried.
     pub fn holds(&self) -> bool {
         self.verdict == Verdict::Holds
+    }
+
+    /// How many mutants it notices.
+    pub fn noticed(&self) -> usize {
+        self.mutants.iter().filter(|noticed| noticed.by.is_some()).count()
     }
 }

@@ -2,11 +2,13 @@
 //! made. Lemma 6 says that it cannot make them wait long.
 //!
 //! In each step the adversary tosses any of the balls in the reservoir, each into a bin chosen at random; then one ball
-//! of every non-empty bin returns to the reservoir. Which ball is immaterial to the total delay; here it is the oldest,
-//! so that the delay of each ball is known too. The game ends when all tosses are made and all balls are back.
+//! of every non-empty bin returns to the reservoir. Which ball is immaterial to the total delay; here it is the oldest
+//! unless told otherwise, so that the delay of each ball is known too. The game ends when all tosses are made and all balls are back.
 
+mod best;
 mod picture;
 
+pub use best::best;
 pub use picture::picture;
 
 use std::collections::VecDeque;
@@ -27,10 +29,13 @@ pub enum Strategy {
     Coin,
     /// The ball that was tossed most often, as long as it can be; others only to keep a bin busy.
     Favourite,
+    /// Tosses the first ball only when the second and the third lie in one bin: knows where balls are. The proof of
+    /// Lemma 6 has no such adversary in mind (see the limits).
+    Ambush,
 }
 
 impl Strategy {
-    /// All strategies.
+    /// All strategies but the ambush.
     pub const ALL: [Self; 6] =
         [Self::Eager, Self::Half, Self::Burst, Self::Feed, Self::Coin, Self::Favourite];
 }
@@ -44,6 +49,7 @@ impl fmt::Display for Strategy {
             Self::Feed => "feed",
             Self::Coin => "coin",
             Self::Favourite => "favourite",
+            Self::Ambush => "ambush",
         })
     }
 }
@@ -51,9 +57,9 @@ impl fmt::Display for Strategy {
 /// A (P, M)-recycling game to be played.
 ///
 /// ```
-/// use bombyx_verify::game::{Game, Strategy};
+/// use bombyx_verify::game::{Game, Service, Strategy, Toss};
 ///
-/// let played = Game { balls: 8, tosses: 1000, strategy: Strategy::Eager, seed: 1, crooked: false }.play();
+/// let played = Game { balls: 8, tosses: 1000, strategy: Strategy::Eager, seed: 1, toss: Toss::Any, service: Service::Fifo }.play();
 /// assert_eq!(played.tosses.iter().sum::<u64>(), 1000);
 /// assert!(played.delay() < 1000); // Lemma 6: at most M on average
 /// ```
@@ -67,8 +73,42 @@ pub struct Game {
     pub strategy: Strategy,
     /// Of the random choices.
     pub seed: u64,
-    /// Whether every toss goes to the first bin: against the rules, for Lemma 6 to fail.
-    pub crooked: bool,
+    /// How a ball finds its bin.
+    pub toss: Toss,
+    /// Which ball of a bin returns.
+    pub service: Service,
+}
+
+/// How a ball finds its bin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Toss {
+    /// Any bin, as the rules have it.
+    #[default]
+    Any,
+    /// Against the rules: always the first bin.
+    First,
+    /// Against the rules: one of the first half of the bins.
+    Half,
+    /// Against the rules: the bin that holds most.
+    Fullest,
+}
+
+impl Toss {
+    /// The wrong ways, with the names of the mutants that toss so.
+    pub const WRONG: [(Self, &'static str); 3] =
+        [(Self::First, "first-bin"), (Self::Half, "half-bins"), (Self::Fullest, "fullest-bin")];
+}
+
+/// Which ball of a bin returns to the reservoir.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Service {
+    /// The oldest.
+    #[default]
+    Fifo,
+    /// The newest.
+    Lifo,
+    /// Against the rules: the newest two.
+    Two,
 }
 
 /// How a game went, by ball.
@@ -80,6 +120,8 @@ pub struct Played {
     pub delays: Vec<u64>,
     /// How many steps the game took.
     pub steps: u64,
+    /// For each toss of the first ball, the balls that were ahead of it in its bin: x_ir = 1 for these r (BL §5).
+    pub ahead: Vec<Vec<usize>>,
 }
 
 impl Played {
@@ -95,16 +137,31 @@ impl Game {
         let mut random = SplitMix64(self.seed ^ 0xBA11_5EED);
         let mut reservoir: Vec<usize> = (0..self.balls).collect();
         let mut bins: Vec<VecDeque<usize>> = vec![VecDeque::new(); self.balls];
-        let mut played = Played { tosses: vec![0; self.balls], delays: vec![0; self.balls], steps: 0 };
+        let mut played =
+            Played { tosses: vec![0; self.balls], delays: vec![0; self.balls], steps: 0, ahead: Vec::new() };
         let mut left = self.tosses;
         while left > 0 || reservoir.len() < self.balls {
             for ball in self.choose(&mut reservoir, &bins, &played, left, &mut random) {
-                let bin = if self.crooked { 0 } else { random.below(self.balls) };
+                let bin = match self.toss {
+                    Toss::Any => random.below(self.balls),
+                    Toss::First => 0,
+                    Toss::Half => random.below(self.balls.div_ceil(2)),
+                    Toss::Fullest => (0..self.balls).max_by_key(|&bin| bins[bin].len()).unwrap_or(0),
+                };
+                if ball == 0 {
+                    played.ahead.push(bins[bin].iter().copied().collect());
+                }
                 bins[bin].push_back(ball);
                 played.tosses[ball] += 1;
                 left -= 1;
             }
-            reservoir.extend(bins.iter_mut().filter_map(VecDeque::pop_front));
+            for bin in &mut bins {
+                match self.service {
+                    Service::Fifo => reservoir.extend(bin.pop_front()),
+                    Service::Lifo => reservoir.extend(bin.pop_back()),
+                    Service::Two => reservoir.extend(bin.pop_back().into_iter().chain(bin.pop_back())),
+                }
+            }
             bins.iter().flatten().for_each(|&ball| played.delays[ball] += 1);
             played.steps += 1;
         }
@@ -136,6 +193,23 @@ impl Game {
                 reservoir.sort_by_key(|&ball| std::cmp::Reverse(played.tosses[ball]));
                 most.min(if congested { 1 } else { self.balls / 2 + 1 })
             }
+            Strategy::Ambush => {
+                let (home, together) = (
+                    reservoir.first() == Some(&0),
+                    bins.iter().any(|bin| bin.contains(&1) && bin.contains(&2)),
+                );
+                let others = reservoir.len() - usize::from(home);
+                if home && together {
+                    most.min(1)
+                } else if others + 1 == self.balls {
+                    // All but the first ball at once, the second and the third last, so that others lie before them.
+                    reservoir.rotate_left(usize::from(home));
+                    reservoir[..others].reverse();
+                    most.min(others)
+                } else {
+                    0
+                }
+            }
         };
         reservoir.drain(..count).collect()
     }
@@ -162,7 +236,9 @@ mod tests {
     fn games_end_with_all_tosses_made() {
         for strategy in Strategy::ALL {
             for tosses in [0, 1, 7, 500] {
-                let played = Game { balls: 5, tosses, strategy, seed: 3, crooked: false }.play();
+                let played =
+                    Game { balls: 5, tosses, strategy, seed: 3, toss: Toss::Any, service: Service::Fifo }
+                        .play();
                 assert_eq!(played.tosses.iter().sum::<u64>(), tosses, "{strategy}");
             }
         }
@@ -170,14 +246,29 @@ mod tests {
 
     #[test]
     fn alone_nobody_waits() {
-        let played = Game { balls: 1, tosses: 50, strategy: Strategy::Eager, seed: 1, crooked: false }.play();
+        let played = Game {
+            balls: 1,
+            tosses: 50,
+            strategy: Strategy::Eager,
+            seed: 1,
+            toss: Toss::Any,
+            service: Service::Fifo,
+        }
+        .play();
         assert_eq!((played.delay(), played.steps), (0, 50));
     }
 
     #[test]
     fn one_bin_delays_every_ball_by_those_before_it() {
         // With one bin in use, P balls at once wait 0 + 1 + … + P − 1 steps.
-        let game = Game { balls: 5, tosses: 5, strategy: Strategy::Burst, seed: 0, crooked: true };
+        let game = Game {
+            balls: 5,
+            tosses: 5,
+            strategy: Strategy::Burst,
+            seed: 0,
+            toss: Toss::First,
+            service: Service::Fifo,
+        };
         assert_eq!(game.play().delay(), 4 + 3 + 2 + 1);
     }
 }

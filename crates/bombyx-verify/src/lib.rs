@@ -3,9 +3,22 @@
 //!
 //! - [`claims`] lists them; [`Claim::check`] tries one, [`verify`] many at once. A [`Finding`] tells how much was tried,
 //!   how near to its bound the claim came, and what breaks it, made as small as possible.
-//! - Every claim has a [mutation](Claim::mutation), a deliberately wrong scheduler or bound, under which it turns out
-//!   broken: so that it is known that it can.
+//! - Every claim has [mutants](Claim::mutants), deliberately wrong schedulers. [`Claim::judge`] also tries the claim on
+//!   each of them: a claim says little if a wrong scheduler passes it.
 //! - [`delay`] makes delay sequences from traces (BL §6, LEC §5) and draws them; [`game`] is the recycling game of BL §5.
+//!
+//! # To add a claim
+//! 1. Write `fn attempt(cx: &Context) -> Finding` in the paper's file. Make runs with `grid(cx, …)` or
+//!    `Run::new(cx, …)`; judge them with `cx.always` (every run), `cx.on_average` or `cx.rarely` (chances).
+//! 2. Return `Sample::of(measured, bound)`, or `Err(text)` where something is plainly broken. If the paper's proof has a
+//!    constant, let the bound be a tighter one around what you measure, and add `.constant(unit, measured, checked, proof)`.
+//! 3. Add a [`Claim`] to the file's `CLAIMS`: statement, quantity, scope, and in `mutants` the wrong schedulers to try.
+//!    `bombyx verify --only ID` shows which of them it notices. Fewer than three: say in `few` why no more can be.
+//!
+//! # To add a mutant
+//! A wrong scheduler is a line in `bombyx-sim`'s table of [`Mutation`](bombyx_sim::Mutation)s and the place that makes the
+//! error. Runs made from a context carry the mutant by themselves: `run.simulation()` plants it. What only one claim can do
+//! wrong is a [`Mutant::Own`], which the claim asks for by `cx.own(name)`. A wrong *bound* is no mutant.
 //!
 //! The schedulers and the TSO machine are those of `bombyx-sim`, the computations those of `bombyx-dag`. The papers, by
 //! their short names: see [`Paper`].
@@ -19,13 +32,15 @@ mod finding;
 pub mod game;
 mod het;
 mod lec;
+mod mutant;
 mod run;
 mod rw;
 mod statistics;
 mod verify;
 
 pub use claim::{Claim, Paper, claim, claims};
-pub use context::{Effort, Plan, Variant};
-pub use finding::{Counterexample, Finding, Tried, Verdict, Worst};
+pub use context::{Effort, Plan};
+pub use finding::{Constant, Counterexample, Finding, Tried, Verdict, Worst};
+pub use mutant::{Mutant, Noticed};
 pub use statistics::{ERROR, Interval};
 pub use verify::{News, verify};

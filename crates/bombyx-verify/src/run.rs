@@ -2,13 +2,15 @@
 //! smaller.
 
 use crate::context::{Context, Subject};
+use crate::mutant::Mutant;
 use bombyx_dag::generate::Spec;
-use bombyx_dag::{Builder, Class, Computation, Measures, StrandId};
+use bombyx_dag::{Builder, Class, Computation, Measures, StrandId, made_fully_strict, made_strict};
 use bombyx_sim::{Contention, Outcome, Scheduler, Simulation, SimulationError, Speeds, Trace};
 use std::fmt;
 use std::sync::Arc;
 
-/// A computation with its name and measures, shared by many runs.
+/// A computation with its name and measures, shared by many runs. Its name is a spec; `strict SPEC` and `fully-strict SPEC`
+/// are the computation of the spec made so.
 #[derive(Clone, Debug)]
 pub(crate) struct Named {
     spec: String,
@@ -28,8 +30,18 @@ impl Named {
         Self::try_new(spec, true).unwrap_or_else(|| panic!("`{spec}` makes a computation"))
     }
 
+    #[cfg(test)]
+    pub(crate) fn computation(&self) -> &Computation {
+        &self.computation
+    }
+
     fn try_new(spec: &str, unit: bool) -> Option<Self> {
-        let computation = spec.parse::<Spec>().ok()?.build().ok()?;
+        let (make, plain): (fn(&Computation) -> Computation, &str) = match spec.split_once(' ') {
+            Some(("strict", plain)) => (made_strict, plain),
+            Some(("fully-strict", plain)) => (made_fully_strict, plain),
+            _ => (Computation::clone, spec),
+        };
+        let computation = make(&plain.parse::<Spec>().ok()?.build().ok()?);
         let computation = if unit { in_units(&computation) } else { computation };
         let measures = Measures::of(&computation);
         Some(Self { spec: spec.to_owned(), computation: Arc::new(computation), measures, unit })
@@ -45,12 +57,37 @@ pub(crate) struct Run {
     pub(crate) seed: u64,
     pub(crate) contention: Contention,
     pub(crate) speeds: Option<Speeds>,
+    /// Whether a thief that succeeds executes in the step of its attempt (DFD §4.1).
+    same_step: bool,
+    /// The wrong scheduler that runs in place of the right one.
+    mutant: Option<Mutant>,
 }
 
 impl Run {
-    pub(crate) fn new(named: &Named, scheduler: Scheduler, processors: usize) -> Self {
+    /// A run of the claim that is being tried: with the context's mutant, if there is one.
+    pub(crate) fn new(cx: &Context<'_>, named: &Named, scheduler: Scheduler, processors: usize) -> Self {
+        Self { mutant: cx.plan.mutant, ..Self::right(named, scheduler, processors) }
+    }
+
+    /// The same run under the right scheduler.
+    pub(crate) fn right_of(run: &Self) -> Self {
+        Self { mutant: None, ..run.clone() }
+    }
+
+    /// A run under the right scheduler whatever the context says.
+    pub(crate) fn right(named: &Named, scheduler: Scheduler, processors: usize) -> Self {
         let contention = Contention::default();
-        Self { named: named.clone(), scheduler, processors, seed: 1, contention, speeds: None }
+        let (speeds, mutant) = (None, None);
+        Self {
+            named: named.clone(),
+            scheduler,
+            processors,
+            seed: 1,
+            contention,
+            speeds,
+            same_step: false,
+            mutant,
+        }
     }
 
     /// On processors of these speeds.
@@ -66,9 +103,24 @@ impl Run {
         self
     }
 
+    /// In the cost model of DFD §4.1: of the thieves that meet at a deque one succeeds, and executes in the same step.
+    pub(crate) fn in_cost_model(self) -> Self {
+        Self { same_step: true, contention: Contention::Denied, ..self }
+    }
+
+    /// The same run under the right scheduler.
+    pub(crate) fn mended(&self) -> Self {
+        Self { mutant: None, ..self.clone() }
+    }
+
     /// The same run under another scheduler.
     pub(crate) fn under(&self, scheduler: Scheduler) -> Self {
         Self { scheduler, ..self.clone() }
+    }
+
+    /// The same run under the right scheduler.
+    pub(crate) fn unmutated(&self) -> Self {
+        Self { mutant: None, ..self.clone() }
     }
 
     /// The same run at other speeds.
@@ -85,11 +137,20 @@ impl Run {
     }
 
     pub(crate) fn simulation(&self) -> Simulation<'_> {
-        Simulation::new(&self.named.computation, self.scheduler)
+        let scheduler = match self.mutant {
+            Some(Mutant::Instead(other)) => other,
+            _ => self.scheduler,
+        };
+        let simulation = Simulation::new(&self.named.computation, scheduler)
             .processors(self.processors)
             .seed(self.seed)
             .contention(self.contention)
-            .speeds(self.speeds.clone().unwrap_or_default())
+            .speeds(self.speeds.clone().unwrap_or_default());
+        let simulation = if self.same_step { simulation.same_step() } else { simulation };
+        match self.mutant {
+            Some(Mutant::Scheduler(mutation)) => simulation.mutate(mutation),
+            _ => simulation,
+        }
     }
 
     pub(crate) fn outcome(&self) -> Result<Outcome, String> {
@@ -158,12 +219,19 @@ impl Subject for Run {
     }
 
     fn replay(&self, seeds: u64) -> Option<String> {
-        let mut command = format!("bombyx simulate {} -s {}", self.named.spec, self.scheduler);
+        let (make, spec) = match self.named.spec.split_once(' ') {
+            Some((class, spec)) => (format!(" --make {class}"), spec),
+            None => (String::new(), self.named.spec.as_str()),
+        };
+        let mut command = format!("bombyx simulate {spec}{make} -s {}", self.scheduler);
         match &self.speeds {
             Some(speeds) => command += &format!(" --speeds '{speeds}'"),
             None => command += &format!(" -p {}", self.processors),
         }
         command += &format!(" --seed {} --contention {}", self.seed, self.contention);
+        if self.same_step {
+            command += " --same-step";
+        }
         command += &if seeds > 1 { format!(" --seeds {seeds}") } else { " --check".to_owned() };
         Some(command)
     }
@@ -171,10 +239,14 @@ impl Subject for Run {
 
 /// The spec with one parameter made smaller: to its least, by half, by one. Seeds and percentages stay.
 fn smaller_specs(text: &str) -> Vec<String> {
+    if let Some((class, spec)) = text.split_once(' ') {
+        return smaller_specs(spec).into_iter().map(|spec| format!("{class} {spec}")).collect();
+    }
     let Ok(spec) = text.parse::<Spec>() else { return Vec::new() };
     let parameters = spec.generator().parameters;
     let value = |name: &str| spec.value(name).expect("the spec has its generator's parameters");
-    let fixed = ["seed", "percent", "spawn", "join", "shrink", "grain-shrink", "last", "jitter", "branch"];
+    let fixed =
+        ["seed", "class", "percent", "spawn", "join", "shrink", "grain-shrink", "last", "jitter", "branch"];
     let mut specs: Vec<(u64, String)> = Vec::new();
     for shrunk in parameters.iter().filter(|p| !fixed.contains(&p.name)) {
         let now = value(shrunk.name);
@@ -242,9 +314,18 @@ pub(crate) fn small(cx: &Context<'_>, class: Class) -> Vec<String> {
         let seed = cx.seed(nth);
         specs.push(format!("geometric:depth=3,memory=0,grain=4,seed={seed}"));
         specs.push(format!("loop:n=12,work=4,jitter=1,repeat=2,seed={seed}"));
+        specs.push(format!("bushy:threads=16,class=0,work=2,seed={seed}"));
         if class >= Class::FullyStrict {
             specs.push(format!("random:threads=20,work=2,seed={seed}"));
             specs.push(format!("random:threads=25,join=60,work=1,spawn=50,seed={seed}"));
+            specs.push(format!("bushy:threads=20,class=1,work=2,seed={seed}"));
+        }
+        if class >= Class::Strict {
+            specs.push(format!("bushy:threads=20,class=2,work=2,seed={seed}"));
+            specs.push(format!("strict bushy:threads=16,class=3,work=2,seed={seed}"));
+        }
+        if class >= Class::General {
+            specs.push(format!("bushy:threads=20,class=3,work=2,seed={seed}"));
         }
     }
     specs.extend(["fib:6", "chain:length=9,work=3", "fan:children=9,work=4"].map(str::to_owned));
@@ -271,8 +352,17 @@ pub(crate) fn large(cx: &Context<'_>, class: Class) -> Vec<String> {
         let seed = cx.seed(nth);
         specs.push(format!("geometric:depth=6,memory=0,grain=10,seed={seed}"));
         specs.push(format!("loop:n=100,work=8,jitter=1,repeat=3,seed={seed}"));
+        specs.push(format!("bushy:threads=300,class=0,seed={seed}"));
         if class >= Class::FullyStrict {
             specs.push(format!("random:threads=150,seed={seed}"));
+            specs.push(format!("bushy:threads=300,class=1,seed={seed}"));
+        }
+        if class >= Class::Strict {
+            specs.push(format!("bushy:threads=300,class=2,seed={seed}"));
+            specs.push(format!("strict bushy:threads=200,class=3,seed={seed}"));
+        }
+        if class >= Class::General {
+            specs.push(format!("bushy:threads=300,class=3,seed={seed}"));
         }
     }
     let fib = cx.by_effort("fib:13", "fib:15", "fib:18");
@@ -305,7 +395,7 @@ pub(crate) fn grid(
     for named in computations {
         for &scheduler in schedulers {
             for &p in processors {
-                runs.extend((0..seeds).map(|nth| Run::new(named, scheduler, p).with_seed(cx.seed(nth))));
+                runs.extend((0..seeds).map(|nth| Run::new(cx, named, scheduler, p).with_seed(cx.seed(nth))));
             }
         }
     }
@@ -350,7 +440,7 @@ mod tests {
             assert_eq!(whole.computation.class(), cut.computation.class(), "{spec}");
             for seed in 0..4 {
                 let run = |named: &Named| {
-                    let run = Run::new(named, Scheduler::WorkStealing, 3).with_seed(seed);
+                    let run = Run::right(named, Scheduler::WorkStealing, 3).with_seed(seed);
                     let outcome = run.simulation().mode(Mode::Step).run().unwrap();
                     (outcome.makespan, outcome.dollars, outcome.steals, outcome.peak)
                 };

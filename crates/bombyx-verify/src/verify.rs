@@ -43,7 +43,7 @@ pub enum News<'a> {
 pub fn verify(claims: &[&Claim], plan: Plan, threads: usize, mut tell: impl FnMut(News<'_>)) -> Vec<Finding> {
     enum Message {
         Progress(usize, u64, u64),
-        Found(usize, Finding),
+        Found(usize, Box<Finding>),
     }
     let next = AtomicUsize::new(0);
     let (sender, receiver) = mpsc::channel();
@@ -57,8 +57,11 @@ pub fn verify(claims: &[&Claim], plan: Plan, threads: usize, mut tell: impl FnMu
                     let Some(claim) = claims.get(at) else { break };
                     // Nobody listens any more only if the caller's `tell` panicked, which ends everything.
                     let progress = |done, total| drop(sender.send(Message::Progress(at, done, total)));
-                    let finding = claim.check_with(plan, &progress);
-                    let _ = sender.send(Message::Found(at, finding));
+                    let finding = match plan.mutant {
+                        Some(_) => claim.check_with(plan, &progress),
+                        None => claim.judge(plan, &progress),
+                    };
+                    let _ = sender.send(Message::Found(at, Box::new(finding)));
                 }
             });
         }
@@ -67,7 +70,7 @@ pub fn verify(claims: &[&Claim], plan: Plan, threads: usize, mut tell: impl FnMu
         for message in receiver {
             match message {
                 Message::Progress(at, done, total) => tell(News::Progress { claim: claims[at], done, total }),
-                Message::Found(at, finding) => findings[at] = Some(finding),
+                Message::Found(at, finding) => findings[at] = Some(*finding),
             }
             while let Some(Some(finding)) = findings.get(told) {
                 tell(News::Found { claim: claims[told], finding });

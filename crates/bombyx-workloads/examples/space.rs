@@ -4,6 +4,9 @@
 //! `cargo run --release -p bombyx-workloads --example space -- dense-mm 8 fine 5 work-stealing dfdeques:50000 …`: the
 //! workload, processors, grain, rounds, schedulers. Threads and granularity are counted in one more round, because
 //! counting keeps every fork on its slow path.
+//!
+//! With `one-pool` before the workload, all rounds of a scheduler run one after the other on one pool, and each is shown: how
+//! what a pool has learnt (`dfdeques:auto`) changes.
 
 use bombyx::{Pool, Scheduler, Stats};
 use bombyx_workloads::{Grain, Runtime, Size};
@@ -14,14 +17,41 @@ use std::error::Error;
 static ALLOCATOR: bombyx::alloc::Metered<System> = bombyx::alloc::Metered::new(System);
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let one_pool = arguments.first().is_some_and(|first| first == "one-pool");
+    arguments.drain(..usize::from(one_pool));
     let [workload, processors, grain, rounds, schedulers @ ..] = &arguments[..] else {
-        return Err("usage: space WORKLOAD PROCESSORS GRAIN ROUNDS SCHEDULER…".into());
+        return Err("usage: space [one-pool] WORKLOAD PROCESSORS GRAIN ROUNDS SCHEDULER…".into());
     };
     let (processors, rounds): (usize, usize) = (processors.parse()?, rounds.parse()?);
     let grain: Grain = grain.parse()?;
     let schedulers: Vec<Scheduler> = schedulers.iter().map(|name| name.parse()).collect::<Result<_, _>>()?;
     let mut prepared = bombyx_workloads::find(workload)?.prepare(Size::Default, grain, 42);
+    if one_pool {
+        println!("{workload}, {grain} grain, P = {processors}, {rounds} runs on one pool");
+        println!("| scheduler | run | time | peak heap | give-ups | dummies | K after it |");
+        println!("|---|---|---|---|---|---|---|");
+        for scheduler in schedulers {
+            let pool = Pool::builder().processors(processors).scheduler(scheduler).metered(true).build()?;
+            let mut before = pool.stats();
+            for nth in 1..=rounds {
+                pool.forget_peaks();
+                let run = prepared.run(Runtime::Bombyx(&pool));
+                prepared.check()?;
+                let stats = pool.stats();
+                println!(
+                    "| `{scheduler}` | {nth} | {:.0} ms | {:.1} MB | {} | {} | {} |",
+                    run.time.as_secs_f64() * 1e3,
+                    stats.peak_heap as f64 / 1e6,
+                    stats.give_ups - before.give_ups,
+                    stats.dummies - before.dummies,
+                    stats.quota
+                );
+                before = stats;
+            }
+        }
+        return Ok(());
+    }
     let mut run = |scheduler: Scheduler, counts: bool| -> Result<(f64, Stats), Box<dyn Error>> {
         let pool = Pool::builder().processors(processors).scheduler(scheduler);
         let pool = pool.metered(true).count_threads(counts).build()?;

@@ -34,6 +34,16 @@ pub trait Fork: Sized {
     fn reserve(&mut self, bytes: usize) {
         let _ = bytes;
     }
+
+    /// Whether [`touch`](Self::touch) does anything: only where accesses to memory are recorded. A constant, so that what a
+    /// workload does for the record alone is compiled away elsewhere.
+    const TOUCHES: bool = false;
+
+    /// The strand that runs reads or writes all of `data`.
+    #[inline(always)]
+    fn touch<T>(data: &[T]) {
+        let _ = data;
+    }
 }
 
 /// Implements [`Fork`] for a zero-sized handle by a function that joins two closures.

@@ -7,7 +7,13 @@
 //! wanted.
 
 use crate::Fork;
-use bombyx_dag::{BuildError, Builder, Computation, StrandId, WeightUnit};
+use bombyx_dag::{Accesses, BuildError, Builder, Computation, StrandId, WeightUnit};
+use std::cell::RefCell;
+
+thread_local! {
+    /// What the run that this thread records has touched, if that is recorded.
+    static TOUCHED: RefCell<Option<Accesses>> = const { RefCell::new(None) };
+}
 
 /// Running totals at some moment of a serial run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,6 +64,17 @@ pub(crate) struct Recorder<'m> {
 }
 
 impl<'m> Recorder<'m> {
+    /// Records the accesses to memory too, until [`accesses`](Self::accesses) takes them.
+    pub(crate) fn with_accesses(meter: Meter<'m>) -> Self {
+        TOUCHED.set(Some(Accesses::default()));
+        Self::new(meter)
+    }
+
+    /// What the run has touched.
+    pub(crate) fn accesses() -> Accesses {
+        TOUCHED.take().unwrap_or_default()
+    }
+
     pub(crate) fn new(meter: Meter<'m>) -> Self {
         let mut builder = Builder::new(meter.frame);
         builder.weight_unit(WeightUnit::Nanoseconds);
@@ -69,6 +86,11 @@ impl<'m> Recorder<'m> {
     fn end_strand(&mut self) {
         let now = (self.meter.read)();
         self.builder.strand((now.nanoseconds - self.begun.nanoseconds).max(1));
+        TOUCHED.with_borrow_mut(|touched| {
+            if let Some(accesses) = touched {
+                accesses.end_strand();
+            }
+        });
         self.builder.allocate(now.allocated - self.begun.allocated);
         self.builder.free(now.freed - self.begun.freed);
         if let Some(child) = self.awaited.take() {
@@ -107,6 +129,18 @@ impl Fork for Recorder<'_> {
         self.awaited = Some(child);
         self.begin_strand();
         (ra, rb)
+    }
+
+    const TOUCHES: bool = true;
+
+    fn touch<T>(data: &[T]) {
+        TOUCHED.with_borrow_mut(|touched| {
+            if let Some(accesses) = touched {
+                let bytes =
+                    u32::try_from(size_of_val(data)).expect("a strand touches less than 4 GiB at a time");
+                accesses.touch(data.as_ptr().addr() as u64, bytes);
+            }
+        });
     }
 }
 

@@ -11,7 +11,7 @@ use crate::inputs::mix;
 use crate::record::Recorder;
 use crate::timed::Timed;
 use crate::{Bombyx, Fork, Meter, Serial, StrandTime};
-use bombyx_dag::{BuildError, Computation};
+use bombyx_dag::{Accesses, BuildError, Computation};
 
 /// How much work a run is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -201,6 +201,21 @@ pub trait Prepared: Send {
     /// If the computation is larger than a [`Computation`] can be.
     fn record(&mut self, meter: Meter<'_>) -> Result<Computation, BuildError>;
 
+    /// The same with the memory that every strand touches, by address. Empty for workloads that do not tell it.
+    ///
+    /// ```
+    /// use bombyx_workloads::{Grain, Meter, Reading, Size, find};
+    ///
+    /// let mut dense = find("dense-mm")?.prepare(Size::Small, Grain::Fine, 42);
+    /// let (computation, accesses) = dense.record_accesses(Meter::new(&mut Reading::default, 0))?;
+    /// assert!(computation.strands().any(|strand| !accesses.of(strand).is_empty()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`record`](Self::record).
+    fn record_accesses(&mut self, meter: Meter<'_>) -> Result<(Computation, Accesses), BuildError>;
+
     /// Resets, computes and digests, timing the computation (with the entry into the pool) only.
     fn run(&mut self, on: Runtime<'_>) -> Run {
         self.reset();
@@ -293,6 +308,14 @@ impl<K: Kernel> Prepared for Instance<K> {
         let mut recorder = Recorder::new(meter);
         self.0.compute(&mut recorder);
         recorder.finish()
+    }
+
+    fn record_accesses(&mut self, meter: Meter<'_>) -> Result<(Computation, Accesses), BuildError> {
+        self.reset();
+        let mut recorder = Recorder::with_accesses(meter);
+        self.0.compute(&mut recorder);
+        let computation = recorder.finish()?;
+        Ok((computation, Recorder::accesses()))
     }
 
     fn checksum(&self) -> Checksum {

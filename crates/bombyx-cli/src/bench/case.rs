@@ -38,6 +38,17 @@ pub(crate) struct Counts {
     /// Zero if the pool does not count them.
     #[serde(default)]
     peak_threads: u64,
+    /// Of the schedulers with private deques; absent in earlier records.
+    #[serde(default)]
+    gifts: u64,
+    #[serde(default)]
+    queries: u64,
+    #[serde(default)]
+    served: u64,
+    #[serde(default)]
+    declined: u64,
+    #[serde(default)]
+    withdrawn: u64,
 }
 
 impl From<Stats> for Counts {
@@ -54,6 +65,11 @@ impl From<Stats> for Counts {
             muggings: stats.muggings,
             peak_carriers: stats.peak_carriers,
             peak_threads: stats.peak_threads,
+            gifts: stats.gifts,
+            queries: stats.queries,
+            served: stats.served,
+            declined: stats.declined,
+            withdrawn: stats.withdrawn,
         }
     }
 }

@@ -10,7 +10,7 @@ use bombyx_sim::{Scheduler, Simulation, step_table};
 use serde_json::{Value, json};
 
 pub(super) const EXHIBITS: &[Exhibit] = &[Exhibit {
-    id: "000-figure-2",
+    id: "bl-figure-2",
     about: "the 2-processor schedule of the Busy-Leaves Algorithm for the computation of Figure 1",
     make: figure_2,
 }];

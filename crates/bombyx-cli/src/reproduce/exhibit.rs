@@ -14,7 +14,7 @@ const WIDTH: usize = 112;
 
 /// A figure or table of a paper.
 pub(super) struct Exhibit {
-    /// Paper, kind and number: `001-figure-8`.
+    /// Paper, kind and number: `dfd-figure-8`.
     pub(super) id: &'static str,
     /// What it shows.
     pub(super) about: &'static str,

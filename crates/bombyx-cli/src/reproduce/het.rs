@@ -12,7 +12,7 @@ use bombyx_sim::{Simulation, Speeds};
 use serde_json::{Value, json};
 
 pub(super) const EXHIBITS: &[Exhibit] = &[Exhibit {
-    id: "004-speeds",
+    id: "het-speeds",
     about: "greedy, maximum utilization, high utilization and enhanced Cilk over speed profiles",
     make: speeds,
 }];

@@ -9,8 +9,8 @@ use crate::contender::Contender;
 use crate::host::cores;
 use crate::terminal::Progress;
 use crate::{Result, heap};
-use bombyx_dag::{Computation, Measures};
-use bombyx_sim::{Outcome, Scheduler, Simulation, SpaceUse};
+use bombyx_dag::{Accesses, Computation, Measures};
+use bombyx_sim::{Metering, Outcome, Scheduler, Simulation, SpaceUse};
 use bombyx_workloads::{Grain, Meter, Prepared, Reading, Runtime, Size, StrandTime, find};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -24,7 +24,7 @@ pub(super) const SEED: u64 = 42;
 const FRAME: u64 = 8 << 10;
 
 /// What a steal, or a visit of a shared queue, takes in the simulator, in nanoseconds: about what a steal takes the runtime.
-const STEAL: u64 = 500;
+pub(super) const STEAL: u64 = 500;
 
 /// Random choices are made with so many seeds; of all figures, medians count.
 const SEEDS: u64 = 5;
@@ -38,12 +38,21 @@ pub(super) struct Lab {
     simulated: Cache<(String, Grain, String, usize), Simulated>,
     measured: Cache<(String, Grain, String), Case>,
     timed: Cache<(String, String), Option<Timed>>,
+    touched: Cache<String, Touched>,
 }
 
 /// A recorded workload.
 pub(super) struct Recorded {
     pub(super) computation: Computation,
     pub(super) measures: Measures,
+}
+
+/// A workload recorded with the memory that its strands touch.
+pub(super) struct Touched {
+    pub(super) computation: Computation,
+    pub(super) accesses: Accesses,
+    /// Bytes that it touches, in whole lines.
+    pub(super) footprint: u64,
 }
 
 /// What a simulated run gave.
@@ -57,7 +66,9 @@ pub(super) struct Simulated {
     /// The most heap memory, and the most of heap and frames together, in bytes.
     pub(super) heap: u64,
     pub(super) memory: u64,
+    /// Work from one steal to the next (DFD §6), and threads of the own deque per steal (DFD §5.3), without dummies.
     pub(super) granularity: f64,
+    pub(super) threads_per_steal: f64,
     pub(super) steals: u64,
 }
 
@@ -78,6 +89,7 @@ impl Lab {
             simulated: RefCell::default(),
             measured: RefCell::default(),
             timed: RefCell::default(),
+            touched: RefCell::default(),
         }
     }
 
@@ -106,6 +118,25 @@ impl Lab {
             prepared.check().map_err(|wrong| format!("{workload}, recorded, is wrong: {wrong}"))?;
             let measures = Measures::of(&computation);
             Ok(Recorded { computation, measures })
+        })
+    }
+
+    /// A workload at fine grain with the memory that it touches: `dense-mm` as it is measured, others on small inputs, because
+    /// what they touch is told word by word.
+    pub(super) fn touched(&self, workload: &str) -> Result<Rc<Touched>> {
+        cached(&self.touched, workload.to_owned(), || {
+            let progress = Progress::new(1);
+            progress.doing(format!("{workload}: recording what it touches"));
+            let size = if workload == "dense-mm" { self.size() } else { Size::Small };
+            let mut prepared = find(workload)?.prepare(size, Grain::Fine, SEED);
+            let start = Instant::now();
+            let mut read = || {
+                let (allocated, freed) = heap::of_this_thread();
+                Reading { nanoseconds: start.elapsed().as_nanos() as u64, allocated, freed }
+            };
+            let (computation, accesses) = prepared.record_accesses(Meter::new(&mut read, FRAME))?;
+            let footprint = accesses.footprint(64);
+            Ok(Touched { computation, accesses, footprint })
         })
     }
 
@@ -240,7 +271,8 @@ pub(super) fn simulate(
     for seed in (SEED..).take(if chance { SEEDS as usize } else { 1 }) {
         let mut simulation = Simulation::new(computation, scheduler).processors(processors).seed(seed);
         if steal > 1 {
-            simulation = simulation.visits();
+            // Recorded programs: the quota counts what an allocator sees, as in the paper's library (DFD §5).
+            simulation = simulation.visits().metering(Metering::Heap);
         }
         outcomes.push(simulation.steal_cost(steal).run().map_err(|error| error.to_string())?);
     }
@@ -253,6 +285,7 @@ pub(super) fn simulate(
         heap: peak(|space| space.heap),
         memory: peak(|space| space.total),
         granularity: median_of(&outcomes, Outcome::granularity),
+        threads_per_steal: median_of(&outcomes, |outcome| outcome.threads_per_steal),
         steals: median_of(&outcomes, |outcome| outcome.steals),
     })
 }

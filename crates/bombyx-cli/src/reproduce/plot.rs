@@ -54,6 +54,9 @@ impl Scale {
             }
             Self::Log(base) => {
                 let base = f64::from(base);
+                // A logarithmic axis has no zero: it begins nine powers of ten below its end.
+                let high = if high > 0.0 { high } else { 1.0 };
+                let low = low.max(high * 1e-9);
                 let first = (low.ln() / base.ln() - 1e-9).ceil() as i32;
                 let powers = (first..).map(|nth| base.powi(nth));
                 let powers: Vec<f64> = powers.take_while(|mark| *mark <= high * (1.0 + 1e-9)).collect();
@@ -248,7 +251,7 @@ impl Panel {
         let high = ys().fold(0.0, f64::max) * 1.08;
         let low = match self.scale {
             Scale::Linear | Scale::Count => 0.0,
-            Scale::Log(_) => ys().fold(high, f64::min) / 1.3,
+            Scale::Log(_) => ys().filter(|y| *y > 0.0).fold(high, f64::min) / 1.3,
         };
         let up = Span::new(self.scale, low, high, bottom, top);
         for value in self.scale.marks(low, high) {
@@ -314,6 +317,7 @@ mod tests {
         assert_eq!(Scale::Count.marks(1.0, 2.0), [1.0, 2.0]);
         assert_eq!(Scale::Count.marks(0.0, 30.0), [0.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0]);
         assert_eq!(Scale::Log(10).marks(3.0, 2000.0), [10.0, 100.0, 1000.0]);
+        assert_eq!(Scale::Log(10).marks(0.0, 2000.0).len(), 9);
         assert_eq!(Scale::Log(10).marks(285.0, 430.0), [300.0, 350.0, 400.0]);
         assert_eq!([0.25, 1.0, 50_000.0, 2e6].map(mark), ["0.25", "1", "50k", "2M"]);
     }

@@ -15,22 +15,22 @@ use std::rc::Rc;
 
 pub(super) const EXHIBITS: &[Exhibit] = &[
     Exhibit {
-        id: "002-table-1",
+        id: "rw-table-1",
         about: "steals with loads and stores only, against private deques with compare-and-swap",
         make: table_1,
     },
     Exhibit {
-        id: "002-table-2",
+        id: "rw-table-2",
         about: "the same against the runtime from outside and concurrent deques",
         make: table_2,
     },
-    Exhibit { id: "002-figure-8", about: "numbers of steals", make: figure_8 },
+    Exhibit { id: "rw-figure-8", about: "numbers of steals", make: figure_8 },
     Exhibit {
-        id: "002-figure-9",
+        id: "rw-figure-9",
         about: "total parallel work: time spent in the program itself",
         make: figure_9,
     },
-    Exhibit { id: "002-figure-10", about: "relative idle time", make: figure_10 },
+    Exhibit { id: "rw-figure-10", about: "relative idle time", make: figure_10 },
 ];
 
 const PD_CAS: &str = "private-cas";

@@ -191,8 +191,11 @@ impl Chart<'_> {
         }
         // Strands are named if all names fit, else the thread is.
         let middle = y + height / 2.0 + 4.0;
-        let narrowest =
-            events.iter().map(|e| (e.to - e.from) as f64 * self.per_tick).fold(f64::MAX, f64::min);
+        let narrowest = events
+            .iter()
+            .map(|e| (e.to - e.from) as f64 * self.per_tick)
+            .filter(|&w| w > 0.0)
+            .fold(f64::MAX, f64::min);
         if narrowest > 24.0 {
             for event in events {
                 if let EventKind::Execute { strand, .. } = event.kind {

@@ -1,8 +1,8 @@
 //! Where the computation comes from: a generator, a dag file, or standard input.
 
-use super::Result;
+use super::{Make, Result};
 use bombyx_dag::generate::{GENERATORS, Spec, SpecError};
-use bombyx_dag::{Computation, Measures, format};
+use bombyx_dag::{Computation, Measures, format, made_fully_strict, made_strict};
 use bombyx_sim::Scheduler;
 use std::fmt::Write;
 use std::fs::File;
@@ -44,6 +44,15 @@ impl Input {
     pub(super) fn new(name: String, computation: Computation) -> Self {
         let measures = Measures::of(&computation);
         Self { name, computation, measures }
+    }
+
+    /// The computation made strict or fully strict.
+    pub(super) fn made(self, class: Make) -> Self {
+        let (make, name): (fn(&Computation) -> Computation, _) = match class {
+            Make::Strict => (made_strict, "made strict"),
+            Make::FullyStrict => (made_fully_strict, "made fully strict"),
+        };
+        Self::new(format!("{}, {name}", self.name), make(&self.computation))
     }
 
     /// A note of the recorder that is a number of nanoseconds.

@@ -4,7 +4,7 @@ use super::Result;
 use super::input::Input;
 use super::runs::{Plan, Run};
 use crate::text::grouped;
-use bombyx_dag::WeightUnit;
+use bombyx_dag::{Class, WeightUnit};
 use bombyx_sim::step_table;
 use serde::Serialize;
 use std::fmt::Write;
@@ -29,6 +29,11 @@ pub(super) fn summary(input: &Input) -> String {
         m.parallelism(),
         grouped(m.stack),
     );
+    if c.class() == Class::General
+        && let Some(child) = c.outlives_parent()
+    {
+        let _ = write!(out, "; general: nothing keeps the parent of {child} alive until {child} ends");
+    }
     if c.uses_heap() {
         let _ =
             write!(out, ", with heap {} B, allocates {} B", grouped(m.serial_space), grouped(m.allocated));
@@ -97,14 +102,30 @@ pub(super) fn table(plan: &Plan<'_>, runs: &[Run]) -> String {
         out.push('\n');
     }
     let seeds = plan.seeds.end - plan.seeds.start;
-    let mut notes = vec!["the bound is T1/P + T∞ (for speeds π: T1/Σπ + P·T∞/Σπ)".to_owned()];
+    let bound = match plan.speeds.changes() {
+        [] => "the bound is T1/P + T∞ (for speeds π: T1/Σπ + P·T∞/Σπ)",
+        _ => "the bound is the time by which the processors could have executed T1 + P·T∞",
+    };
+    let mut notes = vec![bound.to_owned()];
     if seeds > 1 {
         notes.push(format!("means over {seeds} seeds"));
+    }
+    let rounded = runs.iter().map(|run| run.outcome.rounded).sum::<u64>();
+    if rounded > 0 {
+        let unit = runs.iter().map(|run| run.outcome.ticks_per_unit).min().unwrap_or(1);
+        notes.push(format!(
+            "{} moments were rounded up, each by less than 1/{}",
+            grouped(rounded),
+            grouped(unit)
+        ));
     }
     if mugs {
         notes.push("steals are from deques + muggings".to_owned());
     }
     let _ = writeln!(out, "\n{}", notes.join("; "));
+    for line in plan.checked() {
+        let _ = writeln!(out, "{line}");
+    }
     out
 }
 
@@ -122,10 +143,13 @@ struct Row {
     work: u64,
     steal: u64,
     wait: u64,
-    idle: u64,
+    idle: f64,
     steals: u64,
     muggings: u64,
     migrations: u64,
+    preemptions: u64,
+    lost: f64,
+    rounded: u64,
     bytes: u64,
     granularity: f64,
     peak_space: u64,
@@ -152,10 +176,13 @@ impl Row {
             work: outcome.dollars.work,
             steal: outcome.dollars.steal,
             wait: outcome.dollars.wait,
-            idle: outcome.dollars.idle,
+            idle: outcome.capacity.instructions(outcome.capacity.idle),
             steals: outcome.steals,
             muggings: outcome.muggings,
             migrations: outcome.migrations,
+            preemptions: outcome.preemptions,
+            lost: outcome.capacity.instructions(outcome.capacity.lost),
+            rounded: outcome.rounded,
             bytes: outcome.bytes,
             granularity: outcome.granularity(),
             peak_space: outcome.peak.total,
@@ -199,6 +226,8 @@ struct Document<'a> {
     computation: ComputationDocument<'a>,
     steal_cost: u64,
     visits: bool,
+    same_step: bool,
+    heap_quota: bool,
     contention: String,
     /// As on the command line; empty if all are 1.
     speeds: String,
@@ -256,6 +285,8 @@ fn document<'a>(plan: &Plan<'a>, runs: &[Run], before: Option<Box<Document<'a>>>
         },
         steal_cost: plan.steal_cost,
         visits: plan.visits,
+        same_step: plan.same_step,
+        heap_quota: plan.heap_quota,
         contention: plan.contention.to_string(),
         speeds: plan.speeds.to_string(),
         runs: runs.iter().map(|run| Row::of(plan, run)).collect(),

@@ -3,7 +3,7 @@
 use super::input::Input;
 use super::{Args, Result, spinner};
 use crate::text::grouped;
-use bombyx_sim::{Contention, Mode, Outcome, Quota, Ratio, Scheduler, Simulation, Speeds, Trace};
+use bombyx_sim::{Contention, Metering, Mode, Outcome, Quota, Ratio, Scheduler, Simulation, Speeds, Trace};
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Dummy threads that still fit comfortably in memory.
@@ -18,8 +18,13 @@ pub(super) struct Plan<'a> {
     pub(super) contention: Contention,
     pub(super) steal_cost: u64,
     pub(super) visits: bool,
+    pub(super) same_step: bool,
+    pub(super) heap_quota: bool,
     pub(super) speeds: Speeds,
-    check: bool,
+    estimates: Vec<Ratio>,
+    migration_cost: u64,
+    at_victims_speed: bool,
+    pub(super) check: bool,
     trace: bool,
 }
 
@@ -28,7 +33,8 @@ pub(super) struct Run {
     pub(super) outcome: Outcome,
     /// No schedule takes less time.
     pub(super) least_time: f64,
-    /// T1 over the total speed plus T∞ over the mean speed: BL Theorem 1, HET Theorem 4 with β = 1.
+    /// When the processors could have executed T1 + P·T∞: with constant speeds T1 over the total speed plus T∞ over the
+    /// mean speed (BL Theorem 1, HET Theorem 4 with β = 1).
     pub(super) greedy_time: f64,
 }
 
@@ -52,10 +58,15 @@ impl<'a> Plan<'a> {
             schedulers: args.schedulers.0.clone(),
             processors,
             seeds,
-            contention: args.contention,
+            contention: args.contention.unwrap_or_else(|| Contention::for_computation(&input.computation)),
             visits: args.visits,
+            same_step: args.same_step,
+            heap_quota: args.heap_quota,
             steal_cost: args.steal_cost.or(input.noted_ns("steal_ns")).unwrap_or(1),
             speeds,
+            estimates: args.estimates()?,
+            migration_cost: args.migration_cost,
+            at_victims_speed: args.victims_speed,
             check: args.check,
             trace: args.steps || args.trace.is_some() || args.gantt.is_some(),
         };
@@ -96,6 +107,22 @@ impl<'a> Plan<'a> {
             grouped(dummies)
         )
         .into())
+    }
+
+    /// Which invariants `--check` looks at, a line for each scheduler; none without `--check`.
+    pub(super) fn checked(&self) -> Vec<String> {
+        let class = self.input.computation.class();
+        let line = |&scheduler: &Scheduler| {
+            let invariants = self.simulation(scheduler, self.processors[0], 0).invariants();
+            let names: Vec<String> = invariants.iter().map(ToString::to_string).collect();
+            match names.as_slice() {
+                [] => format!(
+                    "nothing is checked under {scheduler}: no invariant is proved for it on {class} computations"
+                ),
+                names => format!("checked at every step under {scheduler}: {}", names.join(", ")),
+            }
+        };
+        if self.check { self.schedulers.iter().map(line).collect() } else { Vec::new() }
     }
 
     fn count(&self) -> u64 {
@@ -142,6 +169,15 @@ impl<'a> Plan<'a> {
         }
     }
 
+    /// The speeds of `processors` processors, with their changes.
+    fn speeds_on(&self, processors: usize) -> Speeds {
+        let speeds = match self.speeds.list() {
+            Some(_) => Speeds::from_list(self.speeds_of(processors)),
+            None => Speeds::equal(),
+        };
+        speeds.with_changes(self.speeds.changes().iter().copied())
+    }
+
     /// Whether all processors have speed 1 all the time, so that the papers' bounds on steps apply as they stand.
     pub(super) fn has_unit_speeds(&self) -> bool {
         let list = self.speeds.list().unwrap_or_default();
@@ -149,21 +185,26 @@ impl<'a> Plan<'a> {
     }
 
     fn simulation(&self, scheduler: Scheduler, processors: usize, seed: u64) -> Simulation<'a> {
-        let mut speeds = match self.speeds.list() {
-            Some(_) => Speeds::from_list(self.speeds_of(processors)),
-            None => Speeds::equal(),
-        };
-        for &(at, processor, speed) in self.speeds.changes() {
-            speeds = speeds.change(at, processor, speed);
-        }
+        let speeds = self.speeds_on(processors);
         let mut simulation = Simulation::new(&self.input.computation, scheduler)
             .processors(processors)
             .speeds(speeds)
             .seed(seed)
             .contention(self.contention)
-            .steal_cost(self.steal_cost);
+            .steal_cost(self.steal_cost)
+            .migration_cost(self.migration_cost)
+            .estimates(self.estimates.iter().copied().cycle().take(processors));
+        if self.at_victims_speed {
+            simulation = simulation.steals_at_victims_speed();
+        }
         if self.visits {
             simulation = simulation.visits();
+        }
+        if self.same_step {
+            simulation = simulation.same_step();
+        }
+        if self.heap_quota {
+            simulation = simulation.metering(Metering::Heap);
         }
         if self.check {
             simulation = simulation.mode(Mode::Step).check_all();
@@ -175,13 +216,12 @@ impl<'a> Plan<'a> {
     }
 
     fn measured(&self, outcome: Outcome) -> Run {
-        let speeds = self.speeds_of(outcome.processors);
-        let total: f64 = speeds.iter().map(|s| s.to_f64()).sum();
-        let fastest = speeds.iter().map(|s| s.to_f64()).fold(0.0, f64::max);
-        let (work, span) = (self.input.measures.work as f64, self.input.measures.span as f64);
+        let processors = outcome.processors;
+        let speeds = self.speeds_on(processors);
+        let (work, span) = (self.input.measures.work, self.input.measures.span);
         Run {
-            least_time: (work / total).max(span / fastest),
-            greedy_time: work / total + span * speeds.len() as f64 / total,
+            least_time: speeds.least_time(processors, work, span),
+            greedy_time: speeds.time_for(processors, work as f64 + processors as f64 * span as f64),
             outcome,
         }
     }

@@ -1,7 +1,7 @@
 //! Findings as JSON: everything that the table shows and what the claims say about themselves.
 
 use super::Result;
-use bombyx_verify::{Claim, ERROR, Effort, Finding, Plan, Variant};
+use bombyx_verify::{Claim, ERROR, Effort, Finding, Noticed, Plan};
 use serde_json::{Value, json};
 
 /// One object with the plan and a list of claims.
@@ -16,7 +16,6 @@ pub(super) fn json(chosen: &[&Claim], findings: &[Finding], plan: Plan) -> Resul
     let value = json!({
         "seed": plan.seed,
         "effort": effort,
-        "mutated": plan.variant == Variant::Mutated,
         "confidence": 1.0 - ERROR,
         "claims": claims,
     });
@@ -36,6 +35,23 @@ fn entry(claim: &Claim, finding: &Finding) -> Value {
     let counterexample = finding.counterexample.as_ref().map(|broken| {
         json!({ "text": broken.text, "run": broken.run, "found": broken.found, "replay": broken.replay })
     });
+    let constant = finding.constant.map(|constant| {
+        json!({
+            "unit": constant.unit,
+            "measured": constant.measured,
+            "checked": constant.checked,
+            "proof": constant.proof,
+        })
+    });
+    let mutant = |noticed: &Noticed| {
+        json!({
+            "name": noticed.mutant.to_string(),
+            "about": noticed.mutant.about(),
+            "noticed": noticed.by.is_some(),
+            "by": noticed.by,
+        })
+    };
+    let mutants: Vec<Value> = finding.mutants.iter().map(mutant).collect();
     json!({
         "id": claim.id,
         "paper": claim.paper.to_string(),
@@ -43,7 +59,6 @@ fn entry(claim: &Claim, finding: &Finding) -> Value {
         "statement": claim.statement,
         "quantity": claim.quantity,
         "scope": claim.scope,
-        "mutation": claim.mutation,
         "holds": finding.holds(),
         "tried": {
             "computations": finding.tried.computations,
@@ -53,6 +68,9 @@ fn entry(claim: &Claim, finding: &Finding) -> Value {
         },
         "worst": worst,
         "counterexample": counterexample,
+        "constant": constant,
+        "mutants": mutants,
+        "few": claim.few,
     })
 }
 

@@ -1,43 +1,135 @@
-//! Findings as text: a line per claim, details of what is broken, and the list of claims.
+//! Findings as text: a block per claim, the table of claims and mutants, and the list of claims.
 
-use bombyx_verify::{Claim, Finding, Plan, Variant, Worst, claims};
+use bombyx_verify::{Claim, Counterexample, Finding, Mutant, Noticed, Plan, Worst, claims};
 use std::fmt::Write;
 use std::time::Duration;
 
-/// The first lines of the table. Statements come last, so that a narrow terminal folds only them.
-pub(super) fn header(plan: Plan) -> String {
-    let mutated = match plan.variant {
-        Variant::Mutated => "Deliberate errors: every claim should turn out broken.\n\n",
-        Variant::Faithful => "",
+/// A claim and what came of it.
+pub(super) fn block(claim: &Claim, finding: &Finding) -> String {
+    let mut out = format!("{:16} {} {:24} {}\n", claim.id, claim.paper, claim.name, finding.verdict);
+    let mut tell = |title: &str, text: &str| {
+        let _ = writeln!(out, "{}", folded(&format!("    {title:9} "), text));
     };
-    let titles = row(["claim", "paper", "name", "comp × P × seeds", "worst ≤ bound", "verdict", "statement"]);
-    format!("{mutated}{titles}")
-}
-
-fn row(cells: [&str; 7]) -> String {
-    let [id, paper, name, tried, worst, verdict, statement] = cells;
-    format!("{id:15}  {paper:5}  {name:21}  {tried:>16}  {worst:>31}  {verdict:7}  {statement}\n")
-}
-
-/// A claim and what came of it; what breaks it in lines below.
-pub(super) fn line(claim: &Claim, finding: &Finding, plan: Plan) -> String {
+    tell("says", claim.statement);
+    tell("scope", claim.scope);
     let t = finding.tried;
-    let tried = format!("{} × {} × {}", t.computations, t.processors, t.seeds);
-    let worst = finding.worst.as_ref().map_or_else(String::new, against);
-    let (paper, verdict) = (claim.paper.to_string(), finding.verdict.to_string());
-    let mut out = row([claim.id, &paper, claim.name, &tried, &worst, &verdict, claim.statement]);
-    if plan.variant == Variant::Mutated {
-        let _ = writeln!(out, "    the error: {}", claim.mutation);
+    let seeds = if t.seeds == 1 { "seed" } else { "seeds" };
+    tell(
+        "tried",
+        &format!(
+            "{} computations × {} P × {} {seeds}, {} runs",
+            t.computations, t.processors, t.seeds, t.runs
+        ),
+    );
+    if let Some(worst) = &finding.worst {
+        let at = if worst.measured > 0.0 { format!(", in {}", worst.at) } else { String::new() };
+        tell("worst", &format!("{}: {}{at}", claim.quantity, against(worst)));
+    }
+    if let Some(constant) = &finding.constant {
+        let proof = constant.proof.map_or_else(
+            || "the paper gives none".to_owned(),
+            |proof| format!("the proof's is {}", short(proof)),
+        );
+        tell(
+            "constant",
+            &format!(
+                "{} × {} measured, {} checked, {proof}",
+                short(constant.measured),
+                constant.unit,
+                short(constant.checked)
+            ),
+        );
+    }
+    if !finding.mutants.is_empty() || !claim.few.is_empty() {
+        tell("mutants", &mutants(claim, finding));
     }
     if let Some(broken) = &finding.counterexample {
-        let text = broken.text.replace('\n', "\n      ");
-        let _ = writeln!(out, "    measured: {}", claim.quantity);
-        let _ = writeln!(out, "    broken:   {text}");
-        let _ = writeln!(out, "    smallest: {}", broken.run);
-        if broken.found != broken.run {
-            let _ = writeln!(out, "    first in: {}", broken.found);
+        out.push_str(&counterexample(broken));
+    }
+    out.push('\n');
+    out
+}
+
+/// `5 of 6 noticed: serial, …; not noticed: half`.
+fn mutants(claim: &Claim, finding: &Finding) -> String {
+    let names = |noticed: bool| {
+        let of = |n: &&Noticed| n.by.is_some() == noticed;
+        finding.mutants.iter().filter(of).map(|n| n.mutant.to_string()).collect::<Vec<_>>().join(", ")
+    };
+    let mut text = format!("{} of {} noticed", finding.noticed(), finding.mutants.len());
+    for (title, names) in [(": ", names(true)), ("; not noticed: ", names(false))] {
+        if !names.is_empty() {
+            text += title;
+            text += &names;
         }
-        let _ = writeln!(out, "    replay:   {}", broken.replay);
+    }
+    if !claim.few.is_empty() {
+        text += ". Why not more: ";
+        text += claim.few;
+    }
+    text
+}
+
+fn counterexample(broken: &Counterexample) -> String {
+    let mut out = String::new();
+    let text = broken.text.replace('\n', "\n      ");
+    let _ = writeln!(out, "    broken    {text}");
+    let _ = writeln!(out, "    smallest  {}", broken.run);
+    if broken.found != broken.run {
+        let _ = writeln!(out, "    first in  {}", broken.found);
+    }
+    let _ = writeln!(out, "    replay    {}", broken.replay);
+    out
+}
+
+/// A claim on one of its mutants.
+pub(super) fn mutant(claim: &Claim, mutant: &Mutant, finding: &Finding) -> String {
+    let verdict = if finding.holds() { "not noticed" } else { "noticed" };
+    let mut out = format!("{} on {mutant}: {}: {verdict}\n", claim.id, mutant.about());
+    if let Some(broken) = &finding.counterexample {
+        out.push_str(&counterexample(broken));
+    }
+    out
+}
+
+/// How many of its mutants a claim notices.
+pub(super) fn noticed(claim: &Claim, noticed: usize) -> String {
+    let few = if claim.few.is_empty() { String::new() } else { format!(". Why not more: {}", claim.few) };
+    format!("{}: {noticed} of {} mutants noticed{few}\n\n", claim.id, claim.mutants.len())
+}
+
+/// Claims against mutants: `●` noticed, `·` tried and not noticed.
+pub(super) fn matrix(chosen: &[&Claim], findings: &[Finding]) -> String {
+    let mut columns: Vec<Mutant> = Vec::new();
+    for noticed in findings.iter().flat_map(|finding| &finding.mutants) {
+        if !columns.contains(&noticed.mutant) {
+            columns.push(noticed.mutant);
+        }
+    }
+    let shared = |mutant: &Mutant| {
+        findings.iter().filter(|f| f.mutants.iter().any(|n| n.mutant == *mutant)).count() > 1
+    };
+    columns.retain(shared);
+    let mut out =
+        String::from("\nWhich claim notices which wrong scheduler: ● noticed, · tried and not noticed.\n\n");
+    for (at, mutant) in columns.iter().enumerate() {
+        let _ = writeln!(out, "{:>3}  {mutant}: {}", at + 1, mutant.about());
+    }
+    let _ = write!(out, "\n{:16}", "");
+    for at in 1..=columns.len() {
+        let _ = write!(out, "{at:>3}");
+    }
+    out.push_str("  others\n");
+    for (claim, finding) in chosen.iter().zip(findings) {
+        let _ = write!(out, "{:16}", claim.id);
+        let mark = |noticed: &Noticed| if noticed.by.is_some() { "●" } else { "·" };
+        for column in &columns {
+            let cell = finding.mutants.iter().find(|noticed| noticed.mutant == *column);
+            let _ = write!(out, "{:>3}", cell.map_or(" ", mark));
+        }
+        let own = finding.mutants.iter().filter(|noticed| !columns.contains(&noticed.mutant));
+        let own: Vec<String> = own.map(|n| format!("{} {}", mark(n), n.mutant)).collect();
+        let _ = writeln!(out, "  {}", own.join(", "));
     }
     out
 }
@@ -67,7 +159,7 @@ fn short(value: f64) -> String {
     }
 }
 
-/// The last lines of the table.
+/// The last lines: how many claims hold and how many mutants they notice.
 pub(super) fn summary(chosen: &[&Claim], findings: &[Finding], plan: Plan, took: Duration) -> String {
     let broken: Vec<&str> = chosen
         .iter()
@@ -75,43 +167,39 @@ pub(super) fn summary(chosen: &[&Claim], findings: &[Finding], plan: Plan, took:
         .filter(|(_, finding)| !finding.holds())
         .map(|(claim, _)| claim.id)
         .collect();
-    let held: Vec<&str> = chosen
-        .iter()
-        .zip(findings)
-        .filter(|(_, finding)| finding.holds())
-        .map(|(claim, _)| claim.id)
-        .collect();
     let runs: u64 = findings.iter().map(|finding| finding.tried.runs).sum();
     let count = chosen.len();
-    let seconds = took.as_secs_f64();
-    let verdict = match (plan.variant, broken.as_slice(), held.as_slice()) {
-        (Variant::Faithful, [], _) => format!("all {count} claims hold"),
-        (Variant::Faithful, broken, _) => {
-            format!("{} of {count} claims are broken: {}", broken.len(), broken.join(", "))
-        }
-        (Variant::Mutated, _, []) => format!("all {count} deliberate errors are caught"),
-        (Variant::Mutated, _, held) => {
-            format!("{} of {count} deliberate errors are not caught: {}", held.len(), held.join(", "))
-        }
+    let verdict = match broken.as_slice() {
+        [] => format!("all {count} claims hold"),
+        broken => format!("{} of {count} claims are broken: {}", broken.len(), broken.join(", ")),
     };
-    format!("\n{verdict}; {runs} runs with seed {} in {seconds:.0} s\n", plan.seed)
+    let noticed: usize = findings.iter().map(Finding::noticed).sum();
+    let tried: usize = findings.iter().map(|finding| finding.mutants.len()).sum();
+    let seconds = took.as_secs_f64();
+    format!(
+        "{verdict}; {noticed} of {tried} wrong schedulers noticed; {runs} runs with seed {} in {seconds:.0} s\n",
+        plan.seed
+    )
 }
 
 /// What `--list` prints.
 pub(super) fn list() -> String {
     let mut out = String::new();
     for claim in claims() {
-        let _ = writeln!(out, "{}  {} {}: {}", claim.id, claim.paper, claim.name, claim.statement);
-        for (title, text) in
-            [("measured", claim.quantity), ("scope", claim.scope), ("mutation", claim.mutation)]
-        {
-            let _ = writeln!(out, "{}", folded(&format!("    {title}: "), text));
+        let heading = format!("{} {}: {}", claim.paper, claim.name, claim.statement);
+        let _ = writeln!(out, "{}", folded(&format!("{}  ", claim.id), &heading));
+        for (title, text) in [("measured", claim.quantity), ("scope", claim.scope), ("few", claim.few)] {
+            if !text.is_empty() {
+                let _ = writeln!(out, "{}", folded(&format!("    {title}: "), text));
+            }
         }
+        let mutants: Vec<String> = claim.mutants.iter().map(|m| format!("{m} ({})", m.about())).collect();
+        let _ = writeln!(out, "{}", folded("    mutants: ", &mutants.join("; ")));
         out.push('\n');
     }
     let _ = writeln!(
         out,
-        "{} claims. `bombyx verify --only ID` tries one, `--mutate ID` its mutation.",
+        "{} claims. `bombyx verify --only ID` tries one, `--mutate ID` shows how it notices its mutants.",
         claims().count()
     );
     out

@@ -143,8 +143,8 @@ impl<'c> Checker<'c> {
             match invariant {
                 Invariant::BusyLeaves => Box::new(leaves::BusyLeaves),
                 Invariant::Lemma4 => Box::new(deques::Lemma4),
-                Invariant::Lemma10 => Box::new(critical::Critical::new(c, 1)),
-                Invariant::Proposition7 => Box::new(critical::Critical::new(c, 0)),
+                Invariant::Lemma10 => Box::new(critical::Critical::new(c, 1, true)),
+                Invariant::Proposition7 => Box::new(critical::Critical::new(c, 0, false)),
                 Invariant::DepthLemma => Box::new(deques::Depth::new(c)),
                 Invariant::Lemma31 => Box::new(deques::Lemma31),
                 Invariant::Greedy => Box::new(processors::Greedy),

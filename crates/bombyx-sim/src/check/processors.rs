@@ -9,8 +9,12 @@ pub(super) struct Greedy;
 
 impl Check for Greedy {
     fn check(&mut self, m: &Machine<'_>, ready: &Ready) -> Result<(), String> {
-        let Ready::Pool(pool) = ready else { return Ok(()) };
-        match (m.processors().find(|&p| m.is_idle(p)), pool.first()) {
+        let waiting = match ready {
+            Ready::Pool(pool) => pool.first(),
+            Ready::Deques(deques) => deques.iter().find_map(|deque| deque.threads.first()),
+        };
+        let idle = m.processors().find(|&p| m.thread_of(p).is_none() && m.speed(p) > 0);
+        match (idle, waiting) {
             (Some(p), Some(thread)) => Err(format!("{p} is idle although {thread} is ready")),
             _ => Ok(()),
         }

@@ -18,11 +18,13 @@ struct BusyLeaves {
     pool: BTreeMap<u64, ThreadId>,
     place: HashMap<ThreadId, u64>,
     next_place: u64,
-    keep_parent: bool,
+    /// Processors that wait for a stalled thread; none unless a mutation makes them.
+    blocked: HashMap<ThreadId, ProcessorId>,
+    mutation: Option<Mutation>,
 }
 
 pub(super) fn policy(setup: &Setup) -> Box<dyn Policy> {
-    Box::new(BusyLeaves { keep_parent: setup.mutates(Mutation::KeepParent), ..BusyLeaves::default() })
+    Box::new(BusyLeaves { mutation: setup.mutation, ..BusyLeaves::default() })
 }
 
 impl BusyLeaves {
@@ -45,14 +47,17 @@ impl Policy for BusyLeaves {
 
     /// Rule 1: return the parent to the pool, begin the next step working on the child.
     fn spawned(&mut self, m: &mut Machine<'_>, p: ProcessorId, parent: ThreadId, child: ThreadId) {
-        let (kept, returned) = if self.keep_parent { (parent, child) } else { (child, parent) };
+        let (kept, returned) = if self.mutation == Some(Mutation::KeepParent) { (parent, child) } else { (child, parent) };
         self.put(returned);
         m.work(p, kept);
     }
 
     /// Rule 2: return the thread to the pool, begin the next step idle.
-    fn stalled(&mut self, m: &mut Machine<'_>, p: ProcessorId, _: ThreadId) {
+    fn stalled(&mut self, m: &mut Machine<'_>, p: ProcessorId, thread: ThreadId) {
         m.rest(p);
+        if self.mutation == Some(Mutation::BlocksAtStall) {
+            self.blocked.insert(thread, p);
+        }
     }
 
     /// Rule 3: if the parent has no living children and no other processor works on it, take it from the pool;
@@ -60,7 +65,8 @@ impl Policy for BusyLeaves {
     fn died(&mut self, m: &mut Machine<'_>, p: ProcessorId, thread: ThreadId) {
         match m.computation().parent(thread) {
             Some(parent)
-                if m.living_children(parent) == 0
+                if self.mutation != Some(Mutation::LeavesParent)
+                    && m.living_children(parent) == 0
                     && m.status(parent) == Status::Ready
                     && self.take(parent) =>
             {
@@ -70,14 +76,20 @@ impl Policy for BusyLeaves {
         }
     }
 
-    fn enabled(&mut self, _: &mut Machine<'_>, _: ProcessorId, thread: ThreadId) {
-        self.put(thread);
+    fn enabled(&mut self, m: &mut Machine<'_>, _: ProcessorId, thread: ThreadId) {
+        match self.blocked.remove(&thread) {
+            Some(p) => m.work(p, thread),
+            None => self.put(thread),
+        }
     }
 
     /// Idle processors begin the step by removing ready threads from the pool.
     fn settle(&mut self, m: &mut Machine<'_>) {
+        let free = |m: &Machine<'_>, blocked: &HashMap<_, ProcessorId>| {
+            m.idle().find(|p| !blocked.values().any(|waiting| waiting == p))
+        };
         while !self.pool.is_empty()
-            && let Some(p) = m.first_idle()
+            && let Some(p) = free(m, &self.blocked)
         {
             let (_, thread) = self.pool.pop_first().expect("the pool is not empty");
             self.place.remove(&thread);

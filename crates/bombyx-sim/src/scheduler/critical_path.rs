@@ -78,11 +78,11 @@ impl Policy for CriticalPath {
 
     fn settle(&mut self, m: &mut Machine<'_>) {
         let mut processors: Vec<ProcessorId> = m.processors().collect();
-        processors.sort_by_key(|&p| Reverse(m.speed(p)));
+        processors.sort_by_key(|&p| Reverse(m.estimate(p)));
         let threads = self.farthest(m, processors.len());
         let mut place = 0;
         let mut moves: Vec<(ProcessorId, ThreadId)> = Vec::new();
-        for class in processors.chunk_by(|&p, &q| m.speed(p) == m.speed(q)) {
+        for class in processors.chunk_by(|&p, &q| m.estimate(p) == m.estimate(q)) {
             let due = &threads[place.min(threads.len())..(place + class.len()).min(threads.len())];
             let stays = |p: &ProcessorId| m.thread_of(*p).is_some_and(|t| due.contains(&t));
             let here = |t: &ThreadId| class.iter().any(|&p| m.thread_of(p) == Some(*t));

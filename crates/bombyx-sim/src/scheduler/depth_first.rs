@@ -5,7 +5,7 @@
 //! above K waits for its dummy threads. Space is close to the serial one, S1 + O(K·P·D), but processors return to
 //! the list after almost every thread.
 
-use super::meter::Meter;
+use super::meter::Meters;
 use super::pool::leave;
 use super::{Policy, Quota, Ready, Setup};
 use crate::ProcessorId;
@@ -18,13 +18,12 @@ struct DepthFirst {
     /// Ready threads by priority: strand ids are in the serial order.
     list: BTreeSet<(StrandId, ThreadId)>,
     /// What each processor's thread has allocated since it was last scheduled.
-    meters: Vec<Meter>,
-    quota: Quota,
+    meters: Meters,
     visits: bool,
 }
 
 pub(super) fn policy(setup: &Setup, quota: Quota) -> Box<dyn Policy> {
-    Box::new(DepthFirst { list: BTreeSet::new(), meters: vec![Meter::default(); setup.processors], quota, visits: setup.visits })
+    Box::new(DepthFirst { list: BTreeSet::new(), meters: Meters::new(quota, setup), visits: setup.visits })
 }
 
 impl DepthFirst {
@@ -35,7 +34,7 @@ impl DepthFirst {
 
     fn take(&mut self, m: &mut Machine<'_>, p: ProcessorId) -> Option<ThreadId> {
         let (_, thread) = self.list.pop_first()?;
-        self.meters[p.index()] = Meter::default();
+        self.meters.reset(p);
         m.acquire(p, thread);
         Some(thread)
     }
@@ -51,7 +50,7 @@ impl Policy for DepthFirst {
 
     fn spawned(&mut self, m: &mut Machine<'_>, p: ProcessorId, parent: ThreadId, child: ThreadId) {
         self.put(m, parent);
-        self.meters[p.index()] = Meter::default();
+        self.meters.reset(p);
         m.work(p, child);
     }
 
@@ -67,9 +66,14 @@ impl Policy for DepthFirst {
         self.put(m, thread);
     }
 
+    fn crashed(&mut self, m: &mut Machine<'_>, p: ProcessorId, thread: ThreadId) {
+        self.enabled(m, p, thread);
+        leave(m, p, self.visits);
+    }
+
     /// Quota used up: back to the list, where the thread may well be the first.
     fn admit(&mut self, m: &mut Machine<'_>, p: ProcessorId, thread: ThreadId, strand: StrandId) -> bool {
-        if self.meters[p.index()].charge(self.quota, m.computation().allocated(strand)) {
+        if self.meters.charge(p, strand) {
             return true;
         }
         m.interrupt(p);
@@ -78,8 +82,12 @@ impl Policy for DepthFirst {
         false
     }
 
-    fn freed(&mut self, p: ProcessorId, bytes: u64) {
-        self.meters[p.index()].refund(bytes);
+    fn is_metered(&self) -> bool {
+        self.meters.is_on()
+    }
+
+    fn executed(&mut self, p: ProcessorId, strand: StrandId) {
+        self.meters.credit(p, strand);
     }
 
     /// Whatever a visitor chose: there is one list.

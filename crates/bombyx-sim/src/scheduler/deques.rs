@@ -39,6 +39,12 @@ impl Deques {
                 self.push_top(p, parent);
                 m.work(p, child);
             }
+            Some(Mutation::Share) => {
+                let next = self.after(p);
+                m.place(next, parent);
+                self.push_bottom(next, parent);
+                m.work(p, child);
+            }
             _ => {
                 self.push_bottom(p, parent);
                 m.work(p, child);
@@ -46,13 +52,24 @@ impl Deques {
         }
     }
 
-    /// Rules 2 and 3, stalls and dies: the bottommost thread, or work stealing.
-    pub(super) fn next(&mut self, m: &mut Machine<'_>, p: ProcessorId) {
+    /// Rule 2, stalls.
+    pub(super) fn stalled(&mut self, m: &mut Machine<'_>, p: ProcessorId) {
+        if self.mutation == Some(Mutation::BlocksAtStall) { m.rest(p) } else { self.next(m, p) }
+    }
+
+    /// Rule 3, dies.
+    pub(super) fn died(&mut self, m: &mut Machine<'_>, p: ProcessorId) {
+        if self.mutation == Some(Mutation::LeavesParent) { m.steal(p) } else { self.next(m, p) }
+    }
+
+    /// What rules 2 and 3 have in common: the bottommost thread, or work stealing.
+    fn next(&mut self, m: &mut Machine<'_>, p: ProcessorId) {
         let deque = &mut self.deques[p.index()];
-        match deque.pop_back() {
+        let top = self.mutation == Some(Mutation::PopTop);
+        match if top { deque.pop_front() } else { deque.pop_back() } {
             Some(thread) => {
                 self.nonempty -= usize::from(deque.is_empty());
-                m.work(p, thread);
+                m.take_own(p, thread);
             }
             None => m.steal(p),
         }
@@ -60,13 +77,19 @@ impl Deques {
 
     /// Rule 4, enables: the now-ready thread is placed on the bottom.
     pub(super) fn enabled(&mut self, m: &mut Machine<'_>, p: ProcessorId, thread: ThreadId) {
-        if self.mutation == Some(Mutation::EnableElsewhere) {
-            let next = ProcessorId((p.0 + 1) % self.deques.len() as u32);
-            m.place(next, thread);
-            return self.push_bottom(next, thread);
+        let home = m.home(thread);
+        match self.mutation {
+            Some(Mutation::BlocksAtStall) if home != p && m.is_idle(home) => m.work(home, thread),
+            Some(Mutation::EnableElsewhere) => {
+                let next = self.after(p);
+                m.place(next, thread);
+                self.push_bottom(next, thread);
+            }
+            _ => {
+                m.place(p, thread);
+                self.push_bottom(p, thread);
+            }
         }
-        m.place(p, thread);
-        self.push_bottom(p, thread);
     }
 
     /// The thief removes and begins work on the top thread of the victim's deque, if there is one.
@@ -79,9 +102,18 @@ impl Deques {
         let deque = &mut self.deques[victim.index()];
         let bottom = self.mutation == Some(Mutation::StealBottom);
         let thread = if bottom { deque.pop_back() } else { deque.pop_front() }?;
+        let second = if self.mutation == Some(Mutation::StealTwo) { deque.pop_front() } else { None };
         self.nonempty -= usize::from(deque.is_empty());
+        if let Some(second) = second {
+            m.place(thief, second);
+            self.push_bottom(thief, second);
+        }
         m.acquire(thief, thread);
         Some(thread)
+    }
+
+    fn after(&self, p: ProcessorId) -> ProcessorId {
+        ProcessorId((p.0 + 1) % self.deques.len() as u32)
     }
 
     pub(super) fn any(&self) -> bool {

@@ -7,21 +7,22 @@
 //! S1 + O(min(K, S1)·P·D) (Theorem 4.3).
 //!
 //! Before an allocation of m > K bytes stand ⌈m/K⌉ dummy threads ([`WithDummies`](crate::WithDummies)); a processor
-//! that has run one gives up its deque. As in DFD §5, the quota counts heap memory, not frames.
+//! that has run one gives up its deque. The quota counts heap memory and frames (§3.3), or, if told so, the heap alone, as
+//! the implementation of §5 does ([`Metering`](super::Metering)).
 //!
 //! A deque with an owner is known by the owner's number, one without by a number of its own. So a request that waits
 //! for a processor's deque stays with the processor, as in `work-stealing`.
 
-use super::meter::Meter;
+use super::meter::Meters;
 use super::{Deque, Mutation, Policy, Quota, Ready, Setup};
 use crate::ProcessorId;
 use crate::machine::Machine;
 use crate::trace::AttemptResult;
 use bombyx_dag::{StrandId, ThreadId};
+use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 
 struct Dfdeques {
-    quota: Quota,
     /// R, left to right: numbers of deques.
     list: Vec<u32>,
     /// Deques of processors; the back is the bottom, where the owner works. Empty unless in R.
@@ -30,23 +31,25 @@ struct Dfdeques {
     left: BTreeMap<u32, VecDeque<ThreadId>>,
     next_number: u32,
     /// What each processor has allocated since its last steal.
-    meters: Vec<Meter>,
+    meters: Meters,
     nonempty: usize,
     dummies: Vec<bool>,
     mutation: Option<Mutation>,
+    /// Counts choices, for [`Mutation::StealAnywhere`].
+    chosen: Cell<usize>,
 }
 
 pub(super) fn policy(setup: &Setup, quota: Quota) -> Box<dyn Policy> {
     Box::new(Dfdeques {
-        quota,
         list: Vec::new(),
         owned: vec![VecDeque::new(); setup.processors],
         left: BTreeMap::new(),
         next_number: setup.processors as u32,
-        meters: vec![Meter::default(); setup.processors],
+        meters: Meters::new(quota, setup),
         nonempty: 0,
         dummies: setup.dummies.clone(),
         mutation: setup.mutation,
+        chosen: Cell::new(0),
     })
 }
 
@@ -67,7 +70,7 @@ impl Dfdeques {
         match deque.pop_back() {
             Some(thread) => {
                 self.nonempty -= usize::from(deque.is_empty());
-                m.work(p, thread);
+                m.take_own(p, thread);
             }
             None => {
                 self.list.remove(self.position(p.0));
@@ -92,7 +95,7 @@ impl Dfdeques {
 
     /// A steal sets the quota to K.
     fn steal(&mut self, m: &mut Machine<'_>, p: ProcessorId) {
-        self.meters[p.index()] = Meter::default();
+        self.meters.reset(p);
         m.steal(p);
     }
 
@@ -112,6 +115,10 @@ impl Policy for Dfdeques {
 
     /// Case fork: push the current thread, run the new child.
     fn spawned(&mut self, m: &mut Machine<'_>, p: ProcessorId, parent: ThreadId, child: ThreadId) {
+        if self.mutation == Some(Mutation::KeepParent) {
+            self.push_bottom(p, child);
+            return m.work(p, parent);
+        }
         self.push_bottom(p, parent);
         m.work(p, child);
     }
@@ -123,7 +130,8 @@ impl Policy for Dfdeques {
 
     /// Case terminate: a parent that this woke up lies at the bottom by now and runs next. A dummy costs the deque.
     fn died(&mut self, m: &mut Machine<'_>, p: ProcessorId, thread: ThreadId) {
-        if self.dummies.get(thread.index()).is_some_and(|&dummy| dummy) {
+        let keep = self.mutation == Some(Mutation::KeepDequeAfterDummy);
+        if !keep && self.dummies.get(thread.index()).is_some_and(|&dummy| dummy) {
             self.give_up(m, p);
         } else {
             self.next(m, p);
@@ -135,9 +143,15 @@ impl Policy for Dfdeques {
         self.push_bottom(p, thread);
     }
 
+    /// The thread goes to the bottom of the deque, which stays in R without an owner.
+    fn crashed(&mut self, m: &mut Machine<'_>, p: ProcessorId, thread: ThreadId) {
+        self.enabled(m, p, thread);
+        self.give_up(m, p);
+    }
+
     /// Case memory quota exhausted: push the current thread, give up the deque, steal.
     fn admit(&mut self, m: &mut Machine<'_>, p: ProcessorId, thread: ThreadId, strand: StrandId) -> bool {
-        if self.meters[p.index()].charge(self.quota, m.computation().allocated(strand)) {
+        if self.meters.charge(p, strand) || self.mutation == Some(Mutation::IgnoreQuota) {
             return true;
         }
         m.interrupt(p);
@@ -146,13 +160,28 @@ impl Policy for Dfdeques {
         false
     }
 
-    fn freed(&mut self, p: ProcessorId, bytes: u64) {
-        self.meters[p.index()].refund(bytes);
+    fn is_metered(&self) -> bool {
+        self.meters.is_on()
+    }
+
+    fn executed(&mut self, p: ProcessorId, strand: StrandId) {
+        if self.mutation != Some(Mutation::CreditNothing) {
+            self.meters.credit(p, strand);
+        }
     }
 
     /// The choice r names the r-th deque from the left.
     fn queue(&self, slot: u32) -> Option<u32> {
-        self.list.get(slot as usize).copied()
+        let (all, first) = (self.list.len(), slot as usize);
+        let at = match self.mutation {
+            Some(Mutation::StealAnywhere) if all > self.owned.len() => {
+                self.chosen.set(self.chosen.get() + 1);
+                (first + self.chosen.get() * self.owned.len()) % all
+            }
+            Some(Mutation::StealRight) => all.checked_sub(first + 1)?,
+            _ => first,
+        };
+        self.list.get(at).copied()
     }
 
     fn victim(&self, queue: u32) -> Option<ProcessorId> {
@@ -166,7 +195,8 @@ impl Policy for Dfdeques {
             None => self.left.get_mut(&queue),
         };
         let Some((deque, thread)) = deque.and_then(|deque| {
-            let thread = deque.pop_front()?;
+            let youngest = self.mutation == Some(Mutation::StealBottom);
+            let thread = if youngest { deque.pop_back() } else { deque.pop_front() }?;
             Some((deque, thread))
         }) else {
             return AttemptResult::Empty;

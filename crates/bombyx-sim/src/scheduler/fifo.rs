@@ -43,6 +43,11 @@ impl Policy for Fifo {
         self.pool.push(thread);
     }
 
+    fn crashed(&mut self, m: &mut Machine<'_>, p: ProcessorId, thread: ThreadId) {
+        self.enabled(m, p, thread);
+        leave(m, p, self.visits);
+    }
+
     /// Whatever a visitor chose: there is one queue.
     fn queue(&self, _: u32) -> Option<u32> {
         Some(0)

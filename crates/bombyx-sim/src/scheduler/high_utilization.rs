@@ -15,12 +15,13 @@ use std::cmp::Reverse;
 struct HighUtilization {
     pool: Pool,
     beta: Beta,
-    slowest_first: bool,
+    mutation: Option<Mutation>,
+    /// When threads were last exchanged, if that is the mutation.
+    shuffled: u64,
 }
 
 pub(super) fn policy(setup: &Setup, beta: Beta) -> Box<dyn Policy> {
-    let slowest_first = setup.mutates(Mutation::SlowestFirst);
-    Box::new(HighUtilization { pool: Pool::default(), beta, slowest_first })
+    Box::new(HighUtilization { pool: Pool::default(), beta, mutation: setup.mutation, shuffled: 0 })
 }
 
 impl Policy for HighUtilization {
@@ -46,8 +47,8 @@ impl Policy for HighUtilization {
     }
 
     fn settle(&mut self, m: &mut Machine<'_>) {
-        if self.slowest_first {
-            let slowest = |m: &Machine<'_>| m.idle().min_by_key(|&p| (m.speed(p), p));
+        if self.mutation == Some(Mutation::SlowestFirst) {
+            let slowest = |m: &Machine<'_>| m.idle().min_by_key(|&p| (m.estimate(p), p));
             while !self.pool.is_empty()
                 && let Some(p) = slowest(m)
             {
@@ -56,14 +57,21 @@ impl Policy for HighUtilization {
             }
             return;
         }
+        if self.mutation == Some(Mutation::Shuffles) && self.shuffled < m.now() {
+            self.shuffled = m.now();
+            shuffle(m);
+        }
         while let Some(idle) = fastest_idle(m) {
             if let Some(thread) = self.pool.pop() {
                 m.acquire(idle, thread);
                 continue;
             }
+            if self.mutation == Some(Mutation::NeverMoves) {
+                break;
+            }
             let busy = m.processors().filter(|&p| m.thread_of(p).is_some());
-            let Some(slowest) = busy.min_by_key(|&p| (m.speed(p), Reverse(p))) else { break };
-            if !self.beta.exceeded_by(m.speed(idle), m.speed(slowest)) {
+            let Some(slowest) = busy.min_by_key(|&p| (m.estimate(p), Reverse(p))) else { break };
+            if !self.beta.exceeded_by(m.estimate(idle), m.estimate(slowest)) {
                 break;
             }
             let thread = m.interrupt(slowest);
@@ -77,5 +85,15 @@ impl Policy for HighUtilization {
 }
 
 fn fastest_idle(m: &Machine<'_>) -> Option<ProcessorId> {
-    m.idle().max_by_key(|&p| (m.speed(p), Reverse(p)))
+    m.idle().max_by_key(|&p| (m.estimate(p), Reverse(p)))
+}
+
+/// The first two working processors exchange their threads.
+fn shuffle(m: &mut Machine<'_>) {
+    let mut busy = m.processors().filter(|&p| m.thread_of(p).is_some());
+    if let (Some(p), Some(q)) = (busy.next(), busy.next()) {
+        let (of_p, of_q) = (m.interrupt(p), m.interrupt(q));
+        m.acquire(p, of_q);
+        m.acquire(q, of_p);
+    }
 }

@@ -20,6 +20,7 @@
 
 mod deques;
 mod meter;
+mod mutation;
 mod pool;
 mod ready;
 mod setup;
@@ -31,8 +32,10 @@ use bombyx_dag::{StrandId, ThreadId};
 use std::fmt;
 use std::str::FromStr;
 
+pub use meter::Tariff;
+pub use mutation::Mutation;
 pub use ready::{Deque, Ready};
-pub use setup::{Mutation, Setup};
+pub use setup::{Metering, Setup};
 
 /// The rules of a scheduler. See the [module](self) documentation for when they are applied.
 ///
@@ -59,15 +62,27 @@ pub trait Policy {
         m.work(p, thread);
     }
 
+    /// `p` has crashed and lost what it had done of its strand: `thread` is ready and must be executed by another
+    /// processor, or by `p` once it is back. What else `p` holds stays where it is.
+    fn crashed(&mut self, m: &mut Machine<'_>, p: ProcessorId, thread: ThreadId) {
+        self.enabled(m, p, thread);
+        m.rest(p);
+    }
+
     /// Whether `p` may begin `strand` of `thread` now. If not, the policy has given `p` another order.
     fn admit(&mut self, m: &mut Machine<'_>, p: ProcessorId, thread: ThreadId, strand: StrandId) -> bool {
         let _ = (m, p, thread, strand);
         true
     }
 
-    /// `p` has ended a strand that freed heap memory.
-    fn freed(&mut self, p: ProcessorId, bytes: u64) {
-        let _ = (p, bytes);
+    /// Whether the policy wants to be told of every strand that was [`executed`](Self::executed), to meter memory.
+    fn is_metered(&self) -> bool {
+        false
+    }
+
+    /// `p` has executed a strand; the rules for it follow.
+    fn executed(&mut self, p: ProcessorId, strand: StrandId) {
+        let _ = (p, strand);
     }
 
     /// The queue in which a thief waits that chose `slot` among P, or none if it chose a deque that does not exist.
@@ -135,10 +150,21 @@ impl FromStr for Quota {
     fn from_str(text: &str) -> Result<Self, ()> {
         match text {
             "inf" => Ok(Self::Infinite),
-            _ if !text.bytes().all(|b| b.is_ascii_digit()) => Err(()),
-            _ => text.parse().ok().filter(|&bytes| bytes > 0).map(Self::Bytes).ok_or(()),
+            _ => bytes(text).filter(|&bytes| bytes > 0).map(Self::Bytes).ok_or(()),
         }
     }
+}
+
+/// `50000`, `50k`, `3M`, `1G`: powers of 1000, as in specs of computations.
+fn bytes(text: &str) -> Option<u64> {
+    let (digits, factor) = match text.chars().last()? {
+        'k' => (&text[..text.len() - 1], 1_000),
+        'M' => (&text[..text.len() - 1], 1_000_000),
+        'G' => (&text[..text.len() - 1], 1_000_000_000),
+        _ => (text, 1),
+    };
+    let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    digits.parse::<u64>().ok().filter(|_| plain)?.checked_mul(factor)
 }
 
 /// The factor β by which a processor must be faster than another before it may take its thread (HET §2, §3).
@@ -149,9 +175,10 @@ impl Beta {
     /// Any faster processor will do.
     pub const ONE: Self = Self(Ratio::ONE);
 
-    /// This factor, unless it is below 1: then faster processors would lose their threads to slower ones.
+    /// This factor, unless it is below 1 (then faster processors would lose their threads to slower ones) or above a
+    /// thousand million.
     pub fn new(factor: Ratio) -> Option<Self> {
-        (factor >= Ratio::ONE).then_some(Self(factor))
+        (factor >= Ratio::ONE && factor <= Ratio::from(1_000_000_000)).then_some(Self(factor))
     }
 
     /// The factor.
@@ -187,12 +214,13 @@ trait Parameter: FromStr + fmt::Display {
 
 impl Parameter for Quota {
     const NAME: &'static str = "K";
-    const RULE: &'static str = "K is a number of bytes, at least 1, or inf";
+    const RULE: &'static str = "K is a number of bytes, at least 1, such as 50000 or 50k, or inf";
 }
 
 impl Parameter for Beta {
     const NAME: &'static str = "BETA";
-    const RULE: &'static str = "BETA is a number of at least 1, such as 2, 1.5 or 4/3";
+    const RULE: &'static str =
+        "BETA is a number of at least 1 and at most 1000000000, such as 2, 1.5 or 4/3 (at most 9 decimals)";
 }
 
 macro_rules! schedulers {
@@ -360,14 +388,22 @@ mod tests {
     }
 
     #[test]
+    fn quotas_have_factors() {
+        for (text, bytes) in [("50k", 50_000), ("3M", 3_000_000), ("1G", 1_000_000_000), ("7", 7)] {
+            assert_eq!(text.parse(), Ok(Quota::Bytes(bytes)));
+        }
+        assert_eq!(format!("{}G", u64::MAX).parse::<Quota>(), Err(()));
+    }
+
+    #[test]
     fn errors_say_what_to_write() {
         let error = |text: &str| text.parse::<Scheduler>().unwrap_err().to_string();
         assert!(
             error("worksteal").starts_with("unknown scheduler `worksteal`; one of: greedy, busy-leaves,")
         );
         assert_eq!(error("fifo:3"), "`fifo:3` should be spelled `fifo`: it takes no parameter");
-        let rule = "K is a number of bytes, at least 1, or inf";
-        for text in ["dfdeques", "dfdeques:", "dfdeques:0", "dfdeques:-1", "dfdeques:1k"] {
+        let rule = "K is a number of bytes, at least 1, such as 50000 or 50k, or inf";
+        for text in ["dfdeques", "dfdeques:", "dfdeques:0", "dfdeques:-1", "dfdeques:1K", "dfdeques:k"] {
             assert_eq!(error(text), format!("`{text}` should be spelled `dfdeques:K`: {rule}"));
         }
         assert!(error("heterogeneous:0.5").contains("at least 1"));

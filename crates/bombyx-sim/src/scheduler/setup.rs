@@ -1,4 +1,28 @@
-//! [`Setup`]: what a policy is made from besides its own parameter, and [`Mutation`]: errors on purpose.
+//! [`Setup`]: what a policy is made from besides its own parameter.
+
+use super::{Mutation, Tariff};
+use bombyx_dag::{Computation, StrandId};
+
+/// Which memory counts against the quota K of `dfdeques` and `depth-first`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Metering {
+    /// Heap memory, and the frames of threads: the algorithm (DFD §3.3).
+    #[default]
+    HeapAndStack,
+    /// Heap memory alone: what an allocator sees, as in DFD §5 and in the runtime.
+    Heap,
+}
+
+impl Metering {
+    /// Bytes that a strand asks for, all at once: what it allocates, and the frame of the thread that it spawns.
+    pub fn demand(self, c: &Computation, strand: StrandId) -> u64 {
+        let frame = match self {
+            Self::HeapAndStack => c.child(strand).map_or(0, |child| c.frame(child)),
+            Self::Heap => 0,
+        };
+        c.allocated(strand).saturating_add(frame)
+    }
+}
 
 /// What a policy is made from besides its own parameter.
 #[derive(Clone, Debug)]
@@ -14,33 +38,13 @@ pub struct Setup {
     ///
     /// [`Simulation::visits`]: crate::Simulation::visits
     pub visits: bool,
+    /// What strands are charged against the quota, if there is one.
+    pub tariff: Option<Tariff>,
 }
 
 impl Setup {
-    /// So many processors, no mutation, no dummies, no visits.
+    /// So many processors, no mutation, no dummies, no visits, no tariff.
     pub fn new(processors: usize) -> Self {
-        Self { processors, mutation: None, dummies: Vec::new(), visits: false }
+        Self { processors, mutation: None, dummies: Vec::new(), visits: false, tariff: None }
     }
-
-    pub(crate) fn mutates(&self, mutation: Mutation) -> bool {
-        self.mutation == Some(mutation)
-    }
-}
-
-/// A deliberate error in a scheduler, to show that the invariants catch it. Schedulers that do not have the rule
-/// ignore it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Mutation {
-    /// At a spawn go on with the parent and leave the child waiting: breaks the busy-leaves property.
-    KeepParent,
-    /// Thieves take the newest thread instead of the oldest: breaks Lemma 4 of BL.
-    StealBottom,
-    /// At a spawn push the parent on top of the deque: breaks LEC's depth lemma.
-    PushTop,
-    /// An enabled thread goes to the bottom of the next processor's deque: breaks LEC's Proposition 7.
-    EnableElsewhere,
-    /// A stolen thread's deque is placed left of its victim: breaks Lemma 3.1 of DFD.
-    NewDequeLeft,
-    /// Ready threads go to the slowest idle processor and stay there: breaks HET's high-utilization invariant.
-    SlowestFirst,
 }

@@ -27,15 +27,21 @@ impl Policy for WorkStealing {
     }
 
     fn stalled(&mut self, m: &mut Machine<'_>, p: ProcessorId, _: ThreadId) {
-        self.0.next(m, p);
+        self.0.stalled(m, p);
     }
 
     fn died(&mut self, m: &mut Machine<'_>, p: ProcessorId, _: ThreadId) {
-        self.0.next(m, p);
+        self.0.died(m, p);
     }
 
     fn enabled(&mut self, m: &mut Machine<'_>, p: ProcessorId, thread: ThreadId) {
         self.0.enabled(m, p, thread);
+    }
+
+    /// The thread goes to the bottom of the deque, which thieves can reach; a processor that is back is a thief.
+    fn crashed(&mut self, m: &mut Machine<'_>, p: ProcessorId, thread: ThreadId) {
+        self.enabled(m, p, thread);
+        m.steal(p);
     }
 
     fn attempt(&mut self, m: &mut Machine<'_>, thief: ProcessorId, queue: u32) -> AttemptResult {

@@ -1,9 +1,11 @@
 //! What to explore: machine, computation, mutation, limits.
 
+use bombyx_rw::Joins;
 use std::fmt;
 
+use super::Mutation;
 use super::machine::Machine;
-use super::mutation::Mutation;
+use super::proof::Rule;
 use super::state::{MAX_CAPACITY, MAX_PROCESSORS};
 use super::tree::{MAX_FORKS, Threads, Tree};
 
@@ -18,8 +20,20 @@ pub struct Config {
     pub capacity: usize,
     /// The change to the protocol, if any.
     pub mutation: Option<Mutation>,
+    /// How joins are resolved: by messages (RW Figure 7), or by a counter and a locked instruction.
+    pub joins: Joins,
+    /// Whether bodies store what they computed, and look for what their predecessors stored (Mem(C) of RW Theorem 5.1).
+    pub application: bool,
+    /// Whether a fence follows every store.
+    pub fences: bool,
+    /// Whether the proof is checked on every transition: relation R and all invariants of RW Appendix B.
+    pub proof: bool,
+    /// The only part of the proof that counts, and nothing else; all parts and all promises if there is none.
+    pub rule: Option<Rule>,
     /// Whether stores are taken along with the step before them. Off is slower and finds the same.
     pub merge_stores: bool,
+    /// Whether states that differ in the names of processors only count as one. Then liveness is not asked.
+    pub symmetry: bool,
     /// Whether fair endless runs are looked for once no broken state was found.
     pub liveness: bool,
     /// Where to give up.
@@ -34,7 +48,13 @@ impl Config {
             tree,
             capacity: 2,
             mutation: None,
+            joins: Joins::ReadWrite,
+            application: false,
+            fences: false,
+            proof: false,
+            rule: None,
             merge_stores: true,
+            symmetry: false,
             liveness: true,
             max_states: 100_000_000,
         }
@@ -50,6 +70,11 @@ impl Config {
     pub fn with_mutation(mut self, mutation: impl Into<Option<Mutation>>) -> Config {
         self.mutation = mutation.into();
         self
+    }
+
+    /// Whether fair endless runs are looked for: fairness is about named processors and about every step.
+    pub(super) fn asks_liveness(&self) -> bool {
+        self.liveness && !self.symmetry && !self.proof
     }
 
     pub(super) fn validate(&self, most_processors: usize) -> Result<(), ConfigError> {
@@ -68,7 +93,13 @@ impl Config {
             processors: self.processors,
             capacity: self.capacity,
             mutation: self.mutation,
-            merge_stores: self.merge_stores,
+            merge_stores: self.merge_stores && !self.proof,
+            joins: self.joins,
+            application: self.application,
+            fences: self.fences,
+            proof: self.proof,
+            symmetry: self.symmetry,
+            rule: self.rule,
         }
     }
 }

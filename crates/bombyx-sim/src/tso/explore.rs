@@ -145,7 +145,7 @@ pub fn explore(config: &Config, mut progress: impl FnMut(Progress)) -> Result<Ou
     let verdict = match found {
         Err(Full) => Verdict::Incomplete,
         Ok(Some(broken)) => Verdict::Violated(Box::new(broken)),
-        Ok(None) if config.liveness => {
+        Ok(None) if config.asks_liveness() => {
             match liveness::check(&machine, &search.graph, &mut search.stats, &mut progress) {
                 None => Verdict::Holds,
                 Some(lasso) => Verdict::Violated(Box::new(account(&machine, &search.graph, lasso))),
@@ -202,11 +202,15 @@ impl Search<'_> {
             for &m in &moves {
                 let mut next = state;
                 if let Err(violation) = self.machine.apply(&mut next, m) {
+                    // What nobody asked for is an end of the run.
+                    if !self.machine.asks(&violation) {
+                        continue;
+                    }
                     return broken(self, violation, at as Id, Some(m));
                 }
                 self.stats.transitions += 1;
                 let (id, new) = self.graph.insert(&next, &state, at as Id)?;
-                if config.liveness {
+                if config.asks_liveness() {
                     self.graph.add_edge(id);
                 }
                 if !new {
@@ -220,7 +224,7 @@ impl Search<'_> {
                     return Err(Full);
                 }
             }
-            if config.liveness {
+            if config.asks_liveness() {
                 self.graph.close_state();
             }
             at += 1;
@@ -239,20 +243,44 @@ impl Search<'_> {
 
 fn account(machine: &Machine, graph: &Graph, run: Run) -> Counterexample {
     let path = graph.path(run.end);
-    let mut moves: Vec<_> =
-        path.windows(2).map(|pair| connecting_move(machine, graph, pair[0], pair[1])).collect();
-    moves.extend(run.last);
+    let mut moves: Vec<_> = Vec::new();
+    // Under symmetry a state stands for all that differ in names; the account follows one processor under one name.
+    let plain = Machine { symmetry: false, ..machine.clone() };
+    let mut state = plain.initial();
+    for &to in &path[1..] {
+        let (m, next) = connecting_move(machine, &plain, &state, &graph.state(to));
+        moves.push(m);
+        state = next;
+    }
+    if let Some(last) = run.last {
+        moves.push(breaking_move(&plain, &state, last));
+    }
     let [steps, cycle] = narrate(machine, &moves, &run.cycle);
     Counterexample { violation: run.violation, moves: moves.len(), steps, cycle }
 }
 
-fn connecting_move(machine: &Machine, graph: &Graph, from: Id, to: Id) -> Move {
-    let (state, target) = (graph.state(from), graph.state(to));
+/// A move from `state` to a state of which `target` is the representative.
+fn connecting_move(machine: &Machine, plain: &Machine, state: &State, target: &State) -> (Move, State) {
     let mut moves = Vec::new();
-    machine.moves(&state, &mut moves);
-    let leads_there = |m: &Move| {
-        let mut next = state;
-        machine.apply(&mut next, *m).is_ok() && next == target
+    plain.moves(state, &mut moves);
+    let arrival = |m: Move| {
+        let mut next = *state;
+        plain.apply(&mut next, m).ok()?;
+        (machine.normalised(next) == *target).then_some((m, next))
     };
-    moves.into_iter().find(leads_there).expect("a state's parent has a move to it")
+    moves.into_iter().find_map(arrival).expect("a state's parent has a move to it")
+}
+
+/// The move that breaks something, by the names of the account.
+fn breaking_move(plain: &Machine, state: &State, wanted: Move) -> Move {
+    let mut moves = Vec::new();
+    plain.moves(state, &mut moves);
+    let breaks = |m: &Move| {
+        let mut next = *state;
+        plain.apply(&mut next, *m).is_err()
+    };
+    if breaks(&wanted) && moves.contains(&wanted) {
+        return wanted;
+    }
+    moves.into_iter().find(breaks).unwrap_or(wanted)
 }

@@ -1,7 +1,7 @@
 //! What is known of each mutation: the smallest machine that shows it, or why it can do no harm.
 
+use super::Mutation;
 use super::config::Config;
-use super::mutation::Mutation;
 
 /// What becomes of a mutated protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,21 +17,21 @@ pub enum Fate {
     },
 }
 
-impl Mutation {
+impl Fate {
     /// What becomes of the protocol under this mutation.
     ///
     /// ```
     /// use bombyx_sim::tso::{Fate, Mutation, explore};
     ///
-    /// let Fate::Caught(config) = Mutation::NoSelfBlock.fate() else { panic!() };
+    /// let Fate::Caught(config) = Fate::of(Mutation::NoSelfBlock) else { panic!() };
     /// println!("{}", explore(&config, |_| {})?.counterexample().unwrap());
     /// # Ok::<(), bombyx_sim::tso::ConfigError>(())
     /// ```
-    pub fn fate(self) -> Fate {
+    pub fn of(mutation: Mutation) -> Fate {
         let on = |processors, tree: &str| {
-            Config::new(processors, tree.parse().expect("a constant tree")).with_mutation(self)
+            Config::new(processors, tree.parse().expect("a constant tree")).with_mutation(mutation)
         };
-        match self {
+        match mutation {
             Mutation::NoRoundCheck
             | Mutation::TieToBoth
             | Mutation::TieToNone
@@ -42,7 +42,45 @@ impl Mutation {
             | Mutation::EarlyAck
             | Mutation::NoWatch
             | Mutation::NoRemoval
-            | Mutation::NoLocalJoin => Fate::Caught(on(2, "(. .)")),
+            | Mutation::NoLocalJoin
+            | Mutation::SingleAndResolves => Fate::Caught(on(2, "(. .)")),
+            // What these do shows in the proof; not all of it ever shows in a result.
+            Mutation::StaleContinuation
+            | Mutation::KeepsContinuation
+            | Mutation::KeepsEnded
+            | Mutation::ServesStale
+            | Mutation::NoAccept
+            | Mutation::ForgedRound
+            | Mutation::RepeatsRound
+            | Mutation::ForgedQuery
+            | Mutation::FutureQuery
+            | Mutation::NoWaiting
+            | Mutation::EarlyReceive
+            | Mutation::WrongReception
+            | Mutation::NoWatchByThief
+            | Mutation::NoWatchByVictim
+            | Mutation::KeepsGiven
+            | Mutation::WrongCell
+            | Mutation::TakesAcknowledged
+            | Mutation::NoRemovalAfterAck
+            | Mutation::SnoopsReception
+            | Mutation::AckInPlace
+            | Mutation::EarlyReady
+            | Mutation::TransfersItself
+            | Mutation::UnorderedFlush => {
+                Fate::Caught(Config { proof: true, ..on(2, "(. .)").with_capacity(4) })
+            }
+            Mutation::PlainCounter => Fate::Caught(Config {
+                joins: bombyx_rw::Joins::FetchAdd,
+                application: true,
+                ..on(2, "(. .)").with_capacity(4)
+            }),
+            Mutation::NewestFirst => {
+                Fate::Caught(Config { proof: true, ..on(2, "((. .) .)").with_capacity(4) })
+            }
+            Mutation::KeepsTransferred | Mutation::DropsTransferred => {
+                Fate::Caught(Config { proof: true, symmetry: true, ..on(3, "(. (. .))").with_capacity(1) })
+            }
             Mutation::PollBetweenThreads => Fate::Caught(on(2, "(. (. .))")),
             Mutation::NoResend | Mutation::NoSelfBlock | Mutation::BlockRoundFirst => {
                 Fate::Caught(on(3, ".").with_capacity(1))

@@ -1,15 +1,20 @@
-//! The protocol of RW §4 as a step machine: which moves a state allows, and what each of them does. The steps of the
-//! main loop and of `fork` (RW Figures 4 and 5) are here, those of stealing in `steal.rs`, of joining in `join.rs`.
+//! Which moves a state allows, and what each of them does. The steps are those of [`bombyx_rw::protocol`], the very code
+//! that runs on threads; `view.rs` gives it the buffers of this machine for memory.
 //!
 //! A move is a flush of one processor's oldest store, or a step of one processor's program. A step makes one access
 //! to shared memory, together with the private work next to it; stores that follow it directly are taken along
 //! while the buffer has room, unless [`Machine::merge_stores`] is off. Line numbers are those of RW's figures 3 to 7.
 
-use super::Violation;
-use super::mutation::Mutation;
-use super::state::{Pc, Processor, State, Status, Store, Watch};
+use super::ghost::Ghost;
+use super::proof::Rule;
+use super::state::{Pc, Processor, State, Status, Watch};
+use super::symmetry::canonical;
 use super::trace::Log;
-use super::tree::{Cont, ContSet, Fork, Side, Thread, Threads};
+use super::tree::{Cont, ContSet, Thread, Threads};
+use super::view::View;
+use super::{Mutation, Violation};
+use bombyx_rw::Joins;
+use bombyx_rw::protocol;
 
 /// What a processor does next where its program leaves a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,6 +35,8 @@ pub(super) enum Choice {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Move {
     Flush(Processor),
+    /// Only where the machine is not TSO: the newest store overtakes the others.
+    Overtake(Processor),
     Step(Processor, Choice),
 }
 
@@ -41,20 +48,72 @@ pub(super) struct Machine {
     pub(super) capacity: usize,
     pub(super) mutation: Option<Mutation>,
     pub(super) merge_stores: bool,
+    pub(super) joins: Joins,
+    pub(super) application: bool,
+    pub(super) fences: bool,
+    pub(super) proof: bool,
+    pub(super) symmetry: bool,
+    /// The only part of the proof that counts, if it is not all.
+    pub(super) rule: Option<Rule>,
 }
 
 impl Machine {
     pub(super) fn initial(&self) -> State {
-        self.normalised(State::initial(self.processors))
+        self.normalised(self.start())
+    }
+
+    /// The initial state with round numbers as they are.
+    pub(super) fn start(&self) -> State {
+        let mut s = State::initial(self.processors);
+        if self.proof {
+            s.memory.ghost = Ghost::initial();
+        }
+        s
     }
 
     pub(super) fn is(&self, mutation: Mutation) -> bool {
         self.mutation == Some(mutation)
     }
 
+    /// Whether this is what was asked for.
+    pub(super) fn asks(&self, violation: &Violation) -> bool {
+        match (self.rule, violation) {
+            (None, _) => true,
+            (Some(only), Violation::Proof { rule, .. }) => *rule == only,
+            (Some(_), _) => false,
+        }
+    }
+
     fn normalise(&self, s: &mut State) {
-        let keep = matches!(self.mutation, Some(Mutation::NoRoundCheck | Mutation::NoClear));
-        s.normalise(keep);
+        use Mutation::*;
+        // These look at cells that the protocol proper never looks at again.
+        let looks = matches!(
+            self.mutation,
+            Some(
+                NoRoundCheck
+                    | ServesStale
+                    | NoClear
+                    | NoAccept
+                    | ForgedRound
+                    | RepeatsRound
+                    | ForgedQuery
+                    | FutureQuery
+                    | NoWaiting
+                    | EarlyReceive
+                    | WrongReception
+                    | SnoopsReception
+                    | UnorderedFlush
+                    | KeepsGiven
+                    | NewestFirst
+                    | WrongCell
+            )
+        );
+        // And these break the order of rounds, which ranks rely on, or compare a round with the first one.
+        let ranks = !matches!(self.mutation, Some(ForgedRound | RepeatsRound | FutureQuery | ServesStale));
+        s.normalise(looks || self.proof, ranks);
+        if self.symmetry {
+            *s = canonical(s);
+        }
     }
 
     /// The representative of the state's class.
@@ -100,8 +159,17 @@ impl Machine {
             let local = &s.locals[usize::from(p)];
             if local.buffer.len() > 0 {
                 out.push(Move::Flush(p));
+                if self.is(Mutation::UnorderedFlush) && local.buffer.len() > 1 {
+                    out.push(Move::Overtake(p));
+                }
             }
-            if self.stores_next(s, p) && !self.has_room(s, p) {
+            let stores = self.stores_next(s, p);
+            if stores && !self.has_room(s, p) {
+                continue;
+            }
+            // A locked instruction waits until the buffer is empty, and so does a load behind a fence.
+            let locked = matches!(local.pc, Pc::Decrement { .. }) && !self.is(Mutation::PlainCounter);
+            if (locked || self.fences && !stores) && local.buffer.len() > 0 {
                 continue;
             }
             let watching = if self.is(Mutation::NoWatch) { ContSet::default() } else { local.watching };
@@ -123,7 +191,9 @@ impl Machine {
                 (Watch::Idle, Pc::Body { .. }) => {
                     out.push(Move::Step(p, Choice::Communicate));
                     out.extend(watches());
-                    out.push(Move::Step(p, Choice::Finish));
+                    if !self.application || self.has_room(s, p) {
+                        out.push(Move::Step(p, Choice::Finish));
+                    }
                 }
                 _ => out.push(Move::Step(p, Choice::Next)),
             }
@@ -141,8 +211,8 @@ impl Machine {
     /// log can follow them; this is for short runs only.
     pub(super) fn replay(&self, s: &mut State, m: Move, log: &mut Log<'_>) -> Result<(), Violation> {
         match m {
-            Move::Flush(p) => {
-                let store = s.flush(p);
+            Move::Flush(p) | Move::Overtake(p) => {
+                let store = s.flush(p, matches!(m, Move::Overtake(_)));
                 log.flush(self, s, p, store);
             }
             Move::Step(p, choice) => {
@@ -156,110 +226,27 @@ impl Machine {
     }
 
     fn step(&self, s: &mut State, p: Processor, choice: Choice, log: &mut Log<'_>) -> Result<(), Violation> {
-        let local = &s.locals[usize::from(p)];
-        match (local.watch, choice) {
-            (watch, Choice::Watch(c)) => self.watch_test(s, p, watch, c, log),
-            (Watch::Idle, _) => match local.pc {
-                Pc::Body { thread } if choice == Choice::Finish => self.finish(s, p, thread, log),
-                Pc::Body { thread } => self.communicate(s, p, Some(thread), log),
-                Pc::Between if choice == Choice::Communicate => self.communicate(s, p, None, log),
-                Pc::Between => self.next_thread(s, p, log),
-                Pc::HandOut { .. } | Pc::NextRound { .. } => self.answer(s, p, log),
-                pc => match s.locals[usize::from(p)].resolving() {
-                    Some(c) => self.resolve_join(s, p, pc, c, log),
-                    None => self.acquire(s, p, pc, choice, log),
+        let (watch, pc) = (s.locals[usize::from(p)].watch, s.locals[usize::from(p)].pc);
+        let mut view = View::new(self, s, p, log);
+        let step = match (watch, choice) {
+            (_, Choice::Watch(c)) => protocol::watch_test(&mut view, c),
+            (Watch::Idle, _) => match pc {
+                Pc::Body { thread } if choice == Choice::Finish => view.finish(thread),
+                Pc::Body { thread } => protocol::communicate(&mut view, Some(thread)),
+                Pc::Between if choice == Choice::Communicate => protocol::communicate(&mut view, None),
+                Pc::Between => protocol::next_thread(&mut view),
+                Pc::HandOut { .. } | Pc::NextRound { .. } => protocol::answer(&mut view),
+                _ => match pc.resolving().filter(|_| !matches!(pc, Pc::Decrement { .. })) {
+                    Some(c) => protocol::resolve_join(&mut view, c),
+                    None => protocol::acquire(&mut view, |_| match choice {
+                        Choice::Victim(victim) => u32::from(victim),
+                        _ => unreachable!("line 72 needs a victim"),
+                    }),
                 },
             },
-            (watch, _) => self.watch(s, p, watch, log),
-        }
-    }
-
-    /// The end of a body: `fork` (lines 45 to 53) if it ends in one, then `handle_cont` (54 to 67) and the main
-    /// loop. All of it is private.
-    fn finish(&self, s: &mut State, p: Processor, t: Thread, log: &mut Log<'_>) -> Result<(), Violation> {
-        let name = self.threads.name(t);
-        if let Some(fork) = self.threads.body(t) {
-            log.step(p, 45, || format!("{name} forks"));
-            let local = s.local(p);
-            local.deque.push_bottom(self.threads.right(fork));
-            local.deque.push_bottom(self.threads.left(fork));
-            return self.main_loop(s, p, log);
-        }
-        let Some(cont) = self.threads.cont(t) else {
-            log.step(p, 56, || format!("{name} ends, exit"));
-            s.local(p).pc = Pc::Clear;
-            s.memory.exited = true;
-            return Ok(());
+            _ => protocol::watch(&mut view),
         };
-        if s.is_single(cont.fork) {
-            log.step(p, 58, || format!("{name} ends, its join has no other branch"));
-            s.local(p).deque.push_bottom(self.threads.join(cont.fork));
-            return self.main_loop(s, p, log);
-        }
-        let local_join = cont.side == Side::Left && !s.locals[usize::from(p)].deque.threads().is_empty();
-        if local_join && !self.is(Mutation::NoLocalJoin) {
-            log.step(p, 65, || format!("{name} ends, the right branch is still here and becomes SINGLE"));
-            s.memory.single |= 1 << cont.fork.0;
-            return self.main_loop(s, p, log);
-        }
-        log.step(p, 67, || format!("{name} ends, resolves {}", self.threads.cont_name(cont)));
-        s.local(p).pc = Pc::TestAck { cont };
-        Ok(())
-    }
-
-    pub(super) fn push_join(
-        &self,
-        s: &mut State,
-        p: Processor,
-        fork: Fork,
-        log: &mut Log<'_>,
-    ) -> Result<(), Violation> {
-        s.local(p).deque.push_bottom(self.threads.join(fork));
-        self.main_loop(s, p, log)
-    }
-
-    /// Lines 38 to 43, entered with the previous thread done.
-    pub(super) fn main_loop(&self, s: &mut State, p: Processor, log: &mut Log<'_>) -> Result<(), Violation> {
-        if self.is(Mutation::PollBetweenThreads) {
-            s.local(p).pc = Pc::Between;
-            return Ok(());
-        }
-        self.next_thread(s, p, log)
-    }
-
-    /// Lines 39 to 43: take the bottom thread and enter its body, or `acquire` one.
-    pub(super) fn next_thread(
-        &self,
-        s: &mut State,
-        p: Processor,
-        log: &mut Log<'_>,
-    ) -> Result<(), Violation> {
-        let Some(t) = s.local(p).deque.pop_bottom() else {
-            s.local(p).pc = if self.is(Mutation::NoClear) { Pc::Choose } else { Pc::Clear };
-            return Ok(());
-        };
-        log.step(p, 43, || format!("runs {}", self.threads.name(t)));
-        s.local(p).pc = Pc::Body { thread: t };
-        if s.has_started(t) {
-            return Err(self.blame(t, Violation::RunsTwice));
-        }
-        s.memory.started |= 1 << t.0;
-        let ready = self.threads.creator(t).is_none_or(|f| {
-            let branches = [self.threads.left(f), self.threads.right(f)];
-            let branches_ended = branches.iter().all(|&b| s.has_ended(self.threads.last(b)));
-            s.has_ended(self.threads.forker(f)) && (!self.threads.is_join(t) || branches_ended)
-        });
-        if ready { Ok(()) } else { Err(self.blame(t, Violation::RunsTooEarly)) }
-    }
-
-    pub(super) fn next_round(&self, s: &mut State, p: Processor, line: u16, log: &mut Log<'_>) {
-        let round = s.round(p, p) + 1;
-        self.store(s, p, line, Store::Round(round), log);
-    }
-
-    pub(super) fn store(&self, s: &mut State, p: Processor, line: u16, store: Store, log: &mut Log<'_>) {
-        s.local(p).buffer.push(store);
-        log.store(self, p, line, store);
+        view.checked(step)
     }
 
     pub(super) fn blame(&self, t: Thread, violation: fn(String) -> Violation) -> Violation {
@@ -282,8 +269,8 @@ impl Machine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tso::Config;
     use crate::tso::walk::SplitMix64;
+    use crate::tso::{Config, Fate};
 
     /// The normalised run and the plain one must allow the same moves and stay in the same class, whatever happens:
     /// this is what makes normalisation sound.
@@ -313,7 +300,10 @@ mod tests {
     #[test]
     fn normalisation_keeps_every_distinction_that_matters() {
         let config = Config::new(3, "((. .) (. .))".parse().unwrap()).with_capacity(4);
-        let mutated = Mutation::ALL.iter().map(|&m| config.clone().with_mutation(m));
+        // Not those that only the proof stops: they lead out of the protocol's states altogether, and exploring them without
+        // the proof says nothing.
+        let plain = |m: &&Mutation| !matches!(Fate::of(**m), Fate::Caught(Config { proof: true, .. }));
+        let mutated = Mutation::ALL.iter().filter(plain).map(|&m| config.clone().with_mutation(m));
         for config in mutated.chain([config.clone()]) {
             (0..60).for_each(|seed| run_side_by_side(&config, seed));
         }

@@ -5,10 +5,11 @@
 //! x86-TSO without locked instructions (RW §3). [`State::normalise`] replaces a state by the representative of its
 //! equivalence class; the module's documentation argues why nothing can tell the two apart.
 
-use std::fmt;
+use bombyx_rw::protocol::Next;
 use std::hash::{Hash, Hasher};
 
-use super::tree::{Cont, ContSet, Fork, MAX_FORKS, Thread};
+use super::ghost::Ghost;
+use super::tree::{Cont, ContSet, Fork, MAX_FORKS, Thread, index_of};
 
 /// Most processors that a state can hold.
 pub(super) const MAX_PROCESSORS: usize = 8;
@@ -23,36 +24,40 @@ pub(super) type Processor = u8;
 pub(super) type Round = u8;
 
 /// RW Fig. 3, `stat`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) enum Status {
-    #[default]
-    Work,
-    Ack,
-    Ready,
-    Transfer(ContSet),
-}
+pub(super) type Status = bombyx_rw::protocol::Status<ContSet>;
+/// RW Fig. 3, `query`.
+pub(super) type Query = bombyx_rw::protocol::Query<Round>;
+/// Where `block` returns to.
+pub(super) type After = bombyx_rw::protocol::After<Round>;
+/// Where a processor is in its program.
+pub(super) type Pc = bombyx_rw::protocol::Pc<Thread, Fork, Round>;
+/// What `watch` does.
+pub(super) type Watch = bombyx_rw::protocol::Watch<Fork>;
 
-/// RW Fig. 3, `query`: who asks, and in which round of the victim.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Query {
-    pub(super) id: Processor,
-    pub(super) round: Round,
-}
-
-impl fmt::Display for Query {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "({}, round {})", self.id, self.round)
-    }
-}
-
-/// A store on its way to memory. A processor only writes its own round and signs its queries with its own id (RW,
-/// invariants IR1 and IQ1), so neither is repeated here.
+/// A store on its way to memory. That a processor stores its own round alone and signs its queries with its own number
+/// (RW, invariants IR1 and IQ1) is checked, not assumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Store {
-    Round(Round),
-    Query { to: Processor, round: Round },
-    Received { to: Processor, thread: Option<Thread> },
-    Status { cell: Cont, value: Status },
+    Round {
+        of: Processor,
+        round: Round,
+    },
+    Query {
+        to: Processor,
+        query: Query,
+    },
+    Received {
+        to: Processor,
+        thread: Option<Thread>,
+    },
+    Status {
+        cell: Cont,
+        value: Status,
+    },
+    /// The application's own store: what a thread leaves for those after it.
+    Application {
+        thread: Thread,
+    },
 }
 
 /// A FIFO store buffer.
@@ -63,13 +68,13 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    const EMPTY: Buffer = Buffer { entries: [Store::Round(0); MAX_CAPACITY], len: 0 };
+    const EMPTY: Buffer = Buffer { entries: [Store::Round { of: 0, round: 0 }; MAX_CAPACITY], len: 0 };
 
     pub(super) fn entries(&self) -> &[Store] {
         &self.entries[..usize::from(self.len)]
     }
 
-    fn entries_mut(&mut self) -> &mut [Store] {
+    pub(super) fn entries_mut(&mut self) -> &mut [Store] {
         &mut self.entries[..usize::from(self.len)]
     }
 
@@ -80,6 +85,11 @@ impl Buffer {
     pub(super) fn push(&mut self, store: Store) {
         self.entries[usize::from(self.len)] = store;
         self.len += 1;
+    }
+
+    fn pop_newest(&mut self) -> Store {
+        self.len -= 1;
+        self.entries[usize::from(self.len)]
     }
 
     fn pop(&mut self) -> Store {
@@ -151,88 +161,13 @@ impl Hash for Deque {
     }
 }
 
-/// Where `block` returns to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum After {
-    /// Line 82: back to the waiting loop on line 78.
-    Await { victim: Processor, round: Round },
-    /// Line 90: back to the choice of a victim on line 72.
-    Choose,
-}
-
-/// The line of RW's pseudo-code that a processor executes next, with the local variables that are live there.
-/// Each variant's shared access is the one on the line that its documentation names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Pc {
-    /// 70: store NULL into the own reception cell.
-    Clear,
-    /// 72, 73: choose a victim, load its round.
-    Choose,
-    /// 75: load the victim's query cell.
-    TestQuery { victim: Processor, round: Round },
-    /// 77: store the query.
-    Send { victim: Processor, round: Round },
-    /// 78: load the victim's round.
-    Await { victim: Processor, round: Round },
-    /// 80: load the victim's query cell.
-    TestOverwritten { victim: Processor, round: Round },
-    /// 81: store the query again.
-    Resend { victim: Processor, round: Round },
-    /// 108, 109: load the own query cell.
-    Block { after: After },
-    /// 110: store a query to oneself.
-    BlockQuery { after: After },
-    /// 111: store the own next round.
-    BlockRound { after: After },
-    /// 84, 85: load the own reception cell.
-    Receive,
-    /// 88: store the own next round.
-    Accept,
-    /// Inside `run` of a thread, between two accesses to the scheduler's cells.
-    Body { thread: Thread },
-    /// Only under one mutation: between two threads, where `communicate` must not be called.
-    Between,
-    /// 103: store a thread into the thief's reception cell.
-    HandOut { running: Option<Thread>, to: Processor, thread: Thread },
-    /// 104: store the own next round. `late` is the hand-out that follows it under one mutation.
-    NextRound { running: Option<Thread>, late: Option<(Processor, Thread)> },
-    /// 117: load the own status cell.
-    TestAck { cont: Cont },
-    /// Only under one mutation: load the other side's status after line 117.
-    LateTest { cont: Cont },
-    /// Only under one mutation: answer it with ACK.
-    LateAck { cont: Cont },
-    /// 120: store READY.
-    WriteReady { cont: Cont },
-    /// 122: load the other side's status.
-    AwaitReply { cont: Cont },
-    /// 124: load the other side's status again.
-    MatchReply { cont: Cont },
-    /// 128: store TRANSFER with the watch list.
-    Transfer { cont: Cont },
-}
-
-/// What `watch` does on top of a [`Pc`] that may call it. Inside the waiting loop on line 146 `watch` may be called
-/// again (line 147); that inner call never waits itself, because a watch list holds at most one right side.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Watch {
-    /// `watch` is not running.
-    Idle,
-    /// 141: store ACK.
-    Ack(Cont),
-    /// 146: load the other side's status until it is no longer READY.
-    AwaitTransfer(Cont),
-    /// 148: load the other side's status again.
-    MatchTransfer(Cont),
-    /// 141 for `inner`, called from the waiting loop of `outer`.
-    InnerAck { outer: Cont, inner: Cont },
-}
-
 /// Everything that belongs to one processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Local {
     pub(super) pc: Pc,
     pub(super) watch: Watch,
+    /// RW: `cur_cont`.
+    pub(super) current: Option<Next<Fork>>,
     pub(super) deque: Deque,
     pub(super) watching: ContSet,
     pub(super) buffer: Buffer,
@@ -247,10 +182,16 @@ pub(super) struct Memory {
     pub(super) status: [Status; 2 * MAX_FORKS],
     /// Forks whose right branch was turned into a SINGLE one (line 65). Only the owner of that branch looks.
     pub(super) single: u8,
+    /// Branches that were counted down, two bits for a join, where joins are counted.
+    pub(super) counted: u16,
+    /// Threads whose application cell was stored.
+    pub(super) application: u32,
     /// Threads whose body was entered.
     pub(super) started: u32,
     /// The program called `exit` (line 56).
     pub(super) exited: bool,
+    /// The abstract state that belongs to this one, if the proof is checked.
+    pub(super) ghost: Ghost,
 }
 
 /// A state of the whole machine.
@@ -264,25 +205,12 @@ pub(super) struct State {
 impl Local {
     /// The thread whose body the processor is in, if any, whether or not it just runs scheduler code there.
     pub(super) fn running(&self) -> Option<Thread> {
-        match self.pc {
-            Pc::Body { thread } => Some(thread),
-            Pc::HandOut { running, .. } | Pc::NextRound { running, .. } => running,
-            _ => None,
-        }
+        self.pc.running()
     }
 
     /// The continuation that the processor resolves, if it is inside `resolve_join`.
     pub(super) fn resolving(&self) -> Option<Cont> {
-        match self.pc {
-            Pc::TestAck { cont }
-            | Pc::LateTest { cont }
-            | Pc::LateAck { cont }
-            | Pc::WriteReady { cont }
-            | Pc::AwaitReply { cont }
-            | Pc::MatchReply { cont }
-            | Pc::Transfer { cont } => Some(cont),
-            _ => None,
-        }
+        self.pc.resolving()
     }
 
     /// Whether line 70 is behind and the reception cell not yet emptied.
@@ -298,7 +226,7 @@ impl Local {
                 | Pc::Block { .. }
                 | Pc::BlockQuery { .. }
                 | Pc::BlockRound { .. }
-                | Pc::Receive
+                | Pc::Receive { .. }
         )
     }
 
@@ -310,9 +238,10 @@ impl Local {
             | Pc::Await { victim, round }
             | Pc::TestOverwritten { victim, round }
             | Pc::Resend { victim, round }
+            | Pc::Receive { victim, round }
             | Pc::Block { after: After::Await { victim, round } }
             | Pc::BlockQuery { after: After::Await { victim, round } }
-            | Pc::BlockRound { after: After::Await { victim, round } } => Some((*victim, round)),
+            | Pc::BlockRound { after: After::Await { victim, round } } => Some((*victim as Processor, round)),
             _ => None,
         }
     }
@@ -320,15 +249,15 @@ impl Local {
     fn mentions(&self, fork: Fork) -> bool {
         let watched = match self.watch {
             Watch::Idle => false,
-            Watch::Ack(c) | Watch::AwaitTransfer(c) | Watch::MatchTransfer(c) => c.fork == fork,
-            Watch::InnerAck { outer, inner } => outer.fork == fork || inner.fork == fork,
+            Watch::Ack(c) | Watch::AwaitTransfer(c) | Watch::MatchTransfer(c) => c.join == fork,
+            Watch::InnerAck { outer, inner } => outer.join == fork || inner.join == fork,
         };
         watched
             || self.watching.mentions(fork)
-            || self.resolving().is_some_and(|c| c.fork == fork)
+            || self.resolving().is_some_and(|c| c.join == fork)
             || self.buffer.entries().iter().any(|store| match store {
                 Store::Status { cell, value } => {
-                    cell.fork == fork || matches!(value, Status::Transfer(s) if s.mentions(fork))
+                    cell.join == fork || matches!(value, Status::Transfer(s) if s.mentions(fork))
                 }
                 _ => false,
             })
@@ -349,6 +278,7 @@ impl State {
         let idle = Local {
             pc: Pc::Clear,
             watch: Watch::Idle,
+            current: None,
             deque: Deque::EMPTY,
             watching: ContSet::default(),
             buffer: Buffer::EMPTY,
@@ -359,11 +289,15 @@ impl State {
             received: [None; MAX_PROCESSORS],
             status: [Status::Work; 2 * MAX_FORKS],
             single: 0,
+            counted: 0,
+            application: 0,
             started: 1,
             exited: false,
+            ghost: Ghost::default(),
         };
         let mut state = State { memory, locals: [idle; MAX_PROCESSORS], processors: processors as u8 };
         state.locals[0].pc = Pc::Body { thread: Thread(0) };
+        state.locals[0].current = Some(Next::End);
         state
     }
 
@@ -375,14 +309,14 @@ impl State {
         &mut self.locals[usize::from(p)]
     }
 
-    fn newest<T>(&self, p: Processor, find: impl Fn(&Store) -> Option<T>) -> Option<T> {
+    pub(super) fn newest<T>(&self, p: Processor, find: impl Fn(&Store) -> Option<T>) -> Option<T> {
         self.locals[usize::from(p)].buffer.entries().iter().rev().find_map(find)
     }
 
     /// What processor `p` loads from `round[of]`.
     pub(super) fn round(&self, p: Processor, of: Processor) -> Round {
         let own = |store: &Store| match store {
-            Store::Round(r) if p == of => Some(*r),
+            Store::Round { of: cell, round } if *cell == of => Some(*round),
             _ => None,
         };
         self.newest(p, own).unwrap_or(self.memory.round[usize::from(of)])
@@ -391,19 +325,19 @@ impl State {
     /// What processor `p` loads from `in_query[of]`.
     pub(super) fn query(&self, p: Processor, of: Processor) -> Query {
         let own = |store: &Store| match store {
-            Store::Query { to, round } if *to == of => Some(Query { id: p, round: *round }),
+            Store::Query { to, query } if *to == of => Some(*query),
             _ => None,
         };
         self.newest(p, own).unwrap_or(self.memory.in_query[usize::from(of)])
     }
 
-    /// What processor `p` loads from `received[p]`.
-    pub(super) fn received(&self, p: Processor) -> Option<Thread> {
+    /// What processor `p` loads from `received[of]`.
+    pub(super) fn received(&self, p: Processor, of: Processor) -> Option<Thread> {
         let own = |store: &Store| match store {
-            Store::Received { to, thread } if *to == p => Some(*thread),
+            Store::Received { to, thread } if *to == of => Some(*thread),
             _ => None,
         };
-        self.newest(p, own).unwrap_or(self.memory.received[usize::from(p)])
+        self.newest(p, own).unwrap_or(self.memory.received[usize::from(of)])
     }
 
     /// What processor `p` loads from the status cell `of`.
@@ -412,18 +346,26 @@ impl State {
             Store::Status { cell, value } if *cell == of => Some(*value),
             _ => None,
         };
-        self.newest(p, own).unwrap_or(self.memory.status[of.index()])
+        self.newest(p, own).unwrap_or(self.memory.status[index_of(of)])
     }
 
-    /// Moves the oldest entry of `p`'s store buffer to memory and returns it.
-    pub(super) fn flush(&mut self, p: Processor) -> Store {
-        let store = self.local(p).buffer.pop();
+    /// Whether processor `p` sees what `t` left in application memory.
+    pub(super) fn sees_application(&self, p: Processor, t: Thread) -> bool {
+        let own = |store: &Store| (*store == Store::Application { thread: t }).then_some(());
+        self.memory.application & (1 << t.0) != 0 || self.newest(p, own).is_some()
+    }
+
+    /// Moves the oldest entry of `p`'s store buffer to memory, or the newest, and returns it.
+    pub(super) fn flush(&mut self, p: Processor, newest: bool) -> Store {
+        let buffer = &mut self.local(p).buffer;
+        let store = if newest { buffer.pop_newest() } else { buffer.pop() };
         let memory = &mut self.memory;
         match store {
-            Store::Round(r) => memory.round[usize::from(p)] = r,
-            Store::Query { to, round } => memory.in_query[usize::from(to)] = Query { id: p, round },
+            Store::Round { of, round } => memory.round[usize::from(of)] = round,
+            Store::Query { to, query } => memory.in_query[usize::from(to)] = query,
             Store::Received { to, thread } => memory.received[usize::from(to)] = thread,
-            Store::Status { cell, value } => memory.status[cell.index()] = value,
+            Store::Status { cell, value } => memory.status[index_of(cell)] = value,
+            Store::Application { thread } => memory.application |= 1 << thread.0,
         }
         store
     }
@@ -454,19 +396,21 @@ impl State {
 
     /// Replaces the state by the representative of its class. All states after the exit are one. `keep_dead_cells` keeps the contents of cells that
     /// the protocol proper never looks at again, for mutations that do.
-    pub(super) fn normalise(&mut self, keep_dead_cells: bool) {
+    pub(super) fn normalise(&mut self, keep_dead_cells: bool, rank: bool) {
         if self.memory.exited {
             *self = State::initial(usize::from(self.processors));
             self.memory.exited = true;
             return;
         }
         for p in 0..self.processors {
-            self.rank_rounds(p);
+            if rank {
+                self.rank_rounds(p);
+            }
             if !keep_dead_cells {
                 let own = self.round(p, p);
                 let query = &mut self.memory.in_query[usize::from(p)];
                 if query.round < own {
-                    query.id = p;
+                    query.id = u32::from(p);
                 }
                 if !self.is_delivered(p) {
                     self.memory.received[usize::from(p)] = None;
@@ -482,9 +426,11 @@ impl State {
     /// rounds of queries to `p` by the rank of the largest such round that they reach.
     fn rank_rounds(&mut self, p: Processor) {
         let mut seen = 1u64 << self.memory.round[usize::from(p)];
-        for store in self.locals[usize::from(p)].buffer.entries() {
-            if let Store::Round(r) = store {
-                seen |= 1 << r;
+        for store in self.locals().iter().flat_map(|local| local.buffer.entries()) {
+            if let Store::Round { of, round } = store
+                && *of == p
+            {
+                seen |= 1 << round;
             }
         }
         if matches!(self.locals[usize::from(p)].pc, Pc::BlockRound { .. }) {
@@ -504,7 +450,7 @@ impl State {
         let rank = |r: &mut Round| *r = (seen & ((2 << *r) - 1)).count_ones() as Round;
         rank(&mut self.memory.round[usize::from(p)]);
         rank(&mut self.memory.in_query[usize::from(p)].round);
-        for (q, local) in self.locals[..processors].iter_mut().enumerate() {
+        for local in &mut self.locals[..processors] {
             if let Some((victim, round)) = local.attempt_mut()
                 && victim == p
             {
@@ -512,8 +458,8 @@ impl State {
             }
             for store in local.buffer.entries_mut() {
                 match store {
-                    Store::Round(r) if q == usize::from(p) => rank(r),
-                    Store::Query { to, round } if *to == p => rank(round),
+                    Store::Round { of, round } if *of == p => rank(round),
+                    Store::Query { to, query } if *to == p => rank(&mut query.round),
                     _ => {}
                 }
             }
@@ -536,6 +482,7 @@ impl State {
             self.memory.status[2 * usize::from(f.0)] = Status::Work;
             self.memory.status[2 * usize::from(f.0) + 1] = Status::Work;
             self.memory.single &= !(1 << f.0);
+            self.memory.counted &= !(0b11 << (2 * f.0));
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::machine::{Machine, Move};
-use super::state::{Processor, Query, Round, State, Store};
+use super::state::{Processor, Round, State, Store};
 
 /// One line of an interleaving.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +33,10 @@ impl Log<'_> {
         Log(None)
     }
 
+    pub(super) fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
     fn note(&mut self, p: Processor, line: Option<u16>, text: impl FnOnce() -> String) {
         if let Some(steps) = &mut self.0 {
             steps.push(Step { processor: usize::from(p), line, text: text() });
@@ -44,14 +48,14 @@ impl Log<'_> {
     }
 
     pub(super) fn store(&mut self, machine: &Machine, p: Processor, line: u16, store: Store) {
-        self.note(p, Some(line), || format!("writes {}", describe(machine, p, store)));
+        self.note(p, Some(line), || format!("writes {}", describe(machine, store)));
     }
 
     pub(super) fn flush(&mut self, machine: &Machine, s: &State, p: Processor, store: Store) {
         self.note(p, None, || {
             let left = s.locals[usize::from(p)].buffer.len();
             let rest = if left == 0 { String::new() } else { format!(" ({left} more buffered)") };
-            format!("{}{rest}", describe(machine, p, store))
+            format!("{}{rest}", describe(machine, store))
         });
     }
 }
@@ -60,7 +64,7 @@ impl Log<'_> {
 /// long enough for them to outgrow their type; then they are shown as ranks.
 pub(super) fn narrate(machine: &Machine, run: &[Move], cycle: &[Move]) -> [Vec<Step>; 2] {
     let plain = run.len() + cycle.len() < usize::from(Round::MAX);
-    let mut state = State::initial(machine.processors);
+    let mut state = machine.start();
     [run, cycle].map(|moves| {
         let mut steps = Vec::new();
         for &m in moves {
@@ -74,14 +78,15 @@ pub(super) fn narrate(machine: &Machine, run: &[Move], cycle: &[Move]) -> [Vec<S
     })
 }
 
-fn describe(machine: &Machine, p: Processor, store: Store) -> String {
+fn describe(machine: &Machine, store: Store) -> String {
     match store {
-        Store::Round(round) => format!("round[{p}] = {round}"),
-        Store::Query { to, round } => format!("in_query[{to}] = {}", Query { id: p, round }),
+        Store::Round { of, round } => format!("round[{of}] = {round}"),
+        Store::Query { to, query } => format!("in_query[{to}] = {query}"),
         Store::Received { to, thread: None } => format!("received[{to}] = NULL"),
         Store::Received { to, thread: Some(t) } => format!("received[{to}] = {}", machine.threads.name(t)),
         Store::Status { cell, value } => {
             format!("status of {} = {}", machine.threads.cont_name(cell), machine.show(value))
         }
+        Store::Application { thread } => format!("what {} computed", machine.threads.name(thread)),
     }
 }

@@ -4,6 +4,7 @@
 //! to be a constant. [`Tree`] is the shape as a user writes it; [`Threads`] is the numbering derived from it, on
 //! which the protocol works. Nothing here changes while the machine runs.
 
+use bombyx_rw::protocol::Side;
 use std::fmt;
 use std::str::FromStr;
 
@@ -167,38 +168,19 @@ pub(super) struct Thread(pub(super) u8);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Fork(pub(super) u8);
 
-/// Which branch of a join a continuation leaves (RW Fig. 3, `side`). SINGLE is not a side of its own here: it is
-/// a flag of the fork, set when the left branch ended with the right one still in the own deque.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Side {
-    Left,
-    Right,
+/// An edge into a join thread (RW Fig. 3, `cont`): which fork's join, and from which side. SINGLE is not a side of its own
+/// here: it is a flag of the fork, set when the left branch ended with the right one still in the own deque.
+pub(super) type Cont = bombyx_rw::protocol::Cont<Fork>;
+
+/// The number of an edge, among all edges into joins.
+pub(super) fn index_of(c: Cont) -> usize {
+    2 * usize::from(c.join.0) + usize::from(c.side == Side::Right)
 }
 
-/// An edge into a join thread (RW Fig. 3, `cont`): which fork's join, and from which side.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Cont {
-    pub(super) fork: Fork,
-    pub(super) side: Side,
-}
-
-impl Cont {
-    pub(super) fn other(self) -> Cont {
-        let side = match self.side {
-            Side::Left => Side::Right,
-            Side::Right => Side::Left,
-        };
-        Cont { fork: self.fork, side }
-    }
-
-    pub(super) fn index(self) -> usize {
-        2 * usize::from(self.fork.0) + usize::from(self.side == Side::Right)
-    }
-
-    pub(super) fn from_index(index: usize) -> Cont {
-        let side = if index.is_multiple_of(2) { Side::Left } else { Side::Right };
-        Cont { fork: Fork((index / 2) as u8), side }
-    }
+/// The edge of this number.
+pub(super) fn edge_of(index: usize) -> Cont {
+    let side = if index.is_multiple_of(2) { Side::Left } else { Side::Right };
+    Cont { join: Fork((index / 2) as u8), side }
 }
 
 /// A set of continuations: a watch list.
@@ -207,15 +189,15 @@ pub(super) struct ContSet(pub(super) u16);
 
 impl ContSet {
     pub(super) fn contains(self, c: Cont) -> bool {
-        self.0 & (1 << c.index()) != 0
+        self.0 & (1 << index_of(c)) != 0
     }
 
     pub(super) fn insert(&mut self, c: Cont) {
-        self.0 |= 1 << c.index();
+        self.0 |= 1 << index_of(c);
     }
 
     pub(super) fn remove(&mut self, c: Cont) {
-        self.0 &= !(1 << c.index());
+        self.0 &= !(1 << index_of(c));
     }
 
     pub(super) fn add_multiple(&mut self, other: ContSet) {
@@ -240,7 +222,7 @@ impl ContSet {
             let index = rest.trailing_zeros() as usize;
             (rest != 0).then(|| {
                 rest &= rest - 1;
-                Cont::from_index(index)
+                edge_of(index)
             })
         })
     }
@@ -277,8 +259,8 @@ impl Threads {
         let inherited = self.conts[usize::from(thread.0)];
         let letter = char::from(b'A' + fork.0);
         let roles = [
-            (self.left(fork), Some(Cont { fork, side: Side::Left }), "left"),
-            (self.right(fork), Some(Cont { fork, side: Side::Right }), "right"),
+            (self.left(fork), Some(Cont { join: fork, side: Side::Left }), "left"),
+            (self.right(fork), Some(Cont { join: fork, side: Side::Right }), "right"),
             (self.join(fork), inherited, "join"),
         ];
         for (part, (thread, cont, role)) in parts.iter().zip(roles) {
@@ -290,6 +272,11 @@ impl Threads {
 
     pub(super) fn forks(&self) -> impl Iterator<Item = Fork> + use<> {
         (0..self.forkers.len() as u8).map(Fork)
+    }
+
+    /// All threads.
+    pub(super) fn all(&self) -> impl Iterator<Item = Thread> + use<> {
+        (0..self.names.len() as u8).map(Thread)
     }
 
     /// The fork that ends the thread's body, if it ends in one.
@@ -339,7 +326,7 @@ impl Threads {
 
     pub(super) fn cont_name(&self, c: Cont) -> String {
         let side = if c.side == Side::Left { "LEFT" } else { "RIGHT" };
-        format!("{{{}, {side}}}", self.name(self.join(c.fork)))
+        format!("{{{}, {side}}}", self.name(self.join(c.join)))
     }
 }
 
@@ -358,7 +345,7 @@ mod tests {
             ]
         );
         let a = Fork(0);
-        assert_eq!(threads.cont(threads.join(Fork(1))), Some(Cont { fork: a, side: Side::Left }));
+        assert_eq!(threads.cont(threads.join(Fork(1))), Some(Cont { join: a, side: Side::Left }));
         assert_eq!(threads.cont(threads.join(Fork(2))), None);
         assert_eq!(threads.last(Thread(0)), threads.join(Fork(2)));
         assert_eq!(threads.last(threads.left(a)), threads.join(Fork(1)));

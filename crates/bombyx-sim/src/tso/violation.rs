@@ -7,8 +7,10 @@
 use std::fmt;
 
 use super::machine::Machine;
+use super::proof::Rule;
 use super::state::{Local, Pc, State, Status, Store, Watch};
-use super::tree::{Cont, ContSet, Fork, Side, Thread};
+use super::tree::{Cont, ContSet, Fork, Thread, index_of};
+use bombyx_rw::protocol::Side;
 
 /// How a run of the machine breaks what RW Theorem 5.1 and §6 promise. Threads are named by the letter of their fork
 /// and their role, as in `B.right`.
@@ -18,6 +20,23 @@ pub enum Violation {
     RunsTwice(String),
     /// The body of a thread is entered before all its predecessors ended.
     RunsTooEarly(String),
+    /// The program exits before a thread has ended.
+    ExitsEarly(String),
+    /// A thread does not see what a predecessor stored in application memory.
+    Unseen {
+        /// The thread that looks.
+        reader: String,
+        /// The thread that stored.
+        writer: String,
+    },
+    /// A step of the proof fails: the rule of the abstract semantics that does not apply, the part of relation R or the
+    /// invariant that is broken (RW Appendix B).
+    Proof {
+        /// Which.
+        rule: Rule,
+        /// What is the matter.
+        text: String,
+    },
     /// A ready thread has not run and is in no deque, on no way to a thief, and in no processor's hands.
     Lost(String),
     /// A branch of a join between two processors is still at work, and nobody watches for the other side's READY.
@@ -56,6 +75,9 @@ impl fmt::Display for Violation {
         match self {
             Violation::RunsTwice(t) => write!(f, "{t} runs twice"),
             Violation::RunsTooEarly(t) => write!(f, "{t} runs before its predecessors ended"),
+            Violation::ExitsEarly(t) => write!(f, "the program exits before {t} has ended"),
+            Violation::Unseen { reader, writer } => write!(f, "{reader} does not see what {writer} stored"),
+            Violation::Proof { rule, text } => write!(f, "{}: {text}", rule.name()),
             Violation::Lost(t) => write!(f, "{t} is lost: it is ready, has not run, and nobody holds it"),
             Violation::Unwatched(c) => write!(f, "nobody watches {c} although its branch is still at work"),
             Violation::WatchLists { joins } => write!(f, "the watch lists together name {joins} joins"),
@@ -96,6 +118,12 @@ impl Watched {
 
 /// Checks the state as a whole.
 pub(super) fn check(machine: &Machine, s: &State) -> Result<(), Violation> {
+    if machine.proof {
+        super::proof::check(machine, s)?;
+        if machine.rule.is_some() {
+            return Ok(());
+        }
+    }
     let joins = Watched::of(s).joins;
     if joins as usize >= machine.processors {
         return Err(Violation::WatchLists { joins });
@@ -120,9 +148,10 @@ pub(super) fn check(machine: &Machine, s: &State) -> Result<(), Violation> {
             }
         }
         let remote = s.has_started(right) || held.sent & (1 << right.0) != 0;
-        if remote && !s.has_started(join) && !s.is_single(f) {
+        let by_messages = machine.joins == bombyx_rw::Joins::ReadWrite;
+        if by_messages && remote && !s.has_started(join) && !s.is_single(f) {
             let sides =
-                [(left, Side::Left), (right, Side::Right)].map(|(t, side)| (t, Cont { fork: f, side }));
+                [(left, Side::Left), (right, Side::Right)].map(|(t, side)| (t, Cont { join: f, side }));
             for (branch, c) in sides {
                 let sent = branch == right && held.sent & (1 << right.0) != 0;
                 if !sent && !s.has_ended(machine.threads.last(branch)) && is_unwatched(s, c) {
@@ -150,7 +179,7 @@ fn is_unwatched(s: &State, c: Cont) -> bool {
     let watched = s.locals().iter().any(|local| {
         let taking_over = match local.watch {
             Watch::AwaitTransfer(from) | Watch::MatchTransfer(from) | Watch::InnerAck { outer: from, .. } => {
-                carries(&s.memory.status[from.other().index()])
+                carries(&s.memory.status[index_of(from.other())])
             }
             Watch::Idle | Watch::Ack(_) => false,
         };
@@ -160,13 +189,13 @@ fn is_unwatched(s: &State, c: Cont) -> bool {
         };
         local.watching.contains(c) || taking_over || local.buffer.entries().iter().any(wrote)
     });
-    !watched && s.memory.status[c.index()] == Status::Work
+    !watched && s.memory.status[index_of(c)] == Status::Work
 }
 
 /// Both branches ended, and nobody is still deciding who takes the join thread.
 fn is_ready(machine: &Machine, s: &State, f: Fork, branches: [Thread; 2]) -> bool {
     branches.iter().all(|&b| s.has_ended(machine.threads.last(b)))
-        && !s.locals().iter().any(|local| local.resolving().is_some_and(|c| c.fork == f))
+        && !s.locals().iter().any(|local| local.resolving().is_some_and(|c| c.join == f))
 }
 
 /// Which threads are in a deque or on their way to a thief (RW Def. 14, migrating threads).
@@ -218,7 +247,7 @@ mod tests {
     fn two_right_sides_are_refused() {
         let machine = Config::new(3, "(. (. .))".parse().unwrap()).machine();
         let mut s = machine.initial();
-        let right = |f| Cont { fork: Fork(f), side: Side::Right };
+        let right = |f| Cont { join: Fork(f), side: Side::Right };
         s.local(1).watching.insert(right(0));
         assert_eq!(check(&machine, &s), Ok(()));
         s.local(1).watching.insert(right(1));
@@ -232,11 +261,11 @@ mod tests {
     fn watch_lists_are_counted_by_join_and_by_entry() {
         let machine = Config::new(2, "(. (. .))".parse().unwrap()).machine();
         let mut s = machine.initial();
-        s.local(0).watching.insert(Cont { fork: Fork(0), side: Side::Left });
-        s.local(1).watching.insert(Cont { fork: Fork(0), side: Side::Right });
+        s.local(0).watching.insert(Cont { join: Fork(0), side: Side::Left });
+        s.local(1).watching.insert(Cont { join: Fork(0), side: Side::Right });
         assert_eq!(Watched::of(&s), Watched { joins: 1, entries: 2 });
         assert_eq!(check(&machine, &s), Ok(()));
-        s.local(0).watching.insert(Cont { fork: Fork(1), side: Side::Left });
+        s.local(0).watching.insert(Cont { join: Fork(1), side: Side::Left });
         assert_eq!(check(&machine, &s), Err(Violation::WatchLists { joins: 2 }));
     }
 }

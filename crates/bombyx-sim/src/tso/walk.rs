@@ -65,7 +65,8 @@ pub fn walk(config: &Config, seed: u64, runs: u64, max_moves: u64) -> Result<Wal
             let before = Watched::of(&state);
             let checked = machine.apply(&mut state, m).and_then(|()| check(&machine, &state));
             if let Err(violation) = checked {
-                break Some(violation);
+                // What nobody asked for is an end of the run.
+                break Some(violation).filter(|violation| machine.asks(violation));
             }
             let now = Watched::of(&state);
             let polled = matches!(m, Move::Step(_, Choice::Communicate));
@@ -100,7 +101,7 @@ impl Temper {
         loop {
             let m = choices[random.below(choices.len())];
             let draws = match m {
-                Move::Flush(_) => &mut flush,
+                Move::Flush(_) | Move::Overtake(_) => &mut flush,
                 Move::Step(_, Choice::Finish) => &mut finish,
                 Move::Step(..) => return m,
             };

@@ -1,6 +1,6 @@
 //! A picture of the recycling game: how long every adversary delays a toss on average, against the number of balls.
 
-use super::{Game, Strategy};
+use super::{Game, Service, Strategy, Toss};
 use std::fmt::Write;
 
 const WIDTH: f64 = 700.0;
@@ -29,7 +29,14 @@ const STYLE: &str = "
 /// Mean delay per toss of an adversary with so many balls, over so many games.
 fn mean_delay(strategy: Strategy, balls: usize, games: u64, seed: u64) -> f64 {
     let tosses = TOSSES_PER_BALL * balls as u64;
-    let game = |nth| Game { balls, tosses, strategy, seed: seed.wrapping_add(nth), crooked: false };
+    let game = |nth| Game {
+        balls,
+        tosses,
+        strategy,
+        seed: seed.wrapping_add(nth),
+        toss: Toss::Any,
+        service: Service::Fifo,
+    };
     let delay: u64 = (0..games).map(|nth| game(nth).play().delay()).sum();
     delay as f64 / (games * tosses) as f64
 }

@@ -113,6 +113,21 @@ impl Summary {
         order
     }
 
+    /// What [`pull`](Self::pull) reads.
+    fn touch<F: Fork>(&self, bodies: &[Vector], at: &Vector) {
+        F::touch(std::slice::from_ref(self));
+        if self.side * self.side < OPENING * OPENING * distance_square(&self.centre, at) {
+            return;
+        }
+        for child in &self.children {
+            match child {
+                Part::Empty => {}
+                Part::Body(body) => F::touch(std::slice::from_ref(&bodies[*body as usize])),
+                Part::Cell(cell) => cell.touch::<F>(bodies, at),
+            }
+        }
+    }
+
     /// Adds the pull of this cell on something at `at` to `sum`.
     fn pull(&self, bodies: &[Vector], at: &Vector, sum: &mut Vector) {
         let square = distance_square(&self.centre, at);
@@ -154,6 +169,9 @@ pub(super) fn accelerations<F: Fork>(
 ) -> Vec<Vector> {
     fork.tabulate(order.len(), grain, &|i| {
         let mut sum = [0.0; 3];
+        if F::TOUCHES {
+            root.touch::<F>(bodies, &bodies[order[i] as usize]);
+        }
         root.pull(bodies, &bodies[order[i] as usize], &mut sum);
         sum
     })

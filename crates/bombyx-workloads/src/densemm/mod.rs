@@ -31,10 +31,14 @@ struct DenseMm {
 /// `c = a · b`, where `c` holds zeros.
 fn multiply<F: Fork>(fork: &mut F, c: &mut [f64], a: &[f64], b: &[f64], tile: usize) {
     if c.len() <= tile * tile {
+        F::touch(a);
+        F::touch(b);
+        F::touch(c);
         return multiply_add_tile(c, a, b, tile, 1.0);
     }
     fork.reserve(size_of_val(c));
     let mut temporary = vec![0.0; c.len()];
+    F::touch(&temporary);
     let [a00, a01, a10, a11] = quadrants(a);
     let [b00, b01, b10, b11] = quadrants(b);
     let [c00, c01, c10, c11] = quadrants_mut(c);
@@ -59,6 +63,8 @@ fn multiply<F: Fork>(fork: &mut F, c: &mut [f64], a: &[f64], b: &[f64], tile: us
     );
     let size = tile * tile;
     fork.for_chunks(c, size, &|k, chunk: &mut [f64]| {
+        F::touch(chunk);
+        F::touch(&temporary[k * size..][..chunk.len()]);
         for (x, y) in chunk.iter_mut().zip(&temporary[k * size..]) {
             *x += y;
         }

@@ -91,6 +91,17 @@ impl Data {
         tally
     }
 
+    /// What [`best_split`](Self::best_split) reads.
+    fn touch<F: Fork>(&self, instances: &[u32], attribute: usize) {
+        if F::TOUCHES {
+            F::touch(instances);
+            for &i in instances {
+                F::touch(&self.values[attribute][i as usize..][..1]);
+                F::touch(&self.classes[i as usize..][..1]);
+            }
+        }
+    }
+
     /// The split of `instances` by `attribute` with the least Gini impurity, if any two values differ.
     fn best_split(&self, instances: &[u32], attribute: usize, total: &Tally) -> Option<Candidate> {
         let column = &self.values[attribute];
@@ -128,6 +139,7 @@ fn better(a: Option<Candidate>, b: Option<Candidate>) -> Option<Candidate> {
 
 fn build<F: Fork>(fork: &mut F, data: &Data, instances: &[u32], grain: usize) -> Node {
     if instances.len() <= grain {
+        (0..ATTRIBUTES).for_each(|attribute| data.touch::<F>(instances, attribute));
         grow(&mut Serial, data, instances, grain)
     } else {
         grow(fork, data, instances, grain)
@@ -142,7 +154,11 @@ fn grow<F: Fork>(fork: &mut F, data: &Data, instances: &[u32], grain: usize) -> 
     }
     // Each attribute sorts a copy. All blocks are announced, as by the `malloc` of the paper's library (Narlikar §5).
     fork.reserve(instances.len() * size_of::<(f32, u8)>());
-    let best = fork.map_reduce(0..ATTRIBUTES, 1, &|a| data.best_split(instances, a.start, &tally), &better);
+    let split = |a: std::ops::Range<usize>| {
+        data.touch::<F>(instances, a.start);
+        data.best_split(instances, a.start, &tally)
+    };
+    let best = fork.map_reduce(0..ATTRIBUTES, 1, &split, &better);
     let Some(Candidate { score, attribute, threshold }) = best else {
         return Node::Leaf(tally);
     };

@@ -129,6 +129,13 @@ impl Pass<'_> {
     fn gather<F: Fork>(&self, fork: &mut F, row: usize, first: usize, mut block: [&mut [Complex]; ROWS]) {
         let points = block[0].len();
         if points <= self.fft.points {
+            if F::TOUCHES {
+                block.iter().for_each(|row| F::touch(row));
+                for at in 0..points {
+                    let column = self.transform.map_or(first + at, |transform| transform.source(first + at));
+                    F::touch(&self.from[column * self.height + row..][..ROWS]);
+                }
+            }
             return self.gather_serially(row, first, &mut block);
         }
         let half = points / 2;
@@ -169,6 +176,7 @@ impl Pass<'_> {
             return;
         }
         let points = self.fft.points;
+        F::touch(to);
         transform.apply(fork, to, points);
         if self.then == Then::Twist {
             fork.for_chunks(to, points, &|k, piece: &mut [Complex]| {

@@ -64,6 +64,7 @@ impl Fmm {
     /// The multipole expansions of all cells, coarsest level first.
     fn upward<F: Fork>(&self, fork: &mut F) -> Vec<Vec<Multipole>> {
         let mut finer: Vec<Multipole> = fork.tabulate(1 << (2 * self.levels), self.grain, &|index| {
+            F::touch(self.in_cell(index));
             let centre = Cell { level: self.levels, index }.centre();
             Multipole::of(self.in_cell(index).iter().map(|c| (c.at - centre, c.charge)))
         });
@@ -73,6 +74,7 @@ impl Fmm {
                 let parent = Cell { level, index };
                 let mut sum = Multipole::default();
                 for child in parent.children() {
+                    F::touch(&finer[child.index..][..1]);
                     finer[child.index].shift_into(child.centre() - parent.centre(), &mut sum);
                 }
                 sum
@@ -91,8 +93,10 @@ impl Fmm {
             coarser = fork.tabulate(1 << (2 * level), self.grain, &|index| {
                 let cell = Cell { level, index };
                 let parent = cell.parent();
+                F::touch(&coarser[parent.index..][..1]);
                 let mut sum = coarser[parent.index].shifted(cell.centre() - parent.centre());
                 for source in well_separated(cell) {
+                    F::touch(&multipoles[source.index..][..1]);
                     multipoles[source.index].translate_into(source.centre() - cell.centre(), &mut sum);
                 }
                 sum
@@ -125,7 +129,13 @@ impl Fmm {
     ) {
         let start = |cell: usize| (self.starts[cell] - self.starts[first]) as usize;
         if last - first <= self.grain {
+            F::touch(fields);
             for cell in first..last {
+                if F::TOUCHES {
+                    F::touch(&locals[cell..=cell]);
+                    let near = neighbours(Cell { level: self.levels, index: cell });
+                    near.into_iter().for_each(|near| F::touch(self.in_cell(near.index)));
+                }
                 self.evaluate(cell, &locals[cell], &mut fields[start(cell)..start(cell + 1)]);
             }
             return;

@@ -80,6 +80,15 @@ impl Kernel for Spmv {
             std::mem::swap(&mut self.now, &mut self.previous);
             let (matrix, x, rows) = (&self.matrix, &self.previous, self.rows);
             fork.for_chunks(&mut self.now, rows, &|k, chunk: &mut [f64]| {
+                if F::TOUCHES {
+                    F::touch(chunk);
+                    for row in k * rows..k * rows + chunk.len() {
+                        let entries = matrix.starts[row] as usize..matrix.starts[row + 1] as usize;
+                        F::touch(&matrix.columns[entries.clone()]);
+                        F::touch(&matrix.values[entries]);
+                        matrix.row(row).for_each(|(column, _)| F::touch(&x[column as usize..][..1]));
+                    }
+                }
                 for (i, y) in chunk.iter_mut().enumerate() {
                     *y = matrix.row(k * rows + i).map(|(column, value)| value * x[column as usize]).sum();
                 }

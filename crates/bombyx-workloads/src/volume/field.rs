@@ -57,6 +57,18 @@ impl Field {
         self.side
     }
 
+    /// The eight voxels around a point, in pairs; nothing outside.
+    pub(super) fn voxels(&self, at: Vector) -> Option<[&[u8]; 4]> {
+        let last = (self.side - 1) as f32;
+        if at.iter().any(|x| !(0.0..last).contains(x)) {
+            return None;
+        }
+        let whole = at.map(|x| x as usize);
+        let corner = (whole[2] * self.side + whole[1]) * self.side + whole[0];
+        let pair = |offset: usize| &self.densities[corner + offset..][..2];
+        Some([pair(0), pair(self.side), pair(self.side * self.side), pair(self.side * self.side + self.side)])
+    }
+
     /// The density between 0 and 1 at a point, interpolated between the eight voxels around it; nothing outside.
     #[inline]
     pub(super) fn sample(&self, at: Vector) -> Option<f32> {

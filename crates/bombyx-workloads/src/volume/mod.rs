@@ -118,6 +118,14 @@ impl Kernel for Volume {
     fn compute<F: Fork>(&mut self, fork: &mut F) {
         let (field, view, tile) = (&self.field, &self.view, self.tile);
         fork.for_chunks(&mut self.image, tile * tile, &|k, pixels: &mut [f32]| {
+            if F::TOUCHES {
+                F::touch(pixels);
+                for i in 0..pixels.len() {
+                    let start = view.start(tile, k * tile * tile + i);
+                    let points = (0..view.steps).map(|step| add(start, scale(view.forward, step as f32)));
+                    points.filter_map(|at| field.voxels(at)).flatten().for_each(F::touch);
+                }
+            }
             for (i, pixel) in pixels.iter_mut().enumerate() {
                 *pixel = cast(field, view, view.start(tile, k * tile * tile + i));
             }

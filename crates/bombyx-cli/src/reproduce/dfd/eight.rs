@@ -11,6 +11,7 @@ use crate::reproduce::exhibit::{Page, Sheet, Space, mebibytes};
 use crate::reproduce::lab::{Lab, SEED};
 use crate::reproduce::plot::{Bars, Scale, Whose};
 use crate::reproduce::seed::dfd::{ROWS, Row};
+use crate::reproduce::verdict::Verdicts;
 use crate::resources::{Memory, Watch};
 use crate::terminal::Progress;
 use bombyx::Pool;
@@ -27,7 +28,7 @@ struct Peaks {
 
 pub(in crate::reproduce) fn eight(lab: &Lab) -> Result<Page> {
     let (mut sheets, mut groups) = (Vec::new(), Vec::new());
-    let (mut agrees, mut as_the_paper) = (Vec::new(), Vec::new());
+    let (mut verdicts, mut as_the_paper) = (Verdicts::default(), Vec::new());
     let mut spaces = Sheet::spaces(&["benchmark", "grain"], &Counted::HEADINGS);
     for &grain in Grain::ALL {
         let mut sheet = Sheet::new(
@@ -74,13 +75,21 @@ pub(in crate::reproduce) fn eight(lab: &Lab) -> Result<Page> {
         sheets.push(sheet);
         let threads: Vec<Counted> = all.iter().map(|peaks| peaks.threads).collect();
         let heaps: Vec<[u64; 4]> = all.iter().map(|peaks| four(peaks.heap)).collect();
-        agrees.push(format!(
-            "{}, and in heap memory for {} that use much",
-            Counted::verdict(&threads, &format!("{grain} grain")),
-            heaps_in_order(&heaps)
-        ));
+        let text = format!(
+            "FIFO ≫ WS ≥ DFD ≥ ADF in living threads, up to a tenth and four threads, {}",
+            Counted::verdict(&threads, &format!("{grain} grain"))
+        );
+        verdicts.judge(Counted::all_in_order(&threads), text);
+        let (in_order, much) = heaps_in_order(&heaps);
+        let claim = format!("and in heap memory, up to a tenth, of those that use much, at {grain} grain");
+        verdicts.count(&claim, in_order, much, None);
     }
-    agrees.push(Counted::verdict(&as_the_paper, NEAREST));
+    verdicts.judge(Counted::all_in_order(&as_the_paper), Counted::verdict(&as_the_paper, NEAREST));
+    verdicts.note(
+        "numbers of threads differ, as in Figure 8; eight processors on fewer cores take turns, milliseconds each, in which those \
+         that wait go on with nothing",
+    );
+    let texts = verdicts.texts();
     sheets.push(spaces);
     let lanes = [("FIFO", 1), ("ADF", 2), ("DFD", 0)].iter().flat_map(|(name, color)| {
         [(format!("{name}, paper"), Whose::Paper, *color), (format!("{name}, here"), Whose::Ours, *color)]
@@ -101,13 +110,8 @@ pub(in crate::reproduce) fn eight(lab: &Lab) -> Result<Page> {
             runs(lab)
         ),
         sheets,
-        agrees: format!(
-            "FIFO ≫ WS ≥ DFD ≥ ADF in living threads, up to a tenth and four threads, {}.",
-            agrees.join("; ")
-        ),
-        differs: "numbers of threads, as in Figure 8; eight processors on fewer cores take turns, milliseconds each, in which \
-            those that wait go on with nothing."
-            .into(),
+        agrees: texts.0,
+        differs: texts.1,
         plot: bars.draw()?,
     })
 }

@@ -4,7 +4,7 @@
 
 use super::{LARGER, measured, names};
 use crate::Result;
-use crate::bench::case::{Entry, geometric_mean};
+use crate::bench::case::geometric_mean;
 use crate::reproduce::exhibit::Space;
 use crate::reproduce::lab::{Lab, lane};
 use crate::reproduce::seed::dfd::{ROWS, Row};
@@ -23,24 +23,12 @@ pub(super) fn ordered(rows: &[[u64; 4]]) -> usize {
 const MUCH: u64 = 1 << 20;
 
 /// For how many FIFO takes at least as much heap as work stealing, that as DFDeques, and that as the depth-first scheduler, up
-/// to a tenth; in words, of those that use much.
-pub(super) fn heaps_in_order(heaps: &[[u64; 4]]) -> String {
+/// to a tenth, of how many that use much.
+pub(super) fn heaps_in_order(heaps: &[[u64; 4]]) -> (usize, usize) {
     let about = |more: u64, less: u64| more + more / 10 >= less;
     let holds = |[fifo, adf, dfd, ws]: [u64; 4]| about(fifo, ws) && about(ws, dfd) && about(dfd, adf);
     let much = || heaps.iter().filter(|heap| heap.iter().all(|&bytes| bytes > MUCH));
-    format!("{} of {}", much().filter(|heap| holds(**heap)).count(), much().count())
-}
-
-/// The same on the processors of this machine.
-pub(super) fn heaps_here(lab: &Lab, grain: Grain) -> Result<String> {
-    let mut heaps = Vec::new();
-    for row in &ROWS {
-        let case = measured(lab, row.workload, grain)?;
-        heaps.push(
-            names().map(|name| lane(&case, name).and_then(Entry::memory).map_or(0, |memory| memory.heap)),
-        );
-    }
-    Ok(heaps_in_order(&heaps))
+    (much().filter(|heap| holds(**heap)).count(), much().count())
 }
 
 /// The schedulers that run on real processors: the four, and DFDeques with the [larger](LARGER) quota.
@@ -68,6 +56,11 @@ impl Counted {
             ordered(&counted.iter().map(|one| four(one.0)).collect::<Vec<_>>()),
             ordered(&counted.iter().map(|one| larger(one.0)).collect::<Vec<_>>()),
         ]
+    }
+
+    /// Whether the order holds for all of them, with the paper's quota.
+    pub(super) fn all_in_order(counted: &[Counted]) -> bool {
+        Counted::ordered(counted)[0] == counted.len()
     }
 
     /// By scheduler.
@@ -128,8 +121,8 @@ mod tests {
         let mebibytes = |heaps: &[[u64; 4]]| {
             heaps_in_order(&heaps.iter().map(|four| four.map(|n| n << 20)).collect::<Vec<_>>())
         };
-        assert_eq!(mebibytes(&[[900, 100, 100, 100], [95, 109, 100, 100], [900, 1, 1, 1]]), "2 of 2");
-        assert_eq!(mebibytes(&[[900, 100, 111, 100], [900, 111, 100, 100], [80, 50, 50, 100]]), "0 of 3");
+        assert_eq!(mebibytes(&[[900, 100, 100, 100], [95, 109, 100, 100], [900, 1, 1, 1]]), (2, 2));
+        assert_eq!(mebibytes(&[[900, 100, 111, 100], [900, 111, 100, 100], [80, 50, 50, 100]]), (0, 3));
     }
 
     #[test]

@@ -10,12 +10,12 @@ macro_rules! mutations {
         /// `FromStr` and `Display` use the names in kebab case:
         ///
         /// ```
-        /// use bombyx_sim::tso::Mutation;
+        /// use bombyx_rw::Mutation;
         ///
         /// let mutation: Mutation = "no-resend".parse()?;
         /// assert_eq!(mutation, Mutation::NoResend);
         /// assert_eq!(mutation.to_string(), "no-resend");
-        /// # Ok::<(), bombyx_sim::tso::UnknownMutation>(())
+        /// # Ok::<(), bombyx_rw::UnknownMutation>(())
         /// ```
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Mutation {
@@ -38,6 +38,8 @@ macro_rules! mutations {
 mutations! {
     /// `communicate` serves whatever query it finds (lines 95 and 96 left out).
     NoRoundCheck = "no-round-check",
+    /// `communicate` serves another processor's query of an older round, if it was a real one.
+    ServesStale = "serves-stale",
     /// A thief does not repeat a query that an older one overwrote (lines 80 and 81 left out).
     NoResend = "no-resend",
     /// An idle processor does not query itself (`block` does nothing).
@@ -74,6 +76,60 @@ mutations! {
     AnyTop = "any-top",
     /// `communicate` is also called between two threads, when the next one already lies in the deque (before line 41).
     PollBetweenThreads = "poll-between-threads",
+    /// A processor does not note the continuation of the thread that it runs (line 42 left out).
+    StaleContinuation = "stale-continuation",
+    /// A thread that forks keeps its continuation (line 47 left out).
+    KeepsContinuation = "keeps-continuation",
+    /// `cur_cont` keeps what the last thread left there, as the paper's figures have it (RC2 says otherwise).
+    KeepsEnded = "keeps-ended",
+    /// A processor that leaves `acquire` does not open a round (line 88 left out).
+    NoAccept = "no-accept",
+    /// A thief stores the victim's next round itself, so as not to wait for it (after line 77).
+    ForgedRound = "forged-round",
+    /// A processor stores its old round again in place of the next one (lines 88, 104 and 111).
+    RepeatsRound = "repeats-round",
+    /// A thief signs its query with the victim's number (lines 77 and 81).
+    ForgedQuery = "forged-query",
+    /// A thief asks in a round that the victim has not opened yet (lines 77 and 81).
+    FutureQuery = "future-query",
+    /// A thief asks and goes on to the next victim without waiting for the answer (lines 78 to 85 left out).
+    NoWaiting = "no-waiting",
+    /// A thief looks into its reception cell before the victim's round has changed (test of line 78 left out).
+    EarlyReceive = "early-receive",
+    /// A thief looks into the victim's reception cell, not into its own (line 84).
+    WrongReception = "wrong-reception",
+    /// A thief does not watch the join of the thread that it received (line 86 left out).
+    NoWatchByThief = "no-watch-by-thief",
+    /// A victim does not watch the join of the thread that it gives away (line 102 left out).
+    NoWatchByVictim = "no-watch-by-victim",
+    /// A victim gives away the top thread and removes the bottom one (`pop_bottom` on line 100).
+    NewestFirst = "newest-first",
+    /// A victim gives away the top thread and keeps it (line 100 only looks).
+    KeepsGiven = "keeps-given",
+    /// READY goes into the other branch's status cell (line 120).
+    WrongCell = "wrong-cell",
+    /// The side that ended first takes the join although the other side said that it will (line 126).
+    TakesAcknowledged = "takes-acknowledged",
+    /// The left side keeps the watch list that it hands over (line 129 left out).
+    KeepsTransferred = "keeps-transferred",
+    /// The right side does not take over the watch list (line 150 left out).
+    DropsTransferred = "drops-transferred",
+    /// A join stays in the watch list after ACK (line 142 left out).
+    NoRemovalAfterAck = "no-removal-after-ack",
+    /// A thief that received nothing looks into the victim's reception cell, too (line 84).
+    SnoopsReception = "snoops-reception",
+    /// ACK goes into the cell that READY came from (line 141).
+    AckInPlace = "ack-in-place",
+    /// A branch is READY as soon as its thread is received (line 86).
+    EarlyReady = "early-ready",
+    /// A left branch turns the right one SINGLE and resolves the join besides (lines 65 and 67).
+    SingleAndResolves = "single-and-resolves",
+    /// The left side hands its watch list over with the join itself in it (line 121 left out on the left).
+    TransfersItself = "transfers-itself",
+    /// The machine is not TSO: a buffer may drain its newest store first.
+    UnorderedFlush = "unordered-flush",
+    /// A counter is counted down without waiting for the buffer (where joins are counted).
+    PlainCounter = "plain-counter",
 }
 
 impl fmt::Display for Mutation {

@@ -1,0 +1,207 @@
+//! Takes the optimised `examples/worker_loop.rs` apart and walks the whole worker loop of `WsJr`, from its entry: no lock
+//! prefix, no exchange with memory and no fence in any function that it calls. The bodies' entries, which the loop calls
+//! through the thread's record, are entry points as well. Any other call through a register is refused.
+//!
+//! For x86-64 on Linux, where one can tell such an instruction by its encoding.
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod x86_64 {
+    use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
+    use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget};
+    use std::collections::{BTreeMap, HashMap, HashSet};
+    use std::path::Path;
+    use std::process::Command;
+
+    /// What the loop may call outside of the program: the kernel, and copies of memory.
+    const SYSTEM: &[&str] = &[
+        "mmap",
+        "mmap64",
+        "munmap",
+        "sched_yield",
+        "usleep",
+        "abort",
+        "memcpy",
+        "memmove",
+        "memset",
+        "_Unwind_Resume",
+    ];
+
+    /// Ends of the program, not paths through it.
+    const ENDS: &[&str] = &[
+        "core::panicking::",
+        "core::option::",
+        "core::result::",
+        "std::panicking::",
+        "bombyx_rw::worker::rounds_used_up",
+    ];
+
+    /// The only functions that may call through a register: they call the body of a thread.
+    const CALLS_BODIES: &[&str] = &["::work", "::body"];
+
+    struct Program {
+        text: Vec<u8>,
+        text_address: u64,
+        functions: BTreeMap<u64, (u64, String)>,
+        imports: HashMap<u64, String>,
+    }
+
+    fn program() -> Program {
+        let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("disassembly");
+        let status = Command::new(env!("CARGO"))
+            .args(["build", "--quiet", "--release", "--package", "bombyx-rw", "--example", "worker_loop"])
+            .arg("--target-dir")
+            .arg(&directory)
+            .arg("--manifest-path")
+            .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))
+            // The other mangling does not tell the types of generic functions.
+            .env("RUSTFLAGS", "-C symbol-mangling-version=v0")
+            .env_remove("CARGO_ENCODED_RUSTFLAGS")
+            .status()
+            .expect("cargo runs");
+        assert!(status.success(), "the example is built");
+        let bytes =
+            std::fs::read(directory.join("release/examples/worker_loop")).expect("the example was built");
+        let file = object::File::parse(&*bytes).expect("an ELF file");
+        let text = file.section_by_name(".text").expect("a program has code");
+        let functions = file
+            .symbols()
+            .filter(|symbol| symbol.is_definition() && symbol.size() > 0)
+            .map(|symbol| {
+                let name = format!("{:#}", rustc_demangle::demangle(symbol.name().unwrap_or_default()));
+                (symbol.address(), (symbol.size(), name))
+            })
+            .collect();
+        let names: HashMap<_, _> =
+            file.dynamic_symbols().map(|s| (s.index(), s.name().unwrap_or_default().to_owned())).collect();
+        let mut imports = HashMap::new();
+        for (slot, relocation) in file.dynamic_relocations().into_iter().flatten() {
+            let target = match relocation.target() {
+                RelocationTarget::Symbol(index) => names.get(&index).cloned(),
+                RelocationTarget::Absolute => Some(format!("{:x}", relocation.addend())),
+                _ => None,
+            };
+            imports.extend(target.map(|target| (slot, target)));
+        }
+        // Stubs that jump through a slot stand for what the slot stands for.
+        if let Some(stubs) = file.section_by_name(".plt") {
+            let code = stubs.data().expect("code is in the file");
+            for jump in Decoder::with_ip(64, code, stubs.address(), DecoderOptions::NONE).iter() {
+                if jump.flow_control() == FlowControl::IndirectBranch
+                    && let Some(import) = imports.get(&jump.ip_rel_memory_address()).cloned()
+                {
+                    imports.insert(jump.ip(), import);
+                }
+            }
+        }
+        Program {
+            text_address: text.address(),
+            text: text.data().expect("code").to_vec(),
+            functions,
+            imports,
+        }
+    }
+
+    impl Program {
+        /// What is wrong in the functions whose names `wanted` accepts, and in all that they call; and how many there are.
+        fn walk(&self, wanted: impl Fn(&str) -> bool) -> (usize, Vec<String>) {
+            let mut open: Vec<u64> = self
+                .functions
+                .iter()
+                .filter(|(_, (_, name))| wanted(name))
+                .map(|(&start, _)| start)
+                .collect();
+            assert!(!open.is_empty(), "the program has no such function");
+            let (mut seen, mut wrong) = (HashSet::new(), Vec::new());
+            while let Some(address) = open.pop() {
+                let Some((&start, (size, name))) = self
+                    .functions
+                    .range(..=address)
+                    .next_back()
+                    .filter(|(start, (size, _))| address < *start + size)
+                else {
+                    wrong.push(format!("no function at {address:x}"));
+                    continue;
+                };
+                if !seen.insert(start) || ENDS.iter().any(|end| name.contains(end)) {
+                    continue;
+                }
+                let from = (start - self.text_address) as usize;
+                let code = &self.text[from..from + *size as usize];
+                for instruction in Decoder::with_ip(64, code, start, DecoderOptions::NONE).iter() {
+                    if let Some(what) = forbidden(&instruction) {
+                        wrong.push(format!("{what} at {:x} in {name}", instruction.ip()));
+                    }
+                    match instruction.flow_control() {
+                        FlowControl::Call
+                        | FlowControl::UnconditionalBranch
+                        | FlowControl::ConditionalBranch => {
+                            let target = instruction.near_branch_target();
+                            match self.imports.get(&target) {
+                                Some(import) if SYSTEM.contains(&import.as_str()) => {}
+                                Some(import) => wrong.push(format!("a call of {import} in {name}")),
+                                None if !(start..start + size).contains(&target) => open.push(target),
+                                None => {}
+                            }
+                        }
+                        FlowControl::IndirectCall | FlowControl::IndirectBranch
+                            if instruction.is_ip_rel_memory_operand() =>
+                        {
+                            match self.imports.get(&instruction.ip_rel_memory_address()).map(String::as_str) {
+                                Some(import) if SYSTEM.contains(&import) => {}
+                                Some(import) => match u64::from_str_radix(import, 16) {
+                                    Ok(address) => open.push(address),
+                                    Err(_) => wrong.push(format!("a call of {import} in {name}")),
+                                },
+                                None => wrong.push(format!("a call through an unknown slot in {name}")),
+                            }
+                        }
+                        FlowControl::IndirectCall if !CALLS_BODIES.iter().any(|end| name.contains(end)) => {
+                            wrong.push(format!(
+                                "a call through a register at {:x} in {name}",
+                                instruction.ip()
+                            ));
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            (seen.len(), wrong)
+        }
+    }
+
+    fn forbidden(instruction: &Instruction) -> Option<&'static str> {
+        let memory = (0..instruction.op_count()).any(|i| instruction.op_kind(i) == OpKind::Memory);
+        match instruction.mnemonic() {
+            _ if instruction.has_lock_prefix() => Some("a lock prefix"),
+            Mnemonic::Xchg if memory => Some("an xchg with memory"),
+            Mnemonic::Mfence | Mnemonic::Lfence | Mnemonic::Sfence => Some("a fence"),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn the_worker_loop_has_no_locked_instruction() {
+        let program = program();
+        let of = |discipline: &'static str| {
+            move |name: &str| {
+                let worker = format!("<bombyx_rw::worker::Worker<bombyx_rw::discipline::{discipline}>>");
+                let body = name.starts_with("bombyx_rw::task::run_");
+                name.starts_with(&worker) || body && name.contains(&format!("discipline::{discipline}>"))
+            }
+        };
+        let (functions, wrong) = program.walk(of("WsJr"));
+        println!("{functions} functions walked");
+        assert!(wrong.is_empty(), "{wrong:#?}");
+        assert!(functions >= 5, "only {functions} functions");
+
+        // The same loop with joins by fetch-and-add has one.
+        let (_, wrong) = program.walk(of("Ws"));
+        assert!(wrong.iter().any(|text| text.contains("lock")), "{wrong:?}");
+        for (planted, what) in
+            [("planted_fetch_and_add", "lock"), ("planted_exchange", "xchg"), ("planted_pointer", "register")]
+        {
+            let (_, wrong) = program.walk(|name| name.ends_with(planted));
+            assert!(wrong.iter().any(|text| text.contains(what)), "{planted}: {wrong:?}");
+        }
+    }
+}
