@@ -9,6 +9,7 @@ use crate::commons::Commons;
 use crate::guard::guarded;
 use crate::handlers::{drop_payload, drop_unwanted};
 use crate::job::{Enabled, Entry, Job};
+use crate::lineage;
 use crate::primitive::AtomicUsize;
 use crate::processor::current;
 use crate::profile::{Blocked, Run, Site};
@@ -53,7 +54,7 @@ where
         unfinished: AtomicUsize::new(processors),
         signal: Signal::from(commons),
     };
-    let key = ptr::from_ref(&whole) as usize;
+    let key = ptr::from_ref(&whole) as usize | lineage::BROADCAST;
     let parts: Vec<_> = (0..processors)
         .map(|index| Part {
             head: Head::new(Part::<F, R>::exec, key),

@@ -7,9 +7,9 @@
 //!
 //! **What a waiting carrier does**, in this order:
 //!
-//! 1. It *helps*: it takes what descends from what it waits for. The processor that runs it has such work in its deque; if
-//!    that processor waits as well, so has the processor that runs what *that* one waits for, and so on. Descendants need no
-//!    more stack than the serial program, and meet no lock that the serial program would not meet.
+//! 1. It *helps*: it takes what descends from what it waits for ([`crate::lineage`]). The processor that runs it has such
+//!    work in its deque. So have the processors that stole from that one, and those that run what it waits for, and so on.
+//!    Descendants need no more stack than the serial program, and meet no lock that the serial program would not meet.
 //! 2. If there is nothing of that kind, but other work, it leaves that to the others, and wakes one that sleeps.
 //! 3. Only if nothing else in the pool makes progress does it run other work on top of its stack ([`Standstill`]): no
 //!    processor runs anything, and fewer than [`DEEPEST`] frames are buried on this stack; or no processor has begun another
@@ -39,6 +39,7 @@ use crate::error::Error;
 use crate::guard::guarded;
 use crate::job::{Entry, Job};
 use crate::latch::Latch;
+use crate::lineage;
 use crate::primitive::{lock, yield_now};
 use crate::processor::{Processor, current};
 use crate::profile;
@@ -104,6 +105,8 @@ const DEEPEST: usize = 16;
 const DEEPEST_ELSEWHERE: usize = 64;
 /// How long other work waits, while no processor begins another entry, before a waiting carrier takes it.
 const STUCK: Duration = Duration::from_millis(100);
+/// Among how many descendants of what it waits for a carrier looks for work.
+const KEYS: usize = 32;
 /// The first and the longest nap of a carrier that leaves other work to others.
 const NAPS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_micros(1600));
 
@@ -208,45 +211,63 @@ impl<'a> Waiting<'a> {
         if other { Seen::Other } else { Seen::Nothing }
     }
 
-    /// Takes an entry that descends from what is waited for, from the processor that runs that; or, if that processor waits
-    /// itself, from the one that runs what it waits for, and so on. A processor runs what is waited for if that is the root of
-    /// its deque, or the foot of its stack: on top of that it helps with descendants.
+    /// Takes an entry that descends from what is waited for.
     ///
-    /// The chain is read without a lock. Its last link is checked under the victim's: the entry descends from the root that
-    /// was read. If our own latch is still not set afterwards, every processor of the chain was inside of what we wait for
-    /// all the time, so the entry descends from that.
+    /// [`Waiting::helper`] guesses where one is, from words that change at any time. What was taken is then
+    /// [known](lineage::descends) to descend from the key, or goes to the queue.
     fn help(&self) -> Option<Entry> {
         let processor = self.processor;
-        let all = processor.commons().processors();
-        let mut key = self.key;
-        for _ in 0..all.len() {
-            let mut next = 0;
-            for victim in all.iter().filter(|victim| !ptr::eq(*victim, processor)) {
+        let victim = self.helper()?;
+        let root = victim.deque.root();
+        if root == 0 {
+            return None;
+        }
+        processor.stats.attempts.add(1);
+        let entry = rob(processor, victim, root, || self.latch.is_done())?;
+        processor.stats.steals.add(1);
+        if !lineage::descends(entry, self.key) {
+            processor.commons().requeue(entry);
+            return None;
+        }
+        processor.stats.helps.add(1);
+        Some(entry)
+    }
+
+    /// A processor that seems to be inside of what is waited for: one that has entries, if there is one, else one that runs.
+    ///
+    /// A processor is inside of a key if it runs what the key names, or something that it took from a processor inside of
+    /// the key, or if everything on its stack descends from the key. What such a processor runs and what it waits for are
+    /// further keys.
+    fn helper(&self) -> Option<&'static Processor> {
+        let all = self.processor.commons().processors();
+        let mut keys = [0; KEYS];
+        keys[0] = self.key;
+        let mut known = 1;
+        let mut runs = None;
+        let mut at = 0;
+        while at < known {
+            let key = keys[at];
+            at += 1;
+            for victim in all.iter().filter(|victim| !ptr::eq(*victim, self.processor)) {
                 let root = victim.deque.root();
-                if root == 0 || (root != key && victim.foot() != key) {
+                if root == 0 || ![root, victim.origin(), victim.foot()].contains(&key) {
                     continue;
                 }
-                if victim.is_busy() || !victim.deque.looks_empty() {
-                    processor.stats.attempts.add(1);
-                    if let Some(entry) = rob(processor, victim, root, || self.latch.is_done()) {
-                        processor.stats.steals.add(1);
-                        if root != self.key && self.latch.is_done() {
-                            processor.commons().requeue(entry);
-                            return None;
-                        }
-                        processor.stats.helps.add(1);
-                        return Some(entry);
+                if !victim.deque.looks_empty() {
+                    return Some(victim);
+                }
+                if victim.is_busy() {
+                    runs = runs.or(Some(victim));
+                }
+                for further in [root, victim.waits_for()] {
+                    if further != 0 && known < KEYS && !keys[..known].contains(&further) {
+                        keys[known] = further;
+                        known += 1;
                     }
-                } else if next == 0 {
-                    next = victim.waits_for();
                 }
             }
-            if next == 0 || next == key {
-                return None;
-            }
-            key = next;
         }
-        None
+        runs
     }
 
     /// Runs an entry that descends from what is waited for.

@@ -63,6 +63,14 @@ struct Taken {
     end: End,
     /// Where the join can still get the job back: a [`Place`].
     place: AtomicUsize,
+    /// What the job descends from: the root of the deque that it left last, 0 if that is not known ([`crate::lineage`]).
+    origin: AtomicUsize,
+}
+
+impl Taken {
+    fn new(end: End, place: usize) -> Taken {
+        Taken { end, place: AtomicUsize::new(place), origin: AtomicUsize::new(0) }
+    }
 }
 
 /// How the join learns that the job has ended.
@@ -170,7 +178,7 @@ impl Job {
             return false;
         }
         let end = End { latch: ManuallyDrop::new(Latch::new()) };
-        self.fill_in(Taken { end, place: AtomicUsize::new(place.to_bits()) });
+        self.fill_in(Taken::new(end, place.to_bits()));
         true
     }
 
@@ -179,7 +187,7 @@ impl Job {
     /// # Safety
     /// The caller has just taken the job out of its own private deque.
     pub(crate) unsafe fn take_as_branch(&self, resolution: NonNull<Resolution>) {
-        self.fill_in(Taken { end: End { resolution }, place: AtomicUsize::new(BRANCH) });
+        self.fill_in(Taken::new(End { resolution }, BRANCH));
     }
 
     /// The caller is alone with the job: it holds the deque's lock, or owns the deque.
@@ -218,6 +226,15 @@ impl Job {
     pub(crate) unsafe fn place(&self) -> Place {
         // SAFETY: as the caller promises.
         Place::from_bits(unsafe { self.taken().place.load(Acquire) })
+    }
+
+    /// What the job descends from, 0 if that is not known.
+    ///
+    /// # Safety
+    /// The job is not untouched.
+    pub(crate) unsafe fn origin(&self) -> usize {
+        // SAFETY: as the caller promises.
+        unsafe { self.taken().origin.load(Relaxed) }
     }
 
     /// The deque that the job is kept in, if it is.
@@ -311,6 +328,16 @@ impl Entry {
                 #[cfg(not(loom))]
                 crate::ledger::forked();
             }
+        }
+    }
+
+    /// As [`Entry::taken`], when the entry leaves `deque` for a thief: the job remembers what it descends from.
+    #[inline]
+    pub(crate) fn stolen(self, place: Place, deque: &Deque) {
+        self.taken(place);
+        if let Kind::Stack(job) = self.kind() {
+            // SAFETY: the job was taken, so it is not untouched, and it is alive as in `taken`.
+            unsafe { (*job).taken().origin.store(deque.root(), Relaxed) };
         }
     }
 

@@ -88,6 +88,8 @@ mod join;
 mod latch;
 #[cfg(not(loom))]
 mod ledger;
+#[cfg(not(loom))]
+mod lineage;
 mod mailbox;
 #[cfg(not(loom))]
 mod new_carrier;

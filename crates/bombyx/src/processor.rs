@@ -97,6 +97,8 @@ pub(crate) struct Processor {
     waits_for: AtomicUsize,
     /// What everything on the holder's stack descends from; 0 if that is not known.
     foot: AtomicUsize,
+    /// What the entry that the holder runs descends from; 0 if that is not known.
+    origin: AtomicUsize,
     commons: Whole,
 }
 
@@ -149,6 +151,7 @@ impl Processor {
             called: Holder(Cell::new(false)),
             waits_for: AtomicUsize::new(0),
             foot: AtomicUsize::new(0),
+            origin: AtomicUsize::new(0),
             commons,
         }
     }
@@ -216,6 +219,18 @@ impl Processor {
     pub(crate) fn set_foot(&self, key: usize) -> usize {
         let before = self.foot.load(Relaxed);
         self.foot.store(key, Relaxed);
+        before
+    }
+
+    /// What the entry that the holder runs descends from; 0 if that is not known.
+    pub(crate) fn origin(&self) -> usize {
+        self.origin.load(Relaxed)
+    }
+
+    /// Holder. The entry that it runs descends from this. Returns what that was before.
+    pub(crate) fn set_origin(&self, key: usize) -> usize {
+        let before = self.origin.load(Relaxed);
+        self.origin.store(key, Relaxed);
         before
     }
 
@@ -341,7 +356,7 @@ impl Processor {
             // Not a spawned closure: its scope, which may have to run it itself, looks for it in the deque.
             let offered = self.deque.take_top_if(
                 |entry| matches!(entry.kind(), Kind::Stack(_)),
-                |entry| entry.taken(Place::Mailbox(self.offer.mailbox())),
+                |entry| entry.stolen(Place::Mailbox(self.offer.mailbox()), &self.deque),
             );
             if let Some(entry) = offered {
                 self.offer.make(entry);
@@ -451,7 +466,7 @@ impl Processor {
         let entry = if want == 0 {
             self.take_oldest(&thief.mailbox)
         } else if want == self.deque.root() {
-            let entry = self.deque.take_top(|entry| entry.taken(Place::Mailbox(&thief.mailbox)));
+            let entry = self.take_top_for(&thief.mailbox);
             entry.inspect(|_| scheduler::served(self, &thief.mailbox))
         } else {
             None
@@ -462,9 +477,12 @@ impl Processor {
     /// Holder. Takes the oldest entry, for `mailbox`: what is offered is older than what is in the deque.
     fn take_oldest(&self, mailbox: &Mailbox) -> Option<Entry> {
         let offered = self.offer.take().inspect(|entry| entry.taken(Place::Mailbox(mailbox)));
-        offered
-            .or_else(|| self.deque.take_top(|entry| entry.taken(Place::Mailbox(mailbox))))
-            .inspect(|_| scheduler::served(self, mailbox))
+        offered.or_else(|| self.take_top_for(mailbox)).inspect(|_| scheduler::served(self, mailbox))
+    }
+
+    /// Holder. Takes the oldest entry of the deque, for `mailbox`.
+    fn take_top_for(&self, mailbox: &Mailbox) -> Option<Entry> {
+        self.deque.take_top(|entry| entry.stolen(Place::Mailbox(mailbox), &self.deque))
     }
 
     /// Holder. Keeps the greatest length of the watch list.

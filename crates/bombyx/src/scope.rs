@@ -14,6 +14,7 @@ use crate::fifo::Fifo;
 use crate::guard::guarded;
 use crate::handlers::{Payload, drop_payload, drop_unwanted};
 use crate::job::{Enabled, Entry, Job, Kind};
+use crate::lineage;
 use crate::pool::Pool;
 use crate::primitive::lock;
 use crate::process;
@@ -329,8 +330,17 @@ impl<'scope> Scope<'scope> {
     }
 
     fn key(&self) -> usize {
-        ptr::from_ref(self) as usize
+        ptr::from_ref(self).expose_provenance() | lineage::SCOPE
     }
+}
+
+/// The root under which the scope at this address was opened.
+///
+/// # Safety
+/// The scope is alive.
+pub(crate) unsafe fn root_of(scope: *const ()) -> usize {
+    // SAFETY: as the caller promises. Lifetimes do not change where the field is.
+    unsafe { (*scope.cast::<Scope<'static>>()).root }
 }
 
 impl fmt::Debug for Scope<'_> {
@@ -343,7 +353,7 @@ impl fmt::Debug for Scope<'_> {
 #[repr(C)]
 pub(crate) struct Head {
     job: Job,
-    /// What the closure's forks descend from: the address of its scope, or 0.
+    /// What the closure's forks descend from: the key of its scope or broadcast, or 0 ([`crate::lineage`]).
     key: usize,
 }
 

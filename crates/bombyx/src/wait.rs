@@ -10,6 +10,7 @@ use crate::fixed;
 use crate::guard::{guarded, tripwire};
 use crate::job::{Enabled, Entry, Job, Kind, Place};
 use crate::latch::Latch;
+use crate::lineage;
 use crate::processor::{Processor, current};
 use crate::profile;
 use crate::scheduler::{self, Patience, Wait, join_resolution};
@@ -36,13 +37,13 @@ pub(crate) fn work(commons: &Commons, carrier: &Carrier) {
     let mut next = scheduler::search(current::held());
     while let Some(entry) = next {
         current::held().begun.add(1);
-        current::held().set_foot(root_of(entry));
+        current::held().set_foot(lineage::key_of(entry));
         let enabled = match entry.kind() {
             Kind::Stack(_) => {
                 run_entry(entry).and_then(|enabled| scheduler::enabled(current::held(), enabled))
             }
             Kind::Heap(_) => {
-                let key = root_of(entry);
+                let key = lineage::key_of(entry);
                 run_series(entry, |processor| scheduler::take_next_of_scope(processor, key))
                     .and_then(|enabled| scheduler::enabled(current::held(), enabled))
             }
@@ -104,10 +105,11 @@ pub(crate) fn run_entry(entry: Entry) -> Enabled {
 #[inline]
 fn run_series(first: Entry, next: impl Fn(&Processor) -> Option<Entry>) -> Enabled {
     let carrier = current::carrier();
-    let root = root_of(first);
+    let root = lineage::key_of(first);
     let outer_root = carrier.set_root(root);
     let processor = current::held();
     processor.set_root(root);
+    let outer_origin = processor.set_origin(lineage::origin_of(first));
     // What the frames below watch is watched again when they run.
     let outer_list = processor.watching.take();
     if let Some(resolution) = first.resolution() {
@@ -136,6 +138,7 @@ fn run_series(first: Entry, next: impl Fn(&Processor) -> Option<Entry>) -> Enabl
     // about which nothing is known from now on.
     let processor = current::held();
     processor.set_root(outer_root);
+    processor.set_origin(outer_origin);
     processor.watching.append(outer_list);
     enabled
 }
@@ -171,16 +174,6 @@ fn settle_scope(enabled: Enabled) -> Enabled {
             processor.admit(settled);
             enabled
         }
-    }
-}
-
-/// What the forks of the job of this entry descend from.
-fn root_of(entry: Entry) -> usize {
-    match entry.kind() {
-        Kind::Stack(job) => job as usize,
-        // SAFETY: a heap entry that was taken is alive until it is run.
-        Kind::Heap(job) => unsafe { crate::scope::key_of(job) },
-        Kind::Carrier(_) => 0,
     }
 }
 
@@ -343,7 +336,7 @@ pub(crate) fn resume(carrier: &Carrier) {
 pub(crate) fn run_helping(entry: Entry, latch: &Latch) -> Enabled {
     let _helping = profile::Helping::begin();
     current::held().set_busy(true);
-    let scope = matches!(entry.kind(), Kind::Heap(_)).then(|| root_of(entry));
+    let scope = matches!(entry.kind(), Kind::Heap(_)).then(|| lineage::key_of(entry));
     run_series(entry, |processor| {
         processor.answer();
         scope.filter(|_| !latch.is_done()).and_then(|key| scheduler::take_sibling(processor, key))

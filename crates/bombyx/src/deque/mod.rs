@@ -453,7 +453,7 @@ impl Deque {
         if want != 0 && self.root() != want {
             return None;
         }
-        self.oldest_free(loose).inspect(|entry| entry.taken(Place::Nowhere))
+        self.oldest_free(loose).inspect(|entry| entry.stolen(Place::Nowhere, self))
     }
 
     /// Takes the oldest entry out, under the lock, if no pop can take it. The caller tells its job.

@@ -198,7 +198,9 @@ fn escalated(thief: &Processor, victim: &Processor, want: usize) -> Option<Entry
         return Some(entry);
     }
     victim.robbed();
-    match super::rob(thief, victim, || victim.deque.steal(want, |entry| entry.taken(Place::Nowhere))) {
+    match super::rob(thief, victim, || {
+        victim.deque.steal(want, |entry| entry.stolen(Place::Nowhere, &victim.deque))
+    }) {
         Steal::Success(entry) => {
             thief.stats.escalations.add(1);
             Some(entry)
