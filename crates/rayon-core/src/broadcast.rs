@@ -6,13 +6,13 @@ use std::marker::PhantomData;
 
 /// Tells the closure of a broadcast where it runs.
 pub struct BroadcastContext<'a> {
-    place: bombyx::Broadcast,
+    place: bombyx_core::Broadcast,
     /// Not `Send`, not `Sync`, and invariant.
     marker: PhantomData<&'a mut dyn Fn()>,
 }
 
 impl BroadcastContext<'_> {
-    pub(crate) fn new(place: bombyx::Broadcast) -> Self {
+    pub(crate) fn new(place: bombyx_core::Broadcast) -> Self {
         BroadcastContext { place, marker: PhantomData }
     }
 

@@ -1,7 +1,7 @@
 //! Building pools: what the caller chose, in the words of the runtime; and the global pool.
 
 use crate::{ThreadPool, ThreadPoolBuildError};
-use bombyx::{Scheduler, Threads};
+use bombyx_core::{Scheduler, Threads};
 use std::any::Any;
 use std::env;
 use std::fmt;
@@ -104,7 +104,7 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
     /// # Errors
     /// As [`build`](Self::build), and if there is a global pool already.
     pub fn build_global(self) -> Result<(), ThreadPoolBuildError> {
-        if bombyx::Pool::has_global() {
+        if bombyx_core::Pool::has_global() {
             return Err(ThreadPoolBuildError::global_pool_exists());
         }
         // Where another thread is faster, this pool is dropped again.
@@ -112,12 +112,12 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
         Ok(())
     }
 
-    pub(crate) fn assemble(mut self) -> Result<bombyx::Pool, ThreadPoolBuildError> {
+    pub(crate) fn assemble(mut self) -> Result<bombyx_core::Pool, ThreadPoolBuildError> {
         let threads = self.threads().min(crate::max_num_threads());
         // The names of the first threads are asked for while they are started; later ones repeat them.
         let names = Arc::new(Mutex::new(Vec::new()));
         let kind = self.kind()?;
-        let mut builder = bombyx::Pool::builder().processors(threads).threads(kind).lend(false).ordered(true);
+        let mut builder = bombyx_core::Pool::builder().processors(threads).threads(kind).lend(false).ordered(true);
         if self.deterministic {
             builder = builder.deterministic(true);
         }
@@ -128,7 +128,7 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
             builder = builder.thread_names(Arc::clone(&names));
         }
         if let Some(size) = self.stack_size {
-            builder = builder.stack_size(size.max(bombyx::Pool::MIN_STACK_SIZE));
+            builder = builder.stack_size(size.max(bombyx_core::Pool::MIN_STACK_SIZE));
         }
         if let Some(handler) = self.start_handler.take() {
             builder = builder.on_start(handler);
@@ -158,7 +158,7 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
 
     /// What was asked for, here or by the environment, or else fixed threads, unless the environment names a scheduler that
     /// has to move them.
-    fn kind(&self) -> Result<Threads, bombyx::Error> {
+    fn kind(&self) -> Result<Threads, bombyx_core::Error> {
         if let Some(kind) = self.threads {
             return Ok(kind);
         }
@@ -361,7 +361,7 @@ impl<S> fmt::Debug for ThreadPoolBuilder<S> {
 /// A thread that is to be started. See [`ThreadPoolBuilder::spawn_handler`].
 pub struct ThreadBuilder {
     name: Option<String>,
-    carrier: bombyx::NewCarrier,
+    carrier: bombyx_core::NewCarrier,
 }
 
 impl ThreadBuilder {
@@ -460,19 +460,19 @@ mod sealed {
 
 /// The global pool of this process, built if need be. If the program uses the runtime directly and has built its global pool,
 /// that one is used.
-pub(crate) fn global() -> &'static bombyx::Pool {
-    bombyx::Pool::global_or(|| ThreadPoolBuilder::new().assemble())
+pub(crate) fn global() -> &'static bombyx_core::Pool {
+    bombyx_core::Pool::global_or(|| ThreadPoolBuilder::new().assemble())
 }
 
 /// The pool of the caller, or the global one.
-pub(crate) fn here() -> bombyx::Handle {
-    bombyx::Handle::current().unwrap_or_else(|| global().handle())
+pub(crate) fn here() -> bombyx_core::Handle {
+    bombyx_core::Handle::current().unwrap_or_else(|| global().handle())
 }
 
 /// Sees to it that the runtime's global pool is this one before the caller, who is in no pool, uses it.
 #[inline(always)]
 pub(crate) fn ensure_global() {
-    if !bombyx::in_pool() {
+    if !bombyx_core::in_pool() {
         global();
     }
 }

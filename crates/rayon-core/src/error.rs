@@ -15,12 +15,12 @@ enum Kind {
     Io(io::Error),
 }
 
-impl From<bombyx::Error> for ThreadPoolBuildError {
-    fn from(error: bombyx::Error) -> ThreadPoolBuildError {
+impl From<bombyx_core::Error> for ThreadPoolBuildError {
+    fn from(error: bombyx_core::Error) -> ThreadPoolBuildError {
         ThreadPoolBuildError(match error {
-            bombyx::Error::GlobalPoolExists => Kind::GlobalPoolExists,
-            bombyx::Error::CurrentThreadInPool => Kind::CurrentThreadInPool,
-            bombyx::Error::Thread(error) => Kind::Io(error),
+            bombyx_core::Error::GlobalPoolExists => Kind::GlobalPoolExists,
+            bombyx_core::Error::CurrentThreadInPool => Kind::CurrentThreadInPool,
+            bombyx_core::Error::Thread(error) => Kind::Io(error),
             other => Kind::Io(io::Error::new(io::ErrorKind::InvalidInput, other)),
         })
     }

@@ -19,7 +19,7 @@ pub struct FnContext {
 
 impl FnContext {
     #[inline(always)]
-    fn new(context: bombyx::Context) -> FnContext {
+    fn new(context: bombyx_core::Context) -> FnContext {
         FnContext { migrated: context.migrated(), marker: PhantomData }
     }
 
@@ -55,7 +55,7 @@ where
     RB: Send,
 {
     ensure_global();
-    bombyx::join(oper_a, oper_b)
+    bombyx_core::join(oper_a, oper_b)
 }
 
 /// Like [`join`], for closures that want to know whether they were taken by another thread.
@@ -75,5 +75,5 @@ where
     RB: Send,
 {
     ensure_global();
-    bombyx::join_context(|context| oper_a(FnContext::new(context)), |context| oper_b(FnContext::new(context)))
+    bombyx_core::join_context(|context| oper_a(FnContext::new(context)), |context| oper_b(FnContext::new(context)))
 }

@@ -1,4 +1,4 @@
-//! The interface of rayon-core 1.13 over [Bombyx](bombyx).
+//! The interface of rayon-core 1.13 over [Bombyx](bombyx_core).
 //!
 //! Nothing is scheduled here: every function says the same thing in the words of the runtime. Put this package in
 //! the place of the original with two lines in the root `Cargo.toml`, and rayon and everything built on it runs on
@@ -41,7 +41,7 @@ pub use thread_pool::{
 /// assert!(rayon_core::max_num_threads() >= 256);
 /// ```
 pub fn max_num_threads() -> usize {
-    bombyx::Pool::MAX_PROCESSORS
+    bombyx_core::Pool::MAX_PROCESSORS
 }
 
 /// How many threads (processors) the pool has that the caller runs in; outside of any, the global one.
@@ -53,5 +53,5 @@ pub fn max_num_threads() -> usize {
 /// ```
 #[inline]
 pub fn current_num_threads() -> usize {
-    bombyx::current_processors().unwrap_or_else(|| builder::global().processors())
+    bombyx_core::current_processors().unwrap_or_else(|| builder::global().processors())
 }

@@ -6,11 +6,11 @@ use std::fmt;
 
 /// Where closures can be spawned that borrow from outside of the scope. See [`scope`].
 #[repr(transparent)]
-pub struct Scope<'scope>(bombyx::Scope<'scope>);
+pub struct Scope<'scope>(bombyx_core::Scope<'scope>);
 
 /// Like [`Scope`], for closures that begin in the order of their spawns. See [`scope_fifo`].
 #[repr(transparent)]
-pub struct ScopeFifo<'scope>(bombyx::Scope<'scope>);
+pub struct ScopeFifo<'scope>(bombyx_core::Scope<'scope>);
 
 /// Calls `op` with a scope, in the pool of the caller or the global one, and returns when `op` and everything spawned
 /// in the scope have ended.
@@ -34,7 +34,7 @@ where
     R: Send,
 {
     ensure_global();
-    bombyx::scope(|scope| op(Scope::wrap(scope)))
+    bombyx_core::scope(|scope| op(Scope::wrap(scope)))
 }
 
 /// Like [`scope`], with a scope whose closures begin in the order of their spawns, as far as they are spawned on one
@@ -56,7 +56,7 @@ where
     R: Send,
 {
     ensure_global();
-    bombyx::scope(|scope| op(ScopeFifo::wrap(scope)))
+    bombyx_core::scope(|scope| op(ScopeFifo::wrap(scope)))
 }
 
 /// Like [`scope`], but calls `op` on the calling thread; only what is spawned runs in the pool.
@@ -86,7 +86,7 @@ where
 }
 
 impl<'scope> Scope<'scope> {
-    pub(crate) fn wrap<'a>(scope: &'a bombyx::Scope<'scope>) -> &'a Scope<'scope> {
+    pub(crate) fn wrap<'a>(scope: &'a bombyx_core::Scope<'scope>) -> &'a Scope<'scope> {
         // SAFETY: `Scope` is transparent.
         unsafe { &*std::ptr::from_ref(scope).cast() }
     }
@@ -112,7 +112,7 @@ impl<'scope> Scope<'scope> {
 }
 
 impl<'scope> ScopeFifo<'scope> {
-    pub(crate) fn wrap<'a>(scope: &'a bombyx::Scope<'scope>) -> &'a ScopeFifo<'scope> {
+    pub(crate) fn wrap<'a>(scope: &'a bombyx_core::Scope<'scope>) -> &'a ScopeFifo<'scope> {
         // SAFETY: `ScopeFifo` is transparent.
         unsafe { &*std::ptr::from_ref(scope).cast() }
     }

@@ -17,11 +17,11 @@ use std::fmt;
 /// assert_eq!(sum, 3);
 /// ```
 pub struct ThreadPool {
-    handle: bombyx::Handle,
+    handle: bombyx_core::Handle,
 }
 
 impl ThreadPool {
-    pub(crate) fn from_handle(handle: bombyx::Handle) -> ThreadPool {
+    pub(crate) fn from_handle(handle: bombyx_core::Handle) -> ThreadPool {
         ThreadPool { handle }
     }
 
@@ -213,13 +213,13 @@ impl fmt::Debug for ThreadPool {
 /// ```
 #[inline]
 pub fn current_thread_index() -> Option<usize> {
-    bombyx::current_processor()
+    bombyx_core::current_processor()
 }
 
 /// Whether the processor of the calling thread has tasks that wait, if the thread runs in a pool.
 #[inline]
 pub fn current_thread_has_pending_tasks() -> Option<bool> {
-    bombyx::has_pending()
+    bombyx_core::has_pending()
 }
 
 /// Runs one task from anywhere in the pool on top of the calling frame. None outside of a pool.
@@ -228,7 +228,7 @@ pub fn current_thread_has_pending_tasks() -> Option<bool> {
 /// assert_eq!(rayon_core::yield_now(), None);
 /// ```
 pub fn yield_now() -> Option<Yield> {
-    bombyx::yield_now().map(Yield::from)
+    bombyx_core::yield_now().map(Yield::from)
 }
 
 /// Runs the youngest task of the calling thread's own processor on top of the calling frame. None outside of a pool.
@@ -237,7 +237,7 @@ pub fn yield_now() -> Option<Yield> {
 /// assert_eq!(rayon_core::yield_local(), None);
 /// ```
 pub fn yield_local() -> Option<Yield> {
-    bombyx::yield_local().map(Yield::from)
+    bombyx_core::yield_local().map(Yield::from)
 }
 
 /// What came of a yield.
@@ -249,11 +249,11 @@ pub enum Yield {
     Idle,
 }
 
-impl From<bombyx::Yield> for Yield {
-    fn from(outcome: bombyx::Yield) -> Yield {
+impl From<bombyx_core::Yield> for Yield {
+    fn from(outcome: bombyx_core::Yield) -> Yield {
         match outcome {
-            bombyx::Yield::Executed => Yield::Executed,
-            bombyx::Yield::Idle => Yield::Idle,
+            bombyx_core::Yield::Executed => Yield::Executed,
+            bombyx_core::Yield::Idle => Yield::Idle,
         }
     }
 }

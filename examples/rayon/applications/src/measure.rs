@@ -81,7 +81,7 @@ fn check_core(folder: &Path, build: &str, application: &Application) -> Result<(
     let path = folder.join(build).join("bin").join(application.program);
     let program = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     let names = |text: &str| program.windows(text.len()).any(|window| window == text.as_bytes());
-    match (build, names("crates/bombyx/src/"), names("rayon-core-1.")) {
+    match (build, names("crates/bombyx-core/src/"), names("rayon-core-1.")) {
         ("bombyx", true, false) | ("upstream", false, true) => Ok(()),
         (_, bombyx, original) => {
             Err(format!("{}: linked with Bombyx: {bombyx}, with the original: {original}", path.display()))

@@ -22,55 +22,55 @@ mod x86_64 {
 
     /// The entry points of the steal, serve, join and watch paths of `read-write`.
     const READ_WRITE: &[&str] = &[
-        "bombyx::scheduler::read_write::attend",
-        "bombyx::scheduler::read_write::cease",
-        "bombyx::scheduler::read_write::search",
-        "bombyx::scheduler::read_write::wait",
-        "bombyx::scheduler::join_resolution::wait",
-        "bombyx::scheduler::join_resolution::end",
-        "bombyx::scheduler::join_resolution::leave",
+        "bombyx_core::scheduler::read_write::attend",
+        "bombyx_core::scheduler::read_write::cease",
+        "bombyx_core::scheduler::read_write::search",
+        "bombyx_core::scheduler::read_write::wait",
+        "bombyx_core::scheduler::join_resolution::wait",
+        "bombyx_core::scheduler::join_resolution::end",
+        "bombyx_core::scheduler::join_resolution::leave",
         // Called through a pointer, from `read_write::wait`.
-        "bombyx::scheduler::join_resolution::stay_until_ended::{{closure}}",
+        "bombyx_core::scheduler::join_resolution::stay_until_ended::{{closure}}",
     ];
 
     /// The entry points of the steal and serve paths of `read-write-steals`.
     const READ_WRITE_STEALS: &[&str] = &[
-        "bombyx::scheduler::read_write::attend_steals",
-        "bombyx::scheduler::read_write::cease_steals",
-        "bombyx::scheduler::read_write::search_steals",
-        "bombyx::scheduler::read_write::wait_steals",
+        "bombyx_core::scheduler::read_write::attend_steals",
+        "bombyx_core::scheduler::read_write::cease_steals",
+        "bombyx_core::scheduler::read_write::search_steals",
+        "bombyx_core::scheduler::read_write::wait_steals",
     ];
 
     /// Where the walk stops, and why.
     const KERNEL: &[(&str, &str)] = &[
-        ("bombyx::scheduler::private_deques::rouse", "wakes a sleeper"),
-        ("bombyx::scheduler::private_deques::open_gift", "has been woken"),
-        ("bombyx::scheduler::private_deques::take_queued", "what came from outside of the pool"),
-        ("bombyx::scheduler::private_deques::take_private", "broadcasts"),
-        ("bombyx::scheduler::private_deques::attend_always", "the kernel has no membarrier"),
-        ("bombyx::scheduler::read_write::fence_for_want_of_membarrier", "the kernel has no membarrier"),
-        ("bombyx::processor::Processor::change_barrier", "begins or ceases to rely on membarrier"),
-        ("bombyx::scheduler::query::Queries::withdraw", "on its way to sleep"),
-        ("bombyx::scheduler::join_resolution::hand_over", "gives the processor to another OS thread"),
-        ("bombyx::scheduler::join_resolution::make_way", "gives the processor to another OS thread"),
-        ("bombyx::scheduler::join_resolution::retire", "on its way to sleep"),
+        ("bombyx_core::scheduler::private_deques::rouse", "wakes a sleeper"),
+        ("bombyx_core::scheduler::private_deques::open_gift", "has been woken"),
+        ("bombyx_core::scheduler::private_deques::take_queued", "what came from outside of the pool"),
+        ("bombyx_core::scheduler::private_deques::take_private", "broadcasts"),
+        ("bombyx_core::scheduler::private_deques::attend_always", "the kernel has no membarrier"),
+        ("bombyx_core::scheduler::read_write::fence_for_want_of_membarrier", "the kernel has no membarrier"),
+        ("bombyx_core::processor::Processor::change_barrier", "begins or ceases to rely on membarrier"),
+        ("bombyx_core::scheduler::query::Queries::withdraw", "on its way to sleep"),
+        ("bombyx_core::scheduler::join_resolution::hand_over", "gives the processor to another OS thread"),
+        ("bombyx_core::scheduler::join_resolution::make_way", "gives the processor to another OS thread"),
+        ("bombyx_core::scheduler::join_resolution::retire", "on its way to sleep"),
         (
-            "bombyx::scheduler::resolution::Resolution::leave_unanswered",
+            "bombyx_core::scheduler::resolution::Resolution::leave_unanswered",
             "gives the processor to another OS thread",
         ),
-        ("bombyx::scheduler::resolution::new_cells", "allocates"),
-        ("bombyx::deque::private::Owner::make_room", "allocates"),
-        ("bombyx::deque::Deque::change_root", "of deques that are not private; not reached"),
+        ("bombyx_core::scheduler::resolution::new_cells", "allocates"),
+        ("bombyx_core::deque::private::Owner::make_room", "allocates"),
+        ("bombyx_core::deque::Deque::change_root", "of deques that are not private; not reached"),
         (
-            "bombyx::fixed::<impl bombyx::commons::Commons>::rouse",
+            "bombyx_core::fixed::<impl bombyx_core::commons::Commons>::rouse",
             "of pools with fixed threads, which have another scheduler; not reached",
         ),
-        ("bombyx::wait::settle_scope", "closures of a scope ran, and scopes count with atomics"),
-        ("bombyx::processor::current::visitor", "a thread that no pool started becomes a carrier"),
-        ("bombyx::profile::note_busy", "the pool is profiled"),
-        ("bombyx::profile::note_helping", "the pool is profiled"),
+        ("bombyx_core::wait::settle_scope", "closures of a scope ran, and scopes count with atomics"),
+        ("bombyx_core::processor::current::visitor", "a thread that no pool started becomes a carrier"),
+        ("bombyx_core::profile::note_busy", "the pool is profiled"),
+        ("bombyx_core::profile::note_helping", "the pool is profiled"),
         ("std::time::Instant::now", "the clock"),
-        ("bombyx::scheduler::private_deques::clock", "the clock"),
+        ("bombyx_core::scheduler::private_deques::clock", "the clock"),
     ];
 
     /// What the walked functions may call outside of the program: the kernel, copies of memory, and the unwinder, which
@@ -87,9 +87,9 @@ mod x86_64 {
         "std::panicking::",
         "std::process::abort",
         "alloc::alloc::handle_alloc_error",
-        "bombyx::guard::abort",
-        "bombyx::guard::unwound",
-        "bombyx::process::lost",
+        "bombyx_core::guard::abort",
+        "bombyx_core::guard::unwound",
+        "bombyx_core::process::lost",
     ];
 
     #[test]
@@ -164,7 +164,7 @@ mod x86_64 {
                     "--quiet",
                     "--release",
                     "--package",
-                    "bombyx",
+                    "bombyx-core",
                     "--example",
                     "read_write_paths",
                 ])

@@ -1,7 +1,7 @@
 //! Rounds of a random program of 10,000 threads with random delays and allocations, on every scheduler: nothing is
 //! lost, nothing is run twice, and the heap returns to its start.
 //!
-//! `cargo run --release -p bombyx --example rounds -- [rounds [seed [scheduler]]]`; 1,000 rounds are about a minute per
+//! `cargo run --release -p bombyx-core --example rounds -- [rounds [seed [scheduler]]]`; 1,000 rounds are about a minute per
 //! scheduler. Aborts with a message when a round hangs for two minutes.
 
 #[path = "../tests/common/mod.rs"]

@@ -2,7 +2,7 @@
 //! processor and on two. To be run by hand, on a quiet machine:
 //!
 //! ```text
-//! cargo run --release -p bombyx --example profile_accuracy [MICROSECONDS]
+//! cargo run --release -p bombyx-core --example profile_accuracy [MICROSECONDS]
 //! ```
 //!
 //! A leaf spins for a fixed time, or longer if it is interrupted; so each tells how long it really took by the system's clock

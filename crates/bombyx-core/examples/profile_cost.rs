@@ -2,7 +2,7 @@
 //! be run by hand, on a quiet machine:
 //!
 //! ```text
-//! cargo run --release -p bombyx --example profile_cost
+//! cargo run --release -p bombyx-core --example profile_cost
 //! ```
 //!
 //! Ends with an error above 60 ns. With an argument N it runs fib(N) once, profiled, or with `N plain`, plain, and prints the

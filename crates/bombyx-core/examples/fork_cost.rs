@@ -1,7 +1,7 @@
 //! What a fork costs with each scheduler: fib without cut-off on one processor. The schedulers take turns; medians, bests, and
 //! their ratios to `work-stealing`.
 //!
-//! `cargo run --release -p bombyx --example fork_cost -- [N [rounds [scheduler…]]]`; 38, 15 and six schedulers unless given.
+//! `cargo run --release -p bombyx-core --example fork_cost -- [N [rounds [scheduler…]]]`; 38, 15 and six schedulers unless given.
 
 use bombyx::{Pool, Scheduler, join};
 use std::error::Error;

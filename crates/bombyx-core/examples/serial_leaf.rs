@@ -5,7 +5,7 @@
 //! become idle, so both have ended after 1.25 leaves. With private deques the second leaf starts when the victim polls: at
 //! a checkpoint, or else at its end, after which both have taken 2 leaves.
 //!
-//! `cargo run --release -p bombyx --example serial_leaf`
+//! `cargo run --release -p bombyx-core --example serial_leaf`
 
 use bombyx::{Pool, checkpoint, join};
 use std::sync::atomic::{AtomicBool, Ordering};

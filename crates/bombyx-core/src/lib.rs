@@ -1,0 +1,172 @@
+//! A fork-join runtime whose time, space and communication are the ones the theory proves.
+//!
+//! ```
+//! fn fib(n: u64) -> u64 {
+//!     if n < 2 {
+//!         return n;
+//!     }
+//!     let (a, b) = bombyx::join(|| fib(n - 1), || fib(n - 2));
+//!     a + b
+//! }
+//! assert_eq!(fib(20), 6765);
+//! ```
+//!
+//! - [`join`] runs two closures, perhaps in parallel. It costs a handful of plain loads and stores, so there is
+//!   seldom a reason to stop forking early.
+//! - [`scope`] spawns any number of closures that borrow from outside, in bounded memory.
+//! - [`for_each`] and [`map_reduce`] are loops that find their grain by themselves.
+//! - [`blocking`] lets a closure block (on a lock, a channel, a file) without blocking a processor.
+//! - [`Pool`] is for those who want several, of another size, or with other stacks. Everything else uses
+//!   [the global one](Pool::global), whose size is `BOMBYX_PROCESSORS` or the number of CPUs.
+//!
+//! # What it promises
+//!
+//! On P processors a program with work T1 and span T∞ takes T1/P + O(T∞) expected time, and at most P times the
+//! stack of its serial execution (Blumofe and Leiserson, "Scheduling multithreaded computations by work stealing").
+//! A closure that waits is never buried under unrelated work: what runs on top of a waiting frame is always a part
+//! of what it waits for. So a lock held across a `join` is not met again on the same stack, and stacks do not grow
+//! beyond what the serial program needs.
+//!
+//! How that is done, without moving any stack between threads, is told in `ARCHITECTURE.md`.
+//!
+//! # Environment
+//!
+//! | variable | effect |
+//! |---|---|
+//! | `BOMBYX_PROCESSORS=n` | default number of processors |
+//! | `BOMBYX_SCHEDULER=name` | default [`Scheduler`] |
+//! | `BOMBYX_THREADS=fixed` or `moving` | default [`Threads`] |
+//! | `BOMBYX_PROFILE=file` | measure work and span, and write a [`Profile`] there when the process ends |
+//! | `BOMBYX_RECORD=file` | record the computation, and write it there as a dag file when the process ends |
+//! | `BOMBYX_RECORD_MEMORY=n` | how many MiB that may take (default 256) before short forks are left out |
+//! | `BOMBYX_DETERMINISTIC=1` | [`Builder::deterministic`] for all pools |
+//! | `BOMBYX_BARRIER=fence` | do without `membarrier(2)`: slower forks, for sandboxes that end the process at that call |
+//!
+//! Programs with more rights than whoever started them (set-user-ID, capabilities) ignore `BOMBYX_PROFILE` and `BOMBYX_RECORD`.
+
+#![cfg_attr(loom, allow(dead_code, unused_imports))]
+
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!(
+    "bombyx needs a 64-bit target: it keeps marks beside addresses and counts in words of 64 bits"
+);
+
+#[cfg(not(loom))]
+mod affinity;
+#[cfg(loom)]
+#[path = "models/affinity.rs"]
+mod affinity;
+#[cfg(not(loom))]
+pub mod alloc;
+mod barrier;
+#[cfg(not(loom))]
+mod blocking;
+#[cfg(not(loom))]
+mod broadcast;
+mod carrier;
+#[cfg(not(loom))]
+mod commons;
+#[cfg(doctest)]
+mod compile_fail;
+mod credits;
+mod deque;
+#[cfg(not(loom))]
+mod error;
+mod fault;
+#[cfg(not(loom))]
+mod fifo;
+#[cfg(not(loom))]
+mod fixed;
+mod guard;
+#[cfg(not(loom))]
+mod handle;
+#[cfg(not(loom))]
+mod handlers;
+mod job;
+#[cfg(not(loom))]
+mod join;
+mod latch;
+#[cfg(not(loom))]
+mod ledger;
+#[cfg(not(loom))]
+mod lineage;
+mod mailbox;
+#[cfg(not(loom))]
+mod new_carrier;
+mod outside;
+#[cfg(not(loom))]
+mod par;
+mod placement;
+#[cfg(not(loom))]
+mod pool;
+mod primitive;
+mod private;
+#[cfg(not(loom))]
+mod process;
+#[cfg(not(loom))]
+mod processor;
+#[cfg(loom)]
+#[path = "models/processor.rs"]
+mod processor;
+#[cfg(not(loom))]
+pub mod profile;
+mod ready;
+#[cfg(not(loom))]
+mod rng;
+#[cfg(not(loom))]
+mod scheduler;
+/// The protocols of schedulers.
+#[cfg(loom)]
+mod scheduler {
+    pub(crate) mod query;
+    pub(crate) mod resolution;
+}
+#[cfg(not(loom))]
+mod scope;
+mod shake;
+#[cfg(not(loom))]
+mod signal;
+mod sleep;
+#[cfg(not(loom))]
+mod stats;
+
+#[cfg(not(loom))]
+mod visit;
+#[cfg(not(loom))]
+mod wait;
+#[cfg(not(loom))]
+mod yielding;
+
+#[cfg(all(loom, test))]
+mod models;
+
+#[cfg(not(loom))]
+pub use alloc::{charge, release, reserve};
+#[cfg(not(loom))]
+pub use blocking::{blocking, checkpoint};
+#[cfg(not(loom))]
+pub use broadcast::Broadcast;
+#[cfg(not(loom))]
+pub use error::Error;
+#[cfg(not(loom))]
+pub use fixed::Threads;
+#[cfg(not(loom))]
+pub use handle::Handle;
+#[cfg(not(loom))]
+pub use join::{Context, join, join_context};
+#[cfg(not(loom))]
+pub use new_carrier::NewCarrier;
+#[cfg(not(loom))]
+pub use par::{for_each, map_reduce};
+#[cfg(not(loom))]
+pub use pool::{Builder, Pool, current_processor, current_processors, in_pool};
+#[cfg(not(loom))]
+pub use profile::{Profile, write_profile};
+#[cfg(not(loom))]
+pub use scheduler::{Beta, BetaError, Quota, QuotaError, Scheduler};
+#[cfg(not(loom))]
+pub use scope::{Scope, scope};
+#[cfg(not(loom))]
+pub use stats::Stats;
+#[cfg(not(loom))]
+pub use yielding::{Yield, has_pending, yield_local, yield_now};
