@@ -51,122 +51,39 @@ compile_error!(
     "bombyx needs a 64-bit target: it keeps marks beside addresses and counts in words of 64 bits"
 );
 
+mod machine;
+mod protocol;
+mod system;
+
 #[cfg(not(loom))]
-mod affinity;
-#[cfg(loom)]
-#[path = "models/affinity.rs"]
-mod affinity;
-#[cfg(not(loom))]
-pub mod alloc;
-mod barrier;
-#[cfg(not(loom))]
-mod blocking;
-#[cfg(not(loom))]
-mod broadcast;
-mod carrier;
-#[cfg(not(loom))]
-mod commons;
-#[cfg(doctest)]
-mod compile_fail;
-mod credits;
-mod deque;
-#[cfg(not(loom))]
-mod error;
-mod fault;
-#[cfg(not(loom))]
-mod fifo;
-#[cfg(not(loom))]
-mod fixed;
-mod guard;
-#[cfg(not(loom))]
-mod handle;
-#[cfg(not(loom))]
-mod handlers;
-mod job;
-#[cfg(not(loom))]
-mod join;
-mod latch;
-#[cfg(not(loom))]
-mod ledger;
-#[cfg(not(loom))]
-mod lineage;
-mod mailbox;
-#[cfg(not(loom))]
-mod new_carrier;
-mod outside;
-#[cfg(not(loom))]
-mod par;
-mod placement;
-#[cfg(not(loom))]
-mod pool;
-mod primitive;
-mod private;
-#[cfg(not(loom))]
-mod process;
-#[cfg(not(loom))]
-mod processor;
-#[cfg(loom)]
-#[path = "models/processor.rs"]
-mod processor;
+mod api;
 #[cfg(not(loom))]
 pub mod profile;
-mod ready;
-#[cfg(not(loom))]
-mod rng;
 #[cfg(not(loom))]
 mod scheduler;
-/// The protocols of schedulers.
-#[cfg(loom)]
-mod scheduler {
-    pub(crate) mod query;
-    pub(crate) mod resolution;
-}
-#[cfg(not(loom))]
-mod scope;
-mod shake;
-#[cfg(not(loom))]
-mod signal;
-mod sleep;
-#[cfg(not(loom))]
-mod stats;
 
-#[cfg(not(loom))]
-mod visit;
-#[cfg(not(loom))]
-mod wait;
-#[cfg(not(loom))]
-mod yielding;
-
+#[cfg(doctest)]
+mod compile_fail;
 #[cfg(all(loom, test))]
 mod models;
 
 #[cfg(not(loom))]
-pub use alloc::{charge, release, reserve};
-#[cfg(not(loom))]
-pub use blocking::{blocking, checkpoint};
-#[cfg(not(loom))]
-pub use broadcast::Broadcast;
-#[cfg(not(loom))]
-pub use error::Error;
-#[cfg(not(loom))]
-pub use fixed::Threads;
-#[cfg(not(loom))]
-pub use handle::Handle;
-#[cfg(not(loom))]
-pub use join::{Context, join, join_context};
-#[cfg(not(loom))]
-pub use new_carrier::NewCarrier;
-#[cfg(not(loom))]
-pub use par::{for_each, map_reduce};
-#[cfg(not(loom))]
-pub use pool::{Builder, Pool, current_processor, current_processors, in_pool};
-#[cfg(not(loom))]
-pub use profile::{Profile, write_profile};
-#[cfg(not(loom))]
-pub use scheduler::{Beta, BetaError, Quota, QuotaError, Scheduler};
-#[cfg(not(loom))]
-pub use scope::{Scope, scope};
-#[cfg(not(loom))]
-pub use stats::Stats;
-#[cfg(not(loom))]
-pub use yielding::{Yield, has_pending, yield_local, yield_now};
+pub use self::{
+    api::{
+        alloc::{self, charge, release, reserve},
+        blocking::{blocking, checkpoint},
+        dropin::{
+            broadcast::Broadcast,
+            handle::Handle,
+            yielding::{Yield, has_pending, yield_local, yield_now},
+        },
+        error::Error,
+        join::{Context, join, join_context},
+        loops::{for_each, map_reduce},
+        pool::{Builder, Pool, current_processor, current_processors, in_pool},
+        scope::{Scope, scope},
+    },
+    machine::{fixed::Threads, new_carrier::NewCarrier, stats::Stats},
+    profile::{Profile, write_profile},
+    scheduler::{Beta, BetaError, Quota, QuotaError, Scheduler},
+};

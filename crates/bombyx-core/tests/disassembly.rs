@@ -22,23 +22,23 @@ mod x86_64 {
 
     /// The entry points of the steal, serve, join and watch paths of `read-write`.
     const READ_WRITE: &[&str] = &[
-        "bombyx_core::scheduler::read_write::attend",
-        "bombyx_core::scheduler::read_write::cease",
-        "bombyx_core::scheduler::read_write::search",
-        "bombyx_core::scheduler::read_write::wait",
-        "bombyx_core::scheduler::join_resolution::wait",
-        "bombyx_core::scheduler::join_resolution::end",
-        "bombyx_core::scheduler::join_resolution::leave",
+        "bombyx_core::scheduler::private_deques::read_write::attend",
+        "bombyx_core::scheduler::private_deques::read_write::cease",
+        "bombyx_core::scheduler::private_deques::read_write::search",
+        "bombyx_core::scheduler::private_deques::read_write::wait",
+        "bombyx_core::scheduler::private_deques::join_resolution::wait",
+        "bombyx_core::scheduler::private_deques::join_resolution::end",
+        "bombyx_core::scheduler::private_deques::join_resolution::leave",
         // Called through a pointer, from `read_write::wait`.
-        "bombyx_core::scheduler::join_resolution::stay_until_ended::{{closure}}",
+        "bombyx_core::scheduler::private_deques::join_resolution::stay_until_ended::{{closure}}",
     ];
 
     /// The entry points of the steal and serve paths of `read-write-steals`.
     const READ_WRITE_STEALS: &[&str] = &[
-        "bombyx_core::scheduler::read_write::attend_steals",
-        "bombyx_core::scheduler::read_write::cease_steals",
-        "bombyx_core::scheduler::read_write::search_steals",
-        "bombyx_core::scheduler::read_write::wait_steals",
+        "bombyx_core::scheduler::private_deques::read_write::attend_steals",
+        "bombyx_core::scheduler::private_deques::read_write::cease_steals",
+        "bombyx_core::scheduler::private_deques::read_write::search_steals",
+        "bombyx_core::scheduler::private_deques::read_write::wait_steals",
     ];
 
     /// Where the walk stops, and why.
@@ -48,25 +48,43 @@ mod x86_64 {
         ("bombyx_core::scheduler::private_deques::take_queued", "what came from outside of the pool"),
         ("bombyx_core::scheduler::private_deques::take_private", "broadcasts"),
         ("bombyx_core::scheduler::private_deques::attend_always", "the kernel has no membarrier"),
-        ("bombyx_core::scheduler::read_write::fence_for_want_of_membarrier", "the kernel has no membarrier"),
-        ("bombyx_core::processor::Processor::change_barrier", "begins or ceases to rely on membarrier"),
-        ("bombyx_core::scheduler::query::Queries::withdraw", "on its way to sleep"),
-        ("bombyx_core::scheduler::join_resolution::hand_over", "gives the processor to another OS thread"),
-        ("bombyx_core::scheduler::join_resolution::make_way", "gives the processor to another OS thread"),
-        ("bombyx_core::scheduler::join_resolution::retire", "on its way to sleep"),
         (
-            "bombyx_core::scheduler::resolution::Resolution::leave_unanswered",
+            "bombyx_core::scheduler::private_deques::read_write::fence_for_want_of_membarrier",
+            "the kernel has no membarrier",
+        ),
+        (
+            "bombyx_core::machine::processor::Processor::change_barrier",
+            "begins or ceases to rely on membarrier",
+        ),
+        ("bombyx_core::protocol::query::Queries::withdraw", "on its way to sleep"),
+        (
+            "bombyx_core::scheduler::private_deques::join_resolution::hand_over",
             "gives the processor to another OS thread",
         ),
-        ("bombyx_core::scheduler::resolution::new_cells", "allocates"),
-        ("bombyx_core::deque::private::Owner::make_room", "allocates"),
-        ("bombyx_core::deque::Deque::change_root", "of deques that are not private; not reached"),
         (
-            "bombyx_core::fixed::<impl bombyx_core::commons::Commons>::rouse",
+            "bombyx_core::scheduler::private_deques::join_resolution::make_way",
+            "gives the processor to another OS thread",
+        ),
+        ("bombyx_core::scheduler::private_deques::join_resolution::retire", "on its way to sleep"),
+        (
+            "bombyx_core::protocol::resolution::Resolution::leave_unanswered",
+            "gives the processor to another OS thread",
+        ),
+        ("bombyx_core::protocol::resolution::new_cells", "allocates"),
+        ("bombyx_core::protocol::deque::private::Owner::make_room", "allocates"),
+        ("bombyx_core::protocol::deque::Deque::change_root", "of deques that are not private; not reached"),
+        (
+            "bombyx_core::machine::fixed::<impl bombyx_core::machine::commons::Commons>::rouse",
             "of pools with fixed threads, which have another scheduler; not reached",
         ),
-        ("bombyx_core::wait::settle_scope", "closures of a scope ran, and scopes count with atomics"),
-        ("bombyx_core::processor::current::visitor", "a thread that no pool started becomes a carrier"),
+        (
+            "bombyx_core::machine::wait::settle_scope",
+            "closures of a scope ran, and scopes count with atomics",
+        ),
+        (
+            "bombyx_core::machine::processor::current::visitor",
+            "a thread that no pool started becomes a carrier",
+        ),
         ("bombyx_core::profile::note_busy", "the pool is profiled"),
         ("bombyx_core::profile::note_helping", "the pool is profiled"),
         ("std::time::Instant::now", "the clock"),
@@ -87,9 +105,9 @@ mod x86_64 {
         "std::panicking::",
         "std::process::abort",
         "alloc::alloc::handle_alloc_error",
-        "bombyx_core::guard::abort",
-        "bombyx_core::guard::unwound",
-        "bombyx_core::process::lost",
+        "bombyx_core::system::guard::abort",
+        "bombyx_core::system::guard::unwound",
+        "bombyx_core::system::process::lost",
     ];
 
     #[test]

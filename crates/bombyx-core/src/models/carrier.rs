@@ -104,7 +104,7 @@ fn hand_over_in_the_middle_of_giving_up() {
         let spare = Arc::new(Carrier::to_be_started());
         let spare_thread = {
             let (spare, processors) = (Arc::clone(&spare), Arc::clone(&processors));
-            let handle = crate::primitive::current_thread();
+            let handle = crate::system::primitive::current_thread();
             spare.started(&handle);
             thread::spawn(move || {
                 assert_eq!(spare.receive().map(NonNull::as_ptr), Some(processors.at(0)));

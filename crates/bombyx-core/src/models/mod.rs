@@ -15,21 +15,21 @@ mod ready;
 mod scope;
 mod sleep;
 
-use crate::affinity::CpuSet;
-use crate::carrier::Carrier;
-use crate::credits::{Credits, Ended, Stock};
-use crate::deque::{Deque, Pushed, Steal};
-use crate::fault::{Fault, plant, planted};
-use crate::job::{Enabled, Entry, Job, Kind, Place};
-use crate::latch::Latch;
-use crate::mailbox::{Mail, Offer, Post, Requests};
-use crate::outside::Outside;
-use crate::placement::Placement;
-use crate::primitive::{Mutex, lock};
-use crate::private::Private;
-use crate::processor::Processor;
-use crate::ready::ranks::{Drawn, Ranks};
-use crate::sleep::Sleepers;
+use crate::machine::processor::Processor;
+use crate::protocol::carrier::Carrier;
+use crate::protocol::credits::{Credits, Ended, Stock};
+use crate::protocol::deque::{Deque, Pushed, Steal};
+use crate::protocol::job::{Enabled, Entry, Job, Kind, Place};
+use crate::protocol::latch::Latch;
+use crate::protocol::mailbox::{Mail, Offer, Post, Requests};
+use crate::protocol::outside::Outside;
+use crate::protocol::placement::Placement;
+use crate::protocol::private::Private;
+use crate::protocol::ready::ranks::{Drawn, Ranks};
+use crate::protocol::sleep::Sleepers;
+use crate::system::affinity::CpuSet;
+use crate::system::fault::{Fault, plant, planted};
+use crate::system::primitive::{Mutex, lock};
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{
     AtomicUsize,
@@ -40,11 +40,11 @@ use std::process::Command;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// As [`explore`], with a light barrier that is nothing, and a heavy one that is refused ([`crate::barrier`]).
+/// As [`explore`], with a light barrier that is nothing, and a heavy one that is refused ([`crate::system::barrier`]).
 fn explore_weak(preemptions: usize, faults: &[Fault], model: fn()) {
-    crate::barrier::models::set_weak(true);
+    crate::system::barrier::models::set_weak(true);
     explore(preemptions, faults, model);
-    crate::barrier::models::set_weak(false);
+    crate::system::barrier::models::set_weak(false);
 }
 
 /// Runs the model as it is, and again, in a process of its own, with each fault planted, when it must fail. (Loom

@@ -2,15 +2,15 @@
 //! giving way; the progress that RW's proof asserts shows as loom's finding no run that waits for ever.
 
 use super::{Task, execute, explore, explore_weak, fork, relying};
-use crate::barrier::{self, Side};
-use crate::carrier::{Carrier, Spot};
-use crate::deque::Deque;
-use crate::fault::Fault;
-use crate::job::Place;
-use crate::processor::Processor;
-use crate::scheduler::query::{Poll, Queries, Round};
-use crate::scheduler::resolution::{GoesOn, Reply, Resolution, WatchList};
-use crate::sleep::Sleepers;
+use crate::machine::processor::Processor;
+use crate::protocol::carrier::{Carrier, Spot};
+use crate::protocol::deque::Deque;
+use crate::protocol::job::Place;
+use crate::protocol::query::{Poll, Queries, Round};
+use crate::protocol::resolution::{GoesOn, Reply, Resolution, WatchList};
+use crate::protocol::sleep::Sleepers;
+use crate::system::barrier::{self, Side};
+use crate::system::fault::Fault;
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use loom::thread::{self, JoinHandle};

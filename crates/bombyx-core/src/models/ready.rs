@@ -1,10 +1,10 @@
 //! Models of where ready entries wait outside of deques: the shared pool and the list of deques.
 
 use super::*;
-use crate::ready::shared::{Order, SharedPool, Taken, Turn};
+use crate::protocol::ready::shared::{Order, SharedPool, Taken, Turn};
 
 /// The join of a task that was moved into a list and is not untouched any more: takes it back, if `take_back` does.
-fn settle(task: &Task, take_back: impl FnOnce(Entry, crate::ready::list::Node) -> bool) {
+fn settle(task: &Task, take_back: impl FnOnce(Entry, crate::protocol::ready::list::Node) -> bool) {
     assert!(task.job.untouched().is_none(), "a listed job was not told so");
     // SAFETY: the job is not untouched.
     match unsafe { task.job.place() } {

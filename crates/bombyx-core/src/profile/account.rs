@@ -5,7 +5,7 @@
 //! of the time of the runs is the time that the processor was idle.
 
 use super::Profiler;
-use crate::stats::Counter;
+use crate::machine::stats::Counter;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU64};
 

@@ -12,7 +12,7 @@ use super::origin::Origin;
 use super::record::Log;
 use super::shadow::Shadow;
 use super::sites::{Kind, Site, SiteId};
-use crate::alloc::Uncharged;
+use crate::api::alloc::Uncharged;
 use std::sync::Arc;
 
 /// What is counted for one site.

@@ -5,8 +5,8 @@
 use super::ledger::Profiler;
 use super::record::Recorder;
 use super::report::Profile;
-use crate::primitive::lock;
-use crate::process::Generation;
+use crate::system::primitive::lock;
+use crate::system::process::Generation;
 use std::ffi::{OsStr, OsString, c_int};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

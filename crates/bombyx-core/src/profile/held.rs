@@ -2,7 +2,7 @@
 //! anything up. What allocates does so *uncharged* ([`crate::alloc`]).
 
 use super::shadow::Shadow;
-use crate::alloc::Uncharged;
+use crate::api::alloc::Uncharged;
 use std::cell::{Cell, OnceCell, UnsafeCell};
 use std::ops::{Deref, DerefMut};
 use std::ptr;

@@ -52,11 +52,11 @@ pub(crate) use scope::{Closures, Spawned};
 pub use sites::Kind;
 pub(crate) use sites::Site;
 
-use crate::alloc::Uncharged;
-use crate::commons::Commons;
-use crate::job::Job;
-use crate::process::Generation;
-use crate::processor::{Processor, current};
+use crate::api::alloc::Uncharged;
+use crate::machine::commons::Commons;
+use crate::machine::processor::{Processor, current};
+use crate::protocol::job::Job;
+use crate::system::process::Generation;
 use algebra::Path;
 use shadow::{Second, Shadow};
 use std::sync::{Arc, OnceLock};
@@ -71,7 +71,7 @@ fn of_process() -> Option<&'static Arc<Profiler>> {
     PROFILER.get_or_init(files::profiler).as_ref()
 }
 
-/// The calling thread is the one of a child process ([`crate::process`]). What was measured is the parent's to write.
+/// The calling thread is the one of a child process ([`crate::system::process`]). What was measured is the parent's to write.
 #[cfg(target_os = "linux")]
 pub(crate) fn leave_parent() {
     interrupt::leave_parent();

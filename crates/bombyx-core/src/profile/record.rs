@@ -16,7 +16,7 @@
 use super::heap::Heap;
 use super::sites::{Kind, SiteId};
 use crate::alloc;
-use crate::primitive::lock;
+use crate::system::primitive::lock;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicI64, AtomicU64};

@@ -63,7 +63,7 @@ pub struct Profile {
     /// As in [`crate::Stats`].
     pub peak_carriers: u64,
     /// The most heap memory that the processors had in use, if they allocated any in a program that is
-    /// [metered](crate::alloc::Metered) or [says itself](crate::charge) what it allocates. As in [`crate::Stats`]; of
+    /// [metered](crate::api::alloc::Metered) or [says itself](crate::charge) what it allocates. As in [`crate::Stats`]; of
     /// several pools, the one that had most.
     pub peak_heap_bytes: Option<u64>,
     /// What the processors spent the time of the runs on, by their index.

@@ -6,9 +6,9 @@ use super::held;
 use super::origin::Origin;
 use super::shadow::{Second, Shadow};
 use super::{Heap, Profiler, Site, of};
-use crate::alloc::Uncharged;
-use crate::commons::Commons;
-use crate::primitive::lock;
+use crate::api::alloc::Uncharged;
+use crate::machine::commons::Commons;
+use crate::system::primitive::lock;
 use std::sync::{Arc, Mutex};
 
 /// The closures of a scope in a profiled pool; nothing in others.

@@ -19,7 +19,7 @@ use super::chain::{Chain, Report, Tally};
 use super::heap::Heap;
 use super::origin::Origin;
 use super::sites::{Cache, Kind, Site, SiteId};
-use crate::alloc::{self, Uncharged};
+use crate::api::alloc::{self, Uncharged};
 use std::sync::Arc;
 
 /// A fork, or a scope, whose halves are the scope's body and its longest closure.

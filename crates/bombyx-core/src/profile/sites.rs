@@ -1,7 +1,7 @@
 //! Fork sites: where in the source a closure is forked. Interned once per process, so that a site is a small number.
 
-use crate::alloc::Uncharged;
-use crate::primitive::lock;
+use crate::api::alloc::Uncharged;
+use crate::system::primitive::lock;
 use std::collections::HashMap;
 use std::fmt;
 use std::panic::Location;

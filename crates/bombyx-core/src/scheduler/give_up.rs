@@ -4,11 +4,11 @@
 //! may be held, so the allocator only poisons the processor's own limit, and this happens at the next fork, spawn or
 //! checkpoint. What was allocated between the two exceeds the quota: at most what one strand allocates.
 
-use crate::job::{Entry, Kind};
-use crate::primitive::yield_now;
-use crate::processor::{Processor, current};
+use crate::machine::processor::{Processor, current};
+use crate::machine::wait::resume;
 use crate::profile::Aside;
-use crate::wait::resume;
+use crate::protocol::job::{Entry, Kind};
+use crate::system::primitive::yield_now;
 use std::ptr::NonNull;
 
 /// Lets the calling carrier's frame wait for its turn: `leave` puts it where others find it, and the processor goes on with

@@ -1,40 +1,30 @@
 //! Schedulers: what idle, waiting and polled processors do. The fork path and joins are common to all; a
 //! scheduler is a strategy on the slow path (design: "Fast path and joins are common").
 
-mod beta;
-mod busy_leaves;
-mod depth_first;
 pub(crate) mod dfdeques;
-mod fifo;
 mod give_up;
 pub(crate) mod heterogeneous;
-pub(crate) mod join_resolution;
-pub(crate) mod private_cas;
 pub(crate) mod private_deques;
-pub(crate) mod query;
 pub(crate) mod quota;
-pub(crate) mod read_write;
-pub(crate) mod resolution;
 mod shared_pool;
-pub(crate) mod speed;
-mod tuner;
 pub(crate) mod work_stealing;
 
-pub use beta::{Beta, BetaError};
+pub use heterogeneous::{Beta, BetaError};
 pub use quota::{Quota, QuotaError};
 pub(crate) use work_stealing::{Patience, Wait};
 
 use crate::Error;
-use crate::carrier::Carrier;
-use crate::commons::Commons;
-use crate::deque::Steal;
-use crate::job::{Enabled, Entry};
-use crate::mailbox::Mailbox;
-use crate::processor::Processor;
-use crate::ready::list::Node;
-use crate::stats::Stats;
-use dfdeques::Dfdeques;
-use shared_pool::Shared;
+use crate::machine::commons::Commons;
+use crate::machine::processor::Processor;
+use crate::machine::stats::Stats;
+use crate::protocol::carrier::Carrier;
+use crate::protocol::deque::Steal;
+use crate::protocol::job::{Enabled, Entry};
+use crate::protocol::mailbox::Mailbox;
+use crate::protocol::ready::list::Node;
+use dfdeques::{Dfdeques, tuner};
+use private_deques::{private_cas, read_write};
+use shared_pool::{Shared, busy_leaves, depth_first, fifo};
 use std::fmt;
 use std::ptr::{self, NonNull};
 use std::str::FromStr;
@@ -322,7 +312,7 @@ pub(crate) fn take_next(processor: &Processor) -> Option<Entry> {
 pub(crate) fn take_oldest_own(processor: &Processor) -> Option<Entry> {
     match &processor.commons().ready {
         Ready::Deques if !processor.deque.looks_empty() => {
-            processor.deque.take_top(|entry| entry.taken(crate::job::Place::Nowhere))
+            processor.deque.take_top(|entry| entry.taken(crate::protocol::job::Place::Nowhere))
         }
         _ => None,
     }
@@ -333,7 +323,7 @@ pub(crate) fn take_oldest_own(processor: &Processor) -> Option<Entry> {
 pub(crate) fn take_next_of_scope(processor: &Processor, key: usize) -> Option<Entry> {
     match &processor.commons().ready {
         Ready::Deques if !processor.deque.looks_empty() => {
-            processor.deque.take_bottom(|entry| crate::scope::belongs_to(entry, key))
+            processor.deque.take_bottom(|entry| crate::api::scope::belongs_to(entry, key))
         }
         _ => None,
     }

@@ -3,14 +3,14 @@
 //! Blumofe and Leiserson, §4: a processor whose deque is empty becomes a thief; it picks a victim uniformly at
 //! random and takes the oldest entry of its deque, again and again. Two things are added.
 //!
-//! **Steals are cooperative first.** The thief leaves a request ([`crate::mailbox`]) and the victim serves it at
+//! **Steals are cooperative first.** The thief leaves a request ([`crate::protocol::mailbox`]) and the victim serves it at
 //! its next fork; a victim that has entries but does not fork within [`ESCALATE`] is robbed without its help
-//! ([`crate::deque::Deque::steal`]), which interrupts it. A request may stand at a busy victim that has
+//! ([`crate::protocol::deque::Deque::steal`]), which interrupts it. A request may stand at a busy victim that has
 //! nothing yet: it gets the victim's next fork, without either side touching the other's cache lines meanwhile.
 //!
 //! **Who forks seldom exposes.** A processor that had to be robbed is in leaves that are longer than a steal: for its
-//! next forks ([`crate::processor::Processor::robbed`]) it exposes its entries, which thieves then take under the
-//! deque's lock, at once ([`crate::deque::Deque::steal_free`]). It goes on with that while somebody takes them and forks are
+//! next forks ([`crate::machine::processor::Processor::robbed`]) it exposes its entries, which thieves then take under the
+//! deque's lock, at once ([`crate::protocol::deque::Deque::steal_free`]). It goes on with that while somebody takes them and forks are
 //! far between; else it goes back to its fast path, having lost less than the interruption had cost. In ordered
 //! pools spawned closures, which no join takes back, are always free to be taken.
 //!
@@ -18,12 +18,12 @@
 //! more stack than the serial program, and cannot deadlock where that does not. Anything else that it sees is a
 //! reason to hand its processor over.
 
-use crate::carrier::Carrier;
-use crate::deque::Steal;
-use crate::job::{Entry, Place};
-use crate::mailbox::Mail;
-use crate::primitive::{spin_loop, spin_until, yield_now};
-use crate::processor::Processor;
+use crate::machine::processor::Processor;
+use crate::protocol::carrier::Carrier;
+use crate::protocol::deque::Steal;
+use crate::protocol::job::{Entry, Place};
+use crate::protocol::mailbox::Mail;
+use crate::system::primitive::{spin_loop, spin_until, yield_now};
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
@@ -106,8 +106,8 @@ pub(crate) fn take_of_scope(processor: &Processor, key: usize) -> Option<Entry> 
     let ordered = processor.commons().config.ordered;
     let mut covered = false;
     processor.deque.take_youngest(|entry| {
-        let ours = crate::scope::belongs_to(entry, key);
-        covered |= ordered && !ours && !crate::scope::belongs_to(entry, 0);
+        let ours = crate::api::scope::belongs_to(entry, key);
+        covered |= ordered && !ours && !crate::api::scope::belongs_to(entry, 0);
         ours && !covered
     })
 }
@@ -273,7 +273,7 @@ impl Patience {
             return Some(take_of_scope(processor, key).map_or(Wait::OtherWork, Wait::Help));
         }
         if !processor.private.looks_empty() {
-            return match processor.private.take(|entry| crate::scope::belongs_to(entry, key)) {
+            return match processor.private.take(|entry| crate::api::scope::belongs_to(entry, key)) {
                 Some(entry) => Some(Wait::Help(entry)),
                 None => Some(Wait::OtherWork),
             };

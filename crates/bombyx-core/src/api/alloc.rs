@@ -1,0 +1,194 @@
+//! Memory accounting: which processor has allocated how much.
+//!
+//! [`Metered`] wraps the global allocator and charges every block to the processor that the allocating thread holds;
+//! programs that do not use it can say themselves what they allocate ([`charge`], [`release`]). The counts use up the
+//! quota of `dfdeques:K` and `depth-first:K`, and add up to the heap in [`crate::Stats`]. A thread also counts for itself
+//! what it has allocated in the strand that it runs, for the recorder ([`crate::profile`]).
+//!
+//! Nothing here allocates, locks or runs a destructor, so it may be called from anywhere, also while a thread
+//! begins or ends. A processor whose quota is used up is not stopped here, where the caller may hold any lock: its
+//! limit is poisoned, and its next fork attends.
+
+use crate::machine::processor::current;
+use crate::profile::Heap;
+use std::alloc::{GlobalAlloc, Layout};
+use std::cell::Cell;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// How many pools want to know.
+static METERING: AtomicUsize = AtomicUsize::new(0);
+
+/// A pool that wants to know what is allocated begins, or ends.
+pub(crate) fn set_metering(on: bool) {
+    if on {
+        METERING.fetch_add(1, Relaxed);
+    } else {
+        METERING.fetch_sub(1, Relaxed);
+    }
+}
+
+/// A global allocator that charges what is allocated to the processor that allocates it.
+///
+/// While no pool asks for it ([`crate::Builder::metered`], `dfdeques:K`, `depth-first:K`, a profile) it adds a load and
+/// a branch to each call. What threads allocate that hold no processor is charged to nobody; a block that is freed on
+/// another processor, or in another pool, is counted off there.
+///
+/// ```
+/// use std::alloc::System;
+///
+/// #[global_allocator]
+/// static ALLOCATOR: bombyx::alloc::Metered<System> = bombyx::alloc::Metered::new(System);
+///
+/// let pool = bombyx::Pool::builder().processors(1).metered(true).build()?;
+/// let kept = pool.run(|| vec![0u8; 1 << 20]);
+/// assert!(pool.stats().heap >= 1 << 20);
+/// pool.run(move || drop(kept));
+/// assert!(pool.stats().heap < 1 << 20 && pool.stats().peak_heap >= 1 << 20);
+/// # Ok::<(), bombyx::Error>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Metered<A> {
+    inner: A,
+}
+
+impl<A> Metered<A> {
+    /// Meters what is allocated by `inner`.
+    pub const fn new(inner: A) -> Metered<A> {
+        Metered { inner }
+    }
+}
+
+// SAFETY: every call is passed on to an allocator, unchanged.
+unsafe impl<A: GlobalAlloc> GlobalAlloc for Metered<A> {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as the caller promises.
+        let block = unsafe { self.inner.alloc(layout) };
+        count(block, layout.size() as i64);
+        block
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as the caller promises.
+        let block = unsafe { self.inner.alloc_zeroed(layout) };
+        count(block, layout.size() as i64);
+        block
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        count(block, -(layout.size() as i64));
+        // SAFETY: as the caller promises.
+        unsafe { self.inner.dealloc(block, layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: as the caller promises.
+        let moved = unsafe { self.inner.realloc(block, layout, size) };
+        // As one block less and one more: what counts against a quota depends on the sizes of both.
+        count(moved, -(layout.size() as i64));
+        count(moved, size as i64);
+        moved
+    }
+}
+
+#[inline(always)]
+fn count(block: *mut u8, bytes: i64) {
+    if METERING.load(Relaxed) != 0 && !block.is_null() {
+        metered(bytes);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn metered(bytes: i64) {
+    if let Some(processor) = current::processor()
+        && !TOOL.get()
+    {
+        processor.charge(bytes);
+        STRAND.set(STRAND.get().then(Heap::block(bytes)));
+    }
+}
+
+// ---- For the profiler ---------------------------------------------------------------------------------------
+
+thread_local! {
+    /// What the calling thread has allocated since it was asked last.
+    static STRAND: Cell<Heap> = const { Cell::new(Heap::NONE) };
+    /// Whether the calling thread runs the profiler, whose memory is not the program's.
+    static TOOL: Cell<bool> = const { Cell::new(false) };
+}
+
+/// What the calling thread has allocated since this was called last.
+pub(crate) fn take_strand() -> Heap {
+    STRAND.take()
+}
+
+/// While it lives, nothing is charged for what the calling thread allocates and frees. What the profiler allocates under
+/// it is to be freed under it.
+pub(crate) struct Uncharged {
+    before: bool,
+}
+
+impl Uncharged {
+    #[inline(always)]
+    pub(crate) fn begin() -> Uncharged {
+        Uncharged { before: TOOL.replace(true) }
+    }
+}
+
+impl Drop for Uncharged {
+    #[inline(always)]
+    fn drop(&mut self) {
+        TOOL.set(self.before);
+    }
+}
+
+/// Charges `bytes` of memory to the processor of the calling thread, as if it had allocated them: for programs that
+/// do not use [`Metered`], and for memory that comes from elsewhere (a mapped file, a device). Outside of a pool this
+/// does nothing.
+///
+/// ```
+/// let pool = bombyx::Pool::builder().processors(1).scheduler("dfdeques:50000".parse()?).build()?;
+/// pool.run(|| {
+///     bombyx::charge(40_000);
+///     // … use it …
+///     bombyx::release(40_000);
+/// });
+/// assert_eq!(pool.stats().peak_heap, 40_000);
+/// # Ok::<(), bombyx::Error>(())
+/// ```
+pub fn charge(bytes: usize) {
+    metered(i64::try_from(bytes).unwrap_or(i64::MAX));
+}
+
+/// Takes back what was [charged](charge), on whichever processor.
+pub fn release(bytes: usize) {
+    metered(-i64::try_from(bytes).unwrap_or(i64::MAX));
+}
+
+/// Says that the calling thread is about to allocate a block of `bytes`: a place where a scheduler with a quota K may
+/// let others go first, before the memory is taken.
+///
+/// With `dfdeques:K` and `depth-first:K` a block above K waits here for ⌈bytes/K⌉ dummy threads, as the paper asks for
+/// (Narlikar §3.3), and a smaller one, if the quota does not suffice, until it is this thread's turn again. With other
+/// schedulers, and outside of a pool, this does nothing. Call it where the thread may stop for a while: not with a
+/// lock held.
+///
+/// ```
+/// fn work(size: usize) -> usize {
+///     bombyx::reserve(size);
+///     let block = vec![1u8; size];
+///     block.len()
+/// }
+/// let pool = bombyx::Pool::builder().processors(2).scheduler("dfdeques:50000".parse()?).build()?;
+/// pool.run(|| bombyx::join(|| work(200_000), || work(300_000)));
+/// assert_eq!(pool.stats().dummies, 4 + 6);
+/// # Ok::<(), bombyx::Error>(())
+/// ```
+pub fn reserve(bytes: usize) {
+    if let Some(processor) = current::processor()
+        && processor.meter.reserve(i64::try_from(bytes).unwrap_or(i64::MAX))
+    {
+        crate::scheduler::heed_quota(processor);
+    }
+}

@@ -1,0 +1,95 @@
+//! `blocking`: the processor goes on while the carrier blocks; and `checkpoint`, for code that does not fork.
+
+use crate::machine::commons::Commons;
+use crate::machine::processor::current;
+use crate::profile;
+use crate::system::guard::guarded;
+use std::ptr::NonNull;
+
+/// Runs `f`, which may block (on a lock, a channel, a file), without blocking a processor.
+///
+/// The processor is returned to its pool while `f` runs, so that other work goes on, and the carrier gets one
+/// again before `blocking` returns: at once if one is idle, else when all that was queued before it has been served. Outside
+/// of a pool this is just `f()`. In a pool with [fixed threads](crate::Threads::Fixed) the processor waits with its
+/// carrier; others can take what is in its deque.
+///
+/// ```
+/// use std::sync::mpsc;
+/// let pool = bombyx::Pool::builder().processors(1).build()?;
+/// let (sender, receiver) = mpsc::channel();
+/// // On one processor, the first half could wait forever for the second one.
+/// let (received, ()) = pool.run(|| bombyx::join(
+///     move || bombyx::blocking(|| receiver.recv().unwrap()),
+///     move || sender.send(42).unwrap(),
+/// ));
+/// assert_eq!(received, 42);
+/// # Ok::<(), bombyx::Error>(())
+/// ```
+pub fn blocking<F, R>(f: F) -> R
+where
+    F: FnOnce() -> R,
+{
+    let Some(processor) = current::processor() else { return f() };
+    let commons = processor.commons();
+    if commons.has_fixed_threads() {
+        let _blocked = guarded(|| {
+            // The processor has no other thread to go on with. What is in its deque, others can take.
+            processor.deque.expose_all();
+            profile::Blocked::begin()
+        });
+        return f();
+    }
+    let home = current::Home::inside(commons);
+    let (_blocked, _back) = guarded(|| {
+        // The joins on this stack may come back on another processor, so they must not pop blindly.
+        processor.deque.expose_all();
+        let blocked = profile::Blocked::begin();
+        current::release();
+        current::set_home(&home);
+        // Nobody takes the carrier's place: whether it leaves its core, and when, is up to `f`.
+        commons.retire(NonNull::from(processor), None, None);
+        (blocked, Back { commons, home: &home })
+    });
+    f()
+}
+
+/// Gets a processor again, also when the closure panics.
+struct Back<'a> {
+    commons: &'a Commons,
+    home: &'a current::Home,
+}
+
+impl Drop for Back<'_> {
+    fn drop(&mut self) {
+        if !self.commons.generation().is_current() {
+            return;
+        }
+        guarded(|| {
+            current::set_home(self.home.outer());
+            let processor = self.commons.acquire(current::carrier());
+            current::adopt(processor);
+            crate::scheduler::arrived(current::held());
+        });
+    }
+}
+
+/// A place in long serial code where the runtime may act: a thief that waits for this processor is served.
+///
+/// `join`, `scope` and the loops do this by themselves. Costs a load and a branch.
+///
+/// ```
+/// let mut sum = 0u64;
+/// for i in 0..1_000_000 {
+///     if i % 4096 == 0 {
+///         bombyx::checkpoint();
+///     }
+///     sum += i;
+/// }
+/// assert_eq!(sum, 499_999_500_000);
+/// ```
+#[inline]
+pub fn checkpoint() {
+    if let Some(processor) = current::processor() {
+        processor.poll();
+    }
+}

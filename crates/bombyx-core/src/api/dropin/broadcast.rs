@@ -1,0 +1,130 @@
+//! Broadcasts: one closure, once on every processor.
+//!
+//! Each processor has a [private queue](crate::protocol::private), whose entries nobody else may take: its holder runs them, oldest
+//! first, when its deque is empty. A carrier that waits for a broadcast helps with its own processor's part; for any other
+//! private entry it hands the processor over, as for all foreign work. A processor that rests is woken in person
+//! ([`Commons::wake_private`]).
+
+use crate::api::scope::Head;
+use crate::machine::commons::Commons;
+use crate::machine::handlers::{drop_payload, drop_unwanted};
+use crate::machine::processor::current;
+use crate::machine::signal::Signal;
+use crate::profile::{Blocked, Run, Site};
+use crate::protocol::job::{Enabled, Entry, Job};
+use crate::protocol::lineage;
+use crate::system::guard::guarded;
+use crate::system::primitive::AtomicUsize;
+use std::cell::UnsafeCell;
+use std::panic::{self, AssertUnwindSafe};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::Ordering::AcqRel;
+use std::thread;
+
+/// Tells the closure of a broadcast where it runs. See [`crate::Handle::broadcast`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Broadcast {
+    pub(crate) index: usize,
+    pub(crate) processors: usize,
+}
+
+impl Broadcast {
+    /// The processor that this call is for. The carrier holds it when the call begins.
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// How many processors there are, and so calls.
+    pub fn processors(&self) -> usize {
+        self.processors
+    }
+}
+
+/// Calls `f` once on every processor of the pool and returns the results by the index of the processor.
+pub(crate) fn broadcast<F, R>(commons: &Commons, site: Site, f: F) -> Vec<R>
+where
+    F: Fn(Broadcast) -> R + Sync,
+    R: Send,
+{
+    let processors = commons.processors().len();
+    let whole = Whole {
+        f,
+        site,
+        processors,
+        unfinished: AtomicUsize::new(processors),
+        signal: Signal::from(commons),
+    };
+    let key = ptr::from_ref(&whole) as usize | lineage::BROADCAST;
+    let parts: Vec<_> = (0..processors)
+        .map(|index| Part {
+            head: Head::new(Part::<F, R>::exec, key),
+            whole: &whole,
+            index,
+            result: UnsafeCell::new(None),
+        })
+        .collect();
+    guarded(|| {
+        for (processor, part) in commons.processors().iter().zip(&parts) {
+            processor.private.post(Entry::heap(NonNull::from(part).cast()));
+        }
+        commons.wake_private();
+        let blocked = Blocked::begin();
+        whole.signal.wait(commons, key);
+        drop(blocked);
+    });
+    let mut panics = None;
+    let mut results = Vec::with_capacity(processors);
+    for part in parts {
+        match part.result.into_inner().expect("the signal is set when all parts have ended") {
+            Ok(result) => results.push(result),
+            Err(payload) if panics.is_none() => panics = Some(payload),
+            Err(payload) => drop_payload(payload),
+        }
+    }
+    let Some(payload) = panics else { return results };
+    results.into_iter().for_each(|result| drop_unwanted(|| result));
+    panic::resume_unwind(payload)
+}
+
+/// What the parts of a broadcast share, in the frame that waits for them.
+struct Whole<F> {
+    f: F,
+    site: Site,
+    processors: usize,
+    unfinished: AtomicUsize,
+    signal: Signal,
+}
+
+/// The call for one processor.
+#[repr(C)]
+struct Part<'a, F, R> {
+    head: Head,
+    whole: &'a Whole<F>,
+    index: usize,
+    result: UnsafeCell<Option<thread::Result<R>>>,
+}
+
+impl<F, R> Part<'_, F, R>
+where
+    F: Fn(Broadcast) -> R,
+{
+    /// # Safety
+    /// As for [`crate::protocol::job::Exec`]: `job` is the first field of a `Part`, taken by the caller.
+    unsafe fn exec(job: *const Job) -> Enabled {
+        let this = job.cast::<Part<'_, F, R>>();
+        // SAFETY: the frame of the broadcast waits until all parts have been counted down, and the result of
+        // this one is written by its taker alone.
+        unsafe {
+            let whole: *const Whole<F> = (*this).whole;
+            let place = Broadcast { index: (*this).index, processors: (*whole).processors };
+            let run = Run::begin(current::held().commons(), (*whole).site);
+            *(*this).result.get() = Some(panic::catch_unwind(AssertUnwindSafe(|| ((*whole).f)(place))));
+            drop(run);
+            if (*whole).unfinished.fetch_sub(1, AcqRel) == 1 {
+                Signal::set(&raw const (*whole).signal)
+            } else {
+                None
+            }
+        }
+    }
+}

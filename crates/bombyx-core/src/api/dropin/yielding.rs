@@ -1,0 +1,116 @@
+//! `yield_now` and `yield_local`: one other entry, here and now, on top of the calling frame.
+//!
+//! This is what waits avoid: the entry may be anything, and the frame below is buried until it has ended. It is
+//! for callers who poll for something of their own and know that their frame can wait. What runs there may yield in
+//! turn; so that this needs bounded stack, only [`NESTED`] of them lie on one stack, and the next hands its processor
+//! to another carrier and waits for its turn.
+
+use crate::machine::processor::{Processor, current};
+use crate::machine::wait::{resume, run_on_top};
+use crate::protocol::carrier::Carrier;
+use crate::protocol::job::{Entry, Kind};
+use crate::scheduler;
+use crate::system::guard::{guarded, tripwire};
+use std::cell::Cell;
+use std::ptr::NonNull;
+
+/// What came of a yield.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Yield {
+    /// Something else has run.
+    Executed,
+    /// There was nothing to run.
+    Idle,
+}
+
+/// Runs one entry from anywhere in the pool, if there is one. None outside of a pool.
+///
+/// ```
+/// assert_eq!(bombyx::yield_now(), None);
+/// let pool = bombyx::Pool::builder().processors(1).build()?;
+/// pool.run(|| assert_eq!(bombyx::yield_now(), Some(bombyx::Yield::Idle)));
+/// # Ok::<(), bombyx::Error>(())
+/// ```
+pub fn yield_now() -> Option<Yield> {
+    current::processor().map(|processor| {
+        let anywhere = || processor.commons().work_visible();
+        guarded(|| yield_to(processor, anywhere, || scheduler::take_anything(processor)))
+    })
+}
+
+/// Runs the youngest entry of the calling carrier's own processor, if there is one. None outside of a pool.
+///
+/// ```
+/// # let pool = bombyx::Pool::builder().processors(1).build()?;
+/// pool.run(|| {
+///     bombyx::scope(|s| {
+///         s.spawn(|_| ());
+///         assert_eq!(bombyx::yield_local(), Some(bombyx::Yield::Executed));
+///         assert_eq!(bombyx::yield_local(), Some(bombyx::Yield::Idle));
+///     });
+/// });
+/// # Ok::<(), bombyx::Error>(())
+/// ```
+pub fn yield_local() -> Option<Yield> {
+    current::processor().map(|processor| {
+        let local = || processor.has_something() || !processor.private.looks_empty();
+        guarded(|| yield_to(processor, local, || scheduler::take_own(processor)))
+    })
+}
+
+/// Whether the processor of the calling carrier has entries that wait. None outside of a pool.
+///
+/// ```
+/// assert_eq!(bombyx::has_pending(), None);
+/// ```
+pub fn has_pending() -> Option<bool> {
+    current::processor().map(|processor| !processor.deque.looks_empty())
+}
+
+/// How many yields may lie on one stack. Beyond that, a yield hands the processor over instead.
+const NESTED: usize = 8;
+
+thread_local! {
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
+}
+
+fn yield_to(
+    processor: &'static Processor,
+    anything: impl FnOnce() -> bool,
+    take: impl FnOnce() -> Option<Entry>,
+) -> Yield {
+    tripwire("yield");
+    if DEPTH.get() >= NESTED {
+        if !anything() {
+            return Yield::Idle;
+        }
+        if let Some(spare) = processor.commons().spare() {
+            processor.commons().start_search(processor);
+            make_way(processor, spare);
+            return Yield::Executed;
+        }
+    }
+    let Some(entry) = take() else { return Yield::Idle };
+    match entry.kind() {
+        Kind::Stack(_) | Kind::Heap(_) => {
+            DEPTH.set(DEPTH.get() + 1);
+            run_on_top(entry);
+            DEPTH.set(DEPTH.get() - 1);
+        }
+        Kind::Carrier(ready) => make_way(processor, ready),
+    }
+    Yield::Executed
+}
+
+/// Gives the processor to `next`, a spare or a ready carrier that is the caller's to give to, and queues up for
+/// another one.
+fn make_way(processor: &'static Processor, next: NonNull<Carrier>) {
+    let carrier = current::carrier();
+    // The joins on this stack may come back on another processor, so they must not pop blindly.
+    processor.deque.expose_all();
+    current::release();
+    processor.commons().readmit(NonNull::from(carrier));
+    // SAFETY: as the caller promises.
+    unsafe { processor.commons().pass_on(carrier, next, NonNull::from(processor)) };
+    resume(carrier);
+}

@@ -1,0 +1,106 @@
+//! What can go wrong when a pool is built.
+
+use crate::scheduler::{BetaError, QuotaError};
+use std::fmt;
+use std::io;
+
+/// Why a pool could not be built. The text says what to do about it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The number of processors is zero or absurd.
+    Processors(String),
+    /// The stack size is absurd.
+    StackSize(usize),
+    /// No scheduler has this name.
+    UnknownScheduler(String),
+    /// The parameter of `heterogeneous:BETA` is missing or no factor.
+    Beta(BetaError),
+    /// The quota of `dfdeques:K` or `depth-first:K` is missing or no number of bytes.
+    Quota(QuotaError),
+    /// `heterogeneous` has no other CPU to exchange with.
+    OneCpu,
+    /// There is a global pool already.
+    GlobalPoolExists,
+    /// The thread that was to be the first carrier runs in a pool already.
+    CurrentThreadInPool,
+    /// The system refused to start a thread.
+    Thread(io::Error),
+    /// Processors cannot be pinned to CPUs here.
+    Pin(String),
+    /// `BOMBYX_THREADS` is neither `fixed` nor `moving`.
+    Threads(String),
+    /// The scheduler has to move threads.
+    FixedThreads(crate::Scheduler),
+    /// The limit of carriers is lower than the number of processors.
+    MaxCarriers {
+        /// The limit.
+        limit: usize,
+        /// The number of processors.
+        processors: usize,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Processors(given) => {
+                write!(
+                    f,
+                    "the number of processors must be between 1 and {}, not {given}",
+                    crate::api::pool::MAX_PROCESSORS
+                )
+            }
+            Error::StackSize(given) => write!(
+                f,
+                "a stack size of {given} bytes is not usable: choose at least {} KiB and less than {} GiB",
+                crate::api::pool::MIN_STACK >> 10,
+                crate::api::pool::MAX_STACK >> 30
+            ),
+            Error::UnknownScheduler(given) => {
+                write!(f, "unknown scheduler `{given}`; known: {}", crate::Scheduler::NAMES.join(", "))
+            }
+            Error::Beta(error) => write!(f, "scheduler heterogeneous:BETA: {error}"),
+            Error::Quota(error) => write!(f, "scheduler dfdeques:K or depth-first:K: {error}"),
+            Error::OneCpu => f.write_str(
+                "heterogeneous exchanges CPUs between processors, and this process may use only one: \
+                 use work-stealing, or allow the process more CPUs",
+            ),
+            Error::GlobalPoolExists => f.write_str(
+                "there is a global pool already: call build_global before anything uses it, and only once",
+            ),
+            Error::CurrentThreadInPool => f.write_str(
+                "the current thread runs in a pool already: build the pool on another thread, or without use_current_thread",
+            ),
+            Error::Thread(error) => {
+                write!(
+                    f,
+                    "the system refused to start a thread ({error}): use fewer processors or a smaller stack"
+                )
+            }
+            Error::Pin(reason) => write!(f, "processors cannot be pinned to CPUs: {reason}"),
+            Error::Threads(given) => {
+                write!(f, "the threads of a pool are `fixed` or `moving`, not `{given}`")
+            }
+            Error::FixedThreads(scheduler) => write!(
+                f,
+                "the scheduler {scheduler} has to move its threads: use work-stealing for a pool with fixed threads"
+            ),
+            Error::MaxCarriers { limit, processors } => write!(
+                f,
+                "max_carriers({limit}) is less than the {processors} processors: every processor needs a carrier"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Thread(error) => Some(error),
+            Error::Beta(error) => Some(error),
+            Error::Quota(error) => Some(error),
+            _ => None,
+        }
+    }
+}

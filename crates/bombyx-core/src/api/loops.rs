@@ -1,0 +1,142 @@
+//! Parallel loops that find their grain by themselves.
+//!
+//! Lazy binary splitting (Tzannes, Caragea, Barua and Vishkin, "Lazy binary-splitting: a run-time adaptive
+//! work-stealing scheduler", PPoPP 2010): a loop runs block by block and splits what is left in two only when
+//! its processor has no entry that a thief could take. A block begins with one iteration and doubles until it
+//! takes [`BLOCK`], so cheap bodies are not drowned in tests and expensive ones are shared promptly.
+//!
+//! With [`crate::Builder::deterministic`] the tree of halves depends on the number of iterations only, so that
+//! results that depend on the order of combination (sums of floats) are the same in every run.
+
+use crate::api::join::join_at;
+use crate::api::pool::Pool;
+use crate::machine::processor::current;
+use crate::profile::{Kind, Site};
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+/// How long a block should take: a few hundred times the test between blocks.
+const BLOCK: Duration = Duration::from_micros(2);
+/// How many leaves the fixed tree of a deterministic loop has, at most.
+const LEAVES: usize = 1 << 10;
+
+/// Calls `f` for every number of the range, in parallel where that helps.
+///
+/// ```
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+/// let sum = AtomicUsize::new(0);
+/// bombyx::for_each(0..1000, |i| { sum.fetch_add(i, Ordering::Relaxed); });
+/// assert_eq!(sum.into_inner(), 499_500);
+/// ```
+#[track_caller]
+pub fn for_each<F>(range: Range<usize>, f: F)
+where
+    F: Fn(usize) + Sync,
+{
+    reduce_at(Site::here(Kind::ForEach), range, f, || (), |(), ()| ());
+}
+
+/// Maps every number of the range and combines the results in order: `combine` must be associative, with
+/// `identity` as its neutral element.
+///
+/// ```
+/// let squares = bombyx::map_reduce(0..100, |i| i * i, || 0, |a, b| a + b);
+/// assert_eq!(squares, 328_350);
+/// ```
+#[track_caller]
+pub fn map_reduce<T, M, I, C>(range: Range<usize>, map: M, identity: I, combine: C) -> T
+where
+    T: Send,
+    M: Fn(usize) -> T + Sync,
+    I: Fn() -> T + Sync,
+    C: Fn(T, T) -> T + Sync,
+{
+    reduce_at(Site::here(Kind::MapReduce), range, map, identity, combine)
+}
+
+/// [`map_reduce`], with its forks at `site`.
+fn reduce_at<T, M, I, C>(site: Site, range: Range<usize>, map: M, identity: I, combine: C) -> T
+where
+    T: Send,
+    M: Fn(usize) -> T + Sync,
+    I: Fn() -> T + Sync,
+    C: Fn(T, T) -> T + Sync,
+{
+    let body = Body { site, map: &map, identity: &identity, combine: &combine };
+    match current::processor() {
+        Some(_) => body.start(range),
+        None => Pool::run_at_home(site, || body.start(range)),
+    }
+}
+
+struct Body<'a, M, I, C> {
+    site: Site,
+    map: &'a M,
+    identity: &'a I,
+    combine: &'a C,
+}
+
+impl<T, M, I, C> Body<'_, M, I, C>
+where
+    T: Send,
+    M: Fn(usize) -> T + Sync,
+    I: Fn() -> T + Sync,
+    C: Fn(T, T) -> T + Sync,
+{
+    fn start(&self, range: Range<usize>) -> T {
+        if current::held().commons().config.deterministic {
+            let grain = range.len().div_ceil(LEAVES).max(1);
+            self.fixed(range, grain)
+        } else {
+            self.lazy(range, 1)
+        }
+    }
+
+    fn serial(&self, range: Range<usize>, first: T) -> T {
+        range.fold(first, |sum, i| (self.combine)(sum, (self.map)(i)))
+    }
+
+    fn lazy(&self, mut range: Range<usize>, mut block: usize) -> T {
+        let mut sum = (self.identity)();
+        while range.len() > block {
+            if nothing_to_steal() {
+                let middle = range.start + range.len() / 2;
+                let (left, right) = join_at(
+                    self.site,
+                    |_| self.lazy(range.start..middle, block),
+                    |_| self.lazy(middle..range.end, block),
+                );
+                return (self.combine)(sum, (self.combine)(left, right));
+            }
+            let end = range.start + block;
+            let start = Instant::now();
+            sum = self.serial(range.start..end, sum);
+            range.start = end;
+            if start.elapsed() < BLOCK {
+                block *= 2;
+            }
+        }
+        self.serial(range, sum)
+    }
+
+    fn fixed(&self, range: Range<usize>, grain: usize) -> T {
+        if range.len() <= grain {
+            return self.serial(range, (self.identity)());
+        }
+        let middle = range.start + range.len() / 2;
+        let (left, right) = join_at(
+            self.site,
+            |_| self.fixed(range.start..middle, grain),
+            |_| self.fixed(middle..range.end, grain),
+        );
+        (self.combine)(left, right)
+    }
+}
+
+/// Answers a thief that stands here, and tells whether the next one would leave empty-handed.
+fn nothing_to_steal() -> bool {
+    current::processor().is_none_or(|processor| {
+        processor.poll();
+        processor.deque.looks_empty()
+    })
+}

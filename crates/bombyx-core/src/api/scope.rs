@@ -1,0 +1,416 @@
+//! `scope` and `spawn`: any number of closures that end before the scope does, in bounded memory.
+//!
+//! A spawned closure is a heap job in the deque of the processor that spawned it (help-first: the spawner goes
+//! on). When [`PENDING`] entries wait there already, nobody is short of work and the closure is run in place:
+//! the loop that spawns a million closures holds a few hundred of them.
+//!
+//! A scope counts its unfinished closures, plus one for its body ([`crate::protocol::credits`]). Whoever brings the count to zero
+//! sets the signal; that is the last access to the scope's memory by anyone but its own frame.
+
+use crate::api::dropin::broadcast::Broadcast;
+use crate::api::dropin::fifo::Fifo;
+use crate::api::pool::Pool;
+use crate::machine::commons::{Commons, Whole};
+use crate::machine::handlers::{Payload, drop_payload, drop_unwanted};
+use crate::machine::processor::{Processor, current};
+use crate::machine::signal::Signal;
+use crate::profile::{self, Closures, Kind as SiteKind, Site};
+use crate::protocol::credits::{Credits, Ended};
+use crate::protocol::job::{Enabled, Entry, Job, Kind};
+use crate::protocol::lineage;
+use crate::scheduler;
+use crate::system::guard::guarded;
+use crate::system::primitive::lock;
+use crate::system::process;
+use std::fmt;
+use std::marker::PhantomData;
+use std::mem::{self, MaybeUninit};
+use std::panic::{self, AssertUnwindSafe};
+use std::ptr::{self, NonNull};
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// How many entries may wait in a deque before spawned closures are run in place.
+const PENDING: usize = 256;
+
+/// A scope in which closures can be spawned that borrow from outside of it. See [`scope`].
+pub struct Scope<'scope> {
+    commons: Whole,
+    /// The root under which the scope was opened.
+    root: usize,
+    end: End,
+    closures: Closures,
+    /// For [`Scope::spawn_fifo`], one per processor, made when first used.
+    fifos: OnceLock<Box<[Fifo]>>,
+    /// The first panic of a spawned closure.
+    panic: Mutex<Option<Payload>>,
+    #[allow(clippy::type_complexity)]
+    marker: PhantomData<Box<dyn FnOnce(&Scope<'scope>) + Send + Sync + 'scope>>,
+}
+
+/// How the frame of a scope learns that everything has ended.
+#[repr(C)]
+struct End {
+    /// First: whoever brings it to zero finds the signal by its address.
+    credits: Credits,
+    signal: Signal,
+}
+
+impl End {
+    /// The count, by a pointer to all of the end: whoever brings the count to zero has nothing else to find the signal by.
+    fn whole(&self) -> NonNull<Credits> {
+        NonNull::from(self).cast()
+    }
+}
+
+/// Tells the frame of a scope, if it is `ended`. Whoever is returned is the caller's to give a processor to.
+#[inline]
+pub(crate) fn tell(ended: Ended) -> Enabled {
+    let end = ended?.cast::<End>();
+    // SAFETY: every count is the first field of an `End`, and stocks know it by [`End::whole`]. The frame waits for the signal, which the caller is the only one
+    // to set.
+    unsafe { Signal::set(&raw const (*end.as_ptr()).signal) }
+}
+
+/// Calls `f` with a scope, and returns when `f` and everything spawned in the scope have ended.
+///
+/// # Panics
+/// If `f` or a spawned closure panics, the panic is resumed after all of them have ended; that of `f` if there
+/// are several. What the others panicked with, and what `f` returned, is dropped; should a destructor panic then, nobody learns
+/// that but the panic hook.
+///
+/// ```
+/// let mut words = ["fork", "join", "steal"];
+/// bombyx::scope(|s| {
+///     for word in &mut words {
+///         s.spawn(move |_| *word = &word[1..]);
+///     }
+/// });
+/// assert_eq!(words, ["ork", "oin", "teal"]);
+/// ```
+#[track_caller]
+pub fn scope<'scope, F, R>(f: F) -> R
+where
+    F: FnOnce(&Scope<'scope>) -> R + Send,
+    R: Send,
+{
+    let site = Site::here(SiteKind::Scope);
+    match current::processor() {
+        Some(processor) => in_place(processor.commons(), site, f),
+        None => Pool::run_at_home(site, || in_place(current::held().commons(), site, f)),
+    }
+}
+
+/// Calls `f`, here, with a scope whose closures run in the pool of `commons`.
+pub(crate) fn in_place<'scope, F, R>(commons: &Commons, site: Site, f: F) -> R
+where
+    F: FnOnce(&Scope<'scope>) -> R,
+{
+    process::assert_current(commons.generation());
+    let signal = Signal::from(commons);
+    let scope = Scope {
+        // SAFETY: a scope ends before its pool.
+        commons: unsafe { Whole::new(commons) },
+        root: if signal.is_here() { current::carrier().root() } else { 0 },
+        end: End { credits: Credits::new(), signal },
+        closures: Closures::begin(commons, site),
+        fifos: OnceLock::new(),
+        panic: Mutex::new(None),
+        marker: PhantomData,
+    };
+    let result = panic::catch_unwind(AssertUnwindSafe(|| f(&scope)));
+    if !commons.generation().is_current() {
+        // Whatever the scope was for is the parent's.
+        mem::forget(scope);
+        result.map_or_else(|payload| panic::resume_unwind(payload), |_| process::lost());
+    }
+    guarded(|| {
+        let ending = scope.closures.body_ended();
+        if !scope.end.credits.end_body(current::processor().map(|processor| &*processor.stock)) {
+            scope.end.signal.wait(commons, scope.key());
+        }
+        drop(ending);
+    });
+    let spawned = lock(&scope.panic).take();
+    match (result, spawned) {
+        (Ok(result), None) => result,
+        (Err(payload), spawned) => {
+            spawned.into_iter().for_each(drop_payload);
+            panic::resume_unwind(payload)
+        }
+        (Ok(result), Some(payload)) => {
+            drop_unwanted(|| result);
+            panic::resume_unwind(payload)
+        }
+    }
+}
+
+impl<'scope> Scope<'scope> {
+    /// Spawns `f`, which ends before the scope does.
+    ///
+    /// It may run at any time from now on: on another processor, later on this one, or, when many closures wait
+    /// already, right now, before `spawn` returns.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    /// let count = AtomicU32::new(0);
+    /// bombyx::scope(|s| {
+    ///     s.spawn(|s| {
+    ///         s.spawn(|_| { count.fetch_add(1, Ordering::Relaxed); });
+    ///         count.fetch_add(1, Ordering::Relaxed);
+    ///     });
+    /// });
+    /// assert_eq!(count.into_inner(), 2);
+    /// ```
+    #[track_caller]
+    pub fn spawn<F>(&self, f: F)
+    where
+        F: FnOnce(&Scope<'scope>) + Send + 'scope,
+    {
+        let site = Site::here(SiteKind::Spawn);
+        match self.here() {
+            Some(processor) if scheduler::pending(processor) >= PENDING => {
+                processor.poll();
+                self.run(self.closures.spawn(site), f);
+            }
+            Some(processor) => {
+                processor.submit_under(self.entry(Some(processor), site, f), &self.roots());
+                scheduler::heed_quota(processor);
+            }
+            None => self.commons().inject(self.entry(None, site, f)),
+        }
+    }
+
+    /// Like [`Scope::spawn`], but never runs `f` before it returns, however many closures wait already: for callers
+    /// who hold a lock that `f` takes.
+    ///
+    /// ```
+    /// let lock = std::sync::Mutex::new(0);
+    /// bombyx::scope(|s| {
+    ///     let _guard = lock.lock().unwrap();
+    ///     for _ in 0..1000 {
+    ///         s.defer(|_| *lock.lock().unwrap() += 1);
+    ///     }
+    /// });
+    /// assert_eq!(lock.into_inner().unwrap(), 1000);
+    /// ```
+    #[track_caller]
+    pub fn defer<F>(&self, f: F)
+    where
+        F: FnOnce(&Scope<'scope>) + Send + 'scope,
+    {
+        let here = self.here();
+        let entry = self.entry(here, Site::here(SiteKind::Spawn), f);
+        match here {
+            Some(processor) => processor.submit_under(entry, &self.roots()),
+            None => self.commons().inject(entry),
+        }
+    }
+
+    /// Like [`Scope::defer`], but closures that are spawned like this in one scope on one processor begin in the
+    /// order of their spawns.
+    ///
+    /// ```
+    /// let order = std::sync::Mutex::new(Vec::new());
+    /// let order = &order;
+    /// let pool = bombyx::Pool::builder().processors(1).build()?;
+    /// pool.run(|| bombyx::scope(|s| {
+    ///     for i in 0..4 {
+    ///         s.spawn_fifo(move |_| order.lock().unwrap().push(i));
+    ///     }
+    /// }));
+    /// assert_eq!(*order.lock().unwrap(), [0, 1, 2, 3]);
+    /// # Ok::<(), bombyx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn spawn_fifo<F>(&self, f: F)
+    where
+        F: FnOnce(&Scope<'scope>) + Send + 'scope,
+    {
+        let (here, commons) = (self.here(), self.commons());
+        let entry = self.entry(here, Site::here(SiteKind::Spawn), f);
+        match here {
+            Some(processor) => {
+                let fifos = self
+                    .fifos
+                    .get_or_init(|| commons.processors().iter().map(|_| Fifo::new(self.key())).collect());
+                processor.submit_under(fifos[processor.index].push(entry), &self.roots());
+            }
+            None => commons.inject(entry),
+        }
+    }
+
+    /// Calls `f` once on every processor before the scope ends ([`crate::Handle::broadcast`]).
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    /// let sum = AtomicUsize::new(0);
+    /// let pool = bombyx::Pool::builder().processors(4).build()?;
+    /// pool.run(|| bombyx::scope(|s| s.spawn_broadcast(|_, place| {
+    ///     sum.fetch_add(place.index(), Ordering::Relaxed);
+    /// })));
+    /// assert_eq!(sum.into_inner(), 0 + 1 + 2 + 3);
+    /// # Ok::<(), bombyx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn spawn_broadcast<F>(&self, f: F)
+    where
+        F: Fn(&Scope<'scope>, Broadcast) + Send + Sync + 'scope,
+    {
+        let site = Site::here(SiteKind::Broadcast);
+        let f = Arc::new(f);
+        let processors = self.commons().processors();
+        for (index, processor) in processors.iter().enumerate() {
+            let f = Arc::clone(&f);
+            let place = Broadcast { index, processors: processors.len() };
+            processor
+                .private
+                .post(self.entry(self.here(), site, move |scope: &Scope<'scope>| f(scope, place)));
+        }
+        self.commons().wake_private();
+    }
+
+    /// The entry of a closure of this scope, which is counted from now on. It must be pushed or queued somewhere.
+    #[inline]
+    fn entry<F>(&self, here: Option<&Processor>, site: Site, f: F) -> Entry
+    where
+        F: FnOnce(&Scope<'scope>) + Send + 'scope,
+    {
+        process::assert_current(self.commons().generation());
+        guarded(|| {
+            match here {
+                Some(processor) => {
+                    // SAFETY: the scope is alive, and its end whole.
+                    let ended = unsafe { processor.stock.take(self.end.whole()) };
+                    if let Some(enabled) = tell(ended) {
+                        processor.admit(enabled);
+                    }
+                }
+                None => self.end.credits.add_one(),
+            }
+            self.commons().thread_created();
+            let job = Spawned {
+                head: Head { job: Job::spawned(Spawned::<F>::exec), key: self.key() },
+                scope: ptr::from_ref(self).cast(),
+                profile: self.closures.spawn(site),
+                closure: f,
+            };
+            Entry::heap(NonNull::from(Box::leak(Box::new(job))).cast())
+        })
+    }
+
+    /// The processor of the calling thread, if it is one of the scope's pool.
+    #[inline]
+    fn here(&self) -> Option<&'static Processor> {
+        current::processor().filter(|processor| ptr::eq(processor.commons(), self.commons.as_ptr()))
+    }
+
+    /// Where what is spawned in the scope is part of what runs: in its body, and in its closures.
+    fn roots(&self) -> [usize; 2] {
+        [self.root, self.key()]
+    }
+
+    fn commons(&self) -> &Commons {
+        self.commons.get()
+    }
+
+    /// Runs a spawned closure and keeps its panic for the end of the scope.
+    fn run(&self, profile: profile::Spawned, f: impl FnOnce(&Scope<'scope>)) {
+        self.closures.begin_closure(&profile);
+        if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(|| f(self))) {
+            let mut first = lock(&self.panic);
+            match &*first {
+                None => *first = Some(payload),
+                Some(_) => {
+                    drop(first);
+                    drop_payload(payload);
+                }
+            }
+        }
+        self.closures.end_closure(profile);
+    }
+
+    fn key(&self) -> usize {
+        ptr::from_ref(self).expose_provenance() | lineage::SCOPE
+    }
+}
+
+/// The root under which the scope at this address was opened.
+///
+/// # Safety
+/// The scope is alive.
+pub(crate) unsafe fn root_of(scope: *const ()) -> usize {
+    // SAFETY: as the caller promises. Lifetimes do not change where the field is.
+    unsafe { (*scope.cast::<Scope<'static>>()).root }
+}
+
+impl fmt::Debug for Scope<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scope").finish_non_exhaustive()
+    }
+}
+
+/// What all heap jobs begin with.
+#[repr(C)]
+pub(crate) struct Head {
+    job: Job,
+    /// What the closure's forks descend from: the key of its scope or broadcast, or 0 ([`crate::protocol::lineage`]).
+    key: usize,
+}
+
+impl Head {
+    pub(crate) fn new(exec: crate::protocol::job::Exec, key: usize) -> Head {
+        Head { job: Job::spawned(exec), key }
+    }
+}
+
+/// The key of a heap job.
+///
+/// # Safety
+/// The job is a heap job, and alive.
+pub(crate) unsafe fn key_of(job: *const Job) -> usize {
+    // SAFETY: every heap job begins with a `Head`.
+    unsafe { (*job.cast::<Head>()).key }
+}
+
+/// Whether the entry was spawned in the scope with this key. For an entry in a deque, under its lock.
+pub(crate) fn belongs_to(entry: Entry, key: usize) -> bool {
+    match entry.kind() {
+        // SAFETY: a heap job in a deque is alive while the deque's lock is held.
+        Kind::Heap(job) => unsafe { key_of(job) == key },
+        _ => false,
+    }
+}
+
+/// A closure spawned in a scope.
+#[repr(C)]
+struct Spawned<F> {
+    head: Head,
+    scope: *const (),
+    profile: profile::Spawned,
+    closure: F,
+}
+
+impl<'scope, F> Spawned<F>
+where
+    F: FnOnce(&Scope<'scope>) + Send + 'scope,
+{
+    /// # Safety
+    /// As for [`crate::protocol::job::Exec`]: `job` is the first field of a boxed `Spawned<F>`, taken by the caller.
+    unsafe fn exec(job: *const Job) -> Enabled {
+        // SAFETY: made from a box in `entry`, and run once.
+        let memory = unsafe { Box::from_raw(job.cast_mut().cast::<MaybeUninit<Spawned<F>>>()) };
+        // SAFETY: `entry` wrote it, and this reads it once.
+        let Spawned { scope, profile, closure, .. } = unsafe { memory.assume_init_read() };
+        let scope = scope.cast::<Scope<'scope>>();
+        // SAFETY: the scope waits until this closure has been counted down below.
+        unsafe {
+            (*scope).run(profile, move |scope| {
+                // What the spawn allocated is freed by what was spawned, in the eyes of the recorder.
+                drop(memory);
+                closure(scope);
+            });
+            (*scope).commons().thread_ended();
+            tell(current::held().stock.put((*scope).end.whole()))
+        }
+    }
+}

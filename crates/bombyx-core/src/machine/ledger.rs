@@ -1,0 +1,73 @@
+//! What a pool has alive: heap memory and threads, now and at most. Written by processors on their slow paths; the
+//! figures are for [`crate::Stats`] and for `dfdeques:auto`.
+
+use crate::machine::processor::current;
+use std::sync::atomic::AtomicI64;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// A quantity that rises and falls.
+#[derive(Default)]
+pub(crate) struct Gauge {
+    now: AtomicI64,
+    peak: AtomicI64,
+}
+
+impl Gauge {
+    pub(crate) fn add(&self, change: i64) {
+        // What a program says that it allocated may be anything; what it takes back then brings it right again.
+        let now = self.now.fetch_add(change, Relaxed).wrapping_add(change);
+        if now > self.peak.load(Relaxed) {
+            self.peak.fetch_max(now, Relaxed);
+        }
+    }
+
+    pub(crate) fn now(&self) -> i64 {
+        self.now.load(Relaxed)
+    }
+
+    pub(crate) fn peak(&self) -> u64 {
+        self.peak.load(Relaxed).max(0) as u64
+    }
+
+    /// The peak is what there is now.
+    pub(crate) fn forget_peak(&self) {
+        self.peak.store(self.now(), Relaxed);
+    }
+}
+
+/// See the module text.
+#[derive(Default)]
+pub(crate) struct Ledger {
+    /// Net bytes allocated by the pool's processors, in portions ([`crate::scheduler::quota::BATCH`]).
+    pub(crate) heap: Gauge,
+    /// Threads (of the papers) that were created and have not ended, if they are counted.
+    pub(crate) threads: Gauge,
+}
+
+/// Which closure of a join is the child thread of the papers. The other one is what its parent does next.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Child {
+    /// The one that preempts its parent, as everywhere but in a queue.
+    First,
+    /// The one that goes to the end of the queue while its parent goes on.
+    Second,
+}
+
+/// A fork: the second half has left the state *untouched*, on a thread that holds a processor of its pool. Where
+/// threads are counted every fork attends, so every job does that once, before its first half begins.
+pub(crate) fn forked() {
+    if let Some(processor) = current::processor() {
+        processor.commons().thread_created();
+    }
+}
+
+/// A half of a join has ended whose second half is not *untouched*, on a thread that holds a processor of its pool. If that
+/// half is the child, its thread is alive no longer, whether or not the join can go on.
+#[inline(always)]
+pub(crate) fn ended(half: Child) {
+    if let Some(commons) = current::processor().map(|processor| processor.commons())
+        && commons.config.counts == Some(half)
+    {
+        commons.ledger.threads.add(-1);
+    }
+}

@@ -1,0 +1,26 @@
+//! The machine: processors, carriers, the pool of both, and how a processor changes hands.
+
+#[cfg(not(loom))]
+pub(crate) mod commons;
+#[cfg(not(loom))]
+pub(crate) mod fixed;
+#[cfg(not(loom))]
+pub(crate) mod handlers;
+#[cfg(not(loom))]
+pub(crate) mod ledger;
+#[cfg(not(loom))]
+pub(crate) mod new_carrier;
+#[cfg(not(loom))]
+pub(crate) mod processor;
+#[cfg(not(loom))]
+pub(crate) mod signal;
+#[cfg(not(loom))]
+pub(crate) mod stats;
+#[cfg(not(loom))]
+pub(crate) mod visit;
+#[cfg(not(loom))]
+pub(crate) mod wait;
+
+#[cfg(loom)]
+#[path = "../models/processor.rs"]
+pub(crate) mod processor;

@@ -1,0 +1,723 @@
+//! Processors: who runs what. A [`Processor`] is what the papers call a processor, minus the stack: a deque, a
+//! request word, a mailbox, a random generator and counters. It is held by at most one carrier at a time
+//! ([`current`]) or rests in the pool's idle list ([`crate::machine::commons`]).
+//!
+//! Everything marked *holder* is touched only by the carrier that holds the processor; handing it over
+//! synchronises (see [`crate::protocol::carrier`]).
+
+use crate::api::dropin::fifo::Fifo;
+use crate::machine::commons::{Commons, Whole};
+use crate::machine::stats::{Counter, Counters};
+use crate::profile::{self, Account, Aside, Site};
+use crate::protocol::carrier::Carrier;
+use crate::protocol::credits::Stock;
+use crate::protocol::deque::Deque;
+use crate::protocol::job::{Enabled, Entry, Kind, Place};
+use crate::protocol::mailbox::{Mailbox, Offer, Post, Requests};
+use crate::protocol::private::Private;
+use crate::protocol::query::Queries;
+use crate::protocol::resolution::{FreeCells, WatchList};
+use crate::scheduler::quota::Meter;
+use crate::scheduler::{self, Ready};
+use crate::system::affinity;
+use crate::system::barrier;
+use crate::system::guard::{guarded, tripwire};
+use crate::system::primitive::{AtomicBool, AtomicUsize};
+use crate::system::rng::Rng;
+use std::cell::Cell;
+use std::ops::Deref;
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+/// For how many forks a processor that was robbed exposes its entries: what that costs, a few microseconds, is less than
+/// what an interruption does.
+const EXPOSING: u32 = 64;
+/// They go on if so many took longer than this. Whoever forks more often serves its thieves soon enough.
+const LEISURELY: Duration = Duration::from_micros(150);
+
+/// How long it takes a carrier at most, as a rule, from putting its processor into the idle list to sleeping.
+const LEAVING: Duration = Duration::from_micros(50);
+
+/// See the module text.
+#[repr(C)]
+pub(crate) struct Processor {
+    /// First, so that a fork addresses it without an offset.
+    pub(crate) deque: Deque,
+    pub(crate) requests: Requests,
+    /// Its round is open while the processor runs something: then it is worth asking for work.
+    pub(crate) queries: Queries,
+    /// 1 while the holder searches, or was given the processor in order to search. With private deques; else the pool
+    /// counts its searchers ([`crate::protocol::sleep`]).
+    searching: AtomicUsize,
+    pub(crate) post: Post,
+    pub(crate) offer: Offer,
+    /// Holder. Whether the next fork should offer its oldest entry: a thief is likely to come.
+    generous: Holder<Cell<bool>>,
+    /// Set by a thief that did not wait to be served. See [`Processor::robbed`].
+    robbed: AtomicBool,
+    /// Set by a thief that took an entry because it was exposed.
+    relieved: AtomicBool,
+    /// Holder. How many more forks expose what is in the deque, and since when.
+    exposing: Holder<Cell<u32>>,
+    exposing_since: Holder<Cell<Option<Instant>>>,
+    /// Holder. How many forks it has attended because it could not rely on the heavy barrier.
+    fenced: Holder<Cell<u32>>,
+    /// Holder. Where and when the last one left its CPU in order to sleep.
+    left: Holder<Cell<Option<(usize, Instant)>>>,
+    /// The CPU that a holder was last seen on.
+    seen_on: AtomicUsize,
+    /// Holder.
+    pub(crate) rng: Holder<Rng>,
+    pub(crate) stats: Counters,
+    pub(crate) account: Account,
+    pub(crate) index: usize,
+    /// Of detached closures.
+    pub(crate) fifo: Fifo,
+    pub(crate) private: Private,
+    /// Holder. The joins whose right branch the holder runs, with `read-write`.
+    pub(crate) watching: Holder<WatchList>,
+    /// Holder.
+    pub(crate) free_cells: Holder<FreeCells>,
+    /// Holder.
+    pub(crate) stock: Holder<Stock>,
+    /// Holder.
+    pub(crate) meter: Holder<Meter>,
+    /// Holder. How many entries it has run since it last served the queue ([`crate::machine::wait::TURNS`]).
+    pub(crate) turns: Holder<Cell<u32>>,
+    /// Holder. How often it has served the queue since it last took the oldest entry of its deque.
+    pub(crate) own_turns: Holder<Cell<u32>>,
+    /// How many entries the holder has begun at the foot of its stack.
+    pub(crate) begun: Counter,
+    /// Holder. With fixed threads: how many waiting frames of the holder's stack lie under work that is not theirs.
+    pub(crate) buried: Holder<Cell<usize>>,
+    /// Holder. With fixed threads: the processor was given to its waiting carrier in order to search.
+    pub(crate) called: Holder<Cell<bool>>,
+    /// With fixed threads: what the holder waits for, 0 if it does not wait.
+    waits_for: AtomicUsize,
+    /// What everything on the holder's stack descends from; 0 if that is not known.
+    foot: AtomicUsize,
+    /// What the entry that the holder runs descends from; 0 if that is not known.
+    origin: AtomicUsize,
+    commons: Whole,
+}
+
+/// What only the holder of a processor touches.
+pub(crate) struct Holder<T>(T);
+
+// SAFETY: one carrier at a time holds the processor, and handing it over synchronises.
+unsafe impl<T: Send> Sync for Holder<T> {}
+
+impl<T> Deref for Holder<T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl Processor {
+    pub(crate) fn new(index: usize, seed: u64, commons: Whole) -> Processor {
+        Processor {
+            deque: Deque::new(),
+            requests: Requests::new(),
+            queries: Queries::new(),
+            searching: AtomicUsize::new(0),
+            post: Post::new(),
+            offer: Offer::new(),
+            generous: Holder(Cell::new(false)),
+            robbed: AtomicBool::new(false),
+            relieved: AtomicBool::new(false),
+            exposing: Holder(Cell::new(0)),
+            exposing_since: Holder(Cell::new(None)),
+            fenced: Holder(Cell::new(0)),
+            left: Holder(Cell::new(None)),
+            seen_on: AtomicUsize::new(usize::MAX),
+            rng: Holder(Rng::new(seed, index as u64)),
+            stats: Counters::default(),
+            account: Account::default(),
+            index,
+            fifo: Fifo::new(0),
+            private: Private::new(),
+            watching: Holder(WatchList::default()),
+            free_cells: Holder(FreeCells::default()),
+            stock: Holder(Stock::new()),
+            meter: Holder(Meter::new()),
+            turns: Holder(Cell::new(0)),
+            own_turns: Holder(Cell::new(0)),
+            begun: Counter::default(),
+            buried: Holder(Cell::new(0)),
+            called: Holder(Cell::new(false)),
+            waits_for: AtomicUsize::new(0),
+            foot: AtomicUsize::new(0),
+            origin: AtomicUsize::new(0),
+            commons,
+        }
+    }
+
+    /// Holder. Notes that the holder leaves this CPU, if it does, to be put into the idle list.
+    pub(crate) fn leave(&self, cpu: Option<usize>) {
+        self.left.set(cpu.map(|cpu| (cpu, Instant::now())));
+    }
+
+    /// Holder. Notes the CPU that the holder is on.
+    pub(crate) fn note_cpu(&self) {
+        self.seen_on.store(affinity::here().unwrap_or(usize::MAX), Relaxed);
+    }
+
+    /// Whether the holder was last seen on the same CPU as the other one's; it may have been moved since.
+    pub(crate) fn shares_cpu(&self, other: &Processor) -> bool {
+        let cpu = self.seen_on.load(Relaxed);
+        cpu != usize::MAX && cpu == other.seen_on.load(Relaxed)
+    }
+
+    /// Owner. The CPU that the last holder may still be on although it is about to leave it: the kernel, which does not know
+    /// that, would take it for busy. Not the caller's, which is in use, perhaps by the same carrier, back already.
+    pub(crate) fn left_lately(&self) -> Option<usize> {
+        let (cpu, when) = self.left.get()?;
+        (when.elapsed() < LEAVING && affinity::here() != Some(cpu)).then_some(cpu)
+    }
+
+    pub(crate) fn commons(&self) -> &Commons {
+        self.commons.get()
+    }
+
+    pub(crate) fn is_busy(&self) -> bool {
+        self.busy_spell().is_some()
+    }
+
+    /// Which spell of uninterrupted running this is, if the processor is busy.
+    pub(crate) fn busy_spell(&self) -> Option<usize> {
+        self.queries.open_round().map(|round| round.number() as usize)
+    }
+
+    /// Holder.
+    pub(crate) fn set_busy(&self, busy: bool) {
+        self.queries.set_open(busy);
+        profile::set_busy(self, busy);
+    }
+
+    /// What the holder waits for, in a pool whose threads are fixed; 0 if it does not wait.
+    pub(crate) fn waits_for(&self) -> usize {
+        self.waits_for.load(Relaxed)
+    }
+
+    /// Holder. It waits for this from now on. Returns what it waited for before, in a frame below.
+    pub(crate) fn wait_for(&self, key: usize) -> usize {
+        let outer = self.waits_for.load(Relaxed);
+        self.waits_for.store(key, Relaxed);
+        outer
+    }
+
+    /// What everything on the holder's stack descends from; 0 if that is not known.
+    pub(crate) fn foot(&self) -> usize {
+        self.foot.load(Relaxed)
+    }
+
+    /// Holder. Everything on its stack descends from this from now on. Returns what it was before.
+    pub(crate) fn set_foot(&self, key: usize) -> usize {
+        let before = self.foot.load(Relaxed);
+        self.foot.store(key, Relaxed);
+        before
+    }
+
+    /// What the entry that the holder runs descends from; 0 if that is not known.
+    pub(crate) fn origin(&self) -> usize {
+        self.origin.load(Relaxed)
+    }
+
+    /// Holder. The entry that it runs descends from this. Returns what that was before.
+    pub(crate) fn set_origin(&self, key: usize) -> usize {
+        let before = self.origin.load(Relaxed);
+        self.origin.store(key, Relaxed);
+        before
+    }
+
+    /// Holder. A carrier has become ready: it gets a processor in its turn.
+    pub(crate) fn admit(&self, carrier: NonNull<Carrier>) {
+        if self.commons().has_fixed_threads() {
+            self.commons().rouse(carrier);
+        } else {
+            self.submit(Entry::carrier(carrier));
+        }
+    }
+
+    /// Whether the processor searches. With private deques.
+    pub(crate) fn is_searching(&self) -> bool {
+        self.searching.load(Relaxed) == 1
+    }
+
+    /// Holder, or whoever is about to give the processor to somebody who will search.
+    pub(crate) fn set_searching(&self, searching: bool) {
+        self.searching.store(usize::from(searching), Relaxed);
+    }
+
+    /// Holder. Says what the entries from here on descend from ([`Deque::set_root`]).
+    pub(crate) fn set_root(&self, key: usize) {
+        if self.has_private_deque() { self.deque.private().set_root(key) } else { self.deque.set_root(key) }
+    }
+
+    /// Whether nobody but the holder touches the deque.
+    pub(crate) fn has_private_deque(&self) -> bool {
+        self.commons().config.scheduler.has_private_deques()
+    }
+
+    /// Holder. Leaves the fast path: serves others, and gives way if the quota is used up, so that the carrier may
+    /// hold another processor afterwards.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn attend(&self) {
+        guarded(|| self.attend_here());
+    }
+
+    #[inline(always)]
+    fn attend_here(&self) {
+        self.serve();
+        scheduler::heed_quota(self);
+    }
+
+    /// Holder. Whether the processor may leave its slow path: it relies on the heavy barrier ([`crate::system::barrier`]).
+    #[inline]
+    pub(crate) fn relies(&self) -> bool {
+        self.deque.side.relies()
+    }
+
+    /// Holder, off the fast path. Begins or ceases to rely on the heavy barrier, if that is offered or was refused. After
+    /// the limit was lifted: whoever poisons it after the barrier was refused is heard again.
+    #[inline]
+    pub(crate) fn choose_barrier(&self) {
+        let relies = self.relies();
+        if relies != barrier::offered() || !relies {
+            self.change_barrier(relies);
+        }
+    }
+
+    #[inline(never)]
+    fn change_barrier(&self, relies: bool) {
+        if relies {
+            // Every fork attends from now on, and exposes.
+            return self.deque.side.cease();
+        }
+        if self.commons().config.fence {
+            return;
+        }
+        if barrier::offered() {
+            return self.deque.side.rely();
+        }
+        let fenced = self.fenced.get();
+        self.fenced.set(fenced.saturating_add(1));
+        if fenced == barrier::MANY {
+            barrier::prepare_beside();
+        }
+    }
+
+    /// Holder. Makes room, answers the thief that stands here, wakes a sleeper.
+    #[inline(always)]
+    fn serve(&self) {
+        tripwire("serve");
+        match &self.commons().ready {
+            Ready::Private(talk) => talk.attend(self),
+            ready => self.serve_all(ready),
+        }
+    }
+
+    /// The same where anyone may take from the deque.
+    #[inline(always)]
+    fn serve_all(&self, ready: &Ready) {
+        let commons = self.commons();
+        let always = commons.config.profiler.is_some() && self.relies();
+        if always {
+            self.deque.attend_always();
+        } else {
+            self.deque.attend();
+            if commons.config.profiler.is_none() {
+                self.choose_barrier();
+            }
+        }
+        match ready {
+            Ready::Shared(shared) => {
+                shared.pool.absorb(self.index, &self.deque);
+                self.deque.poison();
+            }
+            // Nothing may be popped by the fast path.
+            _ if !self.relies() || commons.config.counts.is_some() || (!always && self.exposes(ready)) => {
+                self.deque.expose_all();
+                self.deque.poison();
+            }
+            _ => {}
+        }
+        self.answer();
+        if self.generous.take()
+            && self.exposing.get() == 0
+            && !self.offer.stands()
+            && matches!(commons.ready, Ready::Deques)
+        {
+            // Not a spawned closure: its scope, which may have to run it itself, looks for it in the deque.
+            let offered = self.deque.take_top_if(
+                |entry| matches!(entry.kind(), Kind::Stack(_)),
+                |entry| entry.stolen(Place::Mailbox(self.offer.mailbox()), &self.deque),
+            );
+            if let Some(entry) = offered {
+                self.offer.make(entry);
+            }
+        }
+        // The fork's half of the sleep protocol, for what was pushed and for what was offered: a sleeper's second
+        // look sees it, or this sees the sleeper.
+        self.deque.side.light_or_full();
+        if commons.sleepers.wants_wake() {
+            let _aside = Aside::begin(commons);
+            commons.wake(|mailbox| self.take_oldest(mailbox));
+        }
+    }
+
+    /// Holder. Attends after a fork at `site`.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn attend_fork(&self, site: Site) {
+        guarded(|| {
+            if self.commons().config.profiler.is_some() {
+                // The whole fork must be one that keeps its job, or one that does not.
+                self.choose_barrier();
+            }
+            profile::fork(self, site);
+            self.attend_here();
+        });
+    }
+
+    /// Holder. Attends if asked to, in code that does not fork.
+    #[inline]
+    pub(crate) fn poll(&self) {
+        if self.deque.poisoned() {
+            self.attend();
+        }
+    }
+
+    /// Holder. Makes the next fork offer its oldest entry. After a join that missed: whoever had taken its other
+    /// half has just finished that, and will be back for more within a fraction of a microsecond. It should not find
+    /// a processor deep in its next leaf, which could only be robbed by interrupting it.
+    pub(crate) fn be_generous(&self) {
+        if self.has_private_deque() {
+            return;
+        }
+        self.generous.set(true);
+        self.deque.poison();
+    }
+
+    /// Anyone. Makes the holder expose its entries for its next forks ([`EXPOSING`]): its leaves are so long that thieves
+    /// do not wait for the next fork.
+    pub(crate) fn robbed(&self) {
+        self.robbed.store(true, Relaxed);
+    }
+
+    /// Anyone. What the holder had exposed was taken: it was right to do so.
+    pub(crate) fn relieved(&self) {
+        if !self.relieved.load(Relaxed) {
+            self.relieved.store(true, Relaxed);
+        }
+    }
+
+    /// Holder. Whether this fork is one that exposes.
+    fn exposes(&self, ready: &Ready) -> bool {
+        if !matches!(ready, Ready::Deques) {
+            return false;
+        }
+        let left = self.exposing.get();
+        let begins = match left {
+            0 => self.robbed.load(Relaxed),
+            1 => self.relieved.load(Relaxed) && self.forks_at_leisure(),
+            _ => false,
+        };
+        if begins {
+            self.robbed.store(false, Relaxed);
+            self.relieved.store(false, Relaxed);
+            self.exposing.set(EXPOSING);
+            self.exposing_since.set(Some(Instant::now()));
+        } else {
+            self.exposing.set(left.saturating_sub(1));
+        }
+        begins || left > 0
+    }
+
+    /// Holder. Whether the forks since it began to expose were far between.
+    fn forks_at_leisure(&self) -> bool {
+        self.exposing_since.get().is_some_and(|since| since.elapsed() > LEISURELY)
+    }
+
+    /// Whether there seems to be something to take here.
+    pub(crate) fn has_something(&self) -> bool {
+        self.offer.stands() || !self.deque.looks_empty()
+    }
+
+    /// Holder. Answers the thief that stands here, if one does: with the oldest entry if it wants that.
+    #[inline]
+    pub(crate) fn answer(&self) {
+        if let Some(thief) = self.requests.claim() {
+            self.answer_to(thief);
+        }
+    }
+
+    #[cold]
+    fn answer_to(&self, thief: *const Post) {
+        let _aside = Aside::begin(self.commons());
+        // SAFETY: posts live as long as the processors of the pool.
+        let thief = unsafe { &*thief };
+        let want = thief.want();
+        let entry = if want == 0 {
+            self.take_oldest(&thief.mailbox)
+        } else if want == self.deque.root() {
+            let entry = self.take_top_for(&thief.mailbox);
+            entry.inspect(|_| scheduler::served(self, &thief.mailbox))
+        } else {
+            None
+        };
+        thief.mailbox.deliver(entry);
+    }
+
+    /// Holder. Takes the oldest entry, for `mailbox`: what is offered is older than what is in the deque.
+    fn take_oldest(&self, mailbox: &Mailbox) -> Option<Entry> {
+        let offered = self.offer.take().inspect(|entry| entry.taken(Place::Mailbox(mailbox)));
+        offered.or_else(|| self.take_top_for(mailbox)).inspect(|_| scheduler::served(self, mailbox))
+    }
+
+    /// Holder. Takes the oldest entry of the deque, for `mailbox`.
+    fn take_top_for(&self, mailbox: &Mailbox) -> Option<Entry> {
+        self.deque.take_top(|entry| entry.stolen(Place::Mailbox(mailbox), &self.deque))
+    }
+
+    /// Holder. Keeps the greatest length of the watch list.
+    pub(crate) fn note_watch_list(&self) {
+        self.stats.longest_watch_list.raise_to(self.watching.len() as u64);
+    }
+
+    /// Holder. Pushes an entry that is not the second half of a `join`.
+    #[inline]
+    pub(crate) fn submit(&self, entry: Entry) {
+        guarded(|| {
+            let pushed = self.deque.push_over(entry);
+            if self.deque.wants_attention(pushed) {
+                self.serve();
+            }
+        });
+    }
+
+    /// Holder. The same for an entry that descends from one of `roots`. If what runs does not, the entry is no part of it:
+    /// whoever waits for that must not help with what is in the deque from now on.
+    #[inline]
+    pub(crate) fn submit_under(&self, entry: Entry, roots: &[usize]) {
+        guarded(|| {
+            if !roots.contains(&self.deque.root()) {
+                self.set_root(0);
+            }
+            self.submit(entry);
+        });
+    }
+
+    /// Holder. Gives back the credits of the scope whose closures ran here. Whoever is returned is the caller's to give a
+    /// processor to.
+    #[inline]
+    pub(crate) fn settle(&self) -> Enabled {
+        crate::api::scope::tell(self.stock.empty())
+    }
+
+    /// Holder, from inside of the allocator. Counts what was allocated or, if negative, freed.
+    pub(crate) fn charge(&self, bytes: i64) {
+        if self.meter.charge(bytes) {
+            self.deque.poison();
+        }
+        if let Some(change) = self.meter.to_tell() {
+            self.commons().ledger.heap.add(change);
+        }
+    }
+}
+
+pub(crate) mod current {
+    //! What the calling thread holds. The only thread-local state of the runtime.
+
+    use super::Processor;
+    use crate::machine::commons::Commons;
+    use crate::profile::{self, State};
+    use crate::protocol::carrier::Carrier;
+    use std::cell::{Cell, OnceCell};
+    use std::ptr::{self, NonNull};
+
+    thread_local! {
+        static PROCESSOR: Cell<*const Processor> = const { Cell::new(ptr::null()) };
+        static CARRIER: Cell<Option<NonNull<Carrier>>> = const { Cell::new(None) };
+        /// The pools whose processors this thread gave up for blocking calls, the last one first.
+        static HOME: Cell<*const Home> = const { Cell::new(ptr::null()) };
+        /// For threads that no pool started.
+        static VISITOR: Visitor = const { Visitor(OnceCell::new()) };
+    }
+
+    /// Goes with the thread, and takes the pointer to its carrier along.
+    struct Visitor(OnceCell<Box<Carrier>>);
+
+    impl Drop for Visitor {
+        fn drop(&mut self) {
+            CARRIER.set(None);
+        }
+    }
+
+    /// The processor that the calling thread holds, if any.
+    #[inline(always)]
+    pub(crate) fn processor() -> Option<&'static Processor> {
+        // SAFETY: set only while the thread holds the processor, whose pool is alive as long; the reference is
+        // used only while that is so.
+        unsafe { PROCESSOR.get().as_ref() }
+    }
+
+    /// The processor that the calling thread holds, without looking.
+    ///
+    /// # Safety
+    /// It does hold one.
+    #[inline(always)]
+    pub(crate) unsafe fn held_unchecked() -> &'static Processor {
+        // SAFETY: not null, by the caller's promise; else as in `processor`.
+        unsafe { &*PROCESSOR.get() }
+    }
+
+    /// The processor that the calling thread is known to hold.
+    #[inline]
+    pub(crate) fn held() -> &'static Processor {
+        processor().expect("the calling thread holds a processor")
+    }
+
+    /// Takes hold of a processor that was given to the calling thread.
+    pub(crate) fn adopt(processor: NonNull<Processor>) {
+        crate::system::guard::tripwire("adopt");
+        PROCESSOR.set(processor.as_ptr());
+        // SAFETY: the giver gave it, so the pool is alive and nobody else holds it.
+        let processor = unsafe { processor.as_ref() };
+        processor.set_root(carrier().root());
+        processor.watching.append(carrier().watching.take());
+        processor.set_busy(true);
+        processor.note_cpu();
+        match &processor.commons().heterogeneous {
+            Some(heterogeneous) => heterogeneous.arrive(processor.index),
+            None if processor.commons().config.pin => crate::system::affinity::pin(processor.index),
+            None => {}
+        }
+    }
+
+    /// Lets go of the processor; the caller gives it to somebody.
+    pub(crate) fn release() {
+        PROCESSOR.with(|current| {
+            // SAFETY: as in `processor`.
+            if let Some(processor) = unsafe { current.get().as_ref() } {
+                if let Some(enabled) = processor.settle() {
+                    processor.commons().readmit(enabled);
+                }
+                processor.set_busy(false);
+                profile::enter(processor, State::HandOver);
+                if processor.has_private_deque() && !processor.deque.looks_empty() {
+                    processor.commons().flush(processor);
+                }
+                if !processor.watching.is_empty() {
+                    carrier().watching.append(processor.watching.take());
+                }
+                if let Some(heterogeneous) = &processor.commons().heterogeneous {
+                    heterogeneous.leave(processor.index);
+                }
+                if processor.commons().config.pin {
+                    // Who is given a processor next time should begin where there is room, not wait for its old CPU,
+                    // which somebody else may keep busy, in order to move away from it.
+                    crate::system::affinity::Thread::HERE.unpin();
+                }
+            }
+            current.set(ptr::null());
+        });
+    }
+
+    /// The calling thread as a carrier.
+    #[inline]
+    pub(crate) fn carrier() -> &'static Carrier {
+        let carrier = CARRIER.get().unwrap_or_else(visitor);
+        // SAFETY: alive as long as the thread, which is the only one that gets this reference.
+        unsafe { carrier.as_ref() }
+    }
+
+    /// The carrier of a thread that no pool started, the first time that it is one.
+    #[cold]
+    #[inline(never)]
+    fn visitor() -> NonNull<Carrier> {
+        let here = || Box::new(Carrier::here());
+        let carrier = VISITOR
+            .try_with(|visitor| NonNull::from(&**visitor.0.get_or_init(here)))
+            // The thread is ending, in a destructor that joins: nothing is left that could own a carrier.
+            .unwrap_or_else(|_| NonNull::from(Box::leak(here())));
+        CARRIER.set(Some(carrier));
+        carrier
+    }
+
+    /// A pool whose processor a thread gave up for a blocking call, in the frame of that call.
+    pub(crate) struct Home {
+        commons: *const Commons,
+        outer: *const Home,
+    }
+
+    impl Home {
+        /// Inside of the homes that the calling thread has.
+        pub(crate) fn inside(commons: &Commons) -> Home {
+            Home { commons, outer: HOME.get() }
+        }
+
+        pub(crate) fn outer(&self) -> *const Home {
+            self.outer
+        }
+    }
+
+    /// The pools whose processors the calling thread gave up for blocking calls, the last one first.
+    fn homes() -> impl Iterator<Item = &'static Commons> {
+        // SAFETY: they stand in frames of this thread below, each inside of a job of its pool, which keeps that alive.
+        let at = |home: *const Home| unsafe { home.as_ref() };
+        // SAFETY: as above.
+        std::iter::successors(at(HOME.get()), move |home| at(home.outer))
+            .map(|home| unsafe { &*home.commons })
+    }
+
+    /// The pool whose processor the calling thread gave up for a blocking call, if that is where it is.
+    pub(crate) fn home() -> Option<&'static Commons> {
+        homes().next()
+    }
+
+    /// Runs `f` on a thread that holds no processor and belongs to this pool: joins in `f` run there.
+    pub(crate) fn at_home(commons: &Commons, f: impl FnOnce()) {
+        /// Also when `f` unwinds.
+        struct Leave(*const Home);
+        impl Drop for Leave {
+            fn drop(&mut self) {
+                set_home(self.0);
+            }
+        }
+        let home = Home::inside(commons);
+        let _leave = Leave(home.outer());
+        set_home(&home);
+        f();
+    }
+
+    /// Sets the last home: one in a frame of the calling thread that lives until it is set again, or none.
+    pub(crate) fn set_home(home: *const Home) {
+        HOME.set(home);
+    }
+
+    /// Whether the calling thread runs, or blocks, inside of a job of this pool.
+    pub(crate) fn is_carrier_of(commons: &Commons) -> bool {
+        processor().is_some_and(|processor| ptr::eq(processor.commons(), commons))
+            || homes().any(|home| ptr::eq(home, commons))
+    }
+
+    pub(crate) fn set_carrier(carrier: Option<NonNull<Carrier>>) {
+        CARRIER.set(carrier);
+    }
+
+    /// The calling thread is the one of a child process ([`crate::system::process`]): what it held is its parent's.
+    pub(crate) fn leave_parent() {
+        PROCESSOR.set(ptr::null());
+        HOME.set(ptr::null());
+        if let Some(carrier) = CARRIER.get() {
+            // SAFETY: as in `carrier`.
+            unsafe { carrier.as_ref() }.leave_parent();
+        }
+    }
+}

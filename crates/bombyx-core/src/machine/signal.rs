@@ -1,0 +1,124 @@
+//! How a frame learns that what it started in a pool has ended, wherever the frame itself lives.
+//!
+//! A [`Latch`] names a carrier that must be given a processor. If the frame waits in the very pool where the work
+//! ends, whoever ends it gives its own processor, as after a join. If the frame waits in *another* pool, its
+//! carrier belongs there and is readmitted there ([`Commons::readmit`]); if it is on a thread that holds no
+//! processor at all, that thread is merely woken. A [`Signal`] knows which of the three it is.
+
+use crate::machine::commons::Commons;
+use crate::machine::processor::current;
+use crate::machine::visit::{STARVED, lend_a_hand};
+use crate::machine::wait::{Waited, wait};
+use crate::protocol::job::Enabled;
+use crate::protocol::latch::Latch;
+use crate::protocol::outside::Outside;
+use crate::system::guard::guarded;
+use std::ptr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// See the module text.
+pub(crate) struct Signal {
+    latch: Latch,
+    waiter: Waiter,
+}
+
+/// Who will wait.
+enum Waiter {
+    /// A carrier of the pool where the work is done.
+    Here,
+    /// A carrier of this other pool.
+    Elsewhere(Arc<Commons>),
+    /// A thread that holds no processor, or lets it go before it waits.
+    Outside(Outside),
+}
+
+impl Signal {
+    /// A signal that the calling thread will wait for, set by work in the pool of `commons`.
+    pub(crate) fn from(commons: &Commons) -> Signal {
+        let waiter = match current::processor().map(|processor| processor.commons()) {
+            Some(home) if ptr::eq(home, commons) => Waiter::Here,
+            // Such a carrier may have to work in the other pool itself ([`crate::machine::visit`]).
+            Some(home) if commons.config.lends && !home.has_fixed_threads() => {
+                Waiter::Outside(Outside::here())
+            }
+            Some(home) => Waiter::Elsewhere(home.arc()),
+            None => Waiter::Outside(Outside::here()),
+        };
+        Signal { latch: Latch::new(), waiter }
+    }
+
+    /// Whether the one who waits is a carrier of the pool where the work is done.
+    pub(crate) fn is_here(&self) -> bool {
+        matches!(self.waiter, Waiter::Here)
+    }
+
+    /// Sets the signal. Whoever is returned is the caller's to give a processor to.
+    ///
+    /// # Safety
+    /// The signal is alive; it may be gone after the call. To be called once, by a carrier of the pool that the
+    /// signal was made for.
+    pub(crate) unsafe fn set(signal: *const Signal) -> Enabled {
+        // SAFETY: alive until the latch is set. What is needed after that is cloned before.
+        unsafe {
+            match &(*signal).waiter {
+                Waiter::Here => Latch::set(&raw const (*signal).latch),
+                Waiter::Elsewhere(home) => {
+                    let home = Arc::clone(home);
+                    if let Some(carrier) = Latch::set(&raw const (*signal).latch) {
+                        home.readmit(carrier);
+                    }
+                    None
+                }
+                Waiter::Outside(thread) => {
+                    Outside::set(thread, &raw const (*signal).latch);
+                    None
+                }
+            }
+        }
+    }
+
+    /// Waits for so long, if the thread that made the signal holds no processor. True if there is nothing more to be had from
+    /// waiting like that: the signal is set, or the thread is a carrier.
+    pub(crate) fn wait_outside(&self, time: Duration) -> bool {
+        match &self.waiter {
+            Waiter::Outside(thread) => thread.wait_for(&self.latch, time),
+            Waiter::Here | Waiter::Elsewhere(_) => true,
+        }
+    }
+
+    /// Waits until the signal is set, on the thread that made it, for work in the pool of `commons`. A carrier helps meanwhile
+    /// with what descends from `key`, as in every wait, and may hold another processor afterwards. A thread without a
+    /// processor works in the pool itself if no carrier can be had there.
+    pub(crate) fn wait(&self, commons: &Commons, key: usize) {
+        guarded(|| self.wait_here(commons, key));
+    }
+
+    fn wait_here(&self, commons: &Commons, key: usize) {
+        match &self.waiter {
+            Waiter::Here | Waiter::Elsewhere(_) => {
+                // The joins below on this stack may come back on another processor, and nothing tells that their
+                // halves were taken first.
+                current::held().deque.expose_all();
+                // With fixed threads a wait for another pool takes other work sooner.
+                let elsewhere = matches!(self.waiter, Waiter::Elsewhere(_));
+                let fixed = current::held().commons().has_fixed_threads();
+                let key = if elsewhere && fixed { 0 } else { key };
+                let Waited::Done = wait(&self.latch, key, None) else {
+                    unreachable!("only a join's own job is reclaimed")
+                };
+            }
+            Waiter::Outside(_) => {
+                let wait = || {
+                    while !self.wait_outside(STARVED) {
+                        if commons.config.lends {
+                            lend_a_hand(commons, || self.latch.is_done());
+                        }
+                    }
+                };
+                // A carrier of another pool lets its processor go, so that it can be lent one of this pool.
+                if current::processor().is_some() { crate::blocking(wait) } else { wait() }
+            }
+        }
+    }
+}

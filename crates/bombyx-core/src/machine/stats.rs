@@ -1,0 +1,197 @@
+//! What the slow paths count. Forks are not counted: that would cost more than the fork.
+
+use std::fmt;
+use std::ops::Sub;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// A counter with one writer at a time: no read-modify-write needed.
+#[derive(Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    #[inline]
+    pub(crate) fn add(&self, n: u64) {
+        self.0.store(self.0.load(Relaxed).wrapping_add(n), Relaxed);
+    }
+
+    /// For a peak.
+    pub(crate) fn raise_to(&self, n: u64) {
+        if n > self.0.load(Relaxed) {
+            self.0.store(n, Relaxed);
+        }
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+macro_rules! statistics {
+    (
+        counters { $($(#[$doc:meta])* $name:ident: $label:literal,)* }
+        gauges { $($(#[$gauge_doc:meta])* $gauge:ident: $gauge_label:literal,)* }
+    ) => {
+        /// The counters of one processor, written by its holder; those of muggings by the pool's watcher.
+        #[derive(Default)]
+        pub(crate) struct Counters {
+            $(pub(crate) $name: Counter,)*
+            pub(crate) longest_watch_list: Counter,
+        }
+
+        /// What a pool has done so far ([`crate::Pool::stats`]).
+        ///
+        /// Subtract an earlier snapshot to see what happened in between:
+        ///
+        /// ```
+        /// let pool = bombyx::Pool::builder().processors(2).build()?;
+        /// let before = pool.stats();
+        /// pool.run(|| bombyx::join(|| 1, || 2));
+        /// let during = pool.stats() - before;
+        /// assert!(during.hand_overs <= during.steals);
+        /// # Ok::<(), bombyx::Error>(())
+        /// ```
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub struct Stats {
+            $($(#[$doc])* pub $name: u64,)*
+            $($(#[$gauge_doc])* pub $gauge: u64,)*
+            /// Carriers (OS threads) that the pool has now.
+            pub carriers: u64,
+            /// The most carriers that the pool has had.
+            pub peak_carriers: u64,
+            /// The most joins that a processor has watched at a time, under `read-write`.
+            pub longest_watch_list: u64,
+        }
+
+        impl Stats {
+            pub(crate) fn add(&mut self, counters: &Counters) {
+                $(self.$name = self.$name.wrapping_add(counters.$name.get());)*
+                self.longest_watch_list = self.longest_watch_list.max(counters.longest_watch_list.get());
+            }
+
+            /// What two pools have done together, one after the other.
+            pub(crate) fn plus(self, other: Stats) -> Stats {
+                Stats {
+                    $($name: self.$name.wrapping_add(other.$name),)*
+                    $($gauge: self.$gauge.max(other.$gauge),)*
+                    carriers: self.carriers + other.carriers,
+                    peak_carriers: self.peak_carriers.max(other.peak_carriers),
+                    longest_watch_list: self.longest_watch_list.max(other.longest_watch_list),
+                }
+            }
+        }
+
+        impl Sub for Stats {
+            type Output = Stats;
+
+            /// What was counted since `earlier`; peaks, and what there is now, are not counts and stay.
+            fn sub(self, earlier: Stats) -> Stats {
+                Stats {
+                    $($name: self.$name.wrapping_sub(earlier.$name),)*
+                    $($gauge: self.$gauge,)*
+                    carriers: self.carriers,
+                    peak_carriers: self.peak_carriers,
+                    longest_watch_list: self.longest_watch_list,
+                }
+            }
+        }
+
+        impl fmt::Display for Stats {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                $(write!(f, concat!($label, " {}, "), self.$name)?;)*
+                write!(f, "longest watch list {}, ", self.longest_watch_list)?;
+                if let Some(granularity) = self.granularity() {
+                    write!(f, "granularity {granularity:.1}, ")?;
+                }
+                $(if self.$gauge > 0 {
+                    write!(f, concat!($gauge_label, " {}, "), self.$gauge)?;
+                })*
+                write!(f, "carriers {} (peak {})", self.carriers, self.peak_carriers)
+            }
+        }
+    };
+}
+
+statistics! {
+    counters {
+        /// Entries that processors took from others, in any way but gifts.
+        steals: "steals",
+        /// Entries that came to a sleeping processor unasked, under the schedulers with private deques.
+        gifts: "gifts",
+        /// Times a processor asked another one for work, or reached for it.
+        attempts: "attempts",
+        /// Steals without the victim's help, after it did not answer in time.
+        escalations: "escalations",
+        /// Those of the steals by which a waiting processor took a part of what it waits for.
+        helps: "helps",
+        /// Times a waiting carrier gave its processor to another carrier.
+        hand_overs: "hand-overs",
+        /// Times a processor found nothing and was returned to the pool.
+        sleeps: "sleeps",
+        /// Times a fork woke a sleeping processor.
+        wakes: "wakes",
+        /// Entries run on top of a waiting frame because no further carrier could be had.
+        in_place: "in place",
+        /// Times an idle processor exchanged CPUs with a slower one that was busy.
+        muggings: "muggings",
+        /// Exchanges of CPUs, or looks at one, that the system refused.
+        refused: "refused",
+        /// Deques that were given up because a quota was used up, or frames, with `depth-first`.
+        give_ups: "give-ups",
+        /// Dummy threads that were run.
+        dummies: "dummies",
+        /// Threads that a processor took from its own deque, or, in a shared pool, that their own join took back. Counted
+        /// where every fork is ([`crate::Builder::count_threads`]).
+        own: "own",
+        /// Queries that thieves wrote into the cells of victims, with schedulers of private deques.
+        queries: "queries",
+        /// Queries that their victims answered with an entry.
+        served: "served",
+        /// Queries that their victims answered with nothing.
+        declined: "declined",
+        /// Queries that their thieves wrote again, because an older one had overwritten them.
+        overwritten: "overwritten",
+        /// Queries of an earlier round that victims found, and ignored.
+        stale: "stale",
+        /// Queries that their thieves withdrew after long waiting.
+        withdrawn: "withdrawn",
+        /// Joins whose second half came back unstarted, though not by the fast path, which is not counted.
+        joins_local: "local joins",
+        /// Joins under `read-write` whose frame left its processor after the other side's ACK.
+        joins_acknowledged: "acknowledged joins",
+        /// Joins under `read-write` whose frame was there when the other side ended: the left side goes on.
+        joins_tied: "tied joins",
+        /// Joins under `read-write` whose frame left its processor without waiting longer for the other side's ACK.
+        joins_unanswered: "unanswered joins",
+    }
+    gauges {
+        /// The most deques that there were at a time, with `dfdeques:K`.
+        peak_deques: "peak deques",
+        /// The most threads that were alive at a time, created and not ended, if they are counted
+        /// ([`crate::Builder::count_threads`]).
+        peak_threads: "peak threads",
+        /// Net bytes that the processors of the pool have allocated, in a [metered](crate::api::alloc::Metered) program; up
+        /// to 4 KiB per processor, either way, are not known yet.
+        heap: "heap",
+        /// The most that this was.
+        peak_heap: "peak heap",
+        /// The quota K that is in force, in bytes, if there is one: what `dfdeques:auto` has chosen.
+        quota: "quota",
+    }
+}
+
+impl Stats {
+    /// How many threads a processor took from its own deque for each one that it took from elsewhere: the scheduling
+    /// granularity (Narlikar §5.3). None where forks are not counted ([`crate::Builder::count_threads`]).
+    ///
+    /// ```
+    /// let pool = bombyx::Pool::builder().processors(2).count_threads(true).build()?;
+    /// pool.run(|| bombyx::for_each(0..10_000, |_| ()));
+    /// assert!(pool.stats().granularity().unwrap() > 0.0);
+    /// # Ok::<(), bombyx::Error>(())
+    /// ```
+    pub fn granularity(&self) -> Option<f64> {
+        (self.own > 0).then(|| self.own as f64 / self.steals.max(1) as f64)
+    }
+}

@@ -1,0 +1,74 @@
+//! Visits: a thread that the pool has not started holds one of its processors for a while.
+//!
+//! [`crate::Pool::run`] on an idle pool is such a visit: the calling thread works itself, without a switch. A thread that
+//! waits outside of the pool also visits when the pool cannot serve it: a processor rests, there is work, and no carrier can
+//! be had ([`crate::Builder::max_carriers`], or the system refuses threads). Then the thread is as good as a carrier. Without
+//! that it would wait for ever if all carriers block for something that only the work would bring about.
+
+use crate::machine::commons::Commons;
+use crate::machine::processor::{Processor, current};
+use crate::machine::wait::run_on_top;
+use crate::protocol::job::Kind;
+use crate::scheduler;
+use crate::system::affinity::{CpuSet, Thread};
+use crate::system::guard::guarded;
+use std::ptr::NonNull;
+use std::time::Duration;
+
+/// How long work waits for a carrier before a thread that waits for it looks itself.
+pub(crate) const STARVED: Duration = Duration::from_millis(10);
+
+/// The calling thread holds a processor of the pool until this is dropped: then it returns the one that it holds by then.
+pub(crate) struct Visit<'a> {
+    commons: &'a Commons,
+    root: usize,
+    /// The CPUs that the thread may run on, if the processors are pinned.
+    cpus: Option<CpuSet>,
+}
+
+impl<'a> Visit<'a> {
+    /// With a processor that was taken out of the idle list for the calling thread, which holds none.
+    pub(crate) fn begin(commons: &'a Commons, processor: NonNull<Processor>) -> Visit<'a> {
+        let cpus = commons.config.pin.then(|| Thread::HERE.allowed()).flatten();
+        let visit = Visit { commons, root: current::carrier().set_root(0), cpus };
+        current::adopt(processor);
+        scheduler::arrived(current::held());
+        visit
+    }
+}
+
+impl Drop for Visit<'_> {
+    fn drop(&mut self) {
+        // In a child of fork(2) the processor is the parent's.
+        if !self.commons.generation().is_current() {
+            return;
+        }
+        guarded(|| {
+            let processor = NonNull::from(current::held());
+            current::release();
+            current::carrier().set_root(self.root);
+            if let Some(cpus) = &self.cpus {
+                if let Some(heterogeneous) = &self.commons.heterogeneous {
+                    heterogeneous.left();
+                }
+                Thread::HERE.allow(cpus);
+            }
+            self.commons.retire(processor, None, None);
+        });
+    }
+}
+
+/// Works on a processor that rests for want of a carrier, if there is one, until `done` or until there is nothing to take.
+/// For a thread that holds no processor.
+pub(crate) fn lend_a_hand(commons: &Commons, done: impl Fn() -> bool) {
+    let Some(processor) = commons.starved_processor() else { return };
+    let _visit = Visit::begin(commons, processor);
+    while !done() {
+        let Some(entry) = scheduler::take_anything(current::held()) else { return };
+        match entry.kind() {
+            // It gets this processor when the visit ends, or another one before.
+            Kind::Carrier(ready) => return commons.readmit(ready),
+            Kind::Stack(_) | Kind::Heap(_) => run_on_top(entry),
+        }
+    }
+}

@@ -1,0 +1,430 @@
+//! What a carrier does with its stack: the loop at its foot, and the wait in the middle of it.
+//!
+//! The loop ([`main`]) runs entries until the processor is gone. The wait ([`wait`]) is where "processors move,
+//! stacks stay" happens: a frame whose other half was taken keeps its stack where it is, and its processor finds
+//! better use ([`crate::scheduler`] says which).
+
+use crate::machine::commons::Commons;
+use crate::machine::fixed;
+use crate::machine::processor::{Processor, current};
+use crate::profile;
+use crate::protocol::carrier::Carrier;
+use crate::protocol::job::{Enabled, Entry, Job, Kind, Place};
+use crate::protocol::latch::Latch;
+use crate::protocol::lineage;
+use crate::scheduler::private_deques::join_resolution;
+use crate::scheduler::{self, Patience, Wait};
+use crate::system::guard::{guarded, tripwire};
+use std::ptr::{self, NonNull};
+use std::time::Duration;
+
+/// The life of a carrier that the pool started: spare, working, spare, …, stopped.
+pub(crate) fn main(commons: &Commons, carrier: &Carrier) {
+    guarded(|| {
+        current::set_carrier(Some(NonNull::from(carrier)));
+        while let Some(processor) = commons.receive(carrier) {
+            current::adopt(processor);
+            work(commons, carrier);
+        }
+        current::set_carrier(None);
+    });
+}
+
+/// Runs entries until the processor is given away; the carrier is a spare then.
+pub(crate) fn work(commons: &Commons, carrier: &Carrier) {
+    tripwire("work");
+    let this = NonNull::from(carrier);
+    // Whoever gave the processor counted this carrier as a searcher.
+    let mut next = scheduler::search(current::held());
+    while let Some(entry) = next {
+        current::held().begun.add(1);
+        current::held().set_foot(lineage::key_of(entry));
+        let enabled = match entry.kind() {
+            Kind::Stack(_) => {
+                run_entry(entry).and_then(|enabled| scheduler::enabled(current::held(), enabled))
+            }
+            Kind::Heap(_) => {
+                let key = lineage::key_of(entry);
+                run_series(entry, |processor| scheduler::take_next_of_scope(processor, key))
+                    .and_then(|enabled| scheduler::enabled(current::held(), enabled))
+            }
+            Kind::Carrier(ready) => Some(ready),
+        };
+        if let Some(enabled) = enabled {
+            // The one who finishes last gives its processor to the one who waited (design: "at once").
+            let processor = NonNull::from(current::held());
+            current::release();
+            commons.add_spare(this);
+            // SAFETY: the latch or the entry named the carrier, once, to us.
+            unsafe { commons.pass_on(carrier, enabled, processor) };
+            return;
+        }
+        // Who has entries of its own does not search, and leaves the count of searchers, which all share, alone.
+        next =
+            take_in_turn(current::held()).or_else(|| scheduler::take_next(current::held())).or_else(|| {
+                commons.start_search(current::held());
+                scheduler::search(current::held())
+            });
+    }
+    let processor = NonNull::from(current::held());
+    current::release();
+    commons.retire(processor, Some(this), Some(carrier));
+}
+
+/// How many entries a processor runs before it looks into the queue.
+pub(crate) const TURNS: u32 = 64;
+/// How many such turns pass before it takes the oldest entry of its own deque. Seldom: entries that were spawned last go first,
+/// and programs see that order.
+pub(crate) const OWN_TURNS: u32 = 64;
+
+/// The entry whose turn it is, if the processor has run many others since it last asked.
+fn take_in_turn(processor: &Processor) -> Option<Entry> {
+    if processor.turns.get() < TURNS {
+        return None;
+    }
+    processor.turns.set(0);
+    processor.own_turns.set(processor.own_turns.get() + 1);
+    let own = || {
+        let due = processor.own_turns.get() >= OWN_TURNS;
+        due.then(|| {
+            processor.own_turns.set(0);
+            scheduler::take_oldest_own(processor)
+        })
+        .flatten()
+    };
+    processor.commons().take_queued().or_else(own)
+}
+
+/// Runs an entry, which is not a carrier, and which was taken out of where it was, so that it is the calling carrier's
+/// alone; its forks descend from it. The calling thread holds a processor.
+pub(crate) fn run_entry(entry: Entry) -> Enabled {
+    run_series(entry, |_| None)
+}
+
+/// The same, and then what `next` finds: entries with the same root, taken out likewise. It is asked as long as the
+/// carrier keeps its processor and nobody waits for another.
+#[inline]
+fn run_series(first: Entry, next: impl Fn(&Processor) -> Option<Entry>) -> Enabled {
+    let carrier = current::carrier();
+    let root = lineage::key_of(first);
+    let outer_root = carrier.set_root(root);
+    let processor = current::held();
+    processor.set_root(root);
+    let outer_origin = processor.set_origin(lineage::origin_of(first));
+    // What the frames below watch is watched again when they run.
+    let outer_list = processor.watching.take();
+    if let Some(resolution) = first.resolution() {
+        processor.watching.push(resolution);
+        processor.note_watch_list();
+    }
+    let mut entry = first;
+    let enabled = loop {
+        let (Kind::Stack(job) | Kind::Heap(job)) = entry.kind() else {
+            unreachable!("a carrier has its own stack")
+        };
+        // SAFETY: as the caller, or `next`, promises.
+        let enabled = unsafe { Job::run(job) };
+        processor.turns.set(processor.turns.get() + 1);
+        if enabled.is_some() || !ptr::eq(current::held(), processor) || processor.turns.get() >= TURNS {
+            break enabled;
+        }
+        match next(processor) {
+            Some(following) => entry = following,
+            None => break None,
+        }
+    };
+    let enabled = settle(enabled);
+    carrier.set_root(outer_root);
+    // The processor may be another one now. Its deque holds nothing that descends from `root` any more, or else entries
+    // about which nothing is known from now on.
+    let processor = current::held();
+    processor.set_root(outer_root);
+    processor.set_origin(outer_origin);
+    processor.watching.append(outer_list);
+    enabled
+}
+
+/// Gives back the credits of the scope whose closures ran, if any. Of two carriers that go on now, one is for the caller
+/// to give its processor to.
+#[inline(always)]
+fn settle(enabled: Enabled) -> Enabled {
+    let enabled = if current::held().stock.is_empty() { enabled } else { settle_scope(enabled) };
+    if enabled.is_some() { rouse(enabled) } else { None }
+}
+
+/// With fixed threads, a carrier that goes on has a processor, and only needs to be woken.
+#[inline(never)]
+fn rouse(enabled: Enabled) -> Enabled {
+    let commons = current::held().commons();
+    if !commons.has_fixed_threads() {
+        return enabled;
+    }
+    if let Some(carrier) = enabled {
+        commons.rouse(carrier);
+    }
+    None
+}
+
+#[inline(never)]
+fn settle_scope(enabled: Enabled) -> Enabled {
+    let processor = current::held();
+    match (enabled, processor.settle()) {
+        (None, settled) => settled,
+        (enabled, None) => enabled,
+        (enabled, Some(settled)) => {
+            processor.admit(settled);
+            enabled
+        }
+    }
+}
+
+/// How long a waiting carrier of a pool without spares sleeps at a time, when there is nothing to do.
+pub(crate) const NAP: Duration = Duration::from_micros(200);
+
+/// How a wait ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Waited {
+    /// The latch is set.
+    Done,
+    /// The job came back unstarted and is the caller's to run.
+    Reclaimed,
+}
+
+/// Gets a join's job, which is not untouched, back, or waits until it has ended.
+#[inline(never)]
+pub(crate) fn wait_for(job: &Job) -> Waited {
+    if reclaim(job) {
+        current::held().stats.joins_local.add(1);
+        return Waited::Reclaimed;
+    }
+    // SAFETY: the job is not untouched, and a branch if its place says so.
+    unsafe {
+        match job.place() {
+            Place::Branch => {
+                profile::wait();
+                join_resolution::wait(job, job.resolution())
+            }
+            _ => wait(job.latch(), ptr::from_ref(job) as usize, Some(job)),
+        }
+    }
+}
+
+/// Tells the join of a job that it has ended. Whoever waits is now the caller's to give a processor to.
+///
+/// # Safety
+/// The caller has taken the job, run it, and does not touch it any more.
+pub(crate) unsafe fn end(job: *const Job) -> Enabled {
+    // SAFETY: the job is alive until its join knows that it has ended.
+    unsafe {
+        match (*job).place() {
+            Place::Branch => join_resolution::end((*job).resolution().as_ref()),
+            _ => Latch::set((*job).latch()),
+        }
+    }
+}
+
+/// Waits until `latch` is set, on a carrier that holds a processor (before and after, perhaps another one).
+///
+/// Meanwhile the processor helps with descendants of `key`, is handed over to another carrier once other work
+/// is visible, or is returned to the pool when there is nothing to do at all (design §2). With `job`, the
+/// latch's own job, it is taken back if whoever was offered it has not picked it up.
+pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
+    tripwire("wait");
+    let carrier = current::carrier();
+    let this = NonNull::from(carrier);
+    let mut patience = Patience::new();
+    profile::wait();
+    if let Some(enabled) = settle(None) {
+        current::held().submit(Entry::carrier(enabled));
+    }
+    scheduler::cease(current::held());
+    if current::held().commons().has_fixed_threads() {
+        return fixed::wait(latch, key, job);
+    }
+    loop {
+        if latch.is_done() {
+            current::held().set_busy(true);
+            current::held().be_generous();
+            return Waited::Done;
+        }
+        if job.is_some_and(reclaim) {
+            current::held().set_busy(true);
+            profile::waited();
+            return Waited::Reclaimed;
+        }
+        let processor = current::held();
+        let commons = processor.commons();
+        // A scope whose closures spawn others without end does not keep the queue from being served.
+        let due = processor.turns.get() >= TURNS;
+        if due {
+            processor.turns.set(0);
+        }
+        let step = match due && commons.has_queued() {
+            true => Wait::OtherWork,
+            false => scheduler::wait(&mut patience, processor, key, || latch.is_done()),
+        };
+        match step {
+            Wait::Again => {}
+            Wait::Help(entry) => nested(carrier, entry, latch),
+            Wait::Carrier(ready) => {
+                if !latch.park(this) {
+                    // Our own frame goes on.
+                    processor.submit(Entry::carrier(ready));
+                    continue;
+                }
+                processor.stats.hand_overs.add(1);
+                current::release();
+                // SAFETY: the entry named the carrier, once, to us.
+                unsafe { commons.pass_on(carrier, ready, NonNull::from(processor)) };
+                resume(carrier);
+                return Waited::Done;
+            }
+            Wait::OtherWork => match commons.spare() {
+                Some(spare) => {
+                    if !latch.park(this) {
+                        commons.add_spare(spare);
+                        continue;
+                    }
+                    processor.stats.hand_overs.add(1);
+                    commons.start_search(processor);
+                    current::release();
+                    // SAFETY: the spare came out of the pool's list.
+                    unsafe { commons.pass_on(carrier, spare, NonNull::from(processor)) };
+                    resume(carrier);
+                    return Waited::Done;
+                }
+                // No thread to be had: run what there is on this stack rather than wait for nothing. Our own half
+                // first, which needs no more stack than the serial program.
+                None if job.is_some_and(|job| take_back(job, false)) => {
+                    current::held().set_busy(true);
+                    profile::waited();
+                    return Waited::Reclaimed;
+                }
+                None => {
+                    if let Some(entry) = scheduler::take_anything(processor) {
+                        processor.stats.in_place.add(1);
+                        nested(carrier, entry, latch);
+                    }
+                }
+            },
+            // Whoever has work for the processor later would find no thread for it.
+            Wait::Nothing if !commons.has_reserve() => std::thread::sleep(NAP),
+            Wait::Nothing => {
+                if !latch.park(this) {
+                    continue;
+                }
+                current::release();
+                commons.retire(NonNull::from(processor), None, Some(carrier));
+                resume(carrier);
+                return Waited::Done;
+            }
+        }
+    }
+}
+
+/// Continues on the processor that whoever set the latch gave.
+pub(crate) fn resume(carrier: &Carrier) {
+    match carrier.receive() {
+        Some(processor) => current::adopt(processor),
+        None => unreachable!("only spares are stopped"),
+    }
+    scheduler::arrived(current::held());
+}
+
+/// Runs an entry, which is not a carrier, on top of a frame that waits for `latch`, and what else was spawned in the same
+/// scope after it.
+pub(crate) fn run_helping(entry: Entry, latch: &Latch) -> Enabled {
+    let _helping = profile::Helping::begin();
+    current::held().set_busy(true);
+    let scope = matches!(entry.kind(), Kind::Heap(_)).then(|| lineage::key_of(entry));
+    run_series(entry, |processor| {
+        processor.answer();
+        scope.filter(|_| !latch.is_done()).and_then(|key| scheduler::take_sibling(processor, key))
+    })
+}
+
+/// The same for any entry. A carrier that is ready gets the processor, if our own frame still waits.
+fn nested(carrier: &Carrier, entry: Entry, latch: &Latch) {
+    let enabled = match entry.kind() {
+        Kind::Stack(_) | Kind::Heap(_) => {
+            let enabled = run_helping(entry, latch);
+            scheduler::cease(current::held());
+            enabled
+        }
+        Kind::Carrier(ready) => Some(ready),
+    };
+    let Some(enabled) = enabled else { return };
+    let processor = current::held();
+    if latch.park(NonNull::from(carrier)) {
+        // We wait anyway: the enabled carrier, which descends from what we wait for, has better use for the
+        // processor.
+        processor.stats.hand_overs.add(1);
+        current::release();
+        // SAFETY: the latch or the entry named the carrier, once, to us.
+        unsafe { processor.commons().pass_on(carrier, enabled, NonNull::from(processor)) };
+        resume(carrier);
+    } else {
+        // Our own frame goes on; the enabled one waits at the bottom of our deque (Blumofe and Leiserson, §4,
+        // rule 4).
+        processor.submit(Entry::carrier(enabled));
+    }
+}
+
+/// Runs an entry, which is not a carrier, on top of a frame that holds a processor and does not wait.
+pub(crate) fn run_on_top(entry: Entry) {
+    let enabled = run_entry(entry);
+    current::held().set_busy(true);
+    if let Some(enabled) = enabled {
+        current::held().submit(Entry::carrier(enabled));
+    }
+}
+
+/// Tries to get back a job that is not untouched: from the deque it is exposed in, out of a mailbox, or out of the
+/// pool's list, if its turn has come.
+pub(crate) fn reclaim(job: &Job) -> bool {
+    take_back(job, true)
+}
+
+/// The same; with `in_turn` false, whether its turn has come or not.
+fn take_back(job: &Job, in_turn: bool) -> bool {
+    let entry = Entry::stack(NonNull::from(job));
+    loop {
+        // SAFETY: callers have seen that the job is not untouched.
+        match unsafe { job.place() } {
+            Place::Nowhere | Place::Branch => return false,
+            Place::Kept(deque) => {
+                // SAFETY: the pool is alive. The job is kept, so the calling carrier, which forked it, owns the deque and it is
+                // its youngest entry.
+                if unsafe { (*deque).pop_kept() } {
+                    return true;
+                }
+                // Taken meanwhile, and the place was changed before the deque's lock was released.
+            }
+            // SAFETY: mailboxes live as long as the processors of the pool, which outlive its jobs.
+            Place::Mailbox(mailbox) => return unsafe { (*mailbox).take_back(entry) },
+            Place::Listed(node) => return scheduler::take_back(current::held(), entry, node, in_turn),
+            Place::Deque(deque) => {
+                let owner = current::processor().filter(|processor| ptr::eq(&processor.deque, deque));
+                let withdrawn = match owner {
+                    Some(processor) if processor.has_private_deque() => {
+                        processor.deque.private().withdraw(entry)
+                    }
+                    // SAFETY: as for mailboxes.
+                    _ => unsafe { (*deque).withdraw(entry, owner.is_some()) },
+                };
+                if withdrawn {
+                    return true;
+                }
+                // Taken meanwhile, and the place was changed before the deque's lock was released.
+            }
+            Place::Queue(commons) => {
+                // If the entry is gone, the place was changed before the lock was released.
+                // SAFETY: the commons outlive the jobs of their pool.
+                if unsafe { (*commons.cast::<Commons>()).withdraw(entry) } {
+                    return true;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,526 @@
+#![doc = include_str!("README.md")]
+
+mod private;
+
+use crate::protocol::job::{Entry, Place};
+use crate::system::barrier::{self, Side};
+use crate::system::fault::{Fault, planted};
+use crate::system::primitive::{AtomicBool, AtomicPtr, AtomicUsize, Mutex, lock, try_lock};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+/// One place of the buffer: the bits of an [`Entry`], or 0 where an entry was withdrawn from the middle.
+pub(crate) type Slot = AtomicUsize;
+
+/// Slots of a new deque. Small enough to stay in the first-level cache, large enough that few programs grow it.
+const INITIAL_SLOTS: usize = if cfg!(loom) { 4 } else { 256 };
+
+/// Where the owner pushed an entry. Good for a pop while the entry is untouched: it is exposed before it moves.
+#[derive(Clone, Copy)]
+pub(crate) struct Pushed(NonNull<Slot>);
+
+impl Pushed {
+    #[inline(always)]
+    pub(crate) fn slot(self) -> *mut Slot {
+        self.0.as_ptr()
+    }
+
+    #[inline(always)]
+    pub(crate) fn from_slot(slot: *mut Slot) -> Option<Pushed> {
+        NonNull::new(slot).map(Pushed)
+    }
+}
+
+/// How a steal ended.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Steal {
+    /// The oldest entry is the thief's, and its job has been told so.
+    Success(Entry),
+    /// There was nothing (that the thief wanted) to take.
+    Empty,
+    /// Somebody else held the lock, or the owner took the entry while the thief reached for it.
+    Retry,
+}
+
+/// The ready deque of one processor. See the module text for the protocol.
+#[repr(align(128))]
+pub(crate) struct Deque {
+    /// One past the youngest entry. Written by the owner only.
+    bottom: AtomicPtr<Slot>,
+    /// Where the owner leaves its fast path: the last slot of the buffer, or null to ask for attention.
+    limit: AtomicPtr<Slot>,
+    /// The oldest entry. Written under the lock only.
+    top: AtomicPtr<Slot>,
+    /// What all entries descend from, 0 if that is not known. Written under the lock only.
+    root: AtomicUsize,
+    /// The last slot of the buffer: where the limit is when nobody wants the owner. Written by the owner only.
+    last: AtomicPtr<Slot>,
+    /// Whether there may be loose entries. Written by the owner only.
+    loose: AtomicBool,
+    /// Whether the owner relies on the heavy barrier. Changed by the owner only.
+    pub(crate) side: Side,
+    /// No entry below this is untouched or kept. Written by the owner only, under the lock.
+    exposed: AtomicPtr<Slot>,
+    /// The buffer; its lock protects all of the above against everyone but the owner's push and pop.
+    slots: Mutex<Box<[Slot]>>,
+}
+
+impl Deque {
+    pub(crate) fn new() -> Deque {
+        let slots = new_slots(INITIAL_SLOTS);
+        let base = base_of(&slots);
+        Deque {
+            bottom: AtomicPtr::new(base),
+            limit: AtomicPtr::new(last_of(&slots)),
+            top: AtomicPtr::new(base),
+            root: AtomicUsize::new(0),
+            last: AtomicPtr::new(last_of(&slots)),
+            loose: AtomicBool::new(false),
+            side: Side::new(),
+            exposed: AtomicPtr::new(base),
+            slots: Mutex::new(slots),
+        }
+    }
+
+    // ---- The owner's fast path ------------------------------------------------------------------------
+
+    /// Where the next entry goes. Only the owner may call this.
+    #[inline(always)]
+    pub(crate) fn next(&self) -> Pushed {
+        // SAFETY: bottom points into the buffer.
+        Pushed(unsafe { NonNull::new_unchecked(self.bottom.load(Relaxed)) })
+    }
+
+    /// Pushes `entry` at the bottom, which is at `next`. The owner must [attend](Deque::attend) before it goes on if
+    /// [`Deque::wants_attention`] says so: that is what guarantees room for one more entry.
+    ///
+    /// Only the owner may call this.
+    #[inline(always)]
+    pub(crate) fn push(&self, next: Pushed, entry: Entry) {
+        debug_assert_eq!(self.bottom.load(Relaxed), next.slot(), "entries are pushed at the bottom");
+        // SAFETY: bottom points into the buffer with room for one more: the last slot is never passed without
+        // `attend`, which makes room, and only the owner, who is here, replaces the buffer.
+        unsafe { next.0.as_ref() }.store(entry.bits(), Relaxed);
+        // Release: a thief that sees the entry sees the job it names.
+        self.bottom.store(next.slot().wrapping_add(1), Release);
+    }
+
+    /// Whether the owner, having pushed, must leave the fast path.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) fn wants_attention(&self, pushed: Pushed) -> bool {
+        // Pairs with `heavy` in the pool's sleep protocol: either this fork sees the poisoned limit, or the
+        // sleeper's second look sees the entry.
+        barrier::light();
+        !planted(Fault::ForkWithoutCheck) && pushed.slot() >= self.limit.load(Relaxed)
+    }
+
+    /// Takes back the youngest entry. False if a thief has it.
+    ///
+    /// Only the owner may call this, if it has seen after its last push or pop that its youngest entry, which
+    /// is the one pushed there, is untouched ([`crate::protocol::job::Job::untouched`]). That the place comes from the push,
+    /// and not from a load of the bottom, keeps the bottom out of the chain of dependent loads and stores.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) fn pop(&self, pushed: Pushed) -> bool {
+        debug_assert_eq!(
+            self.bottom.load(Relaxed),
+            pushed.slot().wrapping_add(1),
+            "the youngest entry is popped"
+        );
+        // Release, as in `push`: a thief may learn of older entries from this store.
+        self.bottom.store(pushed.slot(), Release);
+        // Pairs with `heavy` in `steal`: either the thief's second look sees the lowered bottom, or this load
+        // sees the raised top.
+        if !planted(Fault::PopWithoutBarrier) {
+            barrier::light();
+        }
+        self.top.load(Relaxed) <= pushed.slot() || self.pop_contended(pushed)
+    }
+
+    /// A thief has raised the top past our entry: the lock tells who has it.
+    #[cold]
+    #[inline(never)]
+    fn pop_contended(&self, pushed: Pushed) -> bool {
+        let _slots = lock(&self.slots);
+        let ours = self.top.load(Relaxed) <= pushed.slot();
+        if !ours {
+            self.bottom.store(pushed.slot().wrapping_add(1), Release);
+        }
+        ours
+    }
+
+    // ---- The owner's slow path ------------------------------------------------------------------------
+
+    /// Answers the call of the limit: makes room for the next push and lifts the poison.
+    ///
+    /// The swap reads the value of the last `poison`, so what its caller wrote before is visible after this.
+    pub(crate) fn attend(&self) {
+        self.make_room(&mut lock(&self.slots));
+        self.limit.swap(self.last.load(Relaxed), AcqRel);
+    }
+
+    /// Makes room for the next push and leaves the limit as it is, for owners who attend at every push.
+    #[inline]
+    pub(crate) fn attend_always(&self) {
+        if self.bottom.load(Relaxed) >= self.last.load(Relaxed) {
+            self.make_room(&mut lock(&self.slots));
+        }
+    }
+
+    /// Makes the youngest entry, which is a join's and was pushed just now, *kept* ([`crate::protocol::job`]), unless a thief has it.
+    /// Then it is true. No lock is needed: while the entry is popped, it is the owner's alone.
+    #[inline]
+    pub(crate) fn keep_youngest(&self) -> bool {
+        let pushed = self.youngest_place();
+        if !planted(Fault::KeepWithoutPop) && !self.pop(pushed) {
+            return false;
+        }
+        // SAFETY: in the buffer, which only the owner, who is here, replaces.
+        let bits = unsafe { pushed.0.as_ref() }.load(Relaxed);
+        let kept = Entry::from_bits(bits).is_some_and(|entry| entry.keep(self));
+        // Release: as in `push`.
+        self.bottom.store(pushed.slot().wrapping_add(1), Release);
+        kept
+    }
+
+    /// Where the youngest entry is. Only the owner, who has pushed one, may call this.
+    fn youngest_place(&self) -> Pushed {
+        // SAFETY: bottom points into the buffer, behind the entry.
+        Pushed(unsafe { NonNull::new_unchecked(self.bottom.load(Relaxed).wrapping_sub(1)) })
+    }
+
+    /// Takes back the youngest entry, which is a kept one. False if a thief has it. Only the owner may call this.
+    #[inline]
+    #[must_use]
+    pub(crate) fn pop_kept(&self) -> bool {
+        self.pop(self.youngest_place())
+    }
+
+    /// Takes the youngest entry that `wanted` accepts, under the lock, telling its job that it is taken.
+    pub(crate) fn take_youngest(&self, wanted: impl FnMut(Entry) -> bool) -> Option<Entry> {
+        let _slots = lock(&self.slots);
+        self.youngest(wanted, |entry| entry.taken(Place::Nowhere))
+    }
+
+    /// Takes the youngest entry, if it is there where pushes go and `wanted` accepts it.
+    pub(crate) fn take_bottom(&self, wanted: impl FnOnce(Entry) -> bool) -> Option<Entry> {
+        let _slots = lock(&self.slots);
+        let bottom = self.bottom.load(Relaxed);
+        let at = bottom.wrapping_sub(1);
+        if bottom <= self.top.load(Relaxed) {
+            return None;
+        }
+        let entry = entry_at(at).filter(|&entry| wanted(entry))?;
+        entry.taken(Place::Nowhere);
+        self.lower_bottom(at);
+        Some(entry)
+    }
+
+    fn youngest(&self, mut wanted: impl FnMut(Entry) -> bool, taken: impl FnOnce(Entry)) -> Option<Entry> {
+        let top = self.top.load(Relaxed);
+        let mut bottom = self.bottom.load(Relaxed);
+        // Holes at the bottom are nobody's: left there, they would look like something to take for ever.
+        while bottom > top && entry_at(bottom.wrapping_sub(1)).is_none() {
+            bottom = bottom.wrapping_sub(1);
+            self.lower_bottom(bottom);
+        }
+        if bottom == top {
+            self.loose.store(false, Relaxed);
+        }
+        let mut at = bottom;
+        while at > top {
+            at = at.wrapping_sub(1);
+            if let Some(entry) = entry_at(at).filter(|&entry| wanted(entry)) {
+                taken(entry);
+                self.vacate(at, bottom);
+                return Some(entry);
+            }
+        }
+        None
+    }
+
+    /// Takes the entry out of the slot at `at`, as the owner, under the lock.
+    fn vacate(&self, at: *mut Slot, bottom: *mut Slot) {
+        if at.wrapping_add(1) == bottom {
+            self.lower_bottom(at);
+        } else {
+            // SAFETY: `at` lies between the ends, in the buffer, which stays while the lock is held.
+            unsafe { (*at).store(0, Relaxed) };
+        }
+    }
+
+    /// Lowers the bottom as the owner, under the lock. What is pushed there next is not exposed.
+    fn lower_bottom(&self, bottom: *mut Slot) {
+        if self.exposed.load(Relaxed) > bottom && !planted(Fault::KeepExposedMark) {
+            self.exposed.store(bottom, Relaxed);
+        }
+        self.bottom.store(bottom, Release);
+    }
+
+    /// Pushes a loose entry: one that is not the second half of a join. A join below must find its own entry on top when it
+    /// pops, or know that it has to look for it; so if the youngest entry is a join's, all are exposed first.
+    ///
+    /// The slot is looked at without the lock, and whatever the top says: a thief that has raised the top may not yet
+    /// have told the job. A slot that holds something else, even a stale one, has no untouched job below.
+    #[inline]
+    pub(crate) fn push_over(&self, entry: Entry) -> Pushed {
+        let youngest = self.bottom.load(Relaxed).wrapping_sub(1);
+        // SAFETY: in the buffer, which begins with a slot that is always empty, and which only the owner, who is
+        // here, replaces.
+        let bits = unsafe { (*youngest).load(Relaxed) };
+        let trusted = planted(Fault::TrustRaisedTop) && self.looks_empty() || planted(Fault::PushOverBlindly);
+        if Entry::from_bits(bits).is_some_and(Entry::is_stack) && !trusted {
+            self.expose_all();
+        }
+        if !self.loose.load(Relaxed) {
+            self.loose.store(true, Relaxed);
+        }
+        let next = self.next();
+        // Release: whoever finds a loose entry in its slot needs to have learned of it by nothing else.
+        // SAFETY: as in `push`.
+        unsafe { next.0.as_ref() }.store(entry.bits(), Release);
+        self.bottom.store(next.slot().wrapping_add(1), Release);
+        next
+    }
+
+    /// Takes the oldest entry for somebody else, telling `taken` while the lock is held.
+    ///
+    /// For the owner, who is not popping at the same time; thieves use [`Deque::steal`].
+    pub(crate) fn take_top(&self, taken: impl FnOnce(Entry)) -> Option<Entry> {
+        self.take_top_if(|_| true, taken)
+    }
+
+    /// The same, if `wanted` accepts the oldest entry.
+    pub(crate) fn take_top_if(
+        &self,
+        wanted: impl FnOnce(Entry) -> bool,
+        taken: impl FnOnce(Entry),
+    ) -> Option<Entry> {
+        let _slots = lock(&self.slots);
+        self.oldest(wanted).inspect(|&entry| taken(entry))
+    }
+
+    fn oldest(&self, wanted: impl FnOnce(Entry) -> bool) -> Option<Entry> {
+        let bottom = self.bottom.load(Relaxed);
+        let mut top = self.top.load(Relaxed);
+        while top < bottom && entry_at(top).is_none() {
+            top = top.wrapping_add(1);
+        }
+        let found = if top < bottom { entry_at(top).filter(|&entry| wanted(entry)) } else { None };
+        self.top.store(if found.is_some() { top.wrapping_add(1) } else { top }, Relaxed);
+        found
+    }
+
+    /// Exposes all untouched entries: their joins will look for them under the lock.
+    pub(crate) fn expose_all(&self) {
+        let _slots = lock(&self.slots);
+        // Entries are exposed all at once, and before one that is not a join's is pushed on top of them; so below
+        // an exposed one, or one of another kind, there is none untouched.
+        self.each(|entry| entry.expose(self));
+        self.exposed.store(self.bottom.load(Relaxed), Relaxed);
+    }
+
+    /// Calls `f` for every entry from the youngest to the oldest until it returns false. Under the lock.
+    fn each(&self, mut f: impl FnMut(Entry) -> bool) {
+        let top = self.top.load(Relaxed);
+        let mut at = self.bottom.load(Relaxed);
+        while at > top {
+            at = at.wrapping_sub(1);
+            if entry_at(at).is_some_and(|entry| !f(entry)) {
+                return;
+            }
+        }
+    }
+
+    /// How many slots lie between the two ends: the number of entries, and withdrawn ones among them.
+    pub(crate) fn len(&self) -> usize {
+        let (bottom, top) = (self.bottom.load(Relaxed), self.top.load(Relaxed));
+        (bottom as usize).saturating_sub(top as usize) / size_of::<Slot>()
+    }
+
+    /// Says what the entries from here on descend from: `key` if the deque is empty now, else nothing known.
+    #[inline]
+    pub(crate) fn set_root(&self, key: usize) {
+        // Only the owner, who is here, changes the root, and others only take entries away.
+        let root = self.root();
+        if root != key && (root != 0 || self.looks_empty()) {
+            self.change_root(key);
+        }
+    }
+
+    #[inline(never)]
+    fn change_root(&self, key: usize) {
+        let _slots = lock(&self.slots);
+        self.root.store(if self.looks_empty() { key } else { 0 }, Relaxed);
+    }
+
+    /// Moves the entries to the start of the buffer, or to a larger one, so that a push has room. Untouched jobs
+    /// are exposed first: their joins know them by their place.
+    fn make_room(&self, slots: &mut Box<[Slot]>) {
+        if self.bottom.load(Relaxed) < last_of(slots) {
+            return;
+        }
+        let mut entries = Vec::with_capacity(room(slots));
+        self.each(|entry| {
+            if !planted(Fault::MoveUntouched) {
+                entry.expose(self);
+            }
+            entries.push(entry);
+            true
+        });
+        if entries.len() * 2 > room(slots) {
+            *slots = new_slots(room(slots) * 2);
+            self.last.store(last_of(slots), Relaxed);
+        }
+        for (slot, entry) in slots[1..].iter().zip(entries.iter().rev()) {
+            slot.store(entry.bits(), Relaxed);
+        }
+        let base = base_of(slots);
+        let bottom = base.wrapping_add(entries.len());
+        self.top.store(base, Relaxed);
+        self.exposed.store(bottom, Relaxed);
+        self.bottom.store(bottom, Release);
+    }
+
+    // ---- Anyone ---------------------------------------------------------------------------------------
+
+    /// A guess without the lock.
+    pub(crate) fn looks_empty(&self) -> bool {
+        self.top.load(Relaxed) >= self.bottom.load(Relaxed)
+    }
+
+    /// What all entries descend from, 0 if that is not known. Exact for the owner, a guess for others.
+    pub(crate) fn root(&self) -> usize {
+        self.root.load(Relaxed)
+    }
+
+    /// Whether the owner is asked to attend.
+    pub(crate) fn poisoned(&self) -> bool {
+        self.limit.load(Relaxed).is_null()
+    }
+
+    /// Asks the owner to attend at its next fork.
+    pub(crate) fn poison(&self) {
+        // Release: whoever reads this in `attend` sees why it was called.
+        self.limit.store(ptr::null_mut(), Release);
+    }
+
+    /// Takes the oldest entry without the owner's help, telling `taken` while the lock is held, if the owner
+    /// has said that its entries descend from `want` (0: from whatever). From an owner who does not rely on the heavy
+    /// barrier, one that no pop can take.
+    pub(crate) fn steal(&self, want: usize, taken: impl FnOnce(Entry)) -> Steal {
+        let Some(_slots) = try_lock(&self.slots) else { return Steal::Retry };
+        if want != 0 && self.root() != want && !planted(Fault::StealWhatever) {
+            return Steal::Empty;
+        }
+        // An owner who ceases to rely meanwhile needs the lock before it goes on.
+        if !self.side.relies() {
+            return self.oldest_free(true).map_or(Steal::Empty, |entry| {
+                taken(entry);
+                Steal::Success(entry)
+            });
+        }
+        loop {
+            let top = self.top.load(Relaxed);
+            if top >= self.bottom.load(Acquire) {
+                return Steal::Empty;
+            }
+            self.top.store(top.wrapping_add(1), Relaxed);
+            // Pairs with `light` in `pop`. If it is refused, the bottom tells nothing, and the owner may have the entry.
+            let reached = barrier::heavy(std::iter::once(&self.side));
+            if !reached || top >= self.bottom.load(Acquire) && !planted(Fault::StealWithoutSecondLook) {
+                self.top.store(top, Relaxed);
+                return Steal::Retry;
+            }
+            if let Some(entry) = entry_at(top) {
+                taken(entry);
+                return Steal::Success(entry);
+            }
+        }
+    }
+
+    /// Takes the oldest entry if no pop can take it, and if the owner has said that its entries descend from `want` (0:
+    /// from whatever): an exposed one, or, with `loose`, a loose one. Needs neither the owner's help nor the heavy
+    /// barrier: see the module text.
+    pub(crate) fn steal_free(&self, want: usize, loose: bool) -> Option<Entry> {
+        let loose = loose && self.loose.load(Relaxed);
+        if self.looks_empty() || !(loose || self.exposed.load(Relaxed) > self.top.load(Relaxed)) {
+            return None;
+        }
+        let _slots = try_lock(&self.slots)?;
+        if want != 0 && self.root() != want {
+            return None;
+        }
+        self.oldest_free(loose).inspect(|entry| entry.stolen(Place::Nowhere, self))
+    }
+
+    /// Takes the oldest entry out, under the lock, if no pop can take it. The caller tells its job.
+    fn oldest_free(&self, loose: bool) -> Option<Entry> {
+        let exposed = self.exposed.load(Relaxed);
+        let mut top = self.top.load(Relaxed);
+        let mut found = None;
+        while found.is_none() && (top < exposed || (loose && top < self.bottom.load(Acquire))) {
+            // SAFETY: between the ends, in the buffer, which is replaced only under the lock. Acquire: see `push_over`.
+            match Entry::from_bits(unsafe { (*top).load(Acquire) }) {
+                Some(entry) if top >= exposed && entry.is_stack() && !planted(Fault::StealForksAsLoose) => {
+                    break;
+                }
+                entry => found = entry,
+            }
+            top = top.wrapping_add(1);
+        }
+        self.top.store(top, Relaxed);
+        found
+    }
+
+    /// Withdraws `entry` from wherever in the deque it is. False if it is gone.
+    ///
+    /// For entries that the owner does not pop by its fast path ([`Entry::expose`]), so the lock is
+    /// all the protection this needs. With `owner`, the caller owns the deque and the bottom may be lowered.
+    pub(crate) fn withdraw(&self, entry: Entry, owner: bool) -> bool {
+        let _slots = (!planted(Fault::WithdrawWithoutLock)).then(|| lock(&self.slots));
+        self.remove(entry, owner)
+    }
+
+    fn remove(&self, entry: Entry, owner: bool) -> bool {
+        let top = self.top.load(Relaxed);
+        let bottom = self.bottom.load(Acquire);
+        let mut at = bottom;
+        while at > top {
+            at = at.wrapping_sub(1);
+            if entry_at(at) == Some(entry) {
+                // A stranger must not lower the bottom, so it makes a hole: as if younger entries followed.
+                self.vacate(at, if owner { bottom } else { ptr::null_mut() });
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// The entry in the slot, if it was not withdrawn. The caller holds the lock, or owns a [private](private) deque, and
+/// `slot` is between the ends.
+fn entry_at(slot: *mut Slot) -> Option<Entry> {
+    // SAFETY: slots between the ends lie in the buffer, which is replaced only under the lock.
+    Entry::from_bits(unsafe { (*slot).load(Relaxed) })
+}
+
+/// A buffer with room for `count` entries, behind one slot that stays empty: whoever looks below the bottom sees that.
+fn new_slots(count: usize) -> Box<[Slot]> {
+    (0..=count).map(|_| Slot::new(0)).collect()
+}
+
+/// How many entries a buffer has room for.
+fn room(slots: &[Slot]) -> usize {
+    slots.len() - 1
+}
+
+fn base_of(slots: &[Slot]) -> *mut Slot {
+    slots.as_ptr().cast_mut().wrapping_add(1)
+}
+
+fn last_of(slots: &[Slot]) -> *mut Slot {
+    base_of(slots).wrapping_add(room(slots) - 1)
+}

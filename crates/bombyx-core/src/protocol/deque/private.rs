@@ -1,0 +1,69 @@
+//! Private deques: the same buffer, for schedulers under which nobody but the owner touches it. Entries are asked for
+//! and handed out by the owner ([`crate::scheduler::private_deques`]), so the owner's slow path needs no lock, no fence
+//! and no read-modify-write either. Owners push and pop by the common fast path: nobody else moves the top, so the
+//! comparison with it never fails.
+//!
+//! What others may do without the owner: poison the limit, and look at both ends and the root, for a guess.
+//!
+//! The limit is lifted by a plain store, so a poison that arrives at that very moment may be lost. A thief that waits
+//! for its answer poisons again when it finds the poison gone; a sleeper makes sure with the heavy barrier
+//! ([`crate::protocol::sleep`]).
+//!
+//! A deque is emptied when its processor changes hands ([`crate::machine::commons::Commons::flush`]), so the entry of a join is
+//! in the deque of the processor that the join's carrier holds, or in no deque at all.
+
+use super::Deque;
+use crate::protocol::job::Entry;
+use crate::system::primitive::lock;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// The owner of a deque that is private. See the module text.
+#[derive(Clone, Copy)]
+pub(crate) struct Owner<'a>(&'a Deque);
+
+impl Deque {
+    /// For the owner of a deque that nobody else touches.
+    pub(crate) fn private(&self) -> Owner<'_> {
+        Owner(self)
+    }
+}
+
+impl Owner<'_> {
+    /// Makes room for the next push and lifts the poison.
+    pub(crate) fn attend(self) {
+        if self.0.bottom.load(Relaxed) >= self.0.last.load(Relaxed) {
+            self.make_room();
+        }
+        self.0.limit.store(self.0.last.load(Relaxed), Relaxed);
+    }
+
+    /// Moves or allocates memory. The lock is the owner's alone.
+    #[cold]
+    #[inline(never)]
+    fn make_room(self) {
+        self.0.make_room(&mut lock(&self.0.slots));
+    }
+
+    /// Takes the oldest entry out. The caller tells its job.
+    pub(crate) fn take_oldest(self) -> Option<Entry> {
+        self.0.oldest(|_| true)
+    }
+
+    /// Takes the youngest entry that `wanted` accepts, telling its job that it is taken.
+    pub(crate) fn take_youngest(self, wanted: impl FnMut(Entry) -> bool) -> Option<Entry> {
+        self.0.youngest(wanted, Entry::taken_out)
+    }
+
+    /// Withdraws an exposed entry from wherever in the deque it is.
+    pub(crate) fn withdraw(self, entry: Entry) -> bool {
+        self.0.remove(entry, true)
+    }
+
+    /// As [`Deque::set_root`].
+    pub(crate) fn set_root(self, key: usize) {
+        let root = self.0.root();
+        if root != key && (root != 0 || self.0.looks_empty()) {
+            self.0.root.store(if self.0.looks_empty() { key } else { 0 }, Relaxed);
+        }
+    }
+}

@@ -1,0 +1,394 @@
+//! What a fork leaves behind for others: a [`Job`] on the forker's stack (or, for spawned closures, on the
+//! heap), and the [`Entry`] that stands for it in deques and mailboxes.
+//!
+//! # Who may touch which field, and when
+//!
+//! A stack job is in one of these states; `pushed` and `place` tell which:
+//!
+//! | state | `pushed` | `place` | where it is | who may run it |
+//! |---|---|---|---|---|
+//! | untouched | set | – | the deque it was pushed on, owned by the carrier that forked it | its join, by a plain pop; a thief, under the deque's lock |
+//! | kept | null | its deque, kept | that deque, still owned by the carrier that forked it | its join, by a plain pop; a thief, under the deque's lock |
+//! | exposed | null | a deque | that deque | its join, by withdrawing it; a thief; both under the deque's lock |
+//! | queued | null | the commons | the pool's queue | its join, by withdrawing it; anyone; all under the lock of the commons |
+//! | listed | null | a node | a pool or a list of deques ([`crate::protocol::ready`]) | its join, by taking it back; whoever searches; both under the list's lock |
+//! | offered | null | a cell | on its way into, or in, a mailbox | its join or the mailbox's owner: one compare-and-swap |
+//! | taken | null | nowhere | nowhere | the taker alone |
+//! | branch | null | branch | on its way to a thief, or nowhere | the same; it ends by [resolution](crate::protocol::resolution) |
+//!
+//! The fork writes `exec`, `pushed` and the closure and nothing else. [`Taken`] is written, with the deque's lock
+//! held, by whoever first takes or exposes the job, *before* `pushed` is cleared with release; so whoever reads null
+//! with acquire finds it filled in. `pushed` is cleared at most once. A job is *kept* while it is out of the deque, by
+//! the carrier that forked it alone: it pops the job, writes [`Taken`], and pushes it again. Kept jobs are as good as
+//! untouched ones, except that their joins take the slow path (profiled pools).
+//!
+//! **While `pushed` is set, or the job is kept, the carrier that forked the job still holds the same processor.** Older entries are
+//! taken first, so an inner join can miss (and its carrier be moved to another processor) only after this job
+//! was taken; and [`crate::blocking`], which gives the processor away with entries in its deque, exposes them
+//! first.
+//!
+//! In a [private deque](crate::protocol::deque::Deque::private) there is no lock to hold: what is said of its holder goes for the
+//! owner of the deque, who alone takes entries out.
+
+use crate::protocol::carrier::Carrier;
+use crate::protocol::deque::{Deque, Pushed, Slot};
+use crate::protocol::latch::Latch;
+use crate::protocol::mailbox::Mailbox;
+use crate::protocol::ready::list::Node;
+use crate::protocol::resolution::Resolution;
+use crate::system::guard::guarded;
+use crate::system::primitive::{AtomicPtr, AtomicUsize, UnsafeCell};
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::num::NonZeroUsize;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+/// The carrier that the end of a job made ready, if any: it must be given a processor.
+pub(crate) type Enabled = Option<NonNull<Carrier>>;
+
+/// Runs the job at this address to its end, and tells whom that enabled. Does not unwind; [`Job::run`] would abort.
+pub(crate) type Exec = unsafe fn(*const Job) -> Enabled;
+
+/// The part of a job that all kinds share.
+#[repr(C)]
+pub(crate) struct Job {
+    exec: Exec,
+    /// Where in the deque the fork pushed the job; null once it was taken or exposed, and in spawned jobs.
+    pushed: AtomicPtr<Slot>,
+    taken: UnsafeCell<MaybeUninit<Taken>>,
+}
+
+/// The part of a job that only a taken one needs.
+struct Taken {
+    end: End,
+    /// Where the join can still get the job back: a [`Place`].
+    place: AtomicUsize,
+    /// What the job descends from: the root of the deque that it left last, 0 if that is not known ([`crate::protocol::lineage`]).
+    origin: AtomicUsize,
+}
+
+impl Taken {
+    fn new(end: End, place: usize) -> Taken {
+        Taken { end, place: AtomicUsize::new(place), origin: AtomicUsize::new(0) }
+    }
+}
+
+/// How the join learns that the job has ended.
+union End {
+    /// Unless the job is a branch.
+    latch: ManuallyDrop<Latch>,
+    /// If it is one.
+    resolution: NonNull<Resolution>,
+}
+
+/// Where a job that is not untouched can be got back from.
+#[derive(Clone, Copy)]
+pub(crate) enum Place {
+    /// Nowhere: somebody runs it, or has run it.
+    Nowhere,
+    /// The same, and it ends by resolution.
+    Branch,
+    /// The deque, by withdrawing it.
+    Deque(*const Deque),
+    /// The deque, by popping it: it is the youngest entry, and the carrier that forked it owns the deque.
+    Kept(*const Deque),
+    /// The mailbox.
+    Mailbox(*const Mailbox),
+    /// The queue of the pool with the commons at this address.
+    Queue(*const ()),
+    /// The node of the pool's list of ready entries.
+    Listed(Node),
+}
+
+/// Addresses of deques, mailboxes and commons have these bits clear.
+const PLACE: usize = 7;
+const DEQUE: usize = 1;
+const QUEUE: usize = 2;
+const BRANCH: usize = 3;
+const LISTED: usize = 4;
+const KEPT: usize = 5;
+
+impl Place {
+    fn to_bits(self) -> usize {
+        match self {
+            Place::Nowhere => 0,
+            Place::Branch => BRANCH,
+            Place::Deque(deque) => deque as usize | DEQUE,
+            Place::Kept(deque) => deque as usize | KEPT,
+            Place::Mailbox(mailbox) => mailbox as usize,
+            Place::Queue(commons) => commons as usize | QUEUE,
+            Place::Listed(node) => node.number() << 3 | LISTED,
+        }
+    }
+
+    fn from_bits(bits: usize) -> Place {
+        match bits {
+            0 => Place::Nowhere,
+            BRANCH => Place::Branch,
+            _ if bits & PLACE == DEQUE => Place::Deque((bits & !PLACE) as *const Deque),
+            _ if bits & PLACE == KEPT => Place::Kept((bits & !PLACE) as *const Deque),
+            _ if bits & PLACE == QUEUE => Place::Queue((bits & !PLACE) as *const ()),
+            _ if bits & PLACE == LISTED => Place::Listed(Node::numbered(bits >> 3)),
+            _ => Place::Mailbox(bits as *const Mailbox),
+        }
+    }
+}
+
+impl Job {
+    /// A job in state *untouched*, which is about to be pushed there.
+    #[inline(always)]
+    pub(crate) fn forked(exec: Exec, pushed: Pushed) -> Job {
+        Job { exec, pushed: AtomicPtr::new(pushed.slot()), taken: UnsafeCell::new(MaybeUninit::uninit()) }
+    }
+
+    /// A spawned job, which has no join.
+    pub(crate) fn spawned(exec: Exec) -> Job {
+        Job { exec, pushed: AtomicPtr::new(ptr::null_mut()), taken: UnsafeCell::new(MaybeUninit::uninit()) }
+    }
+
+    /// Makes a job that nobody has seen one in state *untouched*.
+    #[cfg(loom)]
+    pub(crate) fn fork_at(&self, pushed: Pushed) {
+        self.pushed.store(pushed.slot(), Relaxed);
+    }
+
+    /// Where the job was pushed, if it is untouched. For its join, on the carrier that forked it.
+    #[inline(always)]
+    pub(crate) fn untouched(&self) -> Option<Pushed> {
+        Pushed::from_slot(self.pushed.load(Acquire))
+    }
+
+    /// Whether the job is untouched or kept. Under the lock of the deque that it is in.
+    pub(crate) fn is_poppable(&self) -> bool {
+        // SAFETY: if it is not untouched.
+        self.untouched().is_some() || matches!(unsafe { self.place() }, Place::Kept(_))
+    }
+
+    /// Leaves state *untouched*, *kept* or *exposed* for the state that `place` says. True if it was *untouched*.
+    ///
+    /// # Safety
+    /// The job is in a deque whose lock the caller holds, and which it is taken out of under the same lock,
+    /// unless `place` is that deque; or the caller has just taken it out of an offer or its own private deque, or popped
+    /// it, untouched; or holds the lock of the queue or the list that the job is in.
+    #[inline]
+    unsafe fn take(&self, place: Place) -> bool {
+        if self.pushed.load(Relaxed).is_null() {
+            // SAFETY: the job is not untouched.
+            unsafe { self.taken() }.place.store(place.to_bits(), Release);
+            return false;
+        }
+        let end = End { latch: ManuallyDrop::new(Latch::new()) };
+        self.fill_in(Taken::new(end, place.to_bits()));
+        true
+    }
+
+    /// The same for a job that will end by resolution.
+    ///
+    /// # Safety
+    /// The caller has just taken the job out of its own private deque.
+    pub(crate) unsafe fn take_as_branch(&self, resolution: NonNull<Resolution>) {
+        self.fill_in(Taken::new(End { resolution }, BRANCH));
+    }
+
+    /// The caller is alone with the job: it holds the deque's lock, or owns the deque.
+    fn fill_in(&self, taken: Taken) {
+        // SAFETY: `taken` is written while `pushed` is set, when nobody reads it; or by the owner of a private deque that
+        // an exposed job was in, whom the job's join runs on.
+        self.taken.with_mut(|cell| unsafe { (*cell).write(taken) });
+        // Release: the join that reads null finds `taken` filled in.
+        self.pushed.store(ptr::null_mut(), Release);
+    }
+
+    /// # Safety
+    /// The job is not untouched.
+    unsafe fn taken(&self) -> &Taken {
+        // SAFETY: the job is not untouched, so `taken` was written before that became visible, and is not written
+        // again.
+        self.taken.with(|cell| unsafe { (*cell).assume_init_ref() })
+    }
+
+    /// # Safety
+    /// The job is not untouched, and no branch.
+    pub(crate) unsafe fn latch(&self) -> &Latch {
+        // SAFETY: as the caller promises.
+        unsafe { &self.taken().end.latch }
+    }
+
+    /// # Safety
+    /// The job is a branch.
+    pub(crate) unsafe fn resolution(&self) -> NonNull<Resolution> {
+        // SAFETY: as the caller promises.
+        unsafe { self.taken().end.resolution }
+    }
+
+    /// # Safety
+    /// The job is not untouched.
+    pub(crate) unsafe fn place(&self) -> Place {
+        // SAFETY: as the caller promises.
+        Place::from_bits(unsafe { self.taken().place.load(Acquire) })
+    }
+
+    /// What the job descends from, 0 if that is not known.
+    ///
+    /// # Safety
+    /// The job is not untouched.
+    pub(crate) unsafe fn origin(&self) -> usize {
+        // SAFETY: as the caller promises.
+        unsafe { self.taken().origin.load(Relaxed) }
+    }
+
+    /// The deque that the job is kept in, if it is.
+    ///
+    /// # Safety
+    /// The job is not untouched.
+    #[inline(always)]
+    pub(crate) unsafe fn kept_in(&self) -> Option<*const Deque> {
+        // SAFETY: as the caller promises.
+        let bits = unsafe { self.taken().place.load(Acquire) };
+        (bits & PLACE == KEPT).then_some((bits & !PLACE) as *const Deque)
+    }
+
+    /// Runs the job.
+    ///
+    /// # Safety
+    /// The caller has taken the job, alone, and the job is alive. It may be gone after the call.
+    pub(crate) unsafe fn run(job: *const Job) -> Enabled {
+        // SAFETY: the job is alive until it has run.
+        let exec = unsafe { (*job).exec };
+        // SAFETY: as the caller promises.
+        guarded(|| unsafe { exec(job) })
+    }
+}
+
+/// What stands in a deque or a mailbox: a job, or a carrier that is ready to go on and lacks a processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry(NonZeroUsize);
+
+/// What an [`Entry`] stands for.
+#[derive(Clone, Copy)]
+pub(crate) enum Kind {
+    /// The second closure of a `join`, on the stack of the carrier that forked it.
+    Stack(*const Job),
+    /// A spawned closure, on the heap.
+    Heap(*const Job),
+    /// A carrier that waits for a processor (design: "ready carrier"; Blumofe and Leiserson's rule 4).
+    Carrier(NonNull<Carrier>),
+}
+
+const HEAP: usize = 1;
+const CARRIER: usize = 2;
+const TAG: usize = 3;
+
+/// The address as a number that a pointer to all of what this one points into can be made of again: what begins with a job is
+/// larger than that, so pointers to it are made from the whole.
+#[inline(always)]
+fn exposed<T>(pointer: NonNull<T>) -> NonZeroUsize {
+    // SAFETY: the pointer is not null.
+    unsafe { NonZeroUsize::new_unchecked(pointer.as_ptr().expose_provenance()) }
+}
+
+impl Entry {
+    #[inline(always)]
+    pub(crate) fn stack(job: NonNull<Job>) -> Entry {
+        Entry(exposed(job))
+    }
+
+    pub(crate) fn heap(job: NonNull<Job>) -> Entry {
+        Entry(exposed(job) | HEAP)
+    }
+
+    pub(crate) fn carrier(carrier: NonNull<Carrier>) -> Entry {
+        Entry(exposed(carrier) | CARRIER)
+    }
+
+    /// Whether this is the second half of a join.
+    pub(crate) fn is_stack(self) -> bool {
+        matches!(self.kind(), Kind::Stack(_))
+    }
+
+    pub(crate) fn kind(self) -> Kind {
+        let bits = self.0.get();
+        let address = bits & !TAG;
+        match bits & TAG {
+            HEAP => Kind::Heap(address as *const Job),
+            // SAFETY: made from a non-null pointer in `carrier`.
+            CARRIER => Kind::Carrier(unsafe { NonNull::new_unchecked(address as *mut Carrier) }),
+            _ => Kind::Stack(address as *const Job),
+        }
+    }
+
+    /// Tells the job of this entry that it leaves the deque for `place`, under the deque's lock; or a list, under its
+    /// lock; or an offer.
+    #[inline]
+    pub(crate) fn taken(self, place: Place) {
+        if let Kind::Stack(job) = self.kind() {
+            // SAFETY: the entry is being taken out of a deque or list under its lock; its join cannot return before
+            // it has looked there under the same lock, or the latch is set, so the job is alive.
+            if unsafe { (*job).take(place) } {
+                #[cfg(not(loom))]
+                crate::machine::ledger::forked();
+            }
+        }
+    }
+
+    /// As [`Entry::taken`], when the entry leaves `deque` for a thief: the job remembers what it descends from.
+    #[inline]
+    pub(crate) fn stolen(self, place: Place, deque: &Deque) {
+        self.taken(place);
+        if let Kind::Stack(job) = self.kind() {
+            // SAFETY: the job was taken, so it is not untouched, and it is alive as in `taken`.
+            unsafe { (*job).taken().origin.store(deque.root(), Relaxed) };
+        }
+    }
+
+    /// Keeps the job of this entry, which is a join's, in `deque`, whose owner has just popped it. True if it was untouched.
+    #[inline(always)]
+    pub(crate) fn keep(self, deque: &Deque) -> bool {
+        debug_assert!(self.is_stack(), "only the jobs of joins are kept");
+        // SAFETY: as in `taken`, where the owner needs no lock.
+        unsafe { (*(self.bits() as *const Job)).take(Place::Kept(deque)) }
+    }
+
+    /// Tells the job of this entry that its owner has taken it out of its private deque. In pools with such deques
+    /// threads are not counted.
+    pub(crate) fn taken_out(self) {
+        if let Kind::Stack(job) = self.kind() {
+            // SAFETY: as in `taken`, where the owner needs no lock.
+            unsafe { (*job).take(Place::Nowhere) };
+        }
+    }
+
+    /// Exposes the job of this entry, which is in `deque`. To be called under the deque's lock. False if there was
+    /// nothing to expose, here and therefore below ([`Deque::expose_all`]).
+    pub(crate) fn expose(self, deque: &Deque) -> bool {
+        let Kind::Stack(job) = self.kind() else { return false };
+        // SAFETY: as in `taken`.
+        let poppable = unsafe { (*job).is_poppable() };
+        if poppable {
+            self.taken(Place::Deque(deque));
+        }
+        poppable
+    }
+
+    /// The cells by which the job of this entry, which was taken, will end, if it is a branch.
+    pub(crate) fn resolution(&self) -> Option<&Resolution> {
+        let Kind::Stack(job) = self.kind() else { return None };
+        // SAFETY: a stack job that was taken out of a deque is not untouched, and alive until it has run. The cells are
+        // as long.
+        unsafe {
+            match (*job).place() {
+                Place::Branch => Some((*job).resolution().as_ref()),
+                _ => None,
+            }
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn bits(self) -> usize {
+        self.0.get()
+    }
+
+    pub(crate) fn from_bits(bits: usize) -> Option<Entry> {
+        NonZeroUsize::new(bits).map(Entry)
+    }
+}

@@ -1,0 +1,65 @@
+//! Which entry descends from which: a waiting carrier of a [fixed](crate::machine::fixed) pool helps only with descendants of what
+//! it waits for.
+//!
+//! A *key* names what entries descend from: the job of a `join`, by its address; a scope, by its address and [`SCOPE`]; a
+//! broadcast, by its address and [`BROADCAST`]; 0 names nothing. Whoever runs an entry sets the key of that entry as the
+//! *root* of its deque. A thief that takes the job of a `join` notes the root of the deque as the *origin* of the job, under
+//! the lock of the deque. A scope knows the root under which it was opened. So the keys form a chain from every entry to its
+//! ancestors, and [`descends`] walks it.
+//!
+//! **Why the walk may read the jobs and scopes of the chain.** An entry that was taken and has not run keeps all of its
+//! ancestors alive. Its join is a frame inside its origin, so the origin cannot end before the entry has run. The origin
+//! itself was taken, its join is a frame inside *its* origin, and so on. Frames of scopes wait for their closures likewise.
+
+use crate::api::scope;
+use crate::protocol::job::{Entry, Job, Kind};
+
+/// Set in the keys of scopes.
+pub(crate) const SCOPE: usize = 1;
+/// Set in the keys of broadcasts.
+pub(crate) const BROADCAST: usize = 2;
+const TAG: usize = 3;
+
+/// The key of an entry: what its forks descend from.
+pub(crate) fn key_of(entry: Entry) -> usize {
+    match entry.kind() {
+        Kind::Stack(job) => job as usize,
+        // SAFETY: a heap entry that was taken is alive until it is run.
+        Kind::Heap(job) => unsafe { scope::key_of(job) },
+        Kind::Carrier(_) => 0,
+    }
+}
+
+/// What an entry descends from, 0 if that is not known. The caller has taken the entry and not run it.
+pub(crate) fn origin_of(entry: Entry) -> usize {
+    match entry.kind() {
+        // SAFETY: the caller has taken the job, so it is alive and not untouched.
+        Kind::Stack(job) => unsafe { (*job).origin() },
+        Kind::Heap(_) => key_of(entry),
+        Kind::Carrier(_) => 0,
+    }
+}
+
+/// Whether an entry descends from `key`, as far as is known. The caller has taken the entry and not run it.
+pub(crate) fn descends(entry: Entry, key: usize) -> bool {
+    let mut ancestor = origin_of(entry);
+    while ancestor != 0 && ancestor != key {
+        // SAFETY: the entry has not run, so its ancestors are alive: see the module text.
+        ancestor = unsafe { above(ancestor) };
+    }
+    ancestor == key && key != 0
+}
+
+/// What the job or scope with this key descends from, 0 if that is not known.
+///
+/// # Safety
+/// It is alive, and its key was the root of a deque.
+unsafe fn above(key: usize) -> usize {
+    match key & TAG {
+        // SAFETY: an entry becomes the root of a deque when somebody runs it, so its job was taken.
+        0 => unsafe { (*(key as *const Job)).origin() },
+        // SAFETY: as the caller promises.
+        SCOPE => unsafe { scope::root_of((key & !TAG) as *const ()) },
+        _ => 0,
+    }
+}

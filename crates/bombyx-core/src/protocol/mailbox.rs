@@ -1,0 +1,211 @@
+//! Cooperative steals: a thief leaves a request with a victim, the victim answers into the thief's mailbox.
+//!
+//! # Protocol
+//!
+//! *Request word* of the victim: 0, or the address of the thief's [`Post`].
+//! *Mailbox* of the thief: empty, declined, or an entry.
+//!
+//! 1. The thief empties its mailbox, says what it wants, and **posts**: request 0 → thief (compare-and-swap,
+//!    release). Then it poisons the victim's limit.
+//! 2. The victim, at its next fork, **claims**: request thief → 0 (swap, acquire). From here on it owes an
+//!    answer. It stores the oldest entry, or *declined*, into the mailbox (release).
+//! 3. The thief polls its mailbox (acquire) and **picks up** (compare-and-swap entry → empty).
+//! 4. A thief that loses patience **cancels**: request thief → 0 (compare-and-swap). If that fails, the
+//!    victim has claimed the request, an answer is certain, and the thief must wait for it.
+//! 5. The join of a job that lies in a mailbox **takes it back**: mailbox entry → declined
+//!    (compare-and-swap). So a thief that was descheduled delays nobody.
+//!
+//! Why nothing is lost: the request word changes from a thief's address to 0 exactly once per post, by the
+//! victim or by the thief, and they know which. If the victim did it, the mailbox is empty (1) and only the
+//! victim stores into it; the entry then leaves it exactly once, by (3) or (5). A thief posts again only after
+//! it has got its answer, so a mailbox never holds two entries and a late answer cannot be mistaken.
+//!
+//! An [`Offer`] is a mailbox that its owner fills for whoever comes first; taking back works the same.
+//!
+//! The waker of a sleeping processor uses the same mailbox for a **gift**: the sleeper has no request
+//! outstanding and holds no processor, the waker holds its processor until it gives it away.
+
+use crate::protocol::job::Entry;
+use crate::system::fault::{Fault, planted};
+use crate::system::primitive::AtomicUsize;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+/// Where answers and gifts arrive. See the module text.
+#[repr(align(128))]
+pub(crate) struct Mailbox {
+    content: AtomicUsize,
+}
+
+const EMPTY: usize = 0;
+/// No entry has these bits: addresses of jobs and carriers are not that small.
+const DECLINED: usize = 3;
+
+/// What a thief finds in its mailbox.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Mail {
+    /// No answer yet.
+    None,
+    /// There was nothing, or it was taken back.
+    Declined,
+    /// The entry is the thief's.
+    Entry(Entry),
+}
+
+impl Mailbox {
+    pub(crate) fn new() -> Mailbox {
+        Mailbox { content: AtomicUsize::new(EMPTY) }
+    }
+
+    /// The victim's answer, or a gift.
+    pub(crate) fn deliver(&self, entry: Option<Entry>) {
+        self.content.store(entry.map_or(DECLINED, Entry::bits), Release);
+    }
+
+    /// The thief looks, and empties what it finds.
+    pub(crate) fn pick_up(&self) -> Mail {
+        let content = self.content.load(Acquire);
+        if content == EMPTY {
+            return Mail::None;
+        }
+        // Against a join that takes its job back. Only that changes the content now, so one try tells.
+        let won = self.content.compare_exchange(content, EMPTY, AcqRel, Acquire).is_ok();
+        if !won {
+            self.content.store(EMPTY, Relaxed);
+        }
+        match Entry::from_bits(content) {
+            Some(entry) if won && content != DECLINED => Mail::Entry(entry),
+            _ => Mail::Declined,
+        }
+    }
+
+    /// Whether an answer has come.
+    pub(crate) fn has_mail(&self) -> bool {
+        self.content.load(Relaxed) != EMPTY
+    }
+
+    /// The join of a job takes it back. False if it has been picked up (or is not here yet: then it will be).
+    #[must_use]
+    pub(crate) fn take_back(&self, entry: Entry) -> bool {
+        if planted(Fault::TakeBackBlindly) {
+            let here = self.content.load(Acquire) == entry.bits();
+            self.content.store(DECLINED, Release);
+            return here;
+        }
+        self.content.load(Relaxed) == entry.bits()
+            && self.content.compare_exchange(entry.bits(), DECLINED, AcqRel, Relaxed).is_ok()
+    }
+}
+
+/// Where a processor puts its oldest entry ahead of demand, for the first thief that comes. Unlike in a mailbox,
+/// several may reach for it: whoever changes the content has it.
+pub(crate) struct Offer {
+    mailbox: Mailbox,
+}
+
+impl Offer {
+    pub(crate) fn new() -> Offer {
+        Offer { mailbox: Mailbox::new() }
+    }
+
+    /// Where an offered job can be taken back from.
+    pub(crate) fn mailbox(&self) -> &Mailbox {
+        &self.mailbox
+    }
+
+    /// Whether there is an entry.
+    pub(crate) fn stands(&self) -> bool {
+        !matches!(self.mailbox.content.load(Relaxed), EMPTY | DECLINED)
+    }
+
+    /// The owner offers an entry; there must be none.
+    pub(crate) fn make(&self, entry: Entry) {
+        self.mailbox.deliver(Some(entry));
+    }
+
+    /// Anyone takes the entry.
+    pub(crate) fn take(&self) -> Option<Entry> {
+        if !self.stands() {
+            return None;
+        }
+        let content = self.mailbox.content.load(Acquire);
+        let taken = content != DECLINED
+            && self.mailbox.content.compare_exchange(content, EMPTY, AcqRel, Relaxed).is_ok();
+        Entry::from_bits(content).filter(|_| taken)
+    }
+}
+
+/// What a thief shows its victim.
+pub(crate) struct Post {
+    pub(crate) mailbox: Mailbox,
+    /// The thief wants only descendants of this ([`crate::protocol::deque::Deque::set_root`]); 0: anything.
+    want: AtomicUsize,
+}
+
+impl Post {
+    pub(crate) fn new() -> Post {
+        Post { mailbox: Mailbox::new(), want: AtomicUsize::new(0) }
+    }
+
+    /// What the thief wants.
+    pub(crate) fn want(&self) -> usize {
+        self.want.load(Relaxed)
+    }
+}
+
+/// The request word of a victim. See the module text.
+pub(crate) struct Requests {
+    thief: AtomicUsize,
+}
+
+impl Requests {
+    pub(crate) fn new() -> Requests {
+        Requests { thief: AtomicUsize::new(0) }
+    }
+
+    /// The thief asks for an entry. False if another thief stands here. Its mailbox must be empty.
+    #[must_use]
+    pub(crate) fn post(&self, thief: &Post, want: usize) -> bool {
+        if self.thief.load(Relaxed) != 0 {
+            return false;
+        }
+        thief.want.store(want, Relaxed);
+        // Release: the victim that claims this sees the empty mailbox and the want.
+        self.thief.compare_exchange(0, address(thief), Release, Relaxed).is_ok()
+    }
+
+    /// The thief withdraws its request. False if the victim has claimed it and an answer will come.
+    #[must_use]
+    pub(crate) fn cancel(&self, thief: &Post) -> bool {
+        if planted(Fault::LeaveWithoutCancel) {
+            return true;
+        }
+        self.thief.compare_exchange(address(thief), 0, Relaxed, Relaxed).is_ok()
+    }
+
+    /// Whether a request stands here.
+    pub(crate) fn pending(&self) -> bool {
+        self.thief.load(Relaxed) != 0
+    }
+
+    /// The victim claims the request; it owes the thief an answer then.
+    ///
+    /// The pointer is valid as long as the processors of the pool are.
+    #[inline]
+    pub(crate) fn claim(&self) -> Option<*const Post> {
+        if planted(Fault::ServeWithoutClaim) {
+            let thief = self.thief.load(Acquire);
+            self.thief.store(0, Relaxed);
+            return (thief != 0).then_some(thief as *const Post);
+        }
+        if !self.pending() {
+            return None;
+        }
+        let thief = self.thief.swap(0, Acquire);
+        (thief != 0).then_some(thief as *const Post)
+    }
+}
+
+fn address(post: &Post) -> usize {
+    std::ptr::from_ref(post) as usize
+}

@@ -1,0 +1,46 @@
+//! How a thread that holds no processor waits for the end of something: it parks, and whoever sets the latch unparks it. It wakes up now and then by itself, to
+//! see whether the work finds a carrier ([`crate::machine::signal`]); in the models it does not, so that no wake-up may be lost.
+//!
+//! The latch says whether there is something to wait for; the parking token, which outlasts an early unpark, makes sure that the
+//! thread looks again. The frame with the latch may be gone as soon as that is set, so the handle is cloned before.
+
+use crate::protocol::latch::Latch;
+use crate::system::fault::{Fault, planted};
+use crate::system::primitive::{Thread, current_thread, park_timeout};
+use std::time::Duration;
+
+/// A thread that holds no processor.
+pub(crate) struct Outside(Thread);
+
+impl Outside {
+    /// The calling one.
+    pub(crate) fn here() -> Outside {
+        Outside(current_thread())
+    }
+
+    /// Sets the latch that this thread waits for.
+    ///
+    /// # Safety
+    /// Both are alive, and may be gone after the call. Nobody parks at the latch as a carrier.
+    pub(crate) unsafe fn set(this: *const Outside, latch: *const Latch) {
+        // SAFETY: alive until the latch is set.
+        let thread = unsafe { (*this).0.clone() };
+        if planted(Fault::UnparkBeforeSetting) {
+            thread.unpark();
+        }
+        // SAFETY: as the caller promises.
+        let nobody = unsafe { Latch::set(latch) };
+        debug_assert!(nobody.is_none(), "a thread without a processor does not park at a latch");
+        if !planted(Fault::UnparkBeforeSetting) {
+            thread.unpark();
+        }
+    }
+
+    /// Waits until the latch is set, on this thread, or for so long. Whether the latch is set.
+    pub(crate) fn wait_for(&self, latch: &Latch, time: Duration) -> bool {
+        if !latch.is_done() {
+            park_timeout(&self.0, time);
+        }
+        latch.is_done()
+    }
+}

@@ -1,0 +1,50 @@
+//! Entries that only the holder of one processor may take: the parts of broadcasts ([`crate::api::dropin::broadcast`]).
+//!
+//! A processor that rests has no holder. Whoever posts an entry then looks for the processor in the idle list; whoever
+//! retires a processor enters it there and then looks for entries. Both use the lock of that list, so one of them sees the other:
+//! if the poster comes first, its count is visible to who has the lock after it; else the processor is in the list.
+
+use crate::protocol::job::Entry;
+use crate::system::fault::{Fault, planted};
+use crate::system::primitive::{AtomicUsize, Mutex, lock};
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Entries that only the holder of one processor may take. See the module text.
+pub(crate) struct Private {
+    /// `entries.len()`, for a look without the lock.
+    count: AtomicUsize,
+    entries: Mutex<VecDeque<Entry>>,
+}
+
+impl Private {
+    pub(crate) fn new() -> Private {
+        Private { count: AtomicUsize::new(0), entries: Mutex::new(VecDeque::new()) }
+    }
+
+    /// Adds an entry; the caller then wakes the processor, if that rests.
+    pub(crate) fn post(&self, entry: Entry) {
+        let mut entries = lock(&self.entries);
+        entries.push_back(entry);
+        if !planted(Fault::PostWithoutCount) {
+            self.count.store(entries.len(), Relaxed);
+        }
+    }
+
+    /// Whether there seems to be nothing.
+    pub(crate) fn looks_empty(&self) -> bool {
+        self.count.load(Relaxed) == 0
+    }
+
+    /// Takes the oldest entry, if `wanted` accepts it. Holder.
+    pub(crate) fn take(&self, wanted: impl FnOnce(Entry) -> bool) -> Option<Entry> {
+        if self.looks_empty() {
+            return None;
+        }
+        let mut entries = lock(&self.entries);
+        let oldest = entries.front().copied().filter(|&entry| wanted(entry))?;
+        entries.pop_front();
+        self.count.store(entries.len(), Relaxed);
+        Some(oldest)
+    }
+}

@@ -1,0 +1,117 @@
+//! How processors fall asleep and are woken without a fence on any fork.
+//!
+//! The danger is the lost wake-up: a fork that sees no sleeper, and a sleeper that does not see the fork's
+//! entry. The forker must not pay for this, so:
+//!
+//! - a processor that falls asleep (1) is entered among the resting, and its carrier leaves the count of
+//!   searchers, (2) *poisons* the limit of every deque, (3) issues the heavy barrier, and (4) looks once more at
+//!   every deque and the queue; if there is anything, somebody must be woken, perhaps itself;
+//! - a fork pushes its entry and then compares with its limit (`light` between), which it does anyway. If the
+//!   limit is poisoned, it attends, lifts the poison, and wakes a sleeper if nobody searches.
+//!
+//! By the asymmetric barrier either the fork sees the poison of (2), or the look of (4) sees its entry. The
+//! poison is lifted by a swap that synchronises with (2), so the attending fork sees (1) as well. If another
+//! poison made it attend, that of (2) is still to come, and (4) after it.
+//!
+//! *One searcher is enough.* A fork wakes only if nobody searches. A searcher that finds work and was the last
+//! one passes the duty on: if others rest, it does (2) to (4) in their place. So while processors rest, somebody
+//! searches, or every fork will notice.
+//!
+//! # Private deques
+//!
+//! With [private deques](crate::protocol::deque::Deque::private) there are no counts to be kept by those who search and find: that
+//! would be a read-modify-write per steal. Each processor has a flag of its own that says whether it searches. A fork
+//! that attends while processors rest wakes one if no flag is set, and leaves its limit poisoned as long as any rest, so
+//! that its next fork looks again; nobody passes a duty on. What is in a deque cannot be had without its owner, so a
+//! sleeper need not look for it, but every owner must look for sleepers at one of its next forks. An owner lifts its limit
+//! by a plain store and then (`light` between) looks whether any processor rests. So the sleeper does (1), (3) and (2), in
+//! this order: an owner that did not see (1) has lifted its limit before the barrier of (3), and thus before the poison
+//! of (2), which stays.
+//!
+//! # Without the barrier
+//!
+//! A processor that does not rely on the heavy barrier ([`crate::system::barrier`]) attends at every fork, and issues a full fence
+//! before it looks for sleepers; so the sleeper's fence is enough. If processors rely on a barrier that the system refuses,
+//! the sleeper waits a moment before it looks: the limits are poisoned, so all that it could miss are forks of that moment.
+
+use crate::protocol::deque::Deque;
+use crate::system::barrier;
+use crate::system::fault::{Fault, planted};
+use crate::system::primitive::AtomicUsize;
+use std::sync::atomic::Ordering::{AcqRel, Relaxed};
+
+/// The two counts of the protocol. See the module text. On cache lines of their own: what lies beside them in the
+/// commons is read all the time.
+#[repr(align(128))]
+pub(crate) struct Sleepers {
+    /// Carriers that search, or were given a processor in order to search.
+    searching: AtomicUsize,
+    /// Processors in the idle list.
+    resting: AtomicUsize,
+}
+
+impl Sleepers {
+    /// With `resting` processors at rest.
+    pub(crate) fn new(resting: usize) -> Sleepers {
+        Sleepers { searching: AtomicUsize::new(0), resting: AtomicUsize::new(resting) }
+    }
+
+    /// Says how many processors rest. To be called under the lock of the idle list.
+    pub(crate) fn set_resting(&self, resting: usize) {
+        self.resting.store(resting, Relaxed);
+    }
+
+    /// Whether any processor rests.
+    pub(crate) fn any_resting(&self) -> bool {
+        self.resting.load(Relaxed) > 0
+    }
+
+    /// Counts the caller, or the carrier that it is about to give a processor to, as a searcher.
+    pub(crate) fn start_search(&self) {
+        self.searching.fetch_add(1, AcqRel);
+    }
+
+    /// Counts a searcher off. True if it was the last one.
+    pub(crate) fn stop_search(&self) -> bool {
+        self.searching.fetch_sub(1, AcqRel) == 1
+    }
+
+    /// How many search.
+    pub(crate) fn searching(&self) -> usize {
+        self.searching.load(Relaxed)
+    }
+
+    /// Whether a fork that attends should wake a sleeper.
+    pub(crate) fn wants_wake(&self) -> bool {
+        self.any_resting() && self.searching() == 0
+    }
+
+    /// Steps (2) to (4): makes sure that every later fork will attend, and says whether there is something
+    /// already: in a deque, or elsewhere, as `visible` sees. If the barrier is refused, `settle` waits instead.
+    #[must_use]
+    pub(crate) fn look_once_more<'a>(
+        &self,
+        deques: impl Iterator<Item = &'a Deque> + Clone,
+        settle: impl FnOnce(),
+        visible: impl Fn() -> bool,
+    ) -> bool {
+        for deque in deques.clone() {
+            deque.poison();
+        }
+        if !barrier::heavy(deques.map(|deque| &deque.side)) {
+            settle();
+        }
+        !planted(Fault::SleepWithoutSecondLook) && visible()
+    }
+
+    /// Steps (3) and (2) for private deques: makes sure that every owner who has not seen a processor rest will attend.
+    pub(crate) fn call<'a>(&self, deques: impl Iterator<Item = &'a Deque> + Clone, settle: impl FnOnce()) {
+        // Pairs with `light` in `attend` of private deques.
+        if !planted(Fault::PoisonBeforeBarrier) && !barrier::heavy(deques.clone().map(|deque| &deque.side)) {
+            settle();
+        }
+        for deque in deques {
+            deque.poison();
+        }
+    }
+}

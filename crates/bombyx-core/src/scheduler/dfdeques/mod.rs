@@ -1,0 +1,251 @@
+//! `dfdeques:K`: DFDeques(K), Narlikar §3. Work stealing whose deques stand in one list R, in the order of the serial
+//! depth-first execution, and whose processors may allocate K bytes net from one steal to the next. K trades space
+//! against granularity: K = ∞ is work stealing, and is run as such; a small K is close to depth first. Expected space
+//! is S1 + O(min(K, S1)·P·D) (Theorem 4.3).
+//!
+//! | rule of Figure 5 | here |
+//! |---|---|
+//! | *fork*: push the parent, run the child | the fast path, as in work stealing: the entry is the second half |
+//! | *suspend*, *terminate*: take from the own deque | the join's pop, on the fast path; else [`work_stealing::take_own`] |
+//! | *terminate* wakes the parent: run it next | the carrier that waits gets the processor, with its deque ([`crate::machine::wait`]) |
+//! | *memory quota exhausted*: push the current thread, give up the deque, steal | [`Dfdeques::heed_quota`], at the next fork |
+//! | deque empty and nothing to run: delete it, steal | [`Dfdeques::search`] |
+//! | *steal*: a new quota; r uniform in 1..P; the oldest thread of the r-th deque of R; a new deque directly right of it | [`Dfdeques::steal`] |
+//! | m > K bytes: fork ⌈m/K⌉ dummy threads, each costs a deque | a count below the frame in the deque that is given up; a thief that meets it counts one off and steals again |
+//!
+//! A dummy thread does nothing, so it needs no closure, and as nobody must be started to unfold them, no binary tree:
+//! all of them are there at once, and count as the deques over which the tree would spread. The allocation that they delay is announced by [`crate::reserve`]; one that is not
+//! cannot be delayed, as nobody may be stopped inside of the allocator, and counts for nothing. Small blocks use up
+//! the quota without being announced. The part of it that is exceeded before the next fork is what one strand
+//! allocates.
+//!
+//! A waiting carrier keeps its processor for a while, as in work stealing, and helps: it may take descendants of what it
+//! waits for, from the leftmost P deques only, so that helping steals nothing that a thief could not. Other work
+//! is a reason to hand the processor over, and then it steals as above.
+//!
+//! The list has its own protocol text ([`crate::protocol::ready::ranks`]).
+//!
+//! # A lock held across a fork
+//!
+//! A frame that gives up its deque can be in the middle of anything, also of a critical section, and waits for a
+//! processor although it could go on. Threads that wait for the lock without [`crate::blocking`] keep their
+//! processors; if all processors do that, nobody is left. So, unlike with work stealing, a lock that is held across
+//! forks must be waited for in `blocking(|| lock.lock())`. The same holds for `fifo` and `depth-first`.
+
+pub(super) mod tuner;
+
+use super::give_up::{give_up, run_dummy};
+use super::quota::Quota;
+use super::work_stealing::{self, Patience, SEARCH, SEARCH_IN_COMPANY, Wait, pause, rob};
+use crate::machine::commons::Commons;
+use crate::machine::processor::Processor;
+use crate::protocol::job::Entry;
+use crate::protocol::mailbox::Mail;
+use crate::protocol::ready::ranks::{Drawn, Ranks};
+use std::time::Instant;
+use tuner::Tuner;
+
+/// See the module text.
+pub(crate) struct Dfdeques {
+    pub(super) ranks: Ranks,
+    quota: Force,
+}
+
+/// How K is determined.
+enum Force {
+    Fixed(i64),
+    Auto(Tuner),
+}
+
+impl Dfdeques {
+    pub(super) fn new(quota: Quota, processors: usize) -> Dfdeques {
+        let quota = match quota {
+            Quota::Bytes(k) => Force::Fixed(i64::try_from(k.get()).unwrap_or(i64::MAX)),
+            Quota::Infinite => Force::Fixed(i64::MAX),
+            Quota::Auto => Force::Auto(Tuner::new(processors)),
+        };
+        Dfdeques { ranks: Ranks::new(processors), quota }
+    }
+
+    /// K, as it is now.
+    pub(super) fn quota(&self) -> i64 {
+        match &self.quota {
+            Force::Fixed(k) => *k,
+            Force::Auto(tuner) => tuner.quota(),
+        }
+    }
+
+    pub(super) fn search(&self, processor: &Processor) -> Option<Entry> {
+        processor.set_busy(false);
+        if let Force::Auto(tuner) = &self.quota {
+            tuner.rests(processor.index, &processor.commons().ledger.heap);
+        }
+        let entry = self.search_until(processor);
+        if entry.is_some() {
+            processor.commons().found_work();
+            processor.set_busy(true);
+            if let Force::Auto(tuner) = &self.quota {
+                tuner.works(processor.index);
+            }
+        }
+        entry
+    }
+
+    fn search_until(&self, processor: &Processor) -> Option<Entry> {
+        let commons = processor.commons();
+        // A gift from whoever woke us, or gave up the processor. The deque ranks already.
+        if let Mail::Entry(entry) = processor.post.mailbox.pick_up() {
+            processor.stats.steals.add(1);
+            self.renew(processor);
+            return Some(entry);
+        }
+        let mut start = None;
+        loop {
+            if let Some(entry) = work_stealing::take_own(processor) {
+                super::count_own(processor);
+                // What was left in the deque by a carrier that blocks has a rank; a broadcast has none.
+                self.ranks.arrive(processor.index);
+                return Some(entry);
+            }
+            if let Some(entry) = self.steal(processor) {
+                return Some(entry);
+            }
+            let now = Instant::now();
+            let patience = if commons.enough_searchers() { SEARCH_IN_COMPANY } else { SEARCH };
+            if now.duration_since(*start.get_or_insert(now)) > patience {
+                return None;
+            }
+            processor.answer();
+            pause(processor);
+        }
+    }
+
+    /// A new quota: a steal begins.
+    fn renew(&self, processor: &Processor) {
+        processor.meter.reset(self.quota());
+    }
+
+    /// The procedure *steal* of Figure 5, once: on success the processor has a deque right of its victim.
+    fn steal(&self, processor: &Processor) -> Option<Entry> {
+        let commons = processor.commons();
+        self.ranks.leave(processor.index);
+        self.renew(processor);
+        if let Some(entry) = commons.take_queued() {
+            self.ranks.arrive(processor.index);
+            return Some(entry);
+        }
+        let entry = self.draw(processor)?;
+        processor.stats.steals.add(1);
+        Some(entry)
+    }
+
+    /// An entry of one of the leftmost P deques.
+    fn draw(&self, processor: &Processor) -> Option<Entry> {
+        let commons = processor.commons();
+        let all = commons.processors();
+        loop {
+            processor.stats.attempts.add(1);
+            match self.ranks.draw(processor.index, processor.rng.below(all.len()), self.quota() as u64) {
+                Drawn::Nothing => return None,
+                Drawn::Entry(entry) => return Some(entry),
+                Drawn::Dummy => run_dummy(processor),
+                Drawn::Owned(owner) => {
+                    let victim = &all[owner];
+                    let promising = if self.ranks.has_left() {
+                        !victim.deque.looks_empty()
+                    } else {
+                        victim.is_busy() || victim.has_something()
+                    };
+                    if owner == processor.index || !promising {
+                        return None;
+                    }
+                    return rob(processor, victim, 0, || commons.has_queued());
+                }
+            }
+        }
+    }
+
+    pub(super) fn wait(
+        &self,
+        patience: &mut Patience,
+        processor: &Processor,
+        key: usize,
+        done: impl Fn() -> bool,
+    ) -> Wait {
+        let commons = processor.commons();
+        processor.answer();
+        if let Some(own) = Patience::own(processor, key) {
+            return own;
+        }
+        if let Some(entry) = self.help(processor, key, done) {
+            processor.stats.steals.add(1);
+            processor.stats.helps.add(1);
+            self.renew(processor);
+            return Wait::Help(entry);
+        }
+        let others = || commons.processors().iter().any(Processor::has_something);
+        let other_work = commons.has_queued() || self.ranks.has_left() || others();
+        patience.consider(processor, other_work)
+    }
+
+    /// A descendant of what a carrier waits for, from one of the leftmost P deques.
+    fn help(&self, processor: &Processor, key: usize, done: impl Fn() -> bool) -> Option<Entry> {
+        let all = processor.commons().processors();
+        if let Drawn::Entry(entry) = self.ranks.draw_descendant(processor.index, all.len(), key) {
+            return Some(entry);
+        }
+        let descends = |other: &&Processor| other.deque.root() == key && other.is_busy();
+        // A look without the lock first.
+        all.iter().find(|other| other.index != processor.index && descends(other))?;
+        let owner =
+            self.ranks.find_owner(all.len(), |owner| owner != processor.index && descends(&&all[owner]))?;
+        processor.stats.attempts.add(1);
+        rob(processor, &all[owner], key, done)
+    }
+
+    pub(super) fn take_anything(&self, processor: &Processor) -> Option<Entry> {
+        work_stealing::take_own(processor)
+            .or_else(|| processor.commons().take_queued())
+            .or_else(|| self.draw(processor).inspect(|_| processor.stats.steals.add(1)))
+    }
+
+    /// Case *memory quota exhausted*.
+    pub(super) fn heed_quota(&self, processor: &Processor) {
+        if !processor.meter.is_exhausted() {
+            return;
+        }
+        let commons: &Commons = processor.commons();
+        if let Force::Auto(tuner) = &self.quota {
+            tuner.give_up(processor.index, processor.meter.dummies(), &commons.ledger.heap);
+        }
+        let dummies = processor.meter.take_dummies();
+        let delay = dummies.saturating_mul(processor.meter.quota() as u64);
+        self.renew(processor);
+        let leave = |frame| {
+            processor.stats.give_ups.add(1);
+            processor.stats.dummies.add(dummies);
+            self.ranks.give_up(processor.index, &processor.deque, frame, delay);
+        };
+        // Where no thread can be had the frame goes on, and the dummy threads are forgiven.
+        let _gave_up = give_up(processor, leave, || self.draw_left(processor));
+    }
+
+    /// The first thing that a thief would find, if that needs no victim's help.
+    fn draw_left(&self, processor: &Processor) -> Option<Entry> {
+        let all = processor.commons().processors();
+        loop {
+            processor.stats.attempts.add(1);
+            match self.ranks.draw(processor.index, processor.rng.below(all.len()), self.quota() as u64) {
+                Drawn::Entry(entry) => {
+                    processor.stats.steals.add(1);
+                    return Some(entry);
+                }
+                Drawn::Dummy => run_dummy(processor),
+                Drawn::Owned(owner) if !all[owner].deque.looks_empty() => return None,
+                // At least our own deque is there, without an owner.
+                Drawn::Owned(_) | Drawn::Nothing if self.ranks.has_left() => {}
+                Drawn::Owned(_) | Drawn::Nothing => return None,
+            }
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Joins under `read-write`: what the carrier of a frame does while the right branch is elsewhere, and what the processor
+//! that ends the right branch does. The protocol between the two is [`crate::protocol::resolution`]; this file is what they do
+//! besides: help, watch, hand processors over.
+//!
+//! [`wait`] and [`end`] contain no locked instruction and no fence, up to the functions at the end of this file, in which
+//! a processor changes hands.
+
+use super::read_write;
+use crate::machine::processor::{Processor, current};
+use crate::machine::wait::{NAP, Waited, resume, run_entry};
+use crate::profile::Helping;
+use crate::protocol::carrier::Carrier;
+use crate::protocol::job::{Enabled, Entry, Job, Kind};
+use crate::protocol::resolution::{GoesOn, Reply, Resolution};
+use crate::scheduler::work_stealing::{Patience, Wait, pause};
+use std::ptr::{self, NonNull};
+
+/// How often a left side that wants to leave looks for an answer before it leaves without one.
+const LOOKS_FOR_ANSWER: u32 = 500;
+
+/// The right branch of a join has ended on this thread. Returns the carrier that waits for a processor, if one does.
+#[inline(never)]
+pub(crate) fn end(resolution: &Resolution) -> Enabled {
+    let processor = current::held();
+    // Whoever helps with this branch has a query standing here, and must not wait for its end when the branch has ended.
+    read_write::cease(processor);
+    let fence = || {
+        if !processor.relies() {
+            read_write::fence_for_want_of_membarrier();
+        }
+    };
+    match resolution.end(&processor.watching, fence) {
+        GoesOn::Left => {
+            debug_assert!(processor.watching.is_empty(), "what is watched belongs to a branch that runs");
+            None
+        }
+        GoesOn::Right(carrier) => {
+            // What the left side watched goes with its carrier, to the processor that it is given.
+            // SAFETY: the carrier waits to be given a processor, by us.
+            unsafe { carrier.as_ref() }.watching.append(processor.watching.take());
+            Some(carrier)
+        }
+    }
+}
+
+/// Waits until the right branch, `job`, has ended; on the carrier of the frame, which holds a processor before and after.
+#[inline(never)]
+pub(crate) fn wait(job: &Job, resolution: NonNull<Resolution>) -> Waited {
+    // SAFETY: the cells are this join's until it returns them.
+    let cells = unsafe { resolution.as_ref() };
+    stay_until_ended(cells, ptr::from_ref(job) as usize);
+    let processor = current::held();
+    processor.set_busy(true);
+    // SAFETY: the right side has had its last access to them.
+    unsafe { processor.free_cells.put(resolution) };
+    Waited::Done
+}
+
+fn stay_until_ended(resolution: &Resolution, key: usize) {
+    let mut patience = Patience::new();
+    read_write::cease(current::held());
+    loop {
+        let processor = current::held();
+        if resolution.is_ended() {
+            processor.stats.joins_tied.add(1);
+            return;
+        }
+        let left = match read_write::wait(&mut patience, processor, key, &|| resolution.is_ended()) {
+            Wait::Again => false,
+            Wait::Help(entry) => help(entry, resolution),
+            Wait::Carrier(_) => unreachable!("private deques are not searched for carriers"),
+            Wait::OtherWork => hand_over(processor, resolution),
+            Wait::Nothing => retire(processor, resolution),
+        };
+        if left {
+            return;
+        }
+    }
+}
+
+/// Runs a descendant of the right branch on top of the waiting frame. True if the frame has left, and was continued, since.
+fn help(entry: Entry, resolution: &Resolution) -> bool {
+    let enabled = match entry.kind() {
+        Kind::Stack(_) | Kind::Heap(_) => {
+            let _helping = Helping::begin();
+            current::held().set_busy(true);
+            let enabled = run_entry(entry);
+            read_write::cease(current::held());
+            enabled
+        }
+        Kind::Carrier(ready) => Some(ready),
+    };
+    enabled.is_some_and(|enabled| make_way(enabled, resolution))
+}
+
+// ---- Ways to the kernel -----------------------------------------------------------------------------------
+
+/// The frame leaves its processor, if the right branch has not ended: by the right side's leave, or else without.
+#[inline(never)]
+fn leave(processor: &Processor, resolution: &Resolution) -> bool {
+    let carrier = NonNull::from(current::carrier());
+    resolution.want_to_leave(carrier);
+    for other in processor.commons().processors() {
+        if other.is_busy() {
+            other.deque.poison();
+        }
+    }
+    for _ in 0..LOOKS_FOR_ANSWER {
+        match resolution.reply() {
+            Reply::None => pause(processor),
+            Reply::Ended => return false,
+            Reply::Acknowledged => {
+                processor.stats.joins_acknowledged.add(1);
+                resolution.transfer(&processor.watching);
+                return true;
+            }
+        }
+    }
+    leave_unanswered(processor, resolution)
+}
+
+fn leave_unanswered(processor: &Processor, resolution: &Resolution) -> bool {
+    let sides = processor.commons().processors().iter().map(|processor| &processor.deque.side);
+    let left = resolution.leave_unanswered(NonNull::from(current::carrier()), &processor.watching, sides);
+    if left {
+        processor.stats.joins_unanswered.add(1);
+    }
+    left
+}
+
+/// There is other work: gives the processor to a spare carrier for it. True if the frame has left, and was continued.
+#[cold]
+#[inline(never)]
+fn hand_over(processor: &'static Processor, resolution: &Resolution) -> bool {
+    let commons = processor.commons();
+    let Some(spare) = commons.spare() else {
+        // No thread to be had: run what there is on this stack rather than wait for nothing.
+        let Some(entry) = read_write::take_anything(processor) else { return false };
+        processor.stats.in_place.add(1);
+        return help(entry, resolution);
+    };
+    if !leave(processor, resolution) {
+        commons.add_spare(spare);
+        return false;
+    }
+    let carrier = current::carrier();
+    processor.stats.hand_overs.add(1);
+    commons.start_search(processor);
+    current::release();
+    // SAFETY: the spare came out of the pool's list.
+    unsafe { commons.pass_on(carrier, spare, NonNull::from(processor)) };
+    resume(carrier);
+    true
+}
+
+/// There has been nothing to do for long: returns the processor to the pool. True if the frame has left, and was continued.
+#[cold]
+#[inline(never)]
+fn retire(processor: &'static Processor, resolution: &Resolution) -> bool {
+    let commons = processor.commons();
+    if !commons.has_reserve() {
+        // Whoever has work for the processor later would find no thread for it.
+        std::thread::sleep(NAP);
+        return false;
+    }
+    if !leave(processor, resolution) {
+        return false;
+    }
+    let carrier = current::carrier();
+    current::release();
+    commons.retire(NonNull::from(processor), None, Some(carrier));
+    resume(carrier);
+    true
+}
+
+/// A carrier that descends from what this frame waits for has become ready: gives it the processor, or, if the frame goes
+/// on itself, a place in the deque. True if the frame has left, and was continued.
+#[cold]
+#[inline(never)]
+fn make_way(enabled: NonNull<Carrier>, resolution: &Resolution) -> bool {
+    let processor = current::held();
+    if !leave_unanswered(processor, resolution) {
+        processor.submit(Entry::carrier(enabled));
+        return false;
+    }
+    let carrier = current::carrier();
+    processor.stats.hand_overs.add(1);
+    current::release();
+    // SAFETY: the cells or the entry named the carrier, once, to us.
+    unsafe { processor.commons().pass_on(carrier, enabled, NonNull::from(processor)) };
+    resume(carrier);
+    true
+}

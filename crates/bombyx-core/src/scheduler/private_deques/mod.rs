@@ -1,0 +1,318 @@
+//! Work stealing with private deques: what idle, waiting and polled processors do when nobody but its holder touches a
+//! deque ([`crate::protocol::deque::Deque::private`]). A thief asks; its victim hands out its oldest entry when it polls: at forks,
+//! at [`checkpoint`](crate::checkpoint), between the blocks of loops, and while it waits. How they ask and answer is a
+//! [`Channel`]: [`crate::protocol::query`] with loads and stores, [`private_cas`] with compare-and-swap.
+//!
+//! Whom to rob, what a waiting processor may take, and when it is handed over: as in [`super::work_stealing`]. Two things
+//! differ.
+//!
+//! **A thief waits for its victim.** Nobody is robbed without its help, so a victim deep in a serial piece delays its
+//! thief. A thief that has waited long withdraws and rests; the victim's next poll wakes it, with an entry.
+//!
+//! **A processor polls inside of what it runs, never between taking an entry and running it**: it could be robbed of what
+//! it just got, and so could the next, for ever (the simulator's mutation `poll-between-threads`). Between two entries it
+//! polls before it takes the next one.
+//!
+//! What goes through a lock or the kernel stands in functions of its own at the end of this file: the pool's queue,
+//! broadcasts, sleeping and waking, the clock.
+
+pub(crate) mod join_resolution;
+pub(crate) mod private_cas;
+pub(crate) mod read_write;
+
+use super::work_stealing::{
+    BEFORE_HAND_OVER, BEFORE_PARKING, Patience, SEARCH, SEARCH_IN_COMPANY, Wait, pause, random_victim,
+};
+use crate::machine::processor::Processor;
+use crate::profile::Aside;
+use crate::protocol::job::{Entry, Place};
+use crate::protocol::mailbox::{Mail, Mailbox};
+use crate::system::barrier;
+use std::time::{Duration, Instant};
+
+/// How long a query stands with one victim before it is withdrawn. Withdrawing interrupts everyone, so not soon.
+const STAND: Duration = Duration::from_micros(200);
+/// Looks at the answer between two looks at the clock, and at whether the query was overwritten or its poison lost.
+const LOOKS: u32 = 32;
+
+/// How thieves ask and victims answer.
+pub(super) trait Channel {
+    /// What a thief remembers of its question.
+    type Ticket: Copy;
+
+    /// The thief asks for an entry that descends from `want` (0: for any). None if the victim takes no question now.
+    fn ask(thief: &Processor, victim: &Processor, want: usize) -> Option<Self::Ticket>;
+
+    /// Whether an answer may still come.
+    fn is_pending(thief: &Processor, victim: &Processor, ticket: Self::Ticket) -> bool;
+
+    /// Repeats the question, if it may have been lost.
+    fn repeat(thief: &Processor, victim: &Processor, ticket: Self::Ticket);
+
+    /// Makes sure that no answer comes any more, and returns the one that came.
+    fn settle(thief: &Processor, victim: &Processor, ticket: Self::Ticket) -> Option<Entry>;
+
+    /// The victim answers a thief that stands here, if one does.
+    fn answer(victim: &Processor);
+
+    /// Tells the job of an entry that was taken out of the deque for somebody else.
+    fn taken(victim: &Processor, entry: Entry);
+
+    /// Looks after the joins that the processor watches.
+    fn watch(processor: &Processor);
+}
+
+/// The oldest entry, for a thief that wants only what descends from `want` (0: anything).
+pub(super) fn grant<C: Channel>(victim: &Processor, want: usize) -> Option<Entry> {
+    if want != 0 && want != victim.deque.root() {
+        return None;
+    }
+    victim.deque.private().take_oldest().inspect(|&entry| C::taken(victim, entry))
+}
+
+/// Answers the call of the limit: a fork, or a poll in code that does not fork.
+pub(super) fn attend<C: Channel>(processor: &Processor) {
+    processor.deque.private().attend();
+    C::answer(processor);
+    C::watch(processor);
+    let commons = processor.commons();
+    processor.choose_barrier();
+    // Pairs with `heavy` of a sleeper.
+    if processor.relies() {
+        barrier::light();
+    } else {
+        attend_always(processor);
+    }
+    if commons.config.profiler.is_some() {
+        processor.deque.poison();
+    }
+    if commons.sleepers.any_resting() {
+        rouse(processor);
+    }
+}
+
+/// The processor has nothing to run: its carrier waits. What others may take is given first, and as long as there is
+/// something left, the round stays open.
+pub(super) fn cease<C: Channel>(processor: &Processor) {
+    if !processor.deque.looks_empty() {
+        C::answer(processor);
+    }
+    if processor.deque.looks_empty() {
+        processor.set_busy(false);
+    }
+}
+
+/// The next entry for an idle processor, or None when it has searched long enough.
+pub(super) fn search<C: Channel>(processor: &Processor) -> Option<Entry> {
+    let entry = search_until::<C>(processor);
+    if entry.is_some() {
+        processor.set_searching(false);
+        processor.set_busy(true);
+    }
+    entry
+}
+
+fn search_until<C: Channel>(processor: &Processor) -> Option<Entry> {
+    let commons = processor.commons();
+    if processor.post.mailbox.has_mail()
+        && let Some(entry) = open_gift(processor)
+    {
+        processor.stats.gifts.add(1);
+        return Some(entry);
+    }
+    let mut start = None;
+    loop {
+        cease::<C>(processor);
+        if let Some(entry) = take_own(processor) {
+            return Some(entry);
+        }
+        if commons.has_queued()
+            && let Some(entry) = take_queued(processor)
+        {
+            return Some(entry);
+        }
+        let stop = |waited| waited > STAND || commons.has_queued() || !processor.private.looks_empty();
+        if let Some(victim) = random_victim(processor)
+            && let Some(entry) = rob::<C>(processor, victim, 0, stop)
+        {
+            processor.stats.steals.add(1);
+            return Some(entry);
+        }
+        let now = clock();
+        let patience = if commons.enough_searchers() { SEARCH_IN_COMPANY } else { SEARCH };
+        if now.duration_since(*start.get_or_insert(now)) > patience {
+            return None;
+        }
+        pause(processor);
+    }
+}
+
+/// What a processor still has itself: spawned by a carrier that has ended, and then the oldest of what is for it alone.
+pub(crate) fn take_own(processor: &Processor) -> Option<Entry> {
+    if !processor.deque.looks_empty()
+        && let Some(entry) = processor.deque.private().take_youngest(|_| true)
+    {
+        return Some(entry);
+    }
+    if processor.private.looks_empty() { None } else { take_private(processor, |_| true) }
+}
+
+/// Whatever can be had now, for a carrier that cannot hand its processor over.
+pub(super) fn take_anything<C: Channel>(processor: &Processor) -> Option<Entry> {
+    take_own(processor).or_else(|| take_queued(processor)).or_else(|| {
+        let victim = random_victim(processor)?;
+        rob::<C>(processor, victim, 0, |waited| waited > BEFORE_HAND_OVER)
+    })
+}
+
+/// Asks `victim` for its oldest entry that descends from `want`, and waits for the answer, unless `stop`, which is told
+/// how long it has waited, says that there is something better to do.
+fn rob<C: Channel>(
+    thief: &Processor,
+    victim: &Processor,
+    want: usize,
+    stop: impl Fn(Duration) -> bool,
+) -> Option<Entry> {
+    let ticket = C::ask(thief, victim, want)?;
+    thief.stats.queries.add(1);
+    victim.deque.poison();
+    let start = clock();
+    let mut looks = 0u32;
+    while C::is_pending(thief, victim, ticket) {
+        looks = looks.wrapping_add(1);
+        if looks.is_multiple_of(LOOKS) {
+            C::repeat(thief, victim, ticket);
+            C::watch(thief);
+            if !victim.deque.poisoned() {
+                victim.deque.poison();
+            }
+            if stop(clock().duration_since(start)) {
+                break;
+            }
+        }
+        pause(thief);
+    }
+    C::settle(thief, victim, ticket)
+}
+
+/// One round of waiting for something whose descendants have the root `key`.
+pub(super) fn wait<C: Channel>(
+    patience: &mut Patience,
+    processor: &Processor,
+    key: usize,
+    done: &dyn Fn() -> bool,
+) -> Wait {
+    let commons = processor.commons();
+    cease::<C>(processor);
+    C::watch(processor);
+    if !processor.deque.looks_empty() {
+        return own_entry(processor, key);
+    }
+    if !processor.private.looks_empty() {
+        return match take_private(processor, |entry| crate::api::scope::belongs_to(entry, key)) {
+            Some(entry) => Wait::Help(entry),
+            None => Wait::OtherWork,
+        };
+    }
+    let elsewhere = |but: &Processor| {
+        commons.has_queued()
+            || commons.processors().iter().any(|other| !std::ptr::eq(other, but) && other.has_something())
+    };
+    for victim in commons.processors() {
+        if std::ptr::eq(victim, processor) || victim.deque.root() != key || !victim.is_busy() {
+            continue;
+        }
+        processor.stats.attempts.add(1);
+        let stop =
+            |waited| waited > BEFORE_PARKING || waited > BEFORE_HAND_OVER && (done() || elsewhere(victim));
+        if let Some(entry) = rob::<C>(processor, victim, key, stop) {
+            processor.stats.steals.add(1);
+            processor.stats.helps.add(1);
+            return Wait::Help(entry);
+        }
+    }
+    let now = clock();
+    if elsewhere(processor) {
+        if now.duration_since(*patience.other_work_since.get_or_insert(now)) > BEFORE_HAND_OVER {
+            return Wait::OtherWork;
+        }
+    } else {
+        patience.other_work_since = None;
+        if now.duration_since(patience.start) > BEFORE_PARKING {
+            return Wait::Nothing;
+        }
+    }
+    pause(processor);
+    Wait::Again
+}
+
+/// A waiting carrier's processor has entries: of the scope that it waits for, or others.
+fn own_entry(processor: &Processor, key: usize) -> Wait {
+    // In an ordered pool, what another scope has put on top of ours goes first, elsewhere.
+    let ordered = processor.commons().config.ordered;
+    let mut covered = false;
+    let ours = |entry| {
+        let ours = crate::api::scope::belongs_to(entry, key);
+        covered |= ordered && !ours && !crate::api::scope::belongs_to(entry, 0);
+        ours && !covered
+    };
+    processor.deque.private().take_youngest(ours).map_or(Wait::OtherWork, Wait::Help)
+}
+
+// ---- Ways to the kernel, and through locks ----------------------------------------------------------------
+
+/// Processors rest: wakes one, with the oldest entry as a gift, if nobody searches, and attends again at the next fork.
+///
+/// Until the sleeper is up, which may take long, the join of a gift can take it back ([`crate::protocol::mailbox`]).
+#[cold]
+#[inline(never)]
+fn rouse(processor: &Processor) {
+    let commons = processor.commons();
+    let gift = |mailbox: &Mailbox| {
+        processor.deque.private().take_oldest().inspect(|entry| entry.taken(Place::Mailbox(mailbox)))
+    };
+    let wake = || {
+        let _aside = Aside::begin(commons);
+        commons.wake(gift)
+    };
+    let found_carrier = commons.processors().iter().any(Processor::is_searching) || wake();
+    // Without a carrier for them they rest until there is one.
+    if found_carrier && commons.sleepers.any_resting() {
+        processor.deque.poison();
+    }
+}
+
+/// A processor that does not rely on the heavy barrier must attend at every fork, and fence for itself.
+#[cold]
+#[inline(never)]
+fn attend_always(processor: &Processor) {
+    processor.deque.poison();
+    barrier::full();
+}
+
+/// What the waker left for this processor, unless it was taken back.
+#[cold]
+#[inline(never)]
+fn open_gift(processor: &Processor) -> Option<Entry> {
+    match processor.post.mailbox.pick_up() {
+        Mail::Entry(entry) => Some(entry),
+        Mail::Declined | Mail::None => None,
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn take_queued(processor: &Processor) -> Option<Entry> {
+    processor.commons().take_queued()
+}
+
+#[cold]
+#[inline(never)]
+fn take_private(processor: &Processor, wanted: impl FnOnce(Entry) -> bool) -> Option<Entry> {
+    processor.private.take(wanted)
+}
+
+#[inline(never)]
+fn clock() -> Instant {
+    Instant::now()
+}

@@ -1,0 +1,91 @@
+//! `private-cas`: work stealing with private deques and steals by compare-and-swap, the baseline PD/CAS of Acar,
+//! Charguéraud, Muller and Rainey (Acar, Charguéraud and Rainey, "Scheduling parallel programs by work stealing with
+//! private deques", PPoPP 2013, receiver-initiated). Requests and answers are those of [`crate::protocol::mailbox`]: whoever changes
+//! a victim's request word by compare-and-swap is the one thief that it answers. Everything else is
+//! [`super`].
+
+use super::{Channel, grant};
+use crate::machine::processor::Processor;
+use crate::protocol::job::Entry;
+use crate::protocol::mailbox::Mail;
+use crate::scheduler::work_stealing::{Patience, Wait};
+use crate::system::primitive::spin_until;
+
+/// See the module text.
+struct Cas;
+
+impl Channel for Cas {
+    type Ticket = ();
+
+    fn ask(thief: &Processor, victim: &Processor, want: usize) -> Option<()> {
+        (victim.is_busy() && victim.requests.post(&thief.post, want)).then_some(())
+    }
+
+    fn is_pending(thief: &Processor, victim: &Processor, (): ()) -> bool {
+        // A victim that has nothing to run answers nobody.
+        !thief.post.mailbox.has_mail() && victim.is_busy()
+    }
+
+    fn repeat(_: &Processor, _: &Processor, (): ()) {}
+
+    fn settle(thief: &Processor, victim: &Processor, (): ()) -> Option<Entry> {
+        if !thief.post.mailbox.has_mail() {
+            if victim.requests.cancel(&thief.post) {
+                thief.stats.withdrawn.add(1);
+                return None;
+            }
+            spin_until(|| thief.post.mailbox.has_mail());
+        }
+        match thief.post.mailbox.pick_up() {
+            Mail::Entry(entry) => Some(entry),
+            Mail::Declined | Mail::None => None,
+        }
+    }
+
+    fn answer(victim: &Processor) {
+        let Some(thief) = victim.requests.claim() else { return };
+        // SAFETY: posts live as long as the processors of the pool.
+        let thief = unsafe { &*thief };
+        let entry = grant::<Cas>(victim, thief.want());
+        let count = if entry.is_some() { &victim.stats.served } else { &victim.stats.declined };
+        count.add(1);
+        thief.mailbox.deliver(entry);
+    }
+
+    fn taken(_: &Processor, entry: Entry) {
+        entry.taken_out();
+    }
+
+    /// Joins learn of their ends by latches.
+    fn watch(_: &Processor) {}
+}
+
+/// [`super::attend`] with compare-and-swap.
+pub(crate) fn attend(processor: &Processor) {
+    super::attend::<Cas>(processor);
+}
+
+/// [`super::cease`] with compare-and-swap.
+pub(crate) fn cease(processor: &Processor) {
+    super::cease::<Cas>(processor);
+}
+
+/// [`super::search`] with compare-and-swap.
+pub(crate) fn search(processor: &Processor) -> Option<Entry> {
+    super::search::<Cas>(processor)
+}
+
+/// [`super::take_anything`] with compare-and-swap.
+pub(crate) fn take_anything(processor: &Processor) -> Option<Entry> {
+    super::take_anything::<Cas>(processor)
+}
+
+/// [`super::wait`] with compare-and-swap.
+pub(crate) fn wait(
+    patience: &mut Patience,
+    processor: &Processor,
+    key: usize,
+    done: &dyn Fn() -> bool,
+) -> Wait {
+    super::wait::<Cas>(patience, processor, key, done)
+}

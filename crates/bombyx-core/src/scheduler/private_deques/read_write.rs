@@ -1,0 +1,179 @@
+//! `read-write` and `read-write-steals`: work stealing with private deques in which thieves and victims talk by loads and
+//! stores alone ([`crate::protocol::query`]; Acar, Charguéraud, Muller and Rainey, §4.3). Under `read-write` the two sides of a join
+//! do so as well ([`super::join_resolution`], §4.4); under `read-write-steals` joins are those of [`crate::protocol::latch`].
+//! Everything that is not the talking is [`super`].
+//!
+//! The functions here, and those of `join_resolution`, are the entry points of the paths that contain no locked
+//! instruction and no fence, up to the named ways into the kernel; `tests/disassembly.rs` walks them in the compiled
+//! program.
+
+use super::{Channel, grant};
+use crate::machine::processor::Processor;
+use crate::protocol::job::{Entry, Kind};
+use crate::protocol::query::{Poll, Round};
+use crate::scheduler::work_stealing::{Patience, Wait};
+
+/// Queries; and, with `RESOLVES`, joins by resolution.
+struct Talk<const RESOLVES: bool>;
+type Steals = Talk<false>;
+type StealsAndJoins = Talk<true>;
+
+impl<const RESOLVES: bool> Channel for Talk<RESOLVES> {
+    type Ticket = Round;
+
+    fn ask(thief: &Processor, victim: &Processor, want: usize) -> Option<Round> {
+        thief.queries.ask(thief.index, &victim.queries, want)
+    }
+
+    fn is_pending(_: &Processor, victim: &Processor, round: Round) -> bool {
+        !victim.queries.is_over(round)
+    }
+
+    fn repeat(thief: &Processor, victim: &Processor, round: Round) {
+        if victim.queries.ask_again(thief.index, round) {
+            thief.stats.overwritten.add(1);
+        }
+    }
+
+    fn settle(thief: &Processor, victim: &Processor, round: Round) -> Option<Entry> {
+        if !victim.queries.is_over(round) {
+            thief.stats.withdrawn.add(1);
+            victim.queries.withdraw(thief.index, round, &victim.deque.side);
+        }
+        thief.queries.receive()
+    }
+
+    fn answer(victim: &Processor) {
+        answer::<Self>(victim);
+    }
+
+    fn taken(victim: &Processor, entry: Entry) {
+        match entry.kind() {
+            // SAFETY: the entry was taken out of the private deque of `victim`, for a thief that does not know it yet.
+            Kind::Stack(job) if RESOLVES => unsafe { (*job).take_as_branch(victim.free_cells.get()) },
+            _ => entry.taken_out(),
+        }
+    }
+
+    fn watch(processor: &Processor) {
+        if RESOLVES && !processor.watching.is_empty() {
+            processor.watching.watch();
+            processor.note_watch_list();
+        }
+    }
+}
+
+/// Answers the thief whose query stands here, if one does.
+fn answer<C: Channel>(victim: &Processor) {
+    if victim.queries.open_round().is_none() {
+        return;
+    }
+    let commons = victim.commons();
+    let fence = || {
+        if !victim.relies() {
+            fence_for_want_of_membarrier();
+        }
+    };
+    match victim.queries.poll(fence) {
+        Poll::Nothing => {
+            if victim.queries.is_newly_stale() {
+                victim.stats.stale.add(1);
+            }
+        }
+        Poll::Gone => {
+            victim.stats.declined.add(1);
+            victim.queries.answer(None);
+        }
+        Poll::Thief(thief) => {
+            let thief = &commons.processors()[thief].queries;
+            match grant::<C>(victim, thief.want()) {
+                Some(entry) => {
+                    victim.stats.served.add(1);
+                    victim.queries.answer(Some((thief, entry)));
+                }
+                None => {
+                    victim.stats.declined.add(1);
+                    victim.queries.answer(None);
+                }
+            }
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+pub(super) fn fence_for_want_of_membarrier() {
+    crate::system::barrier::full();
+}
+
+// ---- `read-write-steals` ----------------------------------------------------------------------------------
+
+/// [`super::attend`] with queries, and joins by latches.
+#[inline(never)]
+pub(crate) fn attend_steals(processor: &Processor) {
+    super::attend::<Steals>(processor);
+}
+
+/// [`super::cease`] with queries, and joins by latches.
+#[inline(never)]
+pub(crate) fn cease_steals(processor: &Processor) {
+    super::cease::<Steals>(processor);
+}
+
+/// [`super::search`] with queries, and joins by latches.
+#[inline(never)]
+pub(crate) fn search_steals(processor: &Processor) -> Option<Entry> {
+    super::search::<Steals>(processor)
+}
+
+/// [`super::take_anything`] with queries, and joins by latches.
+pub(crate) fn take_anything_steals(processor: &Processor) -> Option<Entry> {
+    super::take_anything::<Steals>(processor)
+}
+
+/// [`super::wait`] with queries, and joins by latches.
+#[inline(never)]
+pub(crate) fn wait_steals(
+    patience: &mut Patience,
+    processor: &Processor,
+    key: usize,
+    done: &dyn Fn() -> bool,
+) -> Wait {
+    super::wait::<Steals>(patience, processor, key, done)
+}
+
+// ---- `read-write` -----------------------------------------------------------------------------------------
+
+/// [`super::attend`] with queries, and joins by resolution.
+#[inline(never)]
+pub(crate) fn attend(processor: &Processor) {
+    super::attend::<StealsAndJoins>(processor);
+}
+
+/// [`super::cease`] with queries, and joins by resolution.
+#[inline(never)]
+pub(crate) fn cease(processor: &Processor) {
+    super::cease::<StealsAndJoins>(processor);
+}
+
+/// [`super::search`] with queries, and joins by resolution.
+#[inline(never)]
+pub(crate) fn search(processor: &Processor) -> Option<Entry> {
+    super::search::<StealsAndJoins>(processor)
+}
+
+/// [`super::take_anything`] with queries, and joins by resolution.
+pub(crate) fn take_anything(processor: &Processor) -> Option<Entry> {
+    super::take_anything::<StealsAndJoins>(processor)
+}
+
+/// [`super::wait`] with queries, and joins by resolution.
+#[inline(never)]
+pub(crate) fn wait(
+    patience: &mut Patience,
+    processor: &Processor,
+    key: usize,
+    done: &dyn Fn() -> bool,
+) -> Wait {
+    super::wait::<StealsAndJoins>(patience, processor, key, done)
+}

@@ -1,0 +1,283 @@
+//! CPUs: which ones there are and how fast, which one a carrier runs on, and how much of it the carrier has used.
+//! Relies on Linux; elsewhere [`check`] says that there is no such thing.
+
+use crate::api::error::Error;
+use std::path::Path;
+use std::sync::OnceLock;
+
+/// Whether carriers can be pinned here at all.
+pub(crate) fn check() -> Result<(), Error> {
+    if cpus().is_empty() {
+        return Err(Error::Pin("this system does not tell which CPUs the process may use".to_owned()));
+    }
+    Ok(())
+}
+
+/// The CPUs that the process could use when this was first asked.
+pub(crate) fn cpus() -> &'static [usize] {
+    static ALLOWED: OnceLock<Vec<usize>> = OnceLock::new();
+    ALLOWED.get_or_init(|| Thread::HERE.allowed().map(|set| set.cpus().collect()).unwrap_or_default())
+}
+
+/// A set of CPUs.
+#[derive(Clone, Copy)]
+pub(crate) struct CpuSet(system::Set);
+
+impl CpuSet {
+    fn of(cpus: impl IntoIterator<Item = usize>) -> CpuSet {
+        CpuSet(system::of(cpus))
+    }
+
+    pub(crate) fn cpus(&self) -> impl Iterator<Item = usize> {
+        (0..system::CPUS).filter(|&cpu| system::contains(&self.0, cpu))
+    }
+}
+
+/// The CPU that the calling thread is on, if there are others.
+pub(crate) fn here() -> Option<usize> {
+    if cpus().len() > 1 { system::cpu() } else { None }
+}
+
+/// Confines the thread with this number, which sleeps, to a CPU, and tells on which it may run else. None if it is left
+/// alone: it could not run there, or nowhere else, or the number is 0.
+pub(crate) fn confine(thread: u32, cpu: usize) -> Option<CpuSet> {
+    let thread = Thread::from_number(thread)?;
+    let allowed = thread.allowed()?;
+    let elsewhere = allowed.cpus().any(|other| other != cpu);
+    (elsewhere && system::contains(&allowed.0, cpu) && thread.pin(cpu)).then_some(allowed)
+}
+
+/// Pins the thread with this number, which sleeps, to a CPU. If the system refuses, or the number is 0, it stays as it is.
+pub(crate) fn pin_sleeper(thread: u32, cpu: usize) {
+    if let Some(thread) = Thread::from_number(thread) {
+        thread.pin(cpu);
+    }
+}
+
+/// The CPU of the processor with this index, where they are pinned: they take turns on the CPUs that the process may use.
+pub(crate) fn seat(index: usize) -> Option<usize> {
+    cpus().get(index % cpus().len().max(1)).copied()
+}
+
+/// Pins the calling thread to the CPU of the processor with this index. If the system refuses (a CPU went offline, the
+/// set was narrowed), the thread stays as it is.
+pub(crate) fn pin(index: usize) {
+    if let Some(cpu) = seat(index) {
+        Thread::HERE.pin(cpu);
+    }
+}
+
+/// A thread of this process, as the system calls it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Thread(u32);
+
+impl Thread {
+    /// Whichever thread is asking.
+    pub(crate) const HERE: Thread = Thread(0);
+
+    /// The calling thread, by a number that others can use.
+    pub(crate) fn current() -> Thread {
+        Thread(system::thread())
+    }
+
+    /// For an atomic word. Never 0 for [`Thread::current`].
+    pub(crate) fn number(self) -> u32 {
+        self.0
+    }
+
+    /// The thread with this number, if it is not 0.
+    pub(crate) fn from_number(number: u32) -> Option<Thread> {
+        (number != 0).then_some(Thread(number))
+    }
+
+    /// Pins the thread to a CPU, at once. False if the system refuses.
+    pub(crate) fn pin(self, cpu: usize) -> bool {
+        system::set(self.0, &CpuSet::of([cpu]).0)
+    }
+
+    /// Lets the thread run on all CPUs again.
+    pub(crate) fn unpin(self) {
+        system::set(self.0, &CpuSet::of(cpus().iter().copied()).0);
+    }
+
+    /// The CPUs that the thread may run on, None if the system does not tell.
+    pub(crate) fn allowed(self) -> Option<CpuSet> {
+        system::allowed(self.0).map(CpuSet)
+    }
+
+    /// Lets the thread run on these CPUs. If the process may use none of them any more, the thread stays as it is.
+    pub(crate) fn allow(self, cpus: &CpuSet) {
+        system::set(self.0, &cpus.0);
+    }
+
+    /// The CPU time that the thread has had, in nanoseconds.
+    pub(crate) fn cpu_time(self) -> Option<u64> {
+        system::cpu_time(self.0)
+    }
+
+    /// Whether the thread runs or waits for its CPU only, rather than for a lock, a file or the time.
+    pub(crate) fn is_runnable(self) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/self/task/{}/stat", self.0)).unwrap_or_default();
+        // The name stands in parentheses, and may contain some.
+        stat.rsplit_once(") ").is_some_and(|(_, fields)| fields.starts_with('R'))
+    }
+}
+
+/// The capacities of CPUs relative to the best one's [`crate::scheduler::heterogeneous::speed::FULL`].
+pub(crate) fn capacities(cpus: &[usize]) -> Vec<u64> {
+    crate::scheduler::heterogeneous::speed::relative(&listed_capacities(Path::new("/sys/devices"), cpus))
+}
+
+/// What the system says of the capacities of CPUs. If nothing, their greatest frequencies, or the same for all; where it
+/// lists small cores of hybrid processors, those do two thirds of what a large core does in a cycle, about what
+/// benchmarks of single threads show.
+fn listed_capacities(devices: &Path, cpus: &[usize]) -> Vec<u64> {
+    let read = |file: &str| std::fs::read_to_string(devices.join(file)).ok();
+    let all = |file: &str| {
+        let number =
+            |cpu| read(&format!("system/cpu/cpu{cpu}/{file}"))?.trim().parse().ok().filter(|&n: &u64| n > 0);
+        cpus.iter().map(number).collect::<Option<Vec<u64>>>()
+    };
+    if let Some(capacities) = all("cpu_capacity") {
+        return capacities;
+    }
+    let small = read("cpu_atom/cpus").unwrap_or_default();
+    let per_cycle = |&cpu: &usize| if lists(&small, cpu) { 2 } else { 3 };
+    let frequencies = all("cpufreq/cpuinfo_max_freq").unwrap_or_else(|| vec![1; cpus.len()]);
+    cpus.iter().zip(frequencies).map(|(cpu, frequency)| per_cycle(cpu) * frequency).collect()
+}
+
+/// Whether a list as the system writes them, `0-3,8` for one, has this CPU.
+fn lists(list: &str, cpu: usize) -> bool {
+    list.trim().split(',').any(|part| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        matches!((first.parse::<usize>(), last.parse()), (Ok(first), Ok(last)) if (first..=last).contains(&cpu))
+    })
+}
+
+#[cfg(target_os = "linux")]
+mod system {
+    pub(super) type Set = libc::cpu_set_t;
+    pub(super) const CPUS: usize = libc::CPU_SETSIZE as usize;
+
+    /// CPUs beyond what a set can hold are left out.
+    pub(super) fn of(cpus: impl IntoIterator<Item = usize>) -> Set {
+        // SAFETY: an all-zero cpu_set_t is the empty set.
+        let mut set: Set = unsafe { std::mem::zeroed() };
+        for cpu in cpus.into_iter().filter(|&cpu| cpu < CPUS) {
+            // SAFETY: the index is below CPU_SETSIZE.
+            unsafe { libc::CPU_SET(cpu, &mut set) };
+        }
+        set
+    }
+
+    pub(super) fn contains(set: &Set, cpu: usize) -> bool {
+        // SAFETY: the index is below CPU_SETSIZE.
+        cpu < CPUS && unsafe { libc::CPU_ISSET(cpu, set) }
+    }
+
+    /// The CPU that the calling thread is on.
+    pub(super) fn cpu() -> Option<usize> {
+        // SAFETY: the call has no preconditions.
+        usize::try_from(unsafe { libc::sched_getcpu() }).ok()
+    }
+
+    pub(super) fn allowed(thread: u32) -> Option<Set> {
+        let mut set = of([]);
+        // SAFETY: `set` is valid for writes of its own size.
+        let status = unsafe { libc::sched_getaffinity(thread.cast_signed(), size_of::<Set>(), &raw mut set) };
+        (status == 0).then_some(set)
+    }
+
+    pub(super) fn set(thread: u32, set: &Set) -> bool {
+        // SAFETY: `set` is valid for reads of its own size.
+        unsafe { libc::sched_setaffinity(thread.cast_signed(), size_of::<Set>(), set) == 0 }
+    }
+
+    pub(super) fn thread() -> u32 {
+        // SAFETY: the call has no preconditions.
+        unsafe { libc::gettid() }.cast_unsigned()
+    }
+
+    pub(super) fn cpu_time(thread: u32) -> Option<u64> {
+        // What `pthread_getcpuclockid` computes: the complement of the thread's number, then three bits that ask
+        // for the time that the scheduler has counted (2) for one thread (4).
+        let clock = (!thread << 3 | 4 | 2).cast_signed();
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: `time` is valid for writes; clocks of threads that are gone are refused.
+        let status = unsafe { libc::clock_gettime(clock, &raw mut time) };
+        (status == 0).then_some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod system {
+    pub(super) type Set = ();
+    pub(super) const CPUS: usize = 0;
+
+    pub(super) fn of(_: impl IntoIterator<Item = usize>) -> Set {}
+
+    pub(super) fn contains(_: &Set, _: usize) -> bool {
+        false
+    }
+
+    pub(super) fn cpu() -> Option<usize> {
+        None
+    }
+
+    pub(super) fn allowed(_: u32) -> Option<Set> {
+        None
+    }
+
+    pub(super) fn set(_: u32, _: &Set) -> bool {
+        false
+    }
+
+    pub(super) fn thread() -> u32 {
+        0
+    }
+
+    pub(super) fn cpu_time(_: u32) -> Option<u64> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{listed_capacities, lists};
+    use std::fs;
+
+    #[test]
+    fn lists_of_cpus() {
+        let has = |list| (0..10).filter(|&cpu| lists(list, cpu)).collect::<Vec<_>>();
+        assert_eq!(has("0-2,5,8-9\n"), [0, 1, 2, 5, 8, 9]);
+        assert_eq!(has("4"), [4]);
+        for nothing in ["", "\n", "x", "3-", "5-2"] {
+            assert_eq!(has(nothing), [], "{nothing:?}");
+        }
+    }
+
+    #[test]
+    fn capacities_are_what_the_system_says_or_guessed_from_what_it_lists() {
+        let devices = std::env::temp_dir().join(format!("bombyx-capacities-{}", std::process::id()));
+        let write = |file: &str, text: &str| {
+            let path = devices.join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let capacities = || listed_capacities(&devices, &[0, 1, 2]);
+        assert_eq!(capacities(), [3, 3, 3], "nothing is known");
+        write("cpu_core/cpus", "0-1\n");
+        write("cpu_atom/cpus", "2\n");
+        assert_eq!(capacities(), [3, 3, 2], "the third is small");
+        for (cpu, khz) in ["5000000\n", "4000000\n", "3000000\n"].into_iter().enumerate() {
+            write(&format!("system/cpu/cpu{cpu}/cpufreq/cpuinfo_max_freq"), khz);
+        }
+        assert_eq!(capacities(), [15_000_000, 12_000_000, 6_000_000]);
+        for (cpu, capacity) in ["1024\n", "1024\n", "500\n"].into_iter().enumerate() {
+            write(&format!("system/cpu/cpu{cpu}/cpu_capacity"), capacity);
+        }
+        assert_eq!(capacities(), [1024, 1024, 500], "the system knows best");
+        fs::remove_dir_all(&devices).unwrap();
+    }
+}

@@ -1,0 +1,139 @@
+//! The one switch between the standard library's primitives and loom's.
+//!
+//! Every module that takes part in a protocol gets its atomics, mutexes and parking from here, so that the
+//! very code that ships is the code that the models explore (`scripts/loom`).
+
+#[cfg(not(loom))]
+pub(crate) use std::{
+    hint::spin_loop,
+    sync::{
+        Mutex, MutexGuard, TryLockError,
+        atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, fence},
+    },
+    thread::{Thread, current as current_thread, yield_now},
+};
+
+#[cfg(loom)]
+pub(crate) use self::parking::{Thread, current_thread};
+#[cfg(loom)]
+pub(crate) use loom::{
+    hint::spin_loop,
+    sync::{
+        Mutex, MutexGuard,
+        atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, fence},
+    },
+    thread::yield_now,
+};
+#[cfg(loom)]
+pub(crate) use std::sync::TryLockError;
+
+/// Parks the calling thread, whose handle `thread` is, until it is unparked (or for no reason).
+pub(crate) fn park(thread: &Thread) {
+    #[cfg(not(loom))]
+    {
+        debug_assert_eq!(thread.id(), std::thread::current().id());
+        std::thread::park();
+    }
+    #[cfg(loom)]
+    thread.park();
+}
+
+/// The same for so long at most; in the models, which have no time, for as long as it takes.
+pub(crate) fn park_timeout(thread: &Thread, time: std::time::Duration) {
+    #[cfg(not(loom))]
+    {
+        debug_assert_eq!(thread.id(), std::thread::current().id());
+        std::thread::park_timeout(time);
+    }
+    #[cfg(loom)]
+    {
+        let _ = time;
+        thread.park();
+    }
+}
+
+/// Lets others run for a while, for somebody who may wait long and cannot be woken.
+pub(crate) fn nap() {
+    #[cfg(not(loom))]
+    std::thread::sleep(std::time::Duration::from_micros(100));
+    #[cfg(loom)]
+    yield_now();
+}
+
+/// Parking for the models, on loom's `Notify`: its own park and unpark forget a token when the thread they are
+/// meant for waits for a mutex.
+#[cfg(loom)]
+mod parking {
+    #[derive(Clone)]
+    pub(crate) struct Thread(std::sync::Arc<loom::sync::Notify>);
+
+    pub(crate) fn current_thread() -> Thread {
+        Thread(std::sync::Arc::new(loom::sync::Notify::new()))
+    }
+
+    impl Thread {
+        pub(crate) fn unpark(&self) {
+            self.0.notify();
+        }
+
+        pub(super) fn park(&self) {
+            self.0.wait();
+        }
+    }
+}
+
+/// An `UnsafeCell` whose accesses loom checks for races.
+#[cfg(not(loom))]
+pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+
+#[cfg(not(loom))]
+impl<T> UnsafeCell<T> {
+    #[inline(always)]
+    pub(crate) fn new(value: T) -> UnsafeCell<T> {
+        UnsafeCell(std::cell::UnsafeCell::new(value))
+    }
+
+    pub(crate) fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+        f(self.0.get())
+    }
+
+    pub(crate) fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+        f(self.0.get())
+    }
+}
+
+#[cfg(loom)]
+pub(crate) use loom::cell::UnsafeCell;
+
+/// Waits for something that another thread does within a few instructions. That thread may have been descheduled in the middle
+/// of them, on this very CPU, so this one gives way now and then.
+pub(crate) fn spin_until(done: impl Fn() -> bool) {
+    let mut looks = 0u32;
+    while !done() {
+        looks = looks.wrapping_add(1);
+        if looks.is_multiple_of(64) { yield_now() } else { spin_loop() }
+    }
+}
+
+/// Locks. What runs under a lock of this crate is its own code and does not panic. If it did, it has left what the lock protects
+/// half changed, and whoever comes next ends the process.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|_| poisoned())
+}
+
+#[cold]
+#[inline(never)]
+fn poisoned() -> ! {
+    crate::system::guard::abort(
+        "the runtime itself panicked under one of its locks; this is a defect of bombyx, please report it",
+    )
+}
+
+/// Locks if that needs no waiting.
+pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match mutex.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(_)) => poisoned(),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}

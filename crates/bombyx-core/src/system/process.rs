@@ -1,0 +1,148 @@
+//! Children of fork(2): processes with the memory of their parent and one of its threads.
+//!
+//! A child has the pools of its parent and none of their carriers, and a lock that another thread held stays locked for ever.
+//! So nothing of an inherited pool is used. Every pool knows the [`Generation`] of the process that built it; the ways into it
+//! compare, and panic if it is another one. The thread that called fork holds no processor in the child, so that what it does
+//! from then on is done in the child's own global pool, which is built when it is first needed ([`crate::Pool::global`]).
+//!
+//! **Frames of an inherited pool** may lie below the call of fork on its stack, if that was made in a pool. Before the process is
+//! copied, what is in the deque of its processor is exposed, so that no join there pops blindly ([`crate::protocol::job`]); in the child
+//! each of them finds that its thread holds no processor, and panics. To unwind these frames is safe although they have not
+//! ended: the others who used them are in the parent. At the foot of a carrier's stack there is nobody to go back to, and
+//! the process is ended.
+//!
+//! The C library calls us by `pthread_atfork`, which all this rests on: processes that are made without it (by calling `clone`
+//! directly, or by `vfork` and `posix_spawn`, which go on to `exec`) know nothing of it.
+
+use crate::system::guard::abort;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+
+static GENERATION: AtomicUsize = AtomicUsize::new(0);
+
+/// How many calls of fork(2) lie between a process and its first ancestor that built a pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Generation(usize);
+
+impl Generation {
+    /// That of this process.
+    pub(crate) fn current() -> Generation {
+        Generation(GENERATION.load(Relaxed))
+    }
+
+    /// The same; children will know that they are another one.
+    pub(crate) fn begin() -> Generation {
+        #[cfg(target_os = "linux")]
+        linux::watch();
+        Generation::current()
+    }
+
+    /// Whether no ancestor of the process has built a pool.
+    pub(crate) fn is_first(self) -> bool {
+        self == Generation(0)
+    }
+
+    #[inline]
+    pub(crate) fn is_current(self) -> bool {
+        self == Generation::current()
+    }
+}
+
+/// # Panics
+/// If `of`, that of a pool, is not the current generation.
+#[inline]
+#[track_caller]
+pub(crate) fn assert_current(of: Generation) {
+    if !of.is_current() {
+        inherited();
+    }
+}
+
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn inherited() -> ! {
+    panic!(
+        "this pool was built before fork(2), and its threads are in the parent process: build another pool in the child, \
+         or use the global one, which the child has for itself"
+    );
+}
+
+const LOST: &str = "a child process, made by fork(2) inside of a pool, came back to what its parent began there: \
+                    leave the child by exec or exit, or call fork outside of pools";
+
+/// A frame that needs others to end finds itself in a child.
+#[cold]
+#[inline(never)]
+pub(crate) fn lost() -> ! {
+    panic!("{LOST}");
+}
+
+/// The same where nothing may unwind, if the calling thread lost its processor that way.
+#[cold]
+pub(crate) fn abort_if_lost() {
+    if !Generation::current().is_first() && crate::machine::processor::current::processor().is_none() {
+        abort(LOST);
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use super::GENERATION;
+    use crate::machine::processor::current;
+    use crate::system::primitive::lock;
+    use std::cell::UnsafeCell;
+    use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+    use std::sync::atomic::{AtomicBool, AtomicUsize};
+    use std::sync::{Mutex, MutexGuard};
+
+    /// Held while the first pool of the process asks the system what a process asks once, and while the process is copied: a
+    /// child would wait for ever for the answer to a question that another thread of its parent was about to ask.
+    static ASKING: Mutex<()> = Mutex::new(());
+    static ASKED: AtomicBool = AtomicBool::new(false);
+
+    /// The lock while the process is copied. Used by whoever holds it.
+    struct Held(UnsafeCell<Option<MutexGuard<'static, ()>>>);
+    // SAFETY: as above.
+    unsafe impl Sync for Held {}
+    static HELD: Held = Held(UnsafeCell::new(None));
+
+    /// Has the C library call us, from the first time on.
+    pub(super) fn watch() {
+        static WATCHED: AtomicUsize = AtomicUsize::new(0);
+        if ASKED.load(Acquire) {
+            return;
+        }
+        if WATCHED.fetch_add(1, Relaxed) == 0 {
+            // SAFETY: the functions are there as long as the process, and do nothing that fork(2) forbids in a child: they
+            // allocate nothing there and wait for nobody. Without memory the call fails, and children know nothing.
+            unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
+        }
+        let _asking = lock(&ASKING);
+        crate::system::affinity::cpus();
+        ASKED.store(true, Release);
+    }
+
+    unsafe extern "C" fn before() {
+        if let Some(processor) = current::processor() {
+            processor.deque.expose_all();
+        }
+        let held = lock(&ASKING);
+        // SAFETY: the lock is held.
+        unsafe { *HELD.0.get() = Some(held) };
+    }
+
+    unsafe extern "C" fn in_parent() {
+        // SAFETY: the lock is held, since `before`.
+        drop(unsafe { (*HELD.0.get()).take() });
+    }
+
+    unsafe extern "C" fn in_child() {
+        GENERATION.fetch_add(1, Relaxed);
+        // SAFETY: as in the parent. The thread that locked it is this one.
+        drop(unsafe { (*HELD.0.get()).take() });
+        crate::system::barrier::leave_parent();
+        current::leave_parent();
+        crate::profile::leave_parent();
+    }
+}
