@@ -374,15 +374,16 @@ impl Processor {
     /// Holder. Attends after a fork at `site`.
     #[cold]
     #[inline(never)]
-    pub(crate) fn attend_fork(&self, site: Site) {
+    pub(crate) fn attend_fork(&self, site: Site) -> bool {
         guarded(|| {
             if self.commons().config.profiler.is_some() {
                 // The whole fork must be one that keeps its job, or one that does not.
                 self.choose_barrier();
             }
-            profile::fork(self, site);
+            let long = profile::fork(self, site);
             self.attend_here();
-        });
+            long
+        })
     }
 
     /// Holder. Attends if asked to, in code that does not fork.

@@ -61,6 +61,9 @@ pub(super) struct Chain {
     /// Of the strand that runs.
     pub(super) site: SiteId,
     pub(super) length: Length,
+    /// How long the half that runs is expected to take, in ticks: as long as its first half did, if it is the second of a
+    /// fork, and half as long as the piece that forked, if it is the first. [`i64::MAX`] if nothing is known.
+    pub(super) expected: i64,
     /// Without what the shadow has not counted yet.
     pub(super) work: i64,
     blocked: i64,
@@ -89,6 +92,7 @@ impl Chain {
         running: false,
         site: SiteId::TAKEN,
         length: Length::ZERO,
+        expected: i64::MAX,
         work: 0,
         blocked: 0,
         taken: Tally::NONE,

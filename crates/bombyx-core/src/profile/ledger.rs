@@ -16,11 +16,17 @@ use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+/// Pieces of loops that take less than this are not split further: some fifty times what a profiled fork costs.
+const SHORT: Duration = Duration::from_micros(4);
 
 /// The profiler of one pool, or of all pools of a process.
 pub(crate) struct Profiler {
     pub(crate) clock: Clock,
     pub(crate) costs: Costs,
+    /// How many ticks a piece of a loop must be expected to take before it is split further.
+    pub(crate) short: i64,
     scale: Scale,
     ledger: Mutex<Ledger>,
     /// Of stolen halves that have ended, by the addresses of their jobs, until their joins ask.
@@ -99,10 +105,12 @@ impl Pools {
 
 impl Profiler {
     fn new(clock: Clock, costs: Costs, recorder: Option<Recorder>) -> Profiler {
+        let scale = Scale::new(clock);
         Profiler {
             clock,
             costs,
-            scale: Scale::new(clock),
+            short: (SHORT.as_nanos() as f64 / scale.ns_per_tick()) as i64,
+            scale,
             ledger: Mutex::default(),
             reports: Mutex::default(),
             began: AtomicU64::new(0),

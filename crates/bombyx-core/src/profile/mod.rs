@@ -59,6 +59,8 @@ use crate::protocol::job::Job;
 use crate::system::process::Generation;
 use algebra::Path;
 use shadow::{Second, Shadow};
+use std::sync::atomic::AtomicI64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 
 /// The profiler of all pools of this process that have none of their own, if the environment asks for one.
@@ -115,18 +117,33 @@ fn of(commons: &Commons) -> Option<&Arc<Profiler>> {
 
 // ---- Joins --------------------------------------------------------------------------------------------------
 
-/// A fork in a profiled pool. The job has been pushed.
+/// A fork in a profiled pool. The job has been pushed. Returns whether its first half is expected to be long: libraries that
+/// split their loops where work was stolen ([`crate::Context::migrated`]) are told so then, and split as far as it
+/// matters, on any number of processors.
 #[inline(always)]
-pub(crate) fn fork(processor: &Processor, site: Site) {
+pub(crate) fn fork(processor: &Processor, site: Site) -> bool {
     let commons = processor.commons();
-    let Some(profiler) = of(commons) else { return };
+    let Some(profiler) = of(commons) else { return false };
+    let mut long = false;
     if let Some(mut shadow) = held::hold() {
         shadow.fork(profiler, site);
+        long = !commons.config.deterministic && shadow.is_long(profiler);
     }
     // Where there is no `membarrier`, forks expose their jobs, unless nobody else can reach them.
     if (processor.relies() || processor.has_private_deque()) && processor.deque.keep_youngest() {
         commons.thread_created();
     }
+    long
+}
+
+/// Whether the second half of a fork, which begins, should split further if it can: it is expected to be long, and the pool
+/// is profiled. See [`fork`].
+pub(crate) fn second_is_long() -> bool {
+    let Some(processor) = current::processor() else { return false };
+    of(processor.commons()).is_some_and(|profiler| {
+        !processor.commons().config.deterministic
+            && held::hold().is_some_and(|shadow| shadow.is_long(profiler))
+    })
 }
 
 /// The join of a profiled fork, from the end of its first half to that of its second, also by a panic.
@@ -217,6 +234,39 @@ pub(crate) fn end_taken(job: *const Job) {
         && let Some(report) = held::with(Shadow::end_chain)
     {
         profiler.deposit(job, report);
+    }
+}
+
+// ---- Loops --------------------------------------------------------------------------------------------------
+
+/// A loop in a profiled pool. It is split in halves until a piece is short, by the clock and not by what thieves want, so that
+/// its span is that of its iterations on any number of processors.
+pub(crate) struct Loop<'a> {
+    profiler: &'a Arc<Profiler>,
+    /// How many ticks an iteration took, on average, in the piece that ended last.
+    each: AtomicI64,
+}
+
+impl Loop<'_> {
+    /// None if the pool whose processor the calling thread holds is not profiled.
+    pub(crate) fn begin() -> Option<Loop<'static>> {
+        here().map(|profiler| Loop { profiler, each: AtomicI64::new(i64::MAX) })
+    }
+
+    /// Whether a piece of so many iterations is to be split.
+    pub(crate) fn is_long(&self, count: usize) -> bool {
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        count > 1 && self.each.load(Relaxed).saturating_mul(count) >= self.profiler.short
+    }
+
+    /// Runs a piece of so many iterations.
+    pub(crate) fn piece<R>(&self, count: usize, run: impl FnOnce() -> R) -> R {
+        let since = held::with(|shadow| shadow.position());
+        let result = run();
+        let each =
+            since.and_then(|since| held::with(|shadow| shadow.iterations(self.profiler, count, since)));
+        self.each.store(each.unwrap_or(i64::MAX), Relaxed);
+        result
     }
 }
 

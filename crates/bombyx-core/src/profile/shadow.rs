@@ -30,9 +30,12 @@ struct Frame {
     at: Length,
     /// Where the first half ended, once it has.
     first: Length,
+    /// The work of the chain when it began, and how long the piece around it was expected to take.
+    work: i64,
+    expected: i64,
     /// Where the range of the branch around it begins, and that of the first half.
-    below: Lane,
-    first_lane: Lane,
+    below: u32,
+    first_lane: u32,
     /// The site of the strand before, and after. That of the halves' own strands is the chain's while one of them runs.
     outer: SiteId,
 }
@@ -181,10 +184,13 @@ impl Shadow {
         self.frames.push(Frame {
             at,
             first: Length::ZERO,
-            below,
-            first_lane: self.lanes.top(),
+            work: self.work(),
+            expected: self.chain.expected,
+            below: below as u32,
+            first_lane: self.lanes.top() as u32,
             outer: self.chain.site,
         });
+        self.chain.expected /= 2;
         if self.frames.len() > self.chain.deepest {
             self.chain.deepest = self.frames.len();
         }
@@ -232,8 +238,10 @@ impl Shadow {
         self.lanes.open();
         let frame = self.frames.last_mut().expect("a join has a frame");
         frame.first = first;
+        let began = frame.work;
         self.chain.length = frame.at.burdened_by(self.chain.costs.burden.steal);
         self.begin(now, self.chain.costs.middle);
+        self.chain.expected = self.work() - began;
     }
 
     #[cold]
@@ -289,8 +297,10 @@ impl Shadow {
     #[inline(always)]
     fn join(&mut self, end: Length) {
         let frame = self.youngest();
-        let (outer, below, first_lane) = (frame.outer, frame.below, frame.first_lane);
-        self.chain.length = frame.first.beside(end);
+        let (outer, below, first_lane) = (frame.outer, frame.below as Lane, frame.first_lane as Lane);
+        let (length, expected) = (frame.first.beside(end), frame.expected);
+        self.chain.length = length;
+        self.chain.expected = expected;
         if self.lanes.len() == first_lane && self.chain.site == outer {
             self.lanes.join_own(below);
         } else {
@@ -313,8 +323,8 @@ impl Shadow {
         let _uncharged = Uncharged::begin();
         let frame = *self.youngest();
         self.lanes.join(&Halves {
-            below: frame.below,
-            first: frame.first_lane,
+            below: frame.below as Lane,
+            first: frame.first_lane as Lane,
             second: self.lanes.top(),
             site: self.chain.site,
             outer: frame.outer,
@@ -373,13 +383,45 @@ impl Shadow {
         }
     }
 
+    // ---- Loops ----------------------------------------------------------------------------------------
+
+    /// Whether the half that runs is expected to be long enough to be worth splitting.
+    #[inline(always)]
+    pub(crate) fn is_long(&self, profiler: &Profiler) -> bool {
+        self.chain.expected >= profiler.short
+    }
+
+    /// Where the chain is, and what it has done, without the strand that runs.
+    pub(crate) fn position(&self) -> (Length, i64) {
+        (self.chain.length, self.work())
+    }
+
+    /// So many iterations of a loop have run, one after another, since the strand began that ran at this position. They
+    /// depend on nothing but the loop's beginning, so the chain gets longer by the longest of them only. Returns how many
+    /// ticks one took on average.
+    ///
+    /// The longest is not known. If all of them together took about as long as was expected, they are taken for equally
+    /// long; else what they took more is the longest one's. The error is at most [`Profiler::short`].
+    pub(crate) fn iterations(&mut self, profiler: &Profiler, count: usize, since: (Length, i64)) -> i64 {
+        let ticks = (self.now().wrapping_sub(self.chain.start) as i64).max(0);
+        let count = i64::try_from(count).unwrap_or(i64::MAX).max(1);
+        // With forks inside, the chain has moved on already, and its parts by site with it.
+        if count > 1 && self.chain.length == since.0 {
+            let each = ticks / count;
+            let longest = if ticks <= 2 * profiler.short { each } else { each.max(ticks - profiler.short) };
+            self.chain.length = since.0.then(Length::strand(longest - ticks));
+        }
+        (self.work() - since.1 + ticks) / count
+    }
+
     // ---- Ways from the foot ---------------------------------------------------------------------------
 
     /// The way from the chain's foot to where the youngest frame began.
     fn path_to_fork(&self) -> Path {
         let mut path = Path::default();
         for frame in &self.frames[self.chain.foot..] {
-            let (parts, span) = (frame.below..frame.first_lane, frame.at.since(path.length).span);
+            let (parts, span) =
+                (frame.below as Lane..frame.first_lane as Lane, frame.at.since(path.length).span);
             self.lanes.add_to(&mut path.split, &Branch { parts, site: frame.outer, span });
             path.length = frame.at;
         }
