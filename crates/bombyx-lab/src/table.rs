@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Style};
 
 /// What a cell says about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tone {
+pub enum Tone {
     Plain,
     Good,
     Bad,
@@ -28,18 +28,18 @@ impl Tone {
 
 /// A piece of text and its tone.
 #[derive(Clone, Debug)]
-pub(crate) struct Cell {
+pub struct Cell {
     text: String,
     tone: Tone,
 }
 
 impl Cell {
-    pub(crate) fn new(text: impl Into<String>, tone: Tone) -> Self {
+    pub fn new(text: impl Into<String>, tone: Tone) -> Self {
         Self { text: text.into(), tone }
     }
 
     /// What was not measured.
-    pub(crate) fn none() -> Self {
+    pub fn none() -> Self {
         Self::new("–", Tone::Faint)
     }
 }
@@ -57,7 +57,7 @@ impl From<&str> for Cell {
 }
 
 /// Columns side by side; those of words to the left, those of numbers to the right.
-pub(crate) struct Table {
+pub struct Table {
     columns: Vec<Column>,
     coloured: bool,
 }
@@ -69,18 +69,18 @@ struct Column {
 }
 
 impl Table {
-    pub(crate) fn new(coloured: bool) -> Self {
+    pub fn new(coloured: bool) -> Self {
         Self { columns: Vec::new(), coloured }
     }
 
     /// Adds a column of words.
-    pub(crate) fn words(mut self, heading: impl Into<String>, width: usize) -> Self {
+    pub fn words(mut self, heading: impl Into<String>, width: usize) -> Self {
         self.add(heading.into(), width, true);
         self
     }
 
     /// Adds a column of numbers.
-    pub(crate) fn numbers(mut self, heading: impl Into<String>, width: usize) -> Self {
+    pub fn numbers(mut self, heading: impl Into<String>, width: usize) -> Self {
         self.add(heading.into(), width, false);
         self
     }
@@ -91,13 +91,13 @@ impl Table {
     }
 
     /// The line of headings and the rule below it.
-    pub(crate) fn head(&self) -> String {
+    pub fn head(&self) -> String {
         let headings = self.columns.iter().map(|column| Cell::new(&column.heading, Tone::Strong));
         self.line(headings) + &self.rule()
     }
 
     /// A line across.
-    pub(crate) fn rule(&self) -> String {
+    pub fn rule(&self) -> String {
         let width = self.columns.iter().map(|column| column.width + 2).sum::<usize>().saturating_sub(2);
         let rule = Cell::new("─".repeat(width), Tone::Faint);
         let mut out = String::new();
@@ -107,7 +107,7 @@ impl Table {
     }
 
     /// One line. Text that is wider than its column pushes the rest to the right.
-    pub(crate) fn line(&self, cells: impl IntoIterator<Item = impl Into<Cell>>) -> String {
+    pub fn line(&self, cells: impl IntoIterator<Item = impl Into<Cell>>) -> String {
         let mut out = String::new();
         for (nth, (column, cell)) in self.columns.iter().zip(cells).enumerate() {
             let cell = cell.into();

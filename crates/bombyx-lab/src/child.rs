@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 /// One measurement in a process of its own.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub struct Args {
     #[command(subcommand)]
     measurement: Measurement,
 }
@@ -36,7 +36,7 @@ enum Measurement {
     Idle { runtime: String, processors: usize, seconds: f64 },
 }
 
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub fn run(args: &Args) -> Result<ExitCode> {
     match &args.measurement {
         Measurement::Fib { runtime, n, wide } => {
             let result = match runtime.as_str() {
@@ -80,14 +80,14 @@ fn answer(sample: &Sample) -> Result<()> {
 }
 
 /// A measurement under way in another process.
-pub(crate) struct Child {
+pub struct Child {
     process: std::process::Child,
     what: String,
 }
 
 impl Child {
     /// Starts this program again with the words of a measurement.
-    pub(crate) fn start(words: &[&str]) -> Result<Self> {
+    pub fn start(words: &[&str]) -> Result<Self> {
         let program = std::env::current_exe()?;
         let what = words.join(" ");
         let process = Command::new(program)
@@ -101,7 +101,7 @@ impl Child {
     }
 
     /// Waits for what it measured.
-    pub(crate) fn sample(self) -> Result<Sample> {
+    pub fn sample(self) -> Result<Sample> {
         let output = self.process.wait_with_output()?;
         if !output.status.success() {
             return Err(

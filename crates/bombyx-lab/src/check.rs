@@ -26,7 +26,7 @@ Examples:
   bombyx check                                 all workloads, some minutes
   bombyx check nqueens lu -s fifo,read-write   two workloads on two schedulers
   bombyx check --grain fine -o check.txt       keeps what is done; the same command goes on where it was interrupted")]
-pub(crate) struct Args {
+pub struct Args {
     /// Workloads, or programs with all their inputs; unless given, all workloads
     #[arg(value_name = "NAMES", value_parser = select)]
     names: Vec<Selection>,
@@ -78,7 +78,7 @@ fn short(scheduler: Scheduler) -> String {
     .to_owned()
 }
 
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub fn run(args: &Args) -> Result<ExitCode> {
     let workloads = args.workloads();
     let schedulers = if args.schedulers.is_empty() { every_scheduler() } else { args.schedulers.clone() };
     let processors = args.processors.map_or(cores().max(2), usize::from);
@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let table = table(&schedulers, false);
     let what = args.what(processors, &schedulers);
     let mut file = args.output.as_deref().map(|path| Kept::open(path, &what, &table.head())).transpose()?;
-    let record = Record::new();
+    let record = Record::of_this_process();
     print(&format!("{}\n{}\n{what}\n\n{}", record.line(), record.command(), table.head()))?;
     let progress = Progress::new(workloads.len() * (1 + schedulers.len()));
     let mut wrong = Vec::new();
@@ -245,7 +245,7 @@ impl Kept {
                 .into());
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                let record = Record::new();
+                let record = Record::of_this_process();
                 format!("{}\n{}\n{what}\n\n{head}", record.line(), record.command())
             }
             Err(error) => return Err(format!("cannot read {}: {error}", path.display()).into()),

@@ -26,7 +26,7 @@ fn chili_fib(scope: &mut chili::Scope<'_>, n: u32) -> u64 {
 }
 
 /// The same without the trait, with closures that capture by reference.
-pub(crate) fn bombyx_fib(n: u32) -> u64 {
+pub fn bombyx_fib(n: u32) -> u64 {
     if n < 2 {
         return u64::from(n);
     }
@@ -35,12 +35,12 @@ pub(crate) fn bombyx_fib(n: u32) -> u64 {
 }
 
 /// The recursion as anybody would write it who does not think of parallelism.
-pub(crate) fn plain_fib(n: u32) -> u64 {
+pub fn plain_fib(n: u32) -> u64 {
     if n < 2 { u64::from(n) } else { plain_fib(n - 1) + plain_fib(n - 2) }
 }
 
 /// Fibonacci on a runtime, forking down to the last call.
-pub(crate) fn fib(on: Runtime<'_>, n: u32) -> u64 {
+pub fn fib(on: Runtime<'_>, n: u32) -> u64 {
     let n = black_box(n);
     match on {
         Runtime::Serial => fork_fib(&mut Serial, n),
@@ -73,7 +73,7 @@ fn fork_tally<F: Fork>(fork: &mut F, n: u32, depth: u32, values: &[u64], factor:
 
 /// [`fib`] with more to carry, as a search has: closures of four words on the way down, results of three on the way up. None
 /// if it counted wrong.
-pub(crate) fn wide_fib(on: Runtime<'_>, n: u32) -> Option<u64> {
+pub fn wide_fib(on: Runtime<'_>, n: u32) -> Option<u64> {
     let (n, values, factor) = (black_box(n), &black_box([0, 1]), black_box(1));
     let tally = match on {
         Runtime::Serial => fork_tally(&mut Serial, n, 0, values, factor),
@@ -94,17 +94,17 @@ pub(crate) fn wide_fib(on: Runtime<'_>, n: u32) -> Option<u64> {
 }
 
 /// What [`fib`] must return.
-pub(crate) fn fib_value(n: u32) -> u64 {
+pub fn fib_value(n: u32) -> u64 {
     (0..n).fold((0, 1), |(a, b), _| (b, a + b)).0
 }
 
 /// How many forks [`fib`] makes: one for each call above the leaves.
-pub(crate) fn fib_forks(n: u32) -> u64 {
+pub fn fib_forks(n: u32) -> u64 {
     fib_value(n + 1) - 1
 }
 
 /// A leaf: looks at the clock until the time is over.
-pub(crate) fn busy(time: Duration) {
+pub fn busy(time: Duration) {
     let start = Instant::now();
     while start.elapsed() < time {
         spin_loop();
@@ -127,7 +127,7 @@ fn chili_tree(scope: &mut chili::Scope<'_>, depth: u32, leaf: Duration) {
 }
 
 /// Balanced join trees of 2^`depth` leaves, one after the other, inside of the pool.
-pub(crate) fn tree(on: Runtime<'_>, trees: u32, depth: u32, leaf: Duration) {
+pub fn tree(on: Runtime<'_>, trees: u32, depth: u32, leaf: Duration) {
     match on {
         Runtime::Serial => (0..trees).for_each(|_| fork_tree(&mut Serial, depth, leaf)),
         Runtime::Bombyx(pool) | Runtime::Timed(pool, _) => {
@@ -146,7 +146,7 @@ pub(crate) fn tree(on: Runtime<'_>, trees: u32, depth: u32, leaf: Duration) {
 }
 
 /// One task spawns `count` empty ones in one scope. Nothing for runtimes that have no spawn.
-pub(crate) fn spawns(on: Runtime<'_>, count: u64) {
+pub fn spawns(on: Runtime<'_>, count: u64) {
     match on {
         Runtime::Bombyx(pool) => pool.run(|| bombyx::scope(|s| (0..count).for_each(|_| s.spawn(|_| ())))),
         #[cfg(feature = "peers")]
@@ -158,7 +158,7 @@ pub(crate) fn spawns(on: Runtime<'_>, count: u64) {
 }
 
 /// Enters the pool and leaves it again.
-pub(crate) fn enter(on: Runtime<'_>) {
+pub fn enter(on: Runtime<'_>) {
     match on {
         Runtime::Bombyx(pool) => pool.run(|| ()),
         #[cfg(feature = "peers")]

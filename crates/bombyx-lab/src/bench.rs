@@ -4,14 +4,14 @@
 //! [`judge`] say what must hold of them, [`report`] and [`plot`] show them.
 
 mod bar;
-pub(crate) mod case;
+pub mod case;
 mod judge;
 mod micro;
 mod plot;
 mod report;
-pub(crate) mod workload;
+pub mod workload;
 
-pub(crate) use case::{Sample, median};
+pub use case::{Sample, median};
 
 use crate::contender::Contender;
 use crate::host::{Record, cores};
@@ -20,10 +20,11 @@ use crate::terminal::{coloured, print};
 use crate::{Result, files};
 use bar::{Bar, Verdict};
 use bombyx::Scheduler;
-use bombyx_workloads::{Grain, Workload};
+use bombyx_workloads::{Grain, Suite, Workload};
 use case::Case;
 use clap::ValueHint;
 use micro::{MICROS, Micro};
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -42,7 +43,7 @@ Examples:
 
 `bombyx bench --list` lists workloads and micro-benchmarks. Quote only figures of the profile bench-lto:
 `cargo run --profile bench-lto -- bench`.")]
-pub(crate) struct Args {
+pub struct Args {
     /// Workloads, programs (all their inputs), `workloads` (all of them) or micro-benchmarks; unless given, all workloads
     #[arg(value_name = "NAMES", value_parser = target)]
     targets: Vec<Target>,
@@ -110,16 +111,16 @@ fn target(name: &str) -> std::result::Result<Target, String> {
 }
 
 /// Everything that a command measured.
-pub(crate) struct Results {
+pub struct Results {
     record: Record,
     workloads: Vec<Case>,
     micros: Vec<Case>,
     bars: Vec<Bar>,
 }
 
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub fn run(args: &Args) -> Result<ExitCode> {
     if args.list {
-        print(&crate::run::list())?;
+        print(&list())?;
         print(&report::list_of_micros())?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -133,7 +134,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let show = |text: &str| if args.prints_table() { print(text) } else { Ok(()) };
 
     let mut outlook = None;
-    let mut results = Results { record: Record::new(), workloads: vec![], micros: vec![], bars: vec![] };
+    let mut results =
+        Results { record: Record::of_this_process(), workloads: vec![], micros: vec![], bars: vec![] };
     show(&format!("{}\n\n", results.record.line()))?;
     show(&report.head())?;
     let mut known = Vec::new();
@@ -276,6 +278,23 @@ impl Args {
         }
         Ok(contenders)
     }
+}
+
+/// All workloads with what they compute, suite by suite.
+pub fn list() -> String {
+    let mut out = String::new();
+    for suite in Suite::ALL {
+        let heading = match suite {
+            Suite::ReadWrite => "Acar, Charguéraud, Muller and Rainey's (read-write)",
+            Suite::DfDeques => "Narlikar's (dfdeques)",
+            Suite::Classics => "Classics",
+        };
+        let _ = writeln!(out, "{}{heading}", if out.is_empty() { "" } else { "\n" });
+        for workload in bombyx_workloads::all().iter().filter(|workload| workload.suite() == *suite) {
+            let _ = writeln!(out, "  {:24}{}", workload.name(), workload.about());
+        }
+    }
+    out
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ impl Drop for Unfinished {
 }
 
 /// Says whether a file of this name could be written, before much time is spent on what it is to hold.
-pub(crate) fn expect_to_write(path: &Path) -> Result<()> {
+pub fn expect_to_write(path: &Path) -> Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match fs::metadata(folder) {
         _ if path.is_dir() => Err(format!("cannot write {}: it is a folder", path.display()).into()),
@@ -31,7 +31,7 @@ pub(crate) fn expect_to_write(path: &Path) -> Result<()> {
 
 /// Writes a file. If that fails or is interrupted, `path` stays as it was. What exists and is no file, such as a pipe
 /// or `/dev/stdout`, is written as it is.
-pub(crate) fn write(path: &Path, content: &[u8]) -> Result<()> {
+pub fn write(path: &Path, content: &[u8]) -> Result<()> {
     let explain = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
     if fs::metadata(path).is_ok_and(|existing| !existing.is_file() && !existing.is_dir()) {
         return Ok(fs::write(path, content).map_err(explain)?);

@@ -35,7 +35,7 @@ Examples:
   bombyx reproduce all --quick           a look at everything, on small inputs
 
 Quote only figures of the profile bench-lto: `cargo run --profile bench-lto -- reproduce all`.")]
-pub(crate) struct Args {
+pub struct Args {
     /// What to reproduce: an ID, a paper (bl, dfd, rw, het), or all
     #[arg(value_name = "ID", value_parser = select)]
     ids: Vec<Selection>,
@@ -77,14 +77,14 @@ fn select(name: &str) -> std::result::Result<Selection, String> {
     Err(format!("there is no exhibit `{name}`; did you mean {near}? `bombyx reproduce` lists them"))
 }
 
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub fn run(args: &Args) -> Result<ExitCode> {
     if args.ids.is_empty() {
         print(&list())?;
         return Ok(ExitCode::SUCCESS);
     }
     std::fs::create_dir_all(&args.output)
         .map_err(|error| format!("cannot make the folder {}: {error}", args.output.display()))?;
-    let record = Record::new();
+    let record = Record::of_this_process();
     let lab = lab::Lab::new(args.quick);
     if !args.json {
         print(&format!("{}\n", record.line()))?;

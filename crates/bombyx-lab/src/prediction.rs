@@ -25,7 +25,7 @@ use std::process::ExitCode;
 
 /// Bounds and simulated times against measured ones, on two processors.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub struct Args {
     /// The workloads; unless given, all
     #[arg(value_parser = bombyx_workloads::find)]
     names: Vec<&'static dyn Workload>,
@@ -107,7 +107,7 @@ impl Place {
     }
 }
 
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub fn run(args: &Args) -> Result<ExitCode> {
     let all: Vec<&'static dyn Workload> = match args.names.is_empty() {
         true => bombyx_workloads::all().to_vec(),
         false => args.names.clone(),

@@ -7,18 +7,18 @@ use std::fs;
 
 /// The memory that a run took.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Memory {
+pub struct Memory {
     /// The peak of heap memory above what was in use when the run began.
-    pub(crate) heap: u64,
+    pub heap: u64,
     /// The peak of resident memory, inputs included.
-    pub(crate) resident: Option<u64>,
+    pub resident: Option<u64>,
     /// How far that is above what was resident when the run began.
-    pub(crate) growth: Option<u64>,
+    pub growth: Option<u64>,
 }
 
 impl Memory {
     /// The larger of both, figure by figure.
-    pub(crate) fn max(self, other: Self) -> Self {
+    pub fn max(self, other: Self) -> Self {
         Self {
             heap: self.heap.max(other.heap),
             resident: self.resident.max(other.resident),
@@ -28,21 +28,21 @@ impl Memory {
 }
 
 /// Measures the memory of a run between its making and [`Watch::memory`].
-pub(crate) struct Watch {
+pub struct Watch {
     heap: i64,
     resident: Option<u64>,
 }
 
 impl Watch {
     /// Forgets earlier peaks and starts.
-    pub(crate) fn start() -> Self {
+    pub fn start() -> Self {
         // "5" sets the peak to what is resident now (proc_pid_clear_refs(5)).
         let cleared = fs::write("/proc/self/clear_refs", "5").is_ok();
         Self { resident: cleared.then(|| status("VmRSS:")).flatten(), heap: heap::forget_peak() }
     }
 
     /// The peaks since then.
-    pub(crate) fn memory(&self) -> Memory {
+    pub fn memory(&self) -> Memory {
         let heap = (heap::peak() - self.heap).max(0) as u64;
         let resident = self.resident.and_then(|_| status("VmHWM:"));
         let growth = resident.zip(self.resident).map(|(peak, before)| peak.saturating_sub(before));
@@ -59,7 +59,7 @@ fn status(key: &str) -> Option<u64> {
 
 /// Seconds of processor time that all threads of this process have used.
 #[cfg(unix)]
-pub(crate) fn cpu_seconds() -> Option<f64> {
+pub fn cpu_seconds() -> Option<f64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is to a timespec that outlives the call.
     let status = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
@@ -68,7 +68,7 @@ pub(crate) fn cpu_seconds() -> Option<f64> {
 
 /// Seconds of processor time that all threads of this process have used.
 #[cfg(not(unix))]
-pub(crate) fn cpu_seconds() -> Option<f64> {
+pub fn cpu_seconds() -> Option<f64> {
     None
 }
 

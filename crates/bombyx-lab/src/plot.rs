@@ -7,15 +7,15 @@ use crate::text::grouped;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-pub(crate) const SIZE: (u32, u32) = (960, 520);
+pub const SIZE: (u32, u32) = (960, 520);
 /// Width of the names beside a plot.
 const NAMES: u32 = 190;
-pub(crate) const INK: RGBColor = RGBColor(31, 42, 68);
-pub(crate) const PALE: RGBColor = RGBColor(226, 231, 240);
+pub const INK: RGBColor = RGBColor(31, 42, 68);
+pub const PALE: RGBColor = RGBColor(226, 231, 240);
 const FONT: &str = "Helvetica, Arial, sans-serif";
 
 /// Distinct also for people who see few colours (Okabe and Ito's palette, darkened where it is too pale).
-pub(crate) const COLORS: [RGBColor; 8] = [
+pub const COLORS: [RGBColor; 8] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 140, 103),
@@ -28,35 +28,35 @@ pub(crate) const COLORS: [RGBColor; 8] = [
 
 /// How a series is drawn.
 #[derive(Clone, Copy)]
-pub(crate) enum Look {
+pub enum Look {
     /// Measured: a line with points.
     Measured(RGBColor),
     /// A bound or a baseline: dashes of a length, without points.
     Reference(RGBColor, u32),
 }
 
-pub(crate) struct Series {
-    pub(crate) name: String,
-    pub(crate) look: Look,
-    pub(crate) points: Vec<(f64, f64)>,
+pub struct Series {
+    pub name: String,
+    pub look: Look,
+    pub points: Vec<(f64, f64)>,
 }
 
 /// A logarithmic axis: what it counts, and the base of its marks.
-pub(crate) struct Axis<'a>(pub(crate) &'a str, pub(crate) f64);
+pub struct Axis<'a>(pub &'a str, pub f64);
 
 /// Numbers from `low` to `high`, evenly spaced on a logarithmic axis.
-pub(crate) fn samples(low: f64, high: f64) -> impl Iterator<Item = f64> {
+pub fn samples(low: f64, high: f64) -> impl Iterator<Item = f64> {
     const COUNT: u32 = 64;
     (0..=COUNT).map(move |nth| low * (high / low).powf(f64::from(nth) / f64::from(COUNT)))
 }
 
-pub(crate) fn reference(name: &str, dash: u32, points: Vec<(f64, f64)>) -> Series {
+pub fn reference(name: &str, dash: u32, points: Vec<(f64, f64)>) -> Series {
     Series { name: name.to_owned(), look: Look::Reference(RGBColor(120, 130, 150), dash), points }
 }
 
-pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+pub type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-pub(crate) fn draw(size: (u32, u32), fill: impl FnOnce(&Area<'_>) -> Result<()>) -> Result<String> {
+pub fn draw(size: (u32, u32), fill: impl FnOnce(&Area<'_>) -> Result<()>) -> Result<String> {
     let mut out = String::new();
     {
         let area = SVGBackend::with_string(&mut out, size).into_drawing_area();
@@ -68,7 +68,7 @@ pub(crate) fn draw(size: (u32, u32), fill: impl FnOnce(&Area<'_>) -> Result<()>)
 }
 
 /// One pair of axes with its series, and their names on the right, if they are not known from a panel above.
-pub(crate) fn panel(
+pub fn panel(
     area: &Area<'_>,
     title: &str,
     axes: [Axis<'_>; 2],
@@ -85,7 +85,7 @@ pub(crate) fn panel(
 
 type Drawn = std::result::Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
-pub(crate) fn text(size: i32) -> TextStyle<'static> {
+pub fn text(size: i32) -> TextStyle<'static> {
     (FONT, size).into_font().color(&INK)
 }
 

@@ -14,26 +14,26 @@ use std::time::Instant;
 
 /// What one run took.
 #[derive(Clone, Serialize, Deserialize)]
-pub(crate) struct Sample {
-    pub(crate) seconds: f64,
+pub struct Sample {
+    pub seconds: f64,
     /// What it took of memory, unless that was not looked at.
-    pub(crate) memory: Option<Memory>,
+    pub memory: Option<Memory>,
     /// What the pool counted, if it is one of Bombyx.
-    pub(crate) counts: Option<Counts>,
+    pub counts: Option<Counts>,
 }
 
 /// [`Stats`], to be written to a file.
 #[derive(Clone, Copy, Serialize, Deserialize)]
-pub(crate) struct Counts {
-    pub(crate) steals: u64,
+pub struct Counts {
+    pub steals: u64,
     attempts: u64,
     escalations: u64,
     helps: u64,
-    pub(crate) hand_overs: u64,
+    pub hand_overs: u64,
     sleeps: u64,
     wakes: u64,
     in_place: u64,
-    pub(crate) muggings: u64,
+    pub muggings: u64,
     peak_carriers: u64,
     /// Zero if the pool does not count them.
     #[serde(default)]
@@ -76,12 +76,12 @@ impl From<Stats> for Counts {
 
 impl Sample {
     /// A time alone.
-    pub(crate) fn seconds(seconds: f64) -> Self {
+    pub fn seconds(seconds: f64) -> Self {
         Self { seconds, memory: None, counts: None }
     }
 
     /// Measures `work`, which says itself how many seconds of it count.
-    pub(crate) fn of(contender: &Contender, work: impl FnOnce() -> f64) -> Self {
+    pub fn of(contender: &Contender, work: impl FnOnce() -> f64) -> Self {
         contender.forget_peaks();
         let (before, watch) = (contender.stats(), Watch::start());
         let seconds = work();
@@ -91,7 +91,7 @@ impl Sample {
     }
 
     /// Measures all of `work`, in seconds per `repetitions`.
-    pub(crate) fn per(contender: &Contender, repetitions: u32, work: impl FnOnce()) -> Self {
+    pub fn per(contender: &Contender, repetitions: u32, work: impl FnOnce()) -> Self {
         Self::of(contender, || {
             let start = Instant::now();
             work();
@@ -102,24 +102,19 @@ impl Sample {
 
 /// The runs of one runtime.
 #[derive(Clone)]
-pub(crate) struct Entry {
-    pub(crate) runtime: String,
-    pub(crate) scheduler: Option<Scheduler>,
-    pub(crate) processors: usize,
+pub struct Entry {
+    pub runtime: String,
+    pub scheduler: Option<Scheduler>,
+    pub processors: usize,
     /// In the order of the rounds, at least one.
     samples: Vec<Sample>,
     /// The most living threads at a time, if they were counted, in the median of runs: of these, if the pool counts anyway,
     /// else of others, because counting takes time.
-    pub(crate) threads: Option<u64>,
+    pub threads: Option<u64>,
 }
 
 impl Entry {
-    pub(crate) fn new(
-        runtime: &str,
-        scheduler: Option<Scheduler>,
-        processors: usize,
-        samples: Vec<Sample>,
-    ) -> Self {
+    pub fn new(runtime: &str, scheduler: Option<Scheduler>, processors: usize, samples: Vec<Sample>) -> Self {
         assert!(!samples.is_empty(), "nothing was measured");
         let mut entry = Self { runtime: runtime.to_owned(), scheduler, processors, samples, threads: None };
         entry.threads = entry.counted_threads();
@@ -144,21 +139,21 @@ impl Entry {
         samples
     }
 
-    pub(crate) fn samples(&self) -> &[Sample] {
+    pub fn samples(&self) -> &[Sample] {
         &self.samples
     }
 
-    pub(crate) fn best(&self) -> f64 {
+    pub fn best(&self) -> f64 {
         self.sorted()[0].seconds
     }
 
-    pub(crate) fn median(&self) -> f64 {
+    pub fn median(&self) -> f64 {
         median(&self.sorted().iter().map(|sample| sample.seconds).collect::<Vec<_>>())
     }
 
     /// This runtime's time over that of another, in the median of the rounds in which both ran: what changes from round to
     /// round changes for both.
-    pub(crate) fn over(&self, other: &Self) -> f64 {
+    pub fn over(&self, other: &Self) -> f64 {
         let pairs = self.samples.iter().zip(&other.samples);
         let mut ratios: Vec<f64> = pairs.map(|(ours, theirs)| ours.seconds / theirs.seconds).collect();
         ratios.sort_by(f64::total_cmp);
@@ -166,56 +161,56 @@ impl Entry {
     }
 
     /// The most memory of all runs.
-    pub(crate) fn memory(&self) -> Option<Memory> {
+    pub fn memory(&self) -> Option<Memory> {
         self.samples.iter().filter_map(|sample| sample.memory).reduce(Memory::max)
     }
 
     /// The most carriers of all runs, if the pool is one of Bombyx.
-    pub(crate) fn peak_carriers(&self) -> Option<u64> {
+    pub fn peak_carriers(&self) -> Option<u64> {
         self.samples.iter().filter_map(|sample| Some(sample.counts?.peak_carriers)).max()
     }
 
     /// What the pool counted in the run in the middle.
-    pub(crate) fn counts(&self) -> Option<Counts> {
+    pub fn counts(&self) -> Option<Counts> {
         self.sorted()[self.samples.len() / 2].counts
     }
 }
 
 /// One thing measured on several runtimes.
-pub(crate) struct Case {
-    pub(crate) name: String,
+pub struct Case {
+    pub name: String,
     /// What exactly was measured.
-    pub(crate) about: String,
-    pub(crate) entries: Vec<Entry>,
+    pub about: String,
+    pub entries: Vec<Entry>,
 }
 
 impl Case {
     /// The entry of a runtime; the serial elision has the same one for every number of processors.
-    pub(crate) fn entry(&self, runtime: &str, processors: usize) -> Option<&Entry> {
+    pub fn entry(&self, runtime: &str, processors: usize) -> Option<&Entry> {
         self.entries
             .iter()
             .find(|entry| entry.runtime == runtime && (entry.processors == processors || runtime == "serial"))
     }
 
     /// `entry` over another runtime on as many processors.
-    pub(crate) fn ratio(&self, entry: &Entry, runtime: &str) -> Option<f64> {
+    pub fn ratio(&self, entry: &Entry, runtime: &str) -> Option<f64> {
         Some(entry.over(self.entry(runtime, entry.processors)?))
     }
 
     /// Adds another measurement of the same, on the same runtimes.
-    pub(crate) fn add(&mut self, more: Self) {
+    pub fn add(&mut self, more: Self) {
         for (entry, more) in self.entries.iter_mut().zip(more.entries) {
             entry.add(more);
         }
     }
 
     /// Bombyx's entry for a scheduler on `processors`.
-    pub(crate) fn scheduled(&self, scheduler: Scheduler, processors: usize) -> Option<&Entry> {
+    pub fn scheduled(&self, scheduler: Scheduler, processors: usize) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.scheduler == Some(scheduler) && entry.processors == processors)
     }
 
     /// Bombyx over another runtime on `processors`.
-    pub(crate) fn against(&self, runtime: &str, processors: usize) -> Option<f64> {
+    pub fn against(&self, runtime: &str, processors: usize) -> Option<f64> {
         self.ratio(self.entry("bombyx", processors)?, runtime)
     }
 }
@@ -224,7 +219,7 @@ impl Case {
 /// always comes after the same other one.
 ///
 /// `once` is told whether it is the warm-up, whose sample is dropped.
-pub(crate) fn interleave<T: Display>(
+pub fn interleave<T: Display>(
     what: &str,
     rounds: usize,
     contenders: &[T],
@@ -257,7 +252,7 @@ fn shuffle(order: &mut [usize], round: usize) {
 }
 
 /// [`interleave`] for contenders, as the entries of a [`Case`].
-pub(crate) fn compete(
+pub fn compete(
     what: &str,
     rounds: usize,
     contenders: &[Contender],
@@ -271,20 +266,20 @@ pub(crate) fn compete(
 }
 
 /// The median of numbers in order, at least one.
-pub(crate) fn median(sorted: &[f64]) -> f64 {
+pub fn median(sorted: &[f64]) -> f64 {
     let middle = sorted.len() / 2;
     if sorted.len().is_multiple_of(2) { (sorted[middle - 1] + sorted[middle]) / 2.0 } else { sorted[middle] }
 }
 
 /// The figure in the middle, of nothing: nothing.
-pub(crate) fn middle<T: PartialOrd + Copy>(figures: impl IntoIterator<Item = T>) -> Option<T> {
+pub fn middle<T: PartialOrd + Copy>(figures: impl IntoIterator<Item = T>) -> Option<T> {
     let mut figures: Vec<T> = figures.into_iter().collect();
     figures.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
     figures.get(figures.len() / 2).copied()
 }
 
 /// The geometric mean, of nothing: nothing.
-pub(crate) fn geometric_mean(ratios: impl IntoIterator<Item = f64>) -> Option<f64> {
+pub fn geometric_mean(ratios: impl IntoIterator<Item = f64>) -> Option<f64> {
     let (count, logarithms) =
         ratios.into_iter().fold((0u32, 0.0), |(n, sum), ratio| (n + 1, sum + ratio.ln()));
     (count > 0).then(|| (logarithms / f64::from(count)).exp())

@@ -1,7 +1,7 @@
 //! Numbers as people read them: grouped digits, times and sizes in the unit that suits them, ratios.
 
 /// 1234567 as 1,234,567.
-pub(crate) fn grouped(number: u64) -> String {
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() * 4 / 3);
     for (nth, digit) in digits.chars().enumerate() {
@@ -14,7 +14,7 @@ pub(crate) fn grouped(number: u64) -> String {
 }
 
 /// A number with three significant digits, if it is below 1000.
-pub(crate) fn three_digits(number: f64) -> String {
+pub fn three_digits(number: f64) -> String {
     match number {
         ..9.995 => format!("{number:.2}"),
         ..99.95 => format!("{number:.1}"),
@@ -23,7 +23,7 @@ pub(crate) fn three_digits(number: f64) -> String {
 }
 
 /// A time in ns, µs, ms or s.
-pub(crate) fn time(seconds: f64) -> String {
+pub fn time(seconds: f64) -> String {
     let (value, unit) = match seconds {
         ..999.5e-9 => (seconds * 1e9, "ns"),
         ..999.5e-6 => (seconds * 1e6, "µs"),
@@ -34,7 +34,7 @@ pub(crate) fn time(seconds: f64) -> String {
 }
 
 /// A number of bytes in KiB, MiB or GiB.
-pub(crate) fn bytes(bytes: u64) -> String {
+pub fn bytes(bytes: u64) -> String {
     const KIB: f64 = 1024.0;
     let bytes = bytes as f64;
     let (value, unit) = match bytes / KIB {
@@ -46,12 +46,12 @@ pub(crate) fn bytes(bytes: u64) -> String {
 }
 
 /// A ratio with two decimals.
-pub(crate) fn ratio(ratio: f64) -> String {
+pub fn ratio(ratio: f64) -> String {
     format!("{ratio:.2}")
 }
 
 /// Breaks text between words into lines of at most `width` letters; all but the first begin with `indent` spaces.
-pub(crate) fn wrapped(text: &str, width: usize, indent: usize) -> String {
+pub fn wrapped(text: &str, width: usize, indent: usize) -> String {
     let mut out = String::with_capacity(text.len());
     let mut used = 0;
     for word in text.split(' ') {

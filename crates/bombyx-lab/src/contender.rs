@@ -14,7 +14,7 @@ const STACK: usize = 8 << 20;
 /// Sees to it that threads that are started without a stack size, as chili starts its own, have the same stacks as
 /// the others. To be called first thing in the program, before it has any threads.
 #[cfg(feature = "peers")]
-pub(crate) fn same_stacks() {
+pub fn same_stacks() {
     const VARIABLE: &str = "RUST_MIN_STACK";
     if std::env::var_os(VARIABLE).is_none() {
         // SAFETY: no other thread exists that could look at the environment.
@@ -24,12 +24,12 @@ pub(crate) fn same_stacks() {
 
 /// Without peers there is nobody to be equal to.
 #[cfg(not(feature = "peers"))]
-pub(crate) fn same_stacks() {}
+pub fn same_stacks() {}
 
 /// A runtime with its pool, ready to run.
-pub(crate) struct Contender {
+pub struct Contender {
     kind: Kind,
-    pub(crate) processors: usize,
+    pub processors: usize,
 }
 
 enum Kind {
@@ -42,24 +42,24 @@ enum Kind {
 }
 
 impl Contender {
-    pub(crate) fn serial() -> Self {
+    pub fn serial() -> Self {
         Self { kind: Kind::Serial, processors: 1 }
     }
 
     /// A Bombyx pool. Without a scheduler, the one that the environment asks for, or the default.
-    pub(crate) fn bombyx(processors: usize, scheduler: Option<Scheduler>) -> Result<Self, bombyx::Error> {
+    pub fn bombyx(processors: usize, scheduler: Option<Scheduler>) -> Result<Self, bombyx::Error> {
         let builder = Pool::builder().processors(processors);
         let builder = scheduler.into_iter().fold(builder, bombyx::Builder::scheduler);
         Ok(Self::of(builder.build()?))
     }
 
     /// A Bombyx pool that exists already.
-    pub(crate) fn of(pool: Pool) -> Self {
+    pub fn of(pool: Pool) -> Self {
         Self { processors: pool.processors(), kind: Kind::Bombyx(pool) }
     }
 
     /// The contender of this name.
-    pub(crate) fn named(name: &str, processors: usize) -> crate::Result<Self> {
+    pub fn named(name: &str, processors: usize) -> crate::Result<Self> {
         match name {
             "serial" => Ok(Self::serial()),
             "bombyx" => Ok(Self::bombyx(processors, None)?),
@@ -73,13 +73,13 @@ impl Contender {
 
     /// Pools of all peers that can do with forks and joins alone, or none without the feature `peers`.
     #[cfg(feature = "peers")]
-    pub(crate) fn peers(processors: usize) -> crate::Result<Vec<Self>> {
+    pub fn peers(processors: usize) -> crate::Result<Vec<Self>> {
         Ok(vec![Self::rayon(processors)?, Self::chili(processors)])
     }
 
     /// Pools of all peers that can do with forks and joins alone, or none without the feature `peers`.
     #[cfg(not(feature = "peers"))]
-    pub(crate) fn peers(_processors: usize) -> crate::Result<Vec<Self>> {
+    pub fn peers(_processors: usize) -> crate::Result<Vec<Self>> {
         Ok(Vec::new())
     }
 
@@ -97,7 +97,7 @@ impl Contender {
     }
 
     /// What a workload runs on.
-    pub(crate) fn runtime(&self) -> Runtime<'_> {
+    pub fn runtime(&self) -> Runtime<'_> {
         match &self.kind {
             Kind::Serial => Runtime::Serial,
             Kind::Bombyx(pool) => Runtime::Bombyx(pool),
@@ -108,12 +108,12 @@ impl Contender {
         }
     }
 
-    pub(crate) fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         self.runtime().name()
     }
 
     /// The scheduler of a Bombyx pool.
-    pub(crate) fn scheduler(&self) -> Option<Scheduler> {
+    pub fn scheduler(&self) -> Option<Scheduler> {
         match &self.kind {
             Kind::Bombyx(pool) => Some(pool.scheduler()),
             _ => None,
@@ -121,7 +121,7 @@ impl Contender {
     }
 
     /// The counters of a Bombyx pool.
-    pub(crate) fn stats(&self) -> Option<Stats> {
+    pub fn stats(&self) -> Option<Stats> {
         match &self.kind {
             Kind::Bombyx(pool) => Some(pool.stats()),
             _ => None,
@@ -129,14 +129,14 @@ impl Contender {
     }
 
     /// The peaks of a Bombyx pool count from now on.
-    pub(crate) fn forget_peaks(&self) {
+    pub fn forget_peaks(&self) {
         if let Kind::Bombyx(pool) = &self.kind {
             pool.forget_peaks();
         }
     }
 
     /// What a Bombyx pool that is profiled has measured.
-    pub(crate) fn profile(&self) -> Option<bombyx::Profile> {
+    pub fn profile(&self) -> Option<bombyx::Profile> {
         match &self.kind {
             Kind::Bombyx(pool) => pool.profile(),
             _ => None,
@@ -146,7 +146,7 @@ impl Contender {
     /// The most living threads of `run` at a time, in the median of so many runs on a pool like this one that counts them; or
     /// those of the last run, if this pool counts anyway. Nothing for runtimes and schedulers that cannot count, and where forks are most of the
     /// work, by the seconds that the serial elision and this pool took: counting keeps forks on their slow path.
-    pub(crate) fn living_threads<R>(
+    pub fn living_threads<R>(
         &self,
         serial: f64,
         taken: f64,
@@ -175,7 +175,7 @@ impl Contender {
     }
 
     /// How fast the processors of a Bombyx pool are, if its scheduler finds out.
-    pub(crate) fn speeds(&self) -> Option<Vec<f64>> {
+    pub fn speeds(&self) -> Option<Vec<f64>> {
         match &self.kind {
             Kind::Bombyx(pool) if matches!(pool.scheduler(), Scheduler::Heterogeneous(_)) => {
                 Some(pool.speeds())

@@ -10,7 +10,7 @@ use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 /// Prints to standard output; a reader that has seen enough, such as `head`, is no error.
-pub(crate) fn print(text: &str) -> Result<()> {
+pub fn print(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
@@ -24,12 +24,12 @@ fn watched() -> bool {
 }
 
 /// Whether colours would be seen and are wanted (<https://no-color.org>).
-pub(crate) fn coloured() -> bool {
+pub fn coloured() -> bool {
     io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 /// Says on standard error what takes so long, if that is a terminal. Not for measurements: it has a thread of its own.
-pub(crate) fn spinner(message: String) -> ProgressBar {
+pub fn spinner(message: String) -> ProgressBar {
     if !watched() {
         return ProgressBar::hidden();
     }
@@ -40,11 +40,11 @@ pub(crate) fn spinner(message: String) -> ProgressBar {
 }
 
 /// A progress bar that is drawn only when somebody watches.
-pub(crate) struct Progress(ProgressBar);
+pub struct Progress(ProgressBar);
 
 impl Progress {
     /// A bar for `steps` measurements.
-    pub(crate) fn new(steps: usize) -> Self {
+    pub fn new(steps: usize) -> Self {
         let target = if watched() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let style = ProgressStyle::with_template("{bar:24.cyan/dim} {pos:>3}/{len} {elapsed:>4}  {wide_msg}")
             .expect("the template is well-formed");
@@ -52,18 +52,18 @@ impl Progress {
     }
 
     /// Says what is measured next.
-    pub(crate) fn doing(&self, what: impl Into<std::borrow::Cow<'static, str>>) {
+    pub fn doing(&self, what: impl Into<std::borrow::Cow<'static, str>>) {
         self.0.set_message(what);
         self.0.tick();
     }
 
     /// One measurement is done.
-    pub(crate) fn step(&self) {
+    pub fn step(&self) {
         self.0.inc(1);
     }
 
     /// Prints a result while the bar steps aside.
-    pub(crate) fn print(&self, text: &str) -> Result<()> {
+    pub fn print(&self, text: &str) -> Result<()> {
         self.0.suspend(|| print(text))
     }
 }

@@ -4,16 +4,16 @@ use bombyx_workloads::{Grain, Size};
 
 /// The input of a workload.
 #[derive(clap::Args, Clone, Copy)]
-pub(crate) struct Input {
+pub struct Input {
     /// How much work a run is: small, default (about a second) or large
     #[arg(long, default_value_t)]
-    pub(crate) size: Size,
+    pub size: Size,
 
     /// How small the serial pieces of a workload are: medium or fine
     #[arg(long, default_value_t)]
-    pub(crate) grain: Grain,
+    pub grain: Grain,
 
     /// Seed of the inputs, and of the choice of victims
     #[arg(long, value_name = "N", default_value_t = 42)]
-    pub(crate) seed: u64,
+    pub seed: u64,
 }

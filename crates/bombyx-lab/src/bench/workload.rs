@@ -8,18 +8,18 @@ use bombyx_workloads::{Grain, Runtime, Size, Workload};
 use std::time::Instant;
 
 /// What is measured of a workload.
-pub(crate) struct Setup {
-    pub(crate) size: Size,
-    pub(crate) grain: Grain,
-    pub(crate) seed: u64,
-    pub(crate) rounds: usize,
+pub struct Setup {
+    pub size: Size,
+    pub grain: Grain,
+    pub seed: u64,
+    pub rounds: usize,
     /// Runs in which living threads are counted. A single one is left out where forks are most of the work.
-    pub(crate) counts: usize,
+    pub counts: usize,
 }
 
 /// Measures a workload. The first result of every contender is checked by the workload's own checker, and every
 /// result must equal that of the serial elision, which comes first.
-pub(crate) fn measure(workload: &dyn Workload, setup: &Setup, contenders: &[Contender]) -> Result<Case> {
+pub fn measure(workload: &dyn Workload, setup: &Setup, contenders: &[Contender]) -> Result<Case> {
     let name = workload.name();
     let mut prepared = workload.prepare(setup.size, setup.grain, setup.seed);
     let mut expected = None;

@@ -47,7 +47,7 @@ impl Local {
 }
 
 /// The system's allocator, counted.
-pub(crate) struct Counting;
+pub struct Counting;
 
 #[inline]
 fn allocated(bytes: usize) {
@@ -94,12 +94,12 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 /// Bytes that the calling thread has allocated and freed so far.
-pub(crate) fn of_this_thread() -> (u64, u64) {
+pub fn of_this_thread() -> (u64, u64) {
     LOCAL.with(|local| (local.allocated.get(), local.freed.get()))
 }
 
 /// From here on the peak counts anew. Returns what is in use.
-pub(crate) fn forget_peak() -> i64 {
+pub fn forget_peak() -> i64 {
     LOCAL.with(Local::settle);
     let now = NOW.load(Relaxed);
     PEAK.store(now, Relaxed);
@@ -107,7 +107,7 @@ pub(crate) fn forget_peak() -> i64 {
 }
 
 /// The most bytes in use at a time since [`forget_peak`].
-pub(crate) fn peak() -> i64 {
+pub fn peak() -> i64 {
     LOCAL.with(Local::settle);
     PEAK.load(Relaxed)
 }

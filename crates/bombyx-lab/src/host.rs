@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The machine, the build and the command.
 #[derive(Serialize)]
-pub(crate) struct Record {
+pub struct Record {
     /// When, in UTC.
     date: String,
     command: String,
@@ -36,7 +36,7 @@ struct Versions {
 
 impl Record {
     /// Describes the running process.
-    pub(crate) fn new() -> Self {
+    pub fn of_this_process() -> Self {
         let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let arguments = std::env::args_os().skip(1);
         let arguments = arguments.map(|argument| format!(" {}", argument.to_string_lossy()));
@@ -55,12 +55,12 @@ impl Record {
     }
 
     /// The command line.
-    pub(crate) fn command(&self) -> &str {
+    pub fn command(&self) -> &str {
         &self.command
     }
 
     /// One line for the head of a report.
-    pub(crate) fn line(&self) -> String {
+    pub fn line(&self) -> String {
         let Host { cpu, cores, system } = &self.host;
         let peers = [("rayon", self.versions.rayon), ("chili", self.versions.chili)];
         let peers =
@@ -77,7 +77,7 @@ impl Record {
 }
 
 /// How many cores the process may use.
-pub(crate) fn cores() -> usize {
+pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
@@ -123,7 +123,7 @@ fn date(seconds: u64) -> String {
 
 /// Keeps all cores busy for a moment. A core that has had nothing to do for a while, because what was measured before was
 /// serial, say, is slow at first, or elsewhere: whoever is measured next should not pay for that.
-pub(crate) fn rouse() {
+pub fn rouse() {
     let end = Instant::now() + Duration::from_millis(30);
     let spin = || while Instant::now() < end {};
     thread::scope(|scope| {

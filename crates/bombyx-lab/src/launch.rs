@@ -12,30 +12,30 @@ use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// A program with its arguments, and the environment it gets on top of ours.
-pub(crate) struct Launch<'a> {
+pub struct Launch<'a> {
     words: &'a [OsString],
     variables: Vec<(&'static str, OsString)>,
     quiet: bool,
 }
 
 /// How it ended.
-pub(crate) struct Ended {
-    pub(crate) status: ExitStatus,
-    pub(crate) elapsed: Duration,
+pub struct Ended {
+    pub status: ExitStatus,
+    pub elapsed: Duration,
     /// What it wrote to standard error, if it was to be quiet.
-    pub(crate) errors: String,
+    pub errors: String,
 }
 
 /// Why it did not begin.
 #[derive(Debug)]
-pub(crate) struct CannotStart {
+pub struct CannotStart {
     program: String,
     error: std::io::Error,
 }
 
 impl CannotStart {
     /// The status that shells give: 127 if there is no such program, 126 if it cannot be run.
-    pub(crate) fn code(&self) -> u8 {
+    pub fn code(&self) -> u8 {
         if self.error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 }
     }
 }
@@ -50,18 +50,18 @@ impl std::error::Error for CannotStart {}
 
 impl<'a> Launch<'a> {
     /// The program and its arguments. A profile or recording that our environment asks for is not its own.
-    pub(crate) fn new(words: &'a [OsString]) -> Self {
+    pub fn new(words: &'a [OsString]) -> Self {
         Self { words, variables: Vec::new(), quiet: false }
     }
 
     /// With a variable in its environment.
-    pub(crate) fn with(mut self, name: &'static str, value: impl AsRef<OsStr>) -> Self {
+    pub fn with(mut self, name: &'static str, value: impl AsRef<OsStr>) -> Self {
         self.variables.push((name, value.as_ref().to_owned()));
         self
     }
 
     /// On so many processors, whether it uses Bombyx or rayon's interface to it.
-    pub(crate) fn processors(self, count: Option<u32>) -> Self {
+    pub fn processors(self, count: Option<u32>) -> Self {
         match count {
             Some(count) => {
                 let count = count.to_string();
@@ -72,13 +72,13 @@ impl<'a> Launch<'a> {
     }
 
     /// Without input, and with its output thrown away.
-    pub(crate) fn quiet(mut self) -> Self {
+    pub fn quiet(mut self) -> Self {
         self.quiet = true;
         self
     }
 
     /// Runs it to its end.
-    pub(crate) fn run(&self) -> Result<Ended> {
+    pub fn run(&self) -> Result<Ended> {
         let (program, arguments) = self.words.split_first().ok_or("name the program to run, after `--`")?;
         let mut command = Command::new(program);
         command.args(arguments).env_remove("BOMBYX_PROFILE").env_remove("BOMBYX_RECORD");
@@ -102,17 +102,17 @@ impl<'a> Launch<'a> {
 
 impl Ended {
     /// The status to end with: the program's own, or 128 and its signal, as shells say it.
-    pub(crate) fn code(&self) -> u8 {
+    pub fn code(&self) -> u8 {
         self.status.code().map_or_else(|| 128 + self.signal().unwrap_or(0), |code| code as u8)
     }
 
     /// The same for `main`.
-    pub(crate) fn exit_code(&self) -> ExitCode {
+    pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.code())
     }
 
     /// The signal that ended it.
-    pub(crate) fn signal(&self) -> Option<u8> {
+    pub fn signal(&self) -> Option<u8> {
         #[cfg(unix)]
         {
             std::os::unix::process::ExitStatusExt::signal(&self.status).map(|signal| signal as u8)
@@ -124,7 +124,7 @@ impl Ended {
     }
 
     /// How it ended, if not as it should.
-    pub(crate) fn complaint(&self) -> Option<String> {
+    pub fn complaint(&self) -> Option<String> {
         match (self.status.success(), self.signal()) {
             (true, _) => None,
             (false, Some(signal)) if Some(signal) == signals::INTERRUPT => Some("was interrupted".to_owned()),
@@ -135,11 +135,11 @@ impl Ended {
 }
 
 /// A folder for this process, readable by nobody else, that disappears with this value.
-pub(crate) struct Scratch(PathBuf);
+pub struct Scratch(PathBuf);
 
 impl Scratch {
     /// Makes one.
-    pub(crate) fn new() -> Result<Self> {
+    pub fn new() -> Result<Self> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let name = format!("bombyx-{}-{}", std::process::id(), since.as_nanos());
         let path = std::env::temp_dir().join(name);
@@ -151,7 +151,7 @@ impl Scratch {
     }
 
     /// A file in it.
-    pub(crate) fn file(&self, name: &str) -> PathBuf {
+    pub fn file(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 }
@@ -164,7 +164,7 @@ impl Drop for Scratch {
 }
 
 /// What to tell somebody whose program wrote no file.
-pub(crate) fn wrote_nothing(program: &Path, what: &str, complaint: Option<&str>) -> String {
+pub fn wrote_nothing(program: &Path, what: &str, complaint: Option<&str>) -> String {
     let program = program.display();
     match complaint {
         Some(complaint) => {
