@@ -179,7 +179,7 @@ fn settle_scope(enabled: Enabled) -> Enabled {
 }
 
 /// How long a waiting carrier of a pool without spares sleeps at a time, when there is nothing to do.
-pub(crate) const NAP: Duration = Duration::from_micros(200);
+const NAP: Duration = Duration::from_micros(200);
 
 /// How a wait ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -301,15 +301,18 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
                     profile::waited();
                     return Waited::Reclaimed;
                 }
-                None => {
-                    if let Some(entry) = scheduler::take_anything(processor) {
+                None => match scheduler::take_anything(processor) {
+                    Some(entry) => {
                         processor.stats.in_place.add(1);
                         nested(carrier, entry, latch);
                     }
-                }
+                    None => {
+                        change_seats(processor);
+                    }
+                },
             },
             // Whoever has work for the processor later would find no thread for it.
-            Wait::Nothing if !commons.has_reserve() => std::thread::sleep(NAP),
+            Wait::Nothing if !commons.has_reserve() => nap(processor),
             Wait::Nothing => {
                 if !latch.park(this) {
                     continue;
@@ -321,6 +324,28 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
             }
         }
     }
+}
+
+/// Passes the time of a carrier that waits, in a pool without spares, when there is nothing to do on its processor.
+pub(crate) fn nap(processor: &'static Processor) {
+    if !change_seats(processor) {
+        std::thread::sleep(NAP);
+    }
+}
+
+/// Exchanges the processor of the calling carrier, which waits and has nothing to do on it, for one that rests and has entries
+/// for itself alone. False if there is none. Without spares nobody else comes to hold that one: all carriers wait like the
+/// caller, perhaps for those entries, or block.
+pub(crate) fn change_seats(processor: &'static Processor) -> bool {
+    let commons = processor.commons();
+    let Some(starved) = commons.starved_of_its_own() else { return false };
+    // The joins on this stack may come back on another processor, so they must not pop blindly.
+    processor.deque.expose_all();
+    current::release();
+    commons.retire(NonNull::from(processor), None, None);
+    current::adopt(starved);
+    scheduler::arrived(current::held());
+    true
 }
 
 /// Continues on the processor that whoever set the latch gave.
