@@ -124,8 +124,10 @@ fn run_series(first: Entry, next: impl Fn(&Processor) -> Option<Entry>) -> Enabl
         };
         // SAFETY: as the caller, or `next`, promises.
         let enabled = unsafe { Job::run(job) };
-        processor.turns.set(processor.turns.get() + 1);
-        if enabled.is_some() || !ptr::eq(current::held(), processor) || processor.turns.get() >= TURNS {
+        // Perhaps another one now: the first may be somebody else's.
+        let here = current::held();
+        here.turns.set(here.turns.get() + 1);
+        if enabled.is_some() || !ptr::eq(here, processor) || here.turns.get() >= TURNS {
             break enabled;
         }
         match next(processor) {
