@@ -124,8 +124,10 @@ fn run_series(first: Entry, next: impl Fn(&Processor) -> Option<Entry>) -> Enabl
         };
         // SAFETY: as the caller, or `next`, promises.
         let enabled = unsafe { Job::run(job) };
-        processor.turns.set(processor.turns.get() + 1);
-        if enabled.is_some() || !ptr::eq(current::held(), processor) || processor.turns.get() >= TURNS {
+        // Perhaps another one now: the first may be somebody else's.
+        let here = current::held();
+        here.turns.set(here.turns.get() + 1);
+        if enabled.is_some() || !ptr::eq(here, processor) || here.turns.get() >= TURNS {
             break enabled;
         }
         match next(processor) {
@@ -179,7 +181,7 @@ fn settle_scope(enabled: Enabled) -> Enabled {
 }
 
 /// How long a waiting carrier of a pool without spares sleeps at a time, when there is nothing to do.
-pub(crate) const NAP: Duration = Duration::from_micros(200);
+const NAP: Duration = Duration::from_micros(200);
 
 /// How a wait ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -301,15 +303,18 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
                     profile::waited();
                     return Waited::Reclaimed;
                 }
-                None => {
-                    if let Some(entry) = scheduler::take_anything(processor) {
+                None => match scheduler::take_anything(processor) {
+                    Some(entry) => {
                         processor.stats.in_place.add(1);
                         nested(carrier, entry, latch);
                     }
-                }
+                    None => {
+                        change_seats(processor);
+                    }
+                },
             },
             // Whoever has work for the processor later would find no thread for it.
-            Wait::Nothing if !commons.has_reserve() => std::thread::sleep(NAP),
+            Wait::Nothing if !commons.has_reserve() => nap(processor),
             Wait::Nothing => {
                 if !latch.park(this) {
                     continue;
@@ -321,6 +326,28 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
             }
         }
     }
+}
+
+/// Passes the time of a carrier that waits, in a pool without spares, when there is nothing to do on its processor.
+pub(crate) fn nap(processor: &'static Processor) {
+    if !change_seats(processor) {
+        std::thread::sleep(NAP);
+    }
+}
+
+/// Exchanges the processor of the calling carrier, which waits and has nothing to do on it, for one that rests and has entries
+/// for itself alone. False if there is none. Without spares nobody else comes to hold that one: all carriers wait like the
+/// caller, perhaps for those entries, or block.
+pub(crate) fn change_seats(processor: &'static Processor) -> bool {
+    let commons = processor.commons();
+    let Some(starved) = commons.starved_of_its_own() else { return false };
+    // The joins on this stack may come back on another processor, so they must not pop blindly.
+    processor.deque.expose_all();
+    current::release();
+    commons.retire(NonNull::from(processor), None, None);
+    current::adopt(starved);
+    scheduler::arrived(current::held());
+    true
 }
 
 /// Continues on the processor that whoever set the latch gave.

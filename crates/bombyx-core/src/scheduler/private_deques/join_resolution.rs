@@ -7,7 +7,7 @@
 
 use super::read_write;
 use crate::machine::processor::{Processor, current};
-use crate::machine::wait::{NAP, Waited, resume, run_entry};
+use crate::machine::wait::{Waited, change_seats, nap, resume, run_entry};
 use crate::profile::Helping;
 use crate::protocol::carrier::Carrier;
 use crate::protocol::job::{Enabled, Entry, Job, Kind};
@@ -135,7 +135,10 @@ fn hand_over(processor: &'static Processor, resolution: &Resolution) -> bool {
     let commons = processor.commons();
     let Some(spare) = commons.spare() else {
         // No thread to be had: run what there is on this stack rather than wait for nothing.
-        let Some(entry) = read_write::take_anything(processor) else { return false };
+        let Some(entry) = read_write::take_anything(processor) else {
+            change_seats(processor);
+            return false;
+        };
         processor.stats.in_place.add(1);
         return help(entry, resolution);
     };
@@ -160,7 +163,7 @@ fn retire(processor: &'static Processor, resolution: &Resolution) -> bool {
     let commons = processor.commons();
     if !commons.has_reserve() {
         // Whoever has work for the processor later would find no thread for it.
-        std::thread::sleep(NAP);
+        nap(processor);
         return false;
     }
     if !leave(processor, resolution) {
