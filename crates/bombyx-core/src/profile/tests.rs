@@ -244,8 +244,11 @@ fn a_long_iteration_among_short_ones_is_seen() {
 
 #[test]
 fn forks_inside_of_iterations_are_part_of_the_span() {
-    let profile =
-        profile(NOTHING, || for_each(0..16, |_| drop(join(|| instant(50_000), || instant(70_000)))));
+    let profile = profile(NOTHING, || {
+        for_each(0..16, |_| {
+            join(|| instant(50_000), || instant(70_000));
+        })
+    });
     assert_eq!((profile.work_ns, profile.span_ns), (16 * 120_000, 70_000));
     assert_eq!(profile.sites.iter().map(|site| site.span_ns).sum::<u64>(), 70_000);
 }
