@@ -119,7 +119,8 @@ where
     let pushed = processor.deque.next();
     let fork = Fork::new(b, pushed);
     processor.deque.push(pushed, Entry::stack(NonNull::from(&fork).cast()));
-    let split_further = processor.deque.wants_attention(pushed) && processor.attend_fork(site);
+    let split_further = processor.deque.wants_attention(pushed)
+        && processor.attend_fork(site, Fork::<B, RB>::exec as *const () as usize);
     // The second half must end before the frame goes, and shall not run inside of an unwinding. The call is inlined, and what it
     // returns is nothing, so that a half that does not panic pays nothing for this.
     let mut ra = MaybeUninit::uninit();
@@ -151,7 +152,11 @@ where
     // Neither half stays where it was called. The boxes keep the types finite: `join_at` comes back here.
     let a: Half<'_, RA> = Box::new(move |_| a(Context { migrated: true }));
     let b: Half<'_, RB> = Box::new(move |_| b(Context { migrated: true }));
-    Box::new(Pool::run_at_home(site, move || join_at(site, a, b)))
+    let caller = profile::caller(site, outside::<A, B, RA, RB> as *const () as usize);
+    Box::new(Pool::run_at_home(site, move || {
+        profile::called_from(caller);
+        join_at(site, a, b)
+    }))
 }
 
 /// The second half of a join, on the stack of the carrier that forked it.

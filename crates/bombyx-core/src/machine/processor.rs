@@ -374,13 +374,13 @@ impl Processor {
     /// Holder. Attends after a fork at `site`.
     #[cold]
     #[inline(never)]
-    pub(crate) fn attend_fork(&self, site: Site) -> bool {
+    pub(crate) fn attend_fork(&self, site: Site, code: usize) -> bool {
         guarded(|| {
             if self.commons().config.profiler.is_some() {
                 // The whole fork must be one that keeps its job, or one that does not.
                 self.choose_barrier();
             }
-            let long = profile::fork(self, site);
+            let long = profile::fork(self, site, code);
             self.attend_here();
             long
         })

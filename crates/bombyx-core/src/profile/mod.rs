@@ -12,7 +12,7 @@
 //! | `ledger.rs` | what a profiler adds up: runs, sites, processors |
 //! | `account.rs` | what a processor spends its time on |
 //! | `costs.rs`, `clock.rs` | what is subtracted, and time |
-//! | `sites.rs` | fork sites |
+//! | `sites.rs` | fork sites; `caller.rs`: whose line a fork inside of a library stands for |
 //! | `report.rs`, `files.rs` | [`Profile`], and the files that the environment asks for; `interrupt.rs`: also after Ctrl-C |
 //! | `record.rs`, `dag.rs` | recorded runs and their file; `heap.rs`: what strands allocate |
 //!
@@ -24,6 +24,7 @@
 
 mod account;
 mod algebra;
+mod caller;
 mod chain;
 mod clock;
 mod costs;
@@ -50,7 +51,7 @@ pub(crate) use ledger::Profiler;
 pub use report::{Costs, Profile, SiteProfile, Times};
 pub(crate) use scope::{Closures, Spawned};
 pub use sites::Kind;
-pub(crate) use sites::Site;
+pub(crate) use sites::{Site, SiteId};
 
 use crate::api::alloc::Uncharged;
 use crate::machine::commons::Commons;
@@ -117,16 +118,16 @@ fn of(commons: &Commons) -> Option<&Arc<Profiler>> {
 
 // ---- Joins --------------------------------------------------------------------------------------------------
 
-/// A fork in a profiled pool. The job has been pushed. Returns whether its first half is expected to be long: libraries that
+/// A fork in a profiled pool, whose second half runs the function at the address `code`. The job has been pushed. Returns whether its first half is expected to be long: libraries that
 /// split their loops where work was stolen ([`crate::Context::migrated`]) are told so then, and split as far as it
 /// matters, on any number of processors.
 #[inline(always)]
-pub(crate) fn fork(processor: &Processor, site: Site) -> bool {
+pub(crate) fn fork(processor: &Processor, site: Site, code: usize) -> bool {
     let commons = processor.commons();
     let Some(profiler) = of(commons) else { return false };
     let mut long = false;
     if let Some(mut shadow) = held::hold() {
-        shadow.fork(profiler, site);
+        shadow.fork(profiler, site, code);
         long = !commons.config.deterministic && shadow.is_long(profiler);
     }
     // Where there is no `membarrier`, forks expose their jobs, unless nobody else can reach them.
@@ -296,6 +297,22 @@ impl Drop for Run {
         {
             profiler.end_run(before, report);
         }
+    }
+}
+
+/// Where a thread outside of all pools calls a library that forks there, running this code. None if nothing is profiled, or if
+/// that is no library.
+pub(crate) fn caller(site: Site, code: usize) -> Option<SiteId> {
+    of_process()?;
+    let _uncharged = Uncharged::begin();
+    caller::is_library(site.location.file())
+        .then(|| sites::intern(Site { kind: Kind::Run, ..site }, code, SiteId::TAKEN))
+}
+
+/// The run that has just begun on the calling thread was called from there.
+pub(crate) fn called_from(caller: Option<SiteId>) {
+    if let Some(caller) = caller {
+        held::with(|shadow| shadow.called_from(caller));
     }
 }
 

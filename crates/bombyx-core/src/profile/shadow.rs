@@ -18,7 +18,7 @@ use super::algebra::{Branch, Halves, Lane, Lanes, Length, Path};
 use super::chain::{Chain, Report, Tally};
 use super::heap::Heap;
 use super::origin::Origin;
-use super::sites::{Cache, Kind, Site, SiteId};
+use super::sites::{self, Cache, Kind, Site, SiteId};
 use crate::api::alloc::{self, Uncharged};
 use std::sync::Arc;
 
@@ -88,8 +88,15 @@ impl Shadow {
 
     /// The number of a site.
     #[inline(always)]
-    pub(super) fn id(&mut self, site: Site) -> SiteId {
-        self.cache.id(site)
+    pub(super) fn id(&mut self, site: Site, code: usize) -> SiteId {
+        self.cache.id(site, code, self.chain.run)
+    }
+
+    /// The run that has just begun was called from this site.
+    pub(crate) fn called_from(&mut self, caller: SiteId) {
+        self.enter(caller);
+        self.chain.run = caller;
+        sites::note_run(caller);
     }
 
     pub(super) fn tally(&mut self, site: SiteId) -> &mut Tally {
@@ -167,13 +174,16 @@ impl Shadow {
 
     /// A strand ends with a fork, or at the beginning of a scope; the first half, or the body, begins.
     #[inline(always)]
-    pub(crate) fn fork(&mut self, profiler: &Arc<Profiler>, site: Site) {
-        let now = profiler.clock.now();
+    pub(crate) fn fork(&mut self, profiler: &Arc<Profiler>, site: Site, code: usize) {
+        let mut now = profiler.clock.now();
         if !self.chain.is_of(profiler) {
             self.begin_ambient(profiler, site, now);
         }
         let (ticks, at) = self.cut(now);
-        let id = self.id(site);
+        let id = self.id(site, code);
+        if self.cache.take_missed() {
+            now = self.now();
+        }
         if self.chain.log.is_on() {
             self.record_fork(ticks, id, site.kind);
         }
@@ -206,7 +216,7 @@ impl Shadow {
         profiler: &Arc<Profiler>,
         site: Site,
     ) -> (Arc<Origin>, (Path, usize), u64) {
-        self.fork(profiler, site);
+        self.fork(profiler, site, 0);
         self.chain.scopes += 1;
         let start = (self.path(), self.chain.frames_to(self.depth()));
         (self.chain.origin(), start, self.chain.log.last_scope())
@@ -440,7 +450,7 @@ impl Shadow {
 
     /// The strand ends with a spawn: tells where the closure begins, and the number of its site.
     pub(crate) fn spawn(&mut self, profiler: &Arc<Profiler>, site: Site) -> (Arc<Origin>, SiteId) {
-        let id = self.id(site);
+        let id = self.id(site, 0);
         if !self.chain.is_of(profiler) {
             // From outside: the closure hangs on nothing that is known.
             profiler.add_tallies([(id.index(), Tally { forks: 1, ..Tally::default() })].into_iter());
