@@ -5,7 +5,7 @@
 //! that does not have the rule ignores the mutation.
 //!
 //! # To add one
-//! A line in the table below, and the place that makes the error: look at [`Setup::mutation`](super::Setup) when the policy is
+//! A line in the table below, and the place that makes the error: look at [`Setup::mutation`](crate::Setup) when the policy is
 //! made, or `Rules::mutation` in the engine.
 
 use std::fmt;
