@@ -256,14 +256,17 @@ impl<'c> Engine<'c> {
             completed.push(done);
         }
         let mut enabled = enabled.iter().peekable();
+        let wrong = self.rules.mutation;
+        let (forgets, early) = (wrong == Some(Mutation::Forgets), wrong == Some(Mutation::Early));
         for (&p, done) in self.ended.iter().zip(completed.iter()) {
             while let Some(&(_, thread)) = enabled.next_if(|&&(enabler, _)| enabler == p) {
                 policy.enabled(m, p, thread);
             }
             match (m.goes_on(done.thread), done.child) {
+                (Some(_), Some(_)) if forgets => policy.continued(m, p, done.thread),
                 (Some(_), Some(child)) => policy.spawned(m, p, done.thread, child),
-                (Some(true), None) => policy.continued(m, p, done.thread),
-                (Some(false), None) => policy.stalled(m, p, done.thread),
+                (Some(ready), None) if ready || early => policy.continued(m, p, done.thread),
+                (Some(_), None) => policy.stalled(m, p, done.thread),
                 (None, _) => policy.died(m, p, done.thread),
             }
             debug_assert!(m.processors[p.index()].ordered, "{p} was left without an order");
@@ -505,7 +508,9 @@ impl<'c> Engine<'c> {
     /// The end of the strand, or of its next instruction, goes on the agenda.
     fn schedule_step(&mut self, p: ProcessorId) {
         let processor = &self.m.processors[p.index()];
-        let until = self.m.clock.end(p, processor.since, processor.stepped);
+        let rushes = self.rules.mutation == Some(Mutation::Rushes);
+        let takes = if rushes { processor.stepped.div_ceil(2) } else { processor.stepped };
+        let until = self.m.clock.end(p, processor.since, takes);
         self.m.processors[p.index()].until = until;
         self.put_on_agenda(until, p, Phase::Work);
     }

@@ -34,6 +34,7 @@ pub mod game;
 mod het;
 mod lec;
 mod mutant;
+mod paths;
 mod run;
 mod rw;
 mod statistics;
