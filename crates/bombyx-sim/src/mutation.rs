@@ -5,7 +5,7 @@
 //! that does not have the rule ignores the mutation.
 //!
 //! # To add one
-//! A line in the table below, and the place that makes the error: look at [`Setup::mutation`](super::Setup) when the policy is
+//! A line in the table below, and the place that makes the error: look at [`Setup::mutation`](crate::Setup) when the policy is
 //! made, or `Rules::mutation` in the engine.
 
 use std::fmt;
@@ -63,6 +63,10 @@ mutations! {
     EnableElsewhere = "enable-elsewhere": "an enabled thread goes to the next processor's deque";
     LeavesParent = "leaves-parent": "a processor whose thread died leaves the waiting parent and looks elsewhere";
     BlocksAtStall = "blocks": "a processor whose thread stalls waits until the thread is enabled";
+    Wanders = "wanders": "at a spawn a processor leaves both threads in its deque and becomes a thief";
+    Early = "early": "a thread goes on although its next strand waits for a join";
+    Forgets = "forgets": "a processor that spawns goes on with the parent and forgets the child";
+    Rushes = "rushes": "strands end after half their time";
     NewDequeLeft = "new-deque-left": "a stolen thread's deque is placed left of its victim";
     NoDummies = "no-dummies": "no dummy threads stand before large allocations";
     KeepDequeAfterDummy = "keep-deque": "a processor keeps its deque after a dummy thread";
