@@ -1,11 +1,11 @@
 //! The baselines' parts of a worker: private deques with compare-and-swap, and concurrent deques.
 
+use super::Worker;
 use crate::cells::Count;
 use crate::chase_lev::Steal;
 use crate::discipline::{Discipline, Joins};
 use crate::protocol::{Cont, Next, Pc, Processor, Side};
 use crate::record::{Thread, ThreadRef};
-use crate::worker::Worker;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
