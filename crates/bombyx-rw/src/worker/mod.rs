@@ -16,7 +16,7 @@ use crate::clock::ticks;
 use crate::deque::Deque;
 use crate::discipline::{Discipline, Joins, Steals};
 use crate::protocol::{
-    Cont, Id, Next, Pc, Processor, Watch, acquire, answer, communicate, finish, resolve_join, watch,
+    Cont, Id, Next, Pc, Processor, Watch, acquire, answer, communicate, finish, finish_concurrent, resolve_join, watch,
     watch_test,
 };
 use crate::record::{JoinRef, ThreadRef, WatchList};
@@ -151,7 +151,8 @@ impl<K: Discipline> Worker<K> {
         unsafe { (thread.get().ops.run)(thread.0, ptr::from_mut(self).cast()) };
         self.count(Count::Threads);
         if K::STEALS == Steals::ChaseLev {
-            return self.finish_concurrent();
+            let Ok(()) = finish_concurrent(self);
+            return;
         }
         let Ok(()) = finish(self);
     }
