@@ -16,8 +16,8 @@ use crate::clock::ticks;
 use crate::deque::Deque;
 use crate::discipline::{Discipline, Joins, Steals};
 use crate::protocol::{
-    Cont, Id, Next, Pc, Processor, Watch, acquire, answer, communicate, finish, finish_concurrent, resolve_join, watch,
-    watch_test,
+    Cont, Id, Next, Pc, Processor, Watch, acquire, answer, communicate, finish, finish_concurrent,
+    resolve_join, watch, watch_test,
 };
 use crate::record::{JoinRef, ThreadRef, WatchList};
 use std::marker::PhantomData;
@@ -221,6 +221,7 @@ impl<K: Discipline> Worker<K> {
         let mut what = Count::WaitTicks;
         let rest = loop {
             if matches!(self.pc, Pc::Body { .. }) {
+                self.rested = 0;
                 break None;
             }
             if let Some(c) = self.pc.resolving()
@@ -299,20 +300,22 @@ impl<K: Discipline> Worker<K> {
         }
     }
 
-    /// Between two computations: spins for a while, then sleeps a little at a time.
+    /// Between two computations: looks for a while whether another begins, then sleeps a little at a time.
     #[cold]
     fn rest(&mut self) {
         self.rested += 1;
         // Rest is not idleness: nothing runs that could be helped.
         self.idle_since = ticks();
-        if self.rested.is_multiple_of(1 << 12) {
-            // SAFETY: a call of the kernel with a plain number.
-            unsafe { libc::usleep(50) };
-        } else if self.rested.is_multiple_of(16) {
+        match self.rested {
+            0..64 => std::hint::spin_loop(),
             // SAFETY: a call of the kernel without arguments.
-            unsafe { libc::sched_yield() };
-        } else {
-            std::hint::spin_loop();
+            64..512 => unsafe {
+                libc::sched_yield();
+            },
+            // SAFETY: a call of the kernel with a plain number.
+            _ => unsafe {
+                libc::usleep(50);
+            },
         }
     }
 
