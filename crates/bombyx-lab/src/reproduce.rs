@@ -51,6 +51,11 @@ pub struct Args {
     /// Folder for plots, tables and JSON; made if it does not exist
     #[arg(short, long, value_name = "DIR", default_value = "reproduced", value_hint = ValueHint::DirPath)]
     output: PathBuf,
+
+    /// Keep the runs of the rw exhibits in this file, and do not make again those that it holds: so a long reproduction can be
+    /// ended and taken up again
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    journal: Option<PathBuf>,
 }
 
 /// Everything that can be reproduced, paper by paper.
@@ -85,7 +90,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     std::fs::create_dir_all(&args.output)
         .map_err(|error| format!("cannot make the folder {}: {error}", args.output.display()))?;
     let record = Record::of_this_process();
-    let lab = lab::Lab::new(args.quick);
+    let lab = lab::Lab::new(args.quick).with_journal(args.journal.clone())?;
     if !args.json {
         print(&format!("{}\n", record.line()))?;
     }

@@ -19,6 +19,7 @@ pub mod scheduler;
 mod simulation;
 mod speeds;
 mod table;
+pub mod timed;
 mod trace;
 pub mod tso;
 

@@ -2,8 +2,7 @@
 //! processors as the paper had. Everything is made at most once per command, because several exhibits show the same
 //! runs.
 
-use super::exhibit::Space;
-use crate::bench::case::{Case, Entry, Sample, middle};
+use crate::bench::case::{Case, Entry, middle};
 use crate::bench::workload::{Setup, measure};
 use crate::contender::Contender;
 use crate::host::cores;
@@ -11,9 +10,10 @@ use crate::terminal::Progress;
 use crate::{Result, heap};
 use bombyx_dag::{Accesses, Computation, Measures};
 use bombyx_sim::{Metering, Outcome, Scheduler, Simulation, SpaceUse};
-use bombyx_workloads::{Grain, Meter, Prepared, Reading, Runtime, Size, StrandTime, find};
+use bombyx_workloads::{Grain, Meter, Prepared, Reading, Size, find};
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -37,8 +37,10 @@ pub(super) struct Lab {
     recorded: Cache<(String, Grain), Recorded>,
     simulated: Cache<(String, Grain, String, usize), Simulated>,
     measured: Cache<(String, Grain, String), Case>,
-    timed: Cache<(String, String), Option<Timed>>,
     touched: Cache<String, Touched>,
+    /// Runs by name, and the file that they are kept in, if there is one.
+    journal: RefCell<serde_json::Map<String, serde_json::Value>>,
+    journal_file: Option<PathBuf>,
 }
 
 /// A recorded workload.
@@ -69,16 +71,6 @@ pub(super) struct Simulated {
     /// Work from one steal to the next (DFD §6), and threads of the own deque per steal (DFD §5.3), without dummies.
     pub(super) granularity: f64,
     pub(super) threads_per_steal: f64,
-    pub(super) steals: u64,
-}
-
-/// What a run with a clock around every strand gave.
-pub(super) struct Timed {
-    /// Seconds in strands, over all processors.
-    pub(super) work: f64,
-    /// The share of the processors' time that was spent elsewhere.
-    pub(super) idle: f64,
-    pub(super) space: Space,
 }
 
 impl Lab {
@@ -88,9 +80,38 @@ impl Lab {
             recorded: RefCell::default(),
             simulated: RefCell::default(),
             measured: RefCell::default(),
-            timed: RefCell::default(),
             touched: RefCell::default(),
+            journal: RefCell::default(),
+            journal_file: None,
         }
+    }
+
+    /// Keeps runs in a file, and does not make again those that it holds.
+    pub(super) fn with_journal(mut self, file: Option<PathBuf>) -> Result<Self> {
+        if let Some(file) = file.as_ref().filter(|file| file.exists()) {
+            let held = serde_json::from_str(&std::fs::read_to_string(file)?)
+                .map_err(|error| format!("{} is no journal: {error}", file.display()))?;
+            self.journal = RefCell::new(held);
+        }
+        self.journal_file = file;
+        Ok(self)
+    }
+
+    /// What `make` gives, or gave before: in this command, or in one with the same journal.
+    pub(super) fn journaled<T>(&self, key: &str, make: impl FnOnce() -> Result<T>) -> Result<T>
+    where
+        T: serde::Serialize + serde::de::DeserializeOwned,
+    {
+        if let Some(known) = self.journal.borrow().get(key) {
+            return Ok(T::deserialize(known)?);
+        }
+        let made = make()?;
+        self.journal.borrow_mut().insert(key.to_owned(), serde_json::to_value(&made)?);
+        if let Some(file) = &self.journal_file {
+            let text = format!("{:#}\n", serde_json::Value::from(self.journal.borrow().clone()));
+            crate::files::write(file, text.as_bytes())?;
+        }
+        Ok(made)
     }
 
     /// One of two parameters: for a look, or for figures.
@@ -170,38 +191,6 @@ impl Lab {
             let (rounds, counts) = self.pick((1, 1), (3, 5));
             let setup = Setup { size: self.size(), grain, seed: SEED, rounds, counts };
             measure(find(workload)?, &setup, &contenders)
-        })
-    }
-
-    /// A workload with a clock around every strand.
-    pub(super) fn timed(&self, workload: &str, scheduler: &str) -> Result<Rc<Option<Timed>>> {
-        cached(&self.timed, (workload.to_owned(), scheduler.to_owned()), || {
-            let Ok(scheduler) = scheduler.parse::<bombyx::Scheduler>() else { return Ok(None) };
-            let processors = self.processors();
-            let contender = Contender::bombyx(processors, Some(scheduler))?;
-            let Runtime::Bombyx(pool) = contender.runtime() else { unreachable!("a pool of Bombyx") };
-            let progress = Progress::new(1);
-            progress.doing(format!("{workload}: timing the strands on {scheduler}"));
-            let mut prepared = find(workload)?.prepare(self.size(), Grain::Medium, SEED);
-            let mut best: Option<Timed> = None;
-            let mut samples = Vec::new();
-            for _ in 0..=self.pick(0, 2) {
-                let time = StrandTime::default();
-                let sample =
-                    Sample::of(&contender, || prepared.run(Runtime::Timed(pool, &time)).time.as_secs_f64());
-                let work = time.total().as_secs_f64();
-                let idle = (1.0 - work / (sample.seconds * processors as f64)).max(0.0);
-                samples.push(sample);
-                if best.as_ref().is_none_or(|best| idle < best.idle) {
-                    best = Some(Timed { work, idle, space: Space::default() });
-                }
-            }
-            let mut entry = Entry::new(contender.name(), Some(scheduler), processors, samples);
-            let run = |runtime: Runtime<'_>| prepared.run(runtime).checksum;
-            if entry.threads.is_none() {
-                entry.threads = contender.living_threads(f64::INFINITY, entry.median(), 1, run)?;
-            }
-            Ok(best.map(|best| Timed { space: Space::of(Some(&entry)), ..best }))
         })
     }
 }
@@ -286,7 +275,6 @@ pub(super) fn simulate(
         memory: peak(|space| space.total),
         granularity: median_of(&outcomes, Outcome::granularity),
         threads_per_steal: median_of(&outcomes, |outcome| outcome.threads_per_steal),
-        steals: median_of(&outcomes, |outcome| outcome.steals),
     })
 }
 

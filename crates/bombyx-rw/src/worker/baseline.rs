@@ -1,11 +1,11 @@
 //! The baselines' parts of a worker: private deques with compare-and-swap, and concurrent deques.
 
+use super::Worker;
 use crate::cells::Count;
 use crate::chase_lev::Steal;
 use crate::discipline::{Discipline, Joins};
-use crate::protocol::{Cont, Next, Pc, Processor, Side};
+use crate::protocol::{Cont, Next, Pc, Processor, Side, start};
 use crate::record::{Thread, ThreadRef};
-use crate::worker::Worker;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -102,38 +102,9 @@ impl<K: Discipline> Worker<K> {
         match self.shared.cells(victim).deque.steal() {
             Steal::Success(thread) => {
                 self.count(Count::Steals);
-                self.start(ThreadRef(thread));
+                let Ok(()) = start(self, ThreadRef(thread));
             }
             Steal::Empty | Steal::Lost => self.relax(),
         }
-    }
-
-    /// Concurrent deques: what follows a body. Whether the right branch is still here shows when it is popped.
-    #[inline(always)]
-    pub(crate) fn finish_concurrent(&mut self) {
-        match self.current.take() {
-            Some(Next::Branch(cont)) => {
-                if cont.side == Side::Left
-                    && let Some(right) = self.pop_bottom()
-                {
-                    self.make_single(right);
-                    return self.start(right);
-                }
-                self.pc = Pc::Decrement { cont };
-            }
-            Some(Next::Single(join)) => self.start(join.thread()),
-            Some(Next::End) => {
-                self.pc = Pc::Clear;
-                self.exit();
-            }
-            None => self.next_thread(),
-        }
-    }
-
-    /// Lines 42 and 43.
-    #[inline(always)]
-    fn start(&mut self, thread: ThreadRef) {
-        self.current = Some(self.conti(thread));
-        self.pc = Pc::Body { thread };
     }
 }

@@ -6,21 +6,24 @@
 //! thread that is about to run, and giving that one away loses joins (see `poll-between-threads` in `bombyx-sim`). At the
 //! start of a body the thread is out of the deque.
 
+mod baseline;
+mod memory;
+mod processor;
+
 use crate::arena::Arena;
-use crate::cells::{Cells, Count, LAST_ROUND, Shared, pack, unpack};
+use crate::cells::{Cells, Count, Shared, unpack};
 use crate::clock::ticks;
 use crate::deque::Deque;
 use crate::discipline::{Discipline, Joins, Steals};
 use crate::protocol::{
-    Cont, Id, Next, Pc, Processor, Query, Status, Watch, acquire, answer, communicate, finish, resolve_join,
-    watch, watch_test,
+    Cont, Id, Next, Pc, Processor, Watch, acquire, answer, communicate, finish, finish_concurrent,
+    resolve_join, watch, watch_test,
 };
 use crate::record::{JoinRef, ThreadRef, WatchList};
-use std::convert::Infallible;
 use std::marker::PhantomData;
-use std::ptr::{self, NonNull};
+use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 type WorkerPc = Pc<ThreadRef, JoinRef, u64>;
 
@@ -38,6 +41,8 @@ pub(crate) struct Worker<K> {
     buried: *mut crate::record::Join,
     buried_count: usize,
     rested: u64,
+    /// When the search for work began, or when the last computation was over.
+    idle_since: u64,
     /// `cur_cont`: `None` is NULL.
     pub(crate) current: Option<Next<JoinRef>>,
     random: u64,
@@ -73,6 +78,7 @@ impl<K: Discipline> Worker<K> {
             buried: ptr::null_mut(),
             buried_count: 0,
             rested: 0,
+            idle_since: 0,
             current: None,
             random: (seed ^ u64::from(id).wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1,
             last_query: 0,
@@ -145,7 +151,8 @@ impl<K: Discipline> Worker<K> {
         unsafe { (thread.get().ops.run)(thread.0, ptr::from_mut(self).cast()) };
         self.count(Count::Threads);
         if K::STEALS == Steals::ChaseLev {
-            return self.finish_concurrent();
+            let Ok(()) = finish_concurrent(self);
+            return;
         }
         let Ok(()) = finish(self);
     }
@@ -210,10 +217,11 @@ impl<K: Discipline> Worker<K> {
     /// Everything between two bodies that touches shared memory: `acquire` and `resolve_join`.
     #[inline(never)]
     fn search(&mut self, ended: u64) -> Option<Rest> {
-        let start = ticks();
+        self.idle_since = ticks();
         let mut what = Count::WaitTicks;
         let rest = loop {
             if matches!(self.pc, Pc::Body { .. }) {
+                self.rested = 0;
                 break None;
             }
             if let Some(c) = self.pc.resolving()
@@ -251,7 +259,7 @@ impl<K: Discipline> Worker<K> {
             }
             self.acquire_step();
         };
-        self.own().count(what, ticks().wrapping_sub(start));
+        self.own().count(what, ticks().wrapping_sub(self.idle_since));
         rest
     }
 
@@ -292,18 +300,22 @@ impl<K: Discipline> Worker<K> {
         }
     }
 
-    /// Between two computations: spins for a while, then sleeps a little at a time.
+    /// Between two computations: looks for a while whether another begins, then sleeps a little at a time.
     #[cold]
     fn rest(&mut self) {
         self.rested += 1;
-        if self.rested.is_multiple_of(1 << 12) {
-            // SAFETY: a call of the kernel with a plain number.
-            unsafe { libc::usleep(50) };
-        } else if self.rested.is_multiple_of(16) {
+        // Rest is not idleness: nothing runs that could be helped.
+        self.idle_since = ticks();
+        match self.rested {
+            0..64 => std::hint::spin_loop(),
             // SAFETY: a call of the kernel without arguments.
-            unsafe { libc::sched_yield() };
-        } else {
-            std::hint::spin_loop();
+            64..512 => unsafe {
+                libc::sched_yield();
+            },
+            // SAFETY: a call of the kernel with a plain number.
+            _ => unsafe {
+                libc::usleep(50);
+            },
         }
     }
 
@@ -324,331 +336,6 @@ impl<K: Discipline> Worker<K> {
     pub(crate) fn next_thread(&mut self) {
         let Ok(()) = crate::protocol::next_thread(self);
     }
-
-    /// Frees joins that nobody looks at any more.
-    #[cold]
-    #[inline(never)]
-    fn reap(&mut self) {
-        let mut kept: *mut crate::record::Join = ptr::null_mut();
-        let mut count = 0;
-        while let Some(join) = NonNull::new(self.buried) {
-            // SAFETY: a buried record lives until it is freed here.
-            let record = unsafe { join.as_ref() };
-            self.buried = record.buried.get();
-            if record.left_behind.load(Acquire) {
-                let class = usize::from(record.class);
-                // SAFETY: its body has run, and the other side has looked for the last time.
-                unsafe { self.arena.free_class(join.cast(), class) };
-            } else {
-                record.buried.set(kept);
-                kept = join.as_ptr();
-                count += 1;
-            }
-        }
-        self.buried = kept;
-        self.buried_count = count;
-    }
-
-    /// Frees the record of a join whose body is about to run, or buries it while the other side may look.
-    ///
-    /// # Safety
-    /// What the record holds was moved out.
-    #[inline(always)]
-    pub(crate) unsafe fn retire(&mut self, join: JoinRef) {
-        let record = join.get();
-        if record.shared.get() && !record.left_behind.load(Acquire) {
-            return self.bury(join);
-        }
-        let class = usize::from(record.class);
-        // SAFETY: nobody looks at it any more.
-        unsafe { self.arena.free_class(join.0.cast(), class) };
-    }
-
-    #[cold]
-    fn bury(&mut self, join: JoinRef) {
-        join.get().buried.set(self.buried);
-        self.buried = join.0.as_ptr();
-        self.buried_count += 1;
-        if self.buried_count.is_power_of_two() && self.buried_count >= 64 {
-            self.reap();
-        }
-    }
-}
-
-const ACK: usize = 1;
-const READY: usize = 2;
-const TRANSFER: usize = 3;
-
-impl<K: Discipline> Processor for Worker<K> {
-    type Thread = ThreadRef;
-    type Join = JoinRef;
-    type Round = u64;
-    type List = WatchList;
-    type Fault = Infallible;
-
-    const FIRST: u64 = 0;
-
-    #[inline(always)]
-    fn id(&self) -> Id {
-        self.id
-    }
-
-    #[inline(always)]
-    fn pc(&self) -> WorkerPc {
-        self.pc
-    }
-
-    #[inline(always)]
-    fn go(&mut self, to: WorkerPc) {
-        self.pc = to;
-    }
-
-    #[inline(always)]
-    fn load_round(&mut self, of: Id) -> u64 {
-        if of != self.id {
-            self.pause();
-        }
-        self.shared.cells(of).round.load(Acquire)
-    }
-
-    #[inline(always)]
-    fn store_round(&mut self, of: Id, round: u64) {
-        self.pause();
-        self.shared.cells(of).round.store(round, Release);
-        if let Pc::NextRound { .. } = self.pc {
-            self.count(Count::Answered);
-        }
-    }
-
-    #[inline(always)]
-    fn next(round: u64) -> u64 {
-        if round == LAST_ROUND {
-            rounds_used_up();
-        }
-        round + 1
-    }
-
-    #[inline(always)]
-    fn load_query(&mut self, of: Id) -> Query<u64> {
-        if of != self.id {
-            self.pause();
-        }
-        let word = self.shared.cells(of).in_query.load(Acquire);
-        if word != self.last_query && of == self.id && matches!(self.pc, Pc::Body { .. }) {
-            self.note_query(word);
-        }
-        unpack(word)
-    }
-
-    #[inline(always)]
-    fn store_query(&mut self, to: Id, query: Query<u64>) {
-        self.pause();
-        match self.pc {
-            Pc::Send { .. } => self.count(Count::Asked),
-            Pc::Resend { .. } => self.count(Count::Resent),
-            _ => {}
-        }
-        self.shared.cells(to).in_query.store(pack(query), Release);
-    }
-
-    #[inline(always)]
-    fn load_received(&mut self, of: Id) -> Option<ThreadRef> {
-        self.pause();
-        let thread = NonNull::new(self.shared.cells(of).received.load(Acquire)).map(ThreadRef);
-        if thread.is_some() {
-            self.count(Count::Steals);
-        }
-        thread
-    }
-
-    #[inline(always)]
-    fn store_received(&mut self, to: Id, thread: Option<ThreadRef>) {
-        self.pause();
-        if thread.is_some() {
-            self.count(Count::Served);
-        }
-        let thread = thread.map_or(ptr::null_mut(), |thread| thread.0.as_ptr());
-        self.shared.cells(to).received.store(thread, Release);
-    }
-
-    #[inline(always)]
-    fn load_status(&mut self, of: Cont<JoinRef>) -> Status<WatchList> {
-        self.pause();
-        let word = of.join.get().status[of.side as usize].load(Acquire);
-        match word & 3 {
-            0 => Status::Work,
-            ACK => Status::Ack,
-            READY => Status::Ready,
-            _ => Status::Transfer(WatchList((word & !3) as *mut crate::record::Node)),
-        }
-    }
-
-    #[inline(always)]
-    fn store_status(&mut self, of: Cont<JoinRef>, value: Status<WatchList>) {
-        self.pause();
-        let word = match value {
-            Status::Work => 0,
-            Status::Ack => ACK,
-            Status::Ready => READY,
-            Status::Transfer(list) => {
-                self.count(Count::Transfers);
-                TRANSFER | list.0 as usize
-            }
-        };
-        of.join.get().status[of.side as usize].store(word, Release);
-    }
-
-    #[inline(always)]
-    fn push_bottom(&mut self, t: ThreadRef) {
-        match K::STEALS {
-            Steals::ChaseLev => self.own().deque.push_bottom(t.0),
-            _ => self.deque.push_bottom(t),
-        }
-    }
-
-    #[inline(always)]
-    fn pop_bottom(&mut self) -> Option<ThreadRef> {
-        match K::STEALS {
-            Steals::ChaseLev => self.own().deque.pop_bottom().map(ThreadRef),
-            _ => self.deque.pop_bottom(),
-        }
-    }
-
-    #[inline(always)]
-    fn pop_top(&mut self) -> Option<ThreadRef> {
-        self.deque.pop_top()
-    }
-
-    #[inline(always)]
-    fn peek_top(&self) -> Option<ThreadRef> {
-        self.deque.peek_top()
-    }
-
-    #[inline(always)]
-    fn peek_bottom(&self) -> Option<ThreadRef> {
-        self.deque.peek_bottom()
-    }
-
-    #[inline(always)]
-    fn current(&self) -> Option<Next<JoinRef>> {
-        self.current
-    }
-
-    #[inline(always)]
-    fn set_current(&mut self, next: Option<Next<JoinRef>>) {
-        self.current = next;
-    }
-
-    #[inline(always)]
-    fn set_conti(&mut self, t: ThreadRef, next: Next<JoinRef>) {
-        t.get().set_next(next);
-    }
-
-    #[inline(always)]
-    fn init_status(&mut self, join: JoinRef) {
-        let status = &join.get().status;
-        status.iter().for_each(|cell| cell.store(0, Relaxed));
-    }
-
-    #[inline(always)]
-    fn conti(&self, t: ThreadRef) -> Next<JoinRef> {
-        t.get().next()
-    }
-
-    #[inline(always)]
-    fn make_single(&mut self, t: ThreadRef) {
-        self.count(Count::JoinsLocal);
-        t.get().make_single();
-    }
-
-    #[inline(always)]
-    fn join_thread(&self, join: JoinRef) -> ThreadRef {
-        join.thread()
-    }
-
-    #[inline(always)]
-    fn watch_push(&mut self, c: Cont<JoinRef>) {
-        self.watching.push(c);
-    }
-
-    #[inline(always)]
-    fn watch_remove(&mut self, c: Cont<JoinRef>) {
-        self.watching.remove(c);
-    }
-
-    #[inline(always)]
-    fn watch_take(&mut self) -> WatchList {
-        std::mem::replace(&mut self.watching, WatchList::EMPTY)
-    }
-
-    #[inline(always)]
-    fn empty_list(&self) -> WatchList {
-        WatchList::EMPTY
-    }
-
-    #[inline(always)]
-    fn watch_add(&mut self, list: WatchList) {
-        self.watching.append(list);
-    }
-
-    #[inline(always)]
-    fn watch_state(&self) -> Watch<JoinRef> {
-        self.watch
-    }
-
-    #[inline(always)]
-    fn watch_go(&mut self, to: Watch<JoinRef>) {
-        self.watch = to;
-    }
-
-    #[inline(always)]
-    fn joins_by_counter(&self) -> bool {
-        K::JOINS == Joins::FetchAdd
-    }
-
-    #[inline(always)]
-    fn decrement(&mut self, join: JoinRef) -> bool {
-        // The branch on the constant keeps the locked instruction out of the schedulers that have none.
-        if K::JOINS == Joins::ReadWrite {
-            unreachable!("joins are not counted");
-        }
-        self.pause();
-        let last = join.get().counter.fetch_sub(1, AcqRel) == 1;
-        if last {
-            self.count(Count::JoinsCounted);
-        }
-        last
-    }
-
-    #[inline(always)]
-    fn leave(&mut self, c: Cont<JoinRef>) {
-        c.join.get().left_behind.store(true, Release);
-    }
-
-    #[inline(always)]
-    fn take_over(&mut self, join: JoinRef) {
-        let tied = matches!(self.pc, Pc::MatchReply { .. });
-        self.count(if tied { Count::JoinsTied } else { Count::JoinsAcknowledged });
-        join.get().shared.set(true);
-    }
-
-    #[inline(always)]
-    fn enter(&mut self, _: ThreadRef) -> Result<(), Infallible> {
-        Ok(())
-    }
-
-    fn exit(&mut self) {
-        self.shared.end();
-    }
-
-    fn no_case(&self, line: u16) -> Infallible {
-        unreachable!("line {line} met a message that it has no case for")
-    }
-}
-
-#[cold]
-fn rounds_used_up() -> ! {
-    panic!("a processor has used up its 2^40 rounds");
 }
 
 /// Reads a counter of a worker from outside.
