@@ -24,8 +24,6 @@ import time
 PROTOCOL = 1
 OLDEST = (2026, 8)
 LENGTHS = struct.Struct("<IQ")
-# A child that has gone on for so long after a pause takes its thread of Dask's pool back.
-REJOIN_AFTER = 0.1
 
 
 def fail(message):
@@ -36,7 +34,7 @@ def fail(message):
 
 try:
     import distributed
-    from distributed import Client, Future, KilledWorker, LocalCluster, get_worker, rejoin, secede
+    from distributed import Client, Future, KilledWorker, LocalCluster, get_worker, secede
 except ImportError as error:
     fail(f"Python at {sys.executable} cannot import `distributed` ({error}): install it with `pip install distributed`, "
          "or name another Python in BOMBYX_PYTHON")
@@ -196,16 +194,18 @@ def hold(value):
 
 def call(build, function, depth, argument, keys, *values):
     """The task of a call: runs in a thread of a Dask worker."""
-    return keeper().call(build, function, depth, argument, dict(zip(keys, values)))
+    return keeper(get_worker()).call(build, function, depth, argument, dict(zip(keys, values)))
 
 
-def describe():
-    """What the client asks of every worker before any work."""
-    return {"build": keeper().build, "version": distributed.__version__, "problem": check_version()}
+async def describe(dask_worker):
+    """What the client asks of every worker before any work. Runs in the worker's event loop, so it must not block."""
+    found = keeper(dask_worker)
+    while not found.build and not found.closing:
+        await asyncio.sleep(0.01)
+    return {"build": found.build, "version": distributed.__version__}
 
 
-def keeper():
-    worker = get_worker()
+def keeper(worker):
     if not hasattr(worker, "bombyx"):
         raise ModuleNotFoundError("the worker has no Bombyx program")
     return worker.bombyx
@@ -222,6 +222,7 @@ class Child:
         self.lock = threading.Lock()
         self.calls = {}
         self.seceded = set()
+        self.waiting = 0
         self.cancelled = set()
         self.next = 0
 
@@ -233,18 +234,19 @@ class Child:
         except OSError:
             pass
 
-    def tell_one(self, what):
-        """Passes a pause on to a call that holds a thread of Dask's pool, or a resume to one that does not."""
-        with self.lock:
-            if what == "pause":
-                chosen = next((number for number in self.calls if number not in self.seceded), None)
-                if chosen is not None:
-                    self.seceded.add(chosen)
-            else:
-                chosen = next((number for number in self.calls if number in self.seceded), None)
-                self.seceded.discard(chosen)
-            if chosen is not None:
-                self.calls[chosen].put((what, None))
+    def balance(self):
+        """Has as many calls leave Dask's pool of threads as wait for others. Called with the lock held.
+
+        The child says that *some* call waits, not which: closures that a function forks do not know their call. Any call will do,
+        since each thread of Dask only stands for a processor of the child's pool. A call that left does not come back: Dask's
+        `rejoin` would block until another call ends. The child's pool sees to it that no more calls compute than it has processors.
+        """
+        for number, inbox in self.calls.items():
+            if len(self.seceded) >= self.waiting:
+                return
+            if number not in self.seceded:
+                self.seceded.add(number)
+                inbox.put(("secede", None))
 
 
 class Keeper:
@@ -294,10 +296,10 @@ class Keeper:
             return self._follow(child, number, inbox)
         finally:
             with child.lock:
-                for table in (child.calls, ):
-                    table.pop(number, None)
+                child.calls.pop(number, None)
                 child.seceded.discard(number)
                 child.cancelled.discard(number)
+                child.balance()
             with self.changed:
                 self.needs.subtract(values.keys())
                 for key in values:
@@ -308,15 +310,10 @@ class Keeper:
     def _follow(self, child, number, inbox):
         """Does what a call's thread has to do until the call ends."""
         key = distributed.worker.thread_state.key
-        away, back_at = False, None
         while True:
-            wait = 0.5 if back_at is None else max(0.0, back_at - time.monotonic())
             try:
-                what, value = inbox.get(timeout=wait)
+                what, value = inbox.get(timeout=0.5)
             except queue.Empty:
-                if back_at is not None:
-                    back_at, away = None, False
-                    rejoin()
                 task = self.worker.state.tasks.get(key)
                 if task is None or task.state == "cancelled":
                     self._give_up(child, number)
@@ -325,13 +322,7 @@ class Keeper:
                 return value
             if what == "crashed":
                 raise Crashed(value)
-            if what == "pause":
-                back_at = None
-                if not away:
-                    secede()
-                    away = True
-            elif what == "resume" and away:
-                back_at = time.monotonic() + REJOIN_AFTER
+            secede()
 
     def _give_up(self, child, number):
         """Nobody wants this call. If nobody wants any call of the child, the child ends."""
@@ -390,7 +381,9 @@ class Keeper:
                 if inbox:
                     inbox.put(("done", body))
             elif op in ("pause", "resume"):
-                child.tell_one(op)
+                with child.lock:
+                    child.waiting += 1 if op == "pause" else -1
+                    child.balance()
             elif op == "hello":
                 self._greet(child, header)
             elif op != "pong":
@@ -555,7 +548,7 @@ class Session:
         """Compares builds and versions before any work. Workers that come later are compared at their first call."""
         if not self.client.scheduler_info(n_workers=-1)["workers"]:
             return
-        for address, found in self.client.run(describe_when_ready, on_error="return").items():
+        for address, found in self.client.run(describe, on_error="return").items():
             if isinstance(found, Exception):
                 raise RuntimeError(f"the Dask worker at {address} does not run Bombyx: start workers with `bombyx worker` ({found})")
             if found["build"] != self.options["build"]:
@@ -612,11 +605,6 @@ class Session:
         closing.join(10)
         self.frames.flush(2)
         os._exit(0)
-
-
-def describe_when_ready():
-    keeper().wait_until_ready()
-    return describe()
 
 
 def client():
