@@ -15,7 +15,9 @@ fn work(rounds: u64) -> u64 {
 fn time(cluster: &Cluster, calls: usize, rounds: u64, in_flight: usize) -> Duration {
     let began = Instant::now();
     let sum = cluster.map(work, std::iter::repeat_n(rounds, calls)).in_flight(in_flight);
-    sum.for_each(|result| drop(std::hint::black_box(result.expect("no call is lost"))));
+    sum.for_each(|result| {
+        std::hint::black_box(result.expect("no call is lost"));
+    });
     began.elapsed()
 }
 
@@ -37,7 +39,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     work(100_000_000);
     let per_second = 1e8 / began.elapsed().as_secs_f64();
     println!("{address} against local:{slots}, {seconds} s of work each, medians of {turns} turns");
-    println!("{:>8} {:>7} {:>10} {:>10} {:>10} {:>14}", "grain", "calls", "local", "engine", "overhead", "per call");
+    println!(
+        "{:>8} {:>7} {:>10} {:>10} {:>10} {:>14} {:>12}",
+        "grain", "calls", "local", "engine", "overhead", "added per call", "calls per s"
+    );
     for grain in [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0] {
         let calls = ((seconds * slots as f64 / grain) as usize).max(2 * slots);
         let rounds = (grain * per_second) as u64;
@@ -49,13 +54,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         let (here, there) = (median(here), median(there));
         println!(
-            "{:>5.0} ms {:>7} {:>8.3} s {:>8.3} s {:>8.1} % {:>11.3} ms",
+            "{:>5.0} ms {:>7} {:>8.3} s {:>8.3} s {:>8.1} % {:>11.3} ms {:>12.0}",
             grain * 1e3,
             calls,
             here,
             there,
             100.0 * (there / here - 1.0),
-            1e3 * (there - here) * slots as f64 / calls as f64
+            1e3 * (there - here) * slots as f64 / calls as f64,
+            calls as f64 / there
         );
     }
     Ok(())
