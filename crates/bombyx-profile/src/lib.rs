@@ -26,6 +26,7 @@ mod advice;
 mod cilkscale;
 mod error;
 mod model;
+mod nodes;
 mod reader;
 mod scaling;
 
