@@ -7,7 +7,8 @@
 //! differ.
 //!
 //! **A thief waits for its victim.** Nobody is robbed without its help, so a victim deep in a serial piece delays its
-//! thief. A thief that has waited long withdraws and rests; the victim's next poll wakes it, with an entry.
+//! thief. A thief that has waited long withdraws and rests, and asks for a gift: the victim's next poll wakes it, with an
+//! entry. A processor that rests because there was nothing to do is woken without one, and asks.
 //!
 //! **A processor polls inside of what it runs, never between taking an entry and running it**: it could be robbed of what
 //! it just got, and so could the next, for ever (the simulator's mutation `poll-between-threads`). Between two entries it
@@ -21,7 +22,7 @@ pub(crate) mod private_cas;
 pub(crate) mod read_write;
 
 use super::work_stealing::{
-    BEFORE_HAND_OVER, BEFORE_PARKING, Patience, SEARCH, SEARCH_IN_COMPANY, Wait, pause, random_victim,
+    BEFORE_HAND_OVER, BEFORE_PARKING, Patience, SEARCH_IN_COMPANY, Wait, pause, random_victim,
 };
 use crate::machine::processor::Processor;
 use crate::profile::Aside;
@@ -31,7 +32,10 @@ use crate::system::barrier;
 use std::time::{Duration, Instant};
 
 /// How long a query stands with one victim before it is withdrawn. Withdrawing interrupts everyone, so not soon.
-const STAND: Duration = Duration::from_micros(200);
+const STAND: Duration = Duration::from_millis(1);
+/// How long an idle processor looks for work before it rests: long enough for a victim to get to its next poll, so that most
+/// work is asked for.
+const LOOK: Duration = Duration::from_millis(1);
 /// Looks at the answer between two looks at the clock, and at whether the query was overwritten or its poison lost.
 const LOOKS: u32 = 32;
 
@@ -121,6 +125,7 @@ fn search_until<C: Channel>(processor: &Processor) -> Option<Entry> {
         return Some(entry);
     }
     let mut start = None;
+    let withdrawn = processor.stats.withdrawn.get();
     loop {
         cease::<C>(processor);
         if let Some(entry) = take_own(processor) {
@@ -139,8 +144,10 @@ fn search_until<C: Channel>(processor: &Processor) -> Option<Entry> {
             return Some(entry);
         }
         let now = clock();
-        let patience = if commons.enough_searchers() { SEARCH_IN_COMPANY } else { SEARCH };
+        let patience = if commons.enough_searchers() { SEARCH_IN_COMPANY } else { LOOK };
         if now.duration_since(*start.get_or_insert(now)) > patience {
+            // Somebody had work, perhaps, and did not poll in time.
+            processor.post.mailbox.ask_for_gift(processor.stats.withdrawn.get() != withdrawn);
             return None;
         }
         pause(processor);
@@ -261,7 +268,8 @@ fn own_entry(processor: &Processor, key: usize) -> Wait {
 
 // ---- Ways to the kernel, and through locks ----------------------------------------------------------------
 
-/// Processors rest: wakes one, with the oldest entry as a gift, if nobody searches, and attends again at the next fork.
+/// Processors rest: wakes one, if nobody searches, and attends again at the next fork. If that one asked in vain before it
+/// rested, it gets the oldest entry as a gift.
 ///
 /// Until the sleeper is up, which may take long, the join of a gift can take it back ([`crate::protocol::mailbox`]).
 #[cold]
@@ -269,6 +277,9 @@ fn own_entry(processor: &Processor, key: usize) -> Wait {
 fn rouse(processor: &Processor) {
     let commons = processor.commons();
     let gift = |mailbox: &Mailbox| {
+        if !mailbox.wants_gift() {
+            return None;
+        }
         processor.deque.private().take_oldest().inspect(|entry| entry.taken(Place::Mailbox(mailbox)))
     };
     let wake = || {
