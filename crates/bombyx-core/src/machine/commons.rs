@@ -642,6 +642,26 @@ impl Commons {
             .flatten()
     }
 
+    /// The same for a carrier of this pool: only if no other can be had, and nobody searches.
+    pub(crate) fn starved_without_reserve(&self) -> Option<NonNull<Processor>> {
+        let searched =
+            || self.sleepers.searching() > 0 || self.processors.iter().any(Processor::is_searching);
+        if !self.sleepers.any_resting() || searched() || !(self.work_visible() || self.any_private()) {
+            return None;
+        }
+        let mut shared = lock(&self.shared);
+        if self.has_reserve_among(&shared) {
+            return None;
+        }
+        bring_forward(&mut shared);
+        self.idle_processor(&mut shared)
+    }
+
+    /// Whether any processor has entries that only its holder may take.
+    fn any_private(&self) -> bool {
+        self.processors.iter().any(|processor| !processor.private.looks_empty())
+    }
+
     /// A processor that rests although it has entries which nobody else may take.
     pub(crate) fn starved_of_its_own(&self) -> Option<NonNull<Processor>> {
         if !self.sleepers.any_resting() {
@@ -672,7 +692,10 @@ impl Commons {
 
     /// Whether there would be a carrier for a processor that is given up now.
     pub(crate) fn has_reserve(&self) -> bool {
-        let shared = lock(&self.shared);
+        self.has_reserve_among(&lock(&self.shared))
+    }
+
+    fn has_reserve_among(&self, shared: &Shared) -> bool {
         !self.has_fixed_threads() && !shared.spares.is_empty()
             || (shared.carriers < self.config.max_carriers
                 && !shared.stopping

@@ -41,6 +41,42 @@ fn latch_and_hand_over() {
     });
 }
 
+/// A carrier parks at a latch and leaves it again, to help with another processor, while the latch is set: either it has left, and
+/// sees the latch set later, or it is given the finisher's processor. It never has both, and the finisher's is never lost.
+#[test]
+fn leave_a_latch_against_its_end() {
+    explore_weak(6, &[Fault::LeaveLatchBlindly, Fault::SetWithoutSwap], || {
+        let latch = Arc::new(Latch::new());
+        let processors = Arc::new([Processor([0; 4]), Processor([1; 4])]);
+        let carrier = Arc::new(Carrier::here());
+        let finisher = {
+            let (latch, processors, carrier) =
+                (Arc::clone(&latch), Arc::clone(&processors), Arc::clone(&carrier));
+            thread::spawn(move || {
+                let _ = &carrier;
+                // SAFETY: the latch is alive, and set once.
+                let enabled = unsafe { Latch::set(&raw const *latch) };
+                if let Some(carrier) = enabled {
+                    // SAFETY: the latch named the carrier to us.
+                    unsafe { Carrier::give_raw(carrier, (&raw const processors[0]).cast_mut(), None) };
+                }
+                enabled.is_some()
+            })
+        };
+        let this = NonNull::from(&*carrier);
+        let mut given = false;
+        if latch.park(this) && !latch.leave(this) {
+            assert_eq!(carrier.receive(), Some(NonNull::from(&processors[0])));
+            assert!(latch.is_done());
+            given = true;
+        }
+        while !latch.is_done() {
+            thread::yield_now();
+        }
+        assert_eq!(finisher.join().unwrap(), given, "a processor is lost");
+    });
+}
+
 /// A thread outside waits for work in a pool: it wakes up when that has ended, sees what was done, and may go at once.
 #[test]
 fn signal_to_the_outside() {

@@ -44,6 +44,8 @@ pub(crate) enum Fault {
     SettleWithoutOrder,
     /// The finishing side stores "done" instead of swapping, so it never sees who waits.
     SetWithoutSwap,
+    /// A carrier that leaves a latch does not look whether that was set meanwhile.
+    LeaveLatchBlindly,
     /// Who gives a processor to a carrier does not order what it has left for it before that.
     GiveWithoutOrder,
     /// A carrier that waits to be given a processor forgets one that it was given before it waited.
