@@ -22,20 +22,19 @@ use crate::machine::processor::{Processor, current};
 use crate::machine::stats::Stats;
 use crate::profile::{self, State};
 use crate::protocol::carrier::{Carrier, Spot};
-use crate::protocol::job::{Entry, Kind, Place};
+use crate::protocol::job::{Entry, Place};
 use crate::protocol::mailbox::Mailbox;
+use crate::protocol::queue::{Queue, Queued};
 use crate::protocol::sleep::Sleepers;
 use crate::scheduler::heterogeneous::Heterogeneous;
 use crate::scheduler::{self, Ready, Scheduler};
 use crate::system::affinity;
 use crate::system::barrier;
 use crate::system::guard::{guarded, tripwire};
-use crate::system::primitive::{AtomicUsize, Mutex, MutexGuard, lock};
+use crate::system::primitive::{Mutex, MutexGuard, lock};
 use crate::system::process::Generation;
-use std::collections::VecDeque;
 use std::io;
 use std::ptr::NonNull;
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Condvar, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -53,8 +52,8 @@ pub(crate) struct Commons {
     /// Where entries wait that are in no deque.
     pub(crate) ready: Ready,
     pub(crate) ledger: Ledger,
-    /// `shared.queue.len()`, for a look without the lock.
-    queued: AtomicUsize,
+    /// How many are in `shared.queue`, for a look without the lock.
+    queued: Queued,
     pub(crate) shared: Mutex<Shared>,
     /// The carriers, if they hold one processor each for life ([`crate::machine::fixed`]).
     pub(crate) seats: Box<[Arc<Carrier>]>,
@@ -85,7 +84,7 @@ pub(crate) struct Shared {
     /// With fixed threads: the processors of carriers that sleep in the middle of a wait.
     pub(crate) waiting: Vec<NonNull<Processor>>,
     spares: Vec<NonNull<Carrier>>,
-    queue: VecDeque<Entry>,
+    queue: Queue,
     handles: Vec<JoinHandle<()>>,
     carriers: usize,
     peak_carriers: usize,
@@ -103,14 +102,6 @@ impl Shared {
     fn rested(&mut self) -> Option<(NonNull<Processor>, bool)> {
         let idle = self.idle.pop().map(|processor| (processor, false));
         idle.or_else(|| self.waiting.pop().map(|processor| (processor, true)))
-    }
-
-    /// The first carrier in the queue, and where it is.
-    fn ready_carrier(&self) -> Option<(usize, NonNull<Carrier>)> {
-        self.queue.iter().enumerate().find_map(|(at, entry)| match entry.kind() {
-            Kind::Carrier(ready) => Some((at, ready)),
-            _ => None,
-        })
     }
 
     /// Whether it is too early to ask the system for a thread again: every fork that wants to wake somebody would.
@@ -190,7 +181,7 @@ impl Commons {
                 idle,
                 waiting: Vec::new(),
                 spares: Vec::new(),
-                queue: VecDeque::new(),
+                queue: Queue::default(),
                 handles: Vec::new(),
                 carriers: 0,
                 peak_carriers: 0,
@@ -221,7 +212,7 @@ impl Commons {
                 seats,
                 processors,
                 config,
-                queued: AtomicUsize::new(0),
+                queued: Queued::none(),
                 shared: Mutex::new(shared),
                 detached: std::sync::Mutex::default(),
                 detached_ended: Condvar::new(),
@@ -323,12 +314,10 @@ impl Commons {
 
     /// A searcher found work. If it was the last one and others rest, the duty to look out is passed on.
     pub(crate) fn found_work(&self) {
-        if !self.sleepers.stop_search() {
-            return;
-        }
-        // Pairs with the fence in `enqueue`.
-        barrier::full();
-        if self.sleepers.any_resting() && (self.work_visible() || self.look_once_more()) {
+        if self.sleepers.found_work()
+            && self.sleepers.any_resting()
+            && (self.work_visible() || self.look_once_more())
+        {
             self.wake(|_| None);
         }
     }
@@ -461,17 +450,16 @@ impl Commons {
             self.count_resting(&shared);
             // The queue is served in the order of arrival. Where no carrier can be had for its front, a ready carrier behind
             // that, which needs no other, goes first.
-            let mut ready = shared.ready_carrier().filter(|&(at, _)| at == 0);
+            let mut ready = shared.queue.first_carrier().filter(|&(at, _)| at == 0);
             let carrier = match ready {
                 Some(_) => None,
                 None => self.carrier_for(&mut shared, processor).ok(),
             };
             if carrier.is_none() {
-                ready = shared.ready_carrier();
+                ready = shared.queue.first_carrier();
             }
             if let Some((at, ready)) = ready {
-                shared.queue.remove(at);
-                self.queued.store(shared.queue.len(), Relaxed);
+                shared.queue.remove(at, &self.queued);
                 // Not under the lock: a receiver that takes the caller's place runs before it.
                 drop(shared);
                 give(ready, processor);
@@ -613,8 +601,7 @@ impl Commons {
         {
             return Some(processor);
         }
-        shared.queue.push_back(Entry::carrier(carrier));
-        self.queued.store(shared.queue.len(), Relaxed);
+        shared.queue.push(Entry::carrier(carrier), &self.queued);
         None
     }
 
@@ -640,6 +627,26 @@ impl Commons {
         (bring_forward(&mut shared) || self.work_visible())
             .then(|| self.idle_processor(&mut shared))
             .flatten()
+    }
+
+    /// The same for a carrier of this pool: only if no other can be had, and nobody searches.
+    pub(crate) fn starved_without_reserve(&self) -> Option<NonNull<Processor>> {
+        let searched =
+            || self.sleepers.searching() > 0 || self.processors.iter().any(Processor::is_searching);
+        if !self.sleepers.any_resting() || searched() || !(self.work_visible() || self.any_private()) {
+            return None;
+        }
+        let mut shared = lock(&self.shared);
+        if self.has_reserve_among(&shared) {
+            return None;
+        }
+        bring_forward(&mut shared);
+        self.idle_processor(&mut shared)
+    }
+
+    /// Whether any processor has entries that only its holder may take.
+    fn any_private(&self) -> bool {
+        self.processors.iter().any(|processor| !processor.private.looks_empty())
     }
 
     /// A processor that rests although it has entries which nobody else may take.
@@ -672,7 +679,10 @@ impl Commons {
 
     /// Whether there would be a carrier for a processor that is given up now.
     pub(crate) fn has_reserve(&self) -> bool {
-        let shared = lock(&self.shared);
+        self.has_reserve_among(&lock(&self.shared))
+    }
+
+    fn has_reserve_among(&self, shared: &Shared) -> bool {
         !self.has_fixed_threads() && !shared.spares.is_empty()
             || (shared.carriers < self.config.max_carriers
                 && !shared.stopping
@@ -827,7 +837,7 @@ impl Commons {
     pub(crate) fn inject(&self, entry: Entry) {
         guarded(|| {
             tripwire("inject");
-            let searched = self.enqueue(|queue| queue.push_back(entry));
+            let searched = self.enqueue(entry);
             if !searched {
                 self.wake(|_| None);
             }
@@ -836,42 +846,26 @@ impl Commons {
 
     /// Adds to the queue. True if somebody searches: a searcher looks into the queue before it rests, and when it finds
     /// something else it wakes another for what is left there.
-    pub(crate) fn enqueue(&self, add: impl FnOnce(&mut VecDeque<Entry>)) -> bool {
+    pub(crate) fn enqueue(&self, entry: Entry) -> bool {
         let mut shared = lock(&self.shared);
-        add(&mut shared.queue);
-        self.queued.store(shared.queue.len(), Relaxed);
-        // Pairs with the fence in `found_work`: a searcher that leaves the count there sees the entry, or is not seen here.
-        // A searcher that rests leaves the count under this lock, and looks afterwards.
-        barrier::full();
-        !self.config.scheduler.has_private_deques() && self.sleepers.searching() > 0
+        shared.queue.push(entry, &self.queued);
+        let searched = self.sleepers.is_searched();
+        searched && !self.config.scheduler.has_private_deques()
     }
 
     /// Whether the queue seems to hold anything.
     pub(crate) fn has_queued(&self) -> bool {
-        self.queued.load(Relaxed) > 0
+        self.queued.any()
     }
 
     /// The oldest entry of the queue, if that is a ready carrier.
     pub(crate) fn take_queued_carrier(&self) -> Option<Entry> {
-        if !self.has_queued() {
-            return None;
-        }
-        let mut shared = lock(&self.shared);
-        let Some(Kind::Carrier(_)) = shared.queue.front().map(|entry| entry.kind()) else { return None };
-        let entry = shared.queue.pop_front();
-        self.queued.store(shared.queue.len(), Relaxed);
-        entry
+        self.has_queued().then(|| lock(&self.shared).queue.take_carrier(&self.queued)).flatten()
     }
 
     /// The oldest entry of the queue.
     pub(crate) fn take_queued(&self) -> Option<Entry> {
-        if !self.has_queued() {
-            return None;
-        }
-        let mut shared = lock(&self.shared);
-        let entry = shared.queue.pop_front();
-        self.queued.store(shared.queue.len(), Relaxed);
-        entry.inspect(|entry| entry.taken(Place::Nowhere))
+        self.has_queued().then(|| lock(&self.shared).queue.take(&self.queued)).flatten()
     }
 
     /// Moves what is in the private deque of a processor that is about to change hands to the queue, where everyone can
@@ -879,26 +873,24 @@ impl Commons {
     #[cold]
     #[inline(never)]
     pub(crate) fn flush(&self, processor: &Processor) {
-        {
-            let mut shared = lock(&self.shared);
-            while let Some(entry) = processor.deque.private().take_oldest() {
-                entry.taken(Place::Queue(std::ptr::from_ref(self).cast()));
-                shared.queue.push_back(entry);
-            }
-            self.queued.store(shared.queue.len(), Relaxed);
-        }
+        self.put_back(std::iter::from_fn(|| processor.deque.private().take_oldest()));
         self.wake(|_| None);
+    }
+
+    /// Queues entries that the caller has taken out of a deque, and tells their jobs.
+    pub(crate) fn put_back(&self, entries: impl IntoIterator<Item = Entry>) {
+        let mut shared = lock(&self.shared);
+        for entry in entries {
+            entry.taken(Place::Queue(std::ptr::from_ref(self).cast()));
+            shared.queue.push(entry, &self.queued);
+        }
     }
 
     /// Withdraws the entry of a join from the queue. False if it is gone.
     #[cold]
     #[inline(never)]
     pub(crate) fn withdraw(&self, entry: Entry) -> bool {
-        let mut shared = lock(&self.shared);
-        let Some(at) = shared.queue.iter().position(|&queued| queued == entry) else { return false };
-        shared.queue.remove(at);
-        self.queued.store(shared.queue.len(), Relaxed);
-        true
+        lock(&self.shared).queue.withdraw(entry, &self.queued)
     }
 
     // ---- Detached work and the end --------------------------------------------------------------------

@@ -183,6 +183,9 @@ fn settle_scope(enabled: Enabled) -> Enabled {
 /// How long a waiting carrier of a pool without spares sleeps at a time, when there is nothing to do.
 const NAP: Duration = Duration::from_micros(200);
 
+/// How long a carrier that waits without a processor sleeps, at first and at most, before it looks whether it is needed.
+const LOOKS_UP: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(80));
+
 /// How a wait ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[must_use]
@@ -279,8 +282,7 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
                 current::release();
                 // SAFETY: the entry named the carrier, once, to us.
                 unsafe { commons.pass_on(carrier, ready, NonNull::from(processor)) };
-                resume(carrier);
-                return Waited::Done;
+                resume_or_help(carrier, commons, latch);
             }
             Wait::OtherWork => match commons.spare() {
                 Some(spare) => {
@@ -293,8 +295,7 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
                     current::release();
                     // SAFETY: the spare came out of the pool's list.
                     unsafe { commons.pass_on(carrier, spare, NonNull::from(processor)) };
-                    resume(carrier);
-                    return Waited::Done;
+                    resume_or_help(carrier, commons, latch);
                 }
                 // No thread to be had: run what there is on this stack rather than wait for nothing. Our own half
                 // first, which needs no more stack than the serial program.
@@ -321,8 +322,7 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
                 }
                 current::release();
                 commons.retire(NonNull::from(processor), None, Some(carrier));
-                resume(carrier);
-                return Waited::Done;
+                resume_or_help(carrier, commons, latch);
             }
         }
     }
@@ -359,6 +359,27 @@ pub(crate) fn resume(carrier: &Carrier) {
     scheduler::arrived(current::held());
 }
 
+/// The same for a carrier that is parked at `latch`, in a pool of which it has let a processor go. It comes back before the latch is
+/// set if that one, or another, rests although there is work: who was given it has blocked, or was a guest and has left, and no
+/// other carrier can be had. Then it takes that processor itself, and waits on with it.
+fn resume_or_help(carrier: &Carrier, commons: &Commons, latch: &Latch) {
+    let mut patience = LOOKS_UP.0;
+    let received = loop {
+        if let Some(received) = carrier.receive_within(patience) {
+            break received.unwrap_or_else(|| unreachable!("only spares are stopped"));
+        }
+        patience = (patience * 2).min(LOOKS_UP.1);
+        let Some(starved) = commons.starved_without_reserve() else { continue };
+        if latch.leave(NonNull::from(carrier)) {
+            break starved;
+        }
+        // The latch is set, and another processor on its way.
+        commons.retire(starved, None, None);
+    };
+    current::adopt(received);
+    scheduler::arrived(current::held());
+}
+
 /// Runs an entry, which is not a carrier, on top of a frame that waits for `latch`, and what else was spawned in the same
 /// scope after it.
 pub(crate) fn run_helping(entry: Entry, latch: &Latch) -> Enabled {
@@ -390,7 +411,7 @@ fn nested(carrier: &Carrier, entry: Entry, latch: &Latch) {
         current::release();
         // SAFETY: the latch or the entry named the carrier, once, to us.
         unsafe { processor.commons().pass_on(carrier, enabled, NonNull::from(processor)) };
-        resume(carrier);
+        resume_or_help(carrier, processor.commons(), latch);
     } else {
         // Our own frame goes on; the enabled one waits at the bottom of our deque (Blumofe and Leiserson, §4,
         // rule 4).

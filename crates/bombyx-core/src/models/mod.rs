@@ -10,6 +10,7 @@ mod carrier;
 mod deque;
 mod mailbox;
 mod placement;
+mod queue;
 mod read_write;
 mod ready;
 mod scope;
