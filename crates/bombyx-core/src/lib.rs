@@ -157,6 +157,9 @@ pub use join::{Context, join, join_context};
 #[cfg(not(loom))]
 pub use new_carrier::NewCarrier;
 #[cfg(not(loom))]
+#[doc(hidden)]
+pub use par::plumbing as loop_plumbing;
+#[cfg(not(loom))]
 pub use par::{for_each, map_reduce};
 #[cfg(not(loom))]
 pub use pool::{Builder, Pool, current_processor, current_processors, in_pool};

@@ -44,6 +44,7 @@ mod sites;
 mod tests;
 
 pub(crate) use account::{Account, State};
+pub(crate) use clock::Clock;
 pub use files::write_profile;
 pub(crate) use heap::Heap;
 pub(crate) use ledger::Profiler;
