@@ -89,3 +89,6 @@ pub use self::{
     profile::{Profile, write_profile},
     scheduler::{Beta, BetaError, Quota, QuotaError, Scheduler},
 };
+#[cfg(not(loom))]
+#[doc(hidden)]
+pub use api::loops::plumbing as loop_plumbing;

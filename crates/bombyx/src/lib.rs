@@ -47,4 +47,38 @@
 // The models of the runtime's protocols have no use for this crate.
 #![cfg(not(loom))]
 
+pub mod collections;
+pub mod iter;
+pub mod option;
+pub mod prelude;
+pub mod range;
+pub mod slice;
+pub mod str;
+pub mod vec;
+
+/// Arrays by value.
+pub mod array {
+    pub use crate::vec::array::IntoIter;
+}
+/// Ranges with both ends.
+pub mod range_inclusive {
+    pub use crate::range::inclusive::Iter;
+}
+/// Results: the value, if there is no error.
+pub mod result {
+    pub use crate::option::result::{IntoIter, Iter, IterMut};
+}
+/// Taking a range out of a `String`.
+pub mod string {
+    pub use crate::str::string::Drain;
+}
+
+pub mod threads;
+
 pub use bombyx_core::*;
+#[doc(no_inline)]
+pub use threads::{
+    BroadcastContext, FnContext, ScopeFifo, ThreadBuilder, ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder,
+    broadcast, current_num_threads, current_thread_has_pending_tasks, current_thread_index, in_place_scope,
+    in_place_scope_fifo, max_num_threads, scope_fifo, spawn, spawn_broadcast, spawn_fifo,
+};

@@ -159,3 +159,144 @@ fn nothing_to_steal() -> bool {
         processor.deque.looks_empty()
     })
 }
+
+/// What parallel iterators are built of: where a loop is written, whether somebody wants work, forks, and a clock. For the
+/// crate `bombyx`; anything here may change.
+#[doc(hidden)]
+pub mod plumbing {
+    use super::{BLOCK, current, join_at, nothing_to_steal};
+    use crate::api::pool::Pool;
+    use crate::profile::{Clock, Kind, Site};
+    use std::sync::OnceLock;
+    use std::time::Instant;
+
+    /// Where a loop is written.
+    #[derive(Clone, Copy, Debug)]
+    pub struct LoopSite(Site);
+
+    impl LoopSite {
+        /// The place where the calling function was called, if that is `track_caller`: a loop for its effects.
+        #[inline(always)]
+        #[track_caller]
+        pub fn for_each() -> LoopSite {
+            LoopSite(Site::here(Kind::ForEach))
+        }
+
+        /// The same for a loop with a result.
+        #[inline(always)]
+        #[track_caller]
+        pub fn map_reduce() -> LoopSite {
+            LoopSite(Site::here(Kind::MapReduce))
+        }
+
+        /// Tells this place from others.
+        #[inline]
+        pub fn key(self) -> usize {
+            std::ptr::from_ref(self.0.location).addr()
+        }
+    }
+
+    /// Answers a thief that stands here, and tells whether the next one would leave empty-handed.
+    #[inline]
+    pub fn hungry() -> bool {
+        nothing_to_steal()
+    }
+
+    /// A join whose first half may hold what cannot be sent. Outside of a pool it runs one half after the other. The second half
+    /// learns whether it runs on another processor.
+    #[inline]
+    pub fn fork<A, B, RA, RB>(site: LoopSite, a: A, b: B) -> (RA, RB)
+    where
+        A: FnOnce() -> RA,
+        B: FnOnce(bool) -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        if current::processor().is_none() {
+            return (a(), b(false));
+        }
+        let a = Here(a);
+        join_at(site.0, move |_| a.into_inner()(), |context| b(context.migrated()))
+    }
+
+    /// Runs `f` in the pool of the caller or, outside of any, in the one where the caller belongs.
+    #[inline]
+    pub fn enter<F, R>(site: LoopSite, f: F) -> R
+    where
+        F: FnOnce() -> R + Send,
+        R: Send,
+    {
+        match current::processor() {
+            Some(_) => f(),
+            None => Pool::run_at_home(site.0, f),
+        }
+    }
+
+    /// Whether loops of the caller's pool must split in the same way in every run.
+    #[inline]
+    pub fn splits_fixed() -> bool {
+        current::processor().is_some_and(|processor| processor.commons().config.deterministic)
+    }
+
+    /// Whether a caller who is in no pool may run closures of a loop before it enters one: the pool would lend it a processor
+    /// for them anyway, and nobody measures them or wants them in a fixed order.
+    #[inline]
+    pub fn lends() -> bool {
+        if current::home().is_some() {
+            return false;
+        }
+        let config = &Pool::global().commons().config;
+        config.lends && config.profiler.is_none() && !config.deterministic && !config.metered
+    }
+
+    /// How many processors the loops of the caller can use.
+    #[inline]
+    pub fn processors() -> usize {
+        current::processor().map_or_else(|| Pool::global().processors(), |here| here.commons().processors().len())
+    }
+
+    /// The cheapest clock that is steady here, and how many of its ticks a block of a loop should take.
+    #[derive(Clone, Copy, Debug)]
+    pub struct BlockClock {
+        clock: Clock,
+        /// So many ticks are as long as a block should be.
+        pub block: u64,
+    }
+
+    impl BlockClock {
+        /// The clock. The first call takes some microseconds to compare it with the system's.
+        #[inline]
+        pub fn get() -> BlockClock {
+            static FOUND: OnceLock<BlockClock> = OnceLock::new();
+            *FOUND.get_or_init(|| {
+                let clock = Clock::best();
+                let (start, ticks) = (Instant::now(), clock.now());
+                while start.elapsed() < 8 * BLOCK {
+                    std::hint::spin_loop();
+                }
+                let (elapsed, ticks) = (start.elapsed(), clock.now().wrapping_sub(ticks));
+                let block = u128::from(ticks) * BLOCK.as_nanos() / elapsed.as_nanos().max(1);
+                BlockClock { clock, block: u64::try_from(block).unwrap_or(u64::MAX).max(1) }
+            })
+        }
+
+        /// The reading, in ticks.
+        #[inline(always)]
+        pub fn now(self) -> u64 {
+            self.clock.now()
+        }
+    }
+
+    /// Stays on the thread that made it.
+    struct Here<T>(T);
+
+    impl<T> Here<T> {
+        fn into_inner(self) -> T {
+            self.0
+        }
+    }
+
+    // SAFETY: only [`fork`] makes one, in a pool, as the first half of a join: and that half runs on the thread that calls the join,
+    // before the join returns.
+    unsafe impl<T> Send for Here<T> {}
+}

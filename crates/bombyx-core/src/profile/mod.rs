@@ -47,6 +47,7 @@ mod tests;
 mod usage;
 
 pub(crate) use account::{Account, State};
+pub(crate) use clock::Clock;
 pub use files::write_profile;
 pub(crate) use heap::Heap;
 pub(crate) use ledger::Profiler;

@@ -41,8 +41,8 @@ impl fmt::Debug for BroadcastContext<'_> {
 /// Calls `op` once on every thread of the caller's pool, or the global one, and returns the results by index.
 ///
 /// ```
-/// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
-/// let squares = pool.install(|| rayon_core::broadcast(|context| context.index() * context.index()));
+/// let pool = bombyx_threads::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+/// let squares = pool.install(|| bombyx_threads::broadcast(|context| context.index() * context.index()));
 /// assert_eq!(squares, [0, 1, 4]);
 /// ```
 #[track_caller]
@@ -58,8 +58,8 @@ where
 ///
 /// ```
 /// let (sender, receiver) = std::sync::mpsc::channel();
-/// rayon_core::spawn_broadcast(move |context| sender.send(context.index()).unwrap());
-/// assert_eq!(receiver.iter().count(), rayon_core::current_num_threads());
+/// bombyx_threads::spawn_broadcast(move |context| sender.send(context.index()).unwrap());
+/// assert_eq!(receiver.iter().count(), bombyx_threads::current_num_threads());
 /// ```
 #[track_caller]
 pub fn spawn_broadcast<OP>(op: OP)

@@ -42,7 +42,7 @@ impl FnContext {
 /// ```
 /// let mut numbers = [5, 1, 8, 22, 0, 44];
 /// let (left, right) = numbers.split_at_mut(3);
-/// rayon_core::join(|| left.sort(), || right.sort());
+/// bombyx_threads::join(|| left.sort(), || right.sort());
 /// assert_eq!(numbers, [1, 5, 8, 0, 22, 44]);
 /// ```
 #[inline(always)]
@@ -61,8 +61,8 @@ where
 /// Like [`join`], for closures that want to know whether they were taken by another thread.
 ///
 /// ```
-/// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-/// let migrated = pool.install(|| rayon_core::join_context(|a| a.migrated(), |b| b.migrated()));
+/// let pool = bombyx_threads::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+/// let migrated = pool.install(|| bombyx_threads::join_context(|a| a.migrated(), |b| b.migrated()));
 /// assert_eq!(migrated, (false, false));
 /// ```
 #[inline(never)]

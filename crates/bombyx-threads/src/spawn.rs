@@ -9,7 +9,7 @@ use crate::builder::here;
 ///
 /// ```
 /// let (sender, receiver) = std::sync::mpsc::channel();
-/// rayon_core::spawn(move || sender.send(22).unwrap());
+/// bombyx_threads::spawn(move || sender.send(22).unwrap());
 /// assert_eq!(receiver.recv(), Ok(22));
 /// ```
 #[track_caller]
@@ -23,11 +23,11 @@ where
 /// Like [`spawn`], but closures that are spawned like this on one thread begin in the order of their spawns.
 ///
 /// ```
-/// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+/// let pool = bombyx_threads::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
 /// let (sender, receiver) = std::sync::mpsc::channel();
 /// pool.install(|| for i in 0..3 {
 ///     let sender = sender.clone();
-///     rayon_core::spawn_fifo(move || sender.send(i).unwrap());
+///     bombyx_threads::spawn_fifo(move || sender.send(i).unwrap());
 /// });
 /// drop(sender);
 /// assert_eq!(receiver.iter().collect::<Vec<_>>(), [0, 1, 2]);

@@ -21,7 +21,7 @@ pub struct ScopeFifo<'scope>(bombyx_core::Scope<'scope>);
 /// ```
 /// let mut words = ["a", "b"];
 /// let (first, rest) = words.split_at_mut(1);
-/// rayon_core::scope(|s| {
+/// bombyx_threads::scope(|s| {
 ///     s.spawn(|_| first[0] = "x");
 ///     s.spawn(|_| rest[0] = "y");
 /// });
@@ -41,7 +41,7 @@ where
 /// thread.
 ///
 /// ```
-/// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+/// let pool = bombyx_threads::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
 /// let order = std::sync::Mutex::new(Vec::new());
 /// pool.scope_fifo(|s| {
 ///     s.spawn_fifo(|_| order.lock().unwrap().push(1));
@@ -63,7 +63,7 @@ where
 ///
 /// ```
 /// let here = std::thread::current().id();
-/// rayon_core::in_place_scope(|s| {
+/// bombyx_threads::in_place_scope(|s| {
 ///     s.spawn(move |_| assert_ne!(std::thread::current().id(), here));
 ///     assert_eq!(std::thread::current().id(), here);
 /// });

@@ -19,9 +19,9 @@ type CarrierHandler = Box<dyn Fn(usize) + Send + Sync>;
 /// Collects what a pool is to be like.
 ///
 /// ```
-/// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(2).thread_name(|i| format!("worker-{i}")).build()?;
+/// let pool = bombyx_threads::ThreadPoolBuilder::new().num_threads(2).thread_name(|i| format!("worker-{i}")).build()?;
 /// pool.install(|| assert!(std::thread::current().name().unwrap().starts_with("worker-")));
-/// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
+/// # Ok::<(), bombyx_threads::ThreadPoolBuildError>(())
 /// ```
 pub struct ThreadPoolBuilder<S = DefaultSpawn> {
     num_threads: usize,
@@ -69,12 +69,12 @@ impl ThreadPoolBuilder {
     ///
     /// ```
     /// let greeting = String::from("hello");
-    /// let length = rayon_core::ThreadPoolBuilder::new().num_threads(2).build_scoped(
+    /// let length = bombyx_threads::ThreadPoolBuilder::new().num_threads(2).build_scoped(
     ///     |thread| { assert_eq!(greeting, "hello"); thread.run() },
     ///     |pool| pool.install(|| greeting.len()),
     /// )?;
     /// assert_eq!(length, 5);
-    /// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
+    /// # Ok::<(), bombyx_threads::ThreadPoolBuildError>(())
     /// ```
     pub fn build_scoped<W, F, R>(self, wrapper: W, with_pool: F) -> Result<R, ThreadPoolBuildError>
     where
@@ -203,7 +203,7 @@ impl<S> ThreadPoolBuilder<S> {
     /// processor to, it runs what there is on its own stack, as the original does.
     ///
     /// ```
-    /// let pool = rayon_core::ThreadPoolBuilder::new()
+    /// let pool = bombyx_threads::ThreadPoolBuilder::new()
     ///     .num_threads(2)
     ///     .spawn_handler(|thread| {
     ///         std::thread::spawn(|| thread.run());
@@ -211,7 +211,7 @@ impl<S> ThreadPoolBuilder<S> {
     ///     })
     ///     .build()?;
     /// assert_eq!(pool.install(|| 22), 22);
-    /// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
+    /// # Ok::<(), bombyx_threads::ThreadPoolBuildError>(())
     /// ```
     pub fn spawn_handler<F>(self, spawn: F) -> ThreadPoolBuilder<CustomSpawn<F>>
     where
@@ -304,18 +304,18 @@ impl<S> ThreadPoolBuilder<S> {
     /// `BOMBYX_DETERMINISTIC=1` does the same for all pools.
     ///
     /// ```
-    /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(4).deterministic(true).build()?;
+    /// let pool = bombyx_threads::ThreadPoolBuilder::new().num_threads(4).deterministic(true).build()?;
     /// fn migrations(depth: u32) -> u32 {
     ///     if depth == 0 {
     ///         return 0;
     ///     }
-    ///     let (a, b) = rayon_core::join_context(|_| migrations(depth - 1), |context| {
+    ///     let (a, b) = bombyx_threads::join_context(|_| migrations(depth - 1), |context| {
     ///         u32::from(context.migrated()) + migrations(depth - 1)
     ///     });
     ///     a + b
     /// }
     /// assert_eq!(pool.install(|| migrations(12)), 0);
-    /// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
+    /// # Ok::<(), bombyx_threads::ThreadPoolBuildError>(())
     /// ```
     pub fn deterministic(mut self, deterministic: bool) -> Self {
         self.deterministic = deterministic;
@@ -328,9 +328,9 @@ impl<S> ThreadPoolBuilder<S> {
     /// does the same for all pools that do not choose.
     ///
     /// ```
-    /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(2).moving_threads(true).build()?;
-    /// assert_eq!(pool.install(|| rayon_core::join(|| 1, || 2)), (1, 2));
-    /// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
+    /// let pool = bombyx_threads::ThreadPoolBuilder::new().num_threads(2).moving_threads(true).build()?;
+    /// assert_eq!(pool.install(|| bombyx_threads::join(|| 1, || 2)), (1, 2));
+    /// # Ok::<(), bombyx_threads::ThreadPoolBuildError>(())
     /// ```
     pub fn moving_threads(mut self, moving: bool) -> Self {
         self.threads = Some(if moving { Threads::Moving } else { Threads::Fixed });

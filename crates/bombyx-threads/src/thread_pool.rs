@@ -9,9 +9,9 @@ use std::fmt;
 /// Dropping it does not wait: its threads end when everything that was spawned in it has.
 ///
 /// ```
-/// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+/// let pool = bombyx_threads::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
 /// let sum = pool.install(|| {
-///     let (a, b) = rayon_core::join(|| 1, || 2);
+///     let (a, b) = bombyx_threads::join(|| 1, || 2);
 ///     a + b
 /// });
 /// assert_eq!(sum, 3);
@@ -208,8 +208,8 @@ impl fmt::Debug for ThreadPool {
 /// It may change across any `join`, `scope` or `install`, since a thread that waits gives its processor away.
 ///
 /// ```
-/// assert_eq!(rayon_core::current_thread_index(), None);
-/// assert!(rayon_core::scope(|_| rayon_core::current_thread_index()).is_some());
+/// assert_eq!(bombyx_threads::current_thread_index(), None);
+/// assert!(bombyx_threads::scope(|_| bombyx_threads::current_thread_index()).is_some());
 /// ```
 #[inline]
 pub fn current_thread_index() -> Option<usize> {
@@ -225,7 +225,7 @@ pub fn current_thread_has_pending_tasks() -> Option<bool> {
 /// Runs one task from anywhere in the pool on top of the calling frame. None outside of a pool.
 ///
 /// ```
-/// assert_eq!(rayon_core::yield_now(), None);
+/// assert_eq!(bombyx_threads::yield_now(), None);
 /// ```
 pub fn yield_now() -> Option<Yield> {
     bombyx_core::yield_now().map(Yield::from)
@@ -234,7 +234,7 @@ pub fn yield_now() -> Option<Yield> {
 /// Runs the youngest task of the calling thread's own processor on top of the calling frame. None outside of a pool.
 ///
 /// ```
-/// assert_eq!(rayon_core::yield_local(), None);
+/// assert_eq!(bombyx_threads::yield_local(), None);
 /// ```
 pub fn yield_local() -> Option<Yield> {
     bombyx_core::yield_local().map(Yield::from)

@@ -1,0 +1,52 @@
+//! The interface of rayon-core 1.13 over [Bombyx](bombyx_core).
+//!
+//! Nothing is scheduled here: every function says the same thing in the words of the runtime. The drop-in package `rayon-core`
+//! re-exports all of it, and the crate `bombyx` what it does not have itself.
+//!
+//! What is called a thread in this interface (`num_threads`, `current_thread_index`) is a processor of the runtime, of which a
+//! thread holds one while it runs, and not always the same one.
+
+// The models of the runtime's protocols have no use for this crate.
+#![cfg(not(loom))]
+
+mod broadcast;
+mod builder;
+mod configuration;
+mod error;
+mod join;
+mod scope;
+mod spawn;
+mod thread_pool;
+
+pub use broadcast::{BroadcastContext, broadcast, spawn_broadcast};
+pub use builder::{ThreadBuilder, ThreadPoolBuilder};
+#[allow(deprecated)]
+pub use configuration::{Configuration, initialize};
+pub use error::ThreadPoolBuildError;
+pub use join::{FnContext, join, join_context};
+pub use scope::{Scope, ScopeFifo, in_place_scope, in_place_scope_fifo, scope, scope_fifo};
+pub use spawn::{spawn, spawn_fifo};
+pub use thread_pool::{
+    ThreadPool, Yield, current_thread_has_pending_tasks, current_thread_index, yield_local, yield_now,
+};
+
+/// The most threads that a pool can have. A larger number is reduced to this.
+///
+/// ```
+/// assert!(bombyx_threads::max_num_threads() >= 256);
+/// ```
+pub fn max_num_threads() -> usize {
+    bombyx_core::Pool::MAX_PROCESSORS
+}
+
+/// How many threads (processors) the pool has that the caller runs in; outside of any, the global one.
+///
+/// ```
+/// let pool = bombyx_threads::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+/// assert_eq!(pool.install(bombyx_threads::current_num_threads), 3);
+/// assert!(bombyx_threads::current_num_threads() >= 1);
+/// ```
+#[inline]
+pub fn current_num_threads() -> usize {
+    bombyx_core::current_processors().unwrap_or_else(|| builder::global().processors())
+}

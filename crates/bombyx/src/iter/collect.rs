@@ -1,0 +1,254 @@
+//! `collect` into vectors: straight into place where the number of items is known, else into pieces that are moved once.
+
+use super::plumbing::{Consumer, Place};
+use super::terminal::simple;
+use super::ParallelIterator;
+use bombyx_core::join;
+use bombyx_core::loop_plumbing::LoopSite;
+use std::marker::PhantomData;
+use std::mem;
+use std::ptr;
+
+// ---- In place -----------------------------------------------------------------------------------------------
+
+/// Writes items where they belong: the memory behind the end of a vector, for `len` items.
+pub(crate) struct InPlace<'a, T> {
+    site: LoopSite,
+    target: *mut T,
+    len: usize,
+    marker: PhantomData<&'a mut [T]>,
+}
+
+// SAFETY: it is only used to make runs, each for a part of the memory that no other run has, and an item goes to whoever has its
+// run.
+unsafe impl<T: Send> Sync for InPlace<'_, T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Send for InPlace<'_, T> {}
+
+/// Some neighbouring items that were written and belong to whoever has this.
+pub(crate) struct Run<'a, T> {
+    /// The first one.
+    target: *mut T,
+    len: usize,
+    /// The part ends there.
+    room: usize,
+    /// Its position.
+    start: usize,
+    marker: PhantomData<&'a mut [T]>,
+}
+
+// SAFETY: it owns its items.
+unsafe impl<T: Send> Send for Run<'_, T> {}
+
+impl<T> Drop for Run<'_, T> {
+    fn drop(&mut self) {
+        // SAFETY: so many were written from there on, and are dropped nowhere else.
+        unsafe { ptr::slice_from_raw_parts_mut(self.target, self.len).drop_in_place() }
+    }
+}
+
+/// Counts what was written, also if the next item panics.
+struct Written<'a> {
+    len: usize,
+    saved: &'a mut usize,
+}
+
+impl Drop for Written<'_> {
+    fn drop(&mut self) {
+        *self.saved = self.len;
+    }
+}
+
+impl<'a, T: Send> Consumer<T> for InPlace<'a, T> {
+    type Folder = Run<'a, T>;
+    type Result = Run<'a, T>;
+
+    fn start(&self, place: Place) -> Run<'a, T> {
+        assert!(
+            place.exact && place.start <= place.end && place.end <= self.len,
+            "an iterator yields more items than it said"
+        );
+        // SAFETY: within the memory, or at its end.
+        let target = unsafe { self.target.add(place.start) };
+        Run { target, len: 0, room: place.end - place.start, start: place.start, marker: PhantomData }
+    }
+
+    #[inline]
+    fn consume_iter<I: Iterator<Item = T>>(&self, mut run: Run<'a, T>, iter: I) -> Run<'a, T> {
+        let (target, room) = (run.target, run.room - run.len);
+        let mut written = Written { len: run.len, saved: &mut run.len };
+        // An iterator that has more than it said must not write into the next run. Where the compiler knows how many it
+        // has, that costs nothing.
+        iter.take(room).for_each(|item| {
+            // SAFETY: there is room, which is this run's alone, and nothing has been written there.
+            unsafe { target.add(written.len).write(item) };
+            written.len += 1;
+        });
+        drop(written);
+        run
+    }
+
+    fn complete(&self, run: Run<'a, T>) -> Run<'a, T> {
+        run
+    }
+
+    fn reduce(&self, mut left: Run<'a, T>, right: Run<'a, T>) -> Run<'a, T> {
+        // Where a panic left a gap, what is behind it is dropped.
+        if left.start + left.len == right.start {
+            left.len += right.len;
+            mem::forget(right);
+        }
+        left
+    }
+
+    fn narrow(&self, run: &mut Run<'a, T>, end: usize) {
+        run.room = run.room.min(end.saturating_sub(run.start));
+    }
+
+    simple!(open);
+    simple!(site);
+}
+
+/// Appends exactly `len` items to the vector, which `drive` feeds.
+pub(crate) fn append_in_place<'a, T, D>(vec: &'a mut Vec<T>, len: usize, drive: D)
+where
+    T: Send,
+    D: FnOnce(InPlace<'a, T>) -> Run<'a, T>,
+{
+    vec.reserve(len);
+    let old = vec.len();
+    // SAFETY: at the end of what is used, with room for `len` more.
+    let target = unsafe { vec.as_mut_ptr().add(old) };
+    let run = drive(InPlace { site: LoopSite::map_reduce(), target, len, marker: PhantomData });
+    assert!(run.start == 0 && run.len == len, "expected {len} items, but got {}", run.len);
+    mem::forget(run);
+    // SAFETY: all of them were written, and nobody else owns them any more.
+    unsafe { vec.set_len(old + len) };
+}
+
+/// The same for two vectors at a time.
+pub(crate) fn append_both<I, A, B>(iter: I, len: usize, left: &mut Vec<A>, right: &mut Vec<B>)
+where
+    I: ParallelIterator<Item = (A, B)>,
+    A: Send,
+    B: Send,
+{
+    append_in_place(right, len, |right| {
+        let mut result = None;
+        append_in_place(left, len, |left| {
+            let (left, right) = iter.drive_unindexed(super::unzip::Unzipping { a: left, b: right, op: super::unzip::ByPair });
+            result = Some(right);
+            left
+        });
+        result.expect("the drive ended")
+    });
+}
+
+// ---- Pieces -------------------------------------------------------------------------------------------------
+
+/// A piece this large is full.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// Collects items in pieces.
+pub(crate) struct Pieces {
+    pub(crate) site: LoopSite,
+}
+
+/// Full pieces, and the one that is being filled.
+pub(crate) struct Filling<T> {
+    full: Vec<Vec<T>>,
+    open: Vec<T>,
+}
+
+impl<T: Send> Consumer<T> for Pieces {
+    type Folder = Filling<T>;
+    /// In order; none is empty.
+    type Result = Vec<Vec<T>>;
+
+    fn start(&self, _: Place) -> Filling<T> {
+        Filling { full: Vec::new(), open: Vec::new() }
+    }
+
+    #[inline]
+    fn consume_iter<I: Iterator<Item = T>>(&self, mut filling: Filling<T>, iter: I) -> Filling<T> {
+        let full = (PIECE_BYTES / size_of::<T>().max(1)).max(64);
+        if filling.open.len() >= full {
+            filling.full.push(mem::replace(&mut filling.open, Vec::with_capacity(full)));
+        }
+        let open = &mut filling.open;
+        iter.for_each(|item| open.push(item));
+        filling
+    }
+
+    fn complete(&self, filling: Filling<T>) -> Vec<Vec<T>> {
+        let Filling { mut full, open } = filling;
+        if !open.is_empty() {
+            full.push(open);
+        }
+        full
+    }
+
+    fn reduce(&self, mut left: Vec<Vec<T>>, mut right: Vec<Vec<T>>) -> Vec<Vec<T>> {
+        if left.is_empty() {
+            return right;
+        }
+        left.append(&mut right);
+        left
+    }
+
+    simple!();
+}
+
+/// The items of an iterator, in pieces, in order.
+pub(crate) fn pieces<I: ParallelIterator>(iter: I) -> Vec<Vec<I::Item>> {
+    iter.drive_unindexed(Pieces { site: LoopSite::map_reduce() })
+}
+
+/// Moves pieces to the end of a vector.
+pub(crate) fn append_pieces<T: Send>(vec: &mut Vec<T>, mut pieces: Vec<Vec<T>>) {
+    /// Fewer bytes than that are not worth sharing.
+    const SHARED: usize = 1 << 20;
+
+    /// # Safety
+    /// `target` has room for all items, which is the caller's alone.
+    unsafe fn move_to<T: Send>(target: usize, pieces: &mut [Vec<T>], bytes: usize) {
+        if bytes >= SHARED && pieces.len() > 1 {
+            let (left, right) = pieces.split_at_mut(pieces.len() / 2);
+            let len: usize = left.iter().map(Vec::len).sum();
+            let middle = target + len * size_of::<T>();
+            let half = bytes / 2;
+            join(
+                // SAFETY: the first part of the room.
+                || unsafe { move_to(target, left, half) },
+                // SAFETY: the rest of it.
+                || unsafe { move_to(middle, right, half) },
+            );
+            return;
+        }
+        let mut target: *mut T = ptr::with_exposed_provenance_mut(target);
+        for piece in pieces {
+            let len = piece.len();
+            // SAFETY: there is room, and no piece overlaps with it. The items are not the piece's any more.
+            unsafe {
+                ptr::copy_nonoverlapping(piece.as_ptr(), target, len);
+                piece.set_len(0);
+                target = target.add(len);
+            }
+            mem::take(piece);
+        }
+    }
+
+    let len: usize = pieces.iter().map(Vec::len).sum();
+    if vec.capacity() == 0 && pieces.len() == 1 {
+        *vec = pieces.swap_remove(0);
+        return;
+    }
+    vec.reserve(len);
+    let old = vec.len();
+    // SAFETY: at the end of what is used.
+    let target = unsafe { vec.as_mut_ptr().add(old) };
+    // SAFETY: room was reserved for all.
+    unsafe { move_to(target.expose_provenance(), &mut pieces, len * size_of::<T>()) };
+    // SAFETY: they were all moved there.
+    unsafe { vec.set_len(old + len) };
+}

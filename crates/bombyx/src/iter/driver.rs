@@ -1,0 +1,480 @@
+//! The loop under all iterators: block by block, split only when somebody wants work.
+//!
+//! A run takes blocks from the front of its part of the loop. A block begins with one item and grows until it takes about two
+//! microseconds; within a block there is one ordinary inner loop, which the compiler sees whole. Between blocks the run looks at
+//! three things: whether the items that follow still matter (somebody found what was looked for, or panicked), whether a thief
+//! would leave empty-handed, and whether what is left is worth a thief's way. Only then is the rest cut in half.
+//!
+//! A loop whose place in the program is known to have short items does not ask for help before it has run for a moment:
+//! to wake somebody costs more than a thousand additions. From outside of a pool it does not even enter the pool
+//! before that. The first time, and where items are long, it asks at once.
+
+use super::explain::Trace;
+use super::onto::Onto;
+use super::plumbing::{Consumer, Folder, Place, Plan, Producer, Running, UnindexedProducer};
+use bombyx_core::in_pool;
+use bombyx_core::loop_plumbing::{self as runtime, BlockClock};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+/// How many leaves the fixed tree of a deterministic loop has, at most.
+const LEAVES: usize = 1 << 10;
+/// How much faster than the last block the next one may grow.
+const GROWTH: u64 = 8;
+
+/// A part of a loop as the driver sees it.
+pub(crate) trait Source: Send + Sized {
+    type Item;
+
+    /// How much there is, in a measure of its own: items, or bytes.
+    fn weight(&self) -> usize;
+
+    /// Cuts off a first part of about that weight, but more than nothing. None: that is all there was.
+    fn cut(self, weight: usize) -> (Self, Option<Self>);
+
+    /// Cuts in two halves, if possible.
+    #[inline]
+    fn halve(self) -> (Self, Option<Self>) {
+        let half = self.weight() / 2;
+        self.cut(half)
+    }
+
+    /// Hands all items to the folder.
+    fn fold_with<F: Folder<Self::Item>>(self, folder: F) -> F;
+
+    /// See [`Producer::min_len`].
+    fn min_weight(&self) -> usize {
+        1
+    }
+
+    /// See [`Producer::max_len`].
+    fn max_weight(&self) -> usize {
+        usize::MAX
+    }
+
+    /// Whether weights are numbers of items.
+    fn is_exact(&self) -> bool {
+        false
+    }
+}
+
+/// A producer and its length.
+pub(crate) struct Indexed<P> {
+    pub(crate) producer: P,
+    pub(crate) len: usize,
+}
+
+impl<P: Producer> Source for Indexed<P> {
+    type Item = P::Item;
+
+    #[inline]
+    fn weight(&self) -> usize {
+        self.len
+    }
+
+    #[inline]
+    fn cut(self, weight: usize) -> (Self, Option<Self>) {
+        if weight >= self.len {
+            return (self, None);
+        }
+        let (first, rest) = self.producer.split_at(weight);
+        let rest = Indexed { producer: rest, len: self.len - weight };
+        (Indexed { producer: first, len: weight }, Some(rest))
+    }
+
+    #[inline]
+    fn fold_with<F: Folder<P::Item>>(self, folder: F) -> F {
+        self.producer.fold_with(folder)
+    }
+
+    fn min_weight(&self) -> usize {
+        self.producer.min_len()
+    }
+
+    fn max_weight(&self) -> usize {
+        self.producer.max_len()
+    }
+
+    fn is_exact(&self) -> bool {
+        true
+    }
+}
+
+/// What all runs of a loop share.
+struct Loop<'a, C> {
+    consumer: &'a C,
+    plan: Plan<'a>,
+    clock: BlockClock,
+    /// Somebody panicked: what the others do is in vain.
+    stop: AtomicBool,
+    min: usize,
+    max: usize,
+    exact: bool,
+}
+
+/// How the blocks of a run went.
+#[derive(Clone, Copy)]
+struct Pace {
+    /// The weight of the next block.
+    block: usize,
+    /// What the last block weighed, and its ticks. No ticks: there was none.
+    weight: usize,
+    ticks: u64,
+}
+
+impl Pace {
+    const UNKNOWN: Pace = Pace { block: 1, weight: 1, ticks: 0 };
+
+    fn after(weight: usize, ticks: u64, clock: BlockClock) -> Pace {
+        let ticks = ticks.max(1);
+        let weight = weight.max(1);
+        let next = (weight as u64).saturating_mul(clock.block) / ticks;
+        let block = next.clamp((weight as u64).div_ceil(GROWTH), (weight as u64).saturating_mul(GROWTH));
+        Pace { block: usize::try_from(block).unwrap_or(usize::MAX), weight, ticks }
+    }
+
+    /// Whether so much is worth a thief's way. Unless something is known, yes.
+    fn is_worth_sharing(self, weight: usize, clock: BlockClock) -> bool {
+        self.ticks == 0 || self.estimate(weight) > clock.block + clock.block / 2
+    }
+
+    /// How many ticks so much will take.
+    fn estimate(self, weight: usize) -> u64 {
+        let estimate = weight as u128 * u128::from(self.ticks) / self.weight as u128;
+        u64::try_from(estimate).unwrap_or(u64::MAX)
+    }
+}
+
+/// Sets the flag when its run unwinds.
+struct StopOnPanic<'a>(&'a AtomicBool);
+
+impl Drop for StopOnPanic<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+/// Feeds the consumer with all items.
+#[inline]
+pub(crate) fn drive<S, C>(source: S, consumer: &C) -> C::Result
+where
+    S: Source,
+    C: Consumer<S::Item>,
+{
+    let this = Loop {
+        consumer,
+        plan: consumer.plan(),
+        clock: BlockClock::get(),
+        stop: AtomicBool::new(false),
+        min: source.min_weight().max(1),
+        max: source.max_weight().max(1),
+        exact: source.is_exact(),
+    };
+    this.begin(source)
+}
+
+impl<'a, C> Loop<'a, C> {
+    fn begin<S>(&self, source: S) -> C::Result
+    where
+        S: Source,
+        C: Consumer<S::Item>,
+    {
+        let weight = source.weight();
+        let inside = in_pool();
+        let site = self.plan.site;
+        if self.plan.fixed || inside && runtime::splits_fixed() {
+            let grain = weight.div_ceil(LEAVES).max(self.min);
+            return runtime::enter(site, || self.fixed(source, 0, grain));
+        }
+        let short = weight <= self.max && self.plan.trace.is_none() && costs::are_short(site.key(), self.clock);
+        if !(short && (inside || runtime::lends())) {
+            return runtime::enter(site, || self.begin_run(source, 0, Pace::UNKNOWN));
+        }
+        let folder = self.consumer.start(self.place(0, weight));
+        let (mut folder, rest) = self.alone(source, folder);
+        let Some((rest, at, pace)) = rest else { return self.consumer.complete(folder) };
+        if inside {
+            return self.run(rest, at, folder, pace);
+        }
+        self.consumer.narrow(&mut folder, at);
+        let first = self.consumer.complete(folder);
+        let rest = runtime::enter(site, || self.begin_run(rest, at, pace));
+        self.consumer.reduce(first, rest)
+    }
+
+    fn place(&self, start: usize, end: usize) -> Place {
+        Place { start, end, exact: self.exact }
+    }
+
+    fn begin_run<S>(&self, source: S, at: usize, pace: Pace) -> C::Result
+    where
+        S: Source,
+        C: Consumer<S::Item>,
+    {
+        let folder = self.consumer.start(self.place(at, at.saturating_add(source.weight())));
+        self.run(source, at, folder, pace)
+    }
+
+    /// Takes blocks without a look at thieves, until the rest is known to be worth sharing.
+    #[allow(clippy::type_complexity)]
+    fn alone<S>(&self, mut source: S, mut folder: C::Folder) -> (C::Folder, Option<(S, usize, Pace)>)
+    where
+        S: Source,
+        C: Consumer<S::Item>,
+    {
+        let (mut at, mut pace, mut spent) = (0, Pace::UNKNOWN, 0);
+        loop {
+            let (left, rest) = self.block(source, folder, &mut pace);
+            folder = left;
+            spent += pace.ticks;
+            let Some(rest) = rest else { break };
+            at += pace.weight;
+            if self.consumer.full(&folder) {
+                break;
+            }
+            if spent > self.clock.block / 4 && pace.is_worth_sharing(rest.weight(), self.clock) {
+                return (folder, Some((rest, at, pace)));
+            }
+            source = rest;
+        }
+        costs::note(self.plan.site.key(), pace.weight, pace.ticks);
+        (folder, None)
+    }
+
+    /// Takes one block, and says how it went. The only place where items are handed over: the inner loop is compiled once.
+    #[inline(never)]
+    fn block<S>(&self, source: S, folder: C::Folder, pace: &mut Pace) -> (C::Folder, Option<S>)
+    where
+        S: Source,
+        C: Consumer<S::Item>,
+    {
+        let (block, rest) = source.cut(pace.block);
+        let weight = block.weight();
+        let start = self.clock.now();
+        let running = Running { consumer: self.consumer, folder };
+        let folder = block.fold_with(running).folder;
+        *pace = Pace::after(weight, self.clock.now().wrapping_sub(start), self.clock);
+        (folder, rest)
+    }
+
+    fn run<S>(&self, mut source: S, mut at: usize, mut folder: C::Folder, mut pace: Pace) -> C::Result
+    where
+        S: Source,
+        C: Consumer<S::Item>,
+    {
+        let guard = StopOnPanic(&self.stop);
+        let mut visit = self.plan.trace.map(Trace::begin_run);
+        let result = loop {
+            let weight = source.weight();
+            if self.stop.load(Relaxed) || self.consumer.full(&folder) {
+                break self.consumer.complete(folder);
+            }
+            let big = weight > self.max;
+            if weight / 2 >= self.min
+                && (big || pace.is_worth_sharing(weight, self.clock) && runtime::hungry())
+            {
+                match source.halve() {
+                    (whole, None) => source = whole,
+                    (left, Some(right)) => {
+                        if let Some(visit) = &mut visit {
+                            visit.split();
+                        }
+                        let middle = at + left.weight();
+                        self.consumer.narrow(&mut folder, middle);
+                        let (left, right) = runtime::fork(
+                            self.plan.site,
+                            || self.run(left, at, folder, pace),
+                            |migrated| {
+                                if migrated && let Some(trace) = self.plan.trace {
+                                    trace.steal();
+                                }
+                                self.begin_run(right, middle, pace)
+                            },
+                        );
+                        break self.consumer.reduce(left, right);
+                    }
+                }
+            }
+            if big {
+                pace.block = pace.block.min(self.max);
+            }
+            let (left, rest) = self.block(source, folder, &mut pace);
+            folder = left;
+            at += pace.weight;
+            if let Some(visit) = &mut visit {
+                visit.block(pace.weight, pace.ticks);
+            }
+            match rest {
+                Some(rest) => source = rest,
+                None => {
+                    costs::note(self.plan.site.key(), pace.weight, pace.ticks);
+                    break self.consumer.complete(folder);
+                }
+            }
+        };
+        std::mem::forget(guard);
+        result
+    }
+
+    /// Splits down to the grain, whoever wants work.
+    fn fixed<S>(&self, source: S, at: usize, grain: usize) -> C::Result
+    where
+        S: Source,
+        C: Consumer<S::Item>,
+    {
+        let weight = source.weight();
+        let cut = if weight > grain && !self.stop.load(Relaxed) {
+            source.halve()
+        } else {
+            (source, None)
+        };
+        match cut {
+            (left, Some(right)) => {
+                let middle = at + left.weight();
+                let (left, right) = runtime::fork(
+                    self.plan.site,
+                    || self.fixed(left, at, grain),
+                    |_| self.fixed(right, middle, grain),
+                );
+                self.consumer.reduce(left, right)
+            }
+            (leaf, None) => {
+                let guard = StopOnPanic(&self.stop);
+                let mut folder = self.consumer.start(self.place(at, at + weight));
+                if !self.stop.load(Relaxed) && !self.consumer.full(&folder) {
+                    folder = leaf.fold_with(Running { consumer: self.consumer, folder }).folder;
+                }
+                std::mem::forget(guard);
+                self.consumer.complete(folder)
+            }
+        }
+    }
+
+    /// The same for producers that do not know how much they have. `budget` cuts are made whoever wants work.
+    fn tree<P>(&self, producer: P, positions: (usize, usize), mut folder: C::Folder, budget: usize) -> C::Result
+    where
+        P: UnindexedProducer,
+        C: Consumer<P::Item>,
+    {
+        let guard = StopOnPanic(&self.stop);
+        let result = if self.stop.load(Relaxed) || self.consumer.full(&folder) {
+            self.consumer.complete(folder)
+        } else {
+            let fixed = self.plan.fixed || runtime::splits_fixed();
+            let cut = if budget > 0 || !fixed && runtime::hungry() { producer.split() } else { (producer, None) };
+            match cut {
+                (left, Some(right)) => {
+                    let (start, end) = positions;
+                    let middle = start + (end - start) / 2;
+                    self.consumer.narrow(&mut folder, middle);
+                    let (left, right) = runtime::fork(
+                        self.plan.site,
+                        || self.tree(left, (start, middle), folder, budget / 2),
+                        |migrated| {
+                            let budget = if migrated { self.pieces().max(budget / 2) } else { budget / 2 };
+                            let folder = self.consumer.start(self.place(middle, end));
+                            self.tree(right, (middle, end), folder, budget)
+                        },
+                    );
+                    self.consumer.reduce(left, right)
+                }
+                (all, None) => all.fold_with(Running { consumer: self.consumer, folder }).complete(),
+            }
+        };
+        std::mem::forget(guard);
+        result
+    }
+
+    /// Into how many pieces a producer is cut that cannot be cut again once it has begun.
+    fn pieces(&self) -> usize {
+        if self.plan.fixed { 64 } else { 4 * runtime::processors() }
+    }
+}
+
+/// [`drive`], for producers that cut themselves where they like.
+pub(crate) fn drive_tree<P, C>(producer: P, consumer: &C) -> C::Result
+where
+    P: UnindexedProducer,
+    C: Consumer<P::Item>,
+{
+    let this = Loop {
+        consumer,
+        plan: consumer.plan(),
+        clock: BlockClock::get(),
+        stop: AtomicBool::new(false),
+        min: 1,
+        max: usize::MAX,
+        exact: false,
+    };
+    runtime::enter(this.plan.site, || {
+        let folder = consumer.start(this.place(0, usize::MAX));
+        this.tree(producer, (0, usize::MAX), folder, this.pieces())
+    })
+}
+
+/// What the items of a loop took when it ran last, by its place in the program. Wrong guesses only cost time.
+mod costs {
+    use super::*;
+
+    const ENTRIES: usize = 1 << 9;
+    /// The place in the upper bits, the ticks per item (at most so many) in the lower ones.
+    const TICKS: u32 = 16;
+
+    static COSTS: [AtomicU64; ENTRIES] = [const { AtomicU64::new(0) }; ENTRIES];
+
+    fn entry(key: usize) -> &'static AtomicU64 {
+        &COSTS[(key >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (usize::BITS - ENTRIES.trailing_zeros())]
+    }
+
+    fn tag(key: usize) -> u64 {
+        (key as u64) << TICKS
+    }
+
+    /// Whether an item is known to take less than a quarter of a block.
+    #[inline]
+    pub(super) fn are_short(key: usize, clock: BlockClock) -> bool {
+        let found = entry(key).load(Relaxed) ^ tag(key);
+        found >> TICKS == 0 && found < clock.block / 4
+    }
+
+    #[inline]
+    pub(super) fn note(key: usize, weight: usize, ticks: u64) {
+        let each = (ticks / weight as u64).min((1 << TICKS) - 1);
+        let (entry, new) = (entry(key), tag(key) | each);
+        // Written seldom, so that loops that run at the same time do not take the line from each other.
+        let old = entry.load(Relaxed);
+        if old >> TICKS != new >> TICKS || each > 2 * (old ^ tag(key)) + 8 || 2 * each + 8 < old ^ tag(key) {
+            entry.store(new, Relaxed);
+        }
+    }
+}
+
+/// Feeds a folder with all items of an inner loop. Takes no help before the loop has proved long, and then ends the folder.
+#[inline]
+pub(crate) fn drive_onto<S, C>(source: S, consumer: &C, folder: C::Folder) -> Onto<C::Folder, C::Result>
+where
+    S: Source,
+    C: Consumer<S::Item>,
+{
+    let this = Loop {
+        consumer,
+        plan: consumer.plan(),
+        clock: BlockClock::get(),
+        stop: AtomicBool::new(false),
+        min: source.min_weight().max(1),
+        max: source.max_weight().max(1),
+        exact: false,
+    };
+    let weight = source.weight();
+    if weight == 0 {
+        return Onto::Folder(folder);
+    }
+    if weight == 1 || this.plan.fixed || runtime::splits_fixed() {
+        return Onto::Folder(source.fold_with(Running { consumer, folder }).folder);
+    }
+    let (folder, rest) = this.alone(source, folder);
+    let Some((rest, at, pace)) = rest else { return Onto::Folder(folder) };
+    let first = consumer.complete(folder);
+    let rest = runtime::enter(this.plan.site, || this.begin_run(rest, at, pace));
+    Onto::Result(consumer.reduce(first, rest))
+}

@@ -1,0 +1,254 @@
+//! Ranges of integers and characters.
+
+use crate::iter::plumbing::{
+    Folder, Producer, UnindexedConsumer, UnindexedProducer, bridge_unindexed,
+};
+use crate::iter::{IntoParallelIterator, ParallelIterator, delegate};
+use std::ops::Range;
+
+/// A parallel iterator over a range.
+///
+/// ```
+/// use bombyx::prelude::*;
+/// assert_eq!((0..1_000_000u64).into_par_iter().sum::<u64>(), 499_999_500_000);
+/// assert_eq!(('a'..'e').into_par_iter().collect::<String>(), "abcd");
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "iterators do nothing unless they are used"]
+pub struct Iter<T> {
+    range: Range<T>,
+}
+
+impl<T> IntoParallelIterator for Range<T>
+where
+    Iter<T>: ParallelIterator,
+{
+    type Item = <Iter<T> as ParallelIterator>::Item;
+    type Iter = Iter<T>;
+
+    fn into_par_iter(self) -> Iter<T> {
+        Iter { range: self }
+    }
+}
+
+/// Types whose ranges are iterators that know their lengths.
+macro_rules! indexed {
+    ($($t:ty)*) => {$(
+        delegate::indexed! {
+            [] Iter<$t> => $t;
+            len(this) { this.range.len() }
+            with_producer(this, callback) { callback.callback(RangeProducer(this.range)) }
+        }
+
+        impl Producer for RangeProducer<$t> {
+            type Item = $t;
+            type IntoIter = Range<$t>;
+
+            #[inline]
+            fn into_iter(self) -> Range<$t> {
+                self.0
+            }
+
+            #[inline]
+            fn split_at(self, index: usize) -> (Self, Self) {
+                assert!(index <= self.0.len(), "cannot split behind the end of a range");
+                // It is at most the end, so it does not wrap around in the end.
+                #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
+                let middle = self.0.start.wrapping_add(index as $t);
+                (RangeProducer(self.0.start..middle), RangeProducer(middle..self.0.end))
+            }
+        }
+    )*};
+}
+
+struct RangeProducer<T>(Range<T>);
+
+indexed! { u8 u16 u32 usize i8 i16 i32 isize }
+
+/// Types that have longer ranges than can be indexed.
+macro_rules! unindexed {
+    ($($t:ty, $unsigned:ty;)*) => {$(
+        impl Iter<$t> {
+            /// How many there are.
+            #[allow(clippy::cast_sign_loss)]
+            fn distance(&self) -> $unsigned {
+                let Range { start, end } = self.range;
+                if start < end { end.wrapping_sub(start) as $unsigned } else { 0 }
+            }
+        }
+
+        impl ParallelIterator for Iter<$t> {
+            type Item = $t;
+
+            fn drive_unindexed<C: UnindexedConsumer<$t>>(self, consumer: C) -> C::Result {
+                let start = self.range.start;
+                match self.opt_len() {
+                    #[allow(clippy::cast_possible_wrap)]
+                    Some(len) => {
+                        (0..len).into_par_iter().map(|i| start.wrapping_add(i as $t)).drive_unindexed(consumer)
+                    }
+                    None => bridge_unindexed(Long(self), consumer),
+                }
+            }
+
+            fn opt_len(&self) -> Option<usize> {
+                usize::try_from(self.distance()).ok()
+            }
+        }
+
+        impl UnindexedProducer for Long<$t> {
+            type Item = $t;
+
+            #[allow(clippy::cast_possible_wrap)]
+            fn split(self) -> (Self, Option<Self>) {
+                let half = self.0.distance() / 2;
+                if half == 0 {
+                    return (self, None);
+                }
+                let Range { start, end } = self.0.range;
+                let middle = start.wrapping_add(half as $t);
+                (Long(Iter { range: start..middle }), Some(Long(Iter { range: middle..end })))
+            }
+
+            fn fold_with<F: Folder<$t>>(self, mut folder: F) -> F {
+                let mut range = self.0.range;
+                while !range.is_empty() && !folder.full() {
+                    folder = folder.consume_iter(range.by_ref().take(1 << 10));
+                }
+                folder
+            }
+        }
+    )*};
+}
+
+/// A range that may be longer than can be indexed.
+struct Long<T>(Iter<T>);
+
+unindexed! { u64, u64; i64, u64; u128, u128; i128, u128; }
+
+// ---- Characters ---------------------------------------------------------------------------------------------
+
+/// The first number behind the gap in which there are no characters, and how long that gap is.
+const BEHIND_GAP: u32 = 0xE000;
+const GAP: u32 = 0x800;
+
+/// The position of a character among all.
+fn position(c: char) -> u32 {
+    let code = u32::from(c);
+    if code < BEHIND_GAP { code } else { code - GAP }
+}
+
+/// The character at a position.
+fn character(position: u32) -> char {
+    let code = if position < BEHIND_GAP - GAP { position } else { position + GAP };
+    char::from_u32(code).expect("between two characters there are no other numbers but the gap")
+}
+
+impl Iter<char> {
+    fn codes(&self) -> Iter<u32> {
+        Iter { range: position(self.range.start)..position(self.range.end) }
+    }
+}
+
+delegate::indexed! {
+    [] Iter<char> => char;
+    len(this) { this.codes().len() }
+    with_producer(this, callback) { this.codes().map(character).with_producer(callback) }
+}
+
+/// Ranges with both ends.
+pub(crate) mod inclusive {
+    use super::*;
+    use std::ops::RangeInclusive;
+
+    /// A parallel iterator over a range with both ends.
+    ///
+    /// ```
+    /// use bombyx::prelude::*;
+    /// assert_eq!((1..=100u64).into_par_iter().sum::<u64>(), 5050);
+    /// assert_eq!((250..=255u8).into_par_iter().count(), 6);
+    /// ```
+    #[derive(Clone, Debug)]
+    #[must_use = "iterators do nothing unless they are used"]
+    pub struct Iter<T> {
+        range: RangeInclusive<T>,
+    }
+
+    impl<T> IntoParallelIterator for RangeInclusive<T>
+    where
+        Iter<T>: ParallelIterator,
+    {
+        type Item = <Iter<T> as ParallelIterator>::Item;
+        type Iter = Iter<T>;
+
+        fn into_par_iter(self) -> Iter<T> {
+            Iter { range: self }
+        }
+    }
+
+    impl<T: Copy + PartialOrd> Iter<T> {
+        /// The ends, if there is anything between them.
+        fn bounds(&self) -> Option<(T, T)> {
+            (!self.range.is_empty()).then(|| (*self.range.start(), *self.range.end()))
+        }
+    }
+
+    macro_rules! indexed {
+        ($($t:ty)*) => {$(
+            delegate::indexed! {
+                [] Iter<$t> => $t;
+                len(this) {
+                    #[allow(clippy::cast_sign_loss)]
+                    this.bounds().map_or(0, |(first, last)| (i64::from(last) - i64::from(first)) as usize + 1)
+                }
+                with_producer(this, callback) {
+                    let first = *this.range.start();
+                    #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
+                    (0..this.len()).into_par_iter().map(move |i| first.wrapping_add(i as $t)).with_producer(callback)
+                }
+            }
+        )*};
+    }
+
+    indexed! { u8 u16 u32 i8 i16 i32 }
+
+    macro_rules! unindexed {
+        ($($t:ty)*) => {$(
+            impl ParallelIterator for Iter<$t> {
+                type Item = $t;
+
+                fn drive_unindexed<C: UnindexedConsumer<$t>>(self, consumer: C) -> C::Result {
+                    match self.bounds() {
+                        None => crate::iter::empty().drive_unindexed(consumer),
+                        Some((first, last)) => match last.checked_add(1) {
+                            Some(end) => (first..end).into_par_iter().drive_unindexed(consumer),
+                            None => (first..last).into_par_iter().chain(crate::iter::once(last)).drive_unindexed(consumer),
+                        },
+                    }
+                }
+
+                fn opt_len(&self) -> Option<usize> {
+                    match self.bounds() {
+                        None => Some(0),
+                        Some((first, last)) => (first..last).into_par_iter().opt_len()?.checked_add(1),
+                    }
+                }
+            }
+        )*};
+    }
+
+    unindexed! { u64 i64 u128 i128 usize isize }
+
+    impl Iter<char> {
+        fn codes(&self) -> super::Iter<u32> {
+            let range = self.bounds().map_or(0..0, |(first, last)| position(first)..position(last) + 1);
+            super::Iter { range }
+        }
+    }
+
+    delegate::indexed! {
+        [] Iter<char> => char;
+        len(this) { this.codes().len() }
+        with_producer(this, callback) { this.codes().map(character).with_producer(callback) }
+    }
+}

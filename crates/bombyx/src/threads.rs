@@ -1,0 +1,133 @@
+//! Pools, scopes and spawns under the names of rayon's crate root, for programs that know those.
+//!
+//! Outside of a pool they use [the global one](crate::Pool::global). A scope of [`ThreadPool::scope`] or [`in_place_scope`] is a
+//! [`Scope`] of this module, which never runs a spawned closure in place; [`crate::scope`] gives a [`crate::Scope`], which
+//! does when hundreds wait.
+
+pub use crate::Context as FnContext;
+pub use bombyx_threads::{
+    BroadcastContext, Scope, ScopeFifo, ThreadBuilder, ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder,
+    current_thread_has_pending_tasks, current_thread_index, max_num_threads,
+};
+
+/// Sees to it that the global pool is the one that everything else in this crate uses, whoever is the first to need it.
+fn prepare() {
+    if !crate::in_pool() {
+        crate::Pool::global();
+    }
+}
+
+/// How many processors the pool has that the caller runs in; outside of any, the global one.
+///
+/// ```
+/// assert!(bombyx::current_num_threads() >= 1);
+/// ```
+pub fn current_num_threads() -> usize {
+    prepare();
+    bombyx_threads::current_num_threads()
+}
+
+/// Starts `func` in the pool of the caller, or the global one, and returns at once.
+///
+/// ```
+/// let (sender, receiver) = std::sync::mpsc::channel();
+/// bombyx::spawn(move || sender.send(22).unwrap());
+/// assert_eq!(receiver.recv(), Ok(22));
+/// ```
+#[track_caller]
+pub fn spawn<F: FnOnce() + Send + 'static>(func: F) {
+    prepare();
+    bombyx_threads::spawn(func);
+}
+
+/// Like [`spawn`], but closures that are spawned like this on one processor begin in the order of their spawns.
+///
+/// ```
+/// let (sender, receiver) = std::sync::mpsc::channel();
+/// bombyx::spawn_fifo(move || sender.send(22).unwrap());
+/// assert_eq!(receiver.recv(), Ok(22));
+/// ```
+#[track_caller]
+pub fn spawn_fifo<F: FnOnce() + Send + 'static>(func: F) {
+    prepare();
+    bombyx_threads::spawn_fifo(func);
+}
+
+/// Calls `op` once on every processor, and returns the results in their order.
+///
+/// ```
+/// assert_eq!(bombyx::broadcast(|place| place.index()).len(), bombyx::current_num_threads());
+/// ```
+#[track_caller]
+pub fn broadcast<OP, R>(op: OP) -> Vec<R>
+where
+    OP: Fn(BroadcastContext<'_>) -> R + Sync,
+    R: Send,
+{
+    prepare();
+    bombyx_threads::broadcast(op)
+}
+
+/// Like [`broadcast`], but returns at once.
+///
+/// ```
+/// let (sender, receiver) = std::sync::mpsc::channel();
+/// bombyx::spawn_broadcast(move |place| sender.send(place.index()).unwrap());
+/// assert_eq!(receiver.iter().count(), bombyx::current_num_threads());
+/// ```
+#[track_caller]
+pub fn spawn_broadcast<OP>(op: OP)
+where
+    OP: Fn(BroadcastContext<'_>) + Send + Sync + 'static,
+{
+    prepare();
+    bombyx_threads::spawn_broadcast(op);
+}
+
+/// Like [`crate::scope`], with a scope whose closures begin in the order of their spawns, as far as they are spawned on one
+/// processor.
+///
+/// ```
+/// let mut words = ["a"];
+/// bombyx::scope_fifo(|s| s.spawn_fifo(|_| words[0] = "x"));
+/// assert_eq!(words, ["x"]);
+/// ```
+#[track_caller]
+pub fn scope_fifo<'scope, OP, R>(op: OP) -> R
+where
+    OP: FnOnce(&ScopeFifo<'scope>) -> R + Send,
+    R: Send,
+{
+    prepare();
+    bombyx_threads::scope_fifo(op)
+}
+
+/// Like [`crate::scope`], but calls `op` on the calling thread; only what is spawned runs in the pool.
+///
+/// ```
+/// let here = std::thread::current().id();
+/// bombyx::in_place_scope(|_| assert_eq!(std::thread::current().id(), here));
+/// ```
+#[track_caller]
+pub fn in_place_scope<'scope, OP, R>(op: OP) -> R
+where
+    OP: FnOnce(&Scope<'scope>) -> R,
+{
+    prepare();
+    bombyx_threads::in_place_scope(op)
+}
+
+/// Like [`scope_fifo`], but calls `op` on the calling thread; only what is spawned runs in the pool.
+///
+/// ```
+/// let here = std::thread::current().id();
+/// bombyx::in_place_scope_fifo(|_| assert_eq!(std::thread::current().id(), here));
+/// ```
+#[track_caller]
+pub fn in_place_scope_fifo<'scope, OP, R>(op: OP) -> R
+where
+    OP: FnOnce(&ScopeFifo<'scope>) -> R,
+{
+    prepare();
+    bombyx_threads::in_place_scope_fifo(op)
+}
