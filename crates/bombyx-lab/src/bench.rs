@@ -20,6 +20,7 @@ use crate::terminal::{coloured, print};
 use crate::{Result, files};
 use bar::{Bar, Verdict};
 use bombyx::Scheduler;
+use bombyx_base::nearest;
 use bombyx_workloads::{Grain, Suite, Workload};
 use case::Case;
 use clap::ValueHint;
@@ -102,9 +103,9 @@ fn target(name: &str) -> std::result::Result<Target, String> {
         return Ok(Target::Workloads(bombyx_workloads::all().to_vec()));
     }
     bombyx_workloads::select(name).map(Target::Workloads).map_err(|unknown| {
-        let near = MICROS.iter().find(|micro| strsim::damerau_levenshtein(micro.name, name) <= 2);
+        let near = nearest(name, MICROS.iter().map(|micro| micro.name));
         match near {
-            Some(micro) => format!("there is no benchmark `{name}`; did you mean {}?", micro.name),
+            Some(micro) => format!("there is no benchmark `{name}`; did you mean {micro}?"),
             None => unknown.to_string(),
         }
     })

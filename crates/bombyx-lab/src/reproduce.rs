@@ -16,6 +16,7 @@ mod verdict;
 use crate::host::Record;
 use crate::terminal::{coloured, print};
 use crate::{Result, files};
+use bombyx_base::{Paper, nearest};
 use clap::ValueHint;
 use exhibit::Exhibit;
 use serde_json::json;
@@ -66,20 +67,21 @@ fn exhibits() -> impl Iterator<Item = &'static Exhibit> {
 #[derive(Clone)]
 struct Selection(Vec<&'static str>);
 
-/// The short name of its paper.
-fn paper_of(exhibit: &Exhibit) -> &'static str {
-    exhibit.id.split_once('-').map_or(exhibit.id, |(paper, _)| paper)
+/// The paper, which the id begins with.
+fn paper_of(exhibit: &Exhibit) -> Paper {
+    let id = exhibit.id.split_once('-').map_or(exhibit.id, |(paper, _)| paper);
+    Paper::named(id).unwrap_or_else(|| unreachable!("{} begins with no paper", exhibit.id))
 }
 
 fn select(name: &str) -> std::result::Result<Selection, String> {
-    let chosen = |exhibit: &&Exhibit| name == "all" || exhibit.id == name || paper_of(exhibit) == name;
+    let chosen = |exhibit: &&Exhibit| name == "all" || exhibit.id == name || paper_of(exhibit).id() == name;
     let ids: Vec<_> = exhibits().filter(chosen).map(|exhibit| exhibit.id).collect();
     if !ids.is_empty() {
         return Ok(Selection(ids));
     }
-    let near = exhibits().min_by_key(|exhibit| strsim::damerau_levenshtein(exhibit.id, name));
-    let near = near.map_or("", |exhibit| exhibit.id);
-    Err(format!("there is no exhibit `{name}`; did you mean {near}? `bombyx reproduce` lists them"))
+    let near = nearest(name, exhibits().map(|exhibit| exhibit.id));
+    let near = near.map_or(String::new(), |near| format!("did you mean {near}? "));
+    Err(format!("there is no exhibit `{name}`; {near}`bombyx reproduce` lists them"))
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -118,13 +120,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 
 fn list() -> String {
     let mut out = String::new();
-    for (paper, name) in [
-        ("bl", "Blumofe and Leiserson, scheduling by work stealing"),
-        ("dfd", "Narlikar, scheduling threads for low space and good locality"),
-        ("rw", "Acar, Charguéraud, Muller and Rainey, no atomic read-modify-write"),
-        ("het", "Bender and Rabin, processors of different speeds"),
-    ] {
-        out += &format!("{}{paper}: {name}\n", if out.is_empty() { "" } else { "\n" });
+    for paper in Paper::ALL.into_iter().filter(|paper| exhibits().any(|exhibit| paper_of(exhibit) == *paper))
+    {
+        let (id, name) = (paper.id(), paper.about());
+        out += &format!("{}{id}: {name}\n", if out.is_empty() { "" } else { "\n" });
         for exhibit in exhibits().filter(|exhibit| paper_of(exhibit) == paper) {
             out += &format!("  {:16}{}\n", exhibit.id, exhibit.about);
         }

@@ -7,7 +7,7 @@ use std::str::FromStr;
 /// A fraction of at least 0 in lowest terms. Written `2`, `1.5` or `4/3`.
 ///
 /// ```
-/// use bombyx_sim::Ratio;
+/// use bombyx_base::Ratio;
 /// let half_again: Ratio = "1.5".parse().unwrap();
 /// assert_eq!(half_again, Ratio::new(3, 2).unwrap());
 /// assert_eq!(half_again.to_string(), "1.5");
@@ -52,12 +52,13 @@ impl Ratio {
     }
 
     /// Whether `a > self · b`, exactly.
-    pub(crate) fn exceeded_by(self, a: u64, b: u64) -> bool {
+    pub fn exceeded_by(self, a: u64, b: u64) -> bool {
         u128::from(a) * u128::from(self.denominator) > u128::from(b) * u128::from(self.numerator)
     }
 }
 
-pub(crate) fn gcd(mut a: u64, mut b: u64) -> u64 {
+/// The greatest common divisor.
+pub fn gcd(mut a: u64, mut b: u64) -> u64 {
     while b != 0 {
         (a, b) = (b, a % b);
     }
