@@ -186,7 +186,11 @@ fn the_environment() {
         ("BOMBYX_PROCESSORS", "-3", "between 1 and 4096, not `-3`"),
         ("BOMBYX_PROCESSORS", "many", "between 1 and 4096, not `many`"),
         ("BOMBYX_PROCESSORS", "99999999999999999999", "not `99999999999999999999`"),
-        ("BOMBYX_SCHEDULER", "wrok-stealing", "unknown scheduler `wrok-stealing`; known: work-stealing"),
+        (
+            "BOMBYX_SCHEDULER",
+            "wrok-stealing",
+            "unknown scheduler `wrok-stealing`; did you mean `work-stealing`? known: work-stealing",
+        ),
     ] {
         let (out, err) = run(variable, value);
         assert!(out.contains("refused: ") && out.contains(expected), "{variable}={value}: {out}");

@@ -54,7 +54,7 @@ pub fn all() -> &'static [&'static dyn Workload] {
 /// ```
 /// assert_eq!(bombyx_workloads::find("fib").unwrap().name(), "fib");
 /// let error = bombyx_workloads::find("fibb").err().unwrap();
-/// assert_eq!(error.to_string(), "there is no workload `fibb`; did you mean fib?");
+/// assert_eq!(error.to_string(), "there is no workload `fibb`; did you mean `fib`?");
 /// ```
 pub fn find(name: &str) -> Result<&'static dyn Workload, UnknownWorkload> {
     all().iter().copied().find(|w| w.name() == name).ok_or_else(|| UnknownWorkload::new(name))
@@ -110,7 +110,7 @@ impl fmt::Display for UnknownWorkload {
             let names: Vec<_> = all().iter().map(|w| w.name()).collect();
             write!(f, "choose one of {}", names.join(", "))
         } else {
-            write!(f, "did you mean {}?", self.nearest.join(" or "))
+            write!(f, "did you mean `{}`?", self.nearest.join("` or `"))
         }
     }
 }
