@@ -1,4 +1,4 @@
-//! Tells the program which compiler and profile it was built with, for the records it writes.
+//! Tells the program which compiler, profile and commit it was built with, for the records it writes.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,6 +9,18 @@ fn main() {
     let version = Command::new(rustc).arg("--version").output();
     let version = version.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
     println!("cargo::rustc-env=BOMBYX_RUSTC={}", version.unwrap_or_else(|_| "unknown".into()));
+
+    let git = |arguments: &[&str]| {
+        let output =
+            Command::new("git").args(arguments).output().ok().filter(|output| output.status.success())?;
+        Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    // A new commit writes a line into this file.
+    if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"]) {
+        println!("cargo::rerun-if-changed={log}");
+    }
+    let commit = git(&["rev-parse", "--short", "HEAD"]).unwrap_or_default();
+    println!("cargo::rustc-env=BOMBYX_COMMIT={commit}");
 
     // Cargo calls every profile that inherits from release `release`; the folder has the profile's own name.
     let out = std::env::var("OUT_DIR").unwrap_or_default();

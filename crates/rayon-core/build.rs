@@ -2,6 +2,6 @@
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    // `scripts/doctor` and build scripts of users can tell the two cores apart by this.
+    // `bombyx doctor` and build scripts of users can tell the two cores apart by this.
     println!("cargo:runtime=bombyx");
 }

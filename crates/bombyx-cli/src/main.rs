@@ -1,34 +1,67 @@
 //! The `bombyx` program. This file only names the commands and turns their outcome into an exit status: 0 for
 //! success, 1 for a failure (a wrong result, a bar missed, a file that cannot be written), 2 for a command line
-//! that makes no sense. Commands that run another program pass its status on. Each command is a file of its own.
+//! that makes no sense. Commands that run another program pass its status on.
+//!
+//! Each command is a file with its arguments and what it prints; what it measures is in `bombyx-lab`.
 
+mod args;
+mod bench;
+mod check;
+mod child;
+mod doctor;
+mod help;
+mod numbers;
+mod output;
+mod png;
+mod prediction;
 mod profile;
 mod record;
+mod reproduce;
 mod run;
 mod scale;
 mod simulate;
+mod terminal;
 mod tour;
 mod verify;
 #[cfg(unix)]
 mod worker;
 
-use bombyx_lab::{
-    Result, bench, check, child, contender, contention, files, heap, host, input, launch, plot, prediction,
-    reproduce, resources, table, terminal, text,
-};
+use bombyx_lab::{Result, contender, contention, files, heap, host, launch, plot, resources, table, text};
 use clap::{Parser, Subcommand};
+use std::fmt;
 use std::process::ExitCode;
 
 /// Everything that this program runs is counted; pools that ask for it also count what their processors allocate.
 #[global_allocator]
 static ALLOCATOR: bombyx::alloc::Metered<heap::Counting> = bombyx::alloc::Metered::new(heap::Counting);
 
+/// A command line that makes no sense, in a way that only shows when its parts are put together.
+#[derive(Debug)]
+pub(crate) struct Usage(pub(crate) String);
+
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
 /// Fork-join scheduling you can measure, simulate and prove.
 ///
-/// Without a command: runs some of the built-in workloads on all cores, checks their results, and prints what
-/// forking costs and what it gains.
+/// Without a command: runs real programs on all cores, beside rayon, checks their results, and shows what you gain and
+/// what a fork costs.
 #[derive(Parser)]
-#[command(name = "bombyx", version, about, args_conflicts_with_subcommands = true)]
+#[command(
+    name = "bombyx",
+    version,
+    about,
+    args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true
+)]
+#[command(after_help = "\
+`bombyx help COMMAND` explains a command, `bombyx help schedulers` the schedulers.
+Exit status: 0 success, 1 failure, 2 a command line that makes no sense.")]
 struct Cli {
     /// Small inputs, one round: a few seconds, figures not worth quoting
     #[arg(long)]
@@ -51,6 +84,10 @@ enum Command {
     Reproduce(reproduce::Args),
     #[cfg(unix)]
     Worker(worker::Args),
+    Doctor(doctor::Args),
+    Completions(help::Completions),
+    Man(help::Man),
+    Help(help::Args),
     #[command(hide = true)]
     Child(child::Args),
     #[command(hide = true)]
@@ -59,6 +96,7 @@ enum Command {
 
 fn main() -> ExitCode {
     contender::same_stacks();
+    terminal::show_progress();
     let cli = Cli::parse();
     let outcome = match cli.command {
         None => tour::run(cli.quick),
@@ -68,17 +106,15 @@ fn main() -> ExitCode {
         Some(Command::Profile(args)) => profile::run(&args),
         Some(Command::Record(args)) => record::run(&args),
         Some(Command::Scale(args)) => scale::run(&args),
-        Some(Command::Simulate(args)) => {
-            simulate::run(*args);
-            Ok(ExitCode::SUCCESS)
-        }
-        Some(Command::Verify(args)) => {
-            verify::run(args);
-            Ok(ExitCode::SUCCESS)
-        }
+        Some(Command::Simulate(args)) => simulate::run(&args),
+        Some(Command::Verify(args)) => verify::run(&args),
         Some(Command::Reproduce(args)) => reproduce::run(&args),
         #[cfg(unix)]
         Some(Command::Worker(args)) => worker::run(&args),
+        Some(Command::Doctor(args)) => doctor::run(&args),
+        Some(Command::Completions(args)) => args.run::<Cli>(),
+        Some(Command::Man(args)) => args.run::<Cli>(),
+        Some(Command::Help(args)) => args.run::<Cli>(),
         Some(Command::Child(args)) => child::run(&args),
         Some(Command::Prediction(args)) => prediction::run(&args),
     };
@@ -87,7 +123,7 @@ fn main() -> ExitCode {
         ExitCode::from(match error.downcast_ref::<launch::CannotStart>() {
             Some(cannot) => cannot.code(),
             // A pool that cannot be built was asked for with numbers or names that make no sense.
-            None if error.is::<bombyx::Error>() => 2,
+            None if error.is::<Usage>() || error.is::<bombyx::Error>() => 2,
             None => 1,
         })
     })

@@ -6,8 +6,10 @@
 pub(crate) mod plot;
 mod report;
 
+use crate::args::Pools;
 use crate::launch::{Ended, Launch, Scratch, wrote_nothing};
-use crate::{Result, contention, files, host, terminal};
+use crate::output::{self, Output, document};
+use crate::{Result, Usage, contention, files, host, terminal};
 use bombyx_profile::{Contention, Profile, Scaling, read};
 use clap::ValueHint;
 use std::ffi::OsString;
@@ -18,14 +20,15 @@ use std::process::ExitCode;
 /// Run a program and say how well it scales, and why.
 ///
 /// The program must use Bombyx, or rayon on Bombyx; it need not be compiled again. Its own output is left alone: the
-/// report goes to standard error, JSON and CSV to standard output.
+/// report goes to standard error, JSON and CSV to standard output, all of them to a file with -o. With --csv, work and
+/// span have Cilkscale's column names, for its plotter.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   bombyx profile -- ./sort 10000000               work, span, predicted speedups, advice
   bombyx profile -p 1 -- bombyx run fft           one processor: no noise from stealing
-  bombyx profile --plot sort.svg -o sort.json -- ./sort 10000000
-  bombyx profile --read sort.json --json
+  bombyx profile --plot sort.svg --save sort.json -- ./sort 10000000
+  bombyx profile --read sort.json --json          the same profile again, for programs
 
 The exit status is the program's own.")]
 pub(crate) struct Args {
@@ -39,42 +42,35 @@ pub(crate) struct Args {
     )]
     program: Vec<OsString>,
 
-    /// Run on so many processors; unless given, as many as the program chooses
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 16), conflicts_with = "read")]
-    processors: Option<u32>,
+    #[command(flatten)]
+    pools: Pools,
 
     /// How many fork sites to show
     #[arg(long, value_name = "N", default_value_t = 5)]
     top: usize,
 
-    /// Show a profile that was kept with -o
+    /// Show a profile that was kept with --save
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "program")]
     read: Option<PathBuf>,
 
-    /// Keep the profile
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    output: Option<PathBuf>,
+    /// Keep the profile in a file, for --read
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    save: Option<PathBuf>,
 
-    /// Print the profile, predictions and advice as JSON
-    #[arg(long, conflicts_with = "csv")]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 
-    /// Print work and span with Cilkscale's column names, for its plotter
-    #[arg(long)]
-    csv: bool,
-
-    /// Write the report to a file
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    report: Option<PathBuf>,
-
-    /// Plot predicted speedups with their bounds, as SVG
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    /// Plot predicted speedups with their bounds, as SVG or PNG by the file's name
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     plot: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    for path in [&args.output, &args.report, &args.plot].into_iter().flatten() {
-        files::expect_to_write(path)?;
+    output::check([args.output.to.file(), args.save.as_deref()])?;
+    output::check_pictures([&args.plot])?;
+    let processors = args.pools.one("profile")?;
+    if args.read.is_some() && processors.is_some() {
+        return Err(Usage("`--read` shows a profile that exists, so `-p` changes nothing".to_owned()).into());
     }
     if let Some(path) = &args.read {
         let profile = load(path)?;
@@ -82,7 +78,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let program = Path::new(&args.program[0]);
-    let (ended, profile) = profiled(&args.program, args.processors, false)?;
+    let (ended, profile) = profiled(&args.program, processors, false)?;
     let complaint = ended.complaint();
     let Some(profile) = profile else {
         eprintln!("bombyx: {}", wrote_nothing(program, "profile", complaint.as_deref()));
@@ -98,7 +94,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 /// Runs a program and gives how it ended and its profile, if it wrote one.
 pub(crate) fn profiled(
     program: &[OsString],
-    processors: Option<u32>,
+    processors: Option<usize>,
     quiet: bool,
 ) -> Result<(Ended, Option<Result<Profile>>)> {
     let scratch = Scratch::new()?;
@@ -145,24 +141,25 @@ fn load(path: &Path) -> Result<Profile> {
 /// Prints the report and writes the files that were asked for.
 fn show(args: &Args, profile: &Profile, ended: Option<&Ended>, contention: Option<Contention>) -> Result<()> {
     let scaling = contention.into_iter().fold(profile.scaling(), Scaling::on);
-    if let Some(path) = &args.output {
-        files::write(path, profile.to_json().as_bytes())?;
+    if let Some(path) = &args.save {
+        let json = profile.to_json();
+        if output::is_standard(path) { terminal::print(&json)? } else { files::write(path, json.as_bytes())? }
     }
     if let Some(path) = &args.plot {
-        files::write(path, plot::of_profile(profile, &scaling)?.as_bytes())?;
+        output::picture(path, &plot::of_profile(profile, &scaling)?)?;
     }
     let cores = host::cores() as u32;
-    let text = match args {
-        Args { json: true, .. } => report::json(profile, &scaling, cores),
-        Args { csv: true, .. } => report::csv(profile),
-        _ => report::text(profile, &scaling, cores, args.top, ended.map(|ended| ended.elapsed)),
+    // The program's own output goes to standard output, so people find the report elsewhere.
+    let aside = args.output.to.output.is_none() && args.read.is_none();
+    let style = if aside { terminal::error_style() } else { args.output.to.style() };
+    let text = match &args.output {
+        Output { json: true, .. } => document(report::json(profile, &scaling, cores)),
+        Output { csv: true, .. } => report::csv(profile),
+        _ => report::text(profile, &scaling, cores, args.top, ended.map(|ended| ended.elapsed), style),
     };
-    match &args.report {
-        Some(path) => files::write(path, text.as_bytes()),
-        None if args.json || args.csv || args.read.is_some() => terminal::print(&text),
-        None => {
-            eprint!("{text}");
-            Ok(())
-        }
+    if aside && args.output.is_text() {
+        eprint!("{text}");
+        return Ok(());
     }
+    args.output.to.write(&text)
 }

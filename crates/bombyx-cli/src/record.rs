@@ -1,6 +1,8 @@
 //! `bombyx record`: a run of a program as a dag file, for `bombyx simulate`.
 
-use crate::launch::{Launch, wrote_nothing};
+use crate::args::Pools;
+use crate::launch::{Launch, Scratch, wrote_nothing};
+use crate::output::is_standard;
 use crate::{Result, files, simulate, terminal};
 use clap::ValueHint;
 use std::ffi::OsString;
@@ -11,7 +13,7 @@ use std::process::ExitCode;
 /// Run a program and record its computation, for `bombyx simulate` to answer what-if questions.
 ///
 /// Strands with their durations, forks, joins and allocations. The program must use Bombyx, or rayon on Bombyx; it
-/// need not be compiled again. Its own output is left alone; what was recorded is told on standard error.
+/// need not be compiled again. Its own output is left alone; a summary of the recording goes to standard error.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -32,11 +34,10 @@ pub(crate) struct Args {
     )]
     program: Vec<OsString>,
 
-    /// Run on so many processors; unless given, as many as the program chooses
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 16))]
-    processors: Option<u32>,
+    #[command(flatten)]
+    pools: Pools,
 
-    /// Where to put the dag file
+    /// Where to put the dag file; `-` is standard output, and the program's own output goes to standard error then
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, default_value = "run.dag")]
     output: PathBuf,
 }
@@ -52,14 +53,22 @@ impl Drop for Temporary {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    files::expect_to_write(&args.output)?;
+    let standard = is_standard(&args.output);
+    if !standard {
+        files::expect_to_write(&args.output)?;
+    }
+    let processors = args.pools.one("record")?;
     let program = Path::new(&args.program[0]);
     // Beside the target, because recordings are large and moving them across file systems copies them.
     let name = args.output.file_name().ok_or("the output needs a name")?.to_string_lossy();
     let folder = std::path::absolute(args.output.parent().unwrap_or(Path::new("")).join("."))?;
-    let temporary = Temporary(folder.join(format!(".{name}.{}.part", std::process::id())));
-    let launch = Launch::new(&args.program).with("BOMBYX_RECORD", &temporary.0).processors(args.processors);
-    let ended = launch.run()?;
+    let scratch = standard.then(Scratch::new).transpose()?;
+    let temporary = Temporary(match &scratch {
+        Some(scratch) => scratch.file("run.dag"),
+        None => folder.join(format!(".{name}.{}.part", std::process::id())),
+    });
+    let launch = Launch::new(&args.program).with("BOMBYX_RECORD", &temporary.0).processors(processors);
+    let ended = if standard { launch.output_to_errors() } else { launch }.run()?;
     let complaint = ended.complaint();
     if !fs::exists(&temporary.0)? {
         eprintln!("bombyx: {}", wrote_nothing(program, "recording", complaint.as_deref()));
@@ -72,13 +81,17 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Some(complaint) => {
             format!("{} {complaint}, and its recording is incomplete: {error}", program.display())
         }
-        None => format!("{} recorded something else than a computation: {error}", program.display()),
+        None => format!("{} did not record a computation: {error}", program.display()),
     })?;
-    fs::rename(&temporary.0, &args.output)
-        .map_err(|error| format!("cannot write {}: {error}", args.output.display()))?;
+    if standard {
+        std::io::copy(&mut fs::File::open(&temporary.0)?, &mut std::io::stdout().lock())?;
+    } else {
+        fs::rename(&temporary.0, &args.output)
+            .map_err(|error| format!("cannot write {}: {error}", args.output.display()))?;
+    }
     if let Some(complaint) = complaint {
         eprintln!("bombyx: {} {complaint}; this is what it recorded up to then", program.display());
     }
-    eprint!("\n{described}\ntry `bombyx simulate {} -p 1..1024`\n", args.output.display());
+    eprint!("\n{described}\nTry `bombyx simulate {} -p 1..1024`.\n", args.output.display());
     Ok(ended.exit_code())
 }

@@ -1,15 +1,18 @@
 //! `bombyx run`: one workload on one pool, checked, with what it took.
 
 use crate::Result;
-use crate::bench::{self, median};
+use crate::args::{Input, Pools};
 use crate::contender::Contender;
-use crate::input::Input;
+use crate::output::{self, Output};
 use crate::resources::{Memory, Watch};
-use crate::terminal::{Progress, coloured, print};
-use crate::text::{bytes, grouped, ratio, time};
+use crate::table::Style;
+use crate::terminal::print;
+use crate::text::{bytes, grouped, ratio, time, wrapped};
 use bombyx::{Pool, Scheduler, Stats};
+use bombyx_lab::bench::{self, median};
+use bombyx_lab::progress::Progress;
 use bombyx_workloads::{Checksum, Workload};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fmt::Write;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -32,11 +35,10 @@ pub(crate) struct Args {
     #[command(flatten)]
     input: Input,
 
-    /// Number of processors; unless given, BOMBYX_PROCESSORS or all cores
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    processors: Option<u16>,
+    #[command(flatten)]
+    pools: Pools,
 
-    /// Scheduler; unless given, BOMBYX_SCHEDULER or work-stealing
+    /// Scheduler [default: BOMBYX_SCHEDULER or work-stealing]; `bombyx help schedulers` explains them
     #[arg(short, long, value_name = "NAME")]
     scheduler: Option<Scheduler>,
 
@@ -52,9 +54,8 @@ pub(crate) struct Args {
     #[arg(long, requires = "stats")]
     count: bool,
 
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 
     /// List the workloads
     #[arg(long)]
@@ -86,22 +87,39 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let workload = args.name.expect("required unless --list");
-    let contender = Contender::of(args.pool()?);
-    let outcome = measure(workload, args, &contender)?;
-    let report = if args.json {
-        json(workload, args, &contender, &outcome)
-    } else {
-        text(workload, args, &contender, &outcome)
+    output::check([args.output.to.file()])?;
+    // Without a number, the environment chooses one.
+    let numbers =
+        args.pools.numbers().map_or(vec![None], |numbers| numbers.iter().copied().map(Some).collect());
+    let mut outcomes = Vec::new();
+    for processors in numbers {
+        let contender = Contender::of(args.pool(processors)?);
+        let outcome = measure(workload, args, &contender)?;
+        outcomes.push((contender, outcome));
+    }
+    let documents = || -> Vec<Value> {
+        outcomes.iter().map(|(contender, outcome)| json(workload, args, contender, outcome)).collect()
     };
-    print(&report)?;
+    args.output.show(
+        |style| {
+            let texts =
+                outcomes.iter().map(|(contender, outcome)| text(workload, args, contender, outcome, style));
+            Ok(texts.collect::<Vec<_>>().join("\n"))
+        },
+        || match <[Value; 1]>::try_from(documents()) {
+            Ok([one]) => Ok(one),
+            Err(several) => Ok(json!({ "results": several })),
+        },
+        || Ok(output::csv(&documents().iter().flat_map(rows).collect::<Vec<_>>())),
+    )?;
     Ok(ExitCode::SUCCESS)
 }
 
 impl Args {
-    fn pool(&self) -> std::result::Result<Pool, bombyx::Error> {
-        let builder =
-            Pool::builder().seed(self.input.seed).metered(self.stats || self.json).count_threads(self.count);
-        let builder = self.processors.into_iter().map(usize::from).fold(builder, bombyx::Builder::processors);
+    fn pool(&self, processors: Option<usize>) -> std::result::Result<Pool, bombyx::Error> {
+        let metered = self.stats || !self.output.is_text();
+        let builder = Pool::builder().seed(self.input.seed).metered(metered).count_threads(self.count);
+        let builder = processors.into_iter().fold(builder, bombyx::Builder::processors);
         self.scheduler.into_iter().fold(builder, bombyx::Builder::scheduler).build()
     }
 }
@@ -175,8 +193,14 @@ impl Outcome {
     }
 }
 
-fn text(workload: &dyn Workload, args: &Args, contender: &Contender, outcome: &Outcome) -> String {
-    let bold = if coloured() { anstyle::Style::new().bold() } else { anstyle::Style::new() };
+fn text(
+    workload: &dyn Workload,
+    args: &Args,
+    contender: &Contender,
+    outcome: &Outcome,
+    style: Style,
+) -> String {
+    let bold = if style.coloured { anstyle::Style::new().bold() } else { anstyle::Style::new() };
     let mut out = format!(
         "{bold}{}{bold:#}: {}\n{}; {} size, {} grain, seed {}\n\n",
         workload.name(),
@@ -187,8 +211,10 @@ fn text(workload: &dyn Workload, args: &Args, contender: &Contender, outcome: &O
         args.input.seed
     );
     let serial = outcome.serial.as_secs_f64();
-    let mut line =
-        |what: &str, value: String| writeln!(out, "  {what:<10}{value}").expect("strings take all text");
+    let mut line = |what: &str, value: String| {
+        let text = wrapped(&format!("  {what:<10}{value}"), style.width.unwrap_or(usize::MAX), 12);
+        writeln!(out, "{text}").expect("strings take all text");
+    };
     line("on", contender.to_string());
     line("serial", time(serial));
     for (nth, Taken { time: taken, stats, .. }) in outcome.runs.iter().enumerate() {
@@ -215,7 +241,28 @@ fn text(workload: &dyn Workload, args: &Args, contender: &Contender, outcome: &O
     out
 }
 
-fn json(workload: &dyn Workload, args: &Args, contender: &Contender, outcome: &Outcome) -> String {
+/// A row per run.
+fn rows(document: &Value) -> Vec<Value> {
+    let runs = document["runs"].as_array().into_iter().flatten();
+    let rows = runs.enumerate().map(|(nth, run)| {
+        let mut row = json!({
+            "workload": document["workload"],
+            "scheduler": document["scheduler"],
+            "processors": document["processors"],
+            "run": nth + 1,
+            "serial_seconds": document["serial_seconds"],
+        });
+        if let (Some(row), Some(run)) = (row.as_object_mut(), run.as_object()) {
+            row.extend(
+                run.iter().filter(|(_, value)| !value.is_object()).map(|(k, v)| (k.clone(), v.clone())),
+            );
+        }
+        row
+    });
+    rows.collect()
+}
+
+fn json(workload: &dyn Workload, args: &Args, contender: &Contender, outcome: &Outcome) -> Value {
     let runs: Vec<_> = outcome
         .runs
         .iter()
@@ -250,7 +297,7 @@ fn json(workload: &dyn Workload, args: &Args, contender: &Contender, outcome: &O
             })
         })
         .collect();
-    let document = json!({
+    json!({
         "workload": workload.name(),
         "input": outcome.input,
         "size": args.input.size.to_string(),
@@ -265,6 +312,5 @@ fn json(workload: &dyn Workload, args: &Args, contender: &Contender, outcome: &O
         "threads": outcome.threads,
         "checksum": outcome.checksum.to_string(),
         "runs": runs,
-    });
-    format!("{document:#}\n")
+    })
 }

@@ -4,18 +4,19 @@
 //! counts as such: Amdahl's law. The measured runs are not profiled, and the numbers of processors take turns, so that
 //! a machine that is slow for a while is slow for all of them.
 
-use crate::bench::median;
+use crate::args::Pools;
 use crate::launch::{Ended, Launch, wrote_nothing};
+use crate::output::{self, Output};
 use crate::profile::{plot, profiled};
-use crate::simulate::Numbers;
-use crate::table::{Cell, Table, Tone};
-use crate::terminal::{Progress, coloured, print};
-use crate::text::{ratio, time};
-use crate::{Result, contention, files, host};
+use crate::table::{Cell, Style, Table, Tone};
+use crate::text::{ratio, time, wrapped};
+use crate::{Result, contention, host};
+use bombyx_lab::bench::median;
+use bombyx_lab::progress::Progress;
 use bombyx_profile::{Prediction, Profile, Scaling, advise, cilkscale_csv};
 use clap::ValueHint;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -23,7 +24,7 @@ use std::process::ExitCode;
 /// Run a program on several numbers of processors and compare with what its profile predicts.
 ///
 /// One run on one processor is profiled; then the program is timed, as a whole, on each number of processors in turn.
-/// Its output is thrown away.
+/// Its output is thrown away. With --csv, work, span and times have Cilkscale's column names, for its plotter.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -44,25 +45,18 @@ pub(crate) struct Args {
     )]
     program: Vec<OsString>,
 
-    /// Numbers of processors, as in `1,2,4` or `1..64` (doubling); unless given, up to all cores. One processor is
-    /// always among them
-    #[arg(short, long, value_name = "LIST")]
-    processors: Option<Numbers>,
+    #[command(flatten)]
+    pools: Pools,
 
     /// How often to run on each
     #[arg(short, long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     repeat: u16,
 
-    /// Print everything as JSON
-    #[arg(long, conflicts_with = "csv")]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 
-    /// Print work, span and times with Cilkscale's column names, for its plotter
-    #[arg(long)]
-    csv: bool,
-
-    /// Plot speedups with prediction and bounds, as SVG
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    /// Plot speedups with prediction and bounds, as SVG or PNG by the file's name
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     plot: Option<PathBuf>,
 }
 
@@ -95,9 +89,8 @@ impl Row {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    if let Some(path) = &args.plot {
-        files::expect_to_write(path)?;
-    }
+    output::check([args.output.to.file()])?;
+    output::check_pictures([&args.plot])?;
     measure(args)?.show(args)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -112,11 +105,10 @@ struct Scaled {
 }
 
 impl Args {
-    fn numbers(&self) -> Result<Vec<u32>> {
-        let mut numbers: Vec<u32> = match &self.processors {
-            Some(numbers) => {
-                numbers.0.iter().map(|&n| u32::try_from(n)).collect::<std::result::Result<_, _>>()?
-            }
+    /// Up to all cores unless given; one is always among them.
+    fn numbers(&self) -> Vec<u32> {
+        let mut numbers: Vec<u32> = match self.pools.numbers() {
+            Some(numbers) => numbers.iter().map(|&number| number as u32).collect(),
             None => {
                 let cores = host::cores() as u32;
                 (0..31).map(|nth| 1 << nth).take_while(|&n| n < cores).chain([cores]).collect()
@@ -125,17 +117,12 @@ impl Args {
         numbers.push(1);
         numbers.sort_unstable();
         numbers.dedup();
-        match numbers.last() {
-            Some(&most) if most > 1 << 16 => {
-                Err(format!("{most} processors are more than {}", 1 << 16).into())
-            }
-            _ => Ok(numbers),
-        }
+        numbers
     }
 }
 
 fn measure(args: &Args) -> Result<Scaled> {
-    let numbers = args.numbers()?;
+    let numbers = args.numbers();
     let program = Path::new(&args.program[0]);
     let progress = Progress::new(1 + numbers.len() * usize::from(args.repeat));
     progress.doing("profiling on one processor");
@@ -155,7 +142,7 @@ fn measure(args: &Args) -> Result<Scaled> {
     for round in 1..=args.repeat {
         for (&processors, times) in numbers.iter().zip(&mut times) {
             progress.doing(format!("round {round} of {}, P = {processors}", args.repeat));
-            let ended = Launch::new(&args.program).processors(Some(processors)).quiet().run()?;
+            let ended = Launch::new(&args.program).processors(Some(processors as usize)).quiet().run()?;
             succeeded(program, &ended)?;
             times.push(ended.elapsed.as_secs_f64());
             progress.step();
@@ -201,29 +188,27 @@ impl Scaled {
                 self.rows.iter().map(|row| (f64::from(row.prediction.processors), row.speedup)).collect();
             let most = self.rows.iter().map(|row| row.prediction.processors).max().unwrap_or(1);
             let title = format!("Speedup of {}, predicted and measured", self.profile.program);
-            files::write(path, plot::speedups(&title, &self.scaling, most, &points)?.as_bytes())?;
+            output::picture(path, &plot::speedups(&title, &self.scaling, most, &points)?)?;
         }
-        print(&match args {
-            Args { json: true, .. } => self.json()?,
-            Args { csv: true, .. } => self.csv(),
-            _ => self.table(),
-        })
+        args.output.show(|style| Ok(self.table(style)), || self.json(), || Ok(self.csv()))
     }
 
-    fn table(&self) -> String {
+    fn table(&self, style: Style) -> String {
         let outside = self.outside / self.scaling.work.max(f64::MIN_POSITIVE);
         let mut out = format!(
-            "{}: work {}, span {}, parallelism {:.1}; {:.1} % of the work is outside of pools\n\n",
+            "{}: work {}, span {}, parallelism {:.1}; {:.1} % of the work is outside of pools",
             self.profile.program,
             time(self.scaling.work),
             time(self.scaling.span),
             self.scaling.parallelism(),
             100.0 * outside
         );
-        let table = Table::new(coloured())
+        out = wrapped(&out, style.prose(), 0) + "\n\n";
+        let table = Table::new(style)
             .numbers("P", 5)
             .numbers("time", 9)
             .numbers("range", 21)
+            .extra()
             .numbers("speedup", 8)
             .numbers("at least", 8)
             .numbers("likely", 8)
@@ -247,31 +232,32 @@ impl Scaled {
             ]));
         }
         let most = self.rows.last().map_or(1, |row| row.prediction.processors);
-        out.push_str(&format!("\nadvice: {}\n", advise(&self.profile, most)[0]));
+        out.push_str(&table.left_out().unwrap_or_default());
+        let mut say = |text: &str| out.push_str(&(wrapped(text, style.prose(), 0) + "\n"));
+        say(&format!("\nadvice: {}", advise(&self.profile, most)[0]));
         let bounds = |of: fn(&Prediction) -> f64| -> String {
             let bounds: Vec<String> = self.rows.iter().map(|row| ratio(of(&row.prediction))).collect();
             bounds.join(", ")
         };
         if self.rows.iter().any(|row| matches!(row.verdict().0, "caches" | "above")) {
-            out.push_str(&format!(
+            say(&format!(
                 "More than at most means that the work itself takes less time where several cores do it. Caches of their own can \
-                 bring that to {}.\n",
+                 bring that to {}.",
                 bounds(|prediction| prediction.upper_caches)
             ));
         }
         if self.rows.iter().any(|row| matches!(row.verdict().0, "shares" | "below")) {
-            out.push_str(&format!(
+            say(&format!(
                 "Less than at least means that something slows the strands themselves: data that several cores write, false \
-                 sharing, a lock, or cores that are not all ours. Sharing all data would leave {}.\n",
+                 sharing, a lock, or cores that are not all ours. Sharing all data would leave {}.",
                 bounds(|prediction| prediction.lower_sharing)
             ));
         }
         out
     }
 
-    fn json(&self) -> Result<String> {
-        let document = json!({
-            "record": host::Record::of_this_process(),
+    fn json(&self) -> Result<Value> {
+        Ok(json!({
             "program": self.profile.program,
             "arguments": self.profile.arguments,
             "scaling": self.scaling,
@@ -279,8 +265,7 @@ impl Scaled {
             "outside_seconds": self.outside,
             "rows": serde_json::to_value(&self.rows)?,
             "profile": self.profile,
-        });
-        Ok(format!("{document:#}\n"))
+        }))
     }
 
     fn csv(&self) -> String {

@@ -1,29 +1,28 @@
 //! `bombyx simulate`: schedulers in virtual time.
 //!
 //! This file is the command line; [`input`] finds the computation, [`faster`] changes it, [`runs`] makes the runs,
-//! [`report`] and [`sites`] print them, [`plot`] and [`gantt`] draw them, and [`crate::files`] sees to it that files are written whole or not at all. All
+//! [`report`] and [`sites`] print them, [`plot`] and [`gantt`] draw them, and [`crate::output`] writes what comes of it. All
 //! scheduling is in `bombyx-sim`, all computations are in `bombyx-dag`.
 
 mod cluster;
 mod faster;
 mod gantt;
 mod input;
-mod list;
 mod plot;
 mod report;
 mod runs;
 mod sites;
 
+use crate::numbers::{Numbers, SchedulerList};
+use crate::output::{self, Output};
 use crate::simulate::faster::Faster;
-use crate::simulate::list::SchedulerList;
 use crate::terminal::{print, spinner};
-use crate::{Result, files};
-use bombyx_dag::{draw, format};
+use crate::{Result, Usage, files};
+use bombyx_dag::{draw, format, text};
 use bombyx_sim::{Contention, Speeds};
 use clap::ValueHint;
 use std::path::{Path, PathBuf};
-
-pub(crate) use list::Numbers;
+use std::process::ExitCode;
 
 /// Run schedulers on a computation in virtual time.
 ///
@@ -44,7 +43,7 @@ Examples:
 
 `bombyx simulate --list` lists generators with their parameters, and schedulers.")]
 pub(crate) struct Args {
-    /// A generator such as `fib:20`, a dag file, or `-` for a dag file on standard input
+    /// A generator such as `fib:20`, a dag file (binary or text), or `-` for one on standard input
     #[arg(required_unless_present = "list")]
     computation: Option<String>,
 
@@ -125,17 +124,8 @@ pub(crate) struct Args {
     #[arg(long, help_heading = "Runs")]
     check: bool,
 
-    /// One line of comma-separated values per run
-    #[arg(long, conflicts_with = "json", help_heading = "Output")]
-    csv: bool,
-
-    /// The computation, its measures and every run as JSON
-    #[arg(long, help_heading = "Output")]
-    json: bool,
-
-    /// Write the table, CSV or JSON to a file
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output,
 
     /// Print what every processor does at every step (one small run)
     #[arg(long, help_heading = "Output")]
@@ -149,28 +139,28 @@ pub(crate) struct Args {
     #[arg(long, help_heading = "Output")]
     sites: bool,
 
-    /// Save the computation as a dag file
+    /// Save the computation as a dag file, or as text that people can write if the name ends in .txt
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     save: Option<PathBuf>,
 
-    /// Draw the computation, as SVG, or as DOT if the file's name ends so (small computations)
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Pictures (SVG)")]
+    /// Draw the computation (small ones); with a name that ends in .dot, as Graphviz reads it
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Pictures (SVG or PNG, by the file's name)")]
     draw: Option<PathBuf>,
 
     /// Plot speedup against processors, with its bounds
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Pictures (SVG)")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Pictures (SVG or PNG, by the file's name)")]
     speedup: Option<PathBuf>,
 
     /// Plot the peak of space against processors, with S1 and P·S1
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Pictures (SVG)")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Pictures (SVG or PNG, by the file's name)")]
     space: Option<PathBuf>,
 
     /// Plot space, granularity and time against the quota K of `dfdeques:K`, other schedulers as lines
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Pictures (SVG)")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Pictures (SVG or PNG, by the file's name)")]
     tradeoff: Option<PathBuf>,
 
-    /// Draw what every processor does over time (one small run)
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Pictures (SVG)")]
+    /// Draw what every processor does over time (one run)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Pictures (SVG or PNG, by the file's name)")]
     gantt: Option<PathBuf>,
 
     /// List the generators with their parameters, and the schedulers
@@ -187,18 +177,36 @@ pub(crate) enum Make {
     FullyStrict,
 }
 
-/// Runs the command; ends the program with status 1 if it fails.
-pub(crate) fn run(args: Args) {
-    if let Err(error) = try_run(&args) {
-        eprintln!("bombyx simulate: {error}");
-        std::process::exit(1);
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    if args.list {
+        print(&input::list())?;
+        return Ok(ExitCode::SUCCESS);
     }
+    output::check([args.output.to.file(), args.trace.as_deref(), args.save.as_deref()])?;
+    output::check_pictures([&args.speedup, &args.space, &args.tradeoff, &args.gantt])?;
+    if let Some(path) = args.draw.as_deref().filter(|path| !is_dot(path)) {
+        output::check_pictures([&Some(path.to_owned())])?;
+    }
+    simulate(args)?;
+    Ok(ExitCode::SUCCESS)
 }
 
-fn try_run(args: &Args) -> Result<()> {
-    if args.list {
-        return print(&input::list());
+fn is_dot(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "dot" || extension == "gv")
+}
+
+/// Writes a file, or prints if it is standard output.
+fn write(path: &Path, content: &[u8]) -> Result<()> {
+    if output::is_standard(path) {
+        return match std::str::from_utf8(content) {
+            Ok(text) => print(text),
+            Err(_) => Ok(std::io::Write::write_all(&mut std::io::stdout(), content)?),
+        };
     }
+    files::write(path, content)
+}
+
+fn simulate(args: &Args) -> Result<()> {
     let text = args.computation.as_deref().expect("required unless --list");
     let spinner = spinner(format!("making {text}"));
     let original = input::load(text)?;
@@ -210,16 +218,21 @@ fn try_run(args: &Args) -> Result<()> {
     spinner.finish_and_clear();
     let input = changed.as_ref().unwrap_or(&original);
     if let Some(path) = &args.save {
-        files::write(path, &format::write(&input.computation, Vec::new())?)?;
+        let as_text = path.extension().is_some_and(|extension| extension == "txt");
+        match as_text {
+            true => write(path, text::write(&input.computation)?.as_bytes())?,
+            false => write(path, &format::write(&input.computation, Vec::new())?)?,
+        }
     }
-    if let Some(path) = &args.draw {
-        let dot = path.extension().is_some_and(|extension| extension == "dot" || extension == "gv");
-        let picture = if dot { draw::dot(&input.computation)? } else { draw::svg(&input.computation)? };
-        files::write(path, picture.as_bytes())?;
+    match &args.draw {
+        Some(path) if is_dot(path) => write(path, draw::dot(&input.computation)?.as_bytes())?,
+        Some(path) => output::picture(path, &draw::svg(&input.computation)?)?,
+        None => {}
     }
+    let style = args.output.to.style();
     if (args.save.is_some() || args.draw.is_some() || args.sites) && !args.asks_for_runs() {
-        let sites = if args.sites { sites::table(input, usize::MAX)? } else { String::new() };
-        return print(&(report::summary(input) + &sites));
+        let sites = if args.sites { sites::table(input, usize::MAX, style)? } else { String::new() };
+        return print(&(report::summary(input, style) + &sites));
     }
     if let Some(nodes) = &args.cluster.nodes {
         return cluster::run(&args.cluster, nodes, args.processors.as_ref(), input);
@@ -236,10 +249,10 @@ fn try_run(args: &Args) -> Result<()> {
     };
     if let Some(path) = &args.trace {
         let unit = results[0].outcome.ticks_per_unit;
-        files::write(path, plan.trace(&results)?.in_units(unit).to_string().as_bytes())?;
+        write(path, plan.trace(&results)?.in_units(unit).to_string().as_bytes())?;
     }
     if let Some(path) = &args.gantt {
-        files::write(path, gantt::svg(&plan, &results)?.as_bytes())?;
+        output::picture(path, &gantt::svg(&plan, &results)?)?;
     }
     for (path, draw) in [
         (&args.speedup, plot::speedup as fn(&runs::Plan<'_>, &[runs::Run]) -> Result<String>),
@@ -247,30 +260,28 @@ fn try_run(args: &Args) -> Result<()> {
         (&args.tradeoff, plot::tradeoff),
     ] {
         if let Some(path) = path {
-            files::write(path, draw(&plan, &results)?.as_bytes())?;
+            output::picture(path, &draw(&plan, &results)?)?;
         }
     }
-    let report = match args {
-        Args { csv: true, .. } => report::csv(before.iter().map(borrowed).chain([(&plan, &results[..])])),
-        Args { json: true, .. } => report::json(&plan, &results, before.as_ref().map(borrowed))?,
-        Args { steps: true, .. } => report::steps(&plan, &results)?,
-        Args { sites: all, .. } => {
-            let top = if *all { usize::MAX } else { 3 };
-            let head = report::summary(plan.input) + &sites::table(plan.input, top)?;
-            let table = match &before {
-                Some((was, were)) => faster::comparison((was, were), (&plan, &results)),
-                None => report::table(&plan, &results),
-            };
-            head + "\n" + &table
-        }
-    };
-    if args.csv || args.json || args.steps || before.is_some() {
+    if !args.output.is_text() || args.steps || before.is_some() {
         plan.checked().iter().for_each(|line| eprintln!("{line}"));
     }
-    match &args.output {
-        Some(path) => files::write(path, report.as_bytes()),
-        None => print(&report),
-    }
+    args.output.show(
+        |style| {
+            if args.steps {
+                return report::steps(&plan, &results);
+            }
+            let top = if args.sites { usize::MAX } else { 3 };
+            let head = report::summary(plan.input, style) + &sites::table(plan.input, top, style)?;
+            let table = match &before {
+                Some((was, were)) => faster::comparison((was, were), (&plan, &results), style),
+                None => report::table(&plan, &results, style),
+            };
+            Ok(head + "\n" + &table)
+        },
+        || report::json(&plan, &results, before.as_ref().map(borrowed)),
+        || Ok(report::csv(before.iter().map(borrowed).chain([(&plan, &results[..])]))),
+    )
 }
 
 fn borrowed<'a, 'b>(
@@ -282,7 +293,8 @@ fn borrowed<'a, 'b>(
 /// What is in a dag file, in a few lines: for `bombyx record`, which has just written it under another name.
 pub(crate) fn describe(path: &Path, name: &str) -> Result<String> {
     let input = input::read(path, name)?;
-    Ok(report::summary(&input) + &sites::table(&input, 5)?)
+    let style = crate::terminal::error_style();
+    Ok(report::summary(&input, style) + &sites::table(&input, 5, style)?)
 }
 
 impl Args {
@@ -290,18 +302,20 @@ impl Args {
     fn estimates(&self) -> Result<Vec<bombyx_sim::Ratio>> {
         let Some(given) = &self.estimates else { return Ok(Vec::new()) };
         if !given.changes().is_empty() {
-            return Err("estimates are factors that do not change; list them like 2,3x1".into());
+            return Err(
+                Usage("estimates are factors that do not change; list them like 2,3x1".to_owned()).into()
+            );
         }
         Ok(given.list().unwrap_or_default().to_vec())
     }
 
     /// Whether the command line is about runs, not only about the computation.
     fn asks_for_runs(&self) -> bool {
-        let files = [&self.output, &self.trace, &self.speedup, &self.space, &self.tradeoff, &self.gantt];
+        let files = [&self.trace, &self.speedup, &self.space, &self.tradeoff, &self.gantt];
         self.processors.is_some()
-            || self.csv
+            || !self.output.is_text()
+            || self.output.to.output.is_some()
             || !self.faster.is_empty()
-            || self.json
             || self.steps
             || files.iter().any(|file| file.is_some())
     }

@@ -1,112 +1,141 @@
-//! `bombyx` without a command: a tour of under a minute through what forking costs and what it gains on this machine.
+//! `bombyx` without a command: in 20 seconds, what you gain on this machine with real programs, beside rayon, and what a
+//! fork costs.
 
 use crate::Result;
 use crate::contender::Contender;
-use crate::host::cores;
-use crate::table::{Cell, Table, Tone};
-use crate::terminal::{Progress, coloured, print};
-use crate::text::{grouped, ratio, time};
-use bombyx::Stats;
+use crate::host::{busy_elsewhere, cores};
+use crate::table::{Cell, Style, Table, Tone};
+use crate::terminal::{print, style};
+use crate::text::{grouped, ratio, time, wrapped};
+use bombyx_lab::programs;
+use bombyx_lab::progress::Progress;
 use bombyx_workloads::{Grain, Prepared, Size, find};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// What the tour shows: a fork at its dearest, then programs of different kinds.
-const STOPS: &[(&str, Grain)] = &[
-    ("fib", Grain::Fine),
-    ("nqueens", Grain::Medium),
-    ("cilksort-random", Grain::Medium),
-    ("matmul", Grain::Medium),
-    ("quickhull-uniform", Grain::Medium),
-    ("uts-t1", Grain::Medium),
-    ("fft", Grain::Medium),
-    ("mandelbrot", Grain::Medium),
+/// What the tour shows, with what a reader knows the program by.
+const STOPS: &[(&str, &str)] = &[
+    ("cilksort-random", "merge sort"),
+    ("quickhull-uniform", "convex hull"),
+    ("matmul", "matrix product"),
+    ("fft", "Fourier transform"),
+    ("nqueens", "search for queens"),
+    ("mandelbrot", "Mandelbrot set"),
+    ("uts-t1", "unbalanced tree"),
 ];
 
-/// Every stop is run once, and again while there is time left of its share of this.
-const BUDGET: Duration = Duration::from_secs(34);
+/// Every stop runs once, and again while there is time left of its share of this.
+const BUDGET: Duration = Duration::from_secs(13);
 
-/// The best times of a stop.
+/// Shorter runs say nothing about a program: starting the processors takes as long.
+const SHORTEST: Duration = Duration::from_millis(2);
+
+/// Fewer of our cores than this for us: figures are not worth much.
+const BUSY: f64 = 0.15;
+
+/// The best times of a stop: the serial elision, then every contender.
 struct Measured {
     serial: Duration,
-    one: Duration,
-    all: Duration,
-    /// What the pool counted in the best run on all processors.
-    stats: Stats,
+    ours: Duration,
+    rayon: Option<Duration>,
 }
 
 pub(crate) fn run(quick: bool) -> Result<ExitCode> {
-    let cores = cores();
-    let [serial, one, all] =
-        [Contender::serial(), Contender::bombyx(1, None)?, Contender::bombyx(cores, None)?];
-    let size = if quick { Size::Small } else { Size::Default };
-    print(&format!(
-        "Bombyx on {cores} core{}: {} workloads, each as its serial elision, on one processor and on {}.\n\n",
-        if cores == 1 { "" } else { "s" },
-        STOPS.len(),
-        if cores == 1 { "all (there is one)".into() } else { format!("all {cores}") },
-    ))?;
-    let table = Table::new(coloured())
-        .words("workload", 18)
-        .words("grain", 6)
-        .numbers("serial", 7)
-        .numbers("overhead P=1", 7)
-        .numbers(format!("time P={cores}"), 8)
-        .numbers("speedup", 7)
-        .numbers("steals", 7)
-        .numbers("hand-overs", 7)
-        .words("result", 7);
-    let progress = Progress::new(STOPS.len() * 3);
-    progress.print(&table.head())?;
-    for (name, grain) in STOPS {
-        progress.doing(format!("{name}: making the input"));
-        let mut prepared = find(name)?.prepare(size, *grain, 42);
-        let share = if quick { Duration::ZERO } else { BUDGET / STOPS.len() as u32 };
-        let measured = measure(name, &mut *prepared, [&serial, &one, &all], share, &progress)?;
-        let seconds = |time: Duration| time.as_secs_f64();
-        progress.print(&table.line([
-            Cell::from(*name),
-            grain.to_string().into(),
-            time(seconds(measured.serial)).into(),
-            format!("{} ×", ratio(seconds(measured.one) / seconds(measured.serial))).into(),
-            time(seconds(measured.all)).into(),
-            Cell::new(ratio(seconds(measured.serial) / seconds(measured.all)), Tone::Strong),
-            grouped(measured.stats.steals).into(),
-            grouped(measured.stats.hand_overs).into(),
-            Cell::new("correct", Tone::Good),
-        ]))?;
+    let (cores, style) = (cores(), style());
+    let mut contenders = vec![Contender::serial(), Contender::bombyx(cores, None)?];
+    contenders.extend(rayon(cores)?);
+    let (size, share) = match quick {
+        true => (Size::Small, Duration::ZERO),
+        false => (Size::Default, BUDGET / STOPS.len() as u32),
+    };
+    let several = if cores == 1 { "1 core".to_owned() } else { format!("{cores} cores") };
+    print(&format!("Bombyx on {several}: real programs, every result checked.\n\n"))?;
+    warn(cores, style)?;
+    let table = table(style);
+    print(&table.head())?;
+    let progress = Progress::new(STOPS.len() * contenders.len());
+    for (name, about) in STOPS {
+        progress.doing(format!("{about}: making the input"));
+        let mut prepared = find(name)?.prepare(size, Grain::Medium, 42);
+        let measured = measure(name, &mut *prepared, &contenders, share, &progress)?;
+        print(&line(&table, about, &measured))?;
     }
     drop(progress);
-    print(&closing(quick))?;
+    print(&table.left_out().unwrap_or_default())?;
+    let forks = forks(if quick { 24 } else { 35 })?;
+    print(&format!("\n{}\n{}", wrapped(&forks, style.prose(), 0), closing(style)))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Rayon's pool, in a build that has it.
+fn rayon(processors: usize) -> Result<Option<Contender>> {
+    Ok(Contender::peers(processors)?.into_iter().find(|peer| peer.name() == "rayon"))
+}
+
+/// Says so if others use this machine.
+fn warn(cores: usize, style: Style) -> Result<()> {
+    let Some(busy) = busy_elsewhere().filter(|busy| *busy > BUSY * cores as f64) else { return Ok(()) };
+    let text = format!(
+        "Other programs keep {busy:.1} of the {cores} cores busy: expect less speedup than on a quiet machine, and figures \
+         that vary."
+    );
+    let tone = if style.coloured { anstyle::AnsiColor::Yellow.on_default() } else { anstyle::Style::new() };
+    print(&format!("{tone}{}{tone:#}\n\n", wrapped(&text, style.prose(), 0)))
+}
+
+fn table(style: Style) -> Table {
+    let width = STOPS.iter().map(|(_, about)| about.len()).max().unwrap_or(0);
+    Table::new(style)
+        .words("program", width)
+        .numbers("serial", 8)
+        .numbers("rayon", 8)
+        .numbers("bombyx", 8)
+        .numbers("speedup", 7)
+        .words("beside rayon", 12)
+        .extra()
+}
+
+fn line(table: &Table, about: &str, measured: &Measured) -> String {
+    let shown = |taken: Duration| Cell::from(time(taken.as_secs_f64()));
+    let told = measured.serial >= SHORTEST && measured.ours >= SHORTEST;
+    let speedup = measured.serial.as_secs_f64() / measured.ours.as_secs_f64();
+    let beside = measured.rayon.map(|rayon| rayon.as_secs_f64() / measured.ours.as_secs_f64());
+    let beside = match beside.filter(|_| told) {
+        None => Cell::none(),
+        Some(faster) if faster >= 1.02 => Cell::new(format!("{} × faster", ratio(faster)), Tone::Good),
+        Some(faster) if faster <= 0.98 => Cell::new(format!("{} × slower", ratio(1.0 / faster)), Tone::Bad),
+        Some(_) => Cell::from("equal"),
+    };
+    table.line([
+        about.into(),
+        shown(measured.serial),
+        measured.rayon.map_or_else(Cell::none, shown),
+        Cell::new(time(measured.ours.as_secs_f64()), Tone::Strong),
+        if told { Cell::new(ratio(speedup), Tone::Strong) } else { Cell::new("too short", Tone::Faint) },
+        beside,
+    ])
 }
 
 /// Best of as many rounds as fit into `share`, at least one; every result is checked.
 fn measure(
     name: &str,
     prepared: &mut dyn Prepared,
-    contenders: [&Contender; 3],
+    contenders: &[Contender],
     share: Duration,
     progress: &Progress,
 ) -> Result<Measured> {
     let start = Instant::now();
-    let mut best = [Duration::MAX; 3];
-    let mut counted = [Stats::default(); 3];
+    let mut best = vec![Duration::MAX; contenders.len()];
     let mut expected = None;
     for round in 1.. {
         for (nth, contender) in contenders.iter().enumerate() {
             progress.doing(format!("{name}: {contender}"));
-            let before = contender.stats().unwrap_or_default();
             let run = prepared.run(contender.runtime());
-            let during = contender.stats().unwrap_or_default() - before;
             prepared.check().map_err(|wrong| format!("{name} on {contender} is wrong: {wrong}"))?;
             if *expected.get_or_insert(run.checksum) != run.checksum {
                 return Err(format!("{name} on {contender} differs from the serial elision").into());
             }
-            if run.time < best[nth] {
-                best[nth] = run.time;
-                counted[nth] = during;
-            }
+            best[nth] = best[nth].min(run.time);
             if round == 1 {
                 progress.step();
             }
@@ -116,28 +145,42 @@ fn measure(
             break;
         }
     }
-    let ([serial, one, all], [.., stats]) = (best, counted);
-    Ok(Measured { serial, one, all, stats })
+    Ok(Measured { serial: best[0], ours: best[1], rayon: best.get(2).copied() })
 }
 
-fn closing(quick: bool) -> String {
-    let again = if quick { "" } else { "cargo run --release -- --quick" };
-    let mut out = String::from(
-        "\nOverhead is the time on one processor over that of the serial elision; speedup is serial over parallel.\n\
-         Every result was checked and equals that of the serial elision.\n\nTry next:\n",
-    );
-    for (command, what) in [
-        (again, "the same on small inputs"),
-        ("cargo run --release -- run nqueens --stats", "one workload, and what the scheduler did"),
-        ("cargo run --release -- bench cilksort", "beside rayon and chili"),
-        (
-            "cargo run --release -- simulate fib:20",
-            "the same schedulers in virtual time, up to 64 processors",
-        ),
-    ] {
-        if !command.is_empty() {
-            out += &format!("  {command:44}{what}\n");
+/// What a fork costs: a recursion that does nothing else, on one processor.
+fn forks(n: u32) -> Result<String> {
+    const ROUNDS: usize = 3;
+    let mut contenders = vec![Contender::serial(), Contender::bombyx(1, None)?];
+    contenders.extend(rayon(1)?);
+    let mut best = vec![f64::INFINITY; contenders.len()];
+    for _ in 0..ROUNDS {
+        for (contender, best) in contenders.iter().zip(&mut best) {
+            let start = Instant::now();
+            let result = programs::fib(contender.runtime(), n);
+            *best = best.min(start.elapsed().as_secs_f64());
+            if result != programs::fib_value(n) {
+                return Err(format!("fib({n}) on {contender} is wrong: {result}").into());
+            }
         }
     }
+    let forks = programs::fib_forks(n);
+    let cost = |taken: f64| time((taken - best[0]).max(0.0) / forks as f64);
+    let rayon = best.get(2).map_or(String::new(), |&taken| format!(", rayon's {}", cost(taken)));
+    Ok(format!("{} empty forks, to see what a fork costs: {}{rayon}.", grouped(forks), cost(best[1])))
+}
+
+fn closing(style: Style) -> String {
+    let mut out = String::from("\nTry it on your own program (one that uses bombyx, or rayon on Bombyx):\n");
+    let line = |command: &str, what: &str| {
+        wrapped(&format!("  {command:44}{what}"), style.width.unwrap_or(usize::MAX), 6) + "\n"
+    };
+    out += &line("cargo run --release -- profile -- ./program", "why does it scale as it does?");
+    out += &line("cargo run --release -- scale -- ./program", "measured against predicted speedups");
+    out += &line("cargo run --release -- doctor ./project", "is this machine, and the project, ready?");
+    out += "And on ours:\n";
+    out += &line("cargo run --release -- run nqueens --stats", "one program, and what the scheduler did");
+    out += &line("cargo run --release -- bench cilksort", "beside rayon and chili, with medians");
+    out += &line("cargo run --release -- simulate fib:20", "the same scheduler on up to 64 processors");
     out
 }

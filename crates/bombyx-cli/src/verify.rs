@@ -7,18 +7,15 @@ mod explain;
 mod json;
 mod table;
 
-use crate::files;
+use crate::output::{self, Output};
+use crate::terminal::{self, print};
+use crate::{Result, Usage};
+use bombyx_base::nearest;
 use bombyx_verify::{Claim, Effort, Finding, News, Plan, claim, claims, verify};
-use clap::ValueHint;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::BTreeMap;
-use std::io::{self, IsTerminal, Write};
-use std::path::PathBuf;
-use std::process::exit;
-use std::time::{Duration, Instant};
-
-/// Whatever goes wrong is told to the user in one line.
-type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+use std::process::ExitCode;
+use std::time::Instant;
 
 /// Try the papers' theorems and lemmas, each as a check that can fail.
 ///
@@ -33,7 +30,7 @@ Examples:
   bombyx verify --mutate bl-lem-4                wrong schedulers, and how the claim notices them
   bombyx verify --table                          which claim notices which wrong scheduler
   bombyx verify --explain delay-sequence         writes delay-sequence.svg
-  bombyx verify --thorough --seed 7 --json findings.json")]
+  bombyx verify --thorough --seed 7 --json -o findings.json")]
 pub(crate) struct Args {
     /// Only these claims, separated by commas; `bl` stands for all of that paper
     #[arg(long, value_name = "ID,…", value_delimiter = ',')]
@@ -51,10 +48,6 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// Also write the findings to a file, as JSON
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    json: Option<PathBuf>,
-
     /// Show how these claims notice wrong schedulers, each with the smallest run that gives it away
     #[arg(long, value_name = "ID,…", value_delimiter = ',', conflicts_with = "only")]
     mutate: Vec<String>,
@@ -67,41 +60,34 @@ pub(crate) struct Args {
     #[arg(long)]
     list: bool,
 
-    /// Draw what a proof is about
+    /// Draw what a proof is about, as SVG or PNG by the name that -o gives
     #[arg(long, value_name = "WHAT")]
     explain: Option<explain::Subject>,
 
-    /// Where to write the picture of `--explain`
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "explain")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output,
 
     /// How many threads; as many as there are processors unless given
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
 }
 
-/// Runs the command; ends the program with status 1 if a claim is broken, and with 2 if it cannot be tried.
-pub(crate) fn run(args: Args) {
-    match try_run(&args) {
-        Ok(true) => {}
-        Ok(false) => exit(1),
-        Err(error) => {
-            eprintln!("bombyx verify: {error}");
-            exit(2);
-        }
-    }
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let held = run_to_end(args)?;
+    Ok(if held { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Whether everything turned out as it should.
-fn try_run(args: &Args) -> Result<bool> {
+fn run_to_end(args: &Args) -> Result<bool> {
     if args.list {
         print(&table::list())?;
         return Ok(true);
     }
     if let Some(subject) = args.explain {
-        print(&explain::explain(subject, args.seed, args.output.as_deref())?)?;
+        explain::explain(subject, args.seed, args.output.to.output.as_deref())?;
         return Ok(true);
     }
+    output::check([args.output.to.file()])?;
     if !args.mutate.is_empty() {
         return mutate(&choose(&args.mutate)?, args.seed);
     }
@@ -113,16 +99,26 @@ fn try_run(args: &Args) -> Result<bool> {
     };
     let plan = Plan { effort, seed: args.seed, mutant: None };
     let begin = Instant::now();
-    let findings = try_claims(&chosen, plan, args)?;
-    if let Some(path) = &args.json {
-        files::write(path, json::json(&chosen, &findings, plan)?.as_bytes())?;
+    // Findings come one by one, unless standard output is for programs. A file gets them all.
+    let file = args.output.to.file().is_some();
+    let streams = !args.table && (args.output.is_text() || file);
+    let findings = try_claims(&chosen, plan, args.threads, streams)?;
+    let summary = table::summary(&chosen, &findings, plan, begin.elapsed());
+    if file || !args.output.is_text() {
+        let blocks = || chosen.iter().zip(&findings).map(|(claim, finding)| table::block(claim, finding));
+        args.output.show(
+            |_| Ok(blocks().collect::<String>() + &summary),
+            || json::json(&chosen, &findings, plan),
+            || Ok(output::csv(&json::rows(&chosen, &findings))),
+        )?;
     }
-    let broken = findings.iter().filter(|finding| !finding.holds()).count();
-    if args.table {
-        print(&table::matrix(&chosen, &findings))?;
+    if args.output.is_text() || file {
+        if args.table {
+            print(&table::matrix(&chosen, &findings))?;
+        }
+        print(&summary)?;
     }
-    print(&table::summary(&chosen, &findings, plan, begin.elapsed()))?;
-    Ok(broken == 0)
+    Ok(findings.iter().all(Finding::holds))
 }
 
 /// Shows what becomes of claims on their mutants. Whether each notices as many as it should.
@@ -142,8 +138,13 @@ fn mutate(chosen: &[&'static Claim], seed: u64) -> Result<bool> {
 }
 
 /// Tries the claims and prints a line for each as soon as it and all before it are done.
-fn try_claims(chosen: &[&'static Claim], plan: Plan, args: &Args) -> Result<Vec<Finding>> {
-    let threads = args.threads.or_else(|| std::thread::available_parallelism().ok().map(|n| n.get()));
+fn try_claims(
+    chosen: &[&'static Claim],
+    plan: Plan,
+    threads: Option<usize>,
+    streams: bool,
+) -> Result<Vec<Finding>> {
+    let threads = threads.or_else(|| std::thread::available_parallelism().ok().map(|n| n.get()));
     let bar = progress(chosen.len() as u64);
     let mut running: BTreeMap<&str, u64> = BTreeMap::new();
     let mut failed = None;
@@ -161,7 +162,7 @@ fn try_claims(chosen: &[&'static Claim], plan: Plan, args: &Args) -> Result<Vec<
         News::Found { claim, finding } => {
             running.remove(claim.id);
             bar.inc(1);
-            if !args.table {
+            if streams {
                 say(&table::block(claim, finding));
             }
         }
@@ -177,40 +178,25 @@ fn try_claims(chosen: &[&'static Claim], plan: Plan, args: &Args) -> Result<Vec<
 fn choose(ids: &[String]) -> Result<Vec<&'static Claim>> {
     for id in ids {
         if claim(id).is_none() && !claims().any(|c| is_paper(c, id)) {
-            let near: Vec<&str> =
-                claims().map(|c| c.id).filter(|known| known.contains(id.as_str())).collect();
-            let hint = if near.is_empty() {
-                String::new()
-            } else {
-                format!("; did you mean {}?", near.join(" or "))
-            };
-            return Err(format!("no claim is called `{id}`{hint} (`bombyx verify --list` lists them)").into());
+            let near = nearest(id, claims().map(|claim| claim.id));
+            let near = near.map_or(String::new(), |near| format!("did you mean `{near}`? "));
+            return Err(
+                Usage(format!("there is no claim `{id}`; {near}`bombyx verify --list` lists them")).into()
+            );
         }
     }
     Ok(claims().filter(|c| ids.is_empty() || ids.iter().any(|id| c.id == id || is_paper(c, id))).collect())
 }
 
 fn is_paper(claim: &Claim, text: &str) -> bool {
-    claim.paper.to_string().eq_ignore_ascii_case(text)
+    claim.paper.id() == text
 }
 
 /// A line on standard error that says what is being tried, if that is a terminal.
 fn progress(claims: u64) -> ProgressBar {
-    if !io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new(claims);
+    let bar = terminal::spinner(String::new());
+    bar.set_length(claims);
     let style = ProgressStyle::with_template("{spinner} {pos}/{len} claims, {elapsed}: {wide_msg}");
     bar.set_style(style.expect("the template is well formed"));
-    bar.enable_steady_tick(Duration::from_millis(120));
     bar
-}
-
-/// Prints to standard output; a reader that has seen enough, such as `head`, is no error.
-fn print(text: &str) -> Result<()> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(()),
-    }
 }

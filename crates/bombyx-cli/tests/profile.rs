@@ -120,7 +120,7 @@ fn a_program_keeps_its_output_and_status() {
 fn files_and_formats() {
     let folder = Folder::new("formats");
     let program = folder.program(&format!("cp {SORT} \"$BOMBYX_PROFILE\""));
-    let arguments = ["profile", "--json", "-o", "kept.json", "--plot", "plot.svg", "--", &program];
+    let arguments = ["profile", "--json", "--save", "kept.json", "--plot", "plot.svg", "--", &program];
     let (json, errors) = folder.succeeds(&arguments);
     assert_eq!(errors, "");
     let json: Value = serde_json::from_str(&json).expect("JSON");
@@ -140,7 +140,7 @@ fn files_and_formats() {
     );
     assert!(csv.contains("\nsort,1.824,0.24,7.6"), "{csv}");
     assert!(csv.ends_with(",1.824,0.951\n"), "work on one processor, time on two: {csv}");
-    folder.succeeds(&["profile", "--csv", "--read", SORT, "--report", "report.csv"]);
+    folder.succeeds(&["profile", "--csv", "--read", SORT, "-o", "report.csv"]);
     assert_eq!(std::fs::read_to_string(folder.file("report.csv")).unwrap(), csv);
 }
 
@@ -151,7 +151,7 @@ fn a_program_without_bombyx_is_told_what_to_do() {
     for command in ["profile", "record", "scale"] {
         let (status, errors) = folder.fails(&[command, "--", &program]);
         assert_eq!(status, Some(1));
-        for hint in ["does not use Bombyx", "docs/rayon.md", "scripts/doctor"] {
+        for hint in ["does not use Bombyx", "docs/rayon.md", "bombyx doctor"] {
             assert!(errors.contains(hint), "{command}: {errors}");
         }
     }
@@ -264,7 +264,7 @@ fn real_programs_are_profiled_and_recorded() {
     let folder = Folder::new("real");
     let program = [env!("CARGO_BIN_EXE_bombyx"), "run", "fib", "--size", "small", "--repeat", "1"];
     for processors in ["1", "2"] {
-        let options = ["profile", "--json", "--report", "fib.json", "-p", processors, "--"];
+        let options = ["profile", "--json", "-o", "fib.json", "-p", processors, "--"];
         let (out, _) = folder.succeeds(&[&options[..], &program].concat());
         assert!(out.starts_with("fib: "), "its own output: {out}");
         let json: Value =

@@ -45,7 +45,7 @@ fn the_table_shows_who_notices_whom() {
 #[test]
 fn findings_as_json() {
     let path = std::env::temp_dir().join(format!("bombyx-verify-{}.json", std::process::id()));
-    succeeds(&["--quick", "--only", "bl-lem-6-mean,lec-lem-3", "--json", path.to_str().unwrap()]);
+    succeeds(&["--quick", "--only", "bl-lem-6-mean,lec-lem-3", "--json", "-o", path.to_str().unwrap()]);
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -88,7 +88,7 @@ fn mistakes_are_explained() {
     let output = verify(&["--only", "thm-13"]);
     assert_eq!(output.status.code(), Some(2));
     let error = String::from_utf8(output.stderr).unwrap();
-    assert!(error.contains("no claim is called `thm-13`; did you mean bl-thm-13"), "{error}");
+    assert!(error.contains("there is no claim `thm-13`; did you mean `bl-thm-13`"), "{error}");
     assert!(output.stdout.is_empty());
     let output = verify(&["--explain", "everything"]);
     assert!(String::from_utf8_lossy(&output.stderr).contains("delay-sequence"));

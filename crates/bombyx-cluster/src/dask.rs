@@ -45,11 +45,15 @@ pub(crate) fn connect(address: &Address, settings: &Settings) -> Result<Arc<dyn 
         Address::DaskLocal { workers, threads } => ("", *workers, *threads),
         _ => unreachable!("other addresses have other engines"),
     };
-    let program =
-        if cfg!(target_os = "linux") { format!("/proc/{}/exe", std::process::id()).into() } else { build::program().map_err(wrong)? };
+    let program = if cfg!(target_os = "linux") {
+        format!("/proc/{}/exe", std::process::id()).into()
+    } else {
+        build::program().map_err(wrong)?
+    };
     let dashboard = std::env::var("BOMBYX_CLUSTER_DASHBOARD").ok();
     let dashboard = dashboard.map(|port| {
-        port.parse::<u16>().map_err(|_| Error::Start(format!("BOMBYX_CLUSTER_DASHBOARD is `{port}`, but must be a port")))
+        port.parse::<u16>()
+            .map_err(|_| Error::Start(format!("BOMBYX_CLUSTER_DASHBOARD is `{port}`, but must be a port")))
     });
     let options = serde_json::json!({
         "scheduler": scheduler,
@@ -75,7 +79,8 @@ pub(crate) fn connect(address: &Address, settings: &Settings) -> Result<Arc<dyn 
         })
         .map_err(wrong)?;
     let spawned = receive.recv().expect("the keeper sends before it ends");
-    let (child, to, frames) = spawned.map_err(|error| Error::Start(format!("{}: {error}", interpreter().display())))?;
+    let (child, to, frames) =
+        spawned.map_err(|error| Error::Start(format!("{}: {error}", interpreter().display())))?;
     let link = Arc::new(Link::new(to, false));
     let dask = Arc::new(Dask { link: link.clone(), shim: Mutex::new(child) });
     let (ready, began) = channel();
@@ -90,7 +95,9 @@ pub(crate) fn connect(address: &Address, settings: &Settings) -> Result<Arc<dyn 
             "{} ended before it was connected; does it have `distributed`? (BOMBYX_PYTHON names another Python)",
             interpreter().display()
         ))),
-        Err(RecvTimeoutError::Timeout) => Err(Error::Start(format!("nothing happened for {} s", START.as_secs()))),
+        Err(RecvTimeoutError::Timeout) => {
+            Err(Error::Start(format!("nothing happened for {} s", START.as_secs())))
+        }
     }
 }
 
@@ -106,7 +113,11 @@ fn listen(link: &Link, mut frames: Frames, ready: &std::sync::mpsc::Sender<Resul
             Header::Hello { protocol, .. } => {
                 connected = true;
                 let agreed = *protocol == PROTOCOL;
-                let _ = ready.send(if agreed { Ok(()) } else { Err(format!("the shim speaks protocol {protocol}")) });
+                let _ = ready.send(if agreed {
+                    Ok(())
+                } else {
+                    Err(format!("the shim speaks protocol {protocol}"))
+                });
                 continue;
             }
             _ => {}

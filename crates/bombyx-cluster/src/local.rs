@@ -101,7 +101,9 @@ impl Engine for Local {
     }
 
     fn resize(&self, _: usize) -> Result<(), Error> {
-        Err(Error::Unsupported("`local` has no workers to start or end: the calls run in this process".to_owned()))
+        Err(Error::Unsupported(
+            "`local` has no workers to start or end: the calls run in this process".to_owned(),
+        ))
     }
 
     fn close(&self) {

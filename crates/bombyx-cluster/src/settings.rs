@@ -82,7 +82,9 @@ impl FromStr for Address {
             ("dask-local", Some(numbers)) => {
                 both(numbers).map(|(workers, threads)| Address::DaskLocal { workers, threads })
             }
-            ("processes" | "dask-local", None) => Err(error(format!("say how many workers, as in `{text}:4`"))),
+            ("processes" | "dask-local", None) => {
+                Err(error(format!("say how many workers, as in `{text}:4`")))
+            }
             _ => Err(error("use `local`, `processes:4`, `dask-local:4` or `dask://host:8786`".to_owned())),
         }
     }
@@ -174,7 +176,9 @@ impl Builder {
 fn number(name: &str, default: u32) -> Result<u32, Error> {
     match std::env::var(name) {
         Err(_) => Ok(default),
-        Ok(text) => text.parse().map_err(|_| Error::Start(format!("{name} is `{text}`, but must be a number"))),
+        Ok(text) => {
+            text.parse().map_err(|_| Error::Start(format!("{name} is `{text}`, but must be a number")))
+        }
     }
 }
 
@@ -184,9 +188,15 @@ mod tests {
 
     #[test]
     fn addresses_are_written_as_they_are_read() {
-        for text in
-            ["local", "local:3", "processes:4", "processes:4x2", "dask-local:1", "dask://a:1", "dask+tls://b.c:8786"]
-        {
+        for text in [
+            "local",
+            "local:3",
+            "processes:4",
+            "processes:4x2",
+            "dask-local:1",
+            "dask://a:1",
+            "dask+tls://b.c:8786",
+        ] {
             assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
         }
     }

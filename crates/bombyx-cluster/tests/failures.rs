@@ -69,7 +69,8 @@ fn sabotaged(address: &str) {
     // A Python worker takes seconds to begin; a Rust one, milliseconds.
     let pause = if is_dask { 400 } else { 60 };
     let patience = Duration::from_secs(if is_dask { 5 } else { 1 });
-    let cluster = Cluster::builder().address(address).allowed_failures(10_000).patience(patience).start().unwrap();
+    let cluster =
+        Cluster::builder().address(address).allowed_failures(10_000).patience(patience).start().unwrap();
     let (done, kills, stops) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
     let seen = Mutex::new(BTreeSet::new());
     std::thread::scope(|scope| {
@@ -104,7 +105,11 @@ fn sabotaged(address: &str) {
             assert_eq!(cluster.call(grind_below, (round, 4)), Ok(leaves), "round {round}, nested");
         }
     });
-    println!("{address}: {rounds} rounds right, {} SIGKILL, {} SIGSTOP", kills.into_inner(), stops.into_inner());
+    println!(
+        "{address}: {rounds} rounds right, {} SIGKILL, {} SIGSTOP",
+        kills.into_inner(),
+        stops.into_inner()
+    );
     seen.lock().unwrap().extend(cluster.processes());
     drop(cluster);
     gone(&seen.into_inner().unwrap());
@@ -211,7 +216,8 @@ fn main() {
     let mut trials = Vec::new();
     let cases: [(&str, fn(&str)); 4] =
         [("sabotaged", sabotaged), ("lost", lost), ("stopped", stopped), ("client killed", client_killed)];
-    let addresses = addresses().into_iter().filter(|address| !address.starts_with("local") && !address.ends_with(":1"));
+    let addresses =
+        addresses().into_iter().filter(|address| !address.starts_with("local") && !address.ends_with(":1"));
     for address in addresses {
         for (name, case) in cases {
             let address = address.clone();

@@ -87,7 +87,7 @@ pub use self::{
     },
     machine::{fixed::Threads, new_carrier::NewCarrier, stats::Stats},
     profile::{Profile, write_profile},
-    scheduler::{Beta, BetaError, Quota, QuotaError, Scheduler},
+    scheduler::{Beta, BetaError, Quota, QuotaError, Scheduler, SchedulerError},
 };
 #[cfg(not(loom))]
 #[doc(hidden)]

@@ -60,7 +60,7 @@ fn a_thread_is_not_left_in_a_pool_that_could_not_be_built() {
 
 #[test]
 fn unknown_schedulers() {
-    for name in ["", "rayon", "work_stealing", "dfd:1", "fifo:1", "work-stealing:3"] {
+    for name in ["", "rayon", "work_stealing", "dfd:1"] {
         let error = name.parse::<Scheduler>().expect_err("there is no such scheduler");
         let text = error.to_string();
         assert!(text.contains(&format!("`{name}`")) && text.contains("known: work-stealing"), "{text}");
@@ -71,16 +71,24 @@ fn unknown_schedulers() {
 }
 
 #[test]
+fn parameters_that_are_not_taken() {
+    for name in ["fifo:1", "work-stealing:3"] {
+        let text = name.parse::<Scheduler>().expect_err("it takes no parameter").to_string();
+        assert!(text.contains(&format!("`{name}`")) && text.contains("no parameter"), "{text}");
+    }
+}
+
+#[test]
 fn quotas_that_are_none() {
     for name in ["dfdeques", "dfdeques:", "dfdeques:0", "depth-first:k", "depth-first:-1", "depth-first:auto"]
     {
         let error = name.parse::<Scheduler>().expect_err("K is a number of bytes");
-        assert!(matches!(error, Error::Quota(_)) && error.source().is_some());
+        assert!(matches!(error, Error::Scheduler(_)) && error.source().is_some());
         let text = error.to_string();
-        assert!(text.contains("dfdeques:K") && text.contains("at least 1"), "{text}");
+        assert!(text.contains(":K`") && text.contains("at least 1"), "{text}");
     }
     let (error, _) = refused(builder(1).scheduler(Scheduler::DepthFirst(bombyx::Quota::Auto)));
-    assert!(matches!(error, Error::Quota(_)));
+    assert!(matches!(error, Error::Scheduler(_)));
     for name in ["dfdeques:1", "dfdeques:inf", "dfdeques:auto", "depth-first:50000", "depth-first:inf"] {
         assert_eq!(name.parse::<Scheduler>().unwrap().to_string(), name);
     }
@@ -90,7 +98,7 @@ fn quotas_that_are_none() {
 fn factors_that_are_none() {
     for name in ["heterogeneous", "heterogeneous:", "heterogeneous:0.5", "heterogeneous:fast"] {
         let error = name.parse::<Scheduler>().expect_err("BETA is a number of at least 1");
-        assert!(matches!(error, Error::Beta(_)) && error.source().is_some());
+        assert!(matches!(error, Error::Scheduler(_)) && error.source().is_some());
         let text = error.to_string();
         assert!(text.contains("heterogeneous:BETA") && text.contains("at least 1"), "{text}");
     }
@@ -178,7 +186,11 @@ fn the_environment() {
         ("BOMBYX_PROCESSORS", "-3", "between 1 and 4096, not `-3`"),
         ("BOMBYX_PROCESSORS", "many", "between 1 and 4096, not `many`"),
         ("BOMBYX_PROCESSORS", "99999999999999999999", "not `99999999999999999999`"),
-        ("BOMBYX_SCHEDULER", "wrok-stealing", "unknown scheduler `wrok-stealing`; known: work-stealing"),
+        (
+            "BOMBYX_SCHEDULER",
+            "wrok-stealing",
+            "unknown scheduler `wrok-stealing`; did you mean `work-stealing`? known: work-stealing",
+        ),
     ] {
         let (out, err) = run(variable, value);
         assert!(out.contains("refused: ") && out.contains(expected), "{variable}={value}: {out}");

@@ -8,6 +8,7 @@
 //! - [`Sites`] says what each fork site of a recorded program contributes, and what if it were faster.
 //! - [`generate`] makes computations from specs such as `fib:20`.
 //! - [`mod@format`] is a compact, streaming file format, also for recorded runs of real programs.
+//! - [`text`] is a form that people can write by hand.
 //! - [`draw`] makes pictures in the style of BL Figure 1.
 //!
 //! Nothing here runs anything: schedulers live in `bombyx-sim`.
@@ -41,6 +42,7 @@ mod measures;
 mod rng;
 mod sites;
 mod strict;
+pub mod text;
 
 pub use accesses::{Accesses, Stretch};
 pub use augmented::Augmented;

@@ -1,24 +1,18 @@
-//! A small random generator for computations: SplitMix64, the same numbers on every platform.
+//! What generators of computations draw: numbers around a mean, and chances.
+
+use bombyx_base::Random;
 
 /// Deterministic from its seed.
-pub(crate) struct Rng(u64);
+pub(crate) struct Rng(Random);
 
 impl Rng {
     pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(Random::new(seed))
     }
 
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// Uniform in `0..bound` up to a bias below 2^-64 · bound, by the high half of a product.
+    /// Uniform in `0..bound`.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
+        self.0.below(bound)
     }
 
     /// Uniform in `1..=2·mean − 1`, whose mean is `mean`; 0 when `mean` is.

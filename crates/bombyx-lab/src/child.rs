@@ -1,82 +1,63 @@
-//! `bombyx child`: single measurements that need a process of their own, because they look at the memory, the
-//! processor time or the instructions of the whole process. Hidden: `bombyx bench` and `scripts/instructions` start
-//! them.
+//! Single measurements that need a process of their own, because they look at the memory, the processor time or the
+//! instructions of the whole process. The program's hidden command `child` makes them.
 
+use crate::Result;
 use crate::bench::Sample;
 use crate::contender::Contender;
 use crate::programs;
 use crate::resources::{Watch, cpu_seconds};
-use crate::{Result, terminal};
 use std::hint::black_box;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// One measurement in a process of its own.
-#[derive(clap::Args)]
-pub struct Args {
-    #[command(subcommand)]
-    measurement: Measurement,
-}
-
-#[derive(clap::Subcommand)]
-enum Measurement {
-    /// fib(N) on one processor, for counting instructions; prints the number of forks
-    Fib {
-        /// A runtime, or `plain` or `by-hand` for the recursion without the trait that the others go through
-        runtime: String,
-        n: u32,
-        /// With closures of four words and results of three
-        #[arg(long)]
-        wide: bool,
-    },
-    /// Time and growth of memory of a task that spawns COUNT empty ones
-    Spawns { runtime: String, processors: usize, count: u64 },
-    /// Processor time that an idle pool uses after a burst
-    Idle { runtime: String, processors: usize, seconds: f64 },
-}
-
-pub fn run(args: &Args) -> Result<ExitCode> {
-    match &args.measurement {
-        Measurement::Fib { runtime, n, wide } => {
-            let result = match runtime.as_str() {
-                _ if *wide => programs::wide_fib(Contender::named(runtime, 1)?.runtime(), *n)
-                    .ok_or("the leaves of the recursion were counted wrong")?,
-                "plain" => programs::plain_fib(black_box(*n)),
-                "by-hand" => {
-                    let pool = bombyx::Pool::builder().processors(1).build()?;
-                    pool.run(|| programs::bombyx_fib(black_box(*n)))
-                }
-                _ => programs::fib(Contender::named(runtime, 1)?.runtime(), *n),
-            };
-            if result != programs::fib_value(*n) {
-                return Err(format!("fib({n}) is {}, not {result}", programs::fib_value(*n)).into());
-            }
-            terminal::print(&format!("{}\n", programs::fib_forks(*n)))?;
+/// fib(n) on one processor, for counting instructions: the number of forks. `runtime` may be `plain` or `by-hand`, for the
+/// recursion without the trait that the others go through; `wide` has closures of four words and results of three.
+///
+/// # Errors
+/// If there is no such runtime, or the result is wrong.
+pub fn fib(runtime: &str, n: u32, wide: bool) -> Result<u64> {
+    let result = match runtime {
+        _ if wide => programs::wide_fib(Contender::named(runtime, 1)?.runtime(), n)
+            .ok_or("the leaves of the recursion were counted wrong")?,
+        "plain" => programs::plain_fib(black_box(n)),
+        "by-hand" => {
+            let pool = bombyx::Pool::builder().processors(1).build()?;
+            pool.run(|| programs::bombyx_fib(black_box(n)))
         }
-        Measurement::Spawns { runtime, processors, count } => {
-            let contender = Contender::named(runtime, *processors)?;
-            programs::fib(contender.runtime(), 20);
-            let watch = Watch::start();
-            let start = Instant::now();
-            programs::spawns(contender.runtime(), *count);
-            let seconds = start.elapsed().as_secs_f64();
-            answer(&Sample { memory: Some(watch.memory()), ..Sample::seconds(seconds) })?;
-        }
-        Measurement::Idle { runtime, processors, seconds } => {
-            let contender = Contender::named(runtime, *processors)?;
-            programs::fib(contender.runtime(), 30);
-            let before = cpu_seconds().ok_or("this system does not tell the processor time of a process")?;
-            thread::sleep(Duration::from_secs_f64(*seconds));
-            let used = cpu_seconds().unwrap_or(before) - before;
-            answer(&Sample::seconds(used))?;
-        }
+        _ => programs::fib(Contender::named(runtime, 1)?.runtime(), n),
+    };
+    if result != programs::fib_value(n) {
+        return Err(format!("fib({n}) is {}, not {result}", programs::fib_value(n)).into());
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(programs::fib_forks(n))
 }
 
-fn answer(sample: &Sample) -> Result<()> {
-    terminal::print(&(serde_json::to_string(sample)? + "\n"))
+/// Time and growth of memory of a task that spawns `count` empty ones.
+///
+/// # Errors
+/// If there is no such runtime.
+pub fn spawns(runtime: &str, processors: usize, count: u64) -> Result<Sample> {
+    let contender = Contender::named(runtime, processors)?;
+    programs::fib(contender.runtime(), 20);
+    let watch = Watch::start();
+    let start = Instant::now();
+    programs::spawns(contender.runtime(), count);
+    let seconds = start.elapsed().as_secs_f64();
+    Ok(Sample { memory: Some(watch.memory()), ..Sample::seconds(seconds) })
+}
+
+/// Processor time that an idle pool uses after a burst.
+///
+/// # Errors
+/// If there is no such runtime, or the system does not tell.
+pub fn idle(runtime: &str, processors: usize, seconds: f64) -> Result<Sample> {
+    const SILENT: &str = "this system does not tell the processor time of a process";
+    let contender = Contender::named(runtime, processors)?;
+    programs::fib(contender.runtime(), 30);
+    let before = cpu_seconds().ok_or(SILENT)?;
+    thread::sleep(Duration::from_secs_f64(seconds));
+    Ok(Sample::seconds(cpu_seconds().ok_or(SILENT)? - before))
 }
 
 /// A measurement under way in another process.

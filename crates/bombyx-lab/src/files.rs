@@ -1,5 +1,4 @@
-//! Files that are written whole or not at all: into a temporary file beside the target, then renamed onto it. What
-//! they hold is made before, so that an interruption hardly ever finds the temporary file.
+//! Files that are written whole or not at all: into a temporary file beside the target, then renamed onto it.
 
 use crate::Result;
 use std::fs::{self, File};
@@ -24,7 +23,7 @@ pub fn expect_to_write(path: &Path) -> Result<()> {
     match fs::metadata(folder) {
         _ if path.is_dir() => Err(format!("cannot write {}: it is a folder", path.display()).into()),
         Ok(metadata) if metadata.is_dir() => Ok(()),
-        Ok(_) => Err(format!("cannot write {}: {} is no folder", path.display(), folder.display()).into()),
+        Ok(_) => Err(format!("cannot write {}: {} is not a folder", path.display(), folder.display()).into()),
         Err(error) => Err(format!("cannot write {}: {error}", path.display()).into()),
     }
 }

@@ -28,6 +28,9 @@ struct Host {
 struct Versions {
     rustc: &'static str,
     bombyx: &'static str,
+    /// The commit that was built, with whatever was not committed.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    commit: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     rayon: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,6 +50,7 @@ impl Record {
             versions: Versions {
                 rustc: env!("BOMBYX_RUSTC"),
                 bombyx: env!("CARGO_PKG_VERSION"),
+                commit: env!("BOMBYX_COMMIT"),
                 rayon: peer("rayon"),
                 chili: peer("chili"),
             },
@@ -65,15 +69,39 @@ impl Record {
         let peers = [("rayon", self.versions.rayon), ("chili", self.versions.chili)];
         let peers =
             peers.iter().filter_map(|(name, version)| Some(format!(", {name} {}", version.as_ref()?)));
+        let commit = self.versions.commit;
+        let commit = if commit.is_empty() { String::new() } else { format!(" ({commit})") };
         format!(
-            "{}; {cpu}, {cores} core{}, {system}; {}, profile {}{}",
+            "{}; {cpu}, {cores} core{}, {system}; bombyx {}{commit}, {}, profile {}{}",
             self.date,
             if *cores == 1 { "" } else { "s" },
+            self.versions.bombyx,
             self.versions.rustc,
             self.profile,
             peers.collect::<String>()
         )
     }
+}
+
+/// How many cores other programs keep busy now, or nothing where the system does not tell. Looks for a quarter of a second,
+/// while this process should do nothing.
+pub fn busy_elsewhere() -> Option<f64> {
+    const LOOK: Duration = Duration::from_millis(250);
+    let (before, start) = (idle_ticks()?, Instant::now());
+    thread::sleep(LOOK);
+    let (after, passed) = (idle_ticks()?, start.elapsed().as_secs_f64());
+    let idle = after.1.checked_sub(before.1)? as f64;
+    let all = after.0.checked_sub(before.0)? as f64;
+    (all > 0.0 && passed > 0.0).then(|| after.2 as f64 * (1.0 - idle / all).max(0.0))
+}
+
+/// All ticks of all CPUs, the idle ones among them, and the number of CPUs (proc_stat(5)).
+fn idle_ticks() -> Option<(u64, u64, usize)> {
+    let text = fs::read_to_string("/proc/stat").ok()?;
+    let cpus = text.lines().filter(|line| line.starts_with("cpu")).count().checked_sub(1)?;
+    let numbers = text.lines().next()?.split_whitespace().skip(1);
+    let ticks: Vec<u64> = numbers.map_while(|word| word.parse().ok()).collect();
+    Some((ticks.iter().take(8).sum(), ticks.get(3)? + ticks.get(4)?, cpus))
 }
 
 /// How many cores the process may use.

@@ -16,6 +16,7 @@ pub struct Launch<'a> {
     words: &'a [OsString],
     variables: Vec<(&'static str, OsString)>,
     quiet: bool,
+    to_errors: bool,
 }
 
 /// How it ended.
@@ -51,7 +52,7 @@ impl std::error::Error for CannotStart {}
 impl<'a> Launch<'a> {
     /// The program and its arguments. A profile or recording that our environment asks for is not its own.
     pub fn new(words: &'a [OsString]) -> Self {
-        Self { words, variables: Vec::new(), quiet: false }
+        Self { words, variables: Vec::new(), quiet: false, to_errors: false }
     }
 
     /// With a variable in its environment.
@@ -61,7 +62,7 @@ impl<'a> Launch<'a> {
     }
 
     /// On so many processors, whether it uses Bombyx or rayon's interface to it.
-    pub fn processors(self, count: Option<u32>) -> Self {
+    pub fn processors(self, count: Option<usize>) -> Self {
         match count {
             Some(count) => {
                 let count = count.to_string();
@@ -69,6 +70,12 @@ impl<'a> Launch<'a> {
             }
             None => self,
         }
+    }
+
+    /// With its output on our standard error.
+    pub fn output_to_errors(mut self) -> Self {
+        self.to_errors = true;
+        self
     }
 
     /// Without input, and with its output thrown away.
@@ -85,6 +92,9 @@ impl<'a> Launch<'a> {
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         if self.quiet {
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        }
+        if self.to_errors {
+            command.stdout(std::io::stderr());
         }
         let signals = signals::Passed::on();
         let start = Instant::now();
@@ -174,7 +184,7 @@ pub fn wrote_nothing(program: &Path, what: &str, complaint: Option<&str>) -> Str
         }
         None => format!(
             "{program} wrote no {what}: it does not use Bombyx, or never entered a pool. Let it depend on the crate \
-             `bombyx`; if it uses rayon, patch rayon-core as docs/rayon.md says, and `scripts/doctor` tells which one \
+             `bombyx`; if it uses rayon, patch rayon-core as docs/rayon.md says; `bombyx doctor` tells which one \
              it links"
         ),
     }

@@ -11,15 +11,14 @@ pub mod contention;
 pub mod files;
 pub mod heap;
 pub mod host;
-pub mod input;
 pub mod launch;
 pub mod plot;
 pub mod prediction;
 pub mod programs;
+pub mod progress;
 pub mod reproduce;
 pub mod resources;
 pub mod table;
-pub mod terminal;
 pub mod text;
 
 /// The tests look at memory as the program does.

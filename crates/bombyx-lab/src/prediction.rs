@@ -1,4 +1,4 @@
-//! `bombyx prediction`: how good the predictions are. Hidden; `scripts/prediction` runs it.
+//! How good the predictions are.
 //!
 //! Each workload is profiled and recorded on one processor; then one and two processors take turns. The median on two is compared
 //! with the bounds that the profile gives, and with what the simulator makes of the recording.
@@ -10,8 +10,8 @@
 use crate::bench::case::median;
 use crate::contender::Contender;
 use crate::launch::{Launch, Scratch};
-use crate::table::{Cell, Table, Tone};
-use crate::terminal::{Progress, coloured, print};
+use crate::progress::Progress;
+use crate::table::{Cell, Style, Table, Tone};
 use crate::text::time;
 use crate::{Result, contention};
 use bombyx::Pool;
@@ -21,26 +21,17 @@ use bombyx_sim::Simulation;
 use bombyx_workloads::{Grain, Size, Workload};
 use std::ffi::OsString;
 use std::fs::File;
-use std::process::ExitCode;
 
-/// Bounds and simulated times against measured ones, on two processors.
-#[derive(clap::Args)]
-pub struct Args {
-    /// The workloads; unless given, all
-    #[arg(value_parser = bombyx_workloads::find)]
-    names: Vec<&'static dyn Workload>,
-
-    /// How much work
-    #[arg(long, default_value_t)]
-    size: Size,
-
-    /// How small the serial pieces are
-    #[arg(long, default_value_t)]
-    grain: Grain,
-
-    /// Runs on each number of processors
-    #[arg(short, long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u16).range(1..))]
-    repeat: u16,
+/// What is compared.
+pub struct Plan {
+    /// The workloads.
+    pub workloads: Vec<&'static dyn Workload>,
+    /// How much work.
+    pub size: Size,
+    /// How small the serial pieces are.
+    pub grain: Grain,
+    /// Runs on each number of processors.
+    pub repeat: u16,
 }
 
 /// The number of processors that is predicted.
@@ -107,12 +98,13 @@ impl Place {
     }
 }
 
-pub fn run(args: &Args) -> Result<ExitCode> {
-    let all: Vec<&'static dyn Workload> = match args.names.is_empty() {
-        true => bombyx_workloads::all().to_vec(),
-        false => args.names.clone(),
-    };
-    let table = Table::new(coloured())
+/// Compares workload by workload and says line by line what came of it.
+///
+/// # Errors
+/// If a result is wrong, or a program cannot be recorded.
+pub fn run(plan: &Plan, style: Style, say: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
+    let all = &plan.workloads;
+    let table = Table::new(style)
         .words("workload", 24)
         .numbers("best T1", 9)
         .numbers("T1", 9)
@@ -123,17 +115,17 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         .words("bounds", 7)
         .numbers("simulated", 9)
         .numbers("error", 8);
-    print(&table.head())?;
+    say(&table.head())?;
     let progress = Progress::new(all.len());
     let (mut places, mut near) = (Vec::new(), 0);
-    for workload in &all {
+    for workload in all {
         progress.doing(workload.name());
-        let compared = compare(*workload, args)?;
+        let compared = compare(*workload, plan)?;
         let place = compared.place();
         places.push(place);
         near += usize::from(compared.error().abs() <= NEAR);
         let tone = |good: bool| if good { Tone::Good } else { Tone::Bad };
-        progress.print(&table.line([
+        say(&table.line([
             Cell::from(workload.name()),
             Cell::from(time(compared.best)),
             Cell::from(time(compared.one)),
@@ -150,7 +142,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     drop(progress);
     let of = all.len();
     let count = |which: Place| places.iter().filter(|&&place| place == which).count();
-    print(&format!(
+    say(&format!(
         "\n{} of {of} inside the bounds, {} of them because cores share data and {} because they have caches of their own; {near} \
          of {of} simulated within {:.0} %\n",
         of - count(Place::Outside),
@@ -158,11 +150,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         count(Place::Caches),
         100.0 * NEAR
     ))?;
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
-fn compare(workload: &dyn Workload, args: &Args) -> Result<Compared> {
-    let mut prepared = workload.prepare(args.size, args.grain, 42);
+fn compare(workload: &dyn Workload, plan: &Plan) -> Result<Compared> {
+    let mut prepared = workload.prepare(plan.size, plan.grain, 42);
     let profiled = Contender::of(Pool::builder().processors(1).profile(true).build()?);
     prepared.run(profiled.runtime());
     let profile =
@@ -171,12 +163,12 @@ fn compare(workload: &dyn Workload, args: &Args) -> Result<Compared> {
     drop(profiled);
     let contenders = [Contender::bombyx(1, None)?, Contender::bombyx(TWO as usize, None)?];
     let mut rounds: Vec<[f64; 2]> = Vec::new();
-    for round in 0..args.repeat {
+    for round in 0..plan.repeat {
         let mut times = [0.0; 2];
         let order = if round % 2 == 0 { [0, 1] } else { [1, 0] };
         for nth in order {
             let run = prepared.run(contenders[nth].runtime());
-            if round + 1 == args.repeat {
+            if round + 1 == plan.repeat {
                 prepared.check().map_err(|wrong| format!("{} is wrong: {wrong}", workload.name()))?;
             }
             times[nth] = run.time.as_secs_f64();
@@ -198,16 +190,16 @@ fn compare(workload: &dyn Workload, args: &Args) -> Result<Compared> {
         parallelism: scaling.parallelism(),
         bounds: (best / prediction.upper_caches, one / prediction.lower_sharing),
         narrow: (best / prediction.upper, one / prediction.lower),
-        simulated: one * simulated(workload, args)?,
+        simulated: one * simulated(workload, plan)?,
     })
 }
 
 /// The simulated time on two processors as a share of that on one, from a recording on one.
-fn simulated(workload: &dyn Workload, args: &Args) -> Result<f64> {
+fn simulated(workload: &dyn Workload, plan: &Plan) -> Result<f64> {
     let scratch = Scratch::new()?;
     let path = scratch.file("run.dag");
     let mut words = vec![std::env::current_exe()?.into_os_string(), "run".into(), workload.name().into()];
-    let options = ["--repeat", "1", "--size", &args.size.to_string(), "--grain", &args.grain.to_string()]
+    let options = ["--repeat", "1", "--size", &plan.size.to_string(), "--grain", &plan.grain.to_string()]
         .map(OsString::from);
     words.extend(options);
     let ended = Launch::new(&words).with("BOMBYX_RECORD", &path).processors(Some(1)).quiet().run()?;

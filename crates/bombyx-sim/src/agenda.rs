@@ -95,19 +95,19 @@ impl Agenda {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use bombyx_base::Random;
 
     /// Against a sorted list: whatever is pushed, events come out in the order of tick, phase and processor.
     #[test]
     fn events_come_in_order() {
-        let mut random = Random::new(3, 0);
+        let mut random = Random::stream(3, 0);
         let mut agenda = Agenda::default();
         let mut model: Vec<(u64, u32, u32)> = Vec::new();
         let mut tick = 0;
         for _ in 0..2000 {
             for _ in 0..random.below(4) {
-                let (due, p) = (tick + 1 + u64::from(random.below(4)), random.below(50));
-                let phase = [Phase::Work, Phase::Attempt, Phase::Pause][random.below(3) as usize];
+                let (due, p) = (tick + 1 + random.below(4), random.below(50) as u32);
+                let phase = [Phase::Work, Phase::Attempt, Phase::Pause][random.index(3)];
                 agenda.push(due, ProcessorId(p), phase);
                 model.push((due, phase as u32, p));
             }

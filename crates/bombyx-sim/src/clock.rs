@@ -16,9 +16,9 @@
 //!
 //! With equal, constant speeds of 1 a tick is BL's time step, also if processors stop and come back at whole times.
 
-use crate::ratio::gcd;
 use crate::speeds::Speeds;
 use crate::{ProcessorId, Ratio, SimulationError};
+use bombyx_base::gcd;
 
 /// When something ends that never does.
 pub(crate) const NEVER: u64 = u64::MAX;
@@ -311,7 +311,7 @@ fn lcm_of(numbers: impl IntoIterator<Item = u64>) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use bombyx_base::Random;
 
     const P: ProcessorId = ProcessorId(0);
 
@@ -356,7 +356,7 @@ mod tests {
     fn ends_are_sums_of_rates() {
         let clock = clock("2;1:p1=0.5;1.5:p1=3;2:p1=0;5/2:p1=2/3;4:p1=1/6", 1);
         let unit = clock.ticks_per_unit();
-        let mut random = Random::new(1, 1);
+        let mut random = Random::stream(1, 1);
         for _ in 0..500 {
             let start = random.bits() % (4 * unit);
             let quanta = 1 + random.bits() % (3 * clock.quanta());
@@ -392,7 +392,7 @@ mod tests {
     #[test]
     fn repeating_equals_doing_one_by_one() {
         let clock = clock("2;10:p1=0.5;11:p1=3;20:p1=0;25:p1=1;30:p1=2/3", 1);
-        let mut random = Random::new(2, 1);
+        let mut random = Random::stream(2, 1);
         for _ in 0..300 {
             let since = random.bits() % (35 * clock.ticks_per_unit());
             let now = since + random.bits() % (30 * clock.ticks_per_unit());

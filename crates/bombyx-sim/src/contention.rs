@@ -5,7 +5,7 @@
 //! §4.1 and Karp & Zhang let one thief succeed and all others fail at once.
 
 use crate::ProcessorId;
-use crate::random::Random;
+use bombyx_base::Random;
 use bombyx_dag::{Computation, WeightUnit};
 use std::fmt;
 use std::str::FromStr;
@@ -117,7 +117,7 @@ impl Adversary {
         let chosen = match self {
             Self::Fifo => positions.min_by_key(|&i| requests[i].initiated),
             Self::Lifo => positions.rev().max_by_key(|&i| requests[i].initiated),
-            Self::Random => Some(random.below(requests.len() as u32) as usize),
+            Self::Random => Some(random.index(requests.len())),
             Self::Biased => Some(0),
         };
         chosen.expect("an adversary serves a request only if there is one")
@@ -141,7 +141,7 @@ mod tests {
     fn adversaries_choose_as_they_say() {
         let request = |thief, initiated| Request { thief: ProcessorId(thief), initiated, queue: 0 };
         let requests = [request(0, 5), request(1, 3), request(2, 3), request(3, 9)];
-        let mut random = Random::new(0, 0);
+        let mut random = Random::stream(0, 0);
         assert_eq!(Adversary::Fifo.choose(&requests, &mut random), 1);
         assert_eq!(Adversary::Lifo.choose(&requests, &mut random), 3);
         assert_eq!(Adversary::Biased.choose(&requests, &mut random), 0);

@@ -87,7 +87,7 @@ impl<'c> CriticalStrands<'c> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use bombyx_base::Random;
     use bombyx_dag::generate::Spec;
 
     /// The definition, word for word: unexecuted, and every direct or indirect predecessor in G' has executed.
@@ -108,7 +108,7 @@ mod tests {
     fn as_defined_in_any_legal_order_of_execution() {
         for seed in 0..10 {
             let c = format!("random:threads=15,seed={seed}").parse::<Spec>().unwrap().build().unwrap();
-            let mut random = Random::new(seed, 0);
+            let mut random = Random::stream(seed, 0);
             let mut critical = CriticalStrands::new(&c);
             let mut executed = vec![false; c.strand_count()];
             let mut waits: Vec<u32> = c.strands().map(|s| c.waits(s)).collect();
@@ -116,7 +116,7 @@ mod tests {
             while !reached.is_empty() {
                 let ready: Vec<usize> =
                     (0..reached.len()).filter(|&i| waits[reached[i].index()] == 0).collect();
-                let strand = reached.swap_remove(ready[random.below(ready.len() as u32) as usize]);
+                let strand = reached.swap_remove(ready[random.index(ready.len())]);
                 executed[strand.index()] = true;
                 critical.execute(strand);
                 reached.extend(c.spawned(strand).into_iter().chain(c.next(strand)));

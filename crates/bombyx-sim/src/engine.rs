@@ -25,10 +25,10 @@ use crate::contention::{Adversary, Contention, Request};
 use crate::lull::Lull;
 use crate::machine::{Activity, Attempt, Completed, Machine, Processor};
 use crate::mutation::Mutation;
-use crate::random::Random;
 use crate::scheduler::Policy;
 use crate::trace::{AttemptResult, EventKind};
 use crate::{ProcessorId, SimulationError};
+use bombyx_base::Random;
 use bombyx_dag::ThreadId;
 
 /// How the engine runs, besides what the machine and the policy know.
@@ -111,7 +111,7 @@ impl<'c> Engine<'c> {
             lull: plays.then(Lull::default),
             choices: choices.into_iter().map(Vec::into_iter).collect(),
             agenda: Agenda::default(),
-            adversary: Random::new(rules.seed, u64::MAX),
+            adversary: Random::stream(rules.seed, u64::MAX),
             failures: vec![
                 0;
                 if rules.mutation == Some(Mutation::GivesUp) { m.processor_count() } else { 0 }
@@ -475,7 +475,7 @@ impl<'c> Engine<'c> {
                 Some(Mutation::Victim0) => 0,
                 Some(Mutation::Neighbour) => (p.0 + 1) % count,
                 Some(Mutation::Themselves) => p.0,
-                _ => processor.random.below(count),
+                _ => processor.random.below(u64::from(count)) as u32,
             },
         };
         processor.activity = Activity::Stealing;

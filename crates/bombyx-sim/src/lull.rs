@@ -69,7 +69,7 @@ impl Lull {
         m.counters.attempts += failed;
         let processor = &mut m.processors[thief.index()];
         processor.random.skip(failed - 1);
-        let slot = processor.random.below(processors);
+        let slot = processor.random.below(u64::from(processors)) as u32;
         processor.attempt = Attempt { initiated: until - 1, slot, queue: None, ..processor.attempt };
     }
 
@@ -107,8 +107,11 @@ impl Lull {
         let again = |m: &mut Machine<'_>, thief: u32| {
             m.counters.attempts += 1;
             let processor = &mut m.processors[thief as usize];
-            processor.attempt =
-                Attempt { initiated: tick, slot: processor.random.below(processors), ..Attempt::default() };
+            processor.attempt = Attempt {
+                initiated: tick,
+                slot: processor.random.below(u64::from(processors)) as u32,
+                ..Attempt::default()
+            };
         };
         for word in 0..self.arriving.len() {
             let mut bits = std::mem::take(&mut self.arriving[word]);

@@ -7,8 +7,8 @@ use crate::ProcessorId;
 use crate::clock::{Clock, NEVER};
 use crate::mutation::Mutation;
 use crate::outcome::{Counters, Space};
-use crate::random::Random;
 use crate::trace::{AttemptResult, Event, EventKind, Trace};
+use bombyx_base::Random;
 use bombyx_dag::{Computation, StrandId, ThreadId};
 use std::collections::HashMap;
 
@@ -145,7 +145,7 @@ impl<'c> Machine<'c> {
             stepped: 0,
             until: NEVER,
             began: 0,
-            random: Random::new(seed, p as u64),
+            random: Random::stream(seed, p as u64),
             attempt: Attempt::default(),
             own: 0,
             acquired: 0,

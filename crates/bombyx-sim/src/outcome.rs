@@ -219,7 +219,7 @@ impl Outcome {
         if self.rounded > 0 {
             return None;
         }
-        let g = crate::ratio::gcd(self.makespan, self.ticks_per_unit);
+        let g = bombyx_base::gcd(self.makespan, self.ticks_per_unit);
         Ratio::new(self.makespan / g, self.ticks_per_unit / g)
     }
 

@@ -293,7 +293,10 @@ impl<'c> Simulation<'c> {
         }
         let quota = match self.scheduler {
             Scheduler::Dfdeques(Quota::Bytes(quota)) | Scheduler::DepthFirst(Quota::Bytes(quota)) => {
-                Some(quota)
+                Some(quota.get())
+            }
+            Scheduler::Dfdeques(Quota::Auto) | Scheduler::DepthFirst(Quota::Auto) => {
+                return Err(SimulationError::AutoQuota);
             }
             _ => None,
         };
@@ -460,6 +463,8 @@ const MOST_DUMMIES: u64 = 5_000_000;
 pub enum SimulationError {
     /// No processors, or too many.
     ProcessorCount(usize),
+    /// The quota is to be found while the program runs.
+    AutoQuota,
     /// The list of speeds does not match the number of processors.
     SpeedCount {
         /// Speeds given.
@@ -530,6 +535,9 @@ impl fmt::Display for SimulationError {
         match self {
             Self::ProcessorCount(count) => {
                 write!(f, "{count} processors were asked for; choose 1 to {MOST_PROCESSORS}")
+            }
+            Self::AutoQuota => {
+                f.write_str("a quota of `auto` is found while a program runs on threads; give a number of bytes or inf")
             }
             Self::SpeedCount { speeds, processors } => write!(
                 f,

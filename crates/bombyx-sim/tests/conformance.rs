@@ -262,7 +262,7 @@ fn one_processor_executes_serially() {
 #[test]
 fn the_same_seed_gives_the_same_run_and_another_seed_another() {
     let c = computation("fib:12");
-    for scheduler in [Scheduler::WorkStealing, Scheduler::Dfdeques(Quota::Bytes(100))] {
+    for scheduler in [Scheduler::WorkStealing, Scheduler::Dfdeques(Quota::of(100))] {
         let run = |seed| Simulation::new(&c, scheduler).processors(4).seed(seed).trace().run().unwrap();
         assert_eq!(run(1).trace, run(1).trace);
         assert_ne!(run(1).trace, run(2).trace);

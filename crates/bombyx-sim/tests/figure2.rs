@@ -3,12 +3,10 @@
 
 mod common;
 
+use bombyx_base::FIGURE_2;
 use bombyx_dag::generate::figure1;
 use bombyx_sim::{Mode, Scheduler, Simulation, step_table};
 use common::assert_legal;
-
-/// Typed from the paper, never written by a program. Stalled threads, which are not in bold there, are in parentheses.
-const FIGURE_2: &str = include_str!("golden/figure-2.txt");
 
 #[test]
 fn busy_leaves_computes_figure_2() {

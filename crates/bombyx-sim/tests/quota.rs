@@ -29,7 +29,7 @@ fn ten_blocks(large: u64) -> Computation {
 
 /// Steals between the first of the blocks of K bytes and the last.
 fn steals_between_blocks(c: &Computation) -> usize {
-    let outcome = run(c, Quota::Bytes(K), 1);
+    let outcome = run(c, Quota::of(K), 1);
     let ran = outcome.with_dummies.as_ref().map_or(c, |with| &with.computation);
     let is_block = |kind| matches!(kind, EventKind::Execute { strand, .. } if ran.allocated(strand) == K);
     let events = outcome.trace.as_ref().unwrap().events();
@@ -49,20 +49,20 @@ fn freeing_what_dummies_paid_for_is_no_credit() {
 fn frames_use_up_the_quota() {
     let c = computation("dnc:depth=5,work=2,memory=0,frame=64");
     let steals = |quota| run(&c, quota, 4).steals;
-    let (small, unlimited) = (steals(Quota::Bytes(128)), steals(Quota::Infinite));
+    let (small, unlimited) = (steals(Quota::of(128)), steals(Quota::Infinite));
     assert!(small > 2 * unlimited, "{small} steals with K = 128, {unlimited} without a quota");
-    let with = run(&c, Quota::Bytes(16), 4).with_dummies.expect("frames above K have dummies");
+    let with = run(&c, Quota::of(16), 4).with_dummies.expect("frames above K have dummies");
     assert_eq!(with.count(), 4 * (c.thread_count() - 1));
     let heap_only = |quota| {
         let simulation = Simulation::new(&c, Scheduler::Dfdeques(quota)).processors(4).seed(1);
         simulation.metering(Metering::Heap).run().unwrap()
     };
-    assert_eq!(heap_only(Quota::Bytes(1)).makespan, heap_only(Quota::Infinite).makespan);
+    assert_eq!(heap_only(Quota::of(1)).makespan, heap_only(Quota::Infinite).makespan);
 }
 
 #[test]
 fn a_quota_that_demands_too_many_dummies_is_refused() {
     let c = ten_blocks(1 << 40);
-    let error = Simulation::new(&c, Scheduler::Dfdeques(Quota::Bytes(1))).run().unwrap_err();
+    let error = Simulation::new(&c, Scheduler::Dfdeques(Quota::of(1))).run().unwrap_err();
     assert!(matches!(error, SimulationError::TooManyDummies { quota: 1, .. }), "{error}");
 }

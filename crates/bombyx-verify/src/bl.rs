@@ -12,6 +12,7 @@ use crate::context::{Context, Sample};
 use crate::finding::Finding;
 use crate::mutant::{Mutant, mutants};
 use crate::run::{Named, Run, grid, large, named, processors, small, text};
+use bombyx_base::FIGURE_2;
 use bombyx_dag::{Class, Computation, ThreadId};
 use bombyx_sim::{Contention, Invariant, Machine, Mode, Mutation, Quota, Scheduler, Status, step_table};
 
@@ -121,8 +122,7 @@ const CLAIMS: &[Claim] = &[
 fn lower_bounds(cx: &Context<'_>) -> Finding {
     let mut specs = small(cx, Class::General);
     specs.extend(large(cx, Class::General));
-    let schedulers =
-        [&GREEDY[..], &[Scheduler::WorkStealing, Scheduler::Dfdeques(Quota::Bytes(200))]].concat();
+    let schedulers = [&GREEDY[..], &[Scheduler::WorkStealing, Scheduler::Dfdeques(Quota::of(200))]].concat();
     cx.always(grid(cx, &named(specs), &schedulers, processors(cx), 1), |run| {
         let (outcome, m) = (run.outcome()?, run.measures());
         let span = outcome.with_dummies.as_ref().map_or(m.span, |with| with.computation.span());
@@ -163,8 +163,6 @@ fn linear_speedup(cx: &Context<'_>) -> Finding {
         ))
     })
 }
-
-const FIGURE_2: &str = include_str!("figure-2.txt");
 
 fn figure_2(cx: &Context<'_>) -> Finding {
     let figure = Run::new(cx, &Named::new("figure1"), Scheduler::BusyLeaves, 2);

@@ -3,34 +3,7 @@
 use crate::context::{Context, Effort, Plan};
 use crate::finding::Finding;
 use crate::mutant::{Mutant, Noticed};
-use std::fmt;
-
-/// The paper that makes a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Paper {
-    /// Blumofe & Leiserson, scheduling multithreaded computations by work stealing.
-    Bl,
-    /// The MIT lecture on the Cilk scheduler.
-    Lec,
-    /// Narlikar, scheduling threads for low space and good locality.
-    Dfd,
-    /// Acar, Charguéraud, Muller & Rainey, work stealing without atomic read-modify-write operations.
-    Rw,
-    /// Bender & Rabin, online scheduling on processors of different speeds.
-    Het,
-}
-
-impl fmt::Display for Paper {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Bl => "BL",
-            Self::Lec => "LEC",
-            Self::Dfd => "DFD",
-            Self::Rw => "RW",
-            Self::Het => "HET",
-        })
-    }
-}
+pub use bombyx_base::Paper;
 
 /// A theorem or lemma of a paper, made executable.
 ///

@@ -31,10 +31,10 @@ const fn planted(mutation: Mutation) -> Mutant {
 const STEALING: Mutant = Mutant::Instead(Scheduler::WorkStealing);
 const FIFO: Mutant = Mutant::Instead(Scheduler::Fifo);
 const DEPTH_FIRST: Mutant = Mutant::Instead(Scheduler::DepthFirst(Quota::Infinite));
-const SMALL_QUOTA: Mutant = Mutant::Instead(Scheduler::Dfdeques(Quota::Bytes(40)));
+const SMALL_QUOTA: Mutant = Mutant::Instead(Scheduler::Dfdeques(Quota::of(40)));
 const BUSY_LEAVES: Mutant = Mutant::Instead(Scheduler::BusyLeaves);
 const GREEDY: Mutant = Mutant::Instead(Scheduler::Greedy);
-const SMALLER_QUOTA: Mutant = Mutant::Instead(Scheduler::Dfdeques(Quota::Bytes(13)));
+const SMALLER_QUOTA: Mutant = Mutant::Instead(Scheduler::Dfdeques(Quota::of(13)));
 
 pub(crate) const CLAIMS: &[Claim] = &[
     Claim {
@@ -121,7 +121,7 @@ pub(crate) const CLAIMS: &[Claim] = &[
         statement: "Without a quota there are never more than P deques",
         quantity: "most deques against P",
         scope: "Nested-parallel computations; with a quota there are more, and thieves see the leftmost P only.",
-        mutants: &[SMALL_QUOTA, SMALLER_QUOTA, Mutant::Instead(Scheduler::Dfdeques(Quota::Bytes(1)))],
+        mutants: &[SMALL_QUOTA, SMALLER_QUOTA, Mutant::Instead(Scheduler::Dfdeques(Quota::of(1)))],
         few: "only a quota makes a processor leave a deque",
         attempt: at_most_p_deques,
     },
@@ -142,7 +142,7 @@ fn allocating(cx: &Context<'_>, large: bool, frame: u64) -> Vec<String> {
     geometric.chain(fixed).collect()
 }
 
-const QUOTAS: [Quota; 4] = [Quota::Bytes(25), Quota::Bytes(100), Quota::Bytes(1_000), Quota::Infinite];
+const QUOTAS: [Quota; 4] = [Quota::of(25), Quota::of(100), Quota::of(1_000), Quota::Infinite];
 
 fn dfdeques(quotas: &[Quota]) -> Vec<Scheduler> {
     quotas.iter().map(|&quota| Scheduler::Dfdeques(quota)).collect()
@@ -159,7 +159,7 @@ fn in_cost_model(runs: Vec<Run>) -> Vec<Run> {
 /// K, or more than any memory if there is no quota.
 fn bytes(run: &Run) -> u64 {
     match run.scheduler {
-        Scheduler::Dfdeques(Quota::Bytes(k)) => k,
+        Scheduler::Dfdeques(Quota::Bytes(k)) => k.get(),
         _ => u64::MAX,
     }
 }
@@ -190,7 +190,7 @@ fn lemma_3_1(cx: &Context<'_>) -> Finding {
 }
 
 fn quota(cx: &Context<'_>) -> Finding {
-    let schedulers = [30, 100, 1_000].map(|k| Scheduler::Dfdeques(Quota::Bytes(k)));
+    let schedulers = [30, 100, 1_000].map(|k| Scheduler::Dfdeques(Quota::of(k)));
     let computations = named(allocating(cx, true, 8));
     let runs = grid(cx, &computations, &schedulers, processors(cx), cx.by_effort(1, 3, 10));
     cx.always(in_cost_model(runs), |run| {
@@ -216,7 +216,7 @@ fn quota(cx: &Context<'_>) -> Finding {
 }
 
 fn dummies(cx: &Context<'_>) -> Finding {
-    let schedulers = [7, 25, 60].map(|k| Scheduler::Dfdeques(Quota::Bytes(k)));
+    let schedulers = [7, 25, 60].map(|k| Scheduler::Dfdeques(Quota::of(k)));
     let computations = named(allocating(cx, false, 8));
     let runs = grid(cx, &computations, &schedulers, processors(cx), cx.by_effort(1, 3, 10));
     cx.always(in_cost_model(runs), |run| {

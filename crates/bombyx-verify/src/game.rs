@@ -11,6 +11,7 @@ mod picture;
 pub use best::best;
 pub use picture::picture;
 
+use bombyx_base::Random;
 use std::collections::VecDeque;
 use std::fmt;
 
@@ -144,7 +145,7 @@ impl Played {
 impl Game {
     /// Plays it.
     pub fn play(&self) -> Played {
-        let mut random = SplitMix64(self.seed ^ 0xBA11_5EED);
+        let mut random = Random::new(self.seed ^ 0xBA11_5EED);
         let mut reservoir: Vec<usize> = (0..self.balls).collect();
         let mut bins: Vec<VecDeque<usize>> = vec![VecDeque::new(); self.balls];
         let mut played =
@@ -153,9 +154,9 @@ impl Game {
         while left > 0 || reservoir.len() < self.balls {
             for ball in self.choose(&mut reservoir, &bins, &played, left, &mut random) {
                 let bin = match self.toss {
-                    Toss::Any => random.below(self.balls),
+                    Toss::Any => random.index(self.balls),
                     Toss::First => 0,
-                    Toss::Half => random.below(self.balls.div_ceil(2)),
+                    Toss::Half => random.index(self.balls.div_ceil(2)),
                     Toss::Fullest => (0..self.balls).max_by_key(|&bin| bins[bin].len()).unwrap_or(0),
                 };
                 if ball == 0 {
@@ -188,7 +189,7 @@ impl Game {
         bins: &[VecDeque<usize>],
         played: &Played,
         left: u64,
-        random: &mut SplitMix64,
+        random: &mut Random,
     ) -> Vec<usize> {
         reservoir.sort_unstable();
         let most = usize::try_from(left).unwrap_or(usize::MAX).min(reservoir.len());
@@ -201,7 +202,7 @@ impl Game {
             Strategy::Burst => 0,
             Strategy::Feed if congested => most,
             Strategy::Feed => most.min(self.balls.div_ceil(4)),
-            Strategy::Coin => (0..most).filter(|_| random.below(2) == 0).count(),
+            Strategy::Coin => (0..most).filter(|_| random.index(2) == 0).count(),
             Strategy::Favourite => {
                 reservoir.sort_by_key(|&ball| std::cmp::Reverse(played.tosses[ball]));
                 most.min(if congested { 1 } else { self.balls / 2 + 1 })
@@ -225,19 +226,6 @@ impl Game {
             }
         };
         reservoir.drain(..count).collect()
-    }
-}
-
-/// Steele, Lea and Flood's generator: the same numbers on every platform.
-struct SplitMix64(u64);
-
-impl SplitMix64 {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((u128::from(z ^ (z >> 31)) * n as u128) >> 64) as usize
     }
 }
 

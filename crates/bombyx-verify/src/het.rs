@@ -164,7 +164,7 @@ fn speeds(run: &Run) -> Vec<f64> {
 }
 
 fn beta(numerator: u64, denominator: u64) -> Beta {
-    Ratio::new(numerator, denominator).and_then(Beta::new).expect("a constant factor of at least 1")
+    Beta::new(numerator, denominator).expect("a constant factor of at least 1")
 }
 
 /// The β that a scheduler of this file promises.

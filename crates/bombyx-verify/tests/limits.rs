@@ -57,7 +57,7 @@ fn changing_speeds_migrate_more_often() {
 /// DFD Lemma 3.1 is said to hold for nested-parallel "(or fully strict)" computations. It does not for the latter.
 #[test]
 fn the_order_of_deques_needs_nested_parallelism() {
-    let quotas = [Quota::Bytes(100), Quota::Bytes(500), Quota::Infinite];
+    let quotas = [Quota::of(100), Quota::of(500), Quota::Infinite];
     let breaks = |&seed: &u64| {
         let c = computation(&format!("random:threads=60,join=60,work=1,memory=20,frame=0,seed={seed}"));
         assert_eq!(c.class(), Class::FullyStrict);

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::Workload;
+use bombyx_base::edits;
 
 static ALL: &[&dyn Workload] = &[
     &crate::fib::FIB,
@@ -53,7 +54,7 @@ pub fn all() -> &'static [&'static dyn Workload] {
 /// ```
 /// assert_eq!(bombyx_workloads::find("fib").unwrap().name(), "fib");
 /// let error = bombyx_workloads::find("fibb").err().unwrap();
-/// assert_eq!(error.to_string(), "there is no workload `fibb`; did you mean fib?");
+/// assert_eq!(error.to_string(), "there is no workload `fibb`; did you mean `fib`?");
 /// ```
 pub fn find(name: &str) -> Result<&'static dyn Workload, UnknownWorkload> {
     all().iter().copied().find(|w| w.name() == name).ok_or_else(|| UnknownWorkload::new(name))
@@ -109,7 +110,7 @@ impl fmt::Display for UnknownWorkload {
             let names: Vec<_> = all().iter().map(|w| w.name()).collect();
             write!(f, "choose one of {}", names.join(", "))
         } else {
-            write!(f, "did you mean {}?", self.nearest.join(" or "))
+            write!(f, "did you mean `{}`?", self.nearest.join("` or `"))
         }
     }
 }
@@ -122,22 +123,7 @@ fn distance(name: &str, known: &str) -> usize {
         return 0;
     }
     let program = known.split('-').next().unwrap_or(known);
-    edit_distance(name, known).min(edit_distance(name, program))
-}
-
-/// The least number of letters to insert, delete or replace that turns one word into the other.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, letter) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for j in 0..b.len() {
-            let replaced = diagonal + usize::from(letter != b[j]);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
+    edits(name, known).min(edits(name, program))
 }
 
 #[cfg(test)]
@@ -163,12 +149,5 @@ mod tests {
         let missing: Vec<_> =
             all().iter().map(|w| w.name()).filter(|name| !readme.contains(&format!("`{name}`"))).collect();
         assert!(missing.is_empty(), "not in README.md: {missing:?}");
-    }
-
-    #[test]
-    fn edit_distances() {
-        assert_eq!(edit_distance("", "abc"), 3);
-        assert_eq!(edit_distance("kitten", "sitting"), 3);
-        assert_eq!(edit_distance("fib", "fib"), 0);
     }
 }

@@ -1,8 +1,9 @@
 //! A profile as text: a dozen lines for people, JSON and CSV for programs.
 
-use crate::text::{bytes, grouped, ratio, time};
+use crate::table::Style;
+use crate::text::{bytes, grouped, ratio, time, wrapped};
 use bombyx_profile::{Prediction, ProcessorTimes, Profile, Scaling, advise, cilkscale_csv};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -38,11 +39,13 @@ pub(super) fn text(
     cores: u32,
     top: usize,
     elapsed: Option<Duration>,
+    style: Style,
 ) -> String {
     let mut out = String::new();
     let mut line = |name: &str, value: &str| {
         let end = out.len();
-        writeln!(out, "{name:<14}{value}").expect("strings take all text");
+        let text = wrapped(&format!("{name:<14}{value}"), style.width.unwrap_or(usize::MAX), 14);
+        writeln!(out, "{text}").expect("strings take all text");
         out.truncate(end + out[end..].trim_end().len());
         out.push('\n');
     };
@@ -56,7 +59,12 @@ pub(super) fn text(
     let busy = ratio(profile.busy_processors());
     line("busy", &format!("{busy} processors on average, which is no speedup{}", shares(profile)));
     line("peak", &peak(profile));
-    let predictions = predictions(profile, scaling);
+    let mut predictions = predictions(profile, scaling);
+    // As many as fit; the last one stays.
+    let fit = style.width.map_or(usize::MAX, |width| (width.saturating_sub(14) / 7).max(2));
+    while predictions.len() > fit {
+        predictions.remove(predictions.len() - 2);
+    }
     let columns = |of: &dyn Fn(&Prediction) -> String| -> String {
         predictions.iter().map(|prediction| format!("{:>7}", of(prediction))).collect()
     };
@@ -201,8 +209,8 @@ fn sites(profile: &Profile, top: usize) -> Vec<String> {
 }
 
 /// Everything, as JSON.
-pub(super) fn json(profile: &Profile, scaling: &Scaling, cores: u32) -> String {
-    let document = json!({
+pub(super) fn json(profile: &Profile, scaling: &Scaling, cores: u32) -> Value {
+    json!({
         "parallelism": scaling.parallelism(),
         "burdened_parallelism": scaling.burdened_parallelism(),
         "busy_processors": profile.busy_processors(),
@@ -211,8 +219,7 @@ pub(super) fn json(profile: &Profile, scaling: &Scaling, cores: u32) -> String {
         "predictions": predictions(profile, scaling),
         "advice": advise(profile, cores),
         "profile": profile,
-    });
-    format!("{document:#}\n")
+    })
 }
 
 /// One row for Cilkscale's plotter.

@@ -3,8 +3,7 @@
 use super::Result;
 use super::input::Input;
 use super::runs::{Plan, Run};
-use crate::table::{Cell, Table, Tone};
-use crate::terminal::coloured;
+use crate::table::{Cell, Style, Table, Tone};
 use crate::text::{grouped, ratio};
 use bombyx_dag::{SiteId, Sites};
 use std::str::FromStr;
@@ -29,7 +28,7 @@ impl FromStr for Faster {
         match number {
             _ if site.is_empty() => Err(format!("`{text}` names no site, as in `src/sort.rs:41=2`")),
             Some(factor) => Ok(Self { site: site.to_owned(), factor }),
-            None => Err(format!("`{factor}` is no factor between 0.000001 and 1000000")),
+            None => Err(format!("`{factor}` is not a factor between 0.000001 and 1000000")),
         }
     }
 }
@@ -84,8 +83,8 @@ pub(super) fn apply(changes: &[Faster], input: &Input) -> Result<Input> {
 }
 
 /// Measures and times before and after, and what the change gains.
-pub(super) fn comparison(before: (&Plan<'_>, &[Run]), after: (&Plan<'_>, &[Run])) -> String {
-    let table = Table::new(coloured())
+pub(super) fn comparison(before: (&Plan<'_>, &[Run]), after: (&Plan<'_>, &[Run]), style: Style) -> String {
+    let table = Table::new(style)
         .words("scheduler", 18)
         .numbers("P", 6)
         .numbers("before", 15)

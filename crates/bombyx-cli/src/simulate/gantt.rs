@@ -1,8 +1,9 @@
-//! A Gantt chart of one small run: a row per processor, a bar per stretch of work on a thread, steal attempts as
-//! ticks.
+//! A Gantt chart of one run: a row per processor, a bar per stretch of work on a thread, steals as ticks, and attempts in
+//! vain as a pale stretch from the first to the last.
 //!
-//! Consecutive strands of a thread on one processor are one bar, divided by fine lines; a thread has one colour
-//! wherever it runs, so that steals, muggings and returns to a parent show.
+//! Consecutive strands of a thread on one processor are one bar, divided by fine lines. A thread has one colour wherever
+//! it runs, so steals, muggings and returns to a parent show. Bars that would be narrower than a pixel are drawn together,
+//! so recordings of real programs can be drawn too.
 
 use super::Result;
 use super::runs::{Plan, Run};
@@ -11,7 +12,8 @@ use bombyx_dag::{Computation, ThreadId};
 use bombyx_sim::{AttemptResult, Event, EventKind, ProcessorId};
 use std::fmt::Write;
 
-const MOST_EVENTS: usize = 20_000;
+/// What a run may have; more would take long and show no more.
+const MOST_EVENTS: usize = 5_000_000;
 const MOST_PROCESSORS: usize = 256;
 
 const WIDTH: f64 = 1000.0;
@@ -29,7 +31,8 @@ const STYLE: &str = "
   .name { font-size: 11px; text-anchor: middle; fill: #ffffff; }
   .right { text-anchor: end; }
   .middle { text-anchor: middle; }
-  .failed { stroke: #b9c0d0; stroke-width: 1; }
+  .failed { stroke: #b9c0d0; stroke-width: 3; }
+  .vain { fill: #cdd3e0; }
   .stolen { stroke: #1f2a44; stroke-width: 1.6; }
   .mugged { stroke: #d55e00; stroke-width: 2.2; }
 ";
@@ -119,7 +122,7 @@ impl Chart<'_> {
         for (x, class, what) in [
             (LEFT + 110.0, "stolen", "steal"),
             (LEFT + 180.0, "mugged", "mugging"),
-            (LEFT + 270.0, "failed", "attempt in vain"),
+            (LEFT + 270.0, "failed", "attempts in vain"),
         ] {
             let (top, text) = (y - 11.0, x + 7.0);
             self.line(format_args!("<path class=\"{class}\" d=\"M{x} {y} V{top}\"/>"));
@@ -147,10 +150,24 @@ impl Chart<'_> {
         let mut at = 0;
         while at < events.len() {
             let Some(thread) = self.thread(events[at]) else {
-                self.attempt(events[at], y, height);
-                at += 1;
+                let vain = events[at..].iter().take_while(|event| is_vain(event)).count();
+                match vain {
+                    0 => self.attempt(events[at], y, height),
+                    _ => self.in_vain(&events[at..at + vain], y, height),
+                }
+                at += vain.max(1);
                 continue;
             };
+            // What follows within a pixel cannot be told apart: it is one bar.
+            let near = events[at..]
+                .iter()
+                .take_while(|event| self.x(event.to) - self.x(events[at].from) < PIXEL)
+                .count();
+            if near > 1 {
+                self.blur(&events[at..at + near], y, height);
+                at += near;
+                continue;
+            }
             let mut end = at + 1;
             while end < events.len()
                 && self.thread(events[end]) == Some(thread)
@@ -161,6 +178,28 @@ impl Chart<'_> {
             self.bar(thread, &events[at..end], y, height);
             at = end;
         }
+    }
+
+    /// Attempts in vain that follow one another, as one stretch.
+    fn in_vain(&mut self, events: &[&Event], y: f64, height: f64) {
+        let (left, right) = (self.x(events[0].from), self.x(events[events.len() - 1].to));
+        let (top, width, low) = (y + height * 0.6, (right - left).max(PIXEL), height * 0.4);
+        self.line(format_args!(
+            "<rect class=\"vain\" x=\"{left:.2}\" y=\"{top:.1}\" width=\"{width:.2}\" height=\"{low:.1}\">\
+             <title>{} steal attempts in vain</title></rect>",
+            events.len()
+        ));
+    }
+
+    /// Strands and attempts that cannot be told apart.
+    fn blur(&mut self, events: &[&Event], y: f64, height: f64) {
+        let (left, right) = (self.x(events[0].from), self.x(events[events.len() - 1].to));
+        let width = (right - left).max(0.4);
+        let Some(thread) = events.iter().find_map(|event| self.thread(event)) else { return };
+        let color = color(thread);
+        self.line(format_args!(
+            "<rect x=\"{left:.2}\" y=\"{y:.1}\" width=\"{width:.2}\" height=\"{height:.1}\" fill=\"{color}\"/>"
+        ));
     }
 
     fn thread(&self, event: &Event) -> Option<ThreadId> {
@@ -216,11 +255,20 @@ impl Chart<'_> {
         let (class, top) = match result {
             AttemptResult::Stolen(_) => ("stolen", y),
             AttemptResult::Mugged(_) => ("mugged", y),
-            _ => ("failed", y + height * 0.45),
+            _ => return,
         };
         let (x, bottom) = (self.x(event.to), y + height);
         self.line(format_args!("<path class=\"{class}\" d=\"M{x:.2} {top:.1} V{bottom:.1}\"/>"));
     }
+}
+
+/// What is narrower cannot be seen.
+const PIXEL: f64 = 0.7;
+
+/// Whether an event is a steal attempt that got nothing.
+fn is_vain(event: &Event) -> bool {
+    matches!(event.kind, EventKind::Attempt { result, .. }
+        if !matches!(result, AttemptResult::Stolen(_) | AttemptResult::Mugged(_)))
 }
 
 /// Hues a golden angle apart, so that neighbours differ.

@@ -1,8 +1,8 @@
 //! Where the computation comes from: a generator, a dag file, or standard input.
 
-use super::{Make, Result};
+use super::{Make, Result, Usage};
 use bombyx_dag::generate::{GENERATORS, Spec, SpecError};
-use bombyx_dag::{Computation, Measures, format, made_fully_strict, made_strict};
+use bombyx_dag::{Computation, Measures, format, made_fully_strict, made_strict, text};
 use bombyx_sim::Scheduler;
 use std::fmt::Write;
 use std::fs::File;
@@ -19,15 +19,17 @@ pub(super) struct Input {
 pub(super) fn load(text: &str) -> Result<Input> {
     let path = Path::new(text);
     let (name, computation) = if text == "-" {
-        let read = format::read(std::io::stdin().lock());
-        ("standard input".to_owned(), read.map_err(|error| format!("standard input: {error}"))?)
+        let mut bytes = Vec::new();
+        std::io::Read::read_to_end(&mut std::io::stdin().lock(), &mut bytes)?;
+        ("standard input".to_owned(), parse(&bytes).map_err(|error| format!("standard input: {error}"))?)
     } else if path.is_file() || text.ends_with(".dag") || text.contains('/') {
         return read(path, text);
     } else {
-        let spec: Spec = text.parse().map_err(|error| match error {
+        let spec = text.parse::<Spec>().map_err(|error| match error {
             SpecError::UnknownGenerator(_) => format!("{error}; nor is there a file `{text}`"),
             _ => error.to_string(),
-        })?;
+        });
+        let spec = spec.map_err(Usage)?;
         (spec.to_string(), spec.build()?)
     };
     Ok(Input::new(name, computation))
@@ -36,8 +38,26 @@ pub(super) fn load(text: &str) -> Result<Input> {
 /// Reads a dag file, which goes by `name`.
 pub(super) fn read(path: &Path, name: &str) -> Result<Input> {
     let explain = |error: &dyn std::fmt::Display| format!("{name}: {error}");
-    let file = File::open(path).map_err(|error| explain(&error))?;
-    Ok(Input::new(name.to_owned(), format::read(file).map_err(|error| explain(&error))?))
+    let mut file = File::open(path).map_err(|error| explain(&error))?;
+    // Text is short; recordings are large, and read as they come.
+    let mut head = [0; 4];
+    let read = std::io::Read::read(&mut file, &mut head).map_err(|error| explain(&error))?;
+    let computation = if text::begins(&head[..read]) {
+        parse(&std::fs::read(path).map_err(|error| explain(&error))?).map_err(|error| explain(&error))?
+    } else {
+        std::io::Seek::rewind(&mut file).map_err(|error| explain(&error))?;
+        format::read(file).map_err(|error| explain(&error))?
+    };
+    Ok(Input::new(name.to_owned(), computation))
+}
+
+/// A dag file or its text form, as its first letters tell.
+fn parse(bytes: &[u8]) -> Result<Computation> {
+    if text::begins(bytes) {
+        let text = std::str::from_utf8(bytes).map_err(|_| "the text is not UTF-8")?;
+        return Ok(text::read(text)?);
+    }
+    Ok(format::read(bytes)?)
 }
 
 impl Input {
@@ -73,13 +93,10 @@ pub(super) fn list() -> String {
             line(format_args!("      {setting:18} {}", parameter.about));
         }
     }
-    line(format_args!("\nSchedulers:\n"));
+    line(format_args!("\nSchedulers (`bombyx help schedulers` explains them):\n"));
     for spelling in Scheduler::SPELLINGS {
         line(format_args!("  {spelling}"));
     }
-    line(format_args!(
-        "\nK is a number of bytes or `inf`; BETA is a factor of at least 1, such as 2, 1.5 or 4/3."
-    ));
     out
 }
 

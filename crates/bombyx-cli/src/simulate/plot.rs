@@ -48,7 +48,7 @@ type Quantity = (&'static str, fn(&Run) -> f64);
 /// DFD Figures 12 and 13: space, granularity and time against K, with the other schedulers as baselines.
 pub(super) fn tradeoff(plan: &Plan<'_>, runs: &[Run]) -> Result<String> {
     let quota = |scheduler: &Scheduler| match scheduler {
-        Scheduler::Dfdeques(Quota::Bytes(bytes)) => Some(*bytes as f64),
+        Scheduler::Dfdeques(Quota::Bytes(bytes)) => Some(bytes.get() as f64),
         _ => None,
     };
     let mut quotas: Vec<f64> = plan.schedulers.iter().filter_map(quota).collect();

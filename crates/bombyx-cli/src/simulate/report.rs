@@ -3,14 +3,17 @@
 use super::Result;
 use super::input::Input;
 use super::runs::{Plan, Run};
-use crate::text::grouped;
+use crate::output;
+use crate::table::{Style, Table};
+use crate::text::{grouped, wrapped};
 use bombyx_dag::{Class, WeightUnit};
 use bombyx_sim::step_table;
 use serde::Serialize;
+use serde_json::Value;
 use std::fmt::Write;
 
 /// The computation in two lines.
-pub(super) fn summary(input: &Input) -> String {
+pub(super) fn summary(input: &Input, style: Style) -> String {
     let (c, m) = (&input.computation, &input.measures);
     let unit = match c.weight_unit() {
         WeightUnit::Instructions => "",
@@ -38,12 +41,12 @@ pub(super) fn summary(input: &Input) -> String {
         let _ =
             write!(out, ", with heap {} B, allocates {} B", grouped(m.serial_space), grouped(m.allocated));
     }
-    out.push('\n');
-    out
+    let lines = out.lines().map(|line| wrapped(line, style.width.unwrap_or(usize::MAX), 2) + "\n");
+    lines.collect()
 }
 
 /// A line per scheduler and number of processors, with means over the seeds.
-pub(super) fn table(plan: &Plan<'_>, runs: &[Run]) -> String {
+pub(super) fn table(plan: &Plan<'_>, runs: &[Run], style: Style) -> String {
     let work = plan.input.measures.work as f64;
     let headings = [
         "scheduler",
@@ -59,7 +62,7 @@ pub(super) fn table(plan: &Plan<'_>, runs: &[Run]) -> String {
         "threads",
         "granularity",
     ];
-    let mut rows = vec![headings.map(str::to_owned)];
+    let mut rows: Vec<[String; 12]> = Vec::new();
     let mugs = runs.iter().any(|run| run.outcome.muggings > 0);
     for (s, scheduler) in plan.schedulers.iter().enumerate() {
         for (p, processors) in plan.processors.iter().enumerate() {
@@ -85,21 +88,25 @@ pub(super) fn table(plan: &Plan<'_>, runs: &[Run]) -> String {
             ]);
         }
     }
-    let widths: Vec<usize> = (0..headings.len())
-        .map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
+    // What is zero in all rows is not shown; what is of less interest goes first where there is little room.
+    let extra = ["attempts", "moved B", "threads", "granularity", "peak space B", "of bound"];
+    let shown: Vec<usize> = (0..headings.len())
+        .filter(|&column| column < 6 || rows.iter().any(|row| !matches!(row[column].as_str(), "0" | "0.0")))
         .collect();
-    let mut out = String::new();
-    for row in &rows {
-        for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
-            let padding = width - cell.chars().count();
-            match column {
-                0 => write!(out, "{cell}{:padding$}", ""),
-                _ => write!(out, "  {:padding$}{cell}", ""),
-            }
-            .expect("strings take all text");
+    let mut table = Table::new(style);
+    for &column in &shown {
+        let width = rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        table = match column {
+            0 => table.words(headings[column], width),
+            _ => table.numbers(headings[column], width),
+        };
+        if extra.contains(&headings[column]) {
+            table = table.extra();
         }
-        out.truncate(out.trim_end().len());
-        out.push('\n');
+    }
+    let mut out = table.head();
+    for row in &rows {
+        out += &table.line(shown.iter().map(|&column| row[column].as_str()));
     }
     let seeds = plan.seeds.end - plan.seeds.start;
     let bound = match plan.speeds.changes() {
@@ -122,9 +129,10 @@ pub(super) fn table(plan: &Plan<'_>, runs: &[Run]) -> String {
     if mugs {
         notes.push("steals are from deques + muggings".to_owned());
     }
-    let _ = writeln!(out, "\n{}", notes.join("; "));
+    let _ = writeln!(out, "\n{}", wrapped(&notes.join("; "), style.prose(), 0));
+    out += &table.left_out().unwrap_or_default();
     for line in plan.checked() {
-        let _ = writeln!(out, "{line}");
+        let _ = writeln!(out, "{}", wrapped(&line, style.prose(), 0));
     }
     out
 }
@@ -198,27 +206,16 @@ impl Row {
 
 /// A line per run, after a line of headings: the fields of [`Row`].
 pub(super) fn csv<'a, 'b: 'a>(groups: impl Iterator<Item = (&'a Plan<'b>, &'a [Run])>) -> String {
-    let mut out = String::new();
-    for (plan, runs) in groups {
-        for run in runs {
+    let rows = groups.flat_map(|(plan, runs)| {
+        runs.iter().map(|run| {
             let row = serde_json::to_value(Row::of(plan, run)).expect("a row is plain data");
-            let fields = row.as_object().expect("a row is a struct");
-            if out.is_empty() {
-                out.push_str("computation");
-                fields.keys().for_each(|key| out.extend([",", key]));
-                out.push('\n');
-            }
-            let _ = write!(out, "\"{}\"", plan.input.name.replace('"', "\"\""));
-            for value in fields.values() {
-                let _ = match value.as_str() {
-                    Some(text) => write!(out, ",{text}"),
-                    None => write!(out, ",{value}"),
-                };
-            }
-            out.push('\n');
-        }
-    }
-    out
+            let mut fields = serde_json::Map::new();
+            fields.insert("computation".to_owned(), plan.input.name.clone().into());
+            fields.extend(row.as_object().cloned().unwrap_or_default());
+            Value::Object(fields)
+        })
+    });
+    output::csv(&rows.collect::<Vec<_>>())
 }
 
 #[derive(Serialize)]
@@ -256,9 +253,9 @@ struct ComputationDocument<'a> {
 }
 
 /// Everything, as JSON.
-pub(super) fn json(plan: &Plan<'_>, runs: &[Run], before: Option<(&Plan<'_>, &[Run])>) -> Result<String> {
+pub(super) fn json(plan: &Plan<'_>, runs: &[Run], before: Option<(&Plan<'_>, &[Run])>) -> Result<Value> {
     let before = before.map(|(plan, runs)| Box::new(document(plan, runs, None)));
-    Ok(serde_json::to_string_pretty(&document(plan, runs, before))? + "\n")
+    Ok(serde_json::to_value(document(plan, runs, before))?)
 }
 
 fn document<'a>(plan: &Plan<'a>, runs: &[Run], before: Option<Box<Document<'a>>>) -> Document<'a> {

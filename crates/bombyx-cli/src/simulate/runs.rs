@@ -1,7 +1,7 @@
 //! The runs that a command line asks for, and what they measured.
 
 use super::input::Input;
-use super::{Args, Result, spinner};
+use super::{Args, Result, Usage, spinner};
 use bombyx_sim::{Contention, Metering, Mode, Outcome, Ratio, Scheduler, Simulation, Speeds, Trace};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -51,7 +51,8 @@ impl<'a> Plan<'a> {
             (None, Some(count)) => vec![count],
             (None, None) => vec![1, 2, 4, 8, 16, 32, 64],
         };
-        let seeds = args.seed..args.seed.checked_add(args.seeds).ok_or("the seeds run past 2^64")?;
+        let seeds = args.seed
+            ..args.seed.checked_add(args.seeds).ok_or_else(|| Usage("the seeds run past 2^64".to_owned()))?;
         let plan = Self {
             input,
             schedulers: args.schedulers.0.clone(),
@@ -70,16 +71,16 @@ impl<'a> Plan<'a> {
             trace: args.steps || args.trace.is_some() || args.gantt.is_some(),
         };
         if plan.count() == 0 {
-            return Err("there is nothing to run; ask for at least one seed".into());
+            return Err(Usage("there is nothing to run; ask for at least one seed".to_owned()).into());
         }
         if plan.trace && plan.count() > 1 {
-            return Err(format!(
+            return Err(Usage(format!(
                 "steps, traces and Gantt charts show one run, and this would be {}; choose one scheduler, one number \
                  of processors and one seed, say `-s {} -p {}`",
                 plan.count(),
                 plan.schedulers[0],
                 plan.processors.iter().copied().find(|&p| p > 1).unwrap_or(4).min(4)
-            )
+            ))
             .into());
         }
         Ok(plan)

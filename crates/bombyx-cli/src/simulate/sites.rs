@@ -2,13 +2,12 @@
 
 use super::Result;
 use super::input::Input;
-use crate::table::{Cell, Table};
-use crate::terminal::coloured;
+use crate::table::{Cell, Style, Table};
 use crate::text::grouped;
 use bombyx_dag::{SiteMeasures, Sites};
 
 /// The `top` sites by their part of the span; nothing for a computation without sites.
-pub(super) fn table(input: &Input, top: usize) -> Result<String> {
+pub(super) fn table(input: &Input, top: usize, style: Style) -> Result<String> {
     let c = &input.computation;
     if c.site_names().is_empty() {
         return Ok(String::new());
@@ -22,13 +21,17 @@ pub(super) fn table(input: &Input, top: usize) -> Result<String> {
     };
     let shown = &rows[..rows.len().min(top)];
     let width = shown.iter().map(|row| name(row).chars().count()).max().unwrap_or(0);
-    let table = Table::new(coloured())
+    let table = Table::new(style)
         .words("fork site", width)
         .numbers("forks", 10)
+        .extra()
         .numbers("strands", 10)
+        .extra()
         .numbers("work", 15)
+        .extra()
         .numbers("of T1", 7)
         .numbers("span", 13)
+        .extra()
         .numbers("of T∞", 7);
     let share = |part: u64, whole: u64| format!("{:.1} %", 100.0 * part as f64 / whole as f64);
     let mut out = String::from("\n") + &table.head();

@@ -1,6 +1,7 @@
 //! `--explain`: pictures of what proofs are about, from small runs.
 
-use super::{Result, files};
+use super::{Result, print};
+use crate::output::{check_pictures, is_standard, picture};
 use bombyx_dag::generate::Spec;
 use bombyx_sim::{Scheduler, Simulation};
 use bombyx_verify::{delay, game, interleaving};
@@ -21,44 +22,52 @@ pub(super) enum Subject {
 const COMPUTATION: &str = "figure1";
 const PROCESSORS: usize = 2;
 
-/// Writes a picture, into the current folder unless told where, and says in words what it shows.
-pub(super) fn explain(subject: Subject, seed: u64, output: Option<&Path>) -> Result<String> {
-    match subject {
-        Subject::DelaySequence => delay_sequence(seed, output.unwrap_or(Path::new("delay-sequence.svg"))),
-        Subject::RecyclingGame => recycling_game(seed, output.unwrap_or(Path::new("recycling-game.svg"))),
-        Subject::ReadWrite => read_write(output.unwrap_or(Path::new("read-write.svg"))),
-    }
-}
-
-fn delay_sequence(seed: u64, path: &Path) -> Result<String> {
-    let computation = COMPUTATION.parse::<Spec>()?.build()?;
-    let simulation = Simulation::new(&computation, Scheduler::WorkStealing).processors(PROCESSORS).seed(seed);
-    let outcome = simulation.trace().run()?;
-    files::write(path, delay::picture(&computation, &outcome, PROCESSORS)?.as_bytes())?;
-    Ok(format!(
-        "{COMPUTATION} under work stealing on {PROCESSORS} processors, seed {seed}.\n{}\nThe picture is in {}.\n",
-        delay::explain(&computation, &outcome, PROCESSORS)?,
-        path.display()
-    ))
-}
-
 /// Games per point of a curve.
 const GAMES: u64 = 40;
 
-fn recycling_game(seed: u64, path: &Path) -> Result<String> {
-    files::write(path, game::picture(GAMES, seed).as_bytes())?;
-    Ok(format!(
-        "Six adversaries, {GAMES} recycling games for each number of balls, seed {seed}. Lemma 6 allows a delay of one step per \
-         toss on average.\nThe picture is in {}.\n",
-        path.display()
-    ))
+/// Writes a picture, into the current folder unless told where, and says in words what it shows.
+pub(super) fn explain(subject: Subject, seed: u64, output: Option<&Path>) -> Result<()> {
+    let name = match subject {
+        Subject::DelaySequence => "delay-sequence.svg",
+        Subject::RecyclingGame => "recycling-game.svg",
+        Subject::ReadWrite => "read-write.svg",
+    };
+    let path = output.unwrap_or(Path::new(name));
+    check_pictures([&Some(path.to_owned())])?;
+    let (svg, words) = match subject {
+        Subject::DelaySequence => delay_sequence(seed)?,
+        Subject::RecyclingGame => recycling_game(seed),
+        Subject::ReadWrite => read_write(),
+    };
+    picture(path, &svg)?;
+    if is_standard(path) {
+        eprint!("{words}");
+        return Ok(());
+    }
+    print(&format!("{words}The picture is in {}.\n", path.display()))
 }
 
-fn read_write(path: &Path) -> Result<String> {
-    files::write(path, interleaving::picture().as_bytes())?;
-    Ok(format!(
-        "The shortest interleaving in which two processors run one join, because the second does not ask who takes it.\nThe \
-         picture is in {}.\n",
-        path.display()
-    ))
+/// The picture, and what it shows.
+fn delay_sequence(seed: u64) -> Result<(String, String)> {
+    let computation = COMPUTATION.parse::<Spec>()?.build()?;
+    let simulation = Simulation::new(&computation, Scheduler::WorkStealing).processors(PROCESSORS).seed(seed);
+    let outcome = simulation.trace().run()?;
+    let words = format!(
+        "{COMPUTATION} under work stealing on {PROCESSORS} processors, seed {seed}.\n{}\n",
+        delay::explain(&computation, &outcome, PROCESSORS)?
+    );
+    Ok((delay::picture(&computation, &outcome, PROCESSORS)?, words))
+}
+
+fn recycling_game(seed: u64) -> (String, String) {
+    let words = format!(
+        "Six adversaries, {GAMES} recycling games for each number of balls, seed {seed}. Lemma 6 allows a delay of one step per \
+         toss on average.\n"
+    );
+    (game::picture(GAMES, seed), words)
+}
+
+fn read_write() -> (String, String) {
+    let words = "The shortest interleaving in which two processors run one join, because the second does not ask who takes it.\n";
+    (interleaving::picture(), words.to_owned())
 }

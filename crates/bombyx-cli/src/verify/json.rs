@@ -5,7 +5,7 @@ use bombyx_verify::{Claim, ERROR, Effort, Finding, Noticed, Plan};
 use serde_json::{Value, json};
 
 /// One object with the plan and a list of claims.
-pub(super) fn json(chosen: &[&Claim], findings: &[Finding], plan: Plan) -> Result<String> {
+pub(super) fn json(chosen: &[&Claim], findings: &[Finding], plan: Plan) -> Result<Value> {
     let claims: Vec<Value> =
         chosen.iter().zip(findings).map(|(claim, finding)| entry(claim, finding)).collect();
     let effort = match plan.effort {
@@ -13,13 +13,30 @@ pub(super) fn json(chosen: &[&Claim], findings: &[Finding], plan: Plan) -> Resul
         Effort::Normal => "normal",
         Effort::Thorough => "thorough",
     };
-    let value = json!({
+    Ok(json!({
         "seed": plan.seed,
         "effort": effort,
         "confidence": 1.0 - ERROR,
         "claims": claims,
-    });
-    Ok(serde_json::to_string_pretty(&value)? + "\n")
+    }))
+}
+
+/// A row per claim.
+pub(super) fn rows(chosen: &[&Claim], findings: &[Finding]) -> Vec<Value> {
+    let row = |(claim, finding): (&&Claim, &Finding)| {
+        let worst = finding.worst.as_ref();
+        json!({
+            "id": claim.id,
+            "name": claim.name,
+            "holds": finding.holds(),
+            "runs": finding.tried.runs,
+            "measured": worst.map(|worst| worst.measured),
+            "bound": worst.map(|worst| worst.bound),
+            "mutants": finding.mutants.len(),
+            "noticed": finding.noticed(),
+        })
+    };
+    chosen.iter().zip(findings).map(row).collect()
 }
 
 fn entry(claim: &Claim, finding: &Finding) -> Value {
@@ -55,7 +72,7 @@ fn entry(claim: &Claim, finding: &Finding) -> Value {
     let mutants: Vec<Value> = finding.mutants.iter().map(mutant).collect();
     json!({
         "id": claim.id,
-        "paper": claim.paper.to_string(),
+        "paper": claim.paper.id(),
         "name": claim.name,
         "statement": claim.statement,
         "quantity": claim.quantity,

@@ -1,5 +1,6 @@
 //! Findings as text: a block per claim, the table of claims and mutants, and the list of claims.
 
+use crate::terminal;
 use bombyx_verify::{Claim, Counterexample, Finding, Mutant, Noticed, Plan, Worst, claims};
 use std::fmt::Write;
 use std::time::Duration;
@@ -206,12 +207,13 @@ pub(super) fn list() -> String {
     out
 }
 
-/// Text folded at 110 characters, its later lines indented.
+/// Text folded at the width of the terminal, its later lines indented.
 fn folded(first: &str, text: &str) -> String {
+    let width = terminal::style().prose();
     let mut lines = vec![first.to_owned()];
     for word in text.split_whitespace() {
         let last = lines.last_mut().expect("there is a line");
-        if last.chars().count() + word.chars().count() > 110 {
+        if last.chars().count() + word.chars().count() > width {
             lines.push(format!("        {word} "));
         } else {
             last.push_str(word);

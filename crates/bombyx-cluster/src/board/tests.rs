@@ -49,7 +49,11 @@ impl Stage {
 
     fn submit(&self, key: &str, needs: &[&str], depth: u32, origin: Option<NodeId>) -> Receiver<Outcome> {
         let (send, receive) = channel();
-        self.board.submit(call(key, needs, depth), Some(Box::new(move |outcome| drop(send.send(outcome)))), origin);
+        self.board.submit(
+            call(key, needs, depth),
+            Some(Box::new(move |outcome| drop(send.send(outcome)))),
+            origin,
+        );
         receive
     }
 

@@ -1,6 +1,6 @@
 //! What can go wrong when a pool is built.
 
-use crate::scheduler::{BetaError, QuotaError};
+use bombyx_base::SchedulerError;
 use std::fmt;
 use std::io;
 
@@ -12,12 +12,8 @@ pub enum Error {
     Processors(String),
     /// The stack size is absurd.
     StackSize(usize),
-    /// No scheduler has this name.
-    UnknownScheduler(String),
-    /// The parameter of `heterogeneous:BETA` is missing or no factor.
-    Beta(BetaError),
-    /// The quota of `dfdeques:K` or `depth-first:K` is missing or no number of bytes.
-    Quota(QuotaError),
+    /// No scheduler has this name, or not with this parameter.
+    Scheduler(SchedulerError),
     /// `heterogeneous` has no other CPU to exchange with.
     OneCpu,
     /// There is a global pool already.
@@ -57,11 +53,7 @@ impl fmt::Display for Error {
                 crate::api::pool::MIN_STACK >> 10,
                 crate::api::pool::MAX_STACK >> 30
             ),
-            Error::UnknownScheduler(given) => {
-                write!(f, "unknown scheduler `{given}`; known: {}", crate::Scheduler::NAMES.join(", "))
-            }
-            Error::Beta(error) => write!(f, "scheduler heterogeneous:BETA: {error}"),
-            Error::Quota(error) => write!(f, "scheduler dfdeques:K or depth-first:K: {error}"),
+            Error::Scheduler(error) => error.fmt(f),
             Error::OneCpu => f.write_str(
                 "heterogeneous exchanges CPUs between processors, and this process may use only one: \
                  use work-stealing, or allow the process more CPUs",
@@ -98,8 +90,7 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Error::Thread(error) => Some(error),
-            Error::Beta(error) => Some(error),
-            Error::Quota(error) => Some(error),
+            Error::Scheduler(error) => Some(error),
             _ => None,
         }
     }

@@ -13,7 +13,7 @@ use crate::machine::stats::Stats;
 use crate::machine::visit::{STARVED, Visit};
 use crate::profile::{self, Kind, Profile, Profiler, Site};
 use crate::protocol::job::{Enabled, Entry, Job};
-use crate::scheduler::{Quota, QuotaError, Scheduler};
+use crate::scheduler::{Quota, Scheduler, SchedulerError};
 use crate::system::affinity::{CpuSet, Thread};
 use crate::system::barrier;
 use crate::system::guard::{Guard, guarded};
@@ -832,7 +832,8 @@ impl Builder {
         let child = if scheduler == Scheduler::Fifo { Child::Second } else { Child::First };
         let counts = (shared || self.counts && !scheduler.has_private_deques()).then_some(child);
         if scheduler == Scheduler::DepthFirst(Quota::Auto) {
-            return Err(Error::Quota(QuotaError::no_auto()));
+            let error = SchedulerError::quota(scheduler.to_string(), "depth-first:K");
+            return Err(Error::Scheduler(error));
         }
         let names = match self.thread_name {
             Some(name) => {

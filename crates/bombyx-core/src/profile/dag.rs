@@ -15,6 +15,7 @@
 use super::heap::Heap;
 use super::record::{Ended, Event, Log, Recorder};
 use super::sites;
+use bombyx_base::Crc;
 use std::io::{self, Write};
 
 const MAGIC: [u8; 8] = *b"\x89DAG\r\n\x1a\n";
@@ -43,7 +44,7 @@ pub(crate) fn write(
     notes: &[(&str, String)],
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let mut out = Output { out, crc: !0, strands: 0, threads: 1, joins: 0, held: 0, allocated: 0 };
+    let mut out = Output { out, crc: Crc::new(), strands: 0, threads: 1, joins: 0, held: 0, allocated: 0 };
     out.bytes(&MAGIC)?;
     out.number(VERSION)?;
     out.number(FRAME)?;
@@ -65,7 +66,7 @@ pub(crate) fn write(
 /// The file so far.
 struct Output<'a, W> {
     out: &'a mut W,
-    crc: u32,
+    crc: Crc,
     strands: u64,
     threads: u64,
     joins: u64,
@@ -77,9 +78,7 @@ struct Output<'a, W> {
 
 impl<W: Write> Output<'_, W> {
     fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
-        for &byte in bytes {
-            self.crc = CRC[usize::from(self.crc as u8 ^ byte)] ^ (self.crc >> 8);
-        }
+        self.crc.add(bytes);
         self.out.write_all(bytes)
     }
 
@@ -153,27 +152,9 @@ impl<W: Write> Output<'_, W> {
         for count in [self.strands, self.threads, self.joins] {
             self.number(count)?;
         }
-        let crc = !self.crc;
-        self.out.write_all(&crc.to_le_bytes())
+        self.out.write_all(&self.crc.value().to_le_bytes())
     }
 }
-
-/// The table of the CRC-32 of zlib and PNG, for a byte at a time.
-const CRC: [u32; 256] = {
-    let mut table = [0; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        let mut crc = byte as u32;
-        let mut bit = 0;
-        while bit < 8 {
-            crc = if crc & 1 == 1 { 0xedb8_8320 ^ (crc >> 1) } else { crc >> 1 };
-            bit += 1;
-        }
-        table[byte] = crc;
-        byte += 1;
-    }
-    table
-};
 
 /// What is open where the walk is.
 enum Open {

@@ -9,8 +9,7 @@ pub(crate) mod quota;
 mod shared_pool;
 pub(crate) mod work_stealing;
 
-pub use heterogeneous::{Beta, BetaError};
-pub use quota::{Quota, QuotaError};
+pub use bombyx_base::{Beta, BetaError, Quota, QuotaError, SchedulerError};
 pub(crate) use work_stealing::{Patience, Wait};
 
 use crate::Error;
@@ -22,6 +21,7 @@ use crate::protocol::deque::Steal;
 use crate::protocol::job::{Enabled, Entry};
 use crate::protocol::mailbox::Mailbox;
 use crate::protocol::ready::list::Node;
+use bombyx_base::scheduler::{self as names, Parameter, Place};
 use dfdeques::{Dfdeques, tuner};
 use private_deques::{private_cas, read_write};
 use shared_pool::{Shared, busy_leaves, depth_first, fifo};
@@ -70,17 +70,7 @@ pub enum Scheduler {
 
 impl Scheduler {
     /// The names of all schedulers.
-    pub const NAMES: &[&str] = &[
-        "work-stealing",
-        "dfdeques:K",
-        "depth-first:K",
-        "fifo",
-        "busy-leaves",
-        "heterogeneous:BETA",
-        "read-write",
-        "read-write-steals",
-        "private-cas",
-    ];
+    pub const NAMES: &[&str] = &names::ON_THREADS;
 
     /// Whether a pool with this scheduler can have [fixed threads](crate::Threads::Fixed). The other schedulers give a
     /// processor to another thread when a quota is used up, or when it is another thread's turn.
@@ -104,27 +94,18 @@ impl FromStr for Scheduler {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Scheduler, Error> {
-        let (kind, parameter) = match name.trim().split_once(':') {
-            Some((kind, parameter)) => (kind, Some(parameter)),
-            None => (name.trim(), None),
-        };
-        match (kind, parameter) {
-            ("work-stealing", None) => Ok(Scheduler::WorkStealing),
-            ("read-write", None) => Ok(Scheduler::ReadWrite),
-            ("read-write-steals", None) => Ok(Scheduler::ReadWriteSteals),
-            ("private-cas", None) => Ok(Scheduler::PrivateCas),
-            ("fifo", None) => Ok(Scheduler::Fifo),
-            ("busy-leaves", None) => Ok(Scheduler::BusyLeaves),
-            ("dfdeques", k) => k.unwrap_or_default().parse().map(Scheduler::DfDeques).map_err(Error::Quota),
-            ("depth-first", Some("auto")) => Err(Error::Quota(QuotaError::no_auto())),
-            ("depth-first", k) => {
-                k.unwrap_or_default().parse().map(Scheduler::DepthFirst).map_err(Error::Quota)
-            }
-            ("heterogeneous", beta) => {
-                beta.unwrap_or_default().parse().map(Scheduler::Heterogeneous).map_err(Error::Beta)
-            }
-            _ => Err(Error::UnknownScheduler(name.to_owned())),
-        }
+        let (name, parameter) = names::parse(name, Place::Threads).map_err(Error::Scheduler)?;
+        Ok(match (name, parameter) {
+            ("dfdeques", Parameter::Quota(quota)) => Scheduler::DfDeques(quota),
+            ("depth-first", Parameter::Quota(quota)) => Scheduler::DepthFirst(quota),
+            ("heterogeneous", Parameter::Beta(beta)) => Scheduler::Heterogeneous(beta),
+            ("read-write", _) => Scheduler::ReadWrite,
+            ("read-write-steals", _) => Scheduler::ReadWriteSteals,
+            ("private-cas", _) => Scheduler::PrivateCas,
+            ("fifo", _) => Scheduler::Fifo,
+            ("busy-leaves", _) => Scheduler::BusyLeaves,
+            _ => Scheduler::WorkStealing,
+        })
     }
 }
 

@@ -16,7 +16,7 @@ const MARGIN: f64 = 26.0;
 const NAME: f64 = 34.0;
 
 const STYLE: &str = "
-  text { font-family: 'Latin Modern Roman', 'STIX Two Text', 'Times New Roman', serif; fill: #1f2a44; }
+  text { font-family: Helvetica, Arial, sans-serif; fill: #1f2a44; }
   .block { fill: #e9eef7; stroke: #c3cde0; stroke-width: 1.2; }
   .name { font-size: 17px; text-anchor: middle; }
   .strand { fill: #ffffff; stroke: #1f2a44; stroke-width: 1.4; }

@@ -1,45 +1,11 @@
 //! The bottom of the file format: numbers, strings and the checksum over a byte stream.
 
 use super::ReadError;
+use bombyx_base::Crc;
 use std::io::{self, Read, Write};
 
 /// Longest string, in bytes.
 pub(super) const MAX_STRING: usize = 1 << 16;
-
-const CRC_TABLE: [u32; 256] = {
-    let mut table = [0_u32; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        let mut crc = byte as u32;
-        let mut bit = 0;
-        while bit < 8 {
-            crc = if crc & 1 == 1 { 0xedb8_8320 ^ (crc >> 1) } else { crc >> 1 };
-            bit += 1;
-        }
-        table[byte] = crc;
-        byte += 1;
-    }
-    table
-};
-
-/// CRC-32 as in zlib, kept inverted while it runs.
-struct Crc(u32);
-
-impl Crc {
-    fn new() -> Self {
-        Self(u32::MAX)
-    }
-
-    fn add(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = CRC_TABLE[usize::from(self.0 as u8 ^ byte)] ^ (self.0 >> 8);
-        }
-    }
-
-    fn value(&self) -> u32 {
-        !self.0
-    }
-}
 
 /// Bytes in, with their offset and checksum.
 pub(super) struct Source<R> {

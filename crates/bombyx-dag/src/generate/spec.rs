@@ -2,6 +2,7 @@
 
 use super::{GENERATORS, Generator};
 use crate::{BuildError, Computation};
+use bombyx_base::{count, nearest};
 use std::fmt;
 use std::str::FromStr;
 
@@ -87,7 +88,7 @@ impl FromStr for Spec {
             if std::mem::replace(&mut given[at], true) {
                 return Err(SpecError::Twice { generator, parameter: parameter.name });
             }
-            let value = parse_number(number).ok_or_else(|| SpecError::BadNumber {
+            let value = count(number).ok_or_else(|| SpecError::BadNumber {
                 generator,
                 parameter: parameter.name,
                 value: number.to_owned(),
@@ -99,19 +100,6 @@ impl FromStr for Spec {
         }
         Ok(Self { generator, values })
     }
-}
-
-fn parse_number(text: &str) -> Option<u64> {
-    let (digits, factor) = match text.char_indices().last()? {
-        (at, 'k') => (&text[..at], 1_000),
-        (at, 'M') => (&text[..at], 1_000_000),
-        (at, 'G') => (&text[..at], 1_000_000_000),
-        _ => (text, 1),
-    };
-    if !digits.starts_with(|c: char| c.is_ascii_digit()) {
-        return None;
-    }
-    digits.replace('_', "").parse::<u64>().ok()?.checked_mul(factor)
 }
 
 impl fmt::Display for Spec {
@@ -258,32 +246,14 @@ fn write_list<'a>(f: &mut fmt::Formatter<'_>, names: impl Iterator<Item = &'a st
     Ok(())
 }
 
-/// Names a known word that is at most two edits away.
+/// Names a known word that is spelled alike.
 fn write_suggestion<'a>(
     f: &mut fmt::Formatter<'_>,
     given: &str,
     known: impl Iterator<Item = &'a str>,
 ) -> fmt::Result {
-    let nearest = known.map(|word| (edits(given, word), word)).min();
-    match nearest {
-        Some((distance, word)) if distance <= 2 && distance < word.len() => {
-            write!(f, "did you mean `{word}`? ")
-        }
-        _ => Ok(()),
+    match nearest(given, known) {
+        Some(word) => write!(f, "did you mean `{word}`? "),
+        None => Ok(()),
     }
-}
-
-/// Edit distance (insertions, deletions, replacements) of two short words.
-fn edits(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().take(64).enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, &y) in b.iter().enumerate() {
-            let replace = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = replace.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }

@@ -1,7 +1,7 @@
 //! A bar: what must hold of a measurement, and whether it does.
 
 use super::case::Case;
-use crate::table::{Cell, Table, Tone};
+use crate::table::{Cell, Style, Table, Tone};
 use crate::text;
 use serde::Serialize;
 
@@ -32,9 +32,13 @@ enum Unit {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Verdict {
+/// What became of a bar.
+pub enum Verdict {
+    /// The measured figure is on the right side of the limit.
     Holds,
+    /// It is on the wrong side.
     Missed,
+    /// There is no figure.
     NotMeasured,
 }
 
@@ -140,10 +144,10 @@ impl Bar {
 }
 
 /// All bars with their verdicts, and how many hold.
-pub(crate) fn table(bars: &[Bar], coloured: bool) -> String {
+pub(crate) fn table(bars: &[Bar], style: Style) -> String {
     let widest = bars.iter().map(|bar| bar.what.chars().count()).max().unwrap_or(0);
     let table =
-        Table::new(coloured).words("bar", widest).numbers("measured", 10).words("must be", 26).words("", 0);
+        Table::new(style).words("bar", widest).numbers("measured", 10).words("must be", 26).words("", 0);
     let count = |verdict| bars.iter().filter(|bar| bar.verdict() == verdict).count();
     let mut out = table.head();
     bars.iter().for_each(|bar| out += &table.line(bar.cells()));
@@ -176,7 +180,7 @@ mod tests {
             Bar::seconds("two leaves".into(), Some(0.06), 0.053),
             Bar::bytes("spawns".into(), Some(1 << 20), 32 << 20),
         ];
-        let table = table(&bars, false);
+        let table = table(&bars, false.into());
         assert!(table.contains("two leaves     60.0 ms  ≤ 53.0 ms                   MISSED"), "{table}");
         assert!(table.contains("≤ 32.0 MiB                  holds"), "{table}");
         assert!(table.ends_with("1 of 2 bars hold\n"), "{table}");

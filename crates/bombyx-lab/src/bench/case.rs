@@ -4,8 +4,8 @@
 
 use crate::Result;
 use crate::contender::Contender;
+use crate::progress::Progress;
 use crate::resources::{Memory, Watch};
-use crate::terminal::Progress;
 use bombyx::{Scheduler, Stats};
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;

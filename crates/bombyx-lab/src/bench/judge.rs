@@ -7,7 +7,7 @@
 
 use super::bar::{Bar, Verdict};
 use super::case::{Case, Entry, geometric_mean};
-use crate::table::Table;
+use crate::table::{Style, Table};
 use bombyx::Scheduler;
 use bombyx_workloads::{Bound, Grain, Suite};
 
@@ -78,7 +78,7 @@ type Choice = fn(&Judged<'_>) -> bool;
 
 /// How far one could get against rayon: with forks that cost nothing, and with processors that never wait or slow each
 /// other down besides, so that a workload takes TS/P. None if nothing was compared.
-pub(super) fn outlook(judged: &[Judged<'_>], coloured: bool) -> Option<String> {
+pub(super) fn outlook(judged: &[Judged<'_>], style: Style) -> Option<String> {
     let rows: [(&str, Choice); 4] = [
         ("both grains", |_| true),
         ("medium grain", |one| one.grain == Grain::Medium),
@@ -88,7 +88,7 @@ pub(super) fn outlook(judged: &[Judged<'_>], coloured: bool) -> Option<String> {
         }),
     ];
     let widest = rows.iter().map(|(part, _)| part.len()).max().unwrap_or(0);
-    let table = Table::new(coloured)
+    let table = Table::new(style)
         .words("geometric mean over rayon", widest)
         .numbers("Bombyx", 0)
         .numbers("if its forks were free", 0)
@@ -194,7 +194,7 @@ mod tests {
             case("worse", 1.0, 1.3, 1.0, 0.5),
         ];
         let judged: Vec<Judged<'_>> = cases.iter().map(|case| judge(case, Grain::Medium)).collect();
-        let table = super::super::bar::table(&bars(&judged), false);
+        let table = super::super::bar::table(&bars(&judged), false.into());
         for (line, verdict) in [
             ("worst: worse, P = 2 ", "MISSED"),
             ("bad, P = 2 ", "MISSED"),
@@ -225,7 +225,7 @@ mod tests {
         };
         let cases = [scheduled("calm", 5.0, 0.5), scheduled("hungry", 0.55, 0.6)];
         let judged = [judge(&cases[0], Grain::Medium), judge(&cases[1], Grain::Fine)];
-        let table = super::super::bar::table(&bars(&judged), false);
+        let table = super::super::bar::table(&bars(&judged), false.into());
         for line in [
             "dfdeques:500000, fine, geometric mean          1.100 ×  ≤ 1.050 × work-stealing  MISSED",
             "worst: hungry, heterogeneous                   1.200 ×  ≤ 1.030 × work-stealing  MISSED",
@@ -240,7 +240,7 @@ mod tests {
     fn what_any_scheduler_could_reach_is_told() {
         let cases = [case("a", 1.0, 1.0, 0.6, 0.625), case("b", 1.0, 1.25, 0.7, 1.0)];
         let judged = [judge(&cases[0], Grain::Medium), judge(&cases[1], Grain::Fine)];
-        let outlook = outlook(&judged, false).unwrap();
+        let outlook = outlook(&judged, false.into()).unwrap();
         let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
         let lines: Vec<String> = outlook.lines().filter(|line| !line.starts_with('─')).map(words).collect();
         assert_eq!(
@@ -253,6 +253,6 @@ mod tests {
                 "fine, and medium where a paper has both 0.700 0.560 0.500",
             ]
         );
-        assert!(super::outlook(&judged[..0], false).is_none());
+        assert!(super::outlook(&judged[..0], false.into()).is_none());
     }
 }

@@ -8,7 +8,7 @@ use crate::child::Child;
 use crate::contender::Contender;
 use crate::host::cores;
 use crate::programs;
-use crate::terminal::Progress;
+use crate::progress::Progress;
 use bombyx_workloads::Size;
 use std::time::{Duration, Instant};
 

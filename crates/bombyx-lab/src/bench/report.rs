@@ -5,17 +5,18 @@ use super::bar::BarRecord;
 use super::case::{Case, Entry, geometric_mean};
 use super::micro::MICROS;
 use crate::Result;
-use crate::host::Record;
-use crate::table::{Cell, Table, Tone};
-use crate::text::{grouped, ratio, three_digits, time};
+use crate::table::{Cell, Style, Table, Tone};
+use crate::text::{grouped, ratio, three_digits, time, wrapped};
 use bombyx_workloads::Grain;
 use serde::Serialize;
+use serde_json::Value;
 use std::fmt::Write;
 
 /// The table of a command: a line per workload, number of processors and scheduler.
 pub(super) struct Report {
     table: Table,
     schedulers: bool,
+    style: Style,
 }
 
 /// A ratio of Bombyx to another runtime above this is shown as bad: ours should not be noticeably slower.
@@ -26,23 +27,22 @@ impl Report {
         workloads: impl Iterator<Item = &'a str>,
         micros: bool,
         schedulers: bool,
-        coloured: bool,
+        style: Style,
     ) -> Self {
         const MICRO: usize = 23;
         let widest = workloads.map(str::len).max().unwrap_or(0).max(if micros { MICRO } else { 14 });
-        let mut table = Table::new(coloured).words("benchmark", widest).numbers("P", 2);
+        let mut table = Table::new(style).words("benchmark", widest).numbers("P", 2);
         if schedulers {
             table = table.words("scheduler", 17);
         }
         for heading in ["serial", "bombyx", "rayon", "chili"] {
             table = table.numbers(heading, 7);
         }
-        for heading in ["TS/T", "/rayon", "/chili"] {
-            table = table.numbers(heading, 4);
+        table = table.numbers("TS/T", 4).numbers("/rayon", 4).numbers("/chili", 4).extra();
+        for (heading, width) in [("steals", 6), ("heap", 4), ("RSS", 4), ("carr", 4), ("thr", 6)] {
+            table = table.numbers(heading, width).extra();
         }
-        let table = table.numbers("steals", 6);
-        let table = table.numbers("heap", 4).numbers("RSS", 4).numbers("carr", 4).numbers("thr", 6);
-        Self { table, schedulers }
+        Self { table, schedulers, style }
     }
 
     pub(super) fn head(&self) -> String {
@@ -105,11 +105,12 @@ impl Report {
 
     /// How to read the table.
     pub(super) fn legend(&self) -> String {
-        "\nTimes are medians; TS/T, the speedup, is serial over bombyx; /rayon and /chili are bombyx over them: below 1 \
-         Bombyx is faster.\nOf Bombyx: steals; heap, RSS: peaks of heap memory above the inputs and of resident memory, \
-         MiB; carr: most carriers (OS\nthreads of the pool); thr: most living threads (of the papers: children of \
-         forks), – where forks are most of the work.\n"
-            .to_owned()
+        let text = "Times are medians. TS/T, the speedup, is serial over bombyx; /rayon and /chili are bombyx over them: \
+                    below 1, Bombyx is faster. Of Bombyx: steals; heap, RSS: peaks of heap memory above the inputs and of \
+                    resident memory, MiB; carr: most carriers (OS threads of the pool); thr: most living threads (of the \
+                    papers: children of forks), – where forks are most of the work.";
+        let legend = format!("\n{}\n", wrapped(text, self.style.prose(), 0));
+        legend + &self.table.left_out().unwrap_or_default()
     }
 }
 
@@ -130,7 +131,7 @@ fn judged(of: Option<f64>) -> Cell {
 }
 
 /// The micro-benchmarks for `--list`.
-pub(super) fn list_of_micros() -> String {
+pub fn list_of_micros() -> String {
     let mut out = String::from("\nMicro-benchmarks (bombyx bench)\n");
     for micro in MICROS {
         let _ = writeln!(out, "  {:24}{}", micro.name, micro.about);
@@ -231,8 +232,6 @@ struct FullRow {
 
 #[derive(Serialize)]
 struct Document<'a> {
-    #[serde(flatten)]
-    record: &'a Record,
     workloads: Vec<FullRow>,
     geometric_means: Vec<Mean>,
     micro_benchmarks: Vec<FullRow>,
@@ -244,38 +243,23 @@ fn rows(cases: &[Case]) -> impl Iterator<Item = (&Case, &Entry)> {
 }
 
 /// Everything, as JSON.
-pub(super) fn json(results: &Results) -> Result<String> {
+pub(super) fn json(results: &Results) -> Result<Value> {
     let full = |cases| {
         rows(cases)
             .map(|(case, entry)| FullRow { row: Row::of(case, entry), samples: entry.samples().to_vec() })
             .collect()
     };
     let document = Document {
-        record: &results.record,
         workloads: full(&results.workloads),
         geometric_means: means(&results.workloads),
         micro_benchmarks: full(&results.micros),
         bars: results.bars.iter().map(|bar| bar.record()).collect(),
     };
-    Ok(serde_json::to_string_pretty(&document)? + "\n")
+    Ok(serde_json::to_value(&document)?)
 }
 
-/// A line per runtime after a line of headings: the fields of [`Row`].
-pub(super) fn csv(results: &Results) -> Result<String> {
-    let mut out = String::new();
-    for (case, entry) in rows(&results.workloads).chain(rows(&results.micros)) {
-        let row = serde_json::to_value(Row::of(case, entry))?;
-        let fields = row.as_object().expect("a row is a struct");
-        if out.is_empty() {
-            out = fields.keys().cloned().collect::<Vec<_>>().join(",") + "\n";
-        }
-        let value = |value: &serde_json::Value| match value {
-            serde_json::Value::Null => String::new(),
-            serde_json::Value::String(text) => format!("\"{}\"", text.replace('"', "\"\"")),
-            number => number.to_string(),
-        };
-        out += &fields.values().map(value).collect::<Vec<_>>().join(",");
-        out.push('\n');
-    }
-    Ok(out)
+/// A row per runtime: the fields of [`Row`].
+pub(super) fn rows_of(results: &Results) -> Result<Vec<Value>> {
+    let all = rows(&results.workloads).chain(rows(&results.micros));
+    all.map(|(case, entry)| Ok(serde_json::to_value(Row::of(case, entry))?)).collect()
 }

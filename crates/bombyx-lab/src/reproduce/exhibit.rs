@@ -5,24 +5,21 @@ use super::lab::Lab;
 use crate::Result;
 use crate::bench::case::Entry;
 use crate::resources::Memory;
-use crate::table::{Cell, Table, Tone};
+use crate::table::{Cell, Style, Table, Tone};
 use crate::text::wrapped;
 use serde_json::{Value, json};
 
-/// Letters in a line of prose.
-const WIDTH: usize = 112;
-
 /// A figure or table of a paper.
-pub(super) struct Exhibit {
+pub struct Exhibit {
     /// Paper, kind and number: `dfd-figure-8`.
-    pub(super) id: &'static str,
+    pub id: &'static str,
     /// What it shows.
-    pub(super) about: &'static str,
-    pub(super) make: fn(&Lab) -> Result<Page>,
+    pub about: &'static str,
+    pub make: fn(&Lab) -> Result<Page>,
 }
 
 /// A reproduction.
-pub(super) struct Page {
+pub struct Page {
     /// How our figures came about: measured or simulated, on how many processors, on what.
     pub(super) method: String,
     pub(super) sheets: Vec<Sheet>,
@@ -30,29 +27,29 @@ pub(super) struct Page {
     /// What does not agree, and why.
     pub(super) differs: String,
     /// An SVG document.
-    pub(super) plot: String,
+    pub plot: String,
 }
 
 impl Page {
     /// For a terminal.
-    pub(super) fn text(&self, exhibit: &Exhibit, coloured: bool) -> String {
-        let bold = if coloured { anstyle::Style::new().bold() } else { anstyle::Style::new() };
-        let method = wrapped(&self.method, WIDTH, 0);
+    pub fn text(&self, exhibit: &Exhibit, style: Style) -> String {
+        let bold = if style.coloured { anstyle::Style::new().bold() } else { anstyle::Style::new() };
+        let method = wrapped(&self.method, style.prose(), 0);
         let mut out = format!("{bold}{}{bold:#}: {}\n{method}\n", exhibit.id, exhibit.about);
         for sheet in &self.sheets {
             out.push('\n');
-            out += &sheet.text(coloured);
+            out += &sheet.text(style);
         }
         if self.sheets.iter().any(|sheet| sheet.space) {
-            out += SPACE_LEGEND;
+            out += &(wrapped(SPACE_LEGEND, style.prose(), 0) + "\n");
         }
         for (what, text) in [("\nAgrees:  ", &self.agrees), ("Differs: ", &self.differs)] {
-            out += &(wrapped(&format!("{what}{text}"), WIDTH, 9) + "\n");
+            out += &(wrapped(&format!("{what}{text}"), style.prose(), 9) + "\n");
         }
         out
     }
 
-    pub(super) fn json(&self, exhibit: &Exhibit) -> Value {
+    pub fn json(&self, exhibit: &Exhibit) -> Value {
         json!({
             "id": exhibit.id,
             "about": exhibit.about,
@@ -76,8 +73,7 @@ pub(super) struct Sheet {
 /// Headings of a [`Space`], one figure a column.
 const SPACE: [&str; 4] = ["heap", "RSS", "carr", "thr"];
 const SPACE_LEGEND: &str = "\
-heap, RSS: peaks of heap memory above the inputs and of resident memory, MiB; carr: most carriers (OS threads of\n\
-the pool); thr: most living threads (of the papers); –: not counted: by rayon, private deques, and in long runs.\n";
+heap, RSS: peaks of heap memory above the inputs and of resident memory, MiB; carr: most carriers (OS threads of the pool); thr: most living threads (of the papers); –: not counted: by rayon, private deques, and in long runs.";
 
 /// What the runs of one scheduler on one benchmark took of memory.
 #[derive(Clone, Copy, Default)]
@@ -148,25 +144,46 @@ impl Sheet {
         self.rows.push(cells);
     }
 
-    fn text(&self, coloured: bool) -> String {
+    /// In as many tables one below the other as the width needs, each with the first column.
+    fn text(&self, style: Style) -> String {
         let shown: Vec<Vec<String>> =
             self.rows.iter().map(|row| row.iter().map(show).collect::<Vec<_>>()).collect();
-        let mut table = Table::new(coloured);
-        for (nth, heading) in self.headings.iter().enumerate() {
-            let width = shown.iter().map(|row| row[nth].chars().count()).max().unwrap_or(0);
-            let is_word = |cell: &Value| cell.as_str().is_some_and(|text| !text.starts_with(['+', '-']));
-            let words = self.rows.iter().any(|row| is_word(&row[nth]));
-            table = if words { table.words(heading, width) } else { table.numbers(heading, width) };
+        let width = |nth: usize| {
+            let cells = shown.iter().map(|row| row[nth].chars().count());
+            cells.chain([self.headings[nth].chars().count()]).max().unwrap_or(0)
+        };
+        let mut parts: Vec<Vec<usize>> = Vec::new();
+        let mut used = usize::MAX;
+        for nth in 1..self.headings.len() {
+            if style.width.is_some_and(|limit| used.saturating_add(width(nth) + 2) > limit)
+                || parts.is_empty()
+            {
+                parts.push(vec![0]);
+                used = width(0);
+            }
+            used += width(nth) + 2;
+            parts.last_mut().expect("there is a part").push(nth);
         }
-        let mut out = if self.title.is_empty() { String::new() } else { format!("{}\n", self.title) };
-        out += &table.head();
-        for row in &shown {
-            out += &table.line(row.iter().map(|text| match text.as_str() {
-                "–" => Cell::new(text, Tone::Faint),
-                _ => Cell::from(text.as_str()),
-            }));
-        }
-        out
+        let title = if self.title.is_empty() { String::new() } else { format!("{}\n", self.title) };
+        let tables = parts.iter().map(|columns| {
+            let mut table = Table::new(style.coloured);
+            for &nth in columns {
+                let is_word = |cell: &Value| cell.as_str().is_some_and(|text| !text.starts_with(['+', '-']));
+                let words = self.rows.iter().any(|row| is_word(&row[nth]));
+                let heading = &self.headings[nth];
+                table =
+                    if words { table.words(heading, width(nth)) } else { table.numbers(heading, width(nth)) };
+            }
+            let mut out = table.head();
+            for row in &shown {
+                out += &table.line(columns.iter().map(|&nth| match row[nth].as_str() {
+                    "–" => Cell::new("–", Tone::Faint),
+                    text => Cell::from(text),
+                }));
+            }
+            out
+        });
+        title + &tables.collect::<Vec<_>>().join("\n")
     }
 
     fn json(&self) -> Value {
@@ -221,7 +238,7 @@ mod tests {
         sheet.row(vec!["fib".into(), json!(12345)]);
         sheet.row(vec!["matmul".into(), none()]);
         assert_eq!(
-            sheet.text(false),
+            sheet.text(false.into()),
             "a title\nname         n\n──────────────\nfib     12,345\nmatmul       –\n"
         );
         assert_eq!(sheet.json()["rows"][0][1], 12345);
@@ -236,10 +253,10 @@ mod tests {
         };
         let mut sheet = Sheet::new("", &["name"]).with_space();
         sheet.row([vec!["fib".into()], space.cells().to_vec()].concat());
-        assert_eq!(sheet.text(false).lines().last(), Some("fib   1.50  123.00     3    –"));
+        assert_eq!(sheet.text(false.into()).lines().last(), Some("fib   1.50  123.00     3    –"));
         let mut sheet = Sheet::spaces(&["name"], &["WS", "rayon"]);
         sheet.row(vec!["fib".into(), space.cell(), Space::default().cell()]);
-        assert_eq!(sheet.text(false).lines().last(), Some("fib   1.50/123/3/–  –/–/–/–"));
+        assert_eq!(sheet.text(false.into()).lines().last(), Some("fib   1.50/123/3/–  –/–/–/–"));
     }
 
     #[test]

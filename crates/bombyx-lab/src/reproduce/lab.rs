@@ -6,7 +6,7 @@ use crate::bench::case::{Case, Entry, middle};
 use crate::bench::workload::{Setup, measure};
 use crate::contender::Contender;
 use crate::host::cores;
-use crate::terminal::Progress;
+use crate::progress::Progress;
 use crate::{Result, heap};
 use bombyx_dag::{Accesses, Computation, Measures};
 use bombyx_sim::{Metering, Outcome, Scheduler, Simulation, SpaceUse};
@@ -32,7 +32,7 @@ const SEEDS: u64 = 5;
 type Cache<K, V> = RefCell<HashMap<K, Rc<V>>>;
 
 /// Makes runs and remembers them.
-pub(super) struct Lab {
+pub struct Lab {
     quick: bool,
     recorded: Cache<(String, Grain), Recorded>,
     simulated: Cache<(String, Grain, String, usize), Simulated>,
@@ -74,7 +74,8 @@ pub(super) struct Simulated {
 }
 
 impl Lab {
-    pub(super) fn new(quick: bool) -> Self {
+    /// A laboratory for figures, or for a quick look.
+    pub fn new(quick: bool) -> Self {
         Self {
             quick,
             recorded: RefCell::default(),
@@ -87,10 +88,10 @@ impl Lab {
     }
 
     /// Keeps runs in a file, and does not make again those that it holds.
-    pub(super) fn with_journal(mut self, file: Option<PathBuf>) -> Result<Self> {
+    pub fn with_journal(mut self, file: Option<PathBuf>) -> Result<Self> {
         if let Some(file) = file.as_ref().filter(|file| file.exists()) {
             let held = serde_json::from_str(&std::fs::read_to_string(file)?)
-                .map_err(|error| format!("{} is no journal: {error}", file.display()))?;
+                .map_err(|error| format!("{} is not a journal: {error}", file.display()))?;
             self.journal = RefCell::new(held);
         }
         self.journal_file = file;

@@ -90,7 +90,7 @@ impl Meters {
     pub(super) fn new(quota: Quota, setup: &super::Setup) -> Self {
         let tariff = match quota {
             Quota::Bytes(_) => setup.tariff.clone(),
-            Quota::Infinite => None,
+            Quota::Infinite | Quota::Auto => None,
         };
         Self { tariff, net: vec![0; setup.processors] }
     }
@@ -185,7 +185,7 @@ mod tests {
         let c = blocks(&[60, 40, 1], &[30]);
         let mut setup = Setup::new(1);
         setup.tariff = Some(Tariff::new(&c, 100, Metering::default()));
-        let mut meters = Meters::new(Quota::Bytes(100), &setup);
+        let mut meters = Meters::new(Quota::of(100), &setup);
         let p = ProcessorId(0);
         assert!(meters.charge(p, StrandId(0)) && meters.charge(p, StrandId(1)));
         assert!(!meters.charge(p, StrandId(2)));

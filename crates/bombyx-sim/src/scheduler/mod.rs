@@ -24,14 +24,16 @@ mod pool;
 mod ready;
 mod setup;
 
+use crate::ProcessorId;
 use crate::machine::Machine;
 use crate::mutation::Mutation;
 use crate::trace::AttemptResult;
-use crate::{ProcessorId, Ratio};
+use bombyx_base::scheduler::{self as names, Parameter, Place};
 use bombyx_dag::{StrandId, ThreadId};
 use std::fmt;
 use std::str::FromStr;
 
+pub use bombyx_base::{Beta, Quota, SchedulerError};
 pub use meter::Tariff;
 pub use ready::{Deque, Ready};
 pub use setup::{Metering, Setup};
@@ -125,103 +127,6 @@ pub trait Policy {
     fn ready(&self) -> Ready;
 }
 
-/// The memory threshold K of DFDeques and of the depth-first scheduler, in bytes; `inf` for none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Quota {
-    /// So many bytes, at least 1.
-    Bytes(u64),
-    /// No limit.
-    Infinite,
-}
-
-impl fmt::Display for Quota {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Bytes(bytes) => write!(f, "{bytes}"),
-            Self::Infinite => f.write_str("inf"),
-        }
-    }
-}
-
-impl FromStr for Quota {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        match text {
-            "inf" => Ok(Self::Infinite),
-            _ => bytes(text).filter(|&bytes| bytes > 0).map(Self::Bytes).ok_or(()),
-        }
-    }
-}
-
-/// `50000`, `50k`, `3M`, `1G`: powers of 1000, as in specs of computations.
-fn bytes(text: &str) -> Option<u64> {
-    let (digits, factor) = match text.chars().last()? {
-        'k' => (&text[..text.len() - 1], 1_000),
-        'M' => (&text[..text.len() - 1], 1_000_000),
-        'G' => (&text[..text.len() - 1], 1_000_000_000),
-        _ => (text, 1),
-    };
-    let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-    digits.parse::<u64>().ok().filter(|_| plain)?.checked_mul(factor)
-}
-
-/// The factor β by which a processor must be faster than another before it may take its thread (HET §2, §3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Beta(Ratio);
-
-impl Beta {
-    /// Any faster processor will do.
-    pub const ONE: Self = Self(Ratio::ONE);
-
-    /// This factor, unless it is below 1 (then faster processors would lose their threads to slower ones) or above a
-    /// thousand million.
-    pub fn new(factor: Ratio) -> Option<Self> {
-        (factor >= Ratio::ONE && factor <= Ratio::from(1_000_000_000)).then_some(Self(factor))
-    }
-
-    /// The factor.
-    pub fn ratio(self) -> Ratio {
-        self.0
-    }
-
-    /// Whether a speed is more than β times another.
-    pub fn exceeded_by(self, fast: u64, slow: u64) -> bool {
-        self.0.exceeded_by(fast, slow)
-    }
-}
-
-impl fmt::Display for Beta {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl FromStr for Beta {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        text.parse().ok().and_then(Self::new).ok_or(())
-    }
-}
-
-/// The name of the parameter in usage lines, and what it must be.
-trait Parameter: FromStr + fmt::Display {
-    const NAME: &'static str;
-    const RULE: &'static str;
-}
-
-impl Parameter for Quota {
-    const NAME: &'static str = "K";
-    const RULE: &'static str = "K is a number of bytes, at least 1, such as 50000 or 50k, or inf";
-}
-
-impl Parameter for Beta {
-    const NAME: &'static str = "BETA";
-    const RULE: &'static str =
-        "BETA is a number of at least 1 and at most 1000000000, such as 2, 1.5 or 4/3 (at most 9 decimals)";
-}
-
 macro_rules! schedulers {
     ($( $(#[$doc:meta])* $variant:ident $(($parameter:ident))? = $name:literal in $module:ident; )*) => {
         $(pub mod $module;)*
@@ -232,7 +137,7 @@ macro_rules! schedulers {
         /// ```
         /// use bombyx_sim::{Quota, Scheduler};
         /// let scheduler: Scheduler = "dfdeques:50000".parse().unwrap();
-        /// assert_eq!(scheduler, Scheduler::Dfdeques(Quota::Bytes(50_000)));
+        /// assert_eq!(scheduler, Scheduler::Dfdeques(Quota::of(50_000)));
         /// assert_eq!(scheduler.to_string(), "dfdeques:50000");
         /// assert!("dfdeques".parse::<Scheduler>().unwrap_err().to_string().contains("dfdeques:K"));
         /// ```
@@ -243,8 +148,7 @@ macro_rules! schedulers {
 
         impl Scheduler {
             /// How every scheduler is spelled, with the names of parameters: `greedy`, …, `dfdeques:K`.
-            pub const SPELLINGS: &'static [&'static str] =
-                &[$( schedulers!(@spelling $name $($parameter)?) ),*];
+            pub const SPELLINGS: &'static [&'static str] = &names::IN_SIMULATOR;
 
             /// A policy for one run.
             pub fn policy(self, setup: &Setup) -> Box<dyn Policy> {
@@ -268,25 +172,14 @@ macro_rules! schedulers {
             type Err = SchedulerError;
 
             fn from_str(text: &str) -> Result<Self, SchedulerError> {
-                let (name, parameter) = match text.split_once(':') {
-                    Some((name, parameter)) => (name, Some(parameter)),
-                    None => (text, None),
-                };
-                let bad = |rule: &str, spelling: &str| SchedulerError::Parameter {
-                    given: text.to_owned(),
-                    spelling: spelling.to_owned(),
-                    rule: rule.to_owned(),
-                };
-                match name {
-                    $( $name => schedulers!(@parse $variant $name parameter bad $($parameter)?), )*
-                    _ => Err(SchedulerError::Unknown(text.to_owned())),
-                }
+                let (name, parameter) = names::parse(text, Place::Simulator)?;
+                Ok(match name {
+                    $( $name => schedulers!(@read $variant parameter $($parameter)?), )*
+                    _ => unreachable!("the table of names has {name}, which the simulator does not know"),
+                })
             }
         }
     };
-    (@spelling $name:literal) => { $name };
-    (@spelling $name:literal Quota) => { concat!($name, ":K") };
-    (@spelling $name:literal Beta) => { concat!($name, ":BETA") };
     (@pattern $variant:ident $binding:ident) => { Self::$variant };
     (@pattern $variant:ident $binding:ident $parameter:ident) => { Self::$variant($binding) };
     (@build $module:ident $setup:ident $binding:ident) => { $module::policy($setup) };
@@ -295,17 +188,13 @@ macro_rules! schedulers {
     (@display $f:ident $name:literal $binding:ident $parameter:ident) => {
         write!($f, "{}:{}", $name, $binding)
     };
-    (@parse $variant:ident $name:literal $given:ident $bad:ident) => {
+    (@read $variant:ident $given:ident) => { Self::$variant };
+    (@read $variant:ident $given:ident $parameter:ident) => {
         match $given {
-            None => Ok(Self::$variant),
-            Some(_) => Err($bad("it takes no parameter", $name)),
+            Parameter::$parameter(value) => Self::$variant(value),
+            _ => unreachable!("the table of names gives another parameter"),
         }
     };
-    (@parse $variant:ident $name:literal $given:ident $bad:ident $parameter:ident) => {{
-        let parsed = $given.and_then(|text| text.parse::<$parameter>().ok());
-        let spelling = format!("{}:{}", $name, <$parameter>::NAME);
-        parsed.map(Self::$variant).ok_or_else(|| $bad(<$parameter>::RULE, &spelling))
-    }};
 }
 
 schedulers! {
@@ -331,38 +220,6 @@ schedulers! {
     Heterogeneous(Beta) = "heterogeneous" in heterogeneous;
 }
 
-/// Text that names no scheduler.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SchedulerError {
-    /// No scheduler has this name.
-    Unknown(String),
-    /// The parameter is missing, superfluous or no number.
-    Parameter {
-        /// What was given.
-        given: String,
-        /// How the scheduler is spelled.
-        spelling: String,
-        /// What its parameter must be.
-        rule: String,
-    },
-}
-
-impl fmt::Display for SchedulerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unknown(given) => {
-                write!(f, "unknown scheduler `{given}`; one of: {}", Scheduler::SPELLINGS.join(", "))
-            }
-            Self::Parameter { given, spelling, rule } => {
-                write!(f, "`{given}` should be spelled `{spelling}`: {rule}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for SchedulerError {}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -387,24 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn quotas_have_factors() {
-        for (text, bytes) in [("50k", 50_000), ("3M", 3_000_000), ("1G", 1_000_000_000), ("7", 7)] {
-            assert_eq!(text.parse(), Ok(Quota::Bytes(bytes)));
-        }
-        assert_eq!(format!("{}G", u64::MAX).parse::<Quota>(), Err(()));
-    }
-
-    #[test]
-    fn errors_say_what_to_write() {
-        let error = |text: &str| text.parse::<Scheduler>().unwrap_err().to_string();
-        assert!(
-            error("worksteal").starts_with("unknown scheduler `worksteal`; one of: greedy, busy-leaves,")
-        );
-        assert_eq!(error("fifo:3"), "`fifo:3` should be spelled `fifo`: it takes no parameter");
-        let rule = "K is a number of bytes, at least 1, such as 50000 or 50k, or inf";
-        for text in ["dfdeques", "dfdeques:", "dfdeques:0", "dfdeques:-1", "dfdeques:1K", "dfdeques:k"] {
-            assert_eq!(error(text), format!("`{text}` should be spelled `dfdeques:K`: {rule}"));
-        }
-        assert!(error("heterogeneous:0.5").contains("at least 1"));
+    fn there_is_no_quota_to_be_found() {
+        assert!("dfdeques:auto".parse::<Scheduler>().is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! Main memory and store buffers with a clock.
 
 use super::program::Thread;
-use crate::random::Random;
+use bombyx_base::Random;
 use bombyx_rw::protocol::{Cont, Id, Query, Side, Status};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -96,7 +96,7 @@ impl Memory {
             due: BinaryHeap::new(),
             stored: 0,
             delta,
-            random: Random::new(seed, u64::MAX),
+            random: Random::stream(seed, u64::MAX),
             rounds: vec![vec![0; 2]; processors],
             stale: (0, 0),
         }

@@ -4,7 +4,7 @@ use super::cells::{Edge, Memory};
 use super::program::{Program, Thread};
 use super::view::View;
 use super::{Outcome, Timed};
-use crate::random::Random;
+use bombyx_base::Random;
 use bombyx_rw::protocol::{
     Id, Mutation, Next, Pc, Processor, Watch, acquire, answer, communicate, finish, finish_concurrent, fork,
     next_thread, resolve_join, watch, watch_test,
@@ -80,7 +80,7 @@ impl<'c> Machine<'c> {
             asked: (0, 0, 0),
             waited: 0,
             asking: false,
-            random: Random::new(config.seed, p as u64),
+            random: Random::stream(config.seed, p as u64),
         };
         Machine {
             config,
@@ -96,7 +96,7 @@ impl<'c> Machine<'c> {
 
     /// Another processor, at random.
     pub(super) fn victim(&mut self, p: Id) -> Id {
-        let drawn = self.locals[p as usize].random.below(self.config.processors as u32 - 1);
+        let drawn = self.locals[p as usize].random.below(self.config.processors as u64 - 1) as Id;
         if drawn >= p { drawn + 1 } else { drawn }
     }
 

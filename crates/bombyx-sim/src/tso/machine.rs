@@ -269,14 +269,14 @@ impl Machine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tso::walk::SplitMix64;
     use crate::tso::{Config, Fate};
+    use bombyx_base::Random;
 
     /// The normalised run and the plain one must allow the same moves and stay in the same class, whatever happens:
     /// this is what makes normalisation sound.
     fn run_side_by_side(config: &Config, seed: u64) {
         let machine = config.machine();
-        let mut random = SplitMix64::new(seed);
+        let mut random = Random::new(seed);
         let mut plain = State::initial(config.processors);
         let mut normal = machine.initial();
         let (mut moves, mut plain_moves) = (Vec::new(), Vec::new());
@@ -287,7 +287,7 @@ mod tests {
             if moves.is_empty() {
                 return;
             }
-            let m = moves[random.below(moves.len())];
+            let m = moves[random.index(moves.len())];
             let outcome = machine.apply(&mut normal, m);
             assert_eq!(machine.replay(&mut plain, m, &mut Log::off()), outcome);
             if outcome.is_err() {

@@ -10,6 +10,7 @@ use super::machine::{Choice, Move};
 use super::state::MAX_PROCESSORS;
 use super::trace::narrate;
 use super::violation::{Violation, Watched, check};
+use bombyx_base::Random;
 
 /// What a number of random runs showed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +49,7 @@ pub fn walk(config: &Config, seed: u64, runs: u64, max_moves: u64) -> Result<Wal
     let mut choices = Vec::new();
     for seed in (0..runs).map(|run| seed.wrapping_add(run)) {
         outcome.runs += 1;
-        let mut random = SplitMix64::new(seed);
+        let mut random = Random::new(seed);
         let temper = Temper::new(&mut random);
         let mut state = machine.initial();
         let mut made = Vec::new();
@@ -92,14 +93,14 @@ struct Temper {
 }
 
 impl Temper {
-    fn new(random: &mut SplitMix64) -> Temper {
+    fn new(random: &mut Random) -> Temper {
         Temper { flush: random.below(4) as u32, finish: random.below(4) as u32 }
     }
 
-    fn choose(&self, choices: &[Move], random: &mut SplitMix64) -> Move {
+    fn choose(&self, choices: &[Move], random: &mut Random) -> Move {
         let (mut flush, mut finish) = (self.flush, self.finish);
         loop {
-            let m = choices[random.below(choices.len())];
+            let m = choices[random.index(choices.len())];
             let draws = match m {
                 Move::Flush(_) | Move::Overtake(_) => &mut flush,
                 Move::Step(_, Choice::Finish) => &mut finish,
@@ -110,26 +111,5 @@ impl Temper {
                 Some(left) => *draws = left,
             }
         }
-    }
-}
-
-/// Steele, Lea and Flood's generator: the same stream on every platform.
-pub(super) struct SplitMix64(u64);
-
-impl SplitMix64 {
-    pub(super) fn new(seed: u64) -> SplitMix64 {
-        SplitMix64(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    }
-
-    pub(super) fn below(&mut self, n: usize) -> usize {
-        ((u128::from(self.next()) * n as u128) >> 64) as usize
     }
 }

@@ -12,10 +12,10 @@ const LEFT: f64 = 150.0;
 const TOP: f64 = 64.0;
 /// Room for the title and the legend.
 const WIDEST_TEXT: f64 = 700.0;
-const COLORS: [&str; 6] = ["#3b6fb6", "#c2622d", "#3f8f5f", "#8a5aa8", "#b59a2c", "#4b8f9e"];
+const COLORS: [&str; 6] = ["#0072b2", "#d55e00", "#008c67", "#be64a0", "#be8c00", "#3ca0d7"];
 
 const STYLE: &str = "
-  text { font-family: 'Latin Modern Roman', 'STIX Two Text', 'Times New Roman', serif; fill: #1f2a44; font-size: 14px; }
+  text { font-family: Helvetica, Arial, sans-serif; fill: #1f2a44; font-size: 14px; }
   .title { font-size: 17px; }
   .small { font-size: 11px; fill: #5b6785; }
   .middle { text-anchor: middle; }
@@ -37,7 +37,7 @@ pub fn picture(computation: &Computation, outcome: &Outcome, least: usize) -> Re
         (0..sequence.path.len()).filter(|&i| history.critical(sequence.path[i]).is_some()).collect();
     let rows = critical.len() + outcome.processors + 3;
     let width = (LEFT + history.steps() as f64 * STEP + 30.0).max(WIDEST_TEXT);
-    let height = TOP + rows as f64 * ROW + 48.0;
+    let height = TOP + rows as f64 * ROW + 64.0;
     let mut out = String::new();
     let mut line = |text: std::fmt::Arguments<'_>| writeln!(out, "{text}").expect("strings take all text");
     line(format_args!(
@@ -54,7 +54,7 @@ pub fn picture(computation: &Computation, outcome: &Outcome, least: usize) -> Re
         line(format_args!(
             "<line class=\"grid\" x1=\"{at:.1}\" y1=\"{:.1}\" x2=\"{at:.1}\" y2=\"{:.1}\"/>",
             TOP - 8.0,
-            height - 40.0
+            height - 56.0
         ));
         line(format_args!(
             "<text class=\"small middle\" x=\"{:.1}\" y=\"{:.1}\">{step}</text>",
@@ -124,11 +124,15 @@ pub fn picture(computation: &Computation, outcome: &Outcome, least: usize) -> Re
             round.attempts
         ));
     }
-    line(format_args!(
-        "<text class=\"small\" x=\"16\" y=\"{:.1}\">A round in the colour of an instruction lies within its critical time (π); a \
-         grey one spans several (π'). Below each round: how many steal attempts it has.</text>",
-        height - 14.0
-    ));
+    for (above, text) in [
+        (
+            30.0,
+            "A round in the colour of an instruction lies within its critical time (π); a grey one spans several (π').",
+        ),
+        (14.0, "Below each round: how many steal attempts it has."),
+    ] {
+        line(format_args!("<text class=\"small\" x=\"16\" y=\"{:.1}\">{text}</text>", height - above));
+    }
     out.push_str("</svg>\n");
     Ok(out)
 }

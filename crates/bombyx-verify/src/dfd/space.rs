@@ -203,7 +203,7 @@ fn modest(cx: &Context<'_>) -> Vec<Run> {
         format!("hoard:spines=4,levels={leaves},bytes=40,slow=2,frame=8"),
         format!("fan:children={leaves},work=3,frame=40"),
     ];
-    let quotas = [Quota::Bytes(48), Quota::Bytes(200), Quota::Infinite];
+    let quotas = [Quota::of(48), Quota::of(200), Quota::Infinite];
     let processors = cx.by_effort(vec![8], vec![2, 4, 8, 16], vec![2, 4, 8, 16, 32]);
     in_cost_model(grid(cx, &named_in_units(specs), &dfdeques(&quotas), &processors, 1))
 }
@@ -251,7 +251,7 @@ fn lemma_4_2_threads(cx: &Context<'_>) -> Finding {
         format!("fan:children={leaves},work=3,frame=1"),
         format!("loop:n={leaves},work=3,frame=1"),
     ];
-    let quotas = [Quota::Bytes(1), Quota::Bytes(3)];
+    let quotas = [Quota::of(1), Quota::of(3)];
     let runs = grid(cx, &named_in_units(specs), &dfdeques(&quotas), &several(cx), cx.by_effort(1, 4, 20));
     cx.always(in_cost_model(runs), |run| {
         let outcome = run.simulation().trace().run().map_err(text)?;
@@ -324,7 +324,7 @@ fn needs_space(cx: &Context<'_>, scheduler: Scheduler) -> Finding {
 }
 
 fn theorem_4_3_tight(cx: &Context<'_>) -> Finding {
-    needs_space(cx, Scheduler::Dfdeques(Quota::Bytes(100)))
+    needs_space(cx, Scheduler::Dfdeques(Quota::of(100)))
 }
 
 fn stealing_needs_space(cx: &Context<'_>) -> Finding {

@@ -179,7 +179,7 @@ fn many_deques(cx: &Context<'_>, processors: &[usize]) -> Vec<Run> {
         format!("fan:children={leaves},work=2,frame=10"),
         format!("loop:n={leaves},work=3,frame=10"),
     ];
-    let quotas = [Quota::Bytes(20), Quota::Bytes(30)];
+    let quotas = [Quota::of(20), Quota::of(30)];
     in_cost_model(grid(cx, &named_in_units(specs), &dfdeques(&quotas), processors, 1))
 }
 
@@ -292,7 +292,7 @@ fn few_deques(cx: &Context<'_>) -> Vec<Run> {
         format!("loop:n={leaves},work=3,repeat=3,frame=10"),
         format!("hoard:spines=4,levels={leaves},bytes=10,frame=10"),
     ];
-    let quotas = [Quota::Bytes(20), Quota::Bytes(100), Quota::Infinite];
+    let quotas = [Quota::of(20), Quota::of(100), Quota::Infinite];
     let processors = cx.by_effort(vec![8], vec![4, 8, 16], vec![4, 8, 16, 32]);
     in_cost_model(grid(cx, &named_in_units(specs), &dfdeques(&quotas), &processors, 1))
 }

@@ -5,23 +5,25 @@ pub(crate) mod graphs;
 pub(crate) mod points;
 pub(crate) mod sequences;
 
-/// A small fast generator (SplitMix64: Steele, Lea, Flood, OOPSLA 2014).
+use bombyx_base::Random;
+pub(crate) use bombyx_base::mix;
+
+/// What inputs are drawn from.
 #[derive(Clone, Debug)]
-pub(crate) struct Rng(u64);
+pub(crate) struct Rng(Random);
 
 impl Rng {
     pub(crate) fn new(seed: u64) -> Self {
-        Rng(mix(seed))
+        Rng(Random::new(mix(seed)))
     }
 
     pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        mix(self.0)
+        self.0.bits()
     }
 
     /// Uniform in `0..n`; `n` must not be zero.
     pub(crate) fn below(&mut self, n: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(n)) >> 64) as u64
+        self.0.below(n)
     }
 
     /// Uniform in `[0, 1)`.
@@ -57,13 +59,6 @@ impl Rng {
             data.swap(i, self.below(i as u64 + 1) as usize);
         }
     }
-}
-
-/// The finalizer of SplitMix64, a good hash of one word.
-pub(crate) fn mix(mut x: u64) -> u64 {
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }
 
 #[cfg(test)]

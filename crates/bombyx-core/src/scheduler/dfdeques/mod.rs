@@ -35,13 +35,13 @@
 pub(super) mod tuner;
 
 use super::give_up::{give_up, run_dummy};
-use super::quota::Quota;
 use super::work_stealing::{self, Patience, SEARCH, SEARCH_IN_COMPANY, Wait, pause, rob};
 use crate::machine::commons::Commons;
 use crate::machine::processor::Processor;
 use crate::protocol::job::Entry;
 use crate::protocol::mailbox::Mail;
 use crate::protocol::ready::ranks::{Drawn, Ranks};
+use bombyx_base::Quota;
 use std::time::Instant;
 use tuner::Tuner;
 

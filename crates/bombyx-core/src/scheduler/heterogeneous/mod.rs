@@ -23,14 +23,13 @@
 //! with β = 1 a processor moves at most 200 times a second, and with noise of less than a factor β it moves once for
 //! each true change.
 
-mod beta;
 pub(crate) mod speed;
 
 use crate::machine::commons::Commons;
 use crate::machine::processor::Processor;
 use crate::protocol::placement::Placement;
 use crate::system::affinity::{self, Thread};
-pub use beta::{Beta, BetaError};
+use bombyx_base::Beta;
 use speed::{Estimate, FULL, Reading};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64, fence};

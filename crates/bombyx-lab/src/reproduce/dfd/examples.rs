@@ -211,7 +211,7 @@ pub(in crate::reproduce) fn figure_6(_: &Lab) -> Result<Page> {
     let c = build("dnc:depth=6,work=4,memory=10,frame=10")?;
     let mut best: Vec<Shown> = Vec::new();
     let simulation =
-        Simulation::new(&c, Scheduler::Dfdeques(Quota::Bytes(60))).processors(FOUR).seed(3).same_step();
+        Simulation::new(&c, Scheduler::Dfdeques(Quota::of(60))).processors(FOUR).seed(3).same_step();
     simulation
         .mode(Mode::Step)
         .watch(|m, ready| {
@@ -304,7 +304,7 @@ enum Node {
 
 pub(in crate::reproduce) fn figure_7(_: &Lab) -> Result<Page> {
     let c = build("dnc:depth=3,work=2,memory=10,frame=10")?;
-    let outcome = run(&c, Scheduler::Dfdeques(Quota::Bytes(40)), FOUR, 5)?;
+    let outcome = run(&c, Scheduler::Dfdeques(Quota::of(40)), FOUR, 5)?;
     let trace = outcome.trace.as_ref().expect("the run was traced");
     let ends = trace.ends(c.strand_count());
     let heavy = heavy_nodes(&outcome);

@@ -1,0 +1,30 @@
+//! The vocabulary of Bombyx: what the runtime, the simulator and the program must spell in the same way. Users never
+//! name this crate; they find what they need re-exported where they use it.
+//!
+//! - [`scheduler`] has the names of all schedulers; [`Quota`] and [`Beta`] are their parameters, [`Ratio`] an exact
+//!   fraction.
+//! - [`Paper`] has the short names of the papers.
+//! - [`Random`] is the random generator, [`Crc`] the checksum of files.
+//! - [`nearest`] finds what somebody meant who made a typo, and [`count`] reads `50k`.
+//!
+//! It depends on nothing, because the runtime depends on it.
+
+mod beta;
+mod count;
+mod crc;
+mod paper;
+mod quota;
+mod random;
+mod ratio;
+pub mod scheduler;
+mod spelling;
+
+pub use beta::{Beta, BetaError};
+pub use count::count;
+pub use crc::Crc;
+pub use paper::{FIGURE_2, Paper};
+pub use quota::{Quota, QuotaError};
+pub use random::{Random, mix};
+pub use ratio::{Ratio, RatioError, gcd};
+pub use scheduler::SchedulerError;
+pub use spelling::{edits, nearest};

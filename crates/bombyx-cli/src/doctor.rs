@@ -1,0 +1,260 @@
+//! `bombyx doctor`: what this machine offers, what would make measurements unreliable now, and which rayon-core a project
+//! links.
+
+use crate::host::{busy_elsewhere, cores};
+use crate::output::Output;
+use crate::text::wrapped;
+use crate::{Result, Usage, output};
+use bombyx_base::nearest;
+use clap::ValueHint;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+/// Say whether this machine and a project are ready for Bombyx.
+///
+/// Looks at the cores, the limits on them and what else runs; and, given the folder of a project, at which rayon-core it
+/// links: the original or the one on Bombyx. Exit status 1 if the project links the original.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  bombyx doctor                     this machine
+  bombyx doctor path/to/project     and which rayon-core a project links
+  bombyx doctor . --json            for programs")]
+pub(crate) struct Args {
+    /// The folder of a cargo project
+    #[arg(value_hint = ValueHint::DirPath)]
+    project: Option<PathBuf>,
+
+    /// Options for `cargo tree`, such as --config or --target, after `--`
+    #[arg(last = true, requires = "project")]
+    cargo: Vec<String>,
+
+    #[command(flatten)]
+    output: Output,
+}
+
+/// How a finding is meant.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Good,
+    Note,
+    Bad,
+}
+
+/// One thing that was looked at.
+struct Finding {
+    what: &'static str,
+    verdict: Verdict,
+    text: String,
+}
+
+impl Finding {
+    fn new(what: &'static str, verdict: Verdict, text: impl Into<String>) -> Self {
+        Self { what, verdict, text: text.into() }
+    }
+
+    fn json(&self) -> Value {
+        let verdict = match self.verdict {
+            Verdict::Good => "good",
+            Verdict::Note => "note",
+            Verdict::Bad => "bad",
+        };
+        json!({ "what": self.what, "verdict": verdict, "text": self.text })
+    }
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    output::check([args.output.to.file()])?;
+    let mut findings = machine();
+    if let Some(project) = &args.project {
+        findings.push(core_of(project, &args.cargo)?);
+    }
+    args.output.show(
+        |style| {
+            let width = findings.iter().map(|finding| finding.what.len()).max().unwrap_or(0);
+            let lines = findings.iter().map(|finding| {
+                let mark = match finding.verdict {
+                    Verdict::Good => "ok  ",
+                    Verdict::Note => "note",
+                    Verdict::Bad => "BAD ",
+                };
+                let text = finding.text.replace('\n', &format!("\n{}", " ".repeat(width + 8)));
+                wrapped(&format!("{mark}  {:width$}  {text}", finding.what), style.prose(), width + 8) + "\n"
+            });
+            Ok(lines.collect())
+        },
+        || Ok(json!({ "findings": findings.iter().map(Finding::json).collect::<Vec<_>>() })),
+        || Ok(output::csv(&findings.iter().map(Finding::json).collect::<Vec<_>>())),
+    )?;
+    let bad = findings.iter().any(|finding| finding.verdict == Verdict::Bad);
+    Ok(if bad { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// What can be told of the machine.
+fn machine() -> Vec<Finding> {
+    [Some(cores_found()), quota(), barrier(), perf(), governor(), load()].into_iter().flatten().collect()
+}
+
+fn cores_found() -> Finding {
+    let usable = cores();
+    let online = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let online = online.lines().filter(|line| line.starts_with("processor")).count().max(usable);
+    let text = match online > usable {
+        true => format!(
+            "this process may use {usable} of {online}: a pool has {usable} processors unless told otherwise"
+        ),
+        false => format!("{usable}: a pool has as many processors unless told otherwise"),
+    };
+    let verdict = if usable > 1 { Verdict::Good } else { Verdict::Note };
+    let text = if usable > 1 { text } else { text + "; nothing runs in parallel here" };
+    Finding::new("cores", verdict, text)
+}
+
+/// The limit of a container on processor time.
+fn quota() -> Option<Finding> {
+    let max = fs::read_to_string("/sys/fs/cgroup/cpu.max").ok()?;
+    let (quota, period) = max.trim().split_once(' ')?;
+    let Ok(quota) = quota.parse::<f64>() else {
+        return Some(Finding::new("quota", Verdict::Good, "no limit on processor time"));
+    };
+    let allowed = quota / period.parse::<f64>().ok()?;
+    let enough = allowed >= cores() as f64;
+    let text = format!(
+        "the container may use {allowed:.1} cores at a time{}",
+        if enough {
+            ""
+        } else {
+            ", fewer than it sees: set BOMBYX_PROCESSORS, or processors will be stopped at random"
+        }
+    );
+    Some(Finding::new("quota", if enough { Verdict::Good } else { Verdict::Note }, text))
+}
+
+/// Whether forks can do without fences.
+#[cfg(target_os = "linux")]
+fn barrier() -> Option<Finding> {
+    const QUERY: libc::c_long = 0;
+    const EXPEDITED: libc::c_long = 1 << 3;
+    // SAFETY: a query takes no pointers and changes nothing.
+    let commands = unsafe { libc::syscall(libc::SYS_membarrier, QUERY, 0, 0) };
+    Some(match commands >= 0 && commands & EXPEDITED != 0 {
+        true => Finding::new("membarrier", Verdict::Good, "the kernel has it: a fork needs no fence"),
+        false => Finding::new(
+            "membarrier",
+            Verdict::Note,
+            "the kernel refuses it: every fork pays for a fence, some ns",
+        ),
+    })
+}
+
+/// Whether forks can do without fences.
+#[cfg(not(target_os = "linux"))]
+fn barrier() -> Option<Finding> {
+    None
+}
+
+fn perf() -> Option<Finding> {
+    let level = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?;
+    let level: i32 = level.trim().parse().ok()?;
+    let text = match level {
+        ..=1 => format!("perf may count and sample (perf_event_paranoid = {level})"),
+        2 => "perf may count what programs do, not the kernel (perf_event_paranoid = 2)".to_owned(),
+        _ => format!("perf is closed (perf_event_paranoid = {level}); `bombyx profile` does not need it"),
+    };
+    Some(Finding::new("perf", if level <= 2 { Verdict::Good } else { Verdict::Note }, text))
+}
+
+fn governor() -> Option<Finding> {
+    let governor = fs::read_to_string("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").ok()?;
+    Some(match governor.trim() {
+        "performance" => Finding::new("frequency", Verdict::Good, "the governor is `performance`"),
+        other => {
+            let text = format!(
+                "the governor is `{other}`: short runs may meet slow cores; `performance` is steadier"
+            );
+            Finding::new("frequency", Verdict::Note, text)
+        }
+    })
+}
+
+fn load() -> Option<Finding> {
+    let busy = busy_elsewhere()?;
+    Some(match busy < 0.15 * cores() as f64 {
+        true => Finding::new("load", Verdict::Good, "the machine is quiet"),
+        false => {
+            let text =
+                format!("other programs keep {busy:.1} cores busy: times measured now are too long and vary");
+            Finding::new("load", Verdict::Note, text)
+        }
+    })
+}
+
+/// Which rayon-core a project links. Cargo drops a patch whose version does not fit with no more than a warning, and keeps
+/// what a lock file pins; so cargo itself is asked.
+fn core_of(project: &Path, options: &[String]) -> Result<Finding> {
+    const WHAT: &str = "rayon-core";
+    if !project.join("Cargo.toml").is_file() {
+        return Err(Usage(no_project(project)).into());
+    }
+    let asked = Command::new("cargo")
+        .args([
+            "tree",
+            "--workspace",
+            "--edges",
+            "normal,build,dev",
+            "--invert",
+            "rayon-core",
+            "--depth",
+            "0",
+        ])
+        .args(["--prefix", "none"])
+        .args(options)
+        .current_dir(project)
+        .output()
+        .map_err(|error| format!("cannot ask cargo about {}: {error}", project.display()))?;
+    let (cores, warnings) = (String::from_utf8_lossy(&asked.stdout), String::from_utf8_lossy(&asked.stderr));
+    if !asked.status.success() {
+        if warnings.contains("did not match any packages") {
+            return Ok(Finding::new(WHAT, Verdict::Note, "the project does not use rayon"));
+        }
+        if warnings.contains("because --locked was passed") {
+            let text =
+                "the lock file lacks the patch, and --locked keeps it so: run `cargo update -p rayon-core`";
+            return Ok(Finding::new(WHAT, Verdict::Bad, text));
+        }
+        return Err(format!("cargo cannot resolve the project:\n{}", warnings.trim_end()).into());
+    }
+    let Some(core) = cores.lines().find(|line| line.starts_with("rayon-core ")) else {
+        return Ok(Finding::new(WHAT, Verdict::Note, "the project does not use rayon"));
+    };
+    let folder = core.split_once('(').and_then(|(_, rest)| rest.split([')', '#']).next());
+    let manifest = folder.and_then(|folder| fs::read_to_string(Path::new(folder).join("Cargo.toml")).ok());
+    let on_bombyx =
+        manifest.is_some_and(|text| text.lines().any(|line| line.trim_start().starts_with("bombyx")));
+    if on_bombyx {
+        return Ok(Finding::new(WHAT, Verdict::Good, format!("on Bombyx: {core}")));
+    }
+    let advice = if warnings.contains("was not used in the crate graph") {
+        "there is a patch, but cargo dropped it, because the lock file pins another version: run \
+         `cargo update -p rayon-core`. If that changes nothing, `cargo tree --invert rayon-core` shows who asks for which \
+         version"
+    } else {
+        "add to the Cargo.toml at the root of the workspace `[patch.crates-io]` and below it \
+         `rayon-core = { path = \"path/to/bombyx/crates/rayon-core\" }`, then run `cargo update -p rayon-core`"
+    };
+    Ok(Finding::new(WHAT, Verdict::Bad, format!("the original: {core}; {advice}")))
+}
+
+/// A folder without a project, or a typo.
+fn no_project(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+    let known: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    let near = nearest(&name, known.iter().map(String::as_str)).filter(|near| *near != name);
+    let near =
+        near.map_or(String::new(), |near| format!("; did you mean `{}`?", parent.join(near).display()));
+    format!("there is no Cargo.toml in `{}`{near}", path.display())
+}

@@ -1,0 +1,183 @@
+//! Where results go and in which form: the options `--json`, `--csv` and `-o`, the same in all commands, and the only place
+//! that prints JSON and CSV.
+
+use crate::host::Record;
+use crate::table::Style;
+use crate::{Result, Usage, files, terminal};
+use clap::ValueHint;
+use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
+
+/// What a command prints, and where.
+#[derive(clap::Args, Clone, Default)]
+pub(crate) struct Output {
+    /// Print JSON; `record` in it has command, host and versions
+    #[arg(long, conflicts_with = "csv", help_heading = "Output")]
+    pub(crate) json: bool,
+
+    /// Print comma-separated values
+    #[arg(long, help_heading = "Output")]
+    pub(crate) csv: bool,
+
+    #[command(flatten)]
+    pub(crate) to: Target,
+}
+
+/// The option `-o`.
+#[derive(clap::Args, Clone, Default)]
+pub(crate) struct Target {
+    /// Write to a file; `-` is standard output
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+impl Target {
+    /// The file, unless it is standard output.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.output.as_deref().filter(|path| !is_standard(path))
+    }
+
+    /// How text is shown there.
+    pub(crate) fn style(&self) -> Style {
+        if self.file().is_some() { Style::default() } else { terminal::style() }
+    }
+
+    /// Writes or prints.
+    pub(crate) fn write(&self, text: &str) -> Result<()> {
+        match self.file() {
+            Some(path) => files::write(path, text.as_bytes()),
+            None => terminal::print(text),
+        }
+    }
+}
+
+impl Output {
+    /// Whether people read it.
+    pub(crate) fn is_text(&self) -> bool {
+        !self.json && !self.csv
+    }
+
+    /// Prints what was asked for.
+    pub(crate) fn show(
+        &self,
+        text: impl FnOnce(Style) -> Result<String>,
+        json: impl FnOnce() -> Result<Value>,
+        csv: impl FnOnce() -> Result<String>,
+    ) -> Result<()> {
+        let text = match self {
+            Self { json: true, .. } => document(json()?),
+            Self { csv: true, .. } => csv()?,
+            _ => text(self.to.style())?,
+        };
+        self.to.write(&text)
+    }
+}
+
+/// Whether a path means standard output.
+pub(crate) fn is_standard(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// Says which of these files cannot be written, before time is spent on what they are to hold.
+pub(crate) fn check<'a>(files: impl IntoIterator<Item = Option<&'a Path>>) -> Result<()> {
+    files.into_iter().flatten().filter(|path| !is_standard(path)).try_for_each(files::expect_to_write)
+}
+
+/// The same for pictures, whose names say what kind they are.
+pub(crate) fn check_pictures<'a>(files: impl IntoIterator<Item = &'a Option<PathBuf>>) -> Result<()> {
+    for path in files.into_iter().flatten().map(PathBuf::as_path).filter(|path| !is_standard(path)) {
+        kind(path)?;
+        files::expect_to_write(path)?;
+    }
+    Ok(())
+}
+
+/// What a picture can be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Svg,
+    Png,
+}
+
+fn kind(path: &Path) -> Result<Kind> {
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("svg") => Ok(Kind::Svg),
+        Some("png") => Ok(Kind::Png),
+        _ => {
+            Err(Usage(format!("the name of a picture ends in .svg or .png, unlike `{}`", path.display()))
+                .into())
+        }
+    }
+}
+
+/// Writes a picture, as PNG if the name of the file says so.
+pub(crate) fn picture(path: &Path, svg: &str) -> Result<()> {
+    if is_standard(path) {
+        return terminal::print(svg);
+    }
+    match kind(path)? {
+        Kind::Svg => files::write(path, svg.as_bytes()),
+        Kind::Png => files::write(path, &crate::png::of(svg)?),
+    }
+}
+
+/// A JSON document: the record first, then what the command found.
+pub(crate) fn document(found: Value) -> String {
+    let mut whole = Map::new();
+    let record = serde_json::to_value(Record::of_this_process()).expect("a record is plain data");
+    whole.insert("record".to_owned(), record);
+    match found {
+        Value::Object(fields) => whole.extend(fields),
+        other => {
+            whole.insert("results".to_owned(), other);
+        }
+    }
+    format!("{:#}\n", Value::Object(whole))
+}
+
+/// A line of headings and a line per row. All rows have the same fields.
+pub(crate) fn csv(rows: &[Value]) -> String {
+    let mut out = String::new();
+    for fields in rows.iter().filter_map(Value::as_object) {
+        if out.is_empty() {
+            out = fields.keys().cloned().collect::<Vec<_>>().join(",") + "\n";
+        }
+        let cell = |value: &Value| match value {
+            Value::Null => String::new(),
+            Value::String(text) if text.contains([',', '"', '\n']) => {
+                format!("\"{}\"", text.replace('"', "\"\""))
+            }
+            Value::String(text) => text.clone(),
+            number => number.to_string(),
+        };
+        out += &fields.values().map(cell).collect::<Vec<_>>().join(",");
+        out.push('\n');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn cells_are_quoted_where_they_must_be() {
+        let rows = [json!({ "a": "x", "b": null }), json!({ "a": "1, \"2\"", "b": 0.5 })];
+        assert_eq!(csv(&rows), "a,b\nx,\n\"1, \"\"2\"\"\",0.5\n");
+    }
+
+    #[test]
+    fn every_document_has_the_record() {
+        let text = document(json!({ "x": 1 }));
+        let value: Value = serde_json::from_str(&text).unwrap();
+        assert!(value["record"]["command"].is_string() && value["x"] == 1);
+        assert!(text.starts_with("{\n  \"record\""));
+    }
+
+    #[test]
+    fn pictures_are_svg_or_png() {
+        assert!(kind(Path::new("a/b.svg")).is_ok() && kind(Path::new("b.png")).is_ok());
+        assert!(kind(Path::new("b.jpg")).is_err() && kind(Path::new("b")).is_err());
+    }
+}

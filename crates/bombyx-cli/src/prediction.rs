@@ -1,0 +1,33 @@
+//! `bombyx prediction`, hidden: how good the predictions are. `scripts/prediction` runs it.
+
+use crate::{Result, terminal};
+use bombyx_lab::prediction;
+use bombyx_workloads::{Grain, Size, Workload};
+use std::process::ExitCode;
+
+/// Bounds and simulated times against measured ones, on two processors.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The workloads [default: all]
+    #[arg(value_parser = bombyx_workloads::find)]
+    names: Vec<&'static dyn Workload>,
+
+    /// How much work
+    #[arg(long, default_value_t)]
+    size: Size,
+
+    /// How small the serial pieces are
+    #[arg(long, default_value_t)]
+    grain: Grain,
+
+    /// Runs on each number of processors
+    #[arg(short, long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u16).range(1..))]
+    repeat: u16,
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let workloads = if args.names.is_empty() { bombyx_workloads::all().to_vec() } else { args.names.clone() };
+    let plan = prediction::Plan { workloads, size: args.size, grain: args.grain, repeat: args.repeat };
+    prediction::run(&plan, terminal::style(), &mut terminal::print)?;
+    Ok(ExitCode::SUCCESS)
+}
