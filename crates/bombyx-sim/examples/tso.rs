@@ -6,6 +6,8 @@
 //! cargo run --release -p bombyx-sim --example tso -- protocol          the published protocol only
 //! cargo run --release -p bombyx-sim --example tso -- mutations         every mutation with its counterexample
 //! cargo run --release -p bombyx-sim --example tso -- walks             random runs
+//! cargo run --release -p bombyx-sim --example tso -- large             three processors with two forks, four with one
+//! cargo run --release -p bombyx-sim --example tso -- rules             which part of the proof notices which mutation
 //! cargo run --release -p bombyx-sim --example tso -- 3 "(. (. .))" 2   processors, tree, capacity [, mutation]
 //! ```
 
@@ -14,7 +16,7 @@ use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use bombyx_sim::tso::{Config, Fate, Mutation, Outcome, Progress, Tree, Verdict, explore, walk};
+use bombyx_sim::tso::{Config, Fate, Mutation, Outcome, Progress, Rule, Tree, Verdict, explore, walk};
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -24,10 +26,12 @@ fn main() -> ExitCode {
         ["protocol"] => protocol(),
         ["mutations"] => mutations(),
         ["walks"] => walks(),
+        ["large"] => large(),
+        ["rules"] => rules(),
         [processors, tree, capacity] => one(processors, tree, capacity, None),
         [processors, tree, capacity, mutation] => one(processors, tree, capacity, Some(mutation)),
         _ => {
-            Err("arguments: nothing, protocol, mutations, walks, or PROCESSORS TREE CAPACITY [MUTATION]"
+            Err("arguments: nothing, protocol, mutations, walks, large, rules, or PROCESSORS TREE CAPACITY [MUTATION]"
                 .into())
         }
     };
@@ -112,6 +116,43 @@ fn walks() -> Result {
         }
     }
     Ok(holds)
+}
+
+/// Machines that are too large without symmetry: every interleaving, safety alone.
+fn large() -> Result {
+    println!("The published protocol, names of processors exchanged freely:");
+    let three = Tree::all(2).into_iter().map(|tree| Config::new(3, tree).with_capacity(2));
+    let four = (0..=1).flat_map(Tree::all).map(|tree| Config::new(4, tree).with_capacity(1));
+    let mut holds = true;
+    for config in three.chain(four) {
+        let outcome = timed(&Config { symmetry: true, liveness: false, ..config })?;
+        if let Some(found) = outcome.counterexample() {
+            println!("{found}");
+        }
+        holds &= outcome.holds();
+    }
+    Ok(holds)
+}
+
+/// Each part of the proof alone, on two processors with one fork, under each mutation.
+fn rules() -> Result {
+    for &mutation in Mutation::ALL {
+        let mut noticed = Vec::new();
+        for &rule in Rule::ALL {
+            let config = Config {
+                proof: true,
+                application: true,
+                rule: Some(rule),
+                max_states: 20_000,
+                ..Config::new(2, "(. .)".parse()?).with_capacity(4).with_mutation(mutation)
+            };
+            if explore(&config, |_| {})?.counterexample().is_some() {
+                noticed.push(rule.name());
+            }
+        }
+        println!("{mutation:<28} {}", noticed.join(", "));
+    }
+    Ok(true)
 }
 
 fn timed(config: &Config) -> std::result::Result<Outcome, Box<dyn Error>> {

@@ -1,20 +1,24 @@
 //! The claims of RW (Acar, Charguéraud, Muller & Rainey): its steal and join protocols, which use loads and stores only,
-//! on the TSO machine of `bombyx-sim`, small machines exhaustively and larger ones by random runs.
+//! on the TSO machine of `bombyx-sim`, small machines exhaustively and larger ones by random runs; and in virtual time.
+
+mod clock;
+mod proof;
 
 use crate::claim::{Claim, Paper};
-use crate::context::Effort;
 use crate::context::{Context, Measured, Sample, Subject};
 use crate::finding::Finding;
 use crate::mutant::Mutant;
 use bombyx_rw::Joins;
-use bombyx_sim::tso::{Config, Mutation, Outcome, Rule, Tree, Verdict, Violation, explore, walk};
+use bombyx_sim::tso::{Config, Mutation, Outcome, Tree, Verdict, Violation, explore, walk};
+pub(crate) use clock::CLOCK;
+pub(crate) use proof::PROOF;
 use std::fmt;
-use std::sync::OnceLock;
 
 /// Errors in the protocols.
 macro_rules! protocol {
     ($($mutation:ident),*) => { &[$(Mutant::Protocol(Mutation::$mutation)),*] };
 }
+use protocol;
 
 pub(crate) const CLAIMS: &[Claim] = &[
     Claim {
@@ -65,7 +69,7 @@ pub(crate) const CLAIMS: &[Claim] = &[
     Claim {
         id: "rw-thm-5-1-mem",
         paper: Paper::Rw,
-        name: "Theorem 5.1, Mem(C)",
+        name: "Theorem 5.1, Mem(C); RM",
         statement: "A thread sees what its predecessors stored in application memory",
         quantity: "threads that do not",
         scope: "2 processors with up to 2 forks, buffers never full: every body stores a cell through the buffers, and looks for \
@@ -117,60 +121,6 @@ pub(crate) const CLAIMS: &[Claim] = &[
         attempt: random_runs,
     },
 ];
-
-/// A claim for each part of the proof. The proof is checked once, with all its parts; a mutant is tried with this part
-/// alone, so that what notices it is this part and no other.
-macro_rules! proof {
-    ($($id:literal, $rule:ident, $name:literal, $statement:literal, [$($mutation:ident),*];)*) => {
-        pub(crate) const PROOF: &[Claim] = &[$(Claim {
-            id: $id,
-            paper: Paper::Rw,
-            name: $name,
-            statement: $statement,
-            quantity: "transitions that break it",
-            scope: PROOF_SCOPE,
-            mutants: protocol![$($mutation),*],
-            few: "one error for each part of the proof; the part is checked alone",
-            attempt: |cx| proved(cx, Rule::$rule),
-        }),*];
-    };
-}
-
-const PROOF_SCOPE: &str = "Every transition, flushes included, of all machines with 2 processors and up to 3 forks, buffers never \
-    full, and of 3 processors with one fork and buffers of 1; beyond, random runs of 3 to 6 processors.";
-
-proof! {
-    "rw-lem-5-2-start", Start, "Lemma 5.2, START", "An idle processor begins with a ready thread", [EarlyAck, KeepsGiven];
-    "rw-lem-5-2-end", End, "Lemma 5.2, END", "A thread goes when its body is over, and its join goes to one side", [TieToBoth, TieToNone, TakesAcknowledged];
-    "rw-def-7", Def7, "Def. 7", "Every leaf has one owner, and what a processor owns is a subtree", [KeepsGiven];
-    "rw-rd", Rd, "RD", "Deques hold the leaves of the tree, from left to right", [KeepsGiven, RoundBeforeHandOut];
-    "rw-rt2", Rt2, "RT2", "Continuations are the edges of the tree", [KeepsGiven];
-    "rw-rc1", Rc1, "RC1", "The current continuation is that of the running thread", [StaleContinuation];
-    "rw-rc2", Rc2, "RC2", "The current continuation is NULL when nothing runs", [KeepsEnded];
-    "rw-rx", Rx, "RX1 to RX6", "The abstract state binds processors to what they run", [TieToNone];
-    "rw-rw1", Rw1, "RW1", "Only joins that are due are watched", [NoRemovalAfterAck, NoRemoval];
-    "rw-rw2", Rw2, "RW2", "Joins that are due are watched, or on their way", [NoWatchByThief, NoWatchByVictim];
-    "rw-rw3", Rw3, "RW3", "Only joins that are due are on their way", [TransfersItself];
-    "rw-ia1", Ia1, "IA1", "Nothing is sent to a processor that does not look for work", [NoRoundCheck, ForgedQuery];
-    "rw-ia2", Ia2, "IA2", "A processor at work does not block itself", [NoAccept];
-    "rw-ir1", Ir1, "IR1", "A processor stores its own round alone", [ForgedRound];
-    "rw-ir2", Ir2, "IR2", "Rounds increase", [RepeatsRound];
-    "rw-iq1", Iq1, "IQ1", "A query is signed by its sender", [ForgedQuery];
-    "rw-iq2", Iq2, "IQ2", "No query is of a round to come", [FutureQuery];
-    "rw-iq3", Iq3, "IQ3", "Who asks in the current round waits for the answer", [NoWaiting];
-    "rw-it1", It1, "IT1", "A thief's reception cell is empty or just filled", [NoClear, WrongReception];
-    "rw-it2", It2, "IT2", "A thief looks into its cell after the victim's round", [EarlyReceive];
-    "rw-it3", It3, "IT3", "What a thief finds in its cell was sent to it", [SnoopsReception];
-    "rw-lem-b-9", B9, "Lemma B.9", "A status cell belongs to one processor", [KeepsGiven, SnoopsReception];
-    "rw-ij2", Ij2, "IJ2", "Only its owner stores a status cell", [WrongCell, AckInPlace];
-    "rw-ij3", Ij3, "IJ3", "A status goes from WORK to READY and TRANSFER, or to ACK", [EarlyReady, NoRemoval];
-    "rw-ij4", Ij4, "IJ4", "What the other side reads was stored last", [AckBeforeResponsibility];
-    "rw-ij5", Ij5, "IJ5", "A side that is late knows that the join is taken", [TieToBoth];
-    "rw-ij6", Ij6, "IJ6", "A side that remains knows that it takes the join", [TieToNone];
-    "rw-ij7", Ij7, "IJ7", "ACK is not on both sides", [EarlyAck];
-    "rw-ij8", Ij8, "IJ8", "READY is stored when a branch has ended", [EarlyReady];
-    "rw-ij9", Ij9, "IJ9", "ACK answers READY", [EarlyAck];
-}
 
 /// A machine to explore, or to walk from a seed.
 #[derive(Clone, Debug)]
@@ -279,60 +229,6 @@ fn safety(cx: &Context<'_>) -> Finding {
 fn progress(cx: &Context<'_>) -> Finding {
     let mutation = planted(cx);
     cx.always(machines(cx), |machine| judge(&explored(machine, mutation, true)?, |_| true))
-}
-
-/// The machines on which the proof is checked.
-fn proof_machines(effort: Effort) -> Vec<Machine> {
-    let small = |processors, tree: &str, capacity| {
-        let mut machine = Machine::new(processors, tree, capacity);
-        machine.config.proof = true;
-        machine.config.application = true;
-        machine.config.symmetry = processors > 2;
-        machine
-    };
-    let mut machines = vec![small(2, "(. .)", 9), small(2, "((. .) .)", 9)];
-    if effort > Effort::Quick {
-        machines.extend((1..=3).flat_map(Tree::all).map(|tree| small(2, &tree.to_string(), 9)));
-        machines.push(small(3, ".", 1));
-        machines.push(small(3, "(. .)", 1));
-    }
-    machines
-}
-
-/// What exploring the machines with the whole proof gave: once for all its parts.
-fn whole_proof(effort: Effort) -> &'static [(Machine, Result<Outcome, String>)] {
-    type Explored = Vec<(Machine, Result<Outcome, String>)>;
-    static QUICK: OnceLock<Explored> = OnceLock::new();
-    static NORMAL: OnceLock<Explored> = OnceLock::new();
-    let explored = || {
-        let explore = |machine: Machine| {
-            let outcome = explored(&machine, None, false);
-            (machine, outcome)
-        };
-        proof_machines(effort).into_iter().map(explore).collect()
-    };
-    if effort == Effort::Quick { QUICK.get_or_init(explored) } else { NORMAL.get_or_init(explored) }
-}
-
-fn proved(cx: &Context<'_>, rule: Rule) -> Finding {
-    if let Some(mutation) = planted(cx) {
-        return cx.always(proof_machines(Effort::Quick), |machine| {
-            // With one part checked alone nothing stops a run that is wrong otherwise, so there may be no end of states.
-            let config = Config { rule: Some(rule), max_states: 60_000, ..machine.config.clone() };
-            let outcome = explore(&config.with_mutation(mutation), |_| {}).map_err(|e| e.to_string())?;
-            match outcome.counterexample() {
-                Some(found) => Err(format!("{}\n{found}", found.violation)),
-                None => Ok(Sample::HELD),
-            }
-        });
-    }
-    let whole = whole_proof(cx.plan.effort);
-    cx.always(whole.iter().map(|(machine, _)| machine.clone()).collect(), |machine| {
-        let same = |other: &Machine| other.config == machine.config;
-        let found = whole.iter().find(|(other, _)| same(other)).map(|(_, outcome)| outcome.clone());
-        let outcome = found.unwrap_or_else(|| explored(machine, None, false))?;
-        judge(&outcome, |_| true)
-    })
 }
 
 fn watch_lists(cx: &Context<'_>) -> Finding {

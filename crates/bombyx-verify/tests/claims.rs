@@ -89,3 +89,16 @@ fn counterexamples_are_made_smaller() {
     let broken = finding.counterexample.unwrap();
     assert!(broken.run.contains("P = 2") && broken.run != broken.found, "{broken:?}");
 }
+
+/// `verify --mutate` shows every error of the protocols by some claim.
+#[test]
+fn every_error_of_the_protocols_belongs_to_a_claim() {
+    let tried: BTreeSet<String> =
+        claims().flat_map(|claim| claim.mutants).map(std::string::ToString::to_string).collect();
+    let missing: Vec<String> = bombyx_sim::tso::Mutation::ALL
+        .iter()
+        .map(std::string::ToString::to_string)
+        .filter(|mutation| !tried.contains(mutation))
+        .collect();
+    assert!(missing.is_empty(), "no claim tries {missing:?}");
+}

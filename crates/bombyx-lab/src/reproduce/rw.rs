@@ -176,7 +176,7 @@ fn compare(verdicts: &mut Verdicts, benches: &[Bench], [lane, base]: [&str; 2], 
     let directions =
         benches.iter().filter_map(|bench| Some((bench.time(lane, base)?.direction(), theirs(bench.row))));
     let what = format!("{lane} against {base}");
-    Directions(directions.collect()).judge(verdicts, &what, ["surely slower", "surely faster"]);
+    Directions(directions.collect()).judge(verdicts, &what, ["slower", "faster"]);
 }
 
 /// The same in virtual time: the mean of speedups.
@@ -584,7 +584,7 @@ mod tests {
         };
         let (agrees, differs) = judged(1.3);
         assert!(
-            differs.contains("1.300") && differs.contains("surely slower in 14 of 14"),
+            differs.contains("1.300") && differs.contains("slower in 14 of 14"),
             "{agrees} {differs}"
         );
         let (agrees, differs) = judged(1.0);

@@ -73,6 +73,10 @@ pub fn resolve_join<P: Processor>(p: &mut P, c: Cont<P::Join>) -> Result<(), P::
             }
             if matches!(value, Status::Ready) || !left {
                 p.leave(c);
+                if p.is(Mutation::ResolvesAgain) {
+                    p.go(Pc::TestAck { cont });
+                    return Ok(());
+                }
                 return main_loop(p);
             }
             if p.is(Mutation::SilentTransfer) {

@@ -128,6 +128,14 @@ mutations! {
     TransfersItself = "transfers-itself",
     /// The machine is not TSO: a buffer may drain its newest store first.
     UnorderedFlush = "unordered-flush",
+    /// A thread forks its branches twice (lines 45 to 53 twice).
+    ForksTwice = "forks-twice",
+    /// A thread that ends runs `handle_cont` twice (line 44 twice).
+    EndsTwice = "ends-twice",
+    /// The branches of a fork get each other's bodies (`run` of lines 48 and 49).
+    SwapsBodies = "swaps-bodies",
+    /// A side that leaves a tied join to the other resolves it again (line 131 goes to 113).
+    ResolvesAgain = "resolves-again",
     /// A body calls `communicate` a quarter as often as τ says. Only a clock sees it.
     SkipsPolls = "skips-polls",
     /// A thief waits for 10 Δ between the victim's round and its query (lines 73 and 77). Only a clock sees it.

@@ -67,6 +67,10 @@ impl Fate {
             | Mutation::AckInPlace
             | Mutation::EarlyReady
             | Mutation::TransfersItself
+            | Mutation::ForksTwice
+            | Mutation::EndsTwice
+            | Mutation::SwapsBodies
+            | Mutation::ResolvesAgain
             | Mutation::UnorderedFlush => {
                 Fate::Caught(Config { proof: true, ..on(2, "(. .)").with_capacity(4) })
             }

@@ -67,7 +67,9 @@ impl Ghost {
     /// START: an idle processor begins with a ready node.
     pub(super) fn start(&mut self, threads: &Threads, p: Processor, t: Thread) -> Result<(), Violation> {
         let name = threads.name(t);
-        if self.code[usize::from(p)] != Code::None {
+        // Where another rule is asked for, what is not allowed happens all the same.
+        let before = std::mem::replace(&mut self.code[usize::from(p)], Code::Body(t));
+        if before != Code::None {
             return broken(Rule::Start, format!("p{p} is bound to a thread when it begins with {name}"));
         }
         let waits = threads
@@ -76,7 +78,6 @@ impl Ghost {
         if !self.has(t) || waits {
             return broken(Rule::Start, format!("p{p} begins with {name}, which is not ready"));
         }
-        self.code[usize::from(p)] = Code::Body(t);
         Ok(())
     }
 

@@ -49,6 +49,8 @@ rules! {
     Def7 = "Def. 7",
     /// Deques hold the leaves, from left to right.
     Rd = "RD",
+    /// A thread's body is that of its node.
+    Rt1 = "RT1",
     /// Continuations are the edges.
     Rt2 = "RT2",
     /// `cur_cont` is the running thread's continuation.

@@ -297,6 +297,12 @@ impl Threads {
         Thread(2 + 3 * f.0)
     }
 
+    /// The other branch of the fork that made this one; none for joins and the first thread.
+    pub(super) fn sibling(&self, t: Thread) -> Option<Thread> {
+        let f = self.creator(t).filter(|_| !self.is_join(t))?;
+        Some(if t == self.left(f) { self.right(f) } else { self.left(f) })
+    }
+
     pub(super) fn join(&self, f: Fork) -> Thread {
         Thread(3 + 3 * f.0)
     }

@@ -3,7 +3,7 @@
 
 use super::ghost::Ghost;
 use super::machine::Machine;
-use super::proof;
+use super::proof::{self, Rule, require};
 use super::state::{Pc, Processor as Number, Query, Round, State, Status, Store, Watch};
 use super::trace::Log;
 use super::tree::{Cont, ContSet, Fork, Thread};
@@ -40,17 +40,42 @@ impl<'a, 'l> View<'a, 'l> {
             self.s.local(self.p).buffer.push(store);
             self.log.store(self.machine, self.p, 43, store);
         }
-        if let Some(f) = threads.body(t) {
+        let swaps = self.machine.is(Mutation::SwapsBodies);
+        let body = threads.body(if swaps { threads.sibling(t).unwrap_or(t) } else { t });
+        let own = require(self.machine, Rule::Rt1, body == threads.body(t), || {
+            format!("{} has the body of its sibling", threads.name(t))
+        });
+        self.abstractly(|_, _| own);
+        let times = if self.machine.is(Mutation::ForksTwice) { 2 } else { 1 };
+        if let Some(f) = body {
             self.log.step(self.p, 45, || format!("{} forks", threads.name(t)));
-            fork(self, threads.left(f), threads.right(f), f);
-            self.abstractly(|ghost, p| ghost.fork(threads, p, f));
+            for nth in 0..times {
+                if nth > 0 {
+                    let next = self.conti(t);
+                    self.set_current(Some(next));
+                }
+                fork(self, threads.left(f), threads.right(f), f);
+                self.abstractly(|ghost, p| ghost.fork(threads, p, f));
+            }
         } else {
-            self.abstractly(|ghost, p| ghost.stop(p, t));
-            if !matches!(self.local().current, Some(Next::Branch(_))) {
-                self.abstractly(|ghost, p| ghost.end(threads, p, t));
+            self.ends(t);
+            if self.machine.is(Mutation::EndsTwice) {
+                let current = self.local().current;
+                finish(self)?;
+                self.set_current(current);
+                self.ends(t);
             }
         }
         finish(self)
+    }
+
+    /// STEP to the end of the body, and END if no join is to be resolved.
+    fn ends(&mut self, t: Thread) {
+        let threads = &self.machine.threads;
+        self.abstractly(|ghost, p| ghost.stop(p, t));
+        if !matches!(self.local().current, Some(Next::Branch(_))) {
+            self.abstractly(|ghost, p| ghost.end(threads, p, t));
+        }
     }
 
     /// Lets the abstract state take its step, if the proof is checked.
