@@ -35,7 +35,10 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let place = args.dask.rsplit("://").next().unwrap_or_default();
-    let port = place.rsplit_once(':').filter(|(host, _)| !host.is_empty()).and_then(|(_, port)| port.parse::<u16>().ok());
+    let port = place
+        .rsplit_once(':')
+        .filter(|(host, _)| !host.is_empty())
+        .and_then(|(_, port)| port.parse::<u16>().ok());
     if port.is_none() {
         eprintln!("bombyx worker: `{}` is no address of a scheduler: use HOST:PORT", args.dask);
         return Ok(ExitCode::from(2));

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 /// So many rounds of arithmetic: the same work wherever it runs.
 #[remote]
 fn work(rounds: u64) -> u64 {
-    (0..rounds).fold(1, |x: u64, i| std::hint::black_box(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(i)))
+    (0..rounds)
+        .fold(1, |x: u64, i| std::hint::black_box(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(i)))
 }
 
 fn time(cluster: &Cluster, calls: usize, rounds: u64, in_flight: usize) -> Duration {

@@ -38,8 +38,7 @@ fn make((part, count): (u64, usize)) -> Vec<Point> {
 #[remote]
 fn assign((points, centres): (Remote<Vec<Point>>, Vec<Point>)) -> Vec<Cell> {
     let points = points.get().expect("the points are there");
-    let distance =
-        |a: &Point, b: &Point| -> i64 { a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum() };
+    let distance = |a: &Point, b: &Point| -> i64 { a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum() };
     let block = 4096;
     let sums = |nth: usize| {
         let mut cells = vec![Cell::default(); centres.len()];

@@ -51,10 +51,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if side == 0 || edge == 0 {
         return Err("the picture and its tiles need at least one pixel".into());
     }
-    let corners: Vec<(usize, usize)> =
-        (0..side).step_by(edge).flat_map(|top| (0..side).step_by(edge).map(move |left| (top, left))).collect();
+    let corners: Vec<(usize, usize)> = (0..side)
+        .step_by(edge)
+        .flat_map(|top| (0..side).step_by(edge).map(move |left| (top, left)))
+        .collect();
     let size = |at: usize| edge.min(side - at);
-    let tiles = corners.iter().map(|&(top, left)| Tile { side, left, top, width: size(left), height: size(top) });
+    let tiles =
+        corners.iter().map(|&(top, left)| Tile { side, left, top, width: size(left), height: size(top) });
     let mut picture = vec![0; side * side];
     for (tile, &(top, left)) in cluster.map(render, tiles).progress("tiles").zip(&corners) {
         for (nth, row) in tile?.chunks(size(left)).enumerate() {

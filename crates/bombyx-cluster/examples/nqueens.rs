@@ -39,7 +39,9 @@ const REMOTE_ROWS: u32 = 2;
 fn count(board: Board) -> u64 {
     if board.rows < REMOTE_ROWS {
         // While this call waits, another one has its place on the node.
-        return Cluster::current().map_reduce(count, board.next(), 0, |a, b| a + b).expect("the cluster is there");
+        return Cluster::current()
+            .map_reduce(count, board.next(), 0, |a, b| a + b)
+            .expect("the cluster is there");
     }
     search(board)
 }

@@ -130,11 +130,12 @@ impl Board {
             }
             let missing = state.missing(&call);
             let key = call.key.clone();
-            let entry = Entry { call: Arc::new(call), reply, origin, failures: 0, at: At::Blocked(missing.pending) };
+            let entry =
+                Entry { call: Arc::new(call), reply, origin, failures: 0, at: At::Blocked(missing.pending) };
             state.entries.insert(key.clone(), entry);
-            let failure = state.gone.clone().or(missing.unknown.map(|need| {
-                Error::Protocol(format!("a call that needs `{need}`, which nobody keeps"))
-            }));
+            let failure = state.gone.clone().or(missing
+                .unknown
+                .map(|need| Error::Protocol(format!("a call that needs `{need}`, which nobody keeps"))));
             match failure {
                 Some(error) => state.end(&key, Err(error), told),
                 None if missing.pending == 0 => state.enqueue(&key),
@@ -145,7 +146,8 @@ impl Board {
 
     pub(crate) fn put(&self, key: &Key, value: Tagged, origin: Option<NodeId>) {
         self.change(|state, _| {
-            let kept = Kept { outcome: Some(Ok(value)), waiting: vec![], dependents: vec![], users: 1, origin };
+            let kept =
+                Kept { outcome: Some(Ok(value)), waiting: vec![], dependents: vec![], users: 1, origin };
             state.kept.insert(key.clone(), kept);
         });
     }
@@ -203,13 +205,22 @@ impl Board {
             if state.nodes.remove(&node).is_none() {
                 return;
             }
-            let asked: Vec<Key> =
-                state.entries.iter().filter(|(_, e)| e.origin == Some(node)).map(|(key, _)| key.clone()).collect();
+            let asked: Vec<Key> = state
+                .entries
+                .iter()
+                .filter(|(_, e)| e.origin == Some(node))
+                .map(|(key, _)| key.clone())
+                .collect();
             asked.iter().for_each(|key| state.cancel(key, told));
-            let kept: Vec<Key> =
-                state.kept.iter().filter(|(_, k)| k.origin == Some(node)).map(|(key, _)| key.clone()).collect();
+            let kept: Vec<Key> = state
+                .kept
+                .iter()
+                .filter(|(_, k)| k.origin == Some(node))
+                .map(|(key, _)| key.clone())
+                .collect();
             kept.iter().for_each(|key| state.unuse(key, told));
-            let ran: Vec<Key> = state.entries.iter().filter(|(_, e)| e.at.is_at(node)).map(|(key, _)| key.clone()).collect();
+            let ran: Vec<Key> =
+                state.entries.iter().filter(|(_, e)| e.at.is_at(node)).map(|(key, _)| key.clone()).collect();
             for key in ran {
                 let entry = state.entries.get_mut(&key).expect("found just now");
                 if matches!(entry.at, At::Cancelled(_)) {

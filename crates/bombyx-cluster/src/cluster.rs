@@ -82,7 +82,9 @@ impl Cluster {
         }
         let default = DEFAULT.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let engine = default.and_then(|engine| engine.upgrade());
-        Cluster::of(engine.expect("there is no cluster: call bombyx_cluster::start first, and keep what it returns"))
+        Cluster::of(
+            engine.expect("there is no cluster: call bombyx_cluster::start first, and keep what it returns"),
+        )
     }
 
     pub(crate) fn connect(address: &Address, settings: &Settings) -> Result<Cluster, Error> {
@@ -168,7 +170,8 @@ impl Cluster {
         let place = |half: &str| format!("the {half} half of the join at {}:{}", at.file(), at.line());
         let first = prepare(&a.0, &a.1, place("first"))?;
         let second = prepare(&b.0, &b.1, place("second"))?;
-        let names = [(first.function.clone(), first.place.clone()), (second.function.clone(), second.place.clone())];
+        let names =
+            [(first.function.clone(), first.place.clone()), (second.function.clone(), second.place.clone())];
         let [first, second] = self.gather([first, second])?;
         Ok((open(&first, &names[0].0, &names[0].1)?, open(&second, &names[1].0, &names[1].1)?))
     }
@@ -266,7 +269,8 @@ impl Cluster {
         self.engine.slots()
     }
 
-    /// Starts or ends workers of this cluster until there are so many. Workers that end finish what they run.
+    /// Starts or ends workers of this cluster until there are so many. Workers of `processes` that end finish what they run; those
+    /// of `dask-local` may leave calls that run again elsewhere.
     ///
     /// # Errors
     /// If the engine has no workers of its own.
@@ -286,7 +290,7 @@ impl Cluster {
         self.engine.submit(call, Box::new(move |outcome| drop(to.send((number, outcome)))));
     }
 
-    /// Waits. Meanwhile another call has this one's place, and another closure its processor.
+    /// Waits. Meanwhile another call has this one's slot, and another closure its processor.
     pub(crate) fn wait<R>(&self, f: impl FnOnce() -> R) -> R {
         let began = Instant::now();
         let paused = self.engine.pause();
@@ -306,7 +310,8 @@ impl Cluster {
     #[track_caller]
     fn gather<const N: usize>(&self, calls: [Call; N]) -> Result<[Tagged; N], Error> {
         let region = record::Region::begin(&calls[0].function);
-        let labels = calls.each_ref().map(|call| (call.key.clone(), call.function.clone(), call.place.clone()));
+        let labels =
+            calls.each_ref().map(|call| (call.key.clone(), call.function.clone(), call.place.clone()));
         let bytes = calls.each_ref().map(|call| call.argument.len());
         let (to, answers) = channel();
         for (number, call) in calls.into_iter().enumerate() {

@@ -34,6 +34,8 @@ const END: Duration = Duration::from_secs(15);
 /// The shim and the link to it.
 struct Dask {
     link: Arc<Link>,
+    /// The workers belong to this process.
+    own: bool,
     shim: Mutex<Child>,
 }
 
@@ -45,11 +47,15 @@ pub(crate) fn connect(address: &Address, settings: &Settings) -> Result<Arc<dyn 
         Address::DaskLocal { workers, threads } => ("", *workers, *threads),
         _ => unreachable!("other addresses have other engines"),
     };
-    let program =
-        if cfg!(target_os = "linux") { format!("/proc/{}/exe", std::process::id()).into() } else { build::program().map_err(wrong)? };
+    let program = if cfg!(target_os = "linux") {
+        format!("/proc/{}/exe", std::process::id()).into()
+    } else {
+        build::program().map_err(wrong)?
+    };
     let dashboard = std::env::var("BOMBYX_CLUSTER_DASHBOARD").ok();
     let dashboard = dashboard.map(|port| {
-        port.parse::<u16>().map_err(|_| Error::Start(format!("BOMBYX_CLUSTER_DASHBOARD is `{port}`, but must be a port")))
+        port.parse::<u16>()
+            .map_err(|_| Error::Start(format!("BOMBYX_CLUSTER_DASHBOARD is `{port}`, but must be a port")))
     });
     let options = serde_json::json!({
         "scheduler": scheduler,
@@ -60,6 +66,7 @@ pub(crate) fn connect(address: &Address, settings: &Settings) -> Result<Arc<dyn 
         "allowed_failures": settings.allowed_failures,
         "patience": settings.patience.as_secs(),
         "dashboard": dashboard.transpose()?,
+        "memory": std::env::var("BOMBYX_CLUSTER_MEMORY").unwrap_or_else(|_| "auto".to_owned()),
     });
     let mut command = python("client")?;
     command.arg(options.to_string()).stdin(Stdio::null());
@@ -75,9 +82,10 @@ pub(crate) fn connect(address: &Address, settings: &Settings) -> Result<Arc<dyn 
         })
         .map_err(wrong)?;
     let spawned = receive.recv().expect("the keeper sends before it ends");
-    let (child, to, frames) = spawned.map_err(|error| Error::Start(format!("{}: {error}", interpreter().display())))?;
+    let (child, to, frames) =
+        spawned.map_err(|error| Error::Start(format!("{}: {error}", interpreter().display())))?;
     let link = Arc::new(Link::new(to, false));
-    let dask = Arc::new(Dask { link: link.clone(), shim: Mutex::new(child) });
+    let dask = Arc::new(Dask { link: link.clone(), own: scheduler.is_empty(), shim: Mutex::new(child) });
     let (ready, began) = channel();
     std::thread::spawn(move || {
         listen(&link, frames, &ready);
@@ -90,7 +98,9 @@ pub(crate) fn connect(address: &Address, settings: &Settings) -> Result<Arc<dyn 
             "{} ended before it was connected; does it have `distributed`? (BOMBYX_PYTHON names another Python)",
             interpreter().display()
         ))),
-        Err(RecvTimeoutError::Timeout) => Err(Error::Start(format!("nothing happened for {} s", START.as_secs()))),
+        Err(RecvTimeoutError::Timeout) => {
+            Err(Error::Start(format!("nothing happened for {} s", START.as_secs())))
+        }
     }
 }
 
@@ -106,7 +116,11 @@ fn listen(link: &Link, mut frames: Frames, ready: &std::sync::mpsc::Sender<Resul
             Header::Hello { protocol, .. } => {
                 connected = true;
                 let agreed = *protocol == PROTOCOL;
-                let _ = ready.send(if agreed { Ok(()) } else { Err(format!("the shim speaks protocol {protocol}")) });
+                let _ = ready.send(if agreed {
+                    Ok(())
+                } else {
+                    Err(format!("the shim speaks protocol {protocol}"))
+                });
                 continue;
             }
             _ => {}
@@ -163,6 +177,14 @@ impl Engine for Dask {
     }
 
     fn resize(&self, workers: usize) -> Result<(), Error> {
+        if !self.own {
+            return Err(Error::Unsupported(
+                "the workers of a Dask scheduler are not this program's: start or end them there".to_owned(),
+            ));
+        }
+        if workers == 0 {
+            return Err(Error::Unsupported("a cluster needs at least one worker".to_owned()));
+        }
         self.link.resize(workers)
     }
 

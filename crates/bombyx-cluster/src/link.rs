@@ -58,7 +58,8 @@ impl Link {
         }
         let id = state.next;
         state.next += 1;
-        let pending = Pending { key: key.clone(), function: function.to_owned(), place: place.to_owned(), reply };
+        let pending =
+            Pending { key: key.clone(), function: function.to_owned(), place: place.to_owned(), reply };
         state.pending.insert(id, pending);
         Some(id)
     }
@@ -131,7 +132,8 @@ impl Engine for Link {
 
     fn keep(&self, call: Call) {
         let (key, needs) = (call.key.to_string(), texts(&call.needs));
-        let header = Header::Keep { key, function: call.function, needs, depth: call.depth, place: call.place };
+        let header =
+            Header::Keep { key, function: call.function, needs, depth: call.depth, place: call.place };
         self.send(Frame { header, body: call.argument });
     }
 

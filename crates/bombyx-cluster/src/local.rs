@@ -83,7 +83,7 @@ impl Engine for Local {
         self.board.cancel(key);
     }
 
-    /// Calls run in the pool, so whoever waits there holds a place.
+    /// Calls run in the pool, so whoever waits there holds a slot.
     fn pause(&self) -> bool {
         let inside = bombyx::in_pool();
         if inside {
@@ -101,7 +101,9 @@ impl Engine for Local {
     }
 
     fn resize(&self, _: usize) -> Result<(), Error> {
-        Err(Error::Unsupported("`local` has no workers to start or end: the calls run in this process".to_owned()))
+        Err(Error::Unsupported(
+            "`local` has no workers to start or end: the calls run in this process".to_owned(),
+        ))
     }
 
     fn close(&self) {

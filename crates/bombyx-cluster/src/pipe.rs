@@ -29,7 +29,9 @@ pub(crate) fn spawn(command: &mut Command) -> io::Result<(Child, Sender<Frame>, 
     command.env(SOCKET_VARIABLE, SOCKET.to_string()).process_group(0);
     let place = move || {
         // SAFETY: both calls are allowed between fork and exec, and `theirs` is open until the child has begun.
-        let done = unsafe { if socket == SOCKET { libc::fcntl(SOCKET, libc::F_SETFD, 0) } else { libc::dup2(socket, SOCKET) } };
+        let done = unsafe {
+            if socket == SOCKET { libc::fcntl(SOCKET, libc::F_SETFD, 0) } else { libc::dup2(socket, SOCKET) }
+        };
         if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     };
     // SAFETY: the closure does nothing that fork forbids in a child.

@@ -49,7 +49,11 @@ enum Order {
 }
 
 impl Processes {
-    pub(crate) fn start(workers: usize, threads: usize, settings: &Settings) -> Result<Arc<Processes>, Error> {
+    pub(crate) fn start(
+        workers: usize,
+        threads: usize,
+        settings: &Settings,
+    ) -> Result<Arc<Processes>, Error> {
         let board = Arc::new(Board::new(settings.allowed_failures));
         let (orders, inbox) = channel();
         let pids = Arc::new(Mutex::new(BTreeMap::new()));
@@ -206,7 +210,8 @@ impl Keeper {
         profile::hand_down(&mut command, id.0);
         let (child, to, frames) = pipe::spawn(&mut command)?;
         self.pids.lock().unwrap_or_else(PoisonError::into_inner).insert(id, child.id());
-        let seat = Arc::new(Seat { id, to: to.clone(), orders: self.orders.clone(), calls: Mutex::default() });
+        let seat =
+            Arc::new(Seat { id, to: to.clone(), orders: self.orders.clone(), calls: Mutex::default() });
         let (board, slots) = (self.board.clone(), self.threads);
         std::thread::spawn(move || seat.listen(&board, frames, slots));
         let worker = Worker { child, to, heard: Instant::now(), ready: false, leaving: false };
@@ -263,7 +268,9 @@ impl Keeper {
         }
         self.board.died(id, &reason);
         if self.false_starts > FALSE_STARTS {
-            let error = format!("a worker {reason} before it was ready: does `main` call bombyx_cluster::start first?");
+            let error = format!(
+                "a worker {reason} before it was ready: does `main` call bombyx_cluster::start first?"
+            );
             return self.board.give_up(&Error::Start(error));
         }
         self.fill();
@@ -368,7 +375,11 @@ impl Seat {
                 board.submit(call, Some(self.reply(id)), origin);
             }
             Header::Keep { key, function, needs, depth, place } => {
-                board.submit(Call { argument: body, ..call(key, function, needs, depth, place) }, None, origin);
+                board.submit(
+                    Call { argument: body, ..call(key, function, needs, depth, place) },
+                    None,
+                    origin,
+                );
             }
             Header::Put { key } => board.put(&Key::from(&*key), Tagged::from_bytes(body).ok()?, origin),
             Header::Fetch { id, key } => board.fetch(&Key::from(&*key), self.reply(id)),

@@ -68,7 +68,9 @@ impl Region {
         let parent = with_running(|running| running.map(|running| running.key.clone()));
         let before = match parent {
             Some(_) => 0,
-            None => with_recorder(|recorder| recorder.last.map_or(0, |last| last.elapsed().as_nanos() as u64)),
+            None => {
+                with_recorder(|recorder| recorder.last.map_or(0, |last| last.elapsed().as_nanos() as u64))
+            }
         };
         Region(Some(Open { parent, function: function.to_owned(), calls: Mutex::default(), before }))
     }

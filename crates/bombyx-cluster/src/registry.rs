@@ -60,7 +60,9 @@ pub fn invoke<A: DeserializeOwned, R: Serialize>(function: impl Fn(A) -> R, argu
     let result = function(argument);
     match crate::codec::encode(&result) {
         Ok((_, needs)) if !needs.is_empty() => {
-            panic!("the result holds a `Remote`, which belongs to the call that made it: return its value instead")
+            panic!(
+                "the result holds a `Remote`, which belongs to the call that made it: return its value instead"
+            )
         }
         Ok((bytes, _)) => Tagged::value(bytes),
         Err(reason) => panic!("the result cannot be written: {reason}"),

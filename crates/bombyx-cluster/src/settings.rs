@@ -82,7 +82,9 @@ impl FromStr for Address {
             ("dask-local", Some(numbers)) => {
                 both(numbers).map(|(workers, threads)| Address::DaskLocal { workers, threads })
             }
-            ("processes" | "dask-local", None) => Err(error(format!("say how many workers, as in `{text}:4`"))),
+            ("processes" | "dask-local", None) => {
+                Err(error(format!("say how many workers, as in `{text}:4`")))
+            }
             _ => Err(error("use `local`, `processes:4`, `dask-local:4` or `dask://host:8786`".to_owned())),
         }
     }
@@ -118,6 +120,7 @@ pub(crate) struct Settings {
 /// | `BOMBYX_CLUSTER` | the [`Address`] | `local` |
 /// | `BOMBYX_CLUSTER_ALLOWED_FAILURES` | how many workers may fail under a call before it is lost | 3 |
 /// | `BOMBYX_CLUSTER_PATIENCE` | how many seconds a worker may be silent before it is given up | 30 |
+/// | `BOMBYX_CLUSTER_MEMORY` | how much each worker of `dask-local` may use, as Dask writes it: `4GiB` | its share of the machine |
 /// | `BOMBYX_PYTHON` | the Python that has `distributed` | `python3` |
 #[derive(Clone, Debug, Default)]
 pub struct Builder {
@@ -174,7 +177,9 @@ impl Builder {
 fn number(name: &str, default: u32) -> Result<u32, Error> {
     match std::env::var(name) {
         Err(_) => Ok(default),
-        Ok(text) => text.parse().map_err(|_| Error::Start(format!("{name} is `{text}`, but must be a number"))),
+        Ok(text) => {
+            text.parse().map_err(|_| Error::Start(format!("{name} is `{text}`, but must be a number")))
+        }
     }
 }
 
@@ -184,9 +189,15 @@ mod tests {
 
     #[test]
     fn addresses_are_written_as_they_are_read() {
-        for text in
-            ["local", "local:3", "processes:4", "processes:4x2", "dask-local:1", "dask://a:1", "dask+tls://b.c:8786"]
-        {
+        for text in [
+            "local",
+            "local:3",
+            "processes:4",
+            "processes:4x2",
+            "dask-local:1",
+            "dask://a:1",
+            "dask+tls://b.c:8786",
+        ] {
             assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
         }
     }

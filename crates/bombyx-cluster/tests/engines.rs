@@ -145,7 +145,10 @@ fn remotes(cluster: &Cluster) {
 
 fn panics(cluster: &Cluster) {
     let message = panic_message(|| drop(cluster.call(complain, "tea".to_owned())));
-    assert!(message.starts_with("no more tea\nin the remote function `engines::complain`, the call at "), "{message}");
+    assert!(
+        message.starts_with("no more tea\nin the remote function `engines::complain`, the call at "),
+        "{message}"
+    );
     assert!(message.contains("tests/engines.rs"), "{message}");
     assert!(message.contains("remote backtrace:\nat ") && message.contains("complain"), "{message}");
     let message = panic_message(|| drop(cluster.join((double, 1), (complain, "rice".to_owned()))));

@@ -46,6 +46,14 @@ fn abort_if_odd(n: u64) -> u64 {
     if n % 2 == 1 { std::process::abort() } else { n }
 }
 
+/// Uses so many MiB for a while.
+#[remote]
+fn eat(mib: usize) -> usize {
+    let eaten = vec![1_u8; mib << 20];
+    std::thread::sleep(Duration::from_secs(20));
+    eaten.iter().map(|&byte| byte as usize).sum()
+}
+
 #[remote]
 fn sleep_ms(ms: u64) -> u64 {
     std::thread::sleep(Duration::from_millis(ms));
@@ -69,7 +77,8 @@ fn sabotaged(address: &str) {
     // A Python worker takes seconds to begin; a Rust one, milliseconds.
     let pause = if is_dask { 400 } else { 60 };
     let patience = Duration::from_secs(if is_dask { 5 } else { 1 });
-    let cluster = Cluster::builder().address(address).allowed_failures(10_000).patience(patience).start().unwrap();
+    let cluster =
+        Cluster::builder().address(address).allowed_failures(10_000).patience(patience).start().unwrap();
     let (done, kills, stops) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
     let seen = Mutex::new(BTreeSet::new());
     std::thread::scope(|scope| {
@@ -104,7 +113,11 @@ fn sabotaged(address: &str) {
             assert_eq!(cluster.call(grind_below, (round, 4)), Ok(leaves), "round {round}, nested");
         }
     });
-    println!("{address}: {rounds} rounds right, {} SIGKILL, {} SIGSTOP", kills.into_inner(), stops.into_inner());
+    println!(
+        "{address}: {rounds} rounds right, {} SIGKILL, {} SIGSTOP",
+        kills.into_inner(),
+        stops.into_inner()
+    );
     seen.lock().unwrap().extend(cluster.processes());
     drop(cluster);
     gone(&seen.into_inner().unwrap());
@@ -153,6 +166,17 @@ fn stopped(address: &str) {
     assert_eq!(cluster.call(grind, 4), Ok(17));
     drop(cluster);
     gone(&pids);
+}
+
+/// A call that uses more memory than its worker may is lost; the others are not.
+fn out_of_memory(address: &str) {
+    let cluster = Cluster::builder().address(address).allowed_failures(1).start().unwrap();
+    let error = cluster.call(eat, 2000).unwrap_err();
+    assert!(
+        matches!(&error, Error::Lost { reason, .. } if reason.contains("more than the worker's limit")),
+        "{error}"
+    );
+    assert_eq!(cluster.call(grind, 3), Ok(10));
 }
 
 /// The client is killed: its workers end.
@@ -211,12 +235,22 @@ fn main() {
     let mut trials = Vec::new();
     let cases: [(&str, fn(&str)); 4] =
         [("sabotaged", sabotaged), ("lost", lost), ("stopped", stopped), ("client killed", client_killed)];
-    let addresses = addresses().into_iter().filter(|address| !address.starts_with("local") && !address.ends_with(":1"));
-    for address in addresses {
+    let crashable =
+        addresses().into_iter().filter(|address| !address.starts_with("local") && !address.ends_with(":1"));
+    for address in crashable {
         for (name, case) in cases {
             let address = address.clone();
             trials.push(Trial::test(format!("{name} on {address}"), move || {
                 within(900, move || case(&address));
+                Ok(())
+            }));
+        }
+    }
+    for address in addresses().into_iter().filter(|address| address.starts_with("dask")) {
+        // Only with a limit that is worth reaching.
+        if std::env::var_os("BOMBYX_CLUSTER_MEMORY").is_some() {
+            trials.push(Trial::test(format!("out of memory on {address}"), move || {
+                within(300, move || out_of_memory(&address));
                 Ok(())
             }));
         }

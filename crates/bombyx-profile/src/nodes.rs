@@ -67,7 +67,10 @@ impl Profile {
             // Only the longest worker is on the span.
             for (of, sign) in longest.iter().map(|was| (was, false)).chain([(node, true)]) {
                 for site in &of.sites {
-                    let own = self.sites.iter_mut().find(|other| other.location() == site.location() && other.kind == site.kind);
+                    let own = self
+                        .sites
+                        .iter_mut()
+                        .find(|other| other.location() == site.location() && other.kind == site.kind);
                     let own = own.expect("all sites of workers are there");
                     own.span_ns = if sign { own.span_ns + site.span_ns } else { own.span_ns - site.span_ns };
                 }

@@ -476,7 +476,8 @@ mod tests {
                     let client = work - outcome.nodes_busy;
                     assert!(outcome.nodes_busy < work && client > 0, "{spec}");
                     assert!(outcome.makespan >= work.div_ceil(((nodes + 1) * processors) as u64), "{spec}");
-                    let remote = c.threads().filter(|t| t.index() > 0 && t.index() % every == 0).count() as u64;
+                    let remote =
+                        c.threads().filter(|t| t.index() > 0 && t.index() % every == 0).count() as u64;
                     assert_eq!(outcome.calls, remote, "{spec}");
                     assert_eq!(outcome.scheduler_busy, 2 * remote, "{spec}");
                 }

@@ -21,7 +21,13 @@ pub(crate) struct Args {
     pub(super) nodes: Option<Numbers>,
 
     /// Which fork sites are remote calls: any part of their names. Unless given, those that `BOMBYX_CLUSTER_RECORD` recorded
-    #[arg(long, value_name = "SITE", default_value = "remote ", requires = "nodes", help_heading = "Cluster")]
+    #[arg(
+        long,
+        value_name = "SITE",
+        default_value = "remote ",
+        requires = "nodes",
+        help_heading = "Cluster"
+    )]
     remote: String,
 
     /// What a message takes: `200us`
@@ -73,7 +79,9 @@ pub(super) fn run(args: &Args, nodes: &Numbers, processors: Option<&Numbers>, in
     let processors = match processors.map(|list| &list.0[..]) {
         None => 1,
         Some(&[processors]) => usize::try_from(processors)?,
-        Some(_) => return Err("the nodes of a cluster all have the same number of processors: give one".into()),
+        Some(_) => {
+            return Err("the nodes of a cluster all have the same number of processors: give one".into());
+        }
     };
     let remote = |thread: ThreadId| {
         let site = computation.site(thread).map(|site| computation.site_name(site));
@@ -125,7 +133,10 @@ fn report(args: &Args, processors: usize, input: &Input, runs: &[(u64, ClusterOu
         text::time(seconds(args.call_cost.0)),
         if processors == 1 { "" } else { "s" }
     ));
-    line(format!("{:>8} {:>10} {:>8} {:>11} {:>15}", "nodes", "time", "speedup", "nodes busy", "scheduler busy"));
+    line(format!(
+        "{:>8} {:>10} {:>8} {:>11} {:>15}",
+        "nodes", "time", "speedup", "nodes busy", "scheduler busy"
+    ));
     let share = |busy: u64, outcome: &ClusterOutcome| busy as f64 / outcome.makespan as f64;
     for (nodes, outcome) in runs {
         line(format!(
