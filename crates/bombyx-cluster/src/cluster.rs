@@ -269,7 +269,8 @@ impl Cluster {
         self.engine.slots()
     }
 
-    /// Starts or ends workers of this cluster until there are so many. Workers that end finish what they run.
+    /// Starts or ends workers of this cluster until there are so many. Workers of `processes` that end finish what they run; those
+    /// of `dask-local` may leave calls that run again elsewhere.
     ///
     /// # Errors
     /// If the engine has no workers of its own.
@@ -289,7 +290,7 @@ impl Cluster {
         self.engine.submit(call, Box::new(move |outcome| drop(to.send((number, outcome)))));
     }
 
-    /// Waits. Meanwhile another call has this one's place, and another closure its processor.
+    /// Waits. Meanwhile another call has this one's slot, and another closure its processor.
     pub(crate) fn wait<R>(&self, f: impl FnOnce() -> R) -> R {
         let began = Instant::now();
         let paused = self.engine.pause();

@@ -34,6 +34,8 @@ const END: Duration = Duration::from_secs(15);
 /// The shim and the link to it.
 struct Dask {
     link: Arc<Link>,
+    /// The workers belong to this process.
+    own: bool,
     shim: Mutex<Child>,
 }
 
@@ -64,6 +66,7 @@ pub(crate) fn connect(address: &Address, settings: &Settings) -> Result<Arc<dyn 
         "allowed_failures": settings.allowed_failures,
         "patience": settings.patience.as_secs(),
         "dashboard": dashboard.transpose()?,
+        "memory": std::env::var("BOMBYX_CLUSTER_MEMORY").unwrap_or_else(|_| "auto".to_owned()),
     });
     let mut command = python("client")?;
     command.arg(options.to_string()).stdin(Stdio::null());
@@ -82,7 +85,7 @@ pub(crate) fn connect(address: &Address, settings: &Settings) -> Result<Arc<dyn 
     let (child, to, frames) =
         spawned.map_err(|error| Error::Start(format!("{}: {error}", interpreter().display())))?;
     let link = Arc::new(Link::new(to, false));
-    let dask = Arc::new(Dask { link: link.clone(), shim: Mutex::new(child) });
+    let dask = Arc::new(Dask { link: link.clone(), own: scheduler.is_empty(), shim: Mutex::new(child) });
     let (ready, began) = channel();
     std::thread::spawn(move || {
         listen(&link, frames, &ready);
@@ -174,6 +177,14 @@ impl Engine for Dask {
     }
 
     fn resize(&self, workers: usize) -> Result<(), Error> {
+        if !self.own {
+            return Err(Error::Unsupported(
+                "the workers of a Dask scheduler are not this program's: start or end them there".to_owned(),
+            ));
+        }
+        if workers == 0 {
+            return Err(Error::Unsupported("a cluster needs at least one worker".to_owned()));
+        }
         self.link.resize(workers)
     }
 

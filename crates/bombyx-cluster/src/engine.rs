@@ -43,7 +43,7 @@ pub trait Engine: Send + Sync {
     /// Ends a submitted call if that can be done. It is not answered any more, or with [`Error::Cancelled`].
     fn cancel(&self, key: &Key);
 
-    /// A remote function is about to wait for other calls: another call may have its place. Says whether there was a place to
+    /// A remote function is about to wait for other calls: another call may have its slot. Says whether there was a slot to
     /// give; then [`resume`](Self::resume) must follow.
     fn pause(&self) -> bool;
 

@@ -83,7 +83,7 @@ impl Engine for Local {
         self.board.cancel(key);
     }
 
-    /// Calls run in the pool, so whoever waits there holds a place.
+    /// Calls run in the pool, so whoever waits there holds a slot.
     fn pause(&self) -> bool {
         let inside = bombyx::in_pool();
         if inside {

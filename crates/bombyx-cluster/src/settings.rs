@@ -120,6 +120,7 @@ pub(crate) struct Settings {
 /// | `BOMBYX_CLUSTER` | the [`Address`] | `local` |
 /// | `BOMBYX_CLUSTER_ALLOWED_FAILURES` | how many workers may fail under a call before it is lost | 3 |
 /// | `BOMBYX_CLUSTER_PATIENCE` | how many seconds a worker may be silent before it is given up | 30 |
+/// | `BOMBYX_CLUSTER_MEMORY` | how much each worker of `dask-local` may use, as Dask writes it: `4GiB` | its share of the machine |
 /// | `BOMBYX_PYTHON` | the Python that has `distributed` | `python3` |
 #[derive(Clone, Debug, Default)]
 pub struct Builder {

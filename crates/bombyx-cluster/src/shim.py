@@ -34,6 +34,7 @@ def fail(message):
 
 try:
     import distributed
+    import psutil
     from distributed import Client, Future, KilledWorker, LocalCluster, get_worker, secede
 except ImportError as error:
     fail(f"Python at {sys.executable} cannot import `distributed` ({error}): install it with `pip install distributed`, "
@@ -539,6 +540,7 @@ class Session:
         self.cluster = LocalCluster(
             n_workers=options["workers"], threads_per_worker=options["threads"], processes=True, host="127.0.0.1",
             dashboard_address=f"127.0.0.1:{options['dashboard'] or 0}", preload=["bombyx_shim"], silence_logs=40,
+            memory_limit=options["memory"],
         )
         self.client = Client(self.cluster, name="bombyx")
         if options["dashboard"]:
@@ -567,7 +569,14 @@ class Session:
         if not self.cluster:
             return []
         found = [getattr(nanny, "process", None) for nanny in list(self.cluster.workers.values())]
-        return [process.pid for process in found if process and process.pid]
+        workers = [process.pid for process in found if process and process.pid]
+        children = []
+        for pid in workers:
+            try:
+                children += [child.pid for child in psutil.Process(pid).children()]
+            except psutil.Error:
+                pass  # It has ended meanwhile.
+        return workers + children
 
     def report(self):
         workers = self.client.scheduler_info(n_workers=-1)["workers"]

@@ -46,6 +46,14 @@ fn abort_if_odd(n: u64) -> u64 {
     if n % 2 == 1 { std::process::abort() } else { n }
 }
 
+/// Uses so many MiB for a while.
+#[remote]
+fn eat(mib: usize) -> usize {
+    let eaten = vec![1_u8; mib << 20];
+    std::thread::sleep(Duration::from_secs(20));
+    eaten.iter().map(|&byte| byte as usize).sum()
+}
+
 #[remote]
 fn sleep_ms(ms: u64) -> u64 {
     std::thread::sleep(Duration::from_millis(ms));
@@ -160,6 +168,17 @@ fn stopped(address: &str) {
     gone(&pids);
 }
 
+/// A call that uses more memory than its worker may is lost; the others are not.
+fn out_of_memory(address: &str) {
+    let cluster = Cluster::builder().address(address).allowed_failures(1).start().unwrap();
+    let error = cluster.call(eat, 2000).unwrap_err();
+    assert!(
+        matches!(&error, Error::Lost { reason, .. } if reason.contains("more than the worker's limit")),
+        "{error}"
+    );
+    assert_eq!(cluster.call(grind, 3), Ok(10));
+}
+
 /// The client is killed: its workers end.
 fn client_killed(address: &str) {
     let mut client = Command::new(std::env::current_exe().unwrap())
@@ -216,13 +235,22 @@ fn main() {
     let mut trials = Vec::new();
     let cases: [(&str, fn(&str)); 4] =
         [("sabotaged", sabotaged), ("lost", lost), ("stopped", stopped), ("client killed", client_killed)];
-    let addresses =
+    let crashable =
         addresses().into_iter().filter(|address| !address.starts_with("local") && !address.ends_with(":1"));
-    for address in addresses {
+    for address in crashable {
         for (name, case) in cases {
             let address = address.clone();
             trials.push(Trial::test(format!("{name} on {address}"), move || {
                 within(900, move || case(&address));
+                Ok(())
+            }));
+        }
+    }
+    for address in addresses().into_iter().filter(|address| address.starts_with("dask")) {
+        // Only with a limit that is worth reaching.
+        if std::env::var_os("BOMBYX_CLUSTER_MEMORY").is_some() {
+            trials.push(Trial::test(format!("out of memory on {address}"), move || {
+                within(300, move || out_of_memory(&address));
                 Ok(())
             }));
         }

@@ -86,7 +86,7 @@ fn value(byte: u8) -> Tagged {
 }
 
 #[test]
-fn calls_fill_the_places_and_no_more() {
+fn calls_fill_the_slots_and_no_more() {
     let stage = Stage::new(0);
     let answers: Vec<_> = ["a", "b", "c", "d"].map(|key| stage.submit(key, &[], 0, None)).into();
     assert!(stage.started().is_empty(), "there is no node yet");
@@ -98,7 +98,7 @@ fn calls_fill_the_places_and_no_more() {
     let (node, key) = &started[0];
     let node = if *node == 1 { one } else { two };
     stage.board.done(node, &Key::from(&**key), value(7));
-    assert_eq!(stage.started().len(), 1, "the last one has a place now");
+    assert_eq!(stage.started().len(), 1, "the last one has a slot now");
     assert_eq!(answers.iter().filter(|answer| answer.try_recv() == Ok(Ok(value(7)))).count(), 1);
 }
 
@@ -143,7 +143,7 @@ fn too_many_failures_are_an_error_that_names_the_call() {
 }
 
 #[test]
-fn whoever_waits_gives_its_place() {
+fn whoever_waits_gives_its_slot() {
     let stage = Stage::new(0);
     let one = stage.node(1, 1);
     let _outer = stage.submit("outer", &[], 0, None);
@@ -155,7 +155,7 @@ fn whoever_waits_gives_its_place() {
     stage.board.resume(one);
     assert_eq!(inner.try_recv(), Ok(Ok(value(1))));
     let _more = stage.submit("more", &[], 0, None);
-    assert!(stage.started().is_empty(), "the outer call has its place again");
+    assert!(stage.started().is_empty(), "the outer call has its slot again");
 }
 
 #[test]
