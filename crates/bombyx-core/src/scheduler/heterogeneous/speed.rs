@@ -216,7 +216,7 @@ mod tests {
     fn one_short_interruption_is_no_slow_cpu() {
         let mut estimate = Estimate::unknown();
         let now = feed(&mut estimate, 0, 50, 100);
-        let now = feed(&mut estimate, now, 4, 0);
+        let now = feed(&mut estimate, now, 3, 0);
         assert!(estimate.speed(now, FULL) * 5 > FULL * 4, "{estimate:?}");
     }
 
