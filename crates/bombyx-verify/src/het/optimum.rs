@@ -77,7 +77,9 @@ pub(super) fn optimum(c: &Computation, speeds: &[Ratio]) -> Option<f64> {
     let ticks: Vec<u64> = speeds.iter().map(|speed| unit / speed).collect();
     let mut before = vec![Vec::new(); strands.len()];
     for &strand in &strands {
-        for to in c.next(strand).into_iter().chain(c.spawned(strand)).chain(c.joins_from(strand).iter().copied()) {
+        for to in
+            c.next(strand).into_iter().chain(c.spawned(strand)).chain(c.joins_from(strand).iter().copied())
+        {
             before[to.index()].push(strand.index());
         }
     }
@@ -125,9 +127,11 @@ mod tests {
     /// No schedule of the simulator is shorter.
     #[test]
     fn nothing_without_preemption_is_shorter() {
-        for spec in ["fan:children=3,work=5", "skewed:leaves=3,work=4", "greedy-trap:long=9,short=3,rounds=1"] {
+        for spec in ["fan:children=3,work=5", "skewed:leaves=3,work=4", "greedy-trap:long=9,short=3,rounds=1"]
+        {
             let named = Named::new(spec);
-            let Some(least) = optimum(named.computation(), "3,2,1".parse::<bombyx_sim::Speeds>().unwrap().list().unwrap())
+            let Some(least) =
+                optimum(named.computation(), "3,2,1".parse::<bombyx_sim::Speeds>().unwrap().list().unwrap())
             else {
                 continue;
             };
