@@ -77,8 +77,8 @@ fn tiny(cx: &Context<'_>) -> Vec<Named> {
             .map(str::to_owned)
             .to_vec();
     let seeds = cx.by_effort(4, 12, 40);
-    specs.extend((0..seeds).map(|nth| format!("random:threads=4,work=5,seed={}", cx.seed(nth))));
-    specs.extend((0..seeds).map(|nth| format!("bushy:threads=4,class=1,work=4,seed={}", cx.seed(nth))));
+    specs.extend((0..seeds).map(|nth| format!("random:threads=3,work=5,seed={}", cx.seed(nth))));
+    specs.extend((0..seeds).map(|nth| format!("bushy:threads=3,class=1,work=4,seed={}", cx.seed(nth))));
     let mut named = named(specs);
     named.retain(|named| Run::right(named, Scheduler::Greedy, 1).computation().strand_count() <= STRANDS);
     named

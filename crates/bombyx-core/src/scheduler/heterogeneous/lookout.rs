@@ -164,10 +164,8 @@ impl<'a> Lookout<'a> {
             return false;
         }
         self.uneven = shared.now();
-        if !self.knows_itself(victim) && !(self.waits_for_its_cpu(victim) && self.probe(victim)) {
-            return false;
-        }
-        self.decides(victim) && self.waits_for_its_cpu(victim) && self.mug(victim)
+        let known = self.knows_itself(victim) || (self.waits_for_its_cpu(victim) && self.probe(victim));
+        known && self.decides(victim) && self.waits_for_its_cpu(victim) && self.mug(victim)
     }
 
     /// Whether the victim is worth a look: it works, offers nothing to steal, and a mugging could change something.
