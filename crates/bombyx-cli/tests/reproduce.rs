@@ -27,7 +27,7 @@ fn everything_can_be_reproduced_quickly() {
     let printed = succeeds(&["reproduce", "all", "--quick", "--json", "-o", folder.0.to_str().unwrap()]);
     let documents: serde_json::Value = serde_json::from_str(&printed).expect("it is JSON");
     let documents = documents["exhibits"].as_array().expect("a list");
-    assert_eq!(documents.len(), 22);
+    assert_eq!(documents.len(), 23);
     for exhibit in documents {
         for table in exhibit["tables"].as_array().expect("tables") {
             let headings = table["headings"].as_array().expect("headings").len();
@@ -48,6 +48,7 @@ fn everything_can_be_reproduced_quickly() {
             "dfd-figure-13",
             "dfd-locality",
             "het-speeds",
+            "het-beta",
         ]
         .contains(&exhibit["id"].as_str().unwrap());
         assert_ne!(

@@ -1,4 +1,4 @@
-//! `heterogeneous` under what it is for: CPUs that become slow and fast again while programs run. Checks results and
+//! `heterogeneous` under what it is for: CPUs that become slow and fast again while programs run. Checks results, muggings and
 //! the places of carriers, never times; how much faster it is, `examples/slow_cpu` measures.
 
 #![cfg(target_os = "linux")]
@@ -9,7 +9,7 @@ use bombyx::{Pool, Scheduler, blocking, join};
 use common::program::Program;
 use common::{Rng, cpus, pool, schedulers, seed, watchdog};
 use std::hint;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -55,6 +55,37 @@ fn with_load<R>(f: impl FnOnce() -> R) -> R {
         });
         let _stop = Stop(&stop);
         f()
+    })
+}
+
+/// Runs `f` while so many threads compete for a CPU, as soon as it has been named.
+fn with_competitors<R>(competitors: usize, f: impl FnOnce(&(dyn Fn(usize) + Sync)) -> R) -> R {
+    const UNNAMED: usize = usize::MAX;
+    const STOP: usize = usize::MAX - 1;
+    /// Also when `f` panics.
+    struct Stop<'a>(&'a AtomicUsize);
+    impl Drop for Stop<'_> {
+        fn drop(&mut self) {
+            self.0.store(STOP, SeqCst);
+        }
+    }
+    let named = AtomicUsize::new(UNNAMED);
+    thread::scope(|s| {
+        for _ in 0..competitors {
+            s.spawn(|| {
+                while named.load(SeqCst) == UNNAMED {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                if let cpu @ ..STOP = named.load(SeqCst) {
+                    cpus::pin(&[cpu]);
+                }
+                while named.load(SeqCst) != STOP {
+                    hint::spin_loop();
+                }
+            });
+        }
+        let _stop = Stop(&named);
+        f(&|cpu| named.store(cpu, SeqCst))
     })
 }
 
@@ -104,6 +135,33 @@ fn long_leaves_keep_their_results_and_threads() {
             assert!(speeds.iter().all(|speed| (0.0..=1.0).contains(speed)), "{speeds:?}");
         }
     });
+}
+
+/// A strand names the CPU that it is on, competitors come there, and it goes on until it is somewhere else. Only a mugging
+/// brings it there: it is pinned, and forks nothing that could be stolen. So many competitors make the CPU far slower than
+/// the other one, whatever else runs on this machine. Whether that takes long does not matter.
+#[test]
+fn a_strand_on_a_slow_cpu_is_mugged_and_ends_elsewhere() {
+    const COMPETITORS: usize = 12;
+    for scheduler in heterogeneous() {
+        let pool = build(scheduler, 2);
+        let before = pool.stats().muggings;
+        let (from, to) = watchdog(&format!("{scheduler}: a strand waits to be mugged"), || {
+            with_competitors(COMPETITORS, |slow_down| {
+                pool.run(|| {
+                    let from = cpus::here();
+                    slow_down(from);
+                    while cpus::here() == from {
+                        hint::black_box((0..1000u64).fold(1, |x, i| x ^ i.rotate_left(7)));
+                    }
+                    (from, cpus::here())
+                })
+            })
+        });
+        assert_ne!(from, to, "{scheduler}");
+        assert!(pool.stats().muggings > before, "{scheduler}: a strand has moved, and nobody was mugged");
+        assert_eq!(pool.stats().refused, 0);
+    }
 }
 
 #[test]

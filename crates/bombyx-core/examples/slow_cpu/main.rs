@@ -1,16 +1,20 @@
 //! Measures what `heterogeneous` is for: a computation with a long critical path of serial threads, on two CPUs, one
-//! of which is slowed by competing processes that are pinned to it.
+//! of which is slowed by processes that take its time ([`load`]). Judges the figures by bars.
 //!
 //! The computation is a chain of phases, each of one long leaf and many short ones. Whoever begins a phase runs the
 //! short ones, and whoever ends the long leaf begins the next one; so on pinned processors the long leaves alternate
-//! between the CPUs. Contenders take turns, and the table shows medians and ratios, against what should hold.
+//! between the CPUs. Contenders take turns; the table shows medians, and medians of the ratios of each round. The limit is what no
+//! schedule could fall below: the long leaves one after the other on a fast CPU, against pinned processors.
 //!
-//! `cargo run --release --example slow_cpu [rounds]`, or `… slow_cpu --timeline FILE.svg` for a picture of one run with
-//! and one without muggings ([`timeline`]). Linux, at least two CPUs; nothing else should run meanwhile.
+//! `cargo run --release --example slow_cpu [rounds [part of the names of rows]]`, or `… slow_cpu --timeline FILE.svg` for a picture of one run with
+//! and one without muggings ([`timeline`]). The exit status is 0 only if every bar holds. `scripts/slow-cpu` runs and records it.
+//! Linux, at least two CPUs; nothing else should run meanwhile.
 
 #[cfg(target_os = "linux")]
 #[path = "../../tests/common/cpus.rs"]
 mod cpus;
+#[cfg(target_os = "linux")]
+mod load;
 #[cfg(target_os = "linux")]
 mod timeline;
 
@@ -21,41 +25,75 @@ fn main() {
 
 #[cfg(not(target_os = "linux"))]
 fn main() {
-    eprintln!("slow_cpu slows CPUs by pinning competing processes to them, and knows how on Linux only");
+    eprintln!("slow_cpu slows CPUs by pinning processes to them, and knows how on Linux only");
 }
 
 #[cfg(target_os = "linux")]
 mod linux {
     use crate::cpus::{allowed, pin};
+    use crate::load::{self, FLIP, Load, Slowed, TAKE, spin};
     use crate::timeline;
     use bombyx::{Builder, Pool, Stats, for_each, join};
     use std::env;
-    use std::hint::black_box;
-    use std::process::{Child, Command, exit};
+    use std::process::exit;
     use std::thread;
     use std::time::{Duration, Instant};
 
-    /// The first argument of a competing process; the CPUs on which it takes turns follow.
-    const COMPETE: &str = "--compete";
     const PHASES: usize = 8;
     pub(crate) const LONG: Duration = Duration::from_millis(90);
     const SHORT: Duration = Duration::from_micros(500);
     const SHORTS: usize = 30;
-    const FLIP_MILLIS: u64 = 200;
-    const PAUSE_MILLIS: u64 = 61;
+    const PAUSE: Duration = Duration::from_millis(61);
+
+    /// What one row measures, and the most that its ratios may be.
+    struct Row {
+        what: &'static str,
+        load: Load,
+        /// Whether the load changes sides.
+        flips: bool,
+        against_pinned: f64,
+        against_unpinned: Option<f64>,
+        /// Muggings in a second.
+        muggings: Option<f64>,
+    }
+
+    const fn row(what: &'static str, load: Load, against_pinned: f64) -> Row {
+        Row { what, load, flips: false, against_pinned, against_unpinned: Some(1.03), muggings: None }
+    }
+
+    const fn flipping(what: &'static str, load: Load) -> Row {
+        Row { flips: true, against_unpinned: None, ..row(what, load, 0.75) }
+    }
+
+    const ROWS: [Row; 10] = [
+        Row { muggings: Some(1.0), ..row("equal", Load::None, 1.03) },
+        row("competitor, 1/2", Load::Competitors(1), 0.80),
+        row("competitors, 1/4", Load::Competitors(3), 0.55),
+        flipping("competitor, changing sides", Load::Competitors(1)),
+        row("quota, 10 of 20 ms", Load::Quota(10, 20), 0.80),
+        row("quota, 5 of 20 ms", Load::Quota(5, 20), 0.55),
+        flipping("quota, changing sides", Load::Quota(10, 20)),
+        row("quota, 50 of 100 ms", Load::Quota(50, 100), 0.80),
+        row("quota, 25 of 100 ms", Load::Quota(25, 100), 0.55),
+        flipping("50 of 100, changing sides", Load::Quota(50, 100)),
+    ];
 
     pub(crate) fn main() {
         let arguments: Vec<String> = env::args().skip(1).collect();
-        if let Some((COMPETE, cpus)) = arguments.split_first().map(|(first, rest)| (first.as_str(), rest)) {
-            compete(cpus);
+        if let Some((TAKE, rest)) = arguments.split_first().map(|(first, rest)| (first.as_str(), rest)) {
+            load::take(rest);
         }
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let (rounds, picture) = match arguments[..] {
-            [] => (5, None),
-            ["--timeline", file] => (1, Some(file)),
-            [rounds] => (rounds.parse().unwrap_or_else(|_| usage()), None),
+        let (rounds, chosen, picture) = match arguments[..] {
+            [] => (5, "", None),
+            ["--timeline", file] => (1, "", Some(file)),
+            [rounds, ref chosen @ ..] if chosen.len() < 2 => {
+                let rounds = rounds.parse().ok().filter(|&rounds| rounds > 0).unwrap_or_else(|| usage());
+                (rounds, *chosen.first().unwrap_or(&""), None)
+            }
             _ => usage(),
         };
+        let rows: Vec<&Row> = ROWS.iter().filter(|row| row.what.contains(chosen)).collect();
         let cpus = allowed();
         if cpus.len() < 2 {
             eprintln!("slow_cpu needs two CPUs, and this process may use {}", cpus.len());
@@ -68,27 +106,31 @@ mod linux {
             return draw(file, &cpus[..2], per_millisecond);
         }
         println!(
-            "{PHASES} phases of one leaf of {LONG:?} and {SHORTS} of {SHORT:?}; medians of {rounds} rounds"
+            "{PHASES} phases of one leaf of {LONG:?} and {SHORTS} of {SHORT:?}; medians of {rounds} rounds\n\n\
+             {:<28}{:>10}{:>10}{:>10}{:>9}{:>8}{:>11}{:>8}  bars",
+            "one CPU is slowed by", "pinned", "unpinned", "hetero", "/pinned", "limit", "/unpinned", "mugs/s"
         );
-        println!("heterogeneous against pinned and unpinned work stealing, and what should hold\n");
-        println!(
-            "{:<26}{:>10}{:>10}{:>10}{:>10}{:>12}  bars",
-            "CPU", "pinned", "unpinned", "hetero", "/pinned", "/unpinned"
-        );
-        let (slow, fast) = (cpus[1], cpus[0]);
-        for (what, competitors, places, bars) in [
-            ("equal", 0, vec![], "<= 1.03, muggings < 1/s"),
-            ("one at about 1/2", 1, vec![slow], "<= 0.75, <= 1.05"),
-            ("one at about 1/4", 3, vec![slow], "<= 0.75, <= 1.05"),
-            ("1/2, sides change", 1, vec![slow, fast], "<= 0.85"),
-        ] {
-            let _load: Vec<Competitor> = (0..competitors).map(|_| Competitor::start(&places)).collect();
-            report(what, rounds, per_millisecond, bars);
+        let quotas = load::has_quotas();
+        let mut missed = 0;
+        for row in &rows {
+            if matches!(row.load, Load::Quota(..)) && !quotas {
+                println!("{:<28}not measured: the system allows us no real-time process", row.what);
+                missed += 1;
+                continue;
+            }
+            let places = if row.flips { vec![cpus[1], cpus[0]] } else { vec![cpus[1]] };
+            let _slowed = Slowed::start(row.load, &places);
+            missed += usize::from(!measure(row, rounds, per_millisecond));
         }
+        match missed {
+            0 => println!("\nall bars hold"),
+            _ => println!("\n{missed} of {} rows miss a bar, or could not be measured", ROWS.len()),
+        }
+        exit(i32::from(missed > 0));
     }
 
     fn usage() -> ! {
-        eprintln!("usage: slow_cpu [rounds | --timeline FILE.svg]");
+        eprintln!("usage: slow_cpu [rounds [part of the names of rows] | --timeline FILE.svg]");
         exit(2);
     }
 
@@ -105,7 +147,7 @@ mod linux {
 
     /// Draws a run on pinned processors, and one with muggings, with the second CPU at about a half.
     fn draw(file: &str, cpus: &[usize], per_millisecond: u64) {
-        let _load = Competitor::start(&cpus[1..]);
+        let _slowed = Slowed::start(Load::Competitors(1), &cpus[1..]);
         let runs = [
             ("work-stealing, pinned", named("work-stealing").pin(true)),
             ("heterogeneous:1.25", named("heterogeneous:1.25")),
@@ -124,39 +166,51 @@ mod linux {
         println!("wrote {file}");
     }
 
-    fn report(what: &str, rounds: usize, per_millisecond: u64, bars: &str) {
+    /// Measures and prints a row. Whether all of its bars hold.
+    fn measure(row: &Row, rounds: usize, per_millisecond: u64) -> bool {
         let contenders: [Builder; 3] =
             [named("work-stealing").pin(true), named("work-stealing"), named("heterogeneous:1.25")];
         let pools = contenders.map(build);
         let mut times = [const { Vec::new() }; 3];
-        let mut pauses = 0;
+        let mut pause = Duration::ZERO;
         for _ in 0..rounds {
             for (pool, times) in pools.iter().zip(&mut times) {
-                // Each run meets the competitors at another point of their way, so that none is always lucky.
-                pauses = (pauses + PAUSE_MILLIS) % (2 * FLIP_MILLIS);
-                thread::sleep(Duration::from_millis(pauses));
+                // Each run meets the load at another point of its way, so that none is always lucky.
+                pause = Duration::from_nanos(((pause + PAUSE).as_nanos() % (2 * FLIP).as_nanos()) as u64);
+                thread::sleep(pause);
                 let start = Instant::now();
                 pool.run(|| chain(|time| spin(per_millisecond * time.as_micros() as u64 / 1000)));
                 times.push(start.elapsed().as_secs_f64());
             }
         }
-        let total: f64 = times[2].iter().sum();
-        let [pinned, unpinned, heterogeneous] = times.map(median);
-        println!(
-            "{what:<26}{:>7.0} ms{:>7.0} ms{:>7.0} ms{:>10.2}{:>12.2}  {bars}",
-            pinned * 1e3,
-            unpinned * 1e3,
-            heterogeneous * 1e3,
-            heterogeneous / pinned,
-            heterogeneous / unpinned
-        );
+        let seconds: f64 = times[2].iter().sum();
         let Stats { muggings, refused, .. } = pools[2].stats();
+        let rate = muggings as f64 / seconds;
+        let ratio = |other: usize| median(times[2].iter().zip(&times[other]).map(|(a, b)| a / b).collect());
+        let (against_pinned, against_unpinned) = (ratio(0), ratio(1));
+        let mut bars = vec![("/pinned", against_pinned, row.against_pinned)];
+        bars.extend(row.against_unpinned.map(|bar| ("/unpinned", against_unpinned, bar)));
+        bars.extend(row.muggings.map(|bar| ("mugs/s", rate, bar)));
+        let [pinned, unpinned, heterogeneous] = times.map(|times| median(times) * 1e3);
+        let judged: Vec<String> = bars
+            .iter()
+            .map(|(what, value, bar)| {
+                let verdict = if value <= bar { "holds" } else { "MISSED" };
+                format!("{what} <= {bar:.2} {verdict}")
+            })
+            .collect();
+        let what = row.what;
+        // The long leaves one after the other, each on a CPU that is all ours: no schedule is faster.
+        let limit = (LONG * PHASES as u32).as_secs_f64() * 1e3 / pinned;
         println!(
-            "{:<26}{muggings} muggings ({:.1}/s), {refused} refused, speeds {:.2?}",
-            "",
-            muggings as f64 / total,
-            pools[2].speeds()
+            "{what:<28}{pinned:>7.0} ms{unpinned:>7.0} ms{heterogeneous:>7.0} ms{against_pinned:>9.2}{limit:>8.2}\
+             {against_unpinned:>11.2}{rate:>8.1}  {}",
+            judged.join(", ")
         );
+        if refused > 0 {
+            println!("{:<28}{refused} exchanges were refused", "");
+        }
+        bars.iter().all(|(_, value, bar)| value <= bar)
     }
 
     /// The computation.
@@ -164,13 +218,6 @@ mod linux {
         let shorts = || for_each(0..SHORTS, |_| work(SHORT));
         for _ in 0..PHASES {
             join(shorts, || work(LONG));
-        }
-    }
-
-    fn spin(steps: u64) {
-        let mut x = black_box(1u64);
-        for _ in 0..steps {
-            x = black_box(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
         }
     }
 
@@ -189,39 +236,5 @@ mod linux {
     fn median(mut times: Vec<f64>) -> f64 {
         times.sort_by(f64::total_cmp);
         times[times.len() / 2]
-    }
-
-    /// A process that takes CPU time, until it is dropped.
-    struct Competitor(Child);
-
-    impl Competitor {
-        fn start(cpus: &[usize]) -> Competitor {
-            let this = env::current_exe().expect("the program has a path");
-            let cpus = cpus.iter().map(usize::to_string);
-            Competitor(Command::new(this).arg(COMPETE).args(cpus).spawn().expect("a process can be started"))
-        }
-    }
-
-    impl Drop for Competitor {
-        fn drop(&mut self) {
-            // It has ended already if this fails, and is waited for either way.
-            let _ = self.0.kill();
-            let _ = self.0.wait();
-        }
-    }
-
-    /// Takes turns on the CPUs for ever.
-    fn compete(cpus: &[String]) -> ! {
-        // SAFETY: the call only asks to be ended together with the parent.
-        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-        let cpus: Vec<usize> = cpus.iter().map(|cpu| cpu.parse().unwrap_or_else(|_| usage())).collect();
-        for &cpu in cpus.iter().cycle() {
-            pin(&[cpu]);
-            let start = Instant::now();
-            while start.elapsed() < Duration::from_millis(FLIP_MILLIS) {
-                spin(1000);
-            }
-        }
-        usage()
     }
 }

@@ -1,6 +1,7 @@
 //! A picture of what ran where: one panel per run, one lane per CPU, time from left to right. A leaf looks which CPU it
 //! is on every quarter of a millisecond, so a leaf that is moved in its middle shows as two pieces in two lanes.
 
+use crate::cpus::here;
 use crate::linux::LONG;
 use std::fmt::Write;
 use std::sync::Mutex;
@@ -42,8 +43,7 @@ impl Recorder {
     pub(crate) fn leaf(&self, time: Duration, step: impl Fn(Duration)) {
         let mut pieces: Vec<Piece> = Vec::new();
         for _ in 0..time.as_micros() / LOOK.as_micros() {
-            // SAFETY: the call has no preconditions.
-            let cpu = usize::try_from(unsafe { libc::sched_getcpu() }).unwrap_or_default();
+            let cpu = here();
             let start = self.start.elapsed().as_secs_f64();
             step(LOOK);
             let end = self.start.elapsed().as_secs_f64();

@@ -275,8 +275,8 @@ impl Pool {
         self.commons.config.profiler.as_ref().map(|profiler| profiler.profile())
     }
 
-    /// How fast the processors are, as last estimated: the capacity of the processor's CPU relative to the best one,
-    /// times the share of its time that the processor receives. Only [`Scheduler::Heterogeneous`] estimates; with
+    /// How fast the processors are, as last estimated: how fast the processor's CPU computes relative to the best one,
+    /// times the share of its time that the processor receives. Only [`Scheduler::Heterogeneous`] measures; with
     /// others all are 1.
     ///
     /// ```

@@ -237,11 +237,11 @@ impl Commons {
                 shared.spares.push(carrier);
             }
         }
-        self.start_watcher()
+        self.start_lookouts()
     }
 
-    /// Starts the thread that decides on muggings, in pools that have one.
-    pub(crate) fn start_watcher(&self) -> io::Result<()> {
+    /// Starts the threads that decide on muggings, in pools that have them.
+    pub(crate) fn start_lookouts(&self) -> io::Result<()> {
         match (&self.heterogeneous, self.this.upgrade()) {
             (Some(heterogeneous), Some(this)) => heterogeneous.start(this),
             _ => Ok(()),

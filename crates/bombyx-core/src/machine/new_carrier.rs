@@ -179,7 +179,7 @@ impl Builder {
         for _ in usize::from(here)..commons.processors().len() {
             start(commons.new_carrier().map_err(Error::Thread)?).map_err(Error::Thread)?;
         }
-        commons.start_watcher().map_err(Error::Thread)?;
+        commons.start_lookouts().map_err(Error::Thread)?;
         std::mem::forget(unfinished);
         if here {
             // The thread holds its processor for as long as it lives, and nobody knows how long that is.

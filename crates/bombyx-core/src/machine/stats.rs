@@ -32,7 +32,7 @@ macro_rules! statistics {
         counters { $($(#[$doc:meta])* $name:ident: $label:literal,)* }
         gauges { $($(#[$gauge_doc:meta])* $gauge:ident: $gauge_label:literal,)* }
     ) => {
-        /// The counters of one processor, written by its holder; those of muggings by the pool's watcher.
+        /// The counters of one processor, written by its holder; those of muggings by its lookout.
         #[derive(Default)]
         pub(crate) struct Counters {
             $(pub(crate) $name: Counter,)*

@@ -1,6 +1,7 @@
-//! Models of the exchange of CPUs.
+//! Models of muggings: what a thief decides, and the exchange of CPUs.
 
 use super::*;
+use crate::protocol::placement::Mugging;
 
 /// A carrier arrives at a processor whose CPU is exchanged meanwhile: it ends up on the one that the processor has.
 #[test]
@@ -20,26 +21,88 @@ fn leave_against_refused_exchange() {
     explore(6, &[Fault::KeepRefusedExchange], || move_during_exchange(2, |cpu| cpu != CPUS[1]));
 }
 
-const CPUS: [usize; 3] = [10, 20, 30];
+/// A carrier leaves a victim for another one, whose CPU another thief exchanges: it ends up on the CPU of that one.
+#[test]
+fn leave_against_two_exchanges() {
+    explore(3, &[Fault::PinWithoutSecondLook, Fault::ExchangeWithoutSecondLook], || {
+        let placement = Arc::new(Placement::new(4, &CPUS));
+        let runs_on = Arc::new(AtomicUsize::new(CPUS[0]));
+        placement.arrive(0, CARRIER, |_| ());
+        let carrier = {
+            let (placement, runs_on) = (Arc::clone(&placement), Arc::clone(&runs_on));
+            thread::spawn(move || {
+                placement.leave(0);
+                placement.arrive(2, CARRIER, |cpu| assert!(pin(&runs_on, cpu)));
+            })
+        };
+        let other = {
+            let (placement, runs_on) = (Arc::clone(&placement), Arc::clone(&runs_on));
+            thread::spawn(move || mug(&placement, 3, 2, &runs_on))
+        };
+        let _ = mug(&placement, 1, 0, &runs_on);
+        let _ = other.join().unwrap();
+        carrier.join().unwrap();
+        assert_eq!(placement.holder(2), CARRIER);
+        assert_eq!(
+            runs_on.load(Relaxed),
+            placement.cpu(2),
+            "the carrier runs on the CPU of another processor"
+        );
+    });
+}
 
-/// Has a carrier go from processor 0 to another one while 0 and 1 exchange CPUs. `online` tells which can be used. As
-/// the system does, this pins by a step that is ordered among its like.
+/// Two idle thieves on fast CPUs, one victim on a slow one. One of them mugs it: it is not slow then, and the other leaves it
+/// alone. Each CPU still belongs to one processor.
+#[test]
+fn two_thieves_mug_one_victim_once() {
+    explore(4, &[Fault::MugWithoutClaim, Fault::DecideBeforeClaim], || {
+        const SLOW: usize = CPUS[0];
+        let placement = Arc::new(Placement::new(3, &CPUS[..3]));
+        let runs_on = Arc::new(AtomicUsize::new(SLOW));
+        placement.arrive(0, CARRIER, |_| ());
+        let thief = |index| {
+            let (placement, runs_on) = (Arc::clone(&placement), Arc::clone(&runs_on));
+            move || {
+                let faster = || placement.cpu(index) != SLOW && placement.cpu(0) == SLOW;
+                placement.mug(index, 0, faster, |_, cpu| pin(&runs_on, cpu), |_| ())
+            }
+        };
+        let other = thread::spawn(thief(2));
+        let mine = thief(1)();
+        let theirs = other.join().unwrap();
+        let muggings = [mine, theirs].into_iter().filter(|&mugging| mugging == Mugging::Done).count();
+        assert_eq!(muggings, 1);
+        assert_ne!(placement.cpu(0), SLOW, "the victim is still slow");
+        assert_eq!(runs_on.load(Relaxed), placement.cpu(0));
+        let mut cpus = [0, 1, 2].map(|processor| placement.cpu(processor));
+        cpus.sort_unstable();
+        assert_eq!(cpus, CPUS[..3]);
+    });
+}
+
+const CPUS: [usize; 4] = [10, 20, 30, 40];
+const CARRIER: usize = 1;
+
+/// As the system does, this pins by a step that is ordered among its like.
+fn pin(runs_on: &AtomicUsize, cpu: usize) -> bool {
+    runs_on.swap(cpu, AcqRel);
+    true
+}
+
+/// A thief that always mugs whom it finds busy.
+fn mug(placement: &Placement, thief: usize, victim: usize, runs_on: &AtomicUsize) -> Mugging {
+    placement.mug(thief, victim, || true, |_, cpu| pin(runs_on, cpu), |_| ())
+}
+
+/// Has a carrier go from processor 0 to another one while 0 is mugged by 1. `online` tells which CPUs can be used.
 fn move_during_exchange(to: usize, online: fn(usize) -> bool) {
-    const CARRIER: usize = 1;
-    let placement = Arc::new(Placement::new(3, &CPUS));
+    let placement = Arc::new(Placement::new(3, &CPUS[..3]));
     let runs_on = Arc::new(AtomicUsize::new(0));
-    let pin = move |runs_on: &AtomicUsize, cpu| {
-        if online(cpu) {
-            runs_on.swap(cpu, AcqRel);
-        }
-        online(cpu)
-    };
+    let pin = move |runs_on: &AtomicUsize, cpu| online(cpu) && pin(runs_on, cpu);
     let carrier = {
         let (placement, runs_on) = (Arc::clone(&placement), Arc::clone(&runs_on));
         thread::spawn(move || {
-            let here = |cpu| {
-                pin(&runs_on, cpu);
-            };
+            let here = |cpu| assert!(pin(&runs_on, cpu) || !online(cpu));
             placement.arrive(0, CARRIER, here);
             placement.leave(0);
             // Who gives it the next processor has pinned it before it wakes.
@@ -47,8 +110,9 @@ fn move_during_exchange(to: usize, online: fn(usize) -> bool) {
             placement.arrive(to, CARRIER, here);
         })
     };
-    let exchanged = placement.exchange(0, 1, |_, cpu| pin(&runs_on, cpu));
+    let mugging = placement.mug(1, 0, || true, |_, cpu| pin(&runs_on, cpu), |_| ());
     carrier.join().unwrap();
+    let exchanged = mugging == Mugging::Done;
     let cpu = if exchanged { [CPUS[1], CPUS[0], CPUS[2]][to] } else { CPUS[to] };
     assert_eq!((placement.cpu(to), placement.holder(to)), (cpu, CARRIER));
     assert_eq!((placement.cpu(0) == CPUS[1], placement.cpu(1) == CPUS[0]), (exchanged, exchanged));

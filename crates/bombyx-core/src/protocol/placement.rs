@@ -1,38 +1,44 @@
 //! Which processor has which CPU, and which carrier is to run there.
 //!
-//! Carriers take hold of processors and let them go at any time; meanwhile one thread of the pool, the *exchanger*
-//! ([`crate::scheduler::heterogeneous`]), exchanges the CPUs of two processors. What must hold whenever nobody is
-//! in the middle of any of this (a model explores that): **a carrier that holds a processor is pinned to that processor's CPU.**
+//! Carriers take hold of processors and let them go at any time; meanwhile idle processors mug busy ones
+//! ([`crate::scheduler::heterogeneous`]): *thief* and *victim* exchange their CPUs. Several may do so at a time. What must hold
+//! whenever nobody is in the middle of any of this (models explore that): **a carrier that holds a processor is pinned to that
+//! processor's CPU**, and **a mugging was right when it was made**: the thief was idle and the victim not, and the two had the CPUs
+//! from whose speeds the thief decided.
 //!
 //! | who | steps |
 //! |---|---|
 //! | a carrier arrives | (A1) `holder := me`, fence, (A2) read `cpu`, (A3) pin myself, fence, (A4) read `cpu` again; if it changed, back to (A2) |
 //! | a carrier leaves | (L) `holder := nobody` |
-//! | the exchanger | (X1) swap the two `cpu`, fence, then for each of the two: (X2) read `holder`, (X3) pin that carrier, fence, (X4) read `holder` again; if it changed, the carrier may hold another processor by now: (X2) for that one |
+//! | a thief | (X0) claim both processors or give up, decide, (X1) swap the two `cpu`, fence, then for each of the two: (X2) read `holder` and `cpu`, (X3) pin that carrier, fence, (X4) read both again; if the carrier has left it may hold another processor by now: (X2) for that one; if the CPU has changed: (X2) again; (X5) let the claims go |
 //!
+//! - *Two thieves.* A processor takes part in one mugging at a time: the claim of the other thief fails, and that thief goes on
+//!   looking. A thief decides after it has claimed, so it does not mug a victim whom somebody else has just helped. No thief waits
+//!   for a claim, so no two wait for each other.
 //! - *The victim arrives during an exchange.* By the fences (X2) sees (A1), or (A2) sees (X1). In the first case both
 //!   pin. If the carrier's pin comes last, (A4) comes after (X1) and mends it.
 //! - *The victim has just left* between (X2) and (X3), and has been pinned to the wrong CPU. As the last to pin it was
-//!   the exchanger, (X4) sees (L), and looks for where it is now. If that is nowhere yet, its (A3) is still to come.
+//!   the thief, (X4) sees (L), and looks for where it is now. If that is nowhere yet, its (A3) is still to come.
+//! - *It has left for a processor that another thief is exchanging.* Both thieves pin it. The one whose pin comes last sees at
+//!   (X4) what the other did before its own pin, and so the CPU that the processor has by then.
 //! - *A hand-over is in progress.* The processor has no holder, and its next one reads the new CPU at (A2).
 //! - *The next holder is pinned while it sleeps*, by the one that gives it the processor, to the CPU that the processor has
 //!   just then ([`crate::protocol::carrier`]), so that it need not be moved; or it is confined to the giver's, and lifts that itself.
 //!   Both come before its (A3), which pins it to where it belongs.
-//! - *Two muggers.* There is one exchanger in a pool. Two pools can share a carrier, one after the other: a carrier that blocks
-//!   in the first may be lent a processor of the second. An exchanger of the first that read its name at (X2) may then pin it to
-//!   a CPU of the first. So it may hold a processor of the second on a wrong CPU, until it takes hold of one again: that costs
-//!   time, and nothing else rests on it.
+//! - *Two pools* can share a carrier, one after the other: a carrier that blocks in the first may be lent a processor of the
+//!   second. A thief of the first that read its name at (X2) may then pin it to a CPU of the first. So it may hold a processor of
+//!   the second on a wrong CPU, until it takes hold of one again: that costs time, and nothing else rests on it.
 //! - *The system refuses* (the CPU is offline, or the process may not use it any more): the CPUs are swapped back, and
 //!   (X2) to (X4) done again. A carrier that is refused at (A3) stays where it is.
-//! - *A thread that the pool has lent a processor to* leaves for good, with the CPUs that it came with. Exchanges are made
-//!   under a lock, which such a thread passes after (L): whoever saw it as a holder has finished then, whoever comes later does
+//! - *A thread that the pool has lent a processor to* leaves for good, with the CPUs that it came with. Thieves share a lock,
+//!   which such a thread takes for itself after (L): whoever saw it as a holder has finished then, whoever comes later does
 //!   not see it.
-//! - *Carriers end* after the exchanger has ([`crate::machine::commons::Commons::shut_down`]), so that it never means a thread
+//! - *Carriers end* after the thieves have ([`crate::machine::commons::Commons::shut_down`]), so that they never mean a thread
 //!   that is gone, or a stranger with its number.
 
 use crate::system::fault::{Fault, planted};
-use crate::system::primitive::{AtomicUsize, fence};
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use crate::system::primitive::{AtomicBool, AtomicUsize, fence};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 /// See the module text. Threads are known by numbers other than 0.
 pub(crate) struct Placement {
@@ -41,16 +47,34 @@ pub(crate) struct Placement {
 
 /// What is known of one processor.
 struct Seat {
-    /// Written by the exchanger alone.
+    /// Written by who has claimed the processor.
     cpu: AtomicUsize,
     /// Written by the carriers that hold the processor. 0: nobody does.
     holder: AtomicUsize,
+    /// Whether a mugging is under way in which the processor takes part.
+    claimed: AtomicBool,
+}
+
+/// How a mugging ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Mugging {
+    /// The two have exchanged CPUs.
+    Done,
+    /// The system refused, and all is as before.
+    Refused,
+    /// The thief decided against it, or one of the two is taking part in another mugging.
+    Declined,
 }
 
 impl Placement {
     /// Processors take turns on the CPUs, all unheld.
     pub(crate) fn new(processors: usize, cpus: &[usize]) -> Placement {
-        let seat = |&cpu| Seat { cpu: AtomicUsize::new(cpu), holder: AtomicUsize::new(0) };
+        let seat = |&cpu| Seat {
+            cpu: AtomicUsize::new(cpu),
+            holder: AtomicUsize::new(0),
+            claimed: AtomicBool::new(false),
+        };
         Placement { seats: cpus.iter().cycle().take(processors).map(seat).collect() }
     }
 
@@ -87,9 +111,38 @@ impl Placement {
         self.seats[processor].holder.store(0, Relaxed);
     }
 
-    /// Exchanger. Exchanges the CPUs of two processors. False if the system refused, and all is as before.
-    #[must_use]
-    pub(crate) fn exchange(&self, a: usize, b: usize, pin: impl Fn(usize, usize) -> bool) -> bool {
+    /// Thief. Exchanges the CPUs of the two processors if the thief is idle, the victim is not, and `decide` agrees, while
+    /// neither takes part in another mugging. `pin` pins a carrier to a CPU; `done` is told what came of it before others
+    /// can mug the two.
+    pub(crate) fn mug(
+        &self,
+        thief: usize,
+        victim: usize,
+        decide: impl Fn() -> bool,
+        pin: impl Fn(usize, usize) -> bool,
+        done: impl FnOnce(bool),
+    ) -> Mugging {
+        let right = || self.holder(thief) == 0 && self.holder(victim) != 0 && decide();
+        let decided = planted(Fault::DecideBeforeClaim).then(right);
+        let Some(_thief) = self.claim(thief) else { return Mugging::Declined };
+        let Some(_victim) = self.claim(victim) else { return Mugging::Declined };
+        if !decided.unwrap_or_else(right) {
+            return Mugging::Declined;
+        }
+        let exchanged = self.exchange(victim, thief, pin);
+        done(exchanged);
+        if exchanged { Mugging::Done } else { Mugging::Refused }
+    }
+
+    /// (X0). What was claimed is free again when the guard is dropped (X5).
+    fn claim(&self, processor: usize) -> Option<Claim<'_>> {
+        let claimed = &self.seats[processor].claimed;
+        let free = claimed.compare_exchange(false, true, Acquire, Relaxed).is_ok();
+        (free || planted(Fault::MugWithoutClaim)).then_some(Claim(claimed))
+    }
+
+    /// False if the system refused, and all is as before.
+    fn exchange(&self, a: usize, b: usize, pin: impl Fn(usize, usize) -> bool) -> bool {
         self.swap(a, b);
         if self.settle(a, &pin) && self.settle(b, &pin) {
             return true;
@@ -119,11 +172,18 @@ impl Placement {
             if carrier == 0 {
                 return true;
             }
-            let pinned = pin(carrier, self.cpu(at));
+            let cpu = self.cpu(at);
+            let pinned = pin(carrier, cpu);
             // The system orders the pins of one thread; what came before the earlier is seen after the later.
             fence(SeqCst);
-            if self.holder(at) == carrier || planted(Fault::ExchangeWithoutSecondLook) {
-                return pinned || at != processor;
+            if planted(Fault::ExchangeWithoutSecondLook) {
+                return pinned;
+            }
+            if self.holder(at) == carrier {
+                if self.cpu(at) == cpu || planted(Fault::PinWithoutSecondLook) {
+                    return pinned || at != processor;
+                }
+                continue;
             }
             match (0..self.seats.len()).find(|&other| self.holder(other) == carrier) {
                 Some(other) => at = other,
@@ -133,9 +193,18 @@ impl Placement {
     }
 }
 
+/// A processor takes part in the caller's mugging.
+struct Claim<'a>(&'a AtomicBool);
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Release);
+    }
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::Placement;
+    use super::{Mugging, Placement};
     use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
     #[test]
@@ -144,13 +213,30 @@ mod tests {
         assert_eq!((0..5).map(|p| placement.cpu(p)).collect::<Vec<_>>(), [3, 8, 3, 8, 3]);
         placement.arrive(0, 70, |cpu| assert_eq!(cpu, 3));
         let pinned = AtomicUsize::new(0);
-        let exchanged = placement.exchange(1, 0, |carrier, cpu| {
+        let pin = |carrier: usize, cpu: usize| {
             pinned.store(carrier * 100 + cpu, SeqCst);
             true
-        });
-        assert!(exchanged);
+        };
+        assert_eq!(placement.mug(1, 0, || true, pin, |exchanged| assert!(exchanged)), Mugging::Done);
         assert_eq!(pinned.load(SeqCst), 7008);
         assert_eq!((placement.cpu(0), placement.cpu(1)), (8, 3));
+    }
+
+    #[test]
+    fn only_idle_thieves_mug_busy_victims_and_one_at_a_time() {
+        let placement = Placement::new(3, &[0, 1, 2]);
+        let mug = |thief, victim, decision| placement.mug(thief, victim, || decision, |_, _| true, |_| ());
+        assert_eq!(mug(0, 1, true), Mugging::Declined, "the victim is idle");
+        placement.arrive(1, 70, |_| ());
+        placement.arrive(2, 71, |_| ());
+        assert_eq!(mug(2, 1, true), Mugging::Declined, "the thief is busy");
+        assert_eq!(mug(0, 1, false), Mugging::Declined, "the thief decides against it");
+        let nested = |_, _| {
+            assert_eq!(mug(0, 2, true), Mugging::Declined, "the thief mugs already");
+            true
+        };
+        assert_eq!(placement.mug(0, 1, || true, nested, |_| ()), Mugging::Done);
+        assert_eq!(mug(0, 2, true), Mugging::Done, "the claims are gone");
     }
 
     #[test]
@@ -158,14 +244,14 @@ mod tests {
         let placement = Placement::new(2, &[0, 1]);
         placement.arrive(0, 70, |_| ());
         let cpu_of_carrier = AtomicUsize::new(0);
-        let exchanged = placement.exchange(1, 0, |_, cpu| {
+        let pin = |_, cpu: usize| {
             let offline = cpu == 1;
             if !offline {
                 cpu_of_carrier.store(cpu, SeqCst);
             }
             !offline
-        });
-        assert!(!exchanged);
+        };
+        assert_eq!(placement.mug(1, 0, || true, pin, |exchanged| assert!(!exchanged)), Mugging::Refused);
         assert_eq!((placement.cpu(0), placement.cpu(1), cpu_of_carrier.load(SeqCst)), (0, 1, 0));
     }
 }

@@ -1,8 +1,7 @@
-//! CPUs: which ones there are and how fast, which one a carrier runs on, and how much of it the carrier has used.
+//! CPUs: which ones there are, which one a carrier runs on, and how much of it the carrier has used.
 //! Relies on Linux; elsewhere [`check`] says that there is no such thing.
 
 use crate::api::error::Error;
-use std::path::Path;
 use std::sync::OnceLock;
 
 /// Whether carriers can be pinned here at all.
@@ -123,38 +122,6 @@ impl Thread {
     }
 }
 
-/// The capacities of CPUs relative to the best one's [`crate::scheduler::heterogeneous::speed::FULL`].
-pub(crate) fn capacities(cpus: &[usize]) -> Vec<u64> {
-    crate::scheduler::heterogeneous::speed::relative(&listed_capacities(Path::new("/sys/devices"), cpus))
-}
-
-/// What the system says of the capacities of CPUs. If nothing, their greatest frequencies, or the same for all; where it
-/// lists small cores of hybrid processors, those do two thirds of what a large core does in a cycle, about what
-/// benchmarks of single threads show.
-fn listed_capacities(devices: &Path, cpus: &[usize]) -> Vec<u64> {
-    let read = |file: &str| std::fs::read_to_string(devices.join(file)).ok();
-    let all = |file: &str| {
-        let number =
-            |cpu| read(&format!("system/cpu/cpu{cpu}/{file}"))?.trim().parse().ok().filter(|&n: &u64| n > 0);
-        cpus.iter().map(number).collect::<Option<Vec<u64>>>()
-    };
-    if let Some(capacities) = all("cpu_capacity") {
-        return capacities;
-    }
-    let small = read("cpu_atom/cpus").unwrap_or_default();
-    let per_cycle = |&cpu: &usize| if lists(&small, cpu) { 2 } else { 3 };
-    let frequencies = all("cpufreq/cpuinfo_max_freq").unwrap_or_else(|| vec![1; cpus.len()]);
-    cpus.iter().zip(frequencies).map(|(cpu, frequency)| per_cycle(cpu) * frequency).collect()
-}
-
-/// Whether a list as the system writes them, `0-3,8` for one, has this CPU.
-fn lists(list: &str, cpu: usize) -> bool {
-    list.trim().split(',').any(|part| {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        matches!((first.parse::<usize>(), last.parse()), (Ok(first), Ok(last)) if (first..=last).contains(&cpu))
-    })
-}
-
 #[cfg(target_os = "linux")]
 mod system {
     pub(super) type Set = libc::cpu_set_t;
@@ -239,45 +206,5 @@ mod system {
 
     pub(super) fn cpu_time(_: u32) -> Option<u64> {
         None
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{listed_capacities, lists};
-    use std::fs;
-
-    #[test]
-    fn lists_of_cpus() {
-        let has = |list| (0..10).filter(|&cpu| lists(list, cpu)).collect::<Vec<_>>();
-        assert_eq!(has("0-2,5,8-9\n"), [0, 1, 2, 5, 8, 9]);
-        assert_eq!(has("4"), [4]);
-        for nothing in ["", "\n", "x", "3-", "5-2"] {
-            assert_eq!(has(nothing), [], "{nothing:?}");
-        }
-    }
-
-    #[test]
-    fn capacities_are_what_the_system_says_or_guessed_from_what_it_lists() {
-        let devices = std::env::temp_dir().join(format!("bombyx-capacities-{}", std::process::id()));
-        let write = |file: &str, text: &str| {
-            let path = devices.join(file);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        };
-        let capacities = || listed_capacities(&devices, &[0, 1, 2]);
-        assert_eq!(capacities(), [3, 3, 3], "nothing is known");
-        write("cpu_core/cpus", "0-1\n");
-        write("cpu_atom/cpus", "2\n");
-        assert_eq!(capacities(), [3, 3, 2], "the third is small");
-        for (cpu, khz) in ["5000000\n", "4000000\n", "3000000\n"].into_iter().enumerate() {
-            write(&format!("system/cpu/cpu{cpu}/cpufreq/cpuinfo_max_freq"), khz);
-        }
-        assert_eq!(capacities(), [15_000_000, 12_000_000, 6_000_000]);
-        for (cpu, capacity) in ["1024\n", "1024\n", "500\n"].into_iter().enumerate() {
-            write(&format!("system/cpu/cpu{cpu}/cpu_capacity"), capacity);
-        }
-        assert_eq!(capacities(), [1024, 1024, 500], "the system knows best");
-        fs::remove_dir_all(&devices).unwrap();
     }
 }

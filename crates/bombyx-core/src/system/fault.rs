@@ -88,6 +88,12 @@ pub(crate) enum Fault {
     KeepRefusedExchange,
     /// Whoever exchanges CPUs does not look whether the carrier that it pinned has left meanwhile.
     ExchangeWithoutSecondLook,
+    /// Whoever pins a carrier does not look whether somebody else has exchanged its processor's CPU meanwhile.
+    PinWithoutSecondLook,
+    /// A thief mugs although somebody else is mugging the same victim.
+    MugWithoutClaim,
+    /// A thief decides from speeds that it read before it claimed its victim.
+    DecideBeforeClaim,
     /// A victim answers whatever query it finds, of whatever round.
     ServeStaleQuery,
     /// A victim opens the next round before it hands the entry over.

@@ -23,3 +23,10 @@ pub(crate) fn pin(cpus: &[usize]) {
     let status = unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) };
     assert_eq!(status, 0, "CPUs {cpus:?} can be used");
 }
+
+/// The CPU that the calling thread is on.
+
+pub(crate) fn here() -> usize {
+    // SAFETY: the call has no preconditions.
+    usize::try_from(unsafe { libc::sched_getcpu() }).expect("the system tells which CPU this is")
+}

@@ -4,96 +4,127 @@
 //! Everything that forks, steals and waits is [`super::work_stealing`]. One rule is added (their Figure 2, line 3): a
 //! processor that is idle and more than β times as fast as a busy one with an empty deque *mugs* that one. Here the
 //! two exchange CPUs: the kernel moves the victim's carrier at once, in the middle of what it runs, so nothing waits
-//! for the victim's speed, and the stack stays where it is.
+//! for the victim's speed, and the stack stays where it is ([`crate::protocol::placement`]).
 //!
-//! **Who looks.** An idle processor has no carrier, so that it costs nothing; on behalf of all of them the pool has
-//! one thread, the *watcher*, that wakes about every millisecond while processors are both busy and idle, seldom while
-//! all are busy or all have been equally fast for a while, and not at all while none is busy. It looks at all
-//! processors instead of a random one, and lets the fastest idle one mug the slowest victim. How that goes together with
-//! carriers that come and go is told in [`crate::protocol::placement`].
+//! **Who decides.** Every processor has a *lookout* ([`lookout`]): a thread that sits on the processor's CPU. While the
+//! processor is busy, its lookout measures how fast it is. While the processor is idle, and has no carrier, its lookout is the
+//! thief: it picks victims at random, one by one, and decides about each from two speeds, its own and the victim's. Nobody
+//! knows all speeds, thieves do not wait for each other, and several muggings can happen at once. Lookouts sleep while no
+//! processor of the pool is busy.
 //!
-//! **How fast a CPU is** that nobody uses cannot be read off any clock. So when a mugging seems worth while and
-//! nothing is known of the thief's CPU, the watcher goes there and probes what share it receives itself, and decides
-//! then. What was known is forgotten when a busy processor becomes slow: a competitor that has come to one CPU may have
-//! left another.
+//! **How fast a processor is** ([`speed`]): the pace of its CPU, in steps of a calibrated loop ([`pace`]), times the share
+//! of the CPU's time that it receives. Thieves read the clock of their victim themselves: a victim whose CPU stands still
+//! could not tell. What a CPU gives that nobody uses cannot be read off any clock; so a thief that does not know its own speed
+//! uses its CPU for some milliseconds when a victim looks slow, and decides then. What it knew before the victim became slow does
+//! not count: a competitor that has come to one CPU may have left another.
 //!
 //! **Hysteresis.** A mugging needs a ratio of speeds above β, and afterwards the ratio is turned round: to be undone, it
-//! has to change by more than β². Estimates are means over several time slices ([`speed`]), a thief's has been
-//! probed or measured a short while ago, and whoever took part in an exchange rests from that for [`SETTLE`]. So even
+//! has to change by more than β². Shares are means over several time slices, paces are medians, a thief's speed has been
+//! measured a short while ago, and whoever took part in an exchange rests from that for [`SETTLE`]. So even
 //! with β = 1 a processor moves at most 200 times a second, and with noise of less than a factor β it moves once for
 //! each true change.
+//!
+//! **What of Theorem 6 carries over.** The rule is that of Figure 2. The rate of attempts is not: §3.1 lets an idle processor
+//! attempt all the time, at a rate proportional to its speed; a lookout makes P − 1 attempts at a time and naps for
+//! [`lookout::NAP`] in between, so that idle processors cost little. So a thread of the critical path runs on a CPU more than β
+//! times slower than an idle one for as long as it takes to notice that (some ten milliseconds, what an estimate
+//! remembers), and a few naps more; the theorem's term β·W∞/π_ave holds but for that delay, once for each time that
+//! such a thread comes to a slow CPU.
 
-pub(crate) mod speed;
+mod lookout;
+mod pace;
+mod speed;
 
 use crate::machine::commons::Commons;
-use crate::machine::processor::Processor;
 use crate::protocol::placement::Placement;
 use crate::system::affinity::{self, Thread};
 use bombyx_base::Beta;
-use speed::{Estimate, FULL, Reading};
+use speed::Estimate;
+use std::io;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64, fence};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
-use std::{hint, io};
+use std::time::Instant;
 
-/// How long the watcher sleeps between two looks while a processor is idle and another one busy.
-const NAP: Duration = Duration::from_millis(1);
-/// The same while all are busy: only so that their speeds are known when one of them becomes idle.
-const LONG_NAP: Duration = Duration::from_millis(3);
-/// What naps grow to when no two speeds have differed by more than β for [`CALM`], and no mugging can be due: each look
-/// stops somebody for some ten microseconds. Half of what an estimate remembers, so what changes shows at the next look.
-const CALM_NAP: Duration = Duration::from_millis(10);
-/// After this long without different speeds, in nanoseconds, there is no hurry to see the next.
-const CALM: u64 = 1_000_000_000;
-/// How long a probe takes, in nanoseconds: more than a time slice, so that a competitor shows.
-const PROBE: u64 = 8_000_000;
 /// For how long after an exchange its two processors take part in no other one, in nanoseconds.
 const SETTLE: u64 = 5_000_000;
-/// Two readings of clocks that are further apart, in nanoseconds, do not belong together.
-const TOGETHER: u64 = 100_000;
+/// After this long without a slow share, in nanoseconds, a CPU is expected to stay as fast.
+const CALM: u64 = 1_000_000_000;
+
+/// The stack of a lookout, in bytes.
+const STACK: usize = 128 << 10;
 
 /// What a pool with this scheduler shares. See the module text.
 pub(crate) struct Heterogeneous {
     beta: Beta,
     placement: Placement,
-    /// The last published speed of each processor, of [`FULL`].
-    speeds: Box<[AtomicU64]>,
-    /// Whether speeds have been equal for [`CALM`]; a hint.
-    calm: AtomicBool,
-    /// Whether the watcher waits for somebody to become busy.
+    known: Box<[Known]>,
+    start: Instant,
+    /// The best pace that a CPU of the pool has had; to show speeds relative to it, and as a guess where nothing is known.
+    best: AtomicU64,
+    /// Whether some lookout may be waiting for a processor to become busy.
     asleep: AtomicBool,
-    /// Held while CPUs are exchanged.
-    exchanging: Mutex<()>,
+    /// Shared by thieves while they exchange CPUs; who leaves the pool takes it alone.
+    exchanging: RwLock<()>,
     stopping: AtomicBool,
-    watcher: Mutex<Option<JoinHandle<()>>>,
+    lookouts: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// What is known of a processor, and goes to another one together with its CPU.
+struct Known {
+    /// Whoever has read the processor's clock writes here. Nobody calls the system under the lock, and nobody waits for it but
+    /// who exchanges CPUs. What follows is copied from here, for who only looks.
+    estimate: Mutex<Estimate>,
+    /// The speed, as last estimated.
+    speed: AtomicU64,
+    /// When the share was last confirmed; 0 if it is a guess.
+    confirmed: AtomicU64,
+    /// Since when the share has been suspiciously small; 0 if it is not.
+    slow_since: AtomicU64,
+    /// When the share of the CPU was last found to be slow; at first, the start.
+    slow_at: AtomicU64,
+    /// Until when the processor takes part in no exchange.
+    rests_until: AtomicU64,
 }
 
 impl Heterogeneous {
     /// For a pool of so many processors.
     pub(crate) fn new(beta: Beta, processors: usize) -> Heterogeneous {
+        let usual = pace::usual();
+        let known = || Known {
+            estimate: Mutex::new(Estimate::unknown()),
+            speed: AtomicU64::new(usual),
+            confirmed: AtomicU64::new(0),
+            slow_since: AtomicU64::new(0),
+            slow_at: AtomicU64::new(0),
+            rests_until: AtomicU64::new(0),
+        };
         Heterogeneous {
             beta,
             placement: Placement::new(processors, affinity::cpus()),
-            speeds: (0..processors).map(|_| AtomicU64::new(FULL)).collect(),
-            calm: AtomicBool::new(false),
+            known: (0..processors).map(|_| known()).collect(),
+            start: Instant::now(),
+            best: AtomicU64::new(usual),
             asleep: AtomicBool::new(false),
-            exchanging: Mutex::new(()),
+            exchanging: RwLock::new(()),
             stopping: AtomicBool::new(false),
-            watcher: Mutex::new(None),
+            lookouts: Mutex::default(),
         }
     }
 
     /// The speed of each processor, as last estimated; 1 is that of the best CPU, all of it.
     pub(crate) fn speeds(&self) -> Vec<f64> {
-        self.speeds.iter().map(|speed| speed.load(Relaxed) as f64 / FULL as f64).collect()
+        let best = self.best() as f64;
+        self.known.iter().map(|known| (known.speed.load(Relaxed) as f64 / best).min(1.0)).collect()
     }
 
-    /// The CPU on which a sleeping carrier that is given this processor should wake up: the processor's own, while all are
-    /// equally fast. On a slow one it would have to wait before it can be seen there, and mugged, so then nobody says.
+    /// The CPU on which a sleeping carrier that is given this processor should wake up: the processor's own, if it has not been
+    /// slow lately. On a slow one it would have to wait before it can be seen there, and mugged, so then nobody says.
     pub(crate) fn seat(&self, processor: usize) -> Option<usize> {
-        self.calm.load(Relaxed).then(|| self.placement.cpu(processor))
+        let slow_at = self.known[processor].slow_at.load(Relaxed);
+        let calm = self.now().saturating_sub(slow_at) >= CALM;
+        calm.then(|| self.placement.cpu(processor))
     }
 
     /// The calling thread has taken hold of a processor: moves it to that one's CPU.
@@ -104,7 +135,7 @@ impl Heterogeneous {
         });
         // After the fences of `arrive`; pairs with the one in `fall_asleep`.
         if self.asleep.load(Relaxed) {
-            self.wake_watcher();
+            self.wake_lookouts();
         }
     }
 
@@ -115,344 +146,119 @@ impl Heterogeneous {
 
     /// The calling thread, which has let its processor go, is about to leave the pool: from now on nobody pins it.
     pub(crate) fn left(&self) {
-        drop(self.exchanging());
+        drop(self.exchanging.write().unwrap_or_else(PoisonError::into_inner));
     }
 
-    fn exchanging(&self) -> MutexGuard<'_, ()> {
-        self.exchanging.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Starts the watcher.
+    /// Starts the lookouts.
     pub(crate) fn start(&self, commons: Arc<Commons>) -> io::Result<()> {
-        let mut watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
-        let name = "bombyx-watcher".to_owned();
-        *watcher = Some(thread::Builder::new().name(name).spawn(move || {
-            if let Some(this) = commons.heterogeneous.as_ref() {
-                this.watch(&commons);
+        for index in 0..self.known.len() {
+            let commons = Arc::clone(&commons);
+            let builder = thread::Builder::new().name(format!("bombyx-lookout-{index}")).stack_size(STACK);
+            let started = builder.spawn(move || {
+                if let Some(this) = commons.heterogeneous.as_ref() {
+                    lookout::Lookout::new(this, commons.processors(), index).run();
+                }
+            });
+            match started {
+                Ok(lookout) => self.lookouts().push(lookout),
+                Err(error) => {
+                    self.stop();
+                    return Err(error);
+                }
             }
-        })?);
+        }
         Ok(())
     }
 
-    /// Stops the watcher and waits for its end.
+    /// Stops the lookouts and waits for their end.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, SeqCst);
-        self.wake_watcher();
-        let watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(watcher) = watcher {
-            watcher.join().unwrap_or_else(|_| unreachable!("the watcher does not panic"));
+        self.wake_lookouts();
+        for lookout in std::mem::take(&mut *self.lookouts()) {
+            lookout.join().unwrap_or_else(|_| unreachable!("lookouts do not panic"));
         }
+    }
+
+    fn lookouts(&self) -> MutexGuard<'_, Vec<JoinHandle<()>>> {
+        self.lookouts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     #[cold]
-    fn wake_watcher(&self) {
-        if let Some(watcher) = self.watcher.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
-            watcher.thread().unpark();
+    fn wake_lookouts(&self) {
+        self.asleep.store(false, SeqCst);
+        for lookout in self.lookouts().iter() {
+            lookout.thread().unpark();
         }
     }
 
-    fn watch(&self, commons: &Commons) {
-        // A thread inherits the CPU of the one that started it.
-        Thread::HERE.unpin();
-        let mut watch = Watch::new(self, commons.processors());
-        let mut nap = NAP;
-        while !self.stopping.load(SeqCst) {
-            let held = (0..self.speeds.len()).filter(|&index| self.placement.holder(index) != 0).count();
-            if held == 0 {
-                self.fall_asleep();
-                nap = NAP;
-                continue;
-            }
-            let calm = watch.now() - watch.uneven >= CALM;
-            self.calm.store(calm, Relaxed);
-            nap = next_nap(nap, held == self.speeds.len(), calm);
-            thread::park_timeout(nap);
-            watch.look();
-        }
-    }
-
-    /// Waits until somebody arrives.
+    /// A lookout waits until somebody arrives.
     fn fall_asleep(&self) {
         self.asleep.store(true, SeqCst);
         // Pairs with the fences of `Placement::arrive`: the look sees the holder, or the holder sees the sleeper.
         fence(SeqCst);
-        if (0..self.speeds.len()).all(|index| self.placement.holder(index) == 0)
-            && !self.stopping.load(SeqCst)
-        {
+        if !self.is_held() && !self.stopping.load(SeqCst) {
             thread::park();
         }
-        self.asleep.store(false, SeqCst);
-    }
-}
-
-/// How long the watcher sleeps after it has slept for `nap`.
-fn next_nap(nap: Duration, all_busy: bool, calm: bool) -> Duration {
-    let least = if all_busy { LONG_NAP } else { NAP };
-    if calm { (nap * 2).clamp(least, CALM_NAP) } else { least }
-}
-
-/// What a thief sees of a victim.
-#[derive(Clone, Copy, Debug)]
-struct Victim {
-    busy: bool,
-    empty: bool,
-    speed: u64,
-}
-
-/// Whether an idle processor mugs this victim: Bender and Rabin, Figure 2, line 3. The simulator has the same rule.
-fn mugs(beta: Beta, thief: u64, victim: Victim) -> bool {
-    victim.busy && victim.empty && beta.exceeded_by(thief, victim.speed)
-}
-
-/// What the watcher knows.
-struct Watch<'a> {
-    shared: &'a Heterogeneous,
-    processors: &'a [Processor],
-    start: Instant,
-    estimates: Vec<Estimate>,
-    /// Whether each CPU, as known by the processor it belongs to, gives less than its capacity by more than β.
-    slow: Vec<bool>,
-    /// Until when each processor takes part in no exchange.
-    settles: Vec<u64>,
-    /// When two speeds were last found to differ by more than β; at first, the start.
-    uneven: u64,
-}
-
-impl<'a> Watch<'a> {
-    fn new(shared: &'a Heterogeneous, processors: &'a [Processor]) -> Watch<'a> {
-        let capacities = affinity::capacities(affinity::cpus());
-        let estimates =
-            capacities.iter().cycle().take(processors.len()).map(|&capacity| Estimate::unknown(capacity));
-        Watch {
-            shared,
-            processors,
-            start: Instant::now(),
-            estimates: estimates.collect(),
-            slow: vec![false; processors.len()],
-            settles: vec![0; processors.len()],
-            uneven: 0,
-        }
     }
 
+    /// Whether any processor has a carrier.
+    fn is_held(&self) -> bool {
+        (0..self.known.len()).any(|index| self.placement.holder(index) != 0)
+    }
+
+    fn best(&self) -> u64 {
+        self.best.load(Relaxed)
+    }
+
+    /// Nanoseconds since the pool was built.
     fn now(&self) -> u64 {
         u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// Whether the speeds, as just published, differ by more than β.
-    fn is_uneven(&self) -> bool {
-        let speeds = || self.shared.speeds.iter().map(|speed| speed.load(Relaxed));
-        let (fastest, slowest) = (speeds().max().unwrap_or(FULL), speeds().min().unwrap_or(FULL));
-        self.shared.beta.exceeded_by(fastest, slowest)
-    }
-
-    /// Reads the clocks; lets one processor mug another one if that is due.
-    fn look(&mut self) {
-        self.read();
-        let now = self.now();
-        let Some((thief, mut victim)) = self.candidates(now) else { return };
-        if !self.estimates[thief].is_fresh(now) {
-            if !self.waits_for_its_cpu(victim) {
-                self.estimates[victim].forget();
-                return;
-            }
-            self.probe(thief);
-            match self.candidates(self.now()) {
-                Some((still, other)) if still == thief => victim = other,
-                _ => return,
-            }
-        }
-        if self.waits_for_its_cpu(victim) {
-            self.exchange(thief, victim);
-        } else {
-            self.estimates[victim].forget();
-        }
-    }
-
-    /// Whether a busy processor's carrier has no other reason not to run than its CPU.
-    fn waits_for_its_cpu(&self, processor: usize) -> bool {
-        self.holder(processor).is_some_and(Thread::is_runnable)
-    }
-
+    /// The carrier of a processor.
     fn holder(&self, processor: usize) -> Option<Thread> {
-        Thread::from_number(u32::try_from(self.shared.placement.holder(processor)).unwrap_or_default())
+        Thread::from_number(u32::try_from(self.placement.holder(processor)).unwrap_or_default())
     }
 
-    /// Reads the clocks of all carriers that are busy, and publishes the speeds.
-    fn read(&mut self) {
-        for (index, processor) in self.processors.iter().enumerate() {
-            if let Some(reading) = self.reading(index, processor) {
-                self.estimates[index].read(reading);
-                let slow = self.estimates[index].is_slow(self.shared.beta);
-                if slow && !self.slow[index] {
-                    self.doubt_idle();
-                }
-                self.slow[index] = slow;
-            }
-            self.shared.speeds[index].store(self.estimates[index].speed(self.now()), Relaxed);
-        }
-        if self.is_uneven() {
-            self.uneven = self.now();
+    /// Changes what is known of a processor, and publishes it. Not if somebody else is at it.
+    fn note(&self, processor: usize, change: impl FnOnce(&mut Estimate)) {
+        if let Ok(mut estimate) = self.known[processor].estimate.try_lock() {
+            change(&mut estimate);
+            self.publish(processor, &estimate);
         }
     }
 
-    /// Forgets how fast idle processors are: what has just slowed a busy one may have come from their CPUs.
-    fn doubt_idle(&mut self) {
-        for index in 0..self.processors.len() {
-            if self.holder(index).is_none() {
-                self.estimates[index].forget();
-            }
+    fn publish(&self, processor: usize, estimate: &Estimate) {
+        let (known, now) = (&self.known[processor], self.now());
+        if let Some(pace) = estimate.pace() {
+            self.best.fetch_max(pace, Relaxed);
+        }
+        known.speed.store(estimate.speed(now, self.best()), Relaxed);
+        known.confirmed.store(estimate.confirmed(now).unwrap_or(0), Relaxed);
+        known.slow_since.store(estimate.slow_since().unwrap_or(0), Relaxed);
+        if estimate.slow_since().is_some() {
+            known.slow_at.store(now, Relaxed);
         }
     }
 
-    fn reading(&self, index: usize, processor: &Processor) -> Option<Reading> {
-        let spell = processor.busy_spell()?;
-        let holder = self.holder(index)?;
-        let now = self.now();
-        let used = holder.cpu_time()?;
-        (self.now() - now < TOGETHER).then_some(Reading { now, holder, spell, used })
-    }
-
-    /// The fastest idle processor and the slowest one that it would mug.
-    fn candidates(&self, now: u64) -> Option<(usize, usize)> {
-        let all = 0..self.processors.len();
-        let thief = all
-            .clone()
-            .filter(|&index| self.holder(index).is_none() && now >= self.settles[index])
-            .max_by_key(|&index| self.speed_of_idle(index, now))?;
-        let speed = self.speed_of_idle(thief, now);
-        let victim = all
-            .filter(|&index| now >= self.settles[index] && self.cpu(index) != self.cpu(thief))
-            .map(|index| (index, self.victim(index, now)))
-            .filter(|&(_, victim)| mugs(self.shared.beta, speed, victim))
-            .min_by_key(|(_, victim)| victim.speed)?;
-        Some((thief, victim.0))
-    }
-
-    fn cpu(&self, processor: usize) -> usize {
-        self.shared.placement.cpu(processor)
-    }
-
-    fn victim(&self, index: usize, now: u64) -> Victim {
-        let processor = &self.processors[index];
-        Victim {
-            busy: processor.is_busy() && self.holder(index).is_some(),
-            empty: !processor.has_something(),
-            speed: self.estimates[index].speed(now),
+    /// Two processors, both claimed, have exchanged CPUs: so do their estimates.
+    fn swap_known(&self, a: usize, b: usize) {
+        let lock = |index: usize| self.known[index].estimate.lock().unwrap_or_else(PoisonError::into_inner);
+        // Always the smaller index first, so that no two wait for each other.
+        let (mut first, mut second) = (lock(a.min(b)), lock(a.max(b)));
+        std::mem::swap(&mut *first, &mut *second);
+        let slow_at = |index: usize| self.known[index].slow_at.load(Relaxed);
+        let (slow_a, slow_b) = (slow_at(a), slow_at(b));
+        self.known[a].slow_at.store(slow_b, Relaxed);
+        self.known[b].slow_at.store(slow_a, Relaxed);
+        for (index, estimate) in [(a.min(b), &mut first), (a.max(b), &mut second)] {
+            estimate.moved();
+            self.publish(index, estimate);
+            self.known[index].rests_until.store(self.now() + SETTLE, Relaxed);
         }
     }
 
-    /// How fast an idle processor would be: where there are more processors than CPUs it shares its CPU with others.
-    fn speed_of_idle(&self, index: usize, now: u64) -> u64 {
-        let here = |&other: &usize| self.cpu(other) == self.cpu(index) && self.holder(other).is_some();
-        let company = (0..self.processors.len()).filter(here).count() as u64;
-        self.estimates[index].speed(now).min(FULL / (company + 1))
-    }
-
-    /// Finds out how much of the CPU of an idle processor there is to be had, unless it finds work meanwhile.
-    fn probe(&mut self, thief: usize) {
-        if !Thread::HERE.pin(self.cpu(thief)) {
-            let now = self.now();
-            self.processors[thief].stats.refused.add(1);
-            self.estimates[thief].unusable(now);
-            return;
-        }
-        let here = Thread::current();
-        let used = || here.cpu_time().unwrap_or_default();
-        let (start, used_before) = (self.now(), used());
-        let mut read = start;
-        let probed = loop {
-            let now = self.now();
-            if now - start >= PROBE {
-                break Some((now, used() - used_before));
-            }
-            if self.holder(thief).is_some() || self.shared.stopping.load(Relaxed) {
-                break None;
-            }
-            if now - read >= PROBE / 8 {
-                self.read();
-                read = now;
-            }
-            hint::spin_loop();
-        };
-        Thread::HERE.unpin();
-        if let Some((now, received)) = probed {
-            self.estimates[thief].probed(now, received, now - start);
-        }
-    }
-
-    fn exchange(&mut self, thief: usize, victim: usize) {
-        let pin = |carrier: usize, cpu| {
-            u32::try_from(carrier).ok().and_then(Thread::from_number).is_none_or(|carrier| carrier.pin(cpu))
-        };
-        let exchanging = self.shared.exchanging();
-        let exchanged = self.shared.placement.exchange(victim, thief, pin);
-        drop(exchanging);
-        let now = self.now();
-        let stats = &self.processors[thief].stats;
-        if exchanged {
-            stats.muggings.add(1);
-            self.estimates.swap(thief, victim);
-            self.slow.swap(thief, victim);
-            for processor in [thief, victim] {
-                self.estimates[processor].moved();
-                self.settles[processor] = now + SETTLE;
-            }
-        } else {
-            stats.refused.add(1);
-            self.estimates[thief].unusable(now);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Beta, CALM_NAP, FULL, LONG_NAP, NAP, Victim, mugs, next_nap};
-
-    #[test]
-    fn mugs_who_is_busy_without_entries_and_slower_by_more_than_beta() {
-        let beta = Beta::new(5, 4).unwrap();
-        let slow = Victim { busy: true, empty: true, speed: FULL / 2 };
-        assert!(mugs(beta, FULL, slow));
-        assert!(!mugs(beta, FULL, Victim { busy: false, ..slow }));
-        assert!(!mugs(beta, FULL, Victim { empty: false, ..slow }));
-        assert!(!mugs(beta, FULL / 2, slow));
-        assert!(mugs(beta, 1001, Victim { speed: 800, ..slow }));
-        assert!(!mugs(beta, 1000, Victim { speed: 800, ..slow }));
-    }
-
-    #[test]
-    fn naps_grow_while_speeds_are_equal_and_are_short_again_at_once() {
-        let grown = (0..10).fold(NAP, |nap, _| next_nap(nap, false, true));
-        assert_eq!(grown, CALM_NAP);
-        assert_eq!(next_nap(NAP, true, true), LONG_NAP);
-        assert_eq!(next_nap(grown, false, false), NAP);
-        assert_eq!(next_nap(grown, true, false), LONG_NAP);
-    }
-
-    #[test]
-    fn with_speeds_within_beta_nobody_mugs() {
-        for (numerator, denominator) in [(1, 1), (5, 4), (3, 2), (2, 1)] {
-            let beta = Beta::new(numerator, denominator).unwrap();
-            for speed in 1..=FULL {
-                let fastest = speed * numerator / denominator;
-                assert!(!mugs(beta, fastest, Victim { busy: true, empty: true, speed }));
-            }
-        }
-    }
-
-    #[test]
-    fn to_undo_a_mugging_the_ratio_must_change_by_beta_squared() {
-        let beta = Beta::new(3, 2).unwrap();
-        for (fast, slow) in (1..=64).flat_map(|fast| (1..=64).map(move |slow| (fast, slow))) {
-            if mugs(beta, fast, Victim { busy: true, empty: true, speed: slow }) {
-                // β² is 9/4: up to there nothing is undone.
-                for (fast_later, slow_later) in [(fast, slow), (fast * 2, slow * 3), (fast * 4, slow * 9)] {
-                    assert!(!mugs(beta, slow_later, Victim { busy: true, empty: true, speed: fast_later }));
-                }
-            }
-        }
-        // Just beyond, it is: the bound is tight.
-        assert!(mugs(beta, 151, Victim { busy: true, empty: true, speed: 100 }));
-        assert!(mugs(beta, 100 * 10, Victim { busy: true, empty: true, speed: 151 * 4 }));
+    fn rests(&self, processor: usize) -> bool {
+        self.now() < self.known[processor].rests_until.load(Relaxed)
     }
 }

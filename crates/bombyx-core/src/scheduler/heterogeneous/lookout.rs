@@ -1,0 +1,370 @@
+//! The lookout of a processor: measures how fast the processor is while it is busy, and mugs for it while it is idle.
+
+use super::speed::{Reading, half_way};
+use super::{Beta, CALM, Heterogeneous, pace};
+use crate::machine::processor::Processor;
+use crate::protocol::placement::Mugging;
+use crate::system::affinity::Thread;
+use crate::system::rng::Rng;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread;
+use std::time::Duration;
+
+/// How long an idle processor's lookout sleeps between attempts.
+pub(super) const NAP: Duration = Duration::from_millis(1);
+/// The same while its processor is busy: only so that its speed is known when somebody becomes idle.
+const LONG_NAP: Duration = Duration::from_millis(2);
+/// What naps grow to when the lookout has seen no two speeds that differ by much for [`CALM`]: each look stops somebody for
+/// some ten microseconds. Less than what an estimate remembers, so what changes shows at the next look.
+const CALM_NAP: Duration = Duration::from_millis(10);
+/// How long a probe takes that a competitor interrupts, in nanoseconds: several time slices, so that its share shows.
+const PROBE: u64 = 8_000_000;
+/// How long one takes that nobody interrupts, in nanoseconds: more than a time slice, so that a competitor would have shown.
+const CLEAR: u64 = 4_000_000;
+/// How often a busy processor's CPU is measured, in nanoseconds.
+const PULSE: u64 = 10_000_000;
+/// How often a thief that probes reads its victim's clock, in nanoseconds.
+const GLANCE: u64 = 1_000_000;
+/// A lookout sleeps when no processor has been busy for so many naps.
+const LINGER: u32 = 2;
+/// Two readings of clocks that are further apart, in nanoseconds, do not belong together.
+const TOGETHER: u64 = 100_000;
+
+/// What a thief sees of a victim.
+#[derive(Clone, Copy, Debug)]
+struct Victim {
+    busy: bool,
+    empty: bool,
+    speed: u64,
+}
+
+/// Whether an idle processor mugs this victim: Bender and Rabin, Figure 2, line 3. The simulator has the same rule.
+fn mugs(beta: Beta, thief: u64, victim: Victim) -> bool {
+    victim.busy && victim.empty && beta.exceeded_by(thief, victim.speed)
+}
+
+/// Whether a probe that has received so much CPU time, in so much time, tells how much there is to be had.
+fn is_conclusive(received: u64, elapsed: u64) -> bool {
+    // An interrupt or two may fall into the time.
+    let clear = elapsed >= CLEAR && received >= elapsed - elapsed / 16;
+    clear || elapsed >= PROBE
+}
+
+/// How long a lookout sleeps after it has slept for `nap`.
+fn next_nap(nap: Duration, busy: bool, calm: bool) -> Duration {
+    let least = if busy { LONG_NAP } else { NAP };
+    if calm { (nap * 2).clamp(least, CALM_NAP) } else { least }
+}
+
+/// See the module text.
+pub(super) struct Lookout<'a> {
+    shared: &'a Heterogeneous,
+    processors: &'a [Processor],
+    index: usize,
+    rng: Rng,
+    /// The CPU on which the lookout sits.
+    cpu: Option<usize>,
+    /// When it last measured the pace of a busy CPU.
+    pulsed: u64,
+    /// When it last saw speeds that differ; at first, the start.
+    uneven: u64,
+}
+
+impl<'a> Lookout<'a> {
+    pub(super) fn new(shared: &'a Heterogeneous, processors: &'a [Processor], index: usize) -> Lookout<'a> {
+        // Not the processor's own generator, which its holder uses.
+        let rng = Rng::new(0x10_0C_07, index as u64);
+        Lookout { shared, processors, index, rng, cpu: None, pulsed: 0, uneven: 0 }
+    }
+
+    pub(super) fn run(mut self) {
+        let (mut nap, mut idle_naps) = (NAP, 0);
+        while !self.shared.stopping.load(Relaxed) {
+            let held = self.shared.is_held();
+            idle_naps = if held { 0 } else { idle_naps + 1 };
+            if idle_naps > LINGER {
+                self.shared.fall_asleep();
+                (nap, idle_naps) = (NAP, 0);
+                continue;
+            }
+            self.sit();
+            let calm = !held || self.shared.now() - self.uneven >= CALM;
+            nap = next_nap(nap, self.is_taken(), calm);
+            thread::park_timeout(nap);
+            if self.is_taken() { self.mind() } else { self.prowl() }
+        }
+    }
+
+    /// Whether the processor has a carrier, and so is not this lookout's to mug for.
+    fn is_taken(&self) -> bool {
+        self.shared.holder(self.index).is_some()
+    }
+
+    /// Goes where the processor is.
+    fn sit(&mut self) {
+        let cpu = self.shared.placement.cpu(self.index);
+        if self.cpu == Some(cpu) {
+            return;
+        }
+        if Thread::HERE.pin(cpu) {
+            self.cpu = Some(cpu);
+        } else {
+            self.cpu = None;
+            self.processors[self.index].stats.refused.add(1);
+            let (now, beta) = (self.shared.now(), self.shared.beta);
+            self.shared.note(self.index, |estimate| estimate.unusable(now, beta));
+        }
+    }
+
+    /// Measures the speed of the processor, which is busy, and reads the clock of another one: the lookout of a slow CPU gets to
+    /// run seldom, and when somebody becomes idle, it should be known who is slow.
+    fn mind(&mut self) {
+        self.read(self.index);
+        if self.processors.len() > 1 {
+            self.read(self.anybody_else());
+        }
+        if self.shared.known[self.index].slow_since.load(Relaxed) != 0 {
+            self.uneven = self.shared.now();
+        }
+        if self.shared.now() - self.pulsed >= PULSE && self.cpu == Some(self.shared.placement.cpu(self.index))
+        {
+            let pace = pace::measure();
+            self.shared.note(self.index, |estimate| estimate.paced(pace));
+            self.pulsed = self.shared.now();
+        }
+    }
+
+    /// Attempts to mug: P − 1 victims at random, as a thief that steals would try them.
+    fn prowl(&mut self) {
+        // What has not been confirmed for long is a guess by now.
+        self.shared.note(self.index, |_| ());
+        for _ in 1..self.processors.len() {
+            let victim = self.anybody_else();
+            if self.is_taken() || self.attempt(victim) {
+                return;
+            }
+        }
+    }
+
+    /// Another processor at random. There is one.
+    fn anybody_else(&self) -> usize {
+        let other = self.rng.below(self.processors.len() - 1);
+        if other < self.index { other } else { other + 1 }
+    }
+
+    /// Mugs this victim if that is due. Whether it was.
+    fn attempt(&mut self, victim: usize) -> bool {
+        let shared = self.shared;
+        if !self.could_mug(victim) {
+            return false;
+        }
+        self.read(victim);
+        if !self.suspects(victim) {
+            return false;
+        }
+        self.uneven = shared.now();
+        let known = self.knows_itself(victim) || (self.waits_for_its_cpu(victim) && self.probe(victim));
+        known && self.decides(victim) && self.waits_for_its_cpu(victim) && self.mug(victim)
+    }
+
+    /// Whether the victim is worth a look: it works, offers nothing to steal, and a mugging could change something.
+    fn could_mug(&self, victim: usize) -> bool {
+        let Victim { busy, empty, .. } = self.victim(victim);
+        let elsewhere = self.shared.placement.cpu(victim) != self.shared.placement.cpu(self.index);
+        busy && empty && elsewhere && !self.shared.rests(self.index) && !self.shared.rests(victim)
+    }
+
+    fn victim(&self, index: usize) -> Victim {
+        let processor = &self.processors[index];
+        Victim {
+            busy: processor.is_busy() && self.shared.holder(index).is_some(),
+            empty: !processor.has_something(),
+            speed: self.shared.known[index].speed.load(Relaxed),
+        }
+    }
+
+    /// Whether the victim is slower by half of what a mugging needs. Of the thief's own CPU the best is hoped for, if what is
+    /// known of it is too old.
+    fn suspects(&self, victim: usize) -> bool {
+        let hoped =
+            if self.knows_itself(victim) { self.speed() } else { self.shared_by_company(self.shared.best()) };
+        half_way(self.shared.beta, hoped, self.victim(victim).speed)
+    }
+
+    /// How fast the idle processor would be.
+    fn speed(&self) -> u64 {
+        self.shared_by_company(self.shared.known[self.index].speed.load(Relaxed))
+    }
+
+    /// What is left of this speed: where there are more processors than CPUs it shares its CPU with others.
+    fn shared_by_company(&self, speed: u64) -> u64 {
+        let cpu = |index| self.shared.placement.cpu(index);
+        let here = |&other: &usize| cpu(other) == cpu(self.index) && self.shared.holder(other).is_some();
+        let company = (0..self.processors.len()).filter(here).count() as u64;
+        speed / (company + 1)
+    }
+
+    /// The decision, from the two speeds as they are now.
+    fn decides(&self, victim: usize) -> bool {
+        mugs(self.shared.beta, self.speed(), self.victim(victim))
+    }
+
+    /// Whether the speed of the processor was measured a short while ago, and since the victim became slow.
+    fn knows_itself(&self, victim: usize) -> bool {
+        let confirmed = self.shared.known[self.index].confirmed.load(Relaxed);
+        confirmed > self.shared.known[victim].slow_since.load(Relaxed)
+    }
+
+    /// Whether a busy processor's carrier has no other reason not to run than its CPU. If it has, its share tells nothing.
+    fn waits_for_its_cpu(&self, processor: usize) -> bool {
+        let waits = self.shared.holder(processor).is_some_and(Thread::is_runnable);
+        if !waits {
+            self.shared.note(processor, |estimate| estimate.forget());
+        }
+        waits
+    }
+
+    /// Reads the clock of a busy processor's carrier.
+    fn read(&self, processor: usize) {
+        let reading = || {
+            let spell = self.processors[processor].busy_spell()?;
+            let holder = self.shared.holder(processor)?;
+            let now = self.shared.now();
+            let used = holder.cpu_time()?;
+            (self.shared.now() - now < TOGETHER).then_some(Reading { now, holder, spell, used })
+        };
+        if let Some(reading) = reading() {
+            self.shared.note(processor, |estimate| estimate.read(reading, self.shared.beta));
+        }
+    }
+
+    /// Uses the CPU of the idle processor for a while, to find out how much of it there is to be had and how fast it
+    /// computes. Keeps an eye on the victim meanwhile. False if the processor found work, or the victim is none any more.
+    fn probe(&mut self, victim: usize) -> bool {
+        let shared = self.shared;
+        self.sit();
+        if self.cpu != Some(shared.placement.cpu(self.index)) {
+            return false;
+        }
+        let here = Thread::current();
+        let used = || here.cpu_time().unwrap_or_default();
+        let (start, used_before) = (shared.now(), used());
+        let mut glanced = start;
+        let (mut paces, mut count) = (0, 0);
+        loop {
+            paces += pace::measure();
+            count += 1;
+            let now = shared.now();
+            let received = used() - used_before;
+            if is_conclusive(received, now - start) {
+                shared.note(self.index, |estimate| {
+                    estimate.probed(now, (received, now - start), Some(paces / count), shared.beta);
+                });
+                return true;
+            }
+            if self.is_taken() || shared.stopping.load(Relaxed) {
+                return false;
+            }
+            if now - glanced >= GLANCE {
+                self.read(victim);
+                glanced = now;
+                if !self.could_mug(victim) || !half_way(shared.beta, self.speed(), self.victim(victim).speed)
+                {
+                    return false;
+                }
+            }
+        }
+    }
+
+    /// Exchanges CPUs with the victim, if the decision still stands when both are claimed.
+    fn mug(&mut self, victim: usize) -> bool {
+        let shared = self.shared;
+        let pin = |carrier: usize, cpu| {
+            u32::try_from(carrier).ok().and_then(Thread::from_number).is_none_or(|carrier| carrier.pin(cpu))
+        };
+        let swap = |exchanged: bool| {
+            if exchanged {
+                shared.swap_known(self.index, victim);
+            }
+        };
+        let still = || self.decides(victim) && !shared.rests(self.index) && !shared.rests(victim);
+        let exchanging = shared.exchanging.read().unwrap_or_else(PoisonError::into_inner);
+        let mugging = shared.placement.mug(self.index, victim, still, pin, swap);
+        drop(exchanging);
+        let stats = &self.processors[self.index].stats;
+        match mugging {
+            Mugging::Done => stats.muggings.add(1),
+            Mugging::Refused => {
+                stats.refused.add(1);
+                let now = shared.now();
+                shared.note(self.index, |estimate| estimate.unusable(now, shared.beta));
+            }
+            Mugging::Declined => {}
+        }
+        mugging == Mugging::Done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::speed::FULL;
+    use super::{Beta, CALM_NAP, CLEAR, LONG_NAP, NAP, PROBE, Victim, is_conclusive, mugs, next_nap};
+
+    #[test]
+    fn mugs_who_is_busy_without_entries_and_slower_by_more_than_beta() {
+        let beta = Beta::new(5, 4).unwrap();
+        let slow = Victim { busy: true, empty: true, speed: FULL / 2 };
+        assert!(mugs(beta, FULL, slow));
+        assert!(!mugs(beta, FULL, Victim { busy: false, ..slow }));
+        assert!(!mugs(beta, FULL, Victim { empty: false, ..slow }));
+        assert!(!mugs(beta, FULL / 2, slow));
+        assert!(mugs(beta, 1001, Victim { speed: 800, ..slow }));
+        assert!(!mugs(beta, 1000, Victim { speed: 800, ..slow }));
+    }
+
+    #[test]
+    fn a_probe_ends_early_only_where_nobody_interrupts_it() {
+        const MS: u64 = 1_000_000;
+        assert!(!is_conclusive(3 * MS, 3 * MS), "a first time slice tells nothing");
+        assert!(is_conclusive(CLEAR, CLEAR));
+        assert!(!is_conclusive(3 * MS, CLEAR), "somebody else was there");
+        assert!(!is_conclusive(3 * MS, PROBE - 1) && is_conclusive(3 * MS, PROBE));
+    }
+
+    #[test]
+    fn naps_grow_while_speeds_are_equal_and_are_short_again_at_once() {
+        let grown = (0..10).fold(NAP, |nap, _| next_nap(nap, false, true));
+        assert_eq!(grown, CALM_NAP);
+        assert_eq!(next_nap(NAP, true, true), LONG_NAP);
+        assert_eq!(next_nap(grown, false, false), NAP);
+        assert_eq!(next_nap(grown, true, false), LONG_NAP);
+    }
+
+    #[test]
+    fn with_speeds_within_beta_nobody_mugs() {
+        for (numerator, denominator) in [(1, 1), (5, 4), (3, 2), (2, 1)] {
+            let beta = Beta::new(numerator, denominator).unwrap();
+            for speed in 1..=FULL {
+                let fastest = speed * numerator / denominator;
+                assert!(!mugs(beta, fastest, Victim { busy: true, empty: true, speed }));
+            }
+        }
+    }
+
+    #[test]
+    fn to_undo_a_mugging_the_ratio_must_change_by_beta_squared() {
+        let beta = Beta::new(3, 2).unwrap();
+        for (fast, slow) in (1..=64).flat_map(|fast| (1..=64).map(move |slow| (fast, slow))) {
+            if mugs(beta, fast, Victim { busy: true, empty: true, speed: slow }) {
+                // β² is 9/4: up to there nothing is undone.
+                for (fast_later, slow_later) in [(fast, slow), (fast * 2, slow * 3), (fast * 4, slow * 9)] {
+                    assert!(!mugs(beta, slow_later, Victim { busy: true, empty: true, speed: fast_later }));
+                }
+            }
+        }
+        // Just beyond, it is: the bound is tight.
+        assert!(mugs(beta, 151, Victim { busy: true, empty: true, speed: 100 }));
+        assert!(mugs(beta, 100 * 10, Victim { busy: true, empty: true, speed: 151 * 4 }));
+    }
+}

@@ -1,0 +1,181 @@
+//! The approximation ratios of HET §1.3 and §1.6. HET states them as O(·) and refers to Graham and Jaffe; the constants are
+//! derived here from two lower bounds of every schedule, W1/π_tot and W∞/π1, and say so.
+
+use super::optimum::{STRANDS, optimum};
+use super::{SPEEDS, computations, speeds};
+use crate::claim::{Claim, Paper};
+use crate::context::{Context, Sample, Subject};
+use crate::finding::Finding;
+use crate::mutant::{Mutant, mutants};
+use crate::run::{Named, Run, named, text};
+use bombyx_sim::{Beta, Ratio, Scheduler, Simulation, Speeds};
+
+pub(crate) const CLAIMS: &[Claim] = &[
+    Claim {
+        id: "het-graham",
+        paper: Paper::Het,
+        name: "§1.6, Graham",
+        statement: "On equal processors a greedy schedule takes at most 2 − 1/p times the optimum",
+        quantity: "time against (2 − 1/p)·optimum",
+        scope: "The optimum of all schedules without preemption, found by branch and bound: computations of at most 11 strands.",
+        mutants: mutants![Serial, Half, NeverMoves],
+        few: "greedy has one rule, that nobody idles; two mutants break it, and no other has it",
+        attempt: graham,
+    },
+    Claim {
+        id: "het-greedy",
+        paper: Paper::Het,
+        name: "§1.3, plain greedy",
+        statement: "On unequal processors greedy has no bound: its time may be s/8 times another's, s the ratio of speeds",
+        quantity: "s/8 against the ratio to maximum utilization that came up",
+        scope: "The constant is ours. Four threads of equal length, one processor s times as fast as three others, s from 40 to 4000.",
+        mutants: &[
+            Mutant::Instead(Scheduler::MaximumUtilization),
+            Mutant::Instead(Scheduler::Heterogeneous(Beta::ONE)),
+            Mutant::Instead(Scheduler::CriticalPath),
+        ],
+        few: "",
+        attempt: greedy,
+    },
+    Claim {
+        id: "het-jaffe-preemptive",
+        paper: Paper::Het,
+        name: "§1.6, Jaffe [23]",
+        statement: "Maximum utilization takes O(√p) times the optimum",
+        quantity: "time against (1 + √(4p − 3))/2 · max(W1/π_tot, W∞/π1)",
+        scope: "The constant follows from Theorem 2, T ≤ opt·(1 + (p − 1)·π1/π_tot), and from T ≤ W1/π1, as the fastest always works. \
+            Any computation.",
+        mutants: mutants![SlowestFirst, NeverMoves, Serial, Half],
+        few: "",
+        attempt: jaffe_preemptive,
+    },
+    Claim {
+        id: "het-jaffe",
+        paper: Paper::Het,
+        name: "§1.6, Jaffe [24]",
+        statement: "The better of all on the fastest, and greedy on those faster than half the average, takes O(√p) times the optimum",
+        quantity: "time against (2 + √(2p))·optimum, exact where that can be found",
+        scope: "Nobody is preempted. The constant follows from T ≤ 2·W1/π_tot + 2·W∞/π_ave for the second schedule and T = W1/π1 for the \
+            first. The optimum by branch and bound for at most 11 strands, else max(W1/π_tot, W∞/π1).",
+        mutants: &[
+            Mutant::Own { name: "fastest", about: "always all on the fastest" },
+            Mutant::Own { name: "all", about: "always greedy on all processors, the slow ones too" },
+            Mutant::Own {
+                name: "slow",
+                about: "always greedy on those slower than half the average, if there are any",
+            },
+        ],
+        few: "",
+        attempt: jaffe,
+    },
+];
+
+/// Computations whose optimum can be found.
+fn tiny(cx: &Context<'_>) -> Vec<Named> {
+    let mut specs =
+        ["fan:children=2,work=6", "fan:children=4,work=3", "skewed:leaves=3,work=5", "chain:length=4,work=3"]
+            .map(str::to_owned)
+            .to_vec();
+    let seeds = cx.by_effort(4, 12, 40);
+    specs.extend((0..seeds).map(|nth| format!("random:threads=3,work=5,seed={}", cx.seed(nth))));
+    specs.extend((0..seeds).map(|nth| format!("bushy:threads=3,class=1,work=4,seed={}", cx.seed(nth))));
+    let mut named = named(specs);
+    named.retain(|named| Run::right(named, Scheduler::Greedy, 1).computation().strand_count() <= STRANDS);
+    named
+}
+
+fn list(run: &Run) -> Vec<Ratio> {
+    run.speeds.as_ref().and_then(Speeds::list).unwrap_or_default().to_vec()
+}
+
+fn graham(cx: &Context<'_>) -> Finding {
+    let mut cases = Vec::new();
+    for named in &tiny(cx) {
+        for p in [2, 3, 4] {
+            cases.push(Run::new(cx, named, Scheduler::Greedy, p));
+        }
+    }
+    cx.always(cases, |run| {
+        let p = run.processors;
+        let least = optimum(run.computation(), &vec![Ratio::ONE; p]).ok_or("too many strands")?;
+        let (time, factor) = (run.outcome()?.time(), 2.0 - 1.0 / p as f64);
+        Ok(Sample::new(time, factor * least).constant("time per optimum", time / least, factor, factor))
+    })
+}
+
+fn greedy(cx: &Context<'_>) -> Finding {
+    let case = |s: u64| {
+        let named = Named::new(&format!("greedy-trap:long={0},short={0}", 10 * s));
+        Run::new(cx, &named, Scheduler::Greedy, 1).speeds(&format!("{s},3x1"))
+    };
+    cx.always([40, 400, 4000].map(case).to_vec(), |run| {
+        let other = run.mended().under(Scheduler::MaximumUtilization).outcome()?.time();
+        let (s, ratio) = (speeds(run)[0], run.outcome()?.time() / other);
+        Ok(Sample::new(s / 8.0, ratio).constant_at_least("ratio per s", ratio / s, 0.125, None))
+    })
+}
+
+/// What no schedule falls below.
+fn least(run: &Run) -> f64 {
+    let (m, list) = (run.measures(), speeds(run));
+    let (total, most) = (list.iter().sum::<f64>(), list.iter().copied().fold(0.0, f64::max));
+    (m.work as f64 / total).max(m.span as f64 / most)
+}
+
+/// Speeds among which √p shows: one processor is about √p times as fast as the others.
+const SKEWED: [&str; 4] = ["2,3x1", "3,8x1", "4,15x1", "16x1"];
+
+fn jaffe_preemptive(cx: &Context<'_>) -> Finding {
+    let mut cases = Vec::new();
+    for named in &computations(cx) {
+        for speeds in SPEEDS.iter().chain(&SKEWED) {
+            cases.push(
+                Run::new(cx, named, Scheduler::MaximumUtilization, 1).speeds(speeds).with_seed(cx.seed(0)),
+            );
+        }
+    }
+    cx.always(cases, |run| {
+        let factor = (1.0 + (4.0 * run.processors as f64 - 3.0).sqrt()) / 2.0;
+        let (time, least) = (run.outcome()?.time(), least(run));
+        Ok(Sample::new(time, factor * least).constant("time per least", time / least, factor, factor))
+    })
+}
+
+/// The time of a greedy schedule on these processors.
+fn greedy_on(run: &Run, chosen: &[Ratio]) -> Result<f64, String> {
+    let simulation = Simulation::new(run.computation(), Scheduler::Greedy).processors(chosen.len());
+    let speeds = Speeds::from_list(chosen.iter().copied());
+    Ok(simulation.speeds(speeds).run().map_err(text)?.time())
+}
+
+fn jaffe(cx: &Context<'_>) -> Finding {
+    let mut cases = Vec::new();
+    for named in &tiny(cx) {
+        cases.extend(
+            ["4,2,1", "3,3,1", "100,3x1"].map(|s| Run::new(cx, named, Scheduler::Greedy, 1).speeds(s)),
+        );
+    }
+    for named in &computations(cx) {
+        for speeds in SPEEDS.iter().chain(&SKEWED).chain(&["1000,1", "8x64,1"]) {
+            cases.push(Run::new(cx, named, Scheduler::Greedy, 1).speeds(speeds));
+        }
+    }
+    cx.always(cases, |run| {
+        let all = list(run);
+        let average = speeds(run).iter().sum::<f64>() / all.len() as f64;
+        let part = |fast: bool| -> Vec<Ratio> {
+            all.iter().copied().filter(|speed| (speed.to_f64() > average / 2.0) == fast).collect()
+        };
+        let fastest = vec![all.iter().copied().max().unwrap_or(Ratio::ONE)];
+        let slow = if part(false).is_empty() { all.clone() } else { part(false) };
+        let time = match () {
+            () if cx.own("fastest") => greedy_on(run, &fastest)?,
+            () if cx.own("all") => greedy_on(run, &all)?,
+            () if cx.own("slow") => greedy_on(run, &slow)?,
+            () => greedy_on(run, &fastest)?.min(greedy_on(run, &part(true))?),
+        };
+        let least = optimum(run.computation(), &all).unwrap_or_else(|| least(run));
+        let factor = 2.0 + (2.0 * all.len() as f64).sqrt();
+        Ok(Sample::new(time, factor * least).constant("time per optimum", time / least, factor, factor))
+    })
+}
