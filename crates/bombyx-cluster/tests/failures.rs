@@ -233,7 +233,8 @@ fn main() {
     }
     let arguments = Arguments::from_args();
     let mut trials = Vec::new();
-    let cases: [(&str, fn(&str)); 4] =
+    type Case = (&'static str, fn(&str));
+    let cases: [Case; 4] =
         [("sabotaged", sabotaged), ("lost", lost), ("stopped", stopped), ("client killed", client_killed)];
     let crashable =
         addresses().into_iter().filter(|address| !address.starts_with("local") && !address.ends_with(":1"));
