@@ -16,10 +16,10 @@ use std::fmt;
 pub enum Effort {
     /// A few small cases: for tests.
     Quick,
-    /// All claims together within two minutes on two cores.
+    /// All claims together within a minute and a half on two cores.
     #[default]
     Normal,
-    /// More and larger cases: minutes per claim.
+    /// More and larger cases: all claims together within ten minutes.
     Thorough,
 }
 
