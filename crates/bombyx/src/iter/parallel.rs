@@ -48,7 +48,7 @@ pub trait ParallelIterator: Sized + Send {
     /// use bombyx::prelude::*;
     /// use std::sync::atomic::{AtomicUsize, Ordering};
     /// let sum = AtomicUsize::new(0);
-    /// (0..100).into_par_iter().for_each(|i| { sum.fetch_add(i, Ordering::Relaxed); });
+    /// (0..100usize).into_par_iter().for_each(|i| { sum.fetch_add(i, Ordering::Relaxed); });
     /// assert_eq!(sum.into_inner(), 4950);
     /// ```
     #[track_caller]
@@ -104,8 +104,8 @@ pub trait ParallelIterator: Sized + Send {
     /// ```
     /// use bombyx::prelude::*;
     /// let check = |n: u32| if n < 50 { Ok(()) } else { Err(n) };
-    /// assert_eq!((0..50).into_par_iter().try_for_each(check), Ok(()));
-    /// assert!((0..100).into_par_iter().try_for_each(check).is_err());
+    /// assert_eq!((0..50u32).into_par_iter().try_for_each(check), Ok(()));
+    /// assert!((0..100u32).into_par_iter().try_for_each(check).is_err());
     /// ```
     #[track_caller]
     fn try_for_each<OP, R>(self, op: OP) -> R
@@ -190,7 +190,7 @@ pub trait ParallelIterator: Sized + Send {
     ///
     /// ```
     /// use bombyx::prelude::*;
-    /// let lengths: Vec<_> = (0..3).into_par_iter().map_init(Vec::new, |scratch: &mut Vec<usize>, n| {
+    /// let lengths: Vec<_> = (0..3usize).into_par_iter().map_init(Vec::new, |scratch: &mut Vec<usize>, n| {
     ///     scratch.clear();
     ///     scratch.extend(0..n);
     ///     scratch.len()
@@ -975,7 +975,7 @@ pub trait ParallelIterator: Sized + Send {
     /// ```
     /// use bombyx::iter::Either;
     /// use bombyx::prelude::*;
-    /// let (numbers, words): (Vec<i32>, Vec<&str>) = ["1", "x"].par_iter().partition_map(|text| match text.parse() {
+    /// let (numbers, words): (Vec<i32>, Vec<&str>) = ["1", "x"].par_iter().partition_map(|text| match text.parse::<i32>() {
     ///     Ok(number) => Either::Left(number),
     ///     Err(_) => Either::Right(*text),
     /// });

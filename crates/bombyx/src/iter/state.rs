@@ -43,7 +43,7 @@ where
     /// ```
     /// use bombyx::prelude::*;
     /// let mut scratches = Vec::new();
-    /// let lengths: Vec<usize> = (0..100).into_par_iter()
+    /// let lengths: Vec<usize> = (0..100usize).into_par_iter()
     ///     .with_state(Vec::new)
     ///     .map(|scratch, n| { scratch.clear(); scratch.resize(n, 0u8); scratch.len() })
     ///     .hand_back(&mut scratches)
