@@ -40,7 +40,9 @@ fn contenders<'a, const K: usize>(
         ($($name:literal => $run:expr),* $(,)?) => { vec![$(($name, Box::new($run) as Run<'a>)),*] };
     }
     macro_rules! light {
-        () => { &mut *paralight.lock().unwrap() };
+        () => {
+            &mut *paralight.lock().unwrap()
+        };
     }
     match op {
         "sum" => all! {
@@ -149,8 +151,19 @@ impl std::iter::Sum for Wrapping {
 }
 
 const OPERATIONS: [&str; 13] = [
-    "sum", "collect", "filter-collect", "flat_map", "find", "find-early", "min_by", "fold", "zip", "chunks", "bridge",
-    "sort", "sort_unstable",
+    "sum",
+    "collect",
+    "filter-collect",
+    "flat_map",
+    "find",
+    "find-early",
+    "min_by",
+    "fold",
+    "zip",
+    "chunks",
+    "bridge",
+    "sort",
+    "sort_unstable",
 ];
 
 fn main() {
@@ -167,7 +180,10 @@ fn main() {
     }
     bombyx::Pool::builder().processors(threads).build_global().expect("no pool yet");
     rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().expect("no pool yet");
-    println!("threads {threads}, rounds {rounds}, cores {}", std::thread::available_parallelism().map_or(1, usize::from));
+    println!(
+        "threads {threads}, rounds {rounds}, cores {}",
+        std::thread::available_parallelism().map_or(1, usize::from)
+    );
     let light = paralight::threads::ThreadPoolBuilder {
         num_threads: threads.try_into().expect("some threads"),
         range_strategy: paralight::threads::RangeStrategy::WorkStealing,
@@ -175,7 +191,10 @@ fn main() {
     };
     let light = std::sync::Mutex::new(light.build());
     let mut rows = Vec::new();
-    println!("{:<15} {:>8} {:>6} {:>8} {:>12} {:>7} {:>7} {:>7} {:>9}", "operation", "n", "body", "entered", "serial ns", "bombyx", "rayon", "orx", "paralight");
+    println!(
+        "{:<15} {:>8} {:>6} {:>8} {:>12} {:>7} {:>7} {:>7} {:>9}",
+        "operation", "n", "body", "entered", "serial ns", "bombyx", "rayon", "orx", "paralight"
+    );
     for op in OPERATIONS.into_iter().filter(|op| op.contains(&only)) {
         for n in [100, 1000, 10_000, 100_000, 1_000_000, 10_000_000] {
             let v: Vec<u64> = (0..n as u64).map(|i| i.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 1).collect();
@@ -191,10 +210,15 @@ fn main() {
                 for entered in ["outside", "inside"] {
                     let medians = measure(&mut list, rounds, entered == "inside");
                     let serial = medians["serial"];
-                    let ratio = |name| medians.get(name).map_or_else(|| "-".to_owned(), |t| format!("{:.2}", t / serial));
+                    let ratio = |name| {
+                        medians.get(name).map_or_else(|| "-".to_owned(), |t| format!("{:.2}", t / serial))
+                    };
                     println!(
                         "{op:<15} {n:>8} {name:>6} {entered:>8} {serial:>12.0} {:>7} {:>7} {:>7} {:>9}",
-                        ratio("bombyx"), ratio("rayon"), ratio("orx"), ratio("paralight")
+                        ratio("bombyx"),
+                        ratio("rayon"),
+                        ratio("orx"),
+                        ratio("paralight")
                     );
                     rows.push(medians);
                 }
@@ -231,22 +255,37 @@ fn measure(list: &mut [(&'static str, Run<'_>)], rounds: usize, inside: bool) ->
             }
         }
     }
-    list.iter().zip(times).map(|((name, _), mut times)| {
-        times.sort_by(f64::total_cmp);
-        (*name, times[times.len() / 2])
-    }).collect()
+    list.iter()
+        .zip(times)
+        .map(|((name, _), mut times)| {
+            times.sort_by(f64::total_cmp);
+            (*name, times[times.len() / 2])
+        })
+        .collect()
 }
 
 fn summary(rows: &[BTreeMap<&'static str, f64>]) {
-    let mean = |ratios: &[f64]| (ratios.iter().map(|r| r.ln()).sum::<f64>() / ratios.len().max(1) as f64).exp();
+    let mean =
+        |ratios: &[f64]| (ratios.iter().map(|r| r.ln()).sum::<f64>() / ratios.len().max(1) as f64).exp();
     let to_rayon: Vec<f64> = rows.iter().map(|row| row["bombyx"] / row["rayon"]).collect();
-    let to_best: Vec<f64> = rows.iter().map(|row| {
-        let best = ["rayon", "orx", "paralight"].iter().filter_map(|name| row.get(name)).copied().fold(f64::MAX, f64::min);
-        row["bombyx"] / best
-    }).collect();
+    let to_best: Vec<f64> = rows
+        .iter()
+        .map(|row| {
+            let best = ["rayon", "orx", "paralight"]
+                .iter()
+                .filter_map(|name| row.get(name))
+                .copied()
+                .fold(f64::MAX, f64::min);
+            row["bombyx"] / best
+        })
+        .collect();
     let slower = rows.iter().filter(|row| row["bombyx"] > 1.15 * row["serial"] + 200.0).count();
     println!("rows {}", rows.len());
-    println!("geometric mean of bombyx / rayon {:.2}, of bombyx / best peer {:.2}", mean(&to_rayon), mean(&to_best));
+    println!(
+        "geometric mean of bombyx / rayon {:.2}, of bombyx / best peer {:.2}",
+        mean(&to_rayon),
+        mean(&to_best)
+    );
     println!("rows above 1.1 x the best peer: {}", to_best.iter().filter(|&&r| r > 1.1).count());
     println!("rows above 1.25 x the best peer: {}", to_best.iter().filter(|&&r| r > 1.25).count());
     println!("rows above 1.15 x serial + 200 ns: {slower}");

@@ -231,7 +231,7 @@ pub(crate) mod inclusive {
         range: RangeInclusive<T>,
     }
 
-        impl<T: RangeItem> IntoParallelIterator for RangeInclusive<T> {
+    impl<T: RangeItem> IntoParallelIterator for RangeInclusive<T> {
         type Item = T;
         type Iter = Iter<T>;
 

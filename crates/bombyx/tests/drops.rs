@@ -66,7 +66,8 @@ fn collect_in_place() {
 #[test]
 fn collect_in_pieces() {
     at_every_position(|alive, check| {
-        let kept: Vec<_> = items(alive).into_par_iter().inspect(check).filter(|item| item.number % 2 == 0).collect();
+        let kept: Vec<_> =
+            items(alive).into_par_iter().inspect(check).filter(|item| item.number % 2 == 0).collect();
         assert_eq!(kept.len(), LEN / 2);
     });
 }
@@ -74,7 +75,10 @@ fn collect_in_pieces() {
 #[test]
 fn unzip_and_partition() {
     at_every_position(|alive, check| {
-        let pairs = items(alive).into_par_iter().map(|item| { check(&item); (item.clone(), item) });
+        let pairs = items(alive).into_par_iter().map(|item| {
+            check(&item);
+            (item.clone(), item)
+        });
         let (a, b): (Vec<_>, Vec<_>) = pairs.unzip();
         assert_eq!(a.len(), b.len());
         let (a, b): (Vec<_>, Vec<_>) = a.into_par_iter().partition(|item| item.number < 7);
@@ -96,7 +100,8 @@ fn drain() {
 #[test]
 fn adapters_with_values_of_their_own() {
     at_every_position(|alive, check| {
-        let chunks: Vec<_> = items(alive).into_par_iter().inspect(check).chunks(7).map(|chunk| chunk.len()).collect();
+        let chunks: Vec<_> =
+            items(alive).into_par_iter().inspect(check).chunks(7).map(|chunk| chunk.len()).collect();
         assert_eq!(chunks.iter().sum::<usize>(), LEN);
         let state = Counted::new(alive, LEN);
         let both = items(alive).into_par_iter().zip(items(alive)).map_with(state, |_, (a, _b)| a);
@@ -105,7 +110,10 @@ fn adapters_with_values_of_their_own() {
         assert_eq!(last.map(|item| item.number), Some(LEN - 1));
         let found = items(alive).into_par_iter().find_first(|item| item.number == 30);
         assert_eq!(found.map(|item| item.number), Some(30));
-        let states = items(alive).into_par_iter().with_state(|| Counted::new(alive, 0)).for_each(|state, item| state.number += item.number);
+        let states = items(alive)
+            .into_par_iter()
+            .with_state(|| Counted::new(alive, 0))
+            .for_each(|state, item| state.number += item.number);
         assert_eq!(states.iter().map(|state| state.number).sum::<usize>(), LEN * (LEN - 1) / 2);
     });
 }
@@ -135,7 +143,9 @@ fn sorts() {
                 a.number.cmp(&b.number)
             };
             let result = catch_unwind(AssertUnwindSafe(|| {
-                pool.run(|| if stable { all.par_sort_by(compare) } else { all.par_sort_unstable_by(compare) });
+                pool.run(
+                    || if stable { all.par_sort_by(compare) } else { all.par_sort_unstable_by(compare) },
+                );
             }));
             assert!(result.is_err() || all.is_sorted_by_key(|item| item.number));
             let mut numbers: Vec<_> = all.iter().map(|item| item.number).collect();

@@ -62,7 +62,15 @@ where
         }
         7 => {
             // Concatenation is associative but not commutative.
-            let folded = par.fold(Vec::new, |mut v, x| { v.push(x); v }).reduce(Vec::new, |mut a, mut b| { a.append(&mut b); a });
+            let folded = par
+                .fold(Vec::new, |mut v, x| {
+                    v.push(x);
+                    v
+                })
+                .reduce(Vec::new, |mut a, mut b| {
+                    a.append(&mut b);
+                    a
+                });
             assert_eq!(folded, seq.collect::<Vec<_>>());
             "fold"
         }
@@ -151,15 +159,22 @@ fn indexed<P: IndexedParallelIterator<Item = u64>>(random: &mut Random, par: P, 
     let small = 1 + random.below(7);
     assert_eq!(par.len(), len);
     match random.below(12) {
-        0 => "map ".to_owned() + &unindexed_in_order(random, par.map(|x| mix(x, 7)), seq.into_iter().map(|x| mix(x, 7))),
+        0 => {
+            "map ".to_owned()
+                + &unindexed_in_order(random, par.map(|x| mix(x, 7)), seq.into_iter().map(|x| mix(x, 7)))
+        }
         1 => {
             let add = |(i, x): (usize, u64)| x ^ i as u64;
-            "enumerate ".to_owned() + &unindexed_in_order(random, par.enumerate().map(add), seq.into_iter().enumerate().map(add))
+            "enumerate ".to_owned()
+                + &unindexed_in_order(random, par.enumerate().map(add), seq.into_iter().enumerate().map(add))
         }
         2 => "rev ".to_owned() + &unindexed_in_order(random, par.rev(), seq.into_iter().rev()),
         3 => "skip ".to_owned() + &unindexed_in_order(random, par.skip(n), seq.into_iter().skip(n)),
         4 => "take ".to_owned() + &unindexed_in_order(random, par.take(n), seq.into_iter().take(n)),
-        5 => "step_by ".to_owned() + &unindexed_in_order(random, par.step_by(small), seq.into_iter().step_by(small)),
+        5 => {
+            "step_by ".to_owned()
+                + &unindexed_in_order(random, par.step_by(small), seq.into_iter().step_by(small))
+        }
         6 => {
             let other: Vec<u64> = (0..n as u64).collect();
             let both = |(a, b): (u64, u64)| a ^ mix(b, 3);
@@ -172,7 +187,8 @@ fn indexed<P: IndexedParallelIterator<Item = u64>>(random: &mut Random, par: P, 
             "chain ".to_owned() + &unindexed_in_order(random, par.chain(other), chained.into_iter())
         }
         8 => {
-            let sums: Vec<u64> = seq.chunks(small).map(|chunk| chunk.iter().fold(0, |a, &b| mix(a ^ b, 1))).collect();
+            let sums: Vec<u64> =
+                seq.chunks(small).map(|chunk| chunk.iter().fold(0, |a, &b| mix(a ^ b, 1))).collect();
             let sum = |chunk: Vec<u64>| chunk.iter().fold(0, |a, &b| mix(a ^ b, 1));
             "chunks ".to_owned() + &unindexed_in_order(random, par.chunks(small).map(sum), sums.into_iter())
         }
@@ -199,7 +215,9 @@ fn indexed<P: IndexedParallelIterator<Item = u64>>(random: &mut Random, par: P, 
             }
             "intersperse ".to_owned() + &unindexed_in_order(random, par.intersperse(1), between.into_iter())
         }
-        _ => "max_len ".to_owned() + &unindexed_in_order(random, par.with_max_len(small * 10), seq.into_iter()),
+        _ => {
+            "max_len ".to_owned() + &unindexed_in_order(random, par.with_max_len(small * 10), seq.into_iter())
+        }
     }
 }
 
@@ -231,11 +249,14 @@ fn pipeline(random: &mut Random) -> String {
 #[test]
 fn random_pipelines() {
     let seed = std::env::var("BOMBYX_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
-    let shapes = std::env::var("BOMBYX_SHAPES").ok().and_then(|shapes| shapes.parse().ok()).unwrap_or(3000usize);
+    let shapes =
+        std::env::var("BOMBYX_SHAPES").ok().and_then(|shapes| shapes.parse().ok()).unwrap_or(3000usize);
     println!("BOMBYX_SEED={seed} BOMBYX_SHAPES={shapes}");
     let mut random = Random(seed);
-    let schedulers: Vec<Scheduler> =
-        SCHEDULERS.iter().map(|name| name.parse().unwrap_or_else(|error| panic!("{name}: {error}"))).collect();
+    let schedulers: Vec<Scheduler> = SCHEDULERS
+        .iter()
+        .map(|name| name.parse().unwrap_or_else(|error| panic!("{name}: {error}")))
+        .collect();
     let mut seen = std::collections::BTreeSet::new();
     let rounds = schedulers.len() * 4;
     for round in 0..rounds {
@@ -252,5 +273,12 @@ fn random_pipelines() {
     assert!(seen.len() > 100 || shapes < 3000);
 }
 
-const SCHEDULERS: [&str; 7] =
-    ["work-stealing", "dfdeques:64k", "read-write", "read-write-steals", "fifo", "busy-leaves", "depth-first:64k"];
+const SCHEDULERS: [&str; 7] = [
+    "work-stealing",
+    "dfdeques:64k",
+    "read-write",
+    "read-write-steals",
+    "fifo",
+    "busy-leaves",
+    "depth-first:64k",
+];
