@@ -174,7 +174,7 @@ impl<T: Send> Consumer<T> for Pieces {
     fn consume_iter<I: Iterator<Item = T>>(&self, mut filling: Filling<T>, iter: I) -> Filling<T> {
         let full = (PIECE_BYTES / size_of::<T>().max(1)).max(64);
         if filling.open.len() >= full {
-            filling.full.push(mem::replace(&mut filling.open, Vec::with_capacity(full)));
+            filling.full.push(trimmed(mem::replace(&mut filling.open, Vec::with_capacity(full))));
         }
         let open = &mut filling.open;
         iter.for_each(|item| open.push(item));
@@ -184,7 +184,7 @@ impl<T: Send> Consumer<T> for Pieces {
     fn complete(&self, filling: Filling<T>) -> Vec<Vec<T>> {
         let Filling { mut full, open } = filling;
         if !open.is_empty() {
-            full.push(open);
+            full.push(trimmed(open));
         }
         full
     }
@@ -198,6 +198,15 @@ impl<T: Send> Consumer<T> for Pieces {
     }
 
     simple!();
+}
+
+/// A piece that will not grow. Gives memory back that it does not need, if that is much.
+fn trimmed<T>(mut piece: Vec<T>) -> Vec<T> {
+    let unused = (piece.capacity() - piece.len()) * size_of::<T>();
+    if unused > PIECE_BYTES / 16 {
+        piece.shrink_to_fit();
+    }
+    piece
 }
 
 /// The items of an iterator, in pieces, in order.

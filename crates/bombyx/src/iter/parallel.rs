@@ -526,7 +526,7 @@ pub trait ParallelIterator: Sized + Send {
     }
 
     /// Calls `tell` now and then, from whichever processor, with how many items are done and how many there are, if that is
-    /// known. The last call has them all. Put this last in the chain.
+    /// known. Calls may overtake each other; one of them has all items. Put this last in the chain.
     ///
     /// ```
     /// use bombyx::prelude::*;
