@@ -280,6 +280,9 @@ impl<'a, C> Loop<'a, C> {
         let result = loop {
             let weight = source.weight();
             if self.stop.load(Relaxed) || self.consumer.full(&folder) {
+                if pace.ticks > 0 {
+                    costs::note(self.plan.site.key(), pace.weight, pace.ticks);
+                }
                 break self.consumer.complete(folder);
             }
             let big = weight > self.max;
