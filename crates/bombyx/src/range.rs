@@ -1,9 +1,10 @@
 //! Ranges of integers and characters.
 
+use crate::iter::onto::Onto;
 use crate::iter::plumbing::{
-    Folder, Producer, UnindexedConsumer, UnindexedProducer, bridge_unindexed,
+    Consumer, Folder, Producer, ProducerCallback, UnindexedConsumer, UnindexedProducer, bridge_unindexed,
 };
-use crate::iter::{IntoParallelIterator, ParallelIterator, delegate};
+use crate::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator, delegate};
 use std::ops::Range;
 
 /// A parallel iterator over a range.
@@ -19,11 +20,8 @@ pub struct Iter<T> {
     range: Range<T>,
 }
 
-impl<T> IntoParallelIterator for Range<T>
-where
-    Iter<T>: ParallelIterator,
-{
-    type Item = <Iter<T> as ParallelIterator>::Item;
+impl<T: RangeItem> IntoParallelIterator for Range<T> {
+    type Item = T;
     type Iter = Iter<T>;
 
     fn into_par_iter(self) -> Iter<T> {
@@ -31,11 +29,70 @@ where
     }
 }
 
+/// Types whose ranges are parallel iterators: all integers, and characters.
+#[doc(hidden)]
+pub trait RangeItem: Copy + Send {
+    type Of: ParallelIterator<Item = Self>;
+
+    fn of(range: Range<Self>) -> Self::Of;
+}
+
+impl<T: RangeItem> ParallelIterator for Iter<T> {
+    type Item = T;
+
+    #[inline]
+    fn drive_unindexed<C: UnindexedConsumer<T>>(self, consumer: C) -> C::Result {
+        T::of(self.range).drive_unindexed(consumer)
+    }
+
+    fn opt_len(&self) -> Option<usize> {
+        T::of(self.range.clone()).opt_len()
+    }
+
+    #[inline]
+    fn drive_onto<C: Consumer<T>>(self, consumer: &C, folder: C::Folder) -> Onto<C::Folder, C::Result> {
+        T::of(self.range).drive_onto(consumer, folder)
+    }
+}
+
+impl<T: RangeItem<Of: IndexedParallelIterator>> IndexedParallelIterator for Iter<T> {
+    fn len(&self) -> usize {
+        T::of(self.range.clone()).len()
+    }
+
+    #[inline]
+    fn with_producer<CB: ProducerCallback<T>>(self, callback: CB) -> CB::Output {
+        T::of(self.range).with_producer(callback)
+    }
+}
+
+/// The iterator of a range of one type.
+#[doc(hidden)]
+#[derive(Clone, Debug)]
+pub struct Of<T> {
+    range: Range<T>,
+}
+
+macro_rules! range_items {
+    ($($t:ty)*) => {$(
+        impl RangeItem for $t {
+            type Of = Of<$t>;
+
+            #[inline]
+            fn of(range: Range<$t>) -> Of<$t> {
+                Of { range }
+            }
+        }
+    )*};
+}
+
+range_items! { u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize char }
+
 /// Types whose ranges are iterators that know their lengths.
 macro_rules! indexed {
     ($($t:ty)*) => {$(
         delegate::indexed! {
-            [] Iter<$t> => $t;
+            [] Of<$t> => $t;
             len(this) { this.range.len() }
             with_producer(this, callback) { callback.callback(RangeProducer(this.range)) }
         }
@@ -68,7 +125,7 @@ indexed! { u8 u16 u32 usize i8 i16 i32 isize }
 /// Types that have longer ranges than can be indexed.
 macro_rules! unindexed {
     ($($t:ty, $unsigned:ty;)*) => {$(
-        impl Iter<$t> {
+        impl Of<$t> {
             /// How many there are.
             #[allow(clippy::cast_sign_loss)]
             fn distance(&self) -> $unsigned {
@@ -77,7 +134,7 @@ macro_rules! unindexed {
             }
         }
 
-        impl ParallelIterator for Iter<$t> {
+        impl ParallelIterator for Of<$t> {
             type Item = $t;
 
             fn drive_unindexed<C: UnindexedConsumer<$t>>(self, consumer: C) -> C::Result {
@@ -107,7 +164,7 @@ macro_rules! unindexed {
                 }
                 let Range { start, end } = self.0.range;
                 let middle = start.wrapping_add(half as $t);
-                (Long(Iter { range: start..middle }), Some(Long(Iter { range: middle..end })))
+                (Long(Of { range: start..middle }), Some(Long(Of { range: middle..end })))
             }
 
             fn fold_with<F: Folder<$t>>(self, mut folder: F) -> F {
@@ -122,7 +179,7 @@ macro_rules! unindexed {
 }
 
 /// A range that may be longer than can be indexed.
-struct Long<T>(Iter<T>);
+struct Long<T>(Of<T>);
 
 unindexed! { u64, u64; i64, u64; u128, u128; i128, u128; }
 
@@ -144,14 +201,14 @@ fn character(position: u32) -> char {
     char::from_u32(code).expect("between two characters there are no other numbers but the gap")
 }
 
-impl Iter<char> {
-    fn codes(&self) -> Iter<u32> {
-        Iter { range: position(self.range.start)..position(self.range.end) }
+impl Of<char> {
+    fn codes(&self) -> Of<u32> {
+        Of { range: position(self.range.start)..position(self.range.end) }
     }
 }
 
 delegate::indexed! {
-    [] Iter<char> => char;
+    [] Of<char> => char;
     len(this) { this.codes().len() }
     with_producer(this, callback) { this.codes().map(character).with_producer(callback) }
 }
@@ -174,11 +231,8 @@ pub(crate) mod inclusive {
         range: RangeInclusive<T>,
     }
 
-    impl<T> IntoParallelIterator for RangeInclusive<T>
-    where
-        Iter<T>: ParallelIterator,
-    {
-        type Item = <Iter<T> as ParallelIterator>::Item;
+    impl<T: RangeItem> IntoParallelIterator for RangeInclusive<T> {
+        type Item = T;
         type Iter = Iter<T>;
 
         fn into_par_iter(self) -> Iter<T> {
@@ -186,7 +240,66 @@ pub(crate) mod inclusive {
         }
     }
 
-    impl<T: Copy + PartialOrd> Iter<T> {
+    /// Types whose ranges are parallel iterators: all integers, and characters.
+    #[doc(hidden)]
+    pub trait RangeItem: Copy + Send {
+        type Of: ParallelIterator<Item = Self>;
+
+        fn of(range: RangeInclusive<Self>) -> Self::Of;
+    }
+
+    impl<T: RangeItem> ParallelIterator for Iter<T> {
+        type Item = T;
+
+        #[inline]
+        fn drive_unindexed<C: UnindexedConsumer<T>>(self, consumer: C) -> C::Result {
+            T::of(self.range).drive_unindexed(consumer)
+        }
+
+        fn opt_len(&self) -> Option<usize> {
+            T::of(self.range.clone()).opt_len()
+        }
+
+        #[inline]
+        fn drive_onto<C: Consumer<T>>(self, consumer: &C, folder: C::Folder) -> Onto<C::Folder, C::Result> {
+            T::of(self.range).drive_onto(consumer, folder)
+        }
+    }
+
+    impl<T: RangeItem<Of: IndexedParallelIterator>> IndexedParallelIterator for Iter<T> {
+        fn len(&self) -> usize {
+            T::of(self.range.clone()).len()
+        }
+
+        #[inline]
+        fn with_producer<CB: ProducerCallback<T>>(self, callback: CB) -> CB::Output {
+            T::of(self.range).with_producer(callback)
+        }
+    }
+
+    /// The iterator of a range of one type.
+    #[doc(hidden)]
+    #[derive(Clone, Debug)]
+    pub struct Of<T> {
+        range: RangeInclusive<T>,
+    }
+
+    macro_rules! range_items {
+        ($($t:ty)*) => {$(
+            impl RangeItem for $t {
+                type Of = Of<$t>;
+
+                #[inline]
+                fn of(range: RangeInclusive<$t>) -> Of<$t> {
+                    Of { range }
+                }
+            }
+        )*};
+    }
+
+    range_items! { u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize char }
+
+    impl<T: Copy + PartialOrd> Of<T> {
         /// The ends, if there is anything between them.
         fn bounds(&self) -> Option<(T, T)> {
             (!self.range.is_empty()).then(|| (*self.range.start(), *self.range.end()))
@@ -196,7 +309,7 @@ pub(crate) mod inclusive {
     macro_rules! indexed {
         ($($t:ty)*) => {$(
             delegate::indexed! {
-                [] Iter<$t> => $t;
+                [] Of<$t> => $t;
                 len(this) {
                     #[allow(clippy::cast_sign_loss)]
                     this.bounds().map_or(0, |(first, last)| (i64::from(last) - i64::from(first)) as usize + 1)
@@ -214,7 +327,7 @@ pub(crate) mod inclusive {
 
     macro_rules! unindexed {
         ($($t:ty)*) => {$(
-            impl ParallelIterator for Iter<$t> {
+            impl ParallelIterator for Of<$t> {
                 type Item = $t;
 
                 fn drive_unindexed<C: UnindexedConsumer<$t>>(self, consumer: C) -> C::Result {
@@ -239,15 +352,15 @@ pub(crate) mod inclusive {
 
     unindexed! { u64 i64 u128 i128 usize isize }
 
-    impl Iter<char> {
-        fn codes(&self) -> super::Iter<u32> {
+    impl Of<char> {
+        fn codes(&self) -> super::Of<u32> {
             let range = self.bounds().map_or(0..0, |(first, last)| position(first)..position(last) + 1);
-            super::Iter { range }
+            super::Of { range }
         }
     }
 
     delegate::indexed! {
-        [] Iter<char> => char;
+        [] Of<char> => char;
         len(this) { this.codes().len() }
         with_producer(this, callback) { this.codes().map(character).with_producer(callback) }
     }

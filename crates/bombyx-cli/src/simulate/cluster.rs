@@ -1,8 +1,8 @@
 //! `bombyx simulate --nodes`: a computation on a cluster with a central scheduler.
 
 use super::input::Input;
-use crate::numbers::Numbers;
 use super::{Result, print};
+use crate::numbers::Numbers;
 use crate::text;
 use bombyx_dag::{ThreadId, WeightUnit};
 use bombyx_sim::{ClusterOutcome, TwoLevel};

@@ -1,8 +1,8 @@
 //! `collect` into vectors: straight into place where the number of items is known, else into pieces that are moved once.
 
+use super::ParallelIterator;
 use super::plumbing::{Consumer, Place};
 use super::terminal::simple;
-use super::ParallelIterator;
 use bombyx_core::join;
 use bombyx_core::loop_plumbing::LoopSite;
 use std::marker::PhantomData;
@@ -136,7 +136,8 @@ where
     append_in_place(right, len, |right| {
         let mut result = None;
         append_in_place(left, len, |left| {
-            let (left, right) = iter.drive_unindexed(super::unzip::Unzipping { a: left, b: right, op: super::unzip::ByPair });
+            let (left, right) =
+                iter.drive_unindexed(super::unzip::Unzipping { a: left, b: right, op: super::unzip::ByPair });
             result = Some(right);
             left
         });
@@ -173,7 +174,7 @@ impl<T: Send> Consumer<T> for Pieces {
     fn consume_iter<I: Iterator<Item = T>>(&self, mut filling: Filling<T>, iter: I) -> Filling<T> {
         let full = (PIECE_BYTES / size_of::<T>().max(1)).max(64);
         if filling.open.len() >= full {
-            filling.full.push(mem::replace(&mut filling.open, Vec::with_capacity(full)));
+            filling.full.push(trimmed(mem::replace(&mut filling.open, Vec::with_capacity(full))));
         }
         let open = &mut filling.open;
         iter.for_each(|item| open.push(item));
@@ -183,7 +184,7 @@ impl<T: Send> Consumer<T> for Pieces {
     fn complete(&self, filling: Filling<T>) -> Vec<Vec<T>> {
         let Filling { mut full, open } = filling;
         if !open.is_empty() {
-            full.push(open);
+            full.push(trimmed(open));
         }
         full
     }
@@ -197,6 +198,15 @@ impl<T: Send> Consumer<T> for Pieces {
     }
 
     simple!();
+}
+
+/// A piece that will not grow. Gives memory back that it does not need, if that is much.
+fn trimmed<T>(mut piece: Vec<T>) -> Vec<T> {
+    let unused = (piece.capacity() - piece.len()) * size_of::<T>();
+    if unused > PIECE_BYTES / 16 {
+        piece.shrink_to_fit();
+    }
+    piece
 }
 
 /// The items of an iterator, in pieces, in order.

@@ -56,6 +56,11 @@ pub(crate) trait Source: Send + Sized {
     fn is_exact(&self) -> bool {
         false
     }
+
+    /// Whether weights add up to positions. If not, all items are at the same.
+    fn has_positions(&self) -> bool {
+        true
+    }
 }
 
 /// A producer and its length.
@@ -110,6 +115,7 @@ struct Loop<'a, C> {
     min: usize,
     max: usize,
     exact: bool,
+    positions: bool,
 }
 
 /// How the blocks of a run went.
@@ -169,6 +175,7 @@ where
         min: source.min_weight().max(1),
         max: source.max_weight().max(1),
         exact: source.is_exact(),
+        positions: source.has_positions(),
     };
     this.begin(source)
 }
@@ -186,11 +193,12 @@ impl<'a, C> Loop<'a, C> {
             let grain = weight.div_ceil(LEAVES).max(self.min);
             return runtime::enter(site, || self.fixed(source, 0, grain));
         }
-        let short = weight <= self.max && self.plan.trace.is_none() && costs::are_short(site.key(), self.clock);
+        let short =
+            weight <= self.max && self.plan.trace.is_none() && costs::are_short(site.key(), self.clock);
         if !(short && (inside || runtime::lends())) {
             return runtime::enter(site, || self.begin_run(source, 0, Pace::UNKNOWN));
         }
-        let folder = self.consumer.start(self.place(0, weight));
+        let folder = self.consumer.start(self.place(0, self.behind(0, weight)));
         let (mut folder, rest) = self.alone(source, folder);
         let Some((rest, at, pace)) = rest else { return self.consumer.complete(folder) };
         if inside {
@@ -206,12 +214,17 @@ impl<'a, C> Loop<'a, C> {
         Place { start, end, exact: self.exact }
     }
 
+    /// The position behind so much.
+    fn behind(&self, at: usize, weight: usize) -> usize {
+        if self.positions { at.saturating_add(weight) } else { 0 }
+    }
+
     fn begin_run<S>(&self, source: S, at: usize, pace: Pace) -> C::Result
     where
         S: Source,
         C: Consumer<S::Item>,
     {
-        let folder = self.consumer.start(self.place(at, at.saturating_add(source.weight())));
+        let folder = self.consumer.start(self.place(at, self.behind(at, source.weight())));
         self.run(source, at, folder, pace)
     }
 
@@ -228,7 +241,7 @@ impl<'a, C> Loop<'a, C> {
             folder = left;
             spent += pace.ticks;
             let Some(rest) = rest else { break };
-            at += pace.weight;
+            at = self.behind(at, pace.weight);
             if self.consumer.full(&folder) {
                 break;
             }
@@ -267,6 +280,9 @@ impl<'a, C> Loop<'a, C> {
         let result = loop {
             let weight = source.weight();
             if self.stop.load(Relaxed) || self.consumer.full(&folder) {
+                if pace.ticks > 0 {
+                    costs::note(self.plan.site.key(), pace.weight, pace.ticks);
+                }
                 break self.consumer.complete(folder);
             }
             let big = weight > self.max;
@@ -279,7 +295,7 @@ impl<'a, C> Loop<'a, C> {
                         if let Some(visit) = &mut visit {
                             visit.split();
                         }
-                        let middle = at + left.weight();
+                        let middle = self.behind(at, left.weight());
                         self.consumer.narrow(&mut folder, middle);
                         let (left, right) = runtime::fork(
                             self.plan.site,
@@ -300,7 +316,7 @@ impl<'a, C> Loop<'a, C> {
             }
             let (left, rest) = self.block(source, folder, &mut pace);
             folder = left;
-            at += pace.weight;
+            at = self.behind(at, pace.weight);
             if let Some(visit) = &mut visit {
                 visit.block(pace.weight, pace.ticks);
             }
@@ -323,14 +339,10 @@ impl<'a, C> Loop<'a, C> {
         C: Consumer<S::Item>,
     {
         let weight = source.weight();
-        let cut = if weight > grain && !self.stop.load(Relaxed) {
-            source.halve()
-        } else {
-            (source, None)
-        };
+        let cut = if weight > grain && !self.stop.load(Relaxed) { source.halve() } else { (source, None) };
         match cut {
             (left, Some(right)) => {
-                let middle = at + left.weight();
+                let middle = self.behind(at, left.weight());
                 let (left, right) = runtime::fork(
                     self.plan.site,
                     || self.fixed(left, at, grain),
@@ -340,7 +352,7 @@ impl<'a, C> Loop<'a, C> {
             }
             (leaf, None) => {
                 let guard = StopOnPanic(&self.stop);
-                let mut folder = self.consumer.start(self.place(at, at + weight));
+                let mut folder = self.consumer.start(self.place(at, self.behind(at, weight)));
                 if !self.stop.load(Relaxed) && !self.consumer.full(&folder) {
                     folder = leaf.fold_with(Running { consumer: self.consumer, folder }).folder;
                 }
@@ -351,7 +363,13 @@ impl<'a, C> Loop<'a, C> {
     }
 
     /// The same for producers that do not know how much they have. `budget` cuts are made whoever wants work.
-    fn tree<P>(&self, producer: P, positions: (usize, usize), mut folder: C::Folder, budget: usize) -> C::Result
+    fn tree<P>(
+        &self,
+        producer: P,
+        positions: (usize, usize),
+        mut folder: C::Folder,
+        budget: usize,
+    ) -> C::Result
     where
         P: UnindexedProducer,
         C: Consumer<P::Item>,
@@ -361,7 +379,8 @@ impl<'a, C> Loop<'a, C> {
             self.consumer.complete(folder)
         } else {
             let fixed = self.plan.fixed || runtime::splits_fixed();
-            let cut = if budget > 0 || !fixed && runtime::hungry() { producer.split() } else { (producer, None) };
+            let cut =
+                if budget > 0 || !fixed && runtime::hungry() { producer.split() } else { (producer, None) };
             match cut {
                 (left, Some(right)) => {
                     let (start, end) = positions;
@@ -405,6 +424,7 @@ where
         min: 1,
         max: usize::MAX,
         exact: false,
+        positions: true,
     };
     runtime::enter(this.plan.site, || {
         let folder = consumer.start(this.place(0, usize::MAX));
@@ -464,6 +484,7 @@ where
         min: source.min_weight().max(1),
         max: source.max_weight().max(1),
         exact: false,
+        positions: source.has_positions(),
     };
     let weight = source.weight();
     if weight == 0 {

@@ -67,7 +67,7 @@ pub trait IndexedParallelIterator: ParallelIterator {
     /// ```
     /// use bombyx::prelude::*;
     /// let (mut a, mut b) = (Vec::new(), Vec::new());
-    /// (0..3).into_par_iter().map(|i| (i, -i)).unzip_into_vecs(&mut a, &mut b);
+    /// (0..3i32).into_par_iter().map(|i| (i, -i)).unzip_into_vecs(&mut a, &mut b);
     /// assert_eq!((a, b), (vec![0, 1, 2], vec![0, -1, -2]));
     /// ```
     #[track_caller]
@@ -226,7 +226,10 @@ pub trait IndexedParallelIterator: ParallelIterator {
     {
         let other = other.into_par_iter();
         let by_length = self.len().cmp(&other.len());
-        let first = self.zip(other).map(|(a, b)| a.partial_cmp(&b)).find_first(|&order| order != Some(Ordering::Equal));
+        let first = self
+            .zip(other)
+            .map(|(a, b)| a.partial_cmp(&b))
+            .find_first(|&order| order != Some(Ordering::Equal));
         first.unwrap_or(Some(by_length))
     }
 

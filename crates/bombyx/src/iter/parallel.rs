@@ -3,7 +3,7 @@
 use super::collect::pieces;
 use super::explain::{Explain, Explanation};
 use super::find::{FindAny, FindFirst, FindLast};
-use super::fold::{Flatten, FlatMap, Fold, FoldWith, MapInit, MapWith, TryFold, TryFoldWith};
+use super::fold::{FlatMap, Flatten, Fold, FoldWith, MapInit, MapWith, TryFold, TryFoldWith};
 use super::intersperse::Intersperse;
 use super::modes::{Deterministic, Progress, Sited};
 use super::onto::{Inner, Onto};
@@ -11,8 +11,8 @@ use super::pairs::Chain;
 use super::plumbing::{Consumer, UnindexedConsumer};
 use super::private::Try;
 use super::stage::{
-    Cloned, Copied, Filter, FilterMap, FlatMapIter, FlattenIter, Inspect, Map, PanicFuse, SkipAny, SkipAnyWhile,
-    TakeAny, TakeAnyWhile, Update, WhileSome,
+    Cloned, Copied, Filter, FilterMap, FlatMapIter, FlattenIter, Inspect, Map, PanicFuse, SkipAny,
+    SkipAnyWhile, TakeAny, TakeAnyWhile, Update, WhileSome,
 };
 use super::state::WithState;
 use super::terminal::{Count, ForEach, ProductOf, Reduce, ReduceWith, SumOf, TryReduce};
@@ -48,7 +48,7 @@ pub trait ParallelIterator: Sized + Send {
     /// use bombyx::prelude::*;
     /// use std::sync::atomic::{AtomicUsize, Ordering};
     /// let sum = AtomicUsize::new(0);
-    /// (0..100).into_par_iter().for_each(|i| { sum.fetch_add(i, Ordering::Relaxed); });
+    /// (0..100usize).into_par_iter().for_each(|i| { sum.fetch_add(i, Ordering::Relaxed); });
     /// assert_eq!(sum.into_inner(), 4950);
     /// ```
     #[track_caller]
@@ -104,8 +104,8 @@ pub trait ParallelIterator: Sized + Send {
     /// ```
     /// use bombyx::prelude::*;
     /// let check = |n: u32| if n < 50 { Ok(()) } else { Err(n) };
-    /// assert_eq!((0..50).into_par_iter().try_for_each(check), Ok(()));
-    /// assert!((0..100).into_par_iter().try_for_each(check).is_err());
+    /// assert_eq!((0..50u32).into_par_iter().try_for_each(check), Ok(()));
+    /// assert!((0..100u32).into_par_iter().try_for_each(check).is_err());
     /// ```
     #[track_caller]
     fn try_for_each<OP, R>(self, op: OP) -> R
@@ -190,7 +190,7 @@ pub trait ParallelIterator: Sized + Send {
     ///
     /// ```
     /// use bombyx::prelude::*;
-    /// let lengths: Vec<_> = (0..3).into_par_iter().map_init(Vec::new, |scratch: &mut Vec<usize>, n| {
+    /// let lengths: Vec<_> = (0..3usize).into_par_iter().map_init(Vec::new, |scratch: &mut Vec<usize>, n| {
     ///     scratch.clear();
     ///     scratch.extend(0..n);
     ///     scratch.len()
@@ -526,7 +526,7 @@ pub trait ParallelIterator: Sized + Send {
     }
 
     /// Calls `tell` now and then, from whichever processor, with how many items are done and how many there are, if that is
-    /// known. The last call has them all. Put this last in the chain.
+    /// known. Calls may overtake each other; one of them has all items. Put this last in the chain.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -833,7 +833,11 @@ pub trait ParallelIterator: Sized + Send {
         P: Fn(Self::Item) -> Option<R> + Sync + Send,
         R: Send,
     {
-        self.drive_unindexed(FindAny { site: LoopSite::map_reduce(), op: predicate, found: AtomicBool::new(false) })
+        self.drive_unindexed(FindAny {
+            site: LoopSite::map_reduce(),
+            op: predicate,
+            found: AtomicBool::new(false),
+        })
     }
 
     /// What `predicate` makes of the first item that it makes something of.
@@ -975,7 +979,7 @@ pub trait ParallelIterator: Sized + Send {
     /// ```
     /// use bombyx::iter::Either;
     /// use bombyx::prelude::*;
-    /// let (numbers, words): (Vec<i32>, Vec<&str>) = ["1", "x"].par_iter().partition_map(|text| match text.parse() {
+    /// let (numbers, words): (Vec<i32>, Vec<&str>) = ["1", "x"].par_iter().partition_map(|text| match text.parse::<i32>() {
     ///     Ok(number) => Either::Left(number),
     ///     Err(_) => Either::Right(*text),
     /// });

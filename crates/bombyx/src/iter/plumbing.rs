@@ -10,7 +10,7 @@
 //! before somebody wants work. So consumers cannot be written outside of this crate.
 //!
 //! ```
-//! use bombyx::iter::plumbing::{Producer, ProducerCallback, bridge};
+//! use bombyx::iter::plumbing::{ProducerCallback, UnindexedConsumer, bridge};
 //! use bombyx::prelude::*;
 //!
 //! /// The even numbers below 2n.
@@ -18,7 +18,7 @@
 //!
 //! impl ParallelIterator for Evens {
 //!     type Item = usize;
-//!     fn drive_unindexed<C: bombyx::iter::plumbing::UnindexedConsumer<usize>>(self, consumer: C) -> C::Result {
+//!     fn drive_unindexed<C: UnindexedConsumer<usize>>(self, consumer: C) -> C::Result {
 //!         bridge(self, consumer)
 //!     }
 //!     fn opt_len(&self) -> Option<usize> {
@@ -36,7 +36,7 @@
 //! }
 //!
 //! assert_eq!(Evens(5).collect::<Vec<_>>(), [0, 2, 4, 6, 8]);
-//! assert_eq!(Evens(1000).zip(0..1000).filter(|(even, i)| even / 2 == *i).count(), 1000);
+//! assert_eq!(Evens(1000).zip(0..1000usize).filter(|(even, i)| even / 2 == *i).count(), 1000);
 //! ```
 
 use super::IndexedParallelIterator;

@@ -43,7 +43,7 @@ where
     /// ```
     /// use bombyx::prelude::*;
     /// let mut scratches = Vec::new();
-    /// let lengths: Vec<usize> = (0..100).into_par_iter()
+    /// let lengths: Vec<usize> = (0..100usize).into_par_iter()
     ///     .with_state(Vec::new)
     ///     .map(|scratch, n| { scratch.clear(); scratch.resize(n, 0u8); scratch.len() })
     ///     .hand_back(&mut scratches)
@@ -150,7 +150,11 @@ where
         (Taken { state, idle: self.idle }, self.base.start(place))
     }
     #[inline]
-    fn consume_iter<I: Iterator<Item = T>>(&self, (mut taken, folder): Self::Folder, iter: I) -> Self::Folder {
+    fn consume_iter<I: Iterator<Item = T>>(
+        &self,
+        (mut taken, folder): Self::Folder,
+        iter: I,
+    ) -> Self::Folder {
         let state = taken.state.as_mut().expect("taken until the end");
         let folder = self.base.consume_iter(folder, iter.map(|item| (self.op)(state, item)));
         (taken, folder)

@@ -62,6 +62,10 @@ impl<S: Supply<Item: Send>> Source for Supplied<S> {
         }
     }
 
+    fn has_positions(&self) -> bool {
+        false
+    }
+
     fn fold_with<F: Folder<S::Item>>(self, mut folder: F) -> F {
         match self {
             Supplied::Batch(items) => folder.consume_iter(items),

@@ -1,0 +1,158 @@
+//! Every item is dropped exactly once, whatever panics, and wherever.
+
+use bombyx::Pool;
+use bombyx::prelude::*;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::AtomicIsize;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Counts itself.
+struct Counted<'a> {
+    alive: &'a AtomicIsize,
+    number: usize,
+}
+
+impl<'a> Counted<'a> {
+    fn new(alive: &'a AtomicIsize, number: usize) -> Counted<'a> {
+        alive.fetch_add(1, Relaxed);
+        Counted { alive, number }
+    }
+}
+
+impl Clone for Counted<'_> {
+    fn clone(&self) -> Self {
+        Counted::new(self.alive, self.number)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.alive.fetch_sub(1, Relaxed);
+    }
+}
+
+const LEN: usize = 60;
+
+fn items(alive: &AtomicIsize) -> Vec<Counted<'_>> {
+    (0..LEN).map(|number| Counted::new(alive, number)).collect()
+}
+
+/// Runs `f` with a check that panics at each position in turn, and at none.
+fn at_every_position<F>(f: F)
+where
+    F: Fn(&AtomicIsize, &(dyn Fn(&Counted<'_>) + Sync)) + Sync,
+{
+    std::panic::set_hook(Box::new(|_| ()));
+    for processors in [1, 2, 4] {
+        let pool = Pool::builder().processors(processors).build().unwrap();
+        for position in 0..=LEN {
+            let alive = AtomicIsize::new(0);
+            let check = |item: &Counted<'_>| assert!(item.number != position, "planned");
+            let result = catch_unwind(AssertUnwindSafe(|| pool.run(|| f(&alive, &check))));
+            assert_eq!(result.is_err(), position < LEN, "position {position}");
+            assert_eq!(alive.into_inner(), 0, "position {position}, {processors} processors");
+        }
+    }
+}
+
+#[test]
+fn collect_in_place() {
+    at_every_position(|alive, check| {
+        let kept: Vec<_> = items(alive).into_par_iter().inspect(check).collect();
+        assert_eq!(kept.len(), LEN);
+    });
+}
+
+#[test]
+fn collect_in_pieces() {
+    at_every_position(|alive, check| {
+        let kept: Vec<_> =
+            items(alive).into_par_iter().inspect(check).filter(|item| item.number % 2 == 0).collect();
+        assert_eq!(kept.len(), LEN / 2);
+    });
+}
+
+#[test]
+fn unzip_and_partition() {
+    at_every_position(|alive, check| {
+        let pairs = items(alive).into_par_iter().map(|item| {
+            check(&item);
+            (item.clone(), item)
+        });
+        let (a, b): (Vec<_>, Vec<_>) = pairs.unzip();
+        assert_eq!(a.len(), b.len());
+        let (a, b): (Vec<_>, Vec<_>) = a.into_par_iter().partition(|item| item.number < 7);
+        assert_eq!((a.len(), b.len()), (7, LEN - 7));
+    });
+}
+
+#[test]
+fn drain() {
+    at_every_position(|alive, check| {
+        let mut all = items(alive);
+        let rest = catch_unwind(AssertUnwindSafe(|| all.par_drain(10..50).for_each(|item| check(&item))));
+        assert_eq!(all.len(), LEN - 40);
+        all.iter().for_each(check);
+        rest.unwrap_or_else(|payload| std::panic::resume_unwind(payload));
+    });
+}
+
+#[test]
+fn adapters_with_values_of_their_own() {
+    at_every_position(|alive, check| {
+        let chunks: Vec<_> =
+            items(alive).into_par_iter().inspect(check).chunks(7).map(|chunk| chunk.len()).collect();
+        assert_eq!(chunks.iter().sum::<usize>(), LEN);
+        let state = Counted::new(alive, LEN);
+        let both = items(alive).into_par_iter().zip(items(alive)).map_with(state, |_, (a, _b)| a);
+        assert_eq!(both.rev().count(), LEN);
+        let last = items(alive).into_par_iter().max_by_key(|item| item.number);
+        assert_eq!(last.map(|item| item.number), Some(LEN - 1));
+        let found = items(alive).into_par_iter().find_first(|item| item.number == 30);
+        assert_eq!(found.map(|item| item.number), Some(30));
+        let states = items(alive)
+            .into_par_iter()
+            .with_state(|| Counted::new(alive, 0))
+            .for_each(|state, item| state.number += item.number);
+        assert_eq!(states.iter().map(|state| state.number).sum::<usize>(), LEN * (LEN - 1) / 2);
+    });
+}
+
+#[test]
+fn bridges_and_streams() {
+    at_every_position(|alive, check| {
+        let kept: Vec<_> = items(alive).into_iter().par_bridge().inspect(check).collect();
+        assert_eq!(kept.len(), LEN);
+        let mut stream = kept.into_iter().par_stream(8).map(|item| item.clone());
+        assert!(stream.next().is_some());
+        assert_eq!(stream.fold(0, |n, _| n + 1), LEN - 1);
+    });
+}
+
+#[test]
+fn sorts() {
+    std::panic::set_hook(Box::new(|_| ()));
+    let pool = Pool::builder().processors(3).build().unwrap();
+    for step in [1usize, 997, 20_011, 70_001, usize::MAX] {
+        for stable in [true, false] {
+            let alive = AtomicIsize::new(0);
+            let mut all: Vec<_> = (0..10_000).map(|i| Counted::new(&alive, i * 7919 % 10_000)).collect();
+            let calls = std::sync::atomic::AtomicUsize::new(0);
+            let compare = |a: &Counted<'_>, b: &Counted<'_>| {
+                assert!(calls.fetch_add(1, Relaxed) != step, "planned");
+                a.number.cmp(&b.number)
+            };
+            let result = catch_unwind(AssertUnwindSafe(|| {
+                pool.run(
+                    || if stable { all.par_sort_by(compare) } else { all.par_sort_unstable_by(compare) },
+                );
+            }));
+            assert!(result.is_err() || all.is_sorted_by_key(|item| item.number));
+            let mut numbers: Vec<_> = all.iter().map(|item| item.number).collect();
+            numbers.sort_unstable();
+            assert!(numbers.into_iter().eq(0..10_000));
+            drop(all);
+            assert_eq!(alive.into_inner(), 0);
+        }
+    }
+}

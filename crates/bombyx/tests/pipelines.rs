@@ -1,0 +1,284 @@
+//! Random chains of parallel iterators yield what the same chains of ordinary iterators do: sources, adapters and consumers drawn from
+//! a seed, on pools of all schedulers, with one to sixteen processors.
+
+use bombyx::prelude::*;
+use bombyx::{Pool, Scheduler};
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % bound as u64) as usize
+    }
+}
+
+fn mix(x: u64, salt: u64) -> u64 {
+    (x ^ salt).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17)
+}
+
+/// Ends both chains and compares.
+fn end<P, S>(random: &mut Random, par: P, seq: S) -> &'static str
+where
+    P: ParallelIterator<Item = u64>,
+    S: Iterator<Item = u64>,
+{
+    let salt = random.below(1000) as u64;
+    match random.below(9) {
+        0 => {
+            assert_eq!(par.collect::<Vec<_>>(), seq.collect::<Vec<_>>());
+            "collect"
+        }
+        1 => {
+            assert_eq!(par.map(|x| x / 2).sum::<u64>(), seq.map(|x| x / 2).fold(0, u64::wrapping_add));
+            "sum"
+        }
+        2 => {
+            let hit = |x: &u64| mix(*x, salt) % 16 == 0;
+            assert_eq!(par.find_first(hit), { seq }.find(hit));
+            "find_first"
+        }
+        3 => {
+            let hit = |x: &u64| mix(*x, salt) % 16 == 0;
+            assert_eq!(par.find_last(hit), seq.filter(hit).last());
+            "find_last"
+        }
+        4 => {
+            assert_eq!(par.min_by_key(|x| x % 64), seq.min_by_key(|x| x % 64));
+            "min_by_key"
+        }
+        5 => {
+            assert_eq!(par.max_by_key(|x| x % 64), seq.max_by_key(|x| x % 64));
+            "max_by_key"
+        }
+        6 => {
+            let (a, b): (Vec<_>, Vec<_>) = par.partition(|x| x % 3 == 0);
+            assert_eq!((a, b), seq.partition(|x| x % 3 == 0));
+            "partition"
+        }
+        7 => {
+            // Concatenation is associative but not commutative.
+            let folded = par
+                .fold(Vec::new, |mut v, x| {
+                    v.push(x);
+                    v
+                })
+                .reduce(Vec::new, |mut a, mut b| {
+                    a.append(&mut b);
+                    a
+                });
+            assert_eq!(folded, seq.collect::<Vec<_>>());
+            "fold"
+        }
+        _ => {
+            let (a, b): (Vec<u64>, Vec<u64>) = par.map(|x| (x, !x)).unzip();
+            assert_eq!((a, b), seq.map(|x| (x, !x)).unzip());
+            "unzip"
+        }
+    }
+}
+
+/// [`end`], for long chains: fewer types to compile.
+fn end_in_order<P, S>(random: &mut Random, par: P, seq: S) -> &'static str
+where
+    P: ParallelIterator<Item = u64>,
+    S: Iterator<Item = u64>,
+{
+    let listed: Vec<u64> = seq.collect();
+    if random.below(2) == 0 {
+        assert_eq!(par.collect::<Vec<_>>(), listed);
+        return "collect";
+    }
+    let wanted = listed.get(random.below(listed.len().max(1))).copied();
+    assert_eq!(par.find_first(|&x| Some(x) == wanted), wanted);
+    "find_first"
+}
+
+/// One adapter that may change the number of items.
+fn unindexed<P, S>(random: &mut Random, par: P, seq: S) -> String
+where
+    P: ParallelIterator<Item = u64>,
+    S: Iterator<Item = u64>,
+{
+    let salt = random.below(1000) as u64;
+    let keep = move |x: &u64| mix(*x, salt) % 3 != 0;
+    match random.below(5) {
+        0 => "filter ".to_owned() + end(random, par.filter(keep), seq.filter(keep)),
+        1 => {
+            let some = move |x: u64| keep(&x).then_some(x + 1);
+            "filter_map ".to_owned() + end(random, par.filter_map(some), seq.filter_map(some))
+        }
+        2 => {
+            let many = move |x: u64| (0..mix(x, salt) % 4).map(move |i| x ^ i);
+            "flat_map_iter ".to_owned() + end(random, par.flat_map_iter(many), seq.flat_map(many))
+        }
+        3 => {
+            let many = move |x: u64| (0..mix(x, salt) % 4).into_par_iter().map(move |i| x ^ i);
+            let serial = move |x: u64| (0..mix(x, salt) % 4).map(move |i| x ^ i);
+            "flat_map ".to_owned() + end(random, par.flat_map(many), seq.flat_map(serial))
+        }
+        _ => end(random, par, seq).to_owned(),
+    }
+}
+
+/// The same behind another adapter.
+fn unindexed_in_order<P, S>(random: &mut Random, par: P, seq: S) -> String
+where
+    P: ParallelIterator<Item = u64>,
+    S: Iterator<Item = u64>,
+{
+    let salt = random.below(1000) as u64;
+    let keep = move |x: &u64| mix(*x, salt) % 3 != 0;
+    match random.below(5) {
+        0 => "filter ".to_owned() + end_in_order(random, par.filter(keep), seq.filter(keep)),
+        1 => {
+            let some = move |x: u64| keep(&x).then_some(x + 1);
+            "filter_map ".to_owned() + end_in_order(random, par.filter_map(some), seq.filter_map(some))
+        }
+        2 => {
+            let many = move |x: u64| (0..mix(x, salt) % 4).map(move |i| x ^ i);
+            "flat_map_iter ".to_owned() + end_in_order(random, par.flat_map_iter(many), seq.flat_map(many))
+        }
+        3 => {
+            let many = move |x: u64| (0..mix(x, salt) % 4).into_par_iter().map(move |i| x ^ i);
+            let serial = move |x: u64| (0..mix(x, salt) % 4).map(move |i| x ^ i);
+            "flat_map ".to_owned() + end_in_order(random, par.flat_map(many), seq.flat_map(serial))
+        }
+        _ => end_in_order(random, par, seq).to_owned(),
+    }
+}
+
+/// An adapter that keeps positions, and one that does not.
+fn indexed<P: IndexedParallelIterator<Item = u64>>(random: &mut Random, par: P, seq: Vec<u64>) -> String {
+    let len = seq.len();
+    let n = random.below(len + 2);
+    let small = 1 + random.below(7);
+    assert_eq!(par.len(), len);
+    match random.below(12) {
+        0 => {
+            "map ".to_owned()
+                + &unindexed_in_order(random, par.map(|x| mix(x, 7)), seq.into_iter().map(|x| mix(x, 7)))
+        }
+        1 => {
+            let add = |(i, x): (usize, u64)| x ^ i as u64;
+            "enumerate ".to_owned()
+                + &unindexed_in_order(random, par.enumerate().map(add), seq.into_iter().enumerate().map(add))
+        }
+        2 => "rev ".to_owned() + &unindexed_in_order(random, par.rev(), seq.into_iter().rev()),
+        3 => "skip ".to_owned() + &unindexed_in_order(random, par.skip(n), seq.into_iter().skip(n)),
+        4 => "take ".to_owned() + &unindexed_in_order(random, par.take(n), seq.into_iter().take(n)),
+        5 => {
+            "step_by ".to_owned()
+                + &unindexed_in_order(random, par.step_by(small), seq.into_iter().step_by(small))
+        }
+        6 => {
+            let other: Vec<u64> = (0..n as u64).collect();
+            let both = |(a, b): (u64, u64)| a ^ mix(b, 3);
+            let zipped: Vec<u64> = seq.into_iter().zip(other.iter().copied()).map(both).collect();
+            "zip ".to_owned() + &unindexed_in_order(random, par.zip(other).map(both), zipped.into_iter())
+        }
+        7 => {
+            let other: Vec<u64> = (0..n as u64).collect();
+            let chained: Vec<u64> = seq.into_iter().chain(other.iter().copied()).collect();
+            "chain ".to_owned() + &unindexed_in_order(random, par.chain(other), chained.into_iter())
+        }
+        8 => {
+            let sums: Vec<u64> =
+                seq.chunks(small).map(|chunk| chunk.iter().fold(0, |a, &b| mix(a ^ b, 1))).collect();
+            let sum = |chunk: Vec<u64>| chunk.iter().fold(0, |a, &b| mix(a ^ b, 1));
+            "chunks ".to_owned() + &unindexed_in_order(random, par.chunks(small).map(sum), sums.into_iter())
+        }
+        9 => {
+            let other: Vec<u64> = (0..n as u64).collect();
+            let mut turns = Vec::new();
+            let (mut a, mut b) = (seq.into_iter(), other.iter().copied());
+            loop {
+                let (x, y) = (a.next(), b.next());
+                turns.extend(x.into_iter().chain(y));
+                if x.is_none() && y.is_none() {
+                    break;
+                }
+            }
+            "interleave ".to_owned() + &unindexed_in_order(random, par.interleave(other), turns.into_iter())
+        }
+        10 => {
+            let mut between = Vec::new();
+            for x in seq {
+                if !between.is_empty() {
+                    between.push(1);
+                }
+                between.push(x);
+            }
+            "intersperse ".to_owned() + &unindexed_in_order(random, par.intersperse(1), between.into_iter())
+        }
+        _ => {
+            "max_len ".to_owned() + &unindexed_in_order(random, par.with_max_len(small * 10), seq.into_iter())
+        }
+    }
+}
+
+/// A source, and what follows.
+fn pipeline(random: &mut Random) -> String {
+    let len = [0, 1, 2, 10, 100, 1000, 5000][random.below(7)] + random.below(5);
+    let numbers: Vec<u64> = (0..len as u64).map(|i| mix(i, 5) >> 32).collect();
+    match random.below(10) {
+        0..=3 => "vec ".to_owned() + &indexed(random, numbers.clone().into_par_iter(), numbers),
+        4 | 5 => "vec ".to_owned() + &unindexed(random, numbers.clone().into_par_iter(), numbers.into_iter()),
+        6 => "slice ".to_owned() + end(random, numbers.par_iter().copied(), numbers.iter().copied()),
+        7 => {
+            let firsts = numbers.chunks(3).map(|chunk| chunk[0]);
+            "par_chunks ".to_owned() + end(random, numbers.par_chunks(3).map(|chunk| chunk[0]), firsts)
+        }
+        8 => {
+            let n = random.below(len + 1);
+            let mut deque: std::collections::VecDeque<u64> = numbers.iter().copied().collect();
+            deque.rotate_left(n);
+            "deque ".to_owned() + end(random, deque.par_iter().copied(), deque.iter().copied())
+        }
+        _ => {
+            let range = 5..len as u64;
+            "range ".to_owned() + end(random, range.clone().into_par_iter(), range)
+        }
+    }
+}
+
+#[test]
+fn random_pipelines() {
+    let seed = std::env::var("BOMBYX_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+    let shapes =
+        std::env::var("BOMBYX_SHAPES").ok().and_then(|shapes| shapes.parse().ok()).unwrap_or(3000usize);
+    println!("BOMBYX_SEED={seed} BOMBYX_SHAPES={shapes}");
+    let mut random = Random(seed);
+    let schedulers: Vec<Scheduler> = SCHEDULERS
+        .iter()
+        .map(|name| name.parse().unwrap_or_else(|error| panic!("{name}: {error}")))
+        .collect();
+    let mut seen = std::collections::BTreeSet::new();
+    let rounds = schedulers.len() * 4;
+    for round in 0..rounds {
+        let processors = [1, 2, 3 + random.below(5), 8 + random.below(9)][round % 4];
+        let scheduler = schedulers[round / 4];
+        let pool = Pool::builder().processors(processors).scheduler(scheduler).build().unwrap();
+        for shape in 0..shapes.div_ceil(rounds) {
+            let seed = random.below(usize::MAX) as u64;
+            println!("{scheduler}, {processors} processors, shape {shape}, seed {seed}");
+            seen.insert(pool.run(|| pipeline(&mut Random(seed))));
+        }
+    }
+    println!("{} different chains", seen.len());
+    assert!(seen.len() > 100 || shapes < 3000);
+}
+
+const SCHEDULERS: [&str; 7] = [
+    "work-stealing",
+    "dfdeques:64k",
+    "read-write",
+    "read-write-steals",
+    "fifo",
+    "busy-leaves",
+    "depth-first:64k",
+];
