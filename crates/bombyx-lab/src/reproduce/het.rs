@@ -117,7 +117,7 @@ fn mean(c: &Computation, scheduler: &str, speeds: &Speeds, seeds: u64) -> Result
         migrations: average(|outcome| outcome.migrations as f64),
         muggings: average(|outcome| outcome.muggings as f64),
         preemptions: average(|outcome| outcome.preemptions as f64),
-        threads: outcomes.iter().map(|outcome| outcome.peak.threads).max().unwrap_or(0) as u64,
+        threads: outcomes.iter().map(|outcome| outcome.peak.threads).max().unwrap_or(0),
         idle: average(|outcome| outcome.capacity.instructions(outcome.capacity.idle)),
     })
 }

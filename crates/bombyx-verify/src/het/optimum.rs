@@ -121,7 +121,16 @@ mod tests {
         let fan = "fan:children=2,work=6";
         let (serial, two, three) = (best(fan, "1"), best(fan, "2x1"), best(fan, "3x1"));
         assert!(serial > two && two >= three, "{serial}, {two}, {three}");
-        assert_eq!(best(fan, "4,1"), serial / 4.0, "the slow one would take longer than all of it");
+        assert_eq!(
+            best(fan, "4,1"),
+            (serial - 2.0) / 4.0,
+            "the slow one takes two instructions of the parent"
+        );
+        assert_eq!(
+            best(fan, "100,1"),
+            serial / 100.0,
+            "the slow one takes longer for one instruction than all of it"
+        );
     }
 
     /// No schedule of the simulator is shorter.

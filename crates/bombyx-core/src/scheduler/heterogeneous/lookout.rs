@@ -22,6 +22,9 @@ const CALM_NAP: Duration = Duration::from_millis(10);
 const PROBE: u64 = 8_000_000;
 /// How long one takes that nobody interrupts, in nanoseconds: more than a time slice, so that a competitor would have shown.
 const CLEAR: u64 = 4_000_000;
+/// How long a lookout waits from one probe to the next, in nanoseconds: a victim on the verge of being slow shall not keep the
+/// idle CPU busy.
+const PROBE_REST: u64 = 20_000_000;
 /// How often a busy processor's CPU is measured, in nanoseconds.
 const PULSE: u64 = 10_000_000;
 /// How often a thief that probes reads its victim's clock, in nanoseconds.
@@ -65,6 +68,10 @@ pub(super) struct Lookout<'a> {
     rng: Rng,
     /// The CPU on which the lookout sits.
     cpu: Option<usize>,
+    /// The CPU on which the system does not let it sit.
+    refused: Option<usize>,
+    /// When it last ended a probe.
+    probed: u64,
     /// When it last measured the pace of a busy CPU.
     pulsed: u64,
     /// When it last saw speeds that differ; at first, the start.
@@ -75,7 +82,7 @@ impl<'a> Lookout<'a> {
     pub(super) fn new(shared: &'a Heterogeneous, processors: &'a [Processor], index: usize) -> Lookout<'a> {
         // Not the processor's own generator, which its holder uses.
         let rng = Rng::new(0x10_0C_07, index as u64);
-        Lookout { shared, processors, index, rng, cpu: None, pulsed: 0, uneven: 0 }
+        Lookout { shared, processors, index, rng, cpu: None, refused: None, probed: 0, pulsed: 0, uneven: 0 }
     }
 
     pub(super) fn run(mut self) {
@@ -108,10 +115,12 @@ impl<'a> Lookout<'a> {
             return;
         }
         if Thread::HERE.pin(cpu) {
-            self.cpu = Some(cpu);
+            (self.cpu, self.refused) = (Some(cpu), None);
         } else {
             self.cpu = None;
-            self.processors[self.index].stats.refused.add(1);
+            if self.refused.replace(cpu) != Some(cpu) {
+                self.processors[self.index].stats.refused.add(1);
+            }
             let (now, beta) = (self.shared.now(), self.shared.beta);
             self.shared.note(self.index, |estimate| estimate.unusable(now, beta));
         }
@@ -164,7 +173,9 @@ impl<'a> Lookout<'a> {
             return false;
         }
         self.uneven = shared.now();
-        let known = self.knows_itself(victim) || (self.waits_for_its_cpu(victim) && self.probe(victim));
+        let rested = shared.now() - self.probed >= PROBE_REST;
+        let known =
+            self.knows_itself(victim) || (rested && self.waits_for_its_cpu(victim) && self.probe(victim));
         known && self.decides(victim) && self.waits_for_its_cpu(victim) && self.mug(victim)
     }
 
@@ -261,6 +272,7 @@ impl<'a> Lookout<'a> {
                 shared.note(self.index, |estimate| {
                     estimate.probed(now, (received, now - start), Some(paces / count), shared.beta);
                 });
+                self.probed = now;
                 return true;
             }
             if self.is_taken() || shared.stopping.load(Relaxed) {
