@@ -118,7 +118,8 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
         // The names of the first threads are asked for while they are started; later ones repeat them.
         let names = Arc::new(Mutex::new(Vec::new()));
         let kind = self.kind()?;
-        let mut builder = bombyx_core::Pool::builder().processors(threads).threads(kind).lend(false).ordered(true);
+        let mut builder =
+            bombyx_core::Pool::builder().processors(threads).threads(kind).lend(false).ordered(true);
         if self.deterministic {
             builder = builder.deterministic(true);
         }

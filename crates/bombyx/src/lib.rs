@@ -78,7 +78,8 @@ pub mod threads;
 pub use bombyx_core::*;
 #[doc(no_inline)]
 pub use threads::{
-    BroadcastContext, FnContext, ScopeFifo, ThreadBuilder, ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder,
-    broadcast, current_num_threads, current_thread_has_pending_tasks, current_thread_index, in_place_scope,
-    in_place_scope_fifo, max_num_threads, scope_fifo, spawn, spawn_broadcast, spawn_fifo,
+    BroadcastContext, FnContext, ScopeFifo, ThreadBuilder, ThreadPool, ThreadPoolBuildError,
+    ThreadPoolBuilder, broadcast, current_num_threads, current_thread_has_pending_tasks,
+    current_thread_index, in_place_scope, in_place_scope_fifo, max_num_threads, scope_fifo, spawn,
+    spawn_broadcast, spawn_fifo,
 };

@@ -1,8 +1,6 @@
 //! Ranges of integers and characters.
 
-use crate::iter::plumbing::{
-    Folder, Producer, UnindexedConsumer, UnindexedProducer, bridge_unindexed,
-};
+use crate::iter::plumbing::{Folder, Producer, UnindexedConsumer, UnindexedProducer, bridge_unindexed};
 use crate::iter::{IntoParallelIterator, ParallelIterator, delegate};
 use std::ops::Range;
 

@@ -453,7 +453,10 @@ pub(crate) mod string {
 
         fn par_drain<R: RangeBounds<usize>>(self, range: R) -> Drain<'a> {
             let range = simplify(range, self.len());
-            assert!(self.is_char_boundary(range.start) && self.is_char_boundary(range.end), "not between characters");
+            assert!(
+                self.is_char_boundary(range.start) && self.is_char_boundary(range.end),
+                "not between characters"
+            );
             Drain { range, string: self }
         }
     }

@@ -252,7 +252,8 @@ pub mod plumbing {
     /// How many processors the loops of the caller can use.
     #[inline]
     pub fn processors() -> usize {
-        current::processor().map_or_else(|| Pool::global().processors(), |here| here.commons().processors().len())
+        current::processor()
+            .map_or_else(|| Pool::global().processors(), |here| here.commons().processors().len())
     }
 
     /// The cheapest clock that is steady here, and how many of its ticks a block of a loop should take.

@@ -583,10 +583,7 @@ mod tests {
             verdicts.texts()
         };
         let (agrees, differs) = judged(1.3);
-        assert!(
-            differs.contains("1.300") && differs.contains("slower in 14 of 14"),
-            "{agrees} {differs}"
-        );
+        assert!(differs.contains("1.300") && differs.contains("slower in 14 of 14"), "{agrees} {differs}");
         let (agrees, differs) = judged(1.0);
         assert!(agrees.contains("1.000 ×") && differs.contains("open in 14"), "{agrees} {differs}");
     }

@@ -8,7 +8,9 @@
 //! assert_eq!(ages.par_iter().map(|(_, age)| age).sum::<i32>(), 79);
 //! ```
 
-use crate::iter::{Chain, IntoParallelIterator, ParallelDrainFull, ParallelDrainRange, ParallelIterator, delegate};
+use crate::iter::{
+    Chain, IntoParallelIterator, ParallelDrainFull, ParallelDrainRange, ParallelIterator, delegate,
+};
 use crate::{slice, vec};
 use std::collections::{
     BTreeMap, BTreeSet, BinaryHeap as StdBinaryHeap, HashMap, HashSet, LinkedList, VecDeque as StdVecDeque,
@@ -87,13 +89,13 @@ pub mod hash_map {
     use super::*;
 
     listed! { "A parallel iterator over references to keys and values." Iter ['a, K: Sync, V: Sync] ['a, K, V] => (&'a K, &'a V);
-        from ['a, K: Sync, V: Sync, S] &'a HashMap<K, V, S>, |map| list(map.iter()) }
+    from ['a, K: Sync, V: Sync, S] &'a HashMap<K, V, S>, |map| list(map.iter()) }
     listed! { "A parallel iterator over keys and mutable references to values." IterMut ['a, K: Sync, V: Send] ['a, K, V] => (&'a K, &'a mut V);
-        from ['a, K: Sync, V: Send, S] &'a mut HashMap<K, V, S>, |map| list(map.iter_mut()) }
+    from ['a, K: Sync, V: Send, S] &'a mut HashMap<K, V, S>, |map| list(map.iter_mut()) }
     listed! { "A parallel iterator over keys and values." IntoIter [K: Send, V: Send] [K, V] => (K, V);
-        from [K: Send, V: Send, S] HashMap<K, V, S>, |map| list(map) }
+    from [K: Send, V: Send, S] HashMap<K, V, S>, |map| list(map) }
     listed! { "A parallel iterator that empties a map." Drain ['a, K: Send + 'a, V: Send + 'a] ['a, K, V] => (K, V);
-        drained ['a, K: Hash + Eq + Send, V: Send, S: BuildHasher] &'a mut HashMap<K, V, S>, |map| list(map.drain()) }
+    drained ['a, K: Hash + Eq + Send, V: Send, S: BuildHasher] &'a mut HashMap<K, V, S>, |map| list(map.drain()) }
 }
 
 /// Sets by hashing.
@@ -101,11 +103,11 @@ pub mod hash_set {
     use super::*;
 
     listed! { "A parallel iterator over references to the items." Iter ['a, T: Sync] ['a, T] => &'a T;
-        from ['a, T: Sync, S] &'a HashSet<T, S>, |set| list(set) }
+    from ['a, T: Sync, S] &'a HashSet<T, S>, |set| list(set) }
     listed! { "A parallel iterator over the items." IntoIter [T: Send] [T] => T;
-        from [T: Send, S] HashSet<T, S>, |set| list(set) }
+    from [T: Send, S] HashSet<T, S>, |set| list(set) }
     listed! { "A parallel iterator that empties a set." Drain ['a, T: Send + 'a] ['a, T] => T;
-        drained ['a, T: Hash + Eq + Send, S: BuildHasher] &'a mut HashSet<T, S>, |set| list(set.drain()) }
+    drained ['a, T: Hash + Eq + Send, S: BuildHasher] &'a mut HashSet<T, S>, |set| list(set.drain()) }
 }
 
 /// Sorted maps.
@@ -113,11 +115,11 @@ pub mod btree_map {
     use super::*;
 
     listed! { "A parallel iterator over references to keys and values, in order." Iter ['a, K: Sync, V: Sync] ['a, K, V] => (&'a K, &'a V);
-        from ['a, K: Sync, V: Sync] &'a BTreeMap<K, V>, |map| list(map) }
+    from ['a, K: Sync, V: Sync] &'a BTreeMap<K, V>, |map| list(map) }
     listed! { "A parallel iterator over keys and mutable references to values, in order." IterMut ['a, K: Sync, V: Send] ['a, K, V] => (&'a K, &'a mut V);
-        from ['a, K: Sync, V: Send] &'a mut BTreeMap<K, V>, |map| list(map) }
+    from ['a, K: Sync, V: Send] &'a mut BTreeMap<K, V>, |map| list(map) }
     listed! { "A parallel iterator over keys and values, in order." IntoIter [K: Send, V: Send] [K, V] => (K, V);
-        from [K: Send, V: Send] BTreeMap<K, V>, |map| list(map) }
+    from [K: Send, V: Send] BTreeMap<K, V>, |map| list(map) }
 }
 
 /// Sorted sets.
@@ -125,9 +127,9 @@ pub mod btree_set {
     use super::*;
 
     listed! { "A parallel iterator over references to the items, in order." Iter ['a, T: Sync] ['a, T] => &'a T;
-        from ['a, T: Sync] &'a BTreeSet<T>, |set| list(set) }
+    from ['a, T: Sync] &'a BTreeSet<T>, |set| list(set) }
     listed! { "A parallel iterator over the items, in order." IntoIter [T: Send] [T] => T;
-        from [T: Send] BTreeSet<T>, |set| list(set) }
+    from [T: Send] BTreeSet<T>, |set| list(set) }
 }
 
 /// Heaps.
@@ -135,11 +137,11 @@ pub mod binary_heap {
     use super::*;
 
     listed! { "A parallel iterator over references to the items." Iter ['a, T: Sync] ['a, T] => &'a T;
-        from ['a, T: Sync] &'a StdBinaryHeap<T>, |heap| list(heap) }
+    from ['a, T: Sync] &'a StdBinaryHeap<T>, |heap| list(heap) }
     listed! { "A parallel iterator over the items." IntoIter [T: Send] [T] => T;
-        from [T: Send] StdBinaryHeap<T>, |heap| heap.into_vec() }
+    from [T: Send] StdBinaryHeap<T>, |heap| heap.into_vec() }
     listed! { "A parallel iterator that empties a heap." Drain ['a, T: Send + 'a] ['a, T] => T;
-        drained ['a, T: Send] &'a mut StdBinaryHeap<T>, |heap| list(heap.drain()) }
+    drained ['a, T: Send] &'a mut StdBinaryHeap<T>, |heap| list(heap.drain()) }
 }
 
 /// Linked lists.
@@ -147,11 +149,11 @@ pub mod linked_list {
     use super::*;
 
     listed! { "A parallel iterator over references to the items." Iter ['a, T: Sync] ['a, T] => &'a T;
-        from ['a, T: Sync] &'a LinkedList<T>, |items| list(items) }
+    from ['a, T: Sync] &'a LinkedList<T>, |items| list(items) }
     listed! { "A parallel iterator over mutable references to the items." IterMut ['a, T: Send] ['a, T] => &'a mut T;
-        from ['a, T: Send] &'a mut LinkedList<T>, |items| list(items) }
+    from ['a, T: Send] &'a mut LinkedList<T>, |items| list(items) }
     listed! { "A parallel iterator over the items." IntoIter [T: Send] [T] => T;
-        from [T: Send] LinkedList<T>, |items| list(items) }
+    from [T: Send] LinkedList<T>, |items| list(items) }
 }
 
 /// Deques: two slices.
@@ -203,7 +205,7 @@ pub mod vec_deque {
     delegate::wrapper!(['a, T: Send] IterMut<'a, T> => &'a mut T);
 
     listed! { "A parallel iterator over the items." IntoIter [T: Send] [T] => T;
-        from [T: Send] StdVecDeque<T>, |deque| Vec::from(deque) }
+    from [T: Send] StdVecDeque<T>, |deque| Vec::from(deque) }
 
     listed!(@iterator "A parallel iterator that takes a range out of a deque." Drain ['a, T: Send + 'a] ['a, T] => T);
 

@@ -1,7 +1,9 @@
 //! `by_exponential_blocks` and `by_uniform_blocks`: blocks that follow each other, each computed in parallel.
 
 use super::pairs::Shifted;
-use super::plumbing::{Consumer, Place, Producer, ProducerCallback, UnindexedConsumer, bridge_producer_consumer};
+use super::plumbing::{
+    Consumer, Place, Producer, ProducerCallback, UnindexedConsumer, bridge_producer_consumer,
+};
 use super::{IndexedParallelIterator, ParallelIterator};
 use bombyx_core::loop_plumbing as runtime;
 
@@ -54,7 +56,11 @@ impl<T, C: Consumer<T>> ProducerCallback<T> for Blocks<C> {
         loop {
             let block = size.min(len);
             let (first, rest) = producer.split_at(block);
-            let result = bridge_producer_consumer(block, first, Shifted { base: &consumer, offset, limit: block, exact: false });
+            let result = bridge_producer_consumer(
+                block,
+                first,
+                Shifted { base: &consumer, offset, limit: block, exact: false },
+            );
             let settled = consumer.settled(&result);
             let so_far = match sum.take() {
                 Some(sum) => consumer.reduce(sum, result),

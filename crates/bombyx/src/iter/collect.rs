@@ -1,8 +1,8 @@
 //! `collect` into vectors: straight into place where the number of items is known, else into pieces that are moved once.
 
+use super::ParallelIterator;
 use super::plumbing::{Consumer, Place};
 use super::terminal::simple;
-use super::ParallelIterator;
 use bombyx_core::join;
 use bombyx_core::loop_plumbing::LoopSite;
 use std::marker::PhantomData;
@@ -136,7 +136,8 @@ where
     append_in_place(right, len, |right| {
         let mut result = None;
         append_in_place(left, len, |left| {
-            let (left, right) = iter.drive_unindexed(super::unzip::Unzipping { a: left, b: right, op: super::unzip::ByPair });
+            let (left, right) =
+                iter.drive_unindexed(super::unzip::Unzipping { a: left, b: right, op: super::unzip::ByPair });
             result = Some(right);
             left
         });

@@ -186,7 +186,8 @@ impl<'a, C> Loop<'a, C> {
             let grain = weight.div_ceil(LEAVES).max(self.min);
             return runtime::enter(site, || self.fixed(source, 0, grain));
         }
-        let short = weight <= self.max && self.plan.trace.is_none() && costs::are_short(site.key(), self.clock);
+        let short =
+            weight <= self.max && self.plan.trace.is_none() && costs::are_short(site.key(), self.clock);
         if !(short && (inside || runtime::lends())) {
             return runtime::enter(site, || self.begin_run(source, 0, Pace::UNKNOWN));
         }
@@ -323,11 +324,7 @@ impl<'a, C> Loop<'a, C> {
         C: Consumer<S::Item>,
     {
         let weight = source.weight();
-        let cut = if weight > grain && !self.stop.load(Relaxed) {
-            source.halve()
-        } else {
-            (source, None)
-        };
+        let cut = if weight > grain && !self.stop.load(Relaxed) { source.halve() } else { (source, None) };
         match cut {
             (left, Some(right)) => {
                 let middle = at + left.weight();
@@ -351,7 +348,13 @@ impl<'a, C> Loop<'a, C> {
     }
 
     /// The same for producers that do not know how much they have. `budget` cuts are made whoever wants work.
-    fn tree<P>(&self, producer: P, positions: (usize, usize), mut folder: C::Folder, budget: usize) -> C::Result
+    fn tree<P>(
+        &self,
+        producer: P,
+        positions: (usize, usize),
+        mut folder: C::Folder,
+        budget: usize,
+    ) -> C::Result
     where
         P: UnindexedProducer,
         C: Consumer<P::Item>,
@@ -361,7 +364,8 @@ impl<'a, C> Loop<'a, C> {
             self.consumer.complete(folder)
         } else {
             let fixed = self.plan.fixed || runtime::splits_fixed();
-            let cut = if budget > 0 || !fixed && runtime::hungry() { producer.split() } else { (producer, None) };
+            let cut =
+                if budget > 0 || !fixed && runtime::hungry() { producer.split() } else { (producer, None) };
             match cut {
                 (left, Some(right)) => {
                     let (start, end) = positions;

@@ -334,14 +334,19 @@ impl<I: Iterator, V, R, F: Fn(&mut V, I::Item) -> R> Iterator for MapPartsIter<'
     }
 }
 
-impl<I: DoubleEndedIterator, V, R, F: Fn(&mut V, I::Item) -> R> DoubleEndedIterator for MapPartsIter<'_, I, V, F> {
+impl<I: DoubleEndedIterator, V, R, F: Fn(&mut V, I::Item) -> R> DoubleEndedIterator
+    for MapPartsIter<'_, I, V, F>
+{
     #[inline]
     fn next_back(&mut self) -> Option<R> {
         self.base.next_back().map(|item| (self.op)(&mut self.value, item))
     }
 }
 
-impl<I: ExactSizeIterator, V, R, F: Fn(&mut V, I::Item) -> R> ExactSizeIterator for MapPartsIter<'_, I, V, F> {}
+impl<I: ExactSizeIterator, V, R, F: Fn(&mut V, I::Item) -> R> ExactSizeIterator
+    for MapPartsIter<'_, I, V, F>
+{
+}
 
 impl<I, U, F, R> IndexedParallelIterator for MapWith<I, U, F>
 where

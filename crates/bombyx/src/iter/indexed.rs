@@ -226,7 +226,10 @@ pub trait IndexedParallelIterator: ParallelIterator {
     {
         let other = other.into_par_iter();
         let by_length = self.len().cmp(&other.len());
-        let first = self.zip(other).map(|(a, b)| a.partial_cmp(&b)).find_first(|&order| order != Some(Ordering::Equal));
+        let first = self
+            .zip(other)
+            .map(|(a, b)| a.partial_cmp(&b))
+            .find_first(|&order| order != Some(Ordering::Equal));
         first.unwrap_or(Some(by_length))
     }
 

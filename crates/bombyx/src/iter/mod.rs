@@ -48,14 +48,14 @@ pub use parallel::ParallelIterator;
 pub use positions::{Enumerate, MaxLen, MinLen, Positions, Rev, Skip, StepBy, Take};
 pub use sources::{Empty, MultiZip, Once, empty, once};
 pub use stage::{
-    Cloned, Copied, Filter, FilterMap, FlatMapIter, FlattenIter, Inspect, Map, PanicFuse, SkipAny, SkipAnyWhile,
-    TakeAny, TakeAnyWhile, Update, WhileSome,
+    Cloned, Copied, Filter, FilterMap, FlatMapIter, FlattenIter, Inspect, Map, PanicFuse, SkipAny,
+    SkipAnyWhile, TakeAny, TakeAnyWhile, Update, WhileSome,
 };
 pub use state::{MapState, WithState};
 pub use stream::{ParallelStream, Stream, StreamMap};
 pub use supply::{
-    IterBridge, ParallelBridge, Repeat, RepeatN, Split, WalkTree, WalkTreePostfix, WalkTreePrefix, repeat, repeat_n,
-    repeatn, split, walk_tree, walk_tree_postfix, walk_tree_prefix,
+    IterBridge, ParallelBridge, Repeat, RepeatN, Split, WalkTree, WalkTreePostfix, WalkTreePrefix, repeat,
+    repeat_n, repeatn, split, walk_tree, walk_tree_postfix, walk_tree_prefix,
 };
 
 use std::ops::RangeBounds;

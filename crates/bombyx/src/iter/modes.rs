@@ -1,7 +1,7 @@
 //! Adapters that change nothing about the items, but how the loop runs, or who hears of it: `deterministic`, `progress`.
 
-use super::plumbing::{Consumer, Place, Plan, UnindexedConsumer, as_base};
 use super::explain::Trace;
+use super::plumbing::{Consumer, Place, Plan, UnindexedConsumer, as_base};
 use super::{ParallelIterator, delegate};
 use bombyx_core::loop_plumbing::LoopSite;
 use std::sync::atomic::AtomicUsize;
@@ -116,7 +116,12 @@ where
 
     fn drive_unindexed<C: UnindexedConsumer<I::Item>>(self, consumer: C) -> C::Result {
         let total = self.base.opt_len();
-        self.base.drive_unindexed(Telling { base: consumer, tell: self.tell, done: AtomicUsize::new(0), total })
+        self.base.drive_unindexed(Telling {
+            base: consumer,
+            tell: self.tell,
+            done: AtomicUsize::new(0),
+            total,
+        })
     }
 
     fn opt_len(&self) -> Option<usize> {

@@ -138,7 +138,8 @@ impl<P: Producer, Q: Producer<Item = P::Item>> Producer for InterleaveProducer<P
         // They alternate until one is exhausted; the other one has the rest.
         let (first, other) = if second { (b, a) } else { (a, b) };
         let taken_first = index.div_ceil(2).min(first).max(index.saturating_sub(other));
-        let taken = if second { (index - taken_first, taken_first) } else { (taken_first, index - taken_first) };
+        let taken =
+            if second { (index - taken_first, taken_first) } else { (taken_first, index - taken_first) };
         let ((a1, a2), (b1, b2)) = (self.a.split_at(taken.0), self.b.split_at(taken.1));
         let rest = InterleavePair { lens: (a - taken.0, b - taken.1), second: second ^ (index % 2 == 1) };
         (
@@ -166,7 +167,11 @@ impl<A: Iterator, B: Iterator<Item = A::Item>> Iterator for InterleaveIter<A, B>
     #[inline]
     fn next(&mut self) -> Option<A::Item> {
         self.second = !self.second;
-        if self.second { self.a.next().or_else(|| self.b.next()) } else { self.b.next().or_else(|| self.a.next()) }
+        if self.second {
+            self.a.next().or_else(|| self.b.next())
+        } else {
+            self.b.next().or_else(|| self.a.next())
+        }
     }
     fn size_hint(&self) -> (usize, Option<usize>) {
         let ((a, upper_a), (b, upper_b)) = (self.a.size_hint(), self.b.size_hint());

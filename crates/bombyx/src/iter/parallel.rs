@@ -3,7 +3,7 @@
 use super::collect::pieces;
 use super::explain::{Explain, Explanation};
 use super::find::{FindAny, FindFirst, FindLast};
-use super::fold::{Flatten, FlatMap, Fold, FoldWith, MapInit, MapWith, TryFold, TryFoldWith};
+use super::fold::{FlatMap, Flatten, Fold, FoldWith, MapInit, MapWith, TryFold, TryFoldWith};
 use super::intersperse::Intersperse;
 use super::modes::{Deterministic, Progress, Sited};
 use super::onto::{Inner, Onto};
@@ -11,8 +11,8 @@ use super::pairs::Chain;
 use super::plumbing::{Consumer, UnindexedConsumer};
 use super::private::Try;
 use super::stage::{
-    Cloned, Copied, Filter, FilterMap, FlatMapIter, FlattenIter, Inspect, Map, PanicFuse, SkipAny, SkipAnyWhile,
-    TakeAny, TakeAnyWhile, Update, WhileSome,
+    Cloned, Copied, Filter, FilterMap, FlatMapIter, FlattenIter, Inspect, Map, PanicFuse, SkipAny,
+    SkipAnyWhile, TakeAny, TakeAnyWhile, Update, WhileSome,
 };
 use super::state::WithState;
 use super::terminal::{Count, ForEach, ProductOf, Reduce, ReduceWith, SumOf, TryReduce};
@@ -833,7 +833,11 @@ pub trait ParallelIterator: Sized + Send {
         P: Fn(Self::Item) -> Option<R> + Sync + Send,
         R: Send,
     {
-        self.drive_unindexed(FindAny { site: LoopSite::map_reduce(), op: predicate, found: AtomicBool::new(false) })
+        self.drive_unindexed(FindAny {
+            site: LoopSite::map_reduce(),
+            op: predicate,
+            found: AtomicBool::new(false),
+        })
     }
 
     /// What `predicate` makes of the first item that it makes something of.

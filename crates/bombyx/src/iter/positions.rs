@@ -254,7 +254,10 @@ impl<P: Producer> Producer for BoundedProducer<P> {
     #[inline]
     fn split_at(self, index: usize) -> (Self, Self) {
         let (left, right) = self.base.split_at(index);
-        (BoundedProducer { base: left, bounds: self.bounds }, BoundedProducer { base: right, bounds: self.bounds })
+        (
+            BoundedProducer { base: left, bounds: self.bounds },
+            BoundedProducer { base: right, bounds: self.bounds },
+        )
     }
 }
 
@@ -277,8 +280,9 @@ where
 
     fn drive_unindexed<C: super::plumbing::UnindexedConsumer<usize>>(self, consumer: C) -> C::Result {
         let op = self.op;
-        super::ParallelIterator::filter_map(self.base.enumerate(), move |(index, item)| op(item).then_some(index))
-            .drive_unindexed(consumer)
+        super::ParallelIterator::filter_map(self.base.enumerate(), move |(index, item)| {
+            op(item).then_some(index)
+        })
+        .drive_unindexed(consumer)
     }
 }
-

@@ -238,8 +238,24 @@ macro_rules! by_value {
     };
 }
 
-by_value!(Cloned, ClonedStage, ClonedAdapt, ClonedProducer, cloned, Clone, "From [`ParallelIterator::cloned`].");
-by_value!(Copied, CopiedStage, CopiedAdapt, CopiedProducer, copied, Copy, "From [`ParallelIterator::copied`].");
+by_value!(
+    Cloned,
+    ClonedStage,
+    ClonedAdapt,
+    ClonedProducer,
+    cloned,
+    Clone,
+    "From [`ParallelIterator::cloned`]."
+);
+by_value!(
+    Copied,
+    CopiedStage,
+    CopiedAdapt,
+    CopiedProducer,
+    copied,
+    Copy,
+    "From [`ParallelIterator::copied`]."
+);
 
 // ---- inspect and update -------------------------------------------------------------------------------------
 

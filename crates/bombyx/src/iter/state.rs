@@ -150,7 +150,11 @@ where
         (Taken { state, idle: self.idle }, self.base.start(place))
     }
     #[inline]
-    fn consume_iter<I: Iterator<Item = T>>(&self, (mut taken, folder): Self::Folder, iter: I) -> Self::Folder {
+    fn consume_iter<I: Iterator<Item = T>>(
+        &self,
+        (mut taken, folder): Self::Folder,
+        iter: I,
+    ) -> Self::Folder {
         let state = taken.state.as_mut().expect("taken until the end");
         let folder = self.base.consume_iter(folder, iter.map(|item| (self.op)(state, item)));
         (taken, folder)

@@ -235,7 +235,9 @@ where
                         ControlFlow::Break(residual) => T::from_residual(residual),
                     }
                 }
-                (ControlFlow::Break(residual), _) | (_, ControlFlow::Break(residual)) => T::from_residual(residual),
+                (ControlFlow::Break(residual), _) | (_, ControlFlow::Break(residual)) => {
+                    T::from_residual(residual)
+                }
             }),
             (left, right) => left.or(right),
         }

@@ -160,7 +160,8 @@ impl<'data, T: Sync> Producer for WindowsProducer<'data, T> {
     }
     fn split_at(self, index: usize) -> (Self, Self) {
         // The windows of both parts overlap.
-        let (left, right) = (&self.slice[..self.slice.len().min(index + (self.size - 1))], &self.slice[index..]);
+        let (left, right) =
+            (&self.slice[..self.slice.len().min(index + (self.size - 1))], &self.slice[index..]);
         (WindowsProducer { slice: left, size: self.size }, WindowsProducer { slice: right, size: self.size })
     }
 }

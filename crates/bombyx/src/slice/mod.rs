@@ -5,8 +5,8 @@ mod pieces;
 mod sort;
 
 pub use chunks::{
-    ArrayWindows, Chunks, ChunksExact, ChunksExactMut, ChunksMut, RChunks, RChunksExact, RChunksExactMut, RChunksMut,
-    Windows,
+    ArrayWindows, Chunks, ChunksExact, ChunksExactMut, ChunksMut, RChunks, RChunksExact, RChunksExactMut,
+    RChunksMut, Windows,
 };
 pub use pieces::{ChunkBy, ChunkByMut, Split, SplitInclusive, SplitInclusiveMut, SplitMut};
 

@@ -53,7 +53,8 @@ where
         // SAFETY: what may be uninitialised needs no writing.
         unsafe { buffer.set_len(len) };
         let parts = (2 * processors.next_power_of_two()).min(len / SERIAL_SORT * 2);
-        Sort { site, compare, serial: &serial, grain: len.div_ceil(parts.max(2)) }.sort(slice, Buffer(&mut buffer));
+        Sort { site, compare, serial: &serial, grain: len.div_ceil(parts.max(2)) }
+            .sort(slice, Buffer(&mut buffer));
     });
 }
 
