@@ -2,6 +2,8 @@
 
 use crate::numbers::Numbers;
 use bombyx_workloads::{Grain, Size};
+use clap::ValueHint;
+use std::ffi::OsString;
 use std::str::FromStr;
 
 /// The input of a workload.
@@ -18,6 +20,21 @@ pub(crate) struct Input {
     /// Seed of the inputs, and of the choice of victims
     #[arg(long, value_name = "N", default_value_t = 42)]
     pub(crate) seed: u64,
+}
+
+/// Somebody's program that a command runs.
+#[derive(clap::Args, Clone)]
+pub(crate) struct Program {
+    /// The program and its arguments
+    #[arg(
+        id = "program",
+        value_name = "PROGRAM",
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_hint = ValueHint::CommandWithArguments,
+        required = true
+    )]
+    pub(crate) words: Vec<OsString>,
 }
 
 /// The most processors that a pool can have.

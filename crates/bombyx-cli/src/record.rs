@@ -1,11 +1,10 @@
 //! `bombyx record`: a run of a program as a dag file, for `bombyx simulate`.
 
-use crate::args::Pools;
+use crate::args::{Pools, Program};
 use crate::launch::{Launch, Scratch, wrote_nothing};
 use crate::output::is_standard;
 use crate::{Result, files, simulate, terminal};
 use clap::ValueHint;
-use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -24,15 +23,8 @@ Examples:
 
 The exit status is the program's own.")]
 pub(crate) struct Args {
-    /// The program and its arguments
-    #[arg(
-        value_name = "PROGRAM",
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_hint = ValueHint::CommandWithArguments,
-        required = true
-    )]
-    program: Vec<OsString>,
+    #[command(flatten)]
+    program: Program,
 
     #[command(flatten)]
     pools: Pools,
@@ -58,7 +50,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         files::expect_to_write(&args.output)?;
     }
     let processors = args.pools.one("record")?;
-    let program = Path::new(&args.program[0]);
+    let program = Path::new(&args.program.words[0]);
     // Beside the target, because recordings are large and moving them across file systems copies them.
     let name = args.output.file_name().ok_or("the output needs a name")?.to_string_lossy();
     let folder = std::path::absolute(args.output.parent().unwrap_or(Path::new("")).join("."))?;
@@ -67,7 +59,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Some(scratch) => scratch.file("run.dag"),
         None => folder.join(format!(".{name}.{}.part", std::process::id())),
     });
-    let launch = Launch::new(&args.program).with("BOMBYX_RECORD", &temporary.0).processors(processors);
+    let launch = Launch::new(&args.program.words).with("BOMBYX_RECORD", &temporary.0).processors(processors);
     let ended = if standard { launch.output_to_errors() } else { launch }.run()?;
     let complaint = ended.complaint();
     if !fs::exists(&temporary.0)? {

@@ -201,15 +201,12 @@ fn text(
     style: Style,
 ) -> String {
     let bold = if style.coloured { anstyle::Style::new().bold() } else { anstyle::Style::new() };
-    let mut out = format!(
-        "{bold}{}{bold:#}: {}\n{}; {} size, {} grain, seed {}\n\n",
-        workload.name(),
-        workload.about(),
-        outcome.input,
-        args.input.size,
-        args.input.grain,
-        args.input.seed
-    );
+    let name = workload.name();
+    let head = wrapped(&format!("{name}: {}", workload.about()), style.prose(), 0);
+    let head = head.replacen(name, &format!("{bold}{name}{bold:#}"), 1);
+    let Input { size, grain, seed } = args.input;
+    let input = format!("{}; {size} size, {grain} grain, seed {seed}", outcome.input);
+    let mut out = format!("{head}\n{}\n\n", wrapped(&input, style.prose(), 0));
     let serial = outcome.serial.as_secs_f64();
     let mut line = |what: &str, value: String| {
         let text = wrapped(&format!("  {what:<10}{value}"), style.width.unwrap_or(usize::MAX), 12);

@@ -4,7 +4,7 @@
 //! counts as such: Amdahl's law. The measured runs are not profiled, and the numbers of processors take turns, so that
 //! a machine that is slow for a while is slow for all of them.
 
-use crate::args::Pools;
+use crate::args::{Pools, Program};
 use crate::launch::{Ended, Launch, wrote_nothing};
 use crate::output::{self, Output};
 use crate::profile::{plot, profiled};
@@ -17,7 +17,6 @@ use bombyx_profile::{Prediction, Profile, Scaling, advise, cilkscale_csv};
 use clap::ValueHint;
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -35,15 +34,8 @@ Examples:
 A program that sets its number of processors itself cannot be scaled this way; BOMBYX_PROCESSORS and RAYON_NUM_THREADS
 tell it what to use.")]
 pub(crate) struct Args {
-    /// The program and its arguments
-    #[arg(
-        value_name = "PROGRAM",
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_hint = ValueHint::CommandWithArguments,
-        required = true
-    )]
-    program: Vec<OsString>,
+    #[command(flatten)]
+    program: Program,
 
     #[command(flatten)]
     pools: Pools,
@@ -123,10 +115,10 @@ impl Args {
 
 fn measure(args: &Args) -> Result<Scaled> {
     let numbers = args.numbers();
-    let program = Path::new(&args.program[0]);
+    let program = Path::new(&args.program.words[0]);
     let progress = Progress::new(1 + numbers.len() * usize::from(args.repeat));
     progress.doing("profiling on one processor");
-    let (ended, profile) = profiled(&args.program, Some(1), true)?;
+    let (ended, profile) = profiled(&args.program.words, Some(1), true)?;
     succeeded(program, &ended)?;
     let profile = profile.ok_or_else(|| wrote_nothing(program, "profile", None))??;
     if profile.processors > 1 {
@@ -142,7 +134,8 @@ fn measure(args: &Args) -> Result<Scaled> {
     for round in 1..=args.repeat {
         for (&processors, times) in numbers.iter().zip(&mut times) {
             progress.doing(format!("round {round} of {}, P = {processors}", args.repeat));
-            let ended = Launch::new(&args.program).processors(Some(processors as usize)).quiet().run()?;
+            let ended =
+                Launch::new(&args.program.words).processors(Some(processors as usize)).quiet().run()?;
             succeeded(program, &ended)?;
             times.push(ended.elapsed.as_secs_f64());
             progress.step();

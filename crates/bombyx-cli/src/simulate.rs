@@ -235,7 +235,7 @@ fn simulate(args: &Args) -> Result<()> {
         return print(&(report::summary(input, style) + &sites));
     }
     if let Some(nodes) = &args.cluster.nodes {
-        return cluster::run(&args.cluster, nodes, args.processors.as_ref(), input);
+        return cluster::run(&args.cluster, nodes, args.processors.as_ref(), input, &args.output);
     }
     let plan = runs::Plan::of(args, input)?;
     let results = plan.run()?;

@@ -90,7 +90,7 @@ fn table(style: Style) -> Table {
         .numbers("serial", 8)
         .numbers("rayon", 8)
         .numbers("bombyx", 8)
-        .numbers("speedup", 7)
+        .numbers("speedup", 9)
         .words("beside rayon", 12)
         .extra()
 }
@@ -171,7 +171,8 @@ fn forks(n: u32) -> Result<String> {
 }
 
 fn closing(style: Style) -> String {
-    let mut out = String::from("\nTry it on your own program (one that uses bombyx, or rayon on Bombyx):\n");
+    let try_it = "Try it on your own program (one that uses bombyx, or rayon on Bombyx):";
+    let mut out = format!("\n{}\n", wrapped(try_it, style.prose(), 0));
     let line = |command: &str, what: &str| {
         wrapped(&format!("  {command:44}{what}"), style.width.unwrap_or(usize::MAX), 6) + "\n"
     };

@@ -33,6 +33,8 @@ pub enum Look {
     Measured(RGBColor),
     /// A bound or a baseline: dashes of a length, without points.
     Reference(RGBColor, u32),
+    /// What lies between two bounds: a tint of this strength.
+    Band(RGBColor, f64),
 }
 
 pub struct Series {
@@ -52,6 +54,12 @@ pub fn samples(low: f64, high: f64) -> impl Iterator<Item = f64> {
 
 pub fn reference(name: &str, dash: u32, points: Vec<(f64, f64)>) -> Series {
     Series { name: name.to_owned(), look: Look::Reference(RGBColor(120, 130, 150), dash), points }
+}
+
+/// What lies between two bounds that were sampled at the same places.
+pub fn band(name: &str, strength: f64, lower: Vec<(f64, f64)>, upper: Vec<(f64, f64)>) -> Series {
+    let points = lower.into_iter().chain(upper.into_iter().rev()).collect();
+    Series { name: name.to_owned(), look: Look::Band(COLORS[0], strength), points }
 }
 
 pub type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
@@ -126,6 +134,10 @@ fn draw_series(area: &Area<'_>, title: &str, [x, y]: [Axis<'_>; 2], series: &[Se
                     color.stroke_width(2),
                 ))?;
             }
+            Look::Band(color, strength) => {
+                chart
+                    .draw_series([Polygon::new(points.collect::<Vec<_>>(), color.mix(strength).filled())])?;
+            }
             Look::Measured(color) => {
                 chart.draw_series(LineSeries::new(points.clone(), color.stroke_width(2)))?;
                 chart.draw_series(points.map(|point| Circle::new(point, 4, color.filled())))?;
@@ -142,6 +154,9 @@ fn draw_names(area: &Area<'_>, series: &[Series]) -> Drawn {
             Look::Measured(color) => {
                 area.draw(&PathElement::new([(6, y), (34, y)], color.stroke_width(2)))?;
                 area.draw(&Circle::new((20, y), 4, color.filled()))?;
+            }
+            Look::Band(color, strength) => {
+                area.draw(&Rectangle::new([(6, y - 6), (34, y + 6)], color.mix(strength).filled()))?;
             }
             Look::Reference(color, dash) => {
                 let (dash, period) = (dash as i32, (dash + dash.div_ceil(2) + 1) as i32);

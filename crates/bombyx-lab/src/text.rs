@@ -50,17 +50,20 @@ pub fn ratio(ratio: f64) -> String {
     format!("{ratio:.2}")
 }
 
-/// Breaks text between words into lines of at most `width` letters; all but the first begin with `indent` spaces.
+/// Breaks text between words into lines of at most `width` letters; all but the first begin with `indent` spaces. Spaces at
+/// the beginning stay.
 pub fn wrapped(text: &str, width: usize, indent: usize) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut used = 0;
-    for word in text.split(' ') {
+    let words = text.trim_start_matches(' ');
+    let mut used = text.len() - words.len();
+    let mut out = " ".repeat(used);
+    for (nth, word) in words.split(' ').enumerate() {
         let length = word.chars().count();
-        if used > 0 && used + 1 + length > width {
+        if nth > 0 && used + 1 + length > width {
+            out.truncate(out.trim_end_matches(' ').len());
             out.push('\n');
             out.extend(std::iter::repeat_n(' ', indent));
             used = indent;
-        } else if !out.is_empty() {
+        } else if nth > 0 {
             out.push(' ');
             used += 1;
         }
@@ -79,6 +82,7 @@ mod tests {
         assert_eq!(wrapped("Agrees:  one two three", 14, 2), "Agrees:  one\n  two three");
         assert_eq!(wrapped("averyverylongword a", 5, 0), "averyverylongword\na");
         assert_eq!(wrapped("", 5, 0), "");
+        assert_eq!(wrapped("  on   two cores", 12, 4), "  on   two\n    cores");
     }
 
     #[test]

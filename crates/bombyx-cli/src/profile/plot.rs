@@ -2,7 +2,7 @@
 
 use super::report::interesting;
 use crate::Result;
-use crate::plot::{Axis, COLORS, Look, SIZE, Series, draw, panel, reference, samples};
+use crate::plot::{Axis, COLORS, Look, SIZE, Series, band, draw, panel, reference, samples};
 use bombyx_profile::{Profile, Scaling};
 
 /// What a profile predicts.
@@ -15,20 +15,19 @@ pub(super) fn of_profile(profile: &Profile, scaling: &Scaling) -> Result<String>
 pub(crate) fn speedups(title: &str, scaling: &Scaling, most: u32, measured: &[(f64, f64)]) -> Result<String> {
     // Up to where the bounds part, however small the machine is.
     let most = f64::from(most.max(8));
-    let curve = |nth: usize| samples(1.0, most).map(|p| (p, scaling.speedups(p)[nth])).collect();
+    let curve = |nth: usize| -> Vec<(f64, f64)> {
+        samples(1.0, most).map(|p| (p, scaling.speedups(p)[nth])).collect()
+    };
     // Far beyond the parallelism the linear speedup would only stretch the axis.
     let linear =
         samples(1.0, most).filter(|&p| p <= 2.0 * scaling.parallelism().max(2.0)).map(|p| (p, p)).collect();
-    let mut series = vec![
-        reference("linear", 9, linear),
-        reference("at most", 2, curve(3)),
-        Series { name: "likely".to_owned(), look: Look::Reference(COLORS[0], 14), points: curve(2) },
-        reference("at least", 5, curve(1)),
-    ];
+    let mut series = Vec::new();
     if scaling.contention.is_some() {
-        series.push(reference("if shared", 1, curve(0)));
-        series.push(reference("by caches", 1, curve(4)));
+        series.push(band("if cores share or help", 0.10, curve(0), curve(4)));
     }
+    series.push(band("at least to at most", 0.22, curve(1), curve(3)));
+    series.push(reference("linear", 9, linear));
+    series.push(Series { name: "likely".to_owned(), look: Look::Reference(COLORS[0], 14), points: curve(2) });
     if !measured.is_empty() {
         series.push(Series {
             name: "measured".to_owned(),

@@ -1,11 +1,13 @@
 //! `bombyx simulate --nodes`: a computation on a cluster with a central scheduler.
 
 use super::input::Input;
-use super::{Result, print};
+use super::{Result, Usage};
 use crate::numbers::Numbers;
+use crate::output::Output;
 use crate::text;
 use bombyx_dag::{ThreadId, WeightUnit};
 use bombyx_sim::{ClusterOutcome, TwoLevel};
+use serde_json::{Value, json};
 use std::fmt::Write;
 use std::str::FromStr;
 
@@ -51,7 +53,7 @@ impl FromStr for Time {
     type Err = String;
 
     fn from_str(text: &str) -> std::result::Result<Time, String> {
-        let wrong = || format!("`{text}` is no time: use a number with ns, us, ms or s");
+        let wrong = || format!("`{text}` is not a time: use a number with ns, us, ms or s");
         let at = text.find(|c: char| c.is_ascii_alphabetic() || c == 'µ').ok_or_else(wrong)?;
         let unit = match &text[at..] {
             "ns" => 1.0,
@@ -68,7 +70,13 @@ impl FromStr for Time {
     }
 }
 
-pub(super) fn run(args: &Args, nodes: &Numbers, processors: Option<&Numbers>, input: &Input) -> Result<()> {
+pub(super) fn run(
+    args: &Args,
+    nodes: &Numbers,
+    processors: Option<&Numbers>,
+    input: &Input,
+    output: &Output,
+) -> Result<()> {
     let computation = &input.computation;
     if computation.weight_unit() != WeightUnit::Nanoseconds {
         return Err("a cluster needs a recorded program: messages take nanoseconds, not steps".into());
@@ -80,7 +88,8 @@ pub(super) fn run(args: &Args, nodes: &Numbers, processors: Option<&Numbers>, in
         None => 1,
         Some(&[processors]) => usize::try_from(processors)?,
         Some(_) => {
-            return Err("the nodes of a cluster all have the same number of processors: give one".into());
+            let text = "the nodes of a cluster all have the same number of processors: give one";
+            return Err(Usage(text.to_owned()).into());
         }
     };
     let remote = |thread: ThreadId| {
@@ -108,7 +117,31 @@ pub(super) fn run(args: &Args, nodes: &Numbers, processors: Option<&Numbers>, in
         .iter()
         .map(|&nodes| Ok((nodes, machine(nodes)?.run(computation, remote))))
         .collect::<Result<Vec<(u64, ClusterOutcome)>>>()?;
-    print(&report(args, processors, input, &runs))
+    let rows = || -> Vec<Value> {
+        let row = |(nodes, outcome): &(u64, ClusterOutcome)| {
+            json!({
+                "nodes": nodes,
+                "processors": processors,
+                "seconds": outcome.makespan as f64 / 1e9,
+                "speedup": input.measures.work as f64 / outcome.makespan as f64,
+                "calls": outcome.calls,
+                "nodes_busy_seconds": outcome.nodes_busy as f64 / 1e9,
+                "scheduler_busy_seconds": outcome.scheduler_busy as f64 / 1e9,
+            })
+        };
+        runs.iter().map(row).collect()
+    };
+    output.show(
+        |style| {
+            let text = report(args, processors, input, &runs);
+            Ok(text
+                .lines()
+                .map(|line| text::wrapped(line, style.width.unwrap_or(usize::MAX), 0) + "\n")
+                .collect())
+        },
+        || Ok(json!({ "computation": input.name, "runs": rows() })),
+        || Ok(crate::output::csv(&rows())),
+    )
 }
 
 fn report(args: &Args, processors: usize, input: &Input, runs: &[(u64, ClusterOutcome)]) -> String {

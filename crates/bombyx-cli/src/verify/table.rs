@@ -178,10 +178,11 @@ pub(super) fn summary(chosen: &[&Claim], findings: &[Finding], plan: Plan, took:
     let noticed: usize = findings.iter().map(Finding::noticed).sum();
     let tried: usize = findings.iter().map(|finding| finding.mutants.len()).sum();
     let seconds = took.as_secs_f64();
-    format!(
-        "{verdict}; {noticed} of {tried} wrong schedulers noticed; {runs} runs with seed {} in {seconds:.0} s\n",
+    let text = format!(
+        "{verdict}; {noticed} of {tried} wrong schedulers noticed; {runs} runs with seed {} in {seconds:.0} s",
         plan.seed
-    )
+    );
+    folded("", &text) + "\n"
 }
 
 /// What `--list` prints.

@@ -116,27 +116,12 @@ fn speedup(case: &Case, entry: &Entry) -> Option<f64> {
     case.ratio(entry, "serial").map(|over| 1.0 / over)
 }
 
-/// What of the schedulers had to stay out of the measured columns.
-fn missing(lab: &Lab) -> String {
-    let absent: Vec<&str> =
-        names().into_iter().filter(|name| name.parse::<bombyx::Scheduler>().is_err()).collect();
-    match absent.is_empty() {
-        true => String::new(),
-        false => format!(
-            " Not on real threads in this build, so simulated only: {}; at P = {} they have no column.",
-            absent.join(", "),
-            lab.processors()
-        ),
-    }
-}
-
 fn method(lab: &Lab) -> String {
     format!(
         "`sim 8`: simulated on 8 processors, on recordings of our workloads (strands in ns; a steal or a visit \
          of the shared queue takes 500 ns; K = 50,000; medians of five seeds). \
-         `P={}`: measured on this machine, median.{}",
-        lab.processors(),
-        missing(lab)
+         `P={}`: measured on this machine, median.",
+        lab.processors()
     )
 }
 

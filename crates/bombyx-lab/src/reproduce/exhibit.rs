@@ -35,7 +35,9 @@ impl Page {
     pub fn text(&self, exhibit: &Exhibit, style: Style) -> String {
         let bold = if style.coloured { anstyle::Style::new().bold() } else { anstyle::Style::new() };
         let method = wrapped(&self.method, style.prose(), 0);
-        let mut out = format!("{bold}{}{bold:#}: {}\n{method}\n", exhibit.id, exhibit.about);
+        let head = wrapped(&format!("{}: {}", exhibit.id, exhibit.about), style.prose(), 0);
+        let head = head.replacen(exhibit.id, &format!("{bold}{}{bold:#}", exhibit.id), 1);
+        let mut out = format!("{head}\n{method}\n");
         for sheet in &self.sheets {
             out.push('\n');
             out += &sheet.text(style);
@@ -164,7 +166,10 @@ impl Sheet {
             used += width(nth) + 2;
             parts.last_mut().expect("there is a part").push(nth);
         }
-        let title = if self.title.is_empty() { String::new() } else { format!("{}\n", self.title) };
+        let title = match self.title.as_str() {
+            "" => String::new(),
+            title => wrapped(title, style.prose(), 0) + "\n",
+        };
         let tables = parts.iter().map(|columns| {
             let mut table = Table::new(style.coloured);
             for &nth in columns {

@@ -226,15 +226,12 @@ fn record(prepared: &mut dyn Prepared) -> Result<Computation> {
     Ok(computation)
 }
 
-/// The pool of a scheduler, or a peer's; none if this build has no such thing.
+/// The pool of a scheduler, or rayon's; none if this build lacks rayon.
 pub(super) fn contender(lane: &str, processors: usize) -> Result<Option<Contender>> {
     if lane == "rayon" {
         return Ok(Contender::peers(processors)?.into_iter().find(|peer| peer.name() == "rayon"));
     }
-    match lane.parse() {
-        Ok(scheduler) => Ok(Some(Contender::bombyx(processors, Some(scheduler))?)),
-        Err(_) => Ok(None),
-    }
+    Ok(Some(Contender::bombyx(processors, Some(lane.parse()?))?))
 }
 
 /// The entry of a scheduler or peer.
