@@ -251,14 +251,3 @@ fn impossible_machines_are_refused_with_a_reason() {
     assert_eq!(refuse(&config(1, ".")), "1 processors asked for; choose 2 to 4");
     assert_eq!(refuse(&config(2, ".").with_capacity(0)), "0 store buffer entries asked for; choose 1 to 16");
 }
-
-/// Polling between two threads does not only go on for ever: it loses a join thread.
-#[test]
-fn polling_in_the_wrong_place_loses_a_join() {
-    let config = config(4, "((. .) (. .))").with_mutation(Mutation::PollBetweenThreads);
-    let lost = (1..=4000).find_map(|seed| {
-        let (_, found) = walk(&config, seed, 1, 100_000).unwrap().broken?;
-        matches!(&found.violation, Violation::Lost(name) if name.contains("join")).then_some(seed)
-    });
-    assert!(lost.is_some(), "no join thread was lost");
-}

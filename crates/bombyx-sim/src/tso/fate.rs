@@ -69,7 +69,6 @@ impl Fate {
             | Mutation::TransfersItself
             | Mutation::ForksTwice
             | Mutation::EndsTwice
-            | Mutation::SwapsBodies
             | Mutation::ResolvesAgain
             | Mutation::UnorderedFlush => {
                 Fate::Caught(Config { proof: true, ..on(2, "(. .)").with_capacity(4) })
@@ -79,7 +78,7 @@ impl Fate {
                 application: true,
                 ..on(2, "(. .)").with_capacity(4)
             }),
-            Mutation::NewestFirst => {
+            Mutation::NewestFirst | Mutation::SwapsBodies => {
                 Fate::Caught(Config { proof: true, ..on(2, "((. .) .)").with_capacity(4) })
             }
             Mutation::KeepsTransferred | Mutation::DropsTransferred => {
