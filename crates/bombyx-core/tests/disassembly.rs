@@ -58,7 +58,7 @@ mod x86_64 {
         ),
         ("bombyx_core::protocol::query::Queries::withdraw", "on its way to sleep"),
         (
-            "bombyx_core::scheduler::private_deques::join_resolution::hand_over",
+            "bombyx_core::scheduler::private_deques::join_resolution::leave_to_spare",
             "gives the processor to another OS thread",
         ),
         (
@@ -81,10 +81,7 @@ mod x86_64 {
             "bombyx_core::machine::wait::settle_scope",
             "closures of a scope ran, and scopes count with atomics",
         ),
-        (
-            "bombyx_core::machine::processor::current::visitor",
-            "a thread that no pool started becomes a carrier",
-        ),
+        ("bombyx_core::machine::current::visitor", "a thread that no pool started becomes a carrier"),
         ("bombyx_core::profile::note_busy", "the pool is profiled"),
         ("bombyx_core::profile::note_helping", "the pool is profiled"),
         ("std::time::Instant::now", "the clock"),

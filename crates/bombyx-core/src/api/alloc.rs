@@ -9,7 +9,7 @@
 //! begins or ends. A processor whose quota is used up is not stopped here, where the caller may hold any lock: its
 //! limit is poisoned, and its next fork attends.
 
-use crate::machine::processor::current;
+use crate::machine::current;
 use crate::profile::Heap;
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;

@@ -1,10 +1,10 @@
 //! `blocking`: the processor goes on while the carrier blocks; and `checkpoint`, for code that does not fork.
 
 use crate::machine::commons::Commons;
-use crate::machine::processor::current;
+use crate::machine::current;
+use crate::machine::hand_over::{Heir, Next, go_on, hand_over};
 use crate::profile;
 use crate::system::guard::guarded;
-use std::ptr::NonNull;
 
 /// Runs `f`, which may block (on a lock, a channel, a file), without blocking a processor.
 ///
@@ -44,10 +44,10 @@ where
         // The joins on this stack may come back on another processor, so they must not pop blindly.
         processor.deque.expose_all();
         let blocked = profile::Blocked::begin();
-        current::release();
         current::set_home(&home);
         // Nobody takes the carrier's place: whether it leaves its core, and when, is up to `f`.
-        commons.retire(NonNull::from(processor), None, None);
+        // SAFETY: no carrier is named.
+        unsafe { hand_over(Heir::Nobody, Next::Leaves) }.stay_without();
         (blocked, Back { commons, home: &home })
     });
     f()
@@ -67,8 +67,7 @@ impl Drop for Back<'_> {
         guarded(|| {
             current::set_home(self.home.outer());
             let processor = self.commons.acquire(current::carrier());
-            current::adopt(processor);
-            crate::scheduler::arrived(current::held());
+            go_on(processor);
         });
     }
 }

@@ -7,9 +7,9 @@
 //! push ([`crate::protocol::deque`]), and the job can be exposed or taken before the pop ([`crate::protocol::job`]).
 
 use crate::api::pool::Pool;
+use crate::machine::current;
 use crate::machine::handlers::{Payload, drop_payload, drop_unwanted};
 use crate::machine::ledger::{self, Child};
-use crate::machine::processor::current;
 use crate::machine::wait::{Waited, end, wait_for};
 use crate::profile::{self, Joining, Kind, Site};
 use crate::protocol::deque::Pushed;

@@ -10,7 +10,7 @@
 
 use crate::api::join::join_at;
 use crate::api::pool::Pool;
-use crate::machine::processor::current;
+use crate::machine::current;
 use crate::profile::{Kind, Site};
 use std::ops::Range;
 use std::time::{Duration, Instant};

@@ -14,14 +14,16 @@
 //! that never ends is outside of any bound: it keeps its processor.
 
 use crate::api::pool::Config;
+use crate::machine::current;
 use crate::machine::fixed::Threads;
+use crate::machine::hand_over::{Heir, Next, go_on, hand_over, release};
 use crate::machine::handlers::Handlers;
 use crate::machine::ledger::Ledger;
 use crate::machine::new_carrier::NewCarrier;
-use crate::machine::processor::{Processor, current};
+use crate::machine::processor::Processor;
 use crate::machine::stats::Stats;
 use crate::profile::{self, State};
-use crate::protocol::carrier::{Carrier, Spot};
+use crate::protocol::carrier::Carrier;
 use crate::protocol::job::{Entry, Kind, Place};
 use crate::protocol::mailbox::Mailbox;
 use crate::protocol::sleep::Sleepers;
@@ -268,18 +270,17 @@ impl Commons {
             }
             None => self.borrow_processor().expect("the processors of a new pool rest"),
         };
-        current::adopt(first);
-        scheduler::arrived(current::held());
+        go_on(first);
     }
 
     /// Takes the processor back that the calling thread was seated on.
     pub(crate) fn unseat_current_thread(&self) {
-        let processor = NonNull::from(current::held());
-        current::release();
         if self.has_fixed_threads() {
+            release();
             current::set_carrier(None);
         } else {
-            self.retire(processor, None, None);
+            // SAFETY: no carrier is named.
+            unsafe { hand_over(Heir::Nobody, Next::Leaves) }.stay_without();
         }
     }
 
@@ -496,56 +497,6 @@ impl Commons {
             }
             give(carrier, processor);
             return true;
-        }
-    }
-
-    /// Gives a processor to a carrier on behalf of another one, the caller's, which sleeps next. The receiver takes that one's
-    /// place, unless there is room elsewhere: a processor rests, or another one is on the same CPU, and would stay there with
-    /// this one although a core is idle. With more processors than cores all of them are busy anyway. Of a pinned processor
-    /// the place is its CPU.
-    ///
-    /// # Safety
-    /// As for [`Carrier::give`].
-    pub(crate) unsafe fn pass_on(
-        &self,
-        leaving: &Carrier,
-        receiver: NonNull<Carrier>,
-        processor: NonNull<Processor>,
-    ) {
-        // SAFETY: the commons own the processor, and it is the caller's.
-        let passed = unsafe { processor.as_ref() };
-        let crosses = |other: &Processor| other.index != passed.index && other.shares_cpu(passed);
-        let room_elsewhere = || {
-            self.config.crowded || self.has_fixed_threads() || self.sleepers.any_resting() || {
-                passed.note_cpu();
-                self.processors.iter().any(crosses)
-            }
-        };
-        // SAFETY: as the caller promises.
-        unsafe {
-            match self.seat(passed) {
-                Some(cpu) => Carrier::give(receiver, processor, Spot::PinnedTo(cpu)),
-                None if room_elsewhere() => Carrier::give(receiver, processor, Spot::Anywhere),
-                None => leaving.succeed(receiver, processor),
-            }
-        }
-    }
-
-    /// The CPU that a processor is pinned to, if it is and its next holder should wake up there.
-    fn seat(&self, processor: &Processor) -> Option<usize> {
-        match &self.heterogeneous {
-            Some(heterogeneous) => heterogeneous.seat(processor.index),
-            None if self.config.pin => affinity::seat(processor.index),
-            None => None,
-        }
-    }
-
-    /// Where a carrier is to begin with a processor that has rested, and is the caller's to give.
-    fn spot_for(&self, processor: &Processor) -> Spot {
-        match self.seat(processor) {
-            Some(cpu) => Spot::PinnedTo(cpu),
-            None if self.has_fixed_threads() => Spot::Anywhere,
-            None => processor.left_lately().map_or(Spot::Anywhere, Spot::FirstOn),
         }
     }
 

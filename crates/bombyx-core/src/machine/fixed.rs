@@ -35,7 +35,9 @@
 
 use crate::api::error::Error;
 use crate::machine::commons::Commons;
-use crate::machine::processor::{Processor, current};
+use crate::machine::current;
+use crate::machine::hand_over::{release, take_hold};
+use crate::machine::processor::Processor;
 use crate::machine::wait::{Waited, reclaim, run_helping};
 use crate::profile;
 use crate::protocol::carrier::{Carrier, Spot};
@@ -425,7 +427,7 @@ impl Commons {
     fn doze(&self, carrier: &Carrier, latch: &Latch, searching: bool) -> bool {
         let processor = current::held();
         processor.stats.sleeps.add(1);
-        current::release();
+        release();
         let listed = {
             let mut shared = lock(&self.shared);
             let set = latch.is_done();
@@ -439,7 +441,7 @@ impl Commons {
             self.sleepers.stop_search();
         }
         if !listed {
-            current::adopt(NonNull::from(processor));
+            take_hold(NonNull::from(processor));
             return false;
         }
         profile::enter(processor, profile::State::Idle);
@@ -450,7 +452,7 @@ impl Commons {
             self.wake(|_| None);
         }
         match carrier.receive() {
-            Some(processor) => current::adopt(processor),
+            Some(processor) => take_hold(processor),
             None => unreachable!("a carrier in the middle of a wait is not stopped"),
         }
         true
@@ -494,18 +496,18 @@ pub(crate) fn live(commons: &Commons, carrier: &Carrier, index: usize) {
     guarded(|| {
         let processor = NonNull::from(&commons.processors()[index]);
         current::set_carrier(Some(NonNull::from(carrier)));
-        current::adopt(processor);
+        take_hold(processor);
         commons.handlers().started(index);
         commons.start_search(current::held());
-        crate::machine::wait::work(commons, carrier);
+        crate::machine::wait::work(commons);
         while let Some(processor) = carrier.receive() {
-            current::adopt(processor);
-            crate::machine::wait::work(commons, carrier);
+            take_hold(processor);
+            crate::machine::wait::work(commons);
         }
         // Nobody lists the processor any more, so it is this thread's.
-        current::adopt(processor);
+        take_hold(processor);
         commons.handlers().exited(index);
-        current::release();
+        release();
         current::set_carrier(None);
     });
 }

@@ -1,7 +1,7 @@
 //! What a pool has alive: heap memory and threads, now and at most. Written by processors on their slow paths; the
 //! figures are for [`crate::Stats`] and for `dfdeques:auto`.
 
-use crate::machine::processor::current;
+use crate::machine::current;
 use std::sync::atomic::AtomicI64;
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -3,7 +3,11 @@
 #[cfg(not(loom))]
 pub(crate) mod commons;
 #[cfg(not(loom))]
+pub(crate) mod current;
+#[cfg(not(loom))]
 pub(crate) mod fixed;
+#[cfg(not(loom))]
+pub(crate) mod hand_over;
 #[cfg(not(loom))]
 pub(crate) mod handlers;
 #[cfg(not(loom))]

@@ -3,8 +3,8 @@
 use crate::api::error::Error;
 use crate::api::pool::{Builder, Pool};
 use crate::machine::commons::Commons;
+use crate::machine::current;
 use crate::machine::fixed;
-use crate::machine::processor::current;
 use crate::machine::wait;
 use crate::protocol::carrier::Carrier;
 use crate::system::affinity::Thread;

@@ -6,7 +6,7 @@
 //! processor at all, that thread is merely woken. A [`Signal`] knows which of the three it is.
 
 use crate::machine::commons::Commons;
-use crate::machine::processor::current;
+use crate::machine::current;
 use crate::machine::visit::{STARVED, lend_a_hand};
 use crate::machine::wait::{Waited, wait};
 use crate::protocol::job::Enabled;

@@ -6,7 +6,9 @@
 //! that it would wait for ever if all carriers block for something that only the work would bring about.
 
 use crate::machine::commons::Commons;
-use crate::machine::processor::{Processor, current};
+use crate::machine::current;
+use crate::machine::hand_over::{Heir, Next, go_on, hand_over};
+use crate::machine::processor::Processor;
 use crate::machine::wait::run_on_top;
 use crate::protocol::job::Kind;
 use crate::scheduler;
@@ -31,8 +33,7 @@ impl<'a> Visit<'a> {
     pub(crate) fn begin(commons: &'a Commons, processor: NonNull<Processor>) -> Visit<'a> {
         let cpus = commons.config.pin.then(|| Thread::HERE.allowed()).flatten();
         let visit = Visit { commons, root: current::carrier().set_root(0), cpus };
-        current::adopt(processor);
-        scheduler::arrived(current::held());
+        go_on(processor);
         visit
     }
 }
@@ -44,16 +45,15 @@ impl Drop for Visit<'_> {
             return;
         }
         guarded(|| {
-            let processor = NonNull::from(current::held());
-            current::release();
             current::carrier().set_root(self.root);
+            // SAFETY: no carrier is named.
+            unsafe { hand_over(Heir::Nobody, Next::Leaves) }.stay_without();
             if let Some(cpus) = &self.cpus {
                 if let Some(heterogeneous) = &self.commons.heterogeneous {
                     heterogeneous.left();
                 }
                 Thread::HERE.allow(cpus);
             }
-            self.commons.retire(processor, None, None);
         });
     }
 }

@@ -5,8 +5,10 @@
 //! better use ([`crate::scheduler`] says which).
 
 use crate::machine::commons::Commons;
+use crate::machine::current;
 use crate::machine::fixed;
-use crate::machine::processor::{Processor, current};
+use crate::machine::hand_over::{Heir, Next, hand_over, take_hold};
+use crate::machine::processor::Processor;
 use crate::profile;
 use crate::protocol::carrier::Carrier;
 use crate::protocol::job::{Enabled, Entry, Job, Kind, Place};
@@ -23,17 +25,16 @@ pub(crate) fn main(commons: &Commons, carrier: &Carrier) {
     guarded(|| {
         current::set_carrier(Some(NonNull::from(carrier)));
         while let Some(processor) = commons.receive(carrier) {
-            current::adopt(processor);
-            work(commons, carrier);
+            take_hold(processor);
+            work(commons);
         }
         current::set_carrier(None);
     });
 }
 
 /// Runs entries until the processor is given away; the carrier is a spare then.
-pub(crate) fn work(commons: &Commons, carrier: &Carrier) {
+pub(crate) fn work(commons: &Commons) {
     tripwire("work");
-    let this = NonNull::from(carrier);
     // Whoever gave the processor counted this carrier as a searcher.
     let mut next = scheduler::search(current::held());
     while let Some(entry) = next {
@@ -51,13 +52,9 @@ pub(crate) fn work(commons: &Commons, carrier: &Carrier) {
             Kind::Carrier(ready) => Some(ready),
         };
         if let Some(enabled) = enabled {
-            // The one who finishes last gives its processor to the one who waited (design: "at once").
-            let processor = NonNull::from(current::held());
-            current::release();
-            commons.add_spare(this);
+            // Whoever finishes last gives its processor to the carrier that waited, at once.
             // SAFETY: the latch or the entry named the carrier, once, to us.
-            unsafe { commons.pass_on(carrier, enabled, processor) };
-            return;
+            return unsafe { hand_over(Heir::Ready(enabled), Next::IsSpare) }.stay_without();
         }
         // Who has entries of its own does not search, and leaves the count of searchers, which all share, alone.
         next =
@@ -66,9 +63,8 @@ pub(crate) fn work(commons: &Commons, carrier: &Carrier) {
                 scheduler::search(current::held())
             });
     }
-    let processor = NonNull::from(current::held());
-    current::release();
-    commons.retire(processor, Some(this), Some(carrier));
+    // SAFETY: no carrier is named.
+    unsafe { hand_over(Heir::Nobody, Next::IsSpare) }.stay_without();
 }
 
 /// How many entries a processor runs before it looks into the queue.
@@ -273,11 +269,8 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
                     processor.submit(Entry::carrier(ready));
                     continue;
                 }
-                processor.stats.hand_overs.add(1);
-                current::release();
                 // SAFETY: the entry named the carrier, once, to us.
-                unsafe { commons.pass_on(carrier, ready, NonNull::from(processor)) };
-                resume(carrier);
+                unsafe { hand_over(Heir::Ready(ready), Next::Waits) }.resume();
                 return Waited::Done;
             }
             Wait::OtherWork => match commons.spare() {
@@ -286,12 +279,8 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
                         commons.add_spare(spare);
                         continue;
                     }
-                    processor.stats.hand_overs.add(1);
-                    commons.start_search(processor);
-                    current::release();
                     // SAFETY: the spare came out of the pool's list.
-                    unsafe { commons.pass_on(carrier, spare, NonNull::from(processor)) };
-                    resume(carrier);
+                    unsafe { hand_over(Heir::Spare(spare), Next::Waits) }.resume();
                     return Waited::Done;
                 }
                 // No thread to be had: run what there is on this stack rather than wait for nothing. Our own half
@@ -314,22 +303,12 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
                 if !latch.park(this) {
                     continue;
                 }
-                current::release();
-                commons.retire(NonNull::from(processor), None, Some(carrier));
-                resume(carrier);
+                // SAFETY: no carrier is named.
+                unsafe { hand_over(Heir::Nobody, Next::Waits) }.resume();
                 return Waited::Done;
             }
         }
     }
-}
-
-/// Continues on the processor that whoever set the latch gave.
-pub(crate) fn resume(carrier: &Carrier) {
-    match carrier.receive() {
-        Some(processor) => current::adopt(processor),
-        None => unreachable!("only spares are stopped"),
-    }
-    scheduler::arrived(current::held());
 }
 
 /// Runs an entry, which is not a carrier, on top of a frame that waits for `latch`, and what else was spawned in the same
@@ -359,11 +338,8 @@ fn nested(carrier: &Carrier, entry: Entry, latch: &Latch) {
     if latch.park(NonNull::from(carrier)) {
         // We wait anyway: the enabled carrier, which descends from what we wait for, has better use for the
         // processor.
-        processor.stats.hand_overs.add(1);
-        current::release();
         // SAFETY: the latch or the entry named the carrier, once, to us.
-        unsafe { processor.commons().pass_on(carrier, enabled, NonNull::from(processor)) };
-        resume(carrier);
+        unsafe { hand_over(Heir::Ready(enabled), Next::Waits) }.resume();
     } else {
         // Our own frame goes on; the enabled one waits at the bottom of our deque (Blumofe and Leiserson, §4,
         // rule 4).

@@ -54,7 +54,8 @@ pub(crate) use sites::Site;
 
 use crate::api::alloc::Uncharged;
 use crate::machine::commons::Commons;
-use crate::machine::processor::{Processor, current};
+use crate::machine::current;
+use crate::machine::processor::Processor;
 use crate::protocol::job::Job;
 use crate::system::process::Generation;
 use algebra::Path;

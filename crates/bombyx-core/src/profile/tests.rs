@@ -7,7 +7,7 @@ use super::record::Recorder;
 use super::report::{Profile, SiteProfile};
 use super::{Aside, Profiler};
 use crate::api::pool::{Builder, Pool};
-use crate::machine::processor::current;
+use crate::machine::current;
 use crate::{blocking, charge, for_each, join, release, scope};
 use bombyx_dag::{Computation, Measures};
 use std::panic::{AssertUnwindSafe, catch_unwind};

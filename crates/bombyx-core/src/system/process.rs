@@ -81,7 +81,7 @@ pub(crate) fn lost() -> ! {
 /// The same where nothing may unwind, if the calling thread lost its processor that way.
 #[cold]
 pub(crate) fn abort_if_lost() {
-    if !Generation::current().is_first() && crate::machine::processor::current::processor().is_none() {
+    if !Generation::current().is_first() && crate::machine::current::processor().is_none() {
         abort(LOST);
     }
 }
@@ -89,7 +89,7 @@ pub(crate) fn abort_if_lost() {
 #[cfg(target_os = "linux")]
 mod linux {
     use super::GENERATION;
-    use crate::machine::processor::current;
+    use crate::machine::current;
     use crate::system::primitive::lock;
     use std::cell::UnsafeCell;
     use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};

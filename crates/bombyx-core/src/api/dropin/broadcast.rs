@@ -7,8 +7,8 @@
 
 use crate::api::scope::Head;
 use crate::machine::commons::Commons;
+use crate::machine::current;
 use crate::machine::handlers::{drop_payload, drop_unwanted};
-use crate::machine::processor::current;
 use crate::machine::signal::Signal;
 use crate::profile::{Blocked, Run, Site};
 use crate::protocol::job::{Enabled, Entry, Job};

@@ -4,7 +4,7 @@ use crate::api::dropin::broadcast::{Broadcast, broadcast};
 use crate::api::pool::{self, Pool};
 use crate::api::scope::{Scope, in_place};
 use crate::machine::commons::Commons;
-use crate::machine::processor::current;
+use crate::machine::current;
 use crate::profile::{Kind, Site};
 use crate::system::process;
 use std::fmt;

@@ -5,14 +5,14 @@
 //! turn; so that this needs bounded stack, only [`NESTED`] of them lie on one stack, and the next hands its processor
 //! to another carrier and waits for its turn.
 
-use crate::machine::processor::{Processor, current};
-use crate::machine::wait::{resume, run_on_top};
-use crate::protocol::carrier::Carrier;
+use crate::machine::current;
+use crate::machine::hand_over::{Heir, Next, hand_over};
+use crate::machine::processor::Processor;
+use crate::machine::wait::run_on_top;
 use crate::protocol::job::{Entry, Kind};
 use crate::scheduler;
 use crate::system::guard::{guarded, tripwire};
 use std::cell::Cell;
-use std::ptr::NonNull;
 
 /// What came of a yield.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,8 +85,7 @@ fn yield_to(
             return Yield::Idle;
         }
         if let Some(spare) = processor.commons().spare() {
-            processor.commons().start_search(processor);
-            make_way(processor, spare);
+            make_way(processor, Heir::Spare(spare));
             return Yield::Executed;
         }
     }
@@ -97,20 +96,16 @@ fn yield_to(
             run_on_top(entry);
             DEPTH.set(DEPTH.get() - 1);
         }
-        Kind::Carrier(ready) => make_way(processor, ready),
+        Kind::Carrier(ready) => make_way(processor, Heir::Ready(ready)),
     }
     Yield::Executed
 }
 
-/// Gives the processor to `next`, a spare or a ready carrier that is the caller's to give to, and queues up for
-/// another one.
-fn make_way(processor: &'static Processor, next: NonNull<Carrier>) {
-    let carrier = current::carrier();
+/// Gives the processor to `heir`, a spare or a ready carrier that the caller has taken out of where it waited, and queues up
+/// for another processor.
+fn make_way(processor: &'static Processor, heir: Heir) {
     // The joins on this stack may come back on another processor, so they must not pop blindly.
     processor.deque.expose_all();
-    current::release();
-    processor.commons().readmit(NonNull::from(carrier));
-    // SAFETY: as the caller promises.
-    unsafe { processor.commons().pass_on(carrier, next, NonNull::from(processor)) };
-    resume(carrier);
+    // SAFETY: the spare came out of the pool's list, or an entry named the carrier, once, to the caller.
+    unsafe { hand_over(heir, Next::Queues) }.resume();
 }

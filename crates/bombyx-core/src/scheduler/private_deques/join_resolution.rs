@@ -6,8 +6,10 @@
 //! a processor changes hands.
 
 use super::read_write;
-use crate::machine::processor::{Processor, current};
-use crate::machine::wait::{NAP, Waited, resume, run_entry};
+use crate::machine::current;
+use crate::machine::hand_over::{Heir, Next, hand_over};
+use crate::machine::processor::Processor;
+use crate::machine::wait::{NAP, Waited, run_entry};
 use crate::profile::Helping;
 use crate::protocol::carrier::Carrier;
 use crate::protocol::job::{Enabled, Entry, Job, Kind};
@@ -69,7 +71,7 @@ fn stay_until_ended(resolution: &Resolution, key: usize) {
             Wait::Again => false,
             Wait::Help(entry) => help(entry, resolution),
             Wait::Carrier(_) => unreachable!("private deques are not searched for carriers"),
-            Wait::OtherWork => hand_over(processor, resolution),
+            Wait::OtherWork => leave_to_spare(processor, resolution),
             Wait::Nothing => retire(processor, resolution),
         };
         if left {
@@ -131,7 +133,7 @@ fn leave_unanswered(processor: &Processor, resolution: &Resolution) -> bool {
 /// There is other work: gives the processor to a spare carrier for it. True if the frame has left, and was continued.
 #[cold]
 #[inline(never)]
-fn hand_over(processor: &'static Processor, resolution: &Resolution) -> bool {
+fn leave_to_spare(processor: &'static Processor, resolution: &Resolution) -> bool {
     let commons = processor.commons();
     let Some(spare) = commons.spare() else {
         // No thread to be had: run what there is on this stack rather than wait for nothing.
@@ -143,13 +145,8 @@ fn hand_over(processor: &'static Processor, resolution: &Resolution) -> bool {
         commons.add_spare(spare);
         return false;
     }
-    let carrier = current::carrier();
-    processor.stats.hand_overs.add(1);
-    commons.start_search(processor);
-    current::release();
     // SAFETY: the spare came out of the pool's list.
-    unsafe { commons.pass_on(carrier, spare, NonNull::from(processor)) };
-    resume(carrier);
+    unsafe { hand_over(Heir::Spare(spare), Next::Waits) }.resume();
     true
 }
 
@@ -166,10 +163,8 @@ fn retire(processor: &'static Processor, resolution: &Resolution) -> bool {
     if !leave(processor, resolution) {
         return false;
     }
-    let carrier = current::carrier();
-    current::release();
-    commons.retire(NonNull::from(processor), None, Some(carrier));
-    resume(carrier);
+    // SAFETY: no carrier is named.
+    unsafe { hand_over(Heir::Nobody, Next::Waits) }.resume();
     true
 }
 
@@ -183,11 +178,7 @@ fn make_way(enabled: NonNull<Carrier>, resolution: &Resolution) -> bool {
         processor.submit(Entry::carrier(enabled));
         return false;
     }
-    let carrier = current::carrier();
-    processor.stats.hand_overs.add(1);
-    current::release();
     // SAFETY: the cells or the entry named the carrier, once, to us.
-    unsafe { processor.commons().pass_on(carrier, enabled, NonNull::from(processor)) };
-    resume(carrier);
+    unsafe { hand_over(Heir::Ready(enabled), Next::Waits) }.resume();
     true
 }

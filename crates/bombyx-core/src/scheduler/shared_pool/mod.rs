@@ -12,7 +12,8 @@ pub(super) mod fifo;
 
 use super::give_up::{give_up, run_dummy};
 use super::work_stealing::{Patience, SEARCH, SEARCH_IN_COMPANY, Wait, pause};
-use crate::machine::processor::{Processor, current};
+use crate::machine::current;
+use crate::machine::processor::Processor;
 use crate::profile::Aside;
 use crate::protocol::carrier::Carrier;
 use crate::protocol::job::{Enabled, Entry};
