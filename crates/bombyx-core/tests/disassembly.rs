@@ -74,7 +74,7 @@ mod x86_64 {
         ("bombyx_core::protocol::deque::private::Owner::make_room", "allocates"),
         ("bombyx_core::protocol::deque::Deque::change_root", "of deques that are not private; not reached"),
         (
-            "bombyx_core::machine::fixed::<impl bombyx_core::machine::commons::Commons>::rouse",
+            "bombyx_core::machine::fixed::<impl bombyx_core::machine::pool::PoolCore>::rouse",
             "of pools with fixed threads, which have another scheduler; not reached",
         ),
         (

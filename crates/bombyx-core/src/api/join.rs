@@ -243,7 +243,7 @@ where
         // SAFETY: the caller took the job, so the closure and the result are its own until the job has ended.
         unsafe {
             let closure = ManuallyDrop::take(&mut *(*this).closure.get());
-            let context = Context { migrated: !current::held().commons().config.deterministic };
+            let context = Context { migrated: !current::held().pool().config.deterministic };
             profile::begin_taken();
             let result = panic::catch_unwind(AssertUnwindSafe(|| closure(context)));
             profile::end_taken(job);

@@ -84,7 +84,7 @@ where
     C: Fn(T, T) -> T + Sync,
 {
     fn start(&self, range: Range<usize>) -> T {
-        if current::held().commons().config.deterministic {
+        if current::held().pool().config.deterministic {
             let grain = range.len().div_ceil(LEAVES).max(1);
             self.fixed(range, grain)
         } else {

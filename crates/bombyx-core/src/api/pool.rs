@@ -3,11 +3,11 @@
 use crate::api::dropin::handle::Guest;
 use crate::api::error::Error;
 use crate::api::scope::Head;
-use crate::machine::commons::Commons;
 use crate::machine::current;
 use crate::machine::fixed::Threads;
 use crate::machine::handlers::Handlers;
 use crate::machine::ledger::Child;
+use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
 use crate::machine::signal::Signal;
 use crate::machine::stats::Stats;
@@ -80,7 +80,7 @@ pub(crate) struct Config {
 /// # Ok::<(), bombyx::Error>(())
 /// ```
 pub struct Pool {
-    commons: Arc<Commons>,
+    pool: Arc<PoolCore>,
     /// Dropping it waits for the end.
     owned: bool,
 }
@@ -152,15 +152,15 @@ impl Pool {
         F: FnOnce() -> R + Send,
         R: Send,
     {
-        run_in(&self.commons, Site::here(Kind::Run), f)
+        run_in(&self.pool, Site::here(Kind::Run), f)
     }
 
-    pub(crate) fn from_commons(commons: Arc<Commons>) -> Pool {
-        Pool { commons, owned: true }
+    pub(crate) fn from_core(pool: Arc<PoolCore>) -> Pool {
+        Pool { pool, owned: true }
     }
 
-    pub(crate) fn commons(&self) -> &Commons {
-        &self.commons
+    pub(crate) fn pool(&self) -> &PoolCore {
+        &self.pool
     }
 
     /// Makes this pool the [global](Pool::global) one.
@@ -188,8 +188,8 @@ impl Pool {
     {
         let site = Site { kind: Kind::Run, ..site };
         match current::home() {
-            Some(commons) => enter(commons, site, f),
-            None => enter(&Pool::global().commons, site, f),
+            Some(pool) => enter(pool, site, f),
+            None => enter(&Pool::global().pool, site, f),
         }
     }
 
@@ -210,7 +210,7 @@ impl Pool {
     where
         F: FnOnce() + Send + 'static,
     {
-        self.commons.submit(detached(&self.commons, Site::here(Kind::Run), f), &[]);
+        self.pool.submit(detached(&self.pool, Site::here(Kind::Run), f), &[]);
     }
 
     /// How many processors the pool has.
@@ -221,7 +221,7 @@ impl Pool {
     /// # Ok::<(), bombyx::Error>(())
     /// ```
     pub fn processors(&self) -> usize {
-        self.commons.processors().len()
+        self.pool.processors().len()
     }
 
     /// The scheduler of the pool.
@@ -232,7 +232,7 @@ impl Pool {
     /// # Ok::<(), bombyx::Error>(())
     /// ```
     pub fn scheduler(&self) -> Scheduler {
-        self.commons.config.scheduler
+        self.pool.config.scheduler
     }
 
     /// What the pool has done so far.
@@ -244,8 +244,8 @@ impl Pool {
     /// # Ok::<(), bombyx::Error>(())
     /// ```
     pub fn stats(&self) -> Stats {
-        process::assert_current(self.commons.generation());
-        self.commons.stats()
+        process::assert_current(self.pool.generation());
+        self.pool.stats()
     }
 
     /// Makes the peaks in [`Pool::stats`], other than that of carriers, count from now on.
@@ -258,8 +258,8 @@ impl Pool {
     /// # Ok::<(), bombyx::Error>(())
     /// ```
     pub fn forget_peaks(&self) {
-        process::assert_current(self.commons.generation());
-        self.commons.forget_peaks();
+        process::assert_current(self.pool.generation());
+        self.pool.forget_peaks();
     }
 
     /// What the profiler has measured of the runs that have ended, if the pool is profiled: because its builder
@@ -272,8 +272,8 @@ impl Pool {
     /// # Ok::<(), bombyx::Error>(())
     /// ```
     pub fn profile(&self) -> Option<Profile> {
-        process::assert_current(self.commons.generation());
-        self.commons.config.profiler.as_ref().map(|profiler| profiler.profile())
+        process::assert_current(self.pool.generation());
+        self.pool.config.profiler.as_ref().map(|profiler| profiler.profile())
     }
 
     /// How fast the processors are, as last estimated: the capacity of the processor's CPU relative to the best one,
@@ -286,7 +286,7 @@ impl Pool {
     /// # Ok::<(), bombyx::Error>(())
     /// ```
     pub fn speeds(&self) -> Vec<f64> {
-        match &self.commons.heterogeneous {
+        match &self.pool.heterogeneous {
             Some(heterogeneous) => heterogeneous.speeds(),
             None => vec![1.0; self.processors()],
         }
@@ -307,16 +307,16 @@ impl Drop for Pool {
         if !self.owned {
             return;
         }
-        let commons = Arc::clone(&self.commons);
-        if !commons.generation().is_current() {
+        let pool = Arc::clone(&self.pool);
+        if !pool.generation().is_current() {
             // Nothing of it may be touched, and nobody is left to be waited for.
-            return mem::forget(commons);
+            return mem::forget(pool);
         }
-        if current::is_carrier_of(&commons) {
+        if current::is_carrier_of(&pool) {
             // A carrier cannot wait for its own end. If no thread can be had for that, the carriers stay.
-            let _ = thread::Builder::new().spawn(move || commons.shut_down());
+            let _ = thread::Builder::new().spawn(move || pool.shut_down());
         } else {
-            crate::blocking(|| commons.shut_down());
+            crate::blocking(|| pool.shut_down());
         }
     }
 }
@@ -401,88 +401,88 @@ pub fn in_pool() -> bool {
 #[inline]
 pub fn current_processors() -> Option<usize> {
     current::processor()
-        .map(|processor| processor.commons())
+        .map(|processor| processor.pool())
         .or_else(current::home)
-        .map(|commons| commons.processors().len())
+        .map(|pool| pool.processors().len())
 }
 
 // ---- The ways in ------------------------------------------------------------------------------------------
 
-/// Runs `f` in the pool of `commons`.
-pub(crate) fn run_in<F, R>(commons: &Commons, site: Site, f: F) -> R
+/// Runs `f` in the pool of `pool`.
+pub(crate) fn run_in<F, R>(pool: &PoolCore, site: Site, f: F) -> R
 where
     F: FnOnce() -> R + Send,
     R: Send,
 {
-    process::assert_current(commons.generation());
+    process::assert_current(pool.generation());
     match current::processor() {
-        Some(processor) if ptr::eq(processor.commons(), commons) => f(),
-        Some(processor) if commons.config.lends && !processor.commons().has_fixed_threads() => {
-            crate::blocking(|| enter(commons, site, f))
+        Some(processor) if ptr::eq(processor.pool(), pool) => f(),
+        Some(processor) if pool.config.lends && !processor.pool().has_fixed_threads() => {
+            crate::blocking(|| enter(pool, site, f))
         }
-        Some(_) => injected(commons, site, f),
-        None => enter(commons, site, f),
+        Some(_) => injected(pool, site, f),
+        None => enter(pool, site, f),
     }
 }
 
-/// Runs `f` in the pool of `commons`, for a thread that holds no processor.
-fn enter<F, R>(commons: &Commons, site: Site, f: F) -> R
+/// Runs `f` in the pool of `pool`, for a thread that holds no processor.
+fn enter<F, R>(pool: &PoolCore, site: Site, f: F) -> R
 where
     F: FnOnce() -> R + Send,
     R: Send,
 {
-    if current::home().is_some_and(|home| ptr::eq(home, commons)) {
+    if current::home().is_some_and(|home| ptr::eq(home, pool)) {
         // A carrier that blocks in a job of this pool has a stack for `f`, and perhaps the last one.
-        return lent(commons, commons.acquire(current::carrier()), site, f);
+        return lent(pool, pool.acquire(current::carrier()), site, f);
     }
-    match commons.config.lends.then(|| commons.borrow_processor()).flatten() {
-        Some(processor) => lent(commons, processor, site, f),
-        None => injected(commons, site, f),
+    match pool.config.lends.then(|| pool.borrow_processor()).flatten() {
+        Some(processor) => lent(pool, processor, site, f),
+        None => injected(pool, site, f),
     }
 }
 
 /// Runs `f` on the calling thread, with a processor lent to it.
-fn lent<F, R>(commons: &Commons, processor: NonNull<Processor>, site: Site, f: F) -> R
+fn lent<F, R>(pool: &PoolCore, processor: NonNull<Processor>, site: Site, f: F) -> R
 where
     F: FnOnce() -> R,
 {
-    let (_visit, _run) = guarded(|| (Visit::begin(commons, processor), profile::Run::begin(commons, site)));
+    let (_visit, _run) = guarded(|| (Visit::begin(pool, processor), profile::Run::begin(pool, site)));
     f()
 }
 
 /// Queues `f` and waits for it.
-fn injected<F, R>(commons: &Commons, site: Site, f: F) -> R
+fn injected<F, R>(pool: &PoolCore, site: Site, f: F) -> R
 where
     F: FnOnce() -> R + Send,
     R: Send,
 {
     // The carriers stay until the closure has ended, also if somebody closes the pool meanwhile.
-    let _guest = Guest::of(commons);
+    let _guest = Guest::of(pool);
     let job = Injected {
         head: Head::new(Injected::<F, R>::exec, 0),
         site,
         closure: UnsafeCell::new(ManuallyDrop::new(f)),
         result: UnsafeCell::new(MaybeUninit::uninit()),
-        signal: Signal::from(commons),
+        signal: Signal::from(pool),
     };
     let blocked = profile::Blocked::begin();
     let entry = Entry::heap(NonNull::from(&job).cast());
     let guard = Guard::new();
-    commons.inject(entry);
-    while commons.config.lends && commons.has_queued() && !job.signal.wait_outside(STARVED) {
+    pool.inject(entry);
+    while pool.config.lends && pool.has_queued() && !job.signal.wait_outside(STARVED) {
         // A processor may have come free that no carrier can be had for; this thread is as good as one.
-        let Some(processor) = commons.borrow_processor() else { continue };
-        if commons.withdraw(entry) {
+        let Some(processor) = pool.borrow_processor() else { continue };
+        if pool.withdraw(entry) {
             guard.passed();
             drop(blocked);
             // SAFETY: the entry was withdrawn, so nobody else has the closure.
             let closure = unsafe { ManuallyDrop::take(&mut *job.closure.get()) };
-            return lent(commons, processor, site, closure);
+            return lent(pool, processor, site, closure);
         }
-        commons.retire(processor, None, None);
+        pool.retire(processor, None, None);
         break;
     }
-    job.signal.wait(commons, ptr::from_ref(&job) as usize);
+    job.signal.wait(pool, ptr::from_ref(&job) as usize);
     guard.passed();
     drop(blocked);
     // SAFETY: the signal is set, so the result is written and nobody touches the job any more.
@@ -511,7 +511,7 @@ where
         // SAFETY: the calling thread waits until the signal is set.
         unsafe {
             let closure = ManuallyDrop::take(&mut *(*this).closure.get());
-            let run = profile::Run::begin(current::held().commons(), (*this).site);
+            let run = profile::Run::begin(current::held().pool(), (*this).site);
             (*(*this).result.get()).write(panic::catch_unwind(AssertUnwindSafe(closure)));
             drop(run);
             Signal::set(&raw const (*this).signal)
@@ -520,15 +520,15 @@ where
 }
 
 /// The entry of a closure that nobody waits for. It must be pushed or queued somewhere.
-pub(crate) fn detached<F>(commons: &Arc<Commons>, site: Site, f: F) -> Entry
+pub(crate) fn detached<F>(pool: &Arc<PoolCore>, site: Site, f: F) -> Entry
 where
     F: FnOnce() + Send + 'static,
 {
-    process::assert_current(commons.generation());
-    commons.detached_started();
-    commons.thread_created();
+    process::assert_current(pool.generation());
+    pool.detached_started();
+    pool.thread_created();
     let head = Head::new(Detached::<F>::exec, 0);
-    let job = Detached { head, site, commons: Arc::clone(commons), closure: f };
+    let job = Detached { head, site, pool: Arc::clone(pool), closure: f };
     Entry::heap(NonNull::from(Box::leak(Box::new(job))).cast())
 }
 
@@ -537,7 +537,7 @@ where
 struct Detached<F> {
     head: Head,
     site: Site,
-    commons: Arc<Commons>,
+    pool: Arc<PoolCore>,
     closure: F,
 }
 
@@ -551,14 +551,14 @@ where
         // SAFETY: made from a box in `detached`, and run once.
         let memory = unsafe { Box::from_raw(job.cast_mut().cast::<MaybeUninit<Detached<F>>>()) };
         // SAFETY: `detached` wrote it, and this reads it once.
-        let Detached { site, commons, closure, .. } = unsafe { memory.assume_init_read() };
-        let run = profile::Run::begin(&commons, site);
+        let Detached { site, pool, closure, .. } = unsafe { memory.assume_init_read() };
+        let run = profile::Run::begin(&pool, site);
         // What the spawn allocated is freed by what was spawned, in the eyes of the recorder.
         drop(memory);
-        commons.handlers().guard(closure);
+        pool.handlers().guard(closure);
         drop(run);
-        commons.thread_ended();
-        commons.detached_ended();
+        pool.thread_ended();
+        pool.detached_ended();
         None
     }
 }
@@ -755,8 +755,8 @@ impl Builder {
         if self.use_current_thread {
             return self.assemble(|carrier| carrier.thread().spawn(|| carrier.run()).map(drop));
         }
-        let commons = Commons::new(self.config()?).map_err(Error::Thread)?;
-        Ok(Pool::from_commons(commons))
+        let pool = PoolCore::new(self.config()?).map_err(Error::Thread)?;
+        Ok(Pool::from_core(pool))
     }
 
     /// Builds the pool and makes it the global one.
@@ -773,7 +773,7 @@ impl Builder {
     /// Builds the pool with as many carriers as can be had, for the global pool, where nobody can be told.
     fn build_tolerant(self) -> Pool {
         let config = self.config().unwrap_or_else(|error| unreachable!("defaults are usable: {error}"));
-        Pool::from_commons(Commons::with_what_can_be_had(config))
+        Pool::from_core(PoolCore::with_what_can_be_had(config))
     }
 
     pub(crate) fn config(self) -> Result<Config, Error> {
@@ -861,8 +861,8 @@ impl Builder {
             pin,
             // A thread that holds a pinned processor may use one CPU only while it does.
             cpus: current::processor()
-                .filter(|processor| processor.commons().config.pin)
-                .map_or_else(|| Thread::HERE.allowed(), |processor| processor.commons().config.cpus),
+                .filter(|processor| processor.pool().config.pin)
+                .map_or_else(|| Thread::HERE.allowed(), |processor| processor.pool().config.cpus),
             deterministic: self.deterministic
                 || std::env::var_os("BOMBYX_DETERMINISTIC").is_some_and(|on| on == "1"),
             ordered: self.ordered,

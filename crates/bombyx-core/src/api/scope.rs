@@ -10,9 +10,9 @@
 use crate::api::dropin::broadcast::Broadcast;
 use crate::api::dropin::fifo::Fifo;
 use crate::api::pool::Pool;
-use crate::machine::commons::{Commons, Whole};
 use crate::machine::current;
 use crate::machine::handlers::{Payload, drop_payload, drop_unwanted};
+use crate::machine::pool::{PoolCore, PoolRef};
 use crate::machine::processor::Processor;
 use crate::machine::signal::Signal;
 use crate::profile::{self, Closures, Kind as SiteKind, Site};
@@ -35,7 +35,7 @@ const PENDING: usize = 256;
 
 /// A scope in which closures can be spawned that borrow from outside of it. See [`scope`].
 pub struct Scope<'scope> {
-    commons: Whole,
+    pool: PoolRef,
     /// The root under which the scope was opened.
     root: usize,
     end: End,
@@ -96,30 +96,30 @@ where
 {
     let site = Site::here(SiteKind::Scope);
     match current::processor() {
-        Some(processor) => in_place(processor.commons(), site, f),
-        None => Pool::run_at_home(site, || in_place(current::held().commons(), site, f)),
+        Some(processor) => in_place(processor.pool(), site, f),
+        None => Pool::run_at_home(site, || in_place(current::held().pool(), site, f)),
     }
 }
 
-/// Calls `f`, here, with a scope whose closures run in the pool of `commons`.
-pub(crate) fn in_place<'scope, F, R>(commons: &Commons, site: Site, f: F) -> R
+/// Calls `f`, here, with a scope whose closures run in the pool of `pool`.
+pub(crate) fn in_place<'scope, F, R>(pool: &PoolCore, site: Site, f: F) -> R
 where
     F: FnOnce(&Scope<'scope>) -> R,
 {
-    process::assert_current(commons.generation());
-    let signal = Signal::from(commons);
+    process::assert_current(pool.generation());
+    let signal = Signal::from(pool);
     let scope = Scope {
         // SAFETY: a scope ends before its pool.
-        commons: unsafe { Whole::new(commons) },
+        pool: unsafe { PoolRef::new(pool) },
         root: if signal.is_here() { current::carrier().root() } else { 0 },
         end: End { credits: Credits::new(), signal },
-        closures: Closures::begin(commons, site),
+        closures: Closures::begin(pool, site),
         fifos: OnceLock::new(),
         panic: Mutex::new(None),
         marker: PhantomData,
     };
     let result = panic::catch_unwind(AssertUnwindSafe(|| f(&scope)));
-    if !commons.generation().is_current() {
+    if !pool.generation().is_current() {
         // Whatever the scope was for is the parent's.
         mem::forget(scope);
         result.map_or_else(|payload| panic::resume_unwind(payload), |_| process::lost());
@@ -127,7 +127,7 @@ where
     guarded(|| {
         let ending = scope.closures.body_ended();
         if !scope.end.credits.end_body(current::processor().map(|processor| &*processor.stock)) {
-            scope.end.signal.wait(commons, scope.key());
+            scope.end.signal.wait(pool, scope.key());
         }
         drop(ending);
     });
@@ -177,7 +177,7 @@ impl<'scope> Scope<'scope> {
                 processor.submit_under(self.entry(Some(processor), site, f), &self.roots());
                 scheduler::heed_quota(processor);
             }
-            None => self.commons().inject(self.entry(None, site, f)),
+            None => self.pool().inject(self.entry(None, site, f)),
         }
     }
 
@@ -203,7 +203,7 @@ impl<'scope> Scope<'scope> {
         let entry = self.entry(here, Site::here(SiteKind::Spawn), f);
         match here {
             Some(processor) => processor.submit_under(entry, &self.roots()),
-            None => self.commons().inject(entry),
+            None => self.pool().inject(entry),
         }
     }
 
@@ -227,16 +227,16 @@ impl<'scope> Scope<'scope> {
     where
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
-        let (here, commons) = (self.here(), self.commons());
+        let (here, pool) = (self.here(), self.pool());
         let entry = self.entry(here, Site::here(SiteKind::Spawn), f);
         match here {
             Some(processor) => {
                 let fifos = self
                     .fifos
-                    .get_or_init(|| commons.processors().iter().map(|_| Fifo::new(self.key())).collect());
+                    .get_or_init(|| pool.processors().iter().map(|_| Fifo::new(self.key())).collect());
                 processor.submit_under(fifos[processor.index].push(entry), &self.roots());
             }
-            None => commons.inject(entry),
+            None => pool.inject(entry),
         }
     }
 
@@ -259,7 +259,7 @@ impl<'scope> Scope<'scope> {
     {
         let site = Site::here(SiteKind::Broadcast);
         let f = Arc::new(f);
-        let processors = self.commons().processors();
+        let processors = self.pool().processors();
         for (index, processor) in processors.iter().enumerate() {
             let f = Arc::clone(&f);
             let place = Broadcast { index, processors: processors.len() };
@@ -267,7 +267,7 @@ impl<'scope> Scope<'scope> {
                 .private
                 .post(self.entry(self.here(), site, move |scope: &Scope<'scope>| f(scope, place)));
         }
-        self.commons().wake_private();
+        self.pool().wake_private();
     }
 
     /// The entry of a closure of this scope, which is counted from now on. It must be pushed or queued somewhere.
@@ -276,7 +276,7 @@ impl<'scope> Scope<'scope> {
     where
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
-        process::assert_current(self.commons().generation());
+        process::assert_current(self.pool().generation());
         guarded(|| {
             match here {
                 Some(processor) => {
@@ -288,7 +288,7 @@ impl<'scope> Scope<'scope> {
                 }
                 None => self.end.credits.add_one(),
             }
-            self.commons().thread_created();
+            self.pool().thread_created();
             let job = Spawned {
                 head: Head { job: Job::spawned(Spawned::<F>::exec), key: self.key() },
                 scope: ptr::from_ref(self).cast(),
@@ -302,7 +302,7 @@ impl<'scope> Scope<'scope> {
     /// The processor of the calling thread, if it is one of the scope's pool.
     #[inline]
     fn here(&self) -> Option<&'static Processor> {
-        current::processor().filter(|processor| ptr::eq(processor.commons(), self.commons.as_ptr()))
+        current::processor().filter(|processor| ptr::eq(processor.pool(), self.pool.as_ptr()))
     }
 
     /// Where what is spawned in the scope is part of what runs: in its body, and in its closures.
@@ -310,8 +310,8 @@ impl<'scope> Scope<'scope> {
         [self.root, self.key()]
     }
 
-    fn commons(&self) -> &Commons {
-        self.commons.get()
+    fn pool(&self) -> &PoolCore {
+        self.pool.get()
     }
 
     /// Runs a spawned closure and keeps its panic for the end of the scope.
@@ -410,7 +410,7 @@ where
                 drop(memory);
                 closure(scope);
             });
-            (*scope).commons().thread_ended();
+            (*scope).pool().thread_ended();
             tell(current::held().stock.put((*scope).end.whole()))
         }
     }

@@ -1,6 +1,6 @@
 //! What the calling thread holds. The only thread-local state of the runtime.
 
-use crate::machine::commons::Commons;
+use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
 use crate::protocol::carrier::Carrier;
 use std::cell::{Cell, OnceCell};
@@ -76,14 +76,14 @@ fn visitor() -> NonNull<Carrier> {
 
 /// A pool whose processor a thread gave up for a blocking call, in the frame of that call.
 pub(crate) struct Home {
-    commons: *const Commons,
+    pool: *const PoolCore,
     outer: *const Home,
 }
 
 impl Home {
     /// Inside of the homes that the calling thread has.
-    pub(crate) fn inside(commons: &Commons) -> Home {
-        Home { commons, outer: HOME.get() }
+    pub(crate) fn inside(pool: &PoolCore) -> Home {
+        Home { pool, outer: HOME.get() }
     }
 
     pub(crate) fn outer(&self) -> *const Home {
@@ -92,20 +92,20 @@ impl Home {
 }
 
 /// The pools whose processors the calling thread gave up for blocking calls, the last one first.
-fn homes() -> impl Iterator<Item = &'static Commons> {
+fn homes() -> impl Iterator<Item = &'static PoolCore> {
     // SAFETY: they stand in frames of this thread below, each inside of a job of its pool, which keeps that alive.
     let at = |home: *const Home| unsafe { home.as_ref() };
     // SAFETY: as above.
-    std::iter::successors(at(HOME.get()), move |home| at(home.outer)).map(|home| unsafe { &*home.commons })
+    std::iter::successors(at(HOME.get()), move |home| at(home.outer)).map(|home| unsafe { &*home.pool })
 }
 
 /// The pool whose processor the calling thread gave up for a blocking call, if that is where it is.
-pub(crate) fn home() -> Option<&'static Commons> {
+pub(crate) fn home() -> Option<&'static PoolCore> {
     homes().next()
 }
 
 /// Runs `f` on a thread that holds no processor and belongs to this pool: joins in `f` run there.
-pub(crate) fn at_home(commons: &Commons, f: impl FnOnce()) {
+pub(crate) fn at_home(pool: &PoolCore, f: impl FnOnce()) {
     /// Also when `f` unwinds.
     struct Leave(*const Home);
     impl Drop for Leave {
@@ -113,7 +113,7 @@ pub(crate) fn at_home(commons: &Commons, f: impl FnOnce()) {
             set_home(self.0);
         }
     }
-    let home = Home::inside(commons);
+    let home = Home::inside(pool);
     let _leave = Leave(home.outer());
     set_home(&home);
     f();
@@ -125,9 +125,9 @@ pub(crate) fn set_home(home: *const Home) {
 }
 
 /// Whether the calling thread runs, or blocks, inside of a job of this pool.
-pub(crate) fn is_carrier_of(commons: &Commons) -> bool {
-    processor().is_some_and(|processor| ptr::eq(processor.commons(), commons))
-        || homes().any(|home| ptr::eq(home, commons))
+pub(crate) fn is_carrier_of(pool: &PoolCore) -> bool {
+    processor().is_some_and(|processor| ptr::eq(processor.pool(), pool))
+        || homes().any(|home| ptr::eq(home, pool))
 }
 
 pub(crate) fn set_carrier(carrier: Option<NonNull<Carrier>>) {

@@ -24,19 +24,19 @@
 //! for at most [`STUCK`] at a time. Pools whose threads move keep both bounds.
 //!
 //! **How nobody sleeps for ever.** A waiting carrier names itself at the latch before it sleeps. Whoever sets the latch then
-//! [rouses](Commons::rouse) it: under the lock of the commons, it takes the carrier's processor out of the list and gives it
+//! [rouses](PoolCore::rouse) it: under the lock of the pool, it takes the carrier's processor out of the list and gives it
 //! to the carrier, or, if the processor is not listed, unparks the carrier's thread. The carrier looks at the latch under the
 //! same lock before it lists its processor. If the setter's lock comes first, the carrier sees that the latch is set. If
 //! the carrier's comes first, the setter finds the processor. A carrier that naps does not list its processor and
 //! parks with a time limit; an unpark that comes before it parks makes the park return at once.
 //!
 //! A carrier can be woken, by a fork or by a late setter of an earlier latch, when its own latch is not set. So every wait
-//! looks again. In such pools the carriers belong to the commons, so a late setter never touches memory that is gone.
+//! looks again. In such pools the carriers belong to the pool, so a late setter never touches memory that is gone.
 
 use crate::api::error::Error;
-use crate::machine::commons::Commons;
 use crate::machine::current;
 use crate::machine::hand_over::{release, take_hold};
+use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
 use crate::machine::wait::{Waited, reclaim, run_helping};
 use crate::profile;
@@ -207,9 +207,9 @@ impl<'a> Waiting<'a> {
         {
             return Seen::Descendant(entry);
         }
-        let commons = processor.commons();
-        other |= commons.has_queued() || processor.offer.stands();
-        other |= commons.processors().iter().any(|one| !ptr::eq(one, processor) && one.has_something());
+        let pool = processor.pool();
+        other |= pool.has_queued() || processor.offer.stands();
+        other |= pool.processors().iter().any(|one| !ptr::eq(one, processor) && one.has_something());
         if other { Seen::Other } else { Seen::Nothing }
     }
 
@@ -228,7 +228,7 @@ impl<'a> Waiting<'a> {
         let entry = rob(processor, victim, root, || self.latch.is_done())?;
         processor.stats.steals.add(1);
         if !lineage::descends(entry, self.key) {
-            processor.commons().requeue(entry);
+            processor.pool().requeue(entry);
             return None;
         }
         processor.stats.helps.add(1);
@@ -241,7 +241,7 @@ impl<'a> Waiting<'a> {
     /// the key, or if everything on its stack descends from the key. What such a processor runs and what it waits for are
     /// further keys.
     fn helper(&self) -> Option<&'static Processor> {
-        let all = self.processor.commons().processors();
+        let all = self.processor.pool().processors();
         let mut keys = [0; KEYS];
         keys[0] = self.key;
         let mut known = 1;
@@ -297,13 +297,13 @@ impl<'a> Waiting<'a> {
 
     /// There is work, but not for us, unless nobody else can do it.
     fn leave_to_others(&mut self) {
-        let commons = self.processor.commons();
+        let pool = self.processor.pool();
         // Entries of our own deque, if that is where the work is, can be taken without our help.
         if !self.processor.deque.looks_empty() {
             self.processor.deque.expose_all();
         }
-        if commons.any_idle() && !commons.others_search(self.searching) {
-            commons.wake(|_| None);
+        if pool.any_idle() && !pool.others_search(self.searching) {
+            pool.wake(|_| None);
         }
         if (self.may_bury_at_once() || self.standstill.is_reached(self.processor, self.searching))
             && let Some(entry) = scheduler::take_anything(self.processor)
@@ -336,7 +336,7 @@ impl<'a> Waiting<'a> {
             return;
         }
         let searching = std::mem::take(&mut self.searching);
-        if self.processor.commons().doze(carrier, self.latch, searching) {
+        if self.processor.pool().doze(carrier, self.latch, searching) {
             self.searching = self.processor.called.take();
             self.since = Instant::now();
         }
@@ -360,7 +360,7 @@ impl<'a> Waiting<'a> {
     /// Leaves the count of searchers, if the carrier is in it.
     fn stop_search(&mut self) {
         if std::mem::take(&mut self.searching) {
-            self.processor.commons().found_work();
+            self.processor.pool().found_work();
         }
     }
 }
@@ -377,15 +377,15 @@ struct Standstill {
 impl Standstill {
     /// Whether nothing else makes progress. To be asked again and again while there is work that nobody takes.
     fn is_reached(&mut self, processor: &Processor, searching: bool) -> bool {
-        let commons = processor.commons();
-        let running = commons.processors().iter().any(|one| !ptr::eq(one, processor) && one.is_busy());
+        let pool = processor.pool();
+        let running = pool.processors().iter().any(|one| !ptr::eq(one, processor) && one.is_busy());
         let now = Instant::now();
-        let nothing_runs = !running && !commons.any_idle() && !commons.others_search(searching);
+        let nothing_runs = !running && !pool.any_idle() && !pool.others_search(searching);
         if nothing_runs && processor.buried.get() < DEEPEST {
             return now.duration_since(*self.nothing_runs.get_or_insert(now)) >= NOTHING_RUNS;
         }
         self.nothing_runs = None;
-        let begun = commons.processors().iter().map(|one| one.begun.get()).sum();
+        let begun = pool.processors().iter().map(|one| one.begun.get()).sum();
         match self.nothing_begins {
             Some((since, before)) if before == begun => now.duration_since(since) >= STUCK,
             _ => {
@@ -396,7 +396,7 @@ impl Standstill {
     }
 }
 
-impl Commons {
+impl PoolCore {
     /// The carrier that holds a processor for life.
     pub(crate) fn seated(&self, processor: &Processor) -> Option<&Carrier> {
         self.seats.get(processor.index).map(|carrier| &**carrier)
@@ -466,7 +466,7 @@ impl Commons {
         // SAFETY: the carriers of such a pool live as long as it.
         let sleeper = unsafe { carrier.as_ref() };
         let own = |processor: &NonNull<Processor>| {
-            // SAFETY: the commons own the processors.
+            // SAFETY: the pool owns the processors.
             self.seated(unsafe { processor.as_ref() }).is_some_and(|seated| ptr::eq(seated, sleeper))
         };
         match shared.waiting.iter().position(own) {
@@ -492,21 +492,21 @@ impl Commons {
 }
 
 /// The life of a carrier that holds one processor for life: from its start handler to its exit handler.
-pub(crate) fn live(commons: &Commons, carrier: &Carrier, index: usize) {
+pub(crate) fn live(pool: &PoolCore, carrier: &Carrier, index: usize) {
     guarded(|| {
-        let processor = NonNull::from(&commons.processors()[index]);
+        let processor = NonNull::from(&pool.processors()[index]);
         current::set_carrier(Some(NonNull::from(carrier)));
         take_hold(processor);
-        commons.handlers().started(index);
-        commons.start_search(current::held());
-        crate::machine::wait::work(commons);
+        pool.handlers().started(index);
+        pool.start_search(current::held());
+        crate::machine::wait::work(pool);
         while let Some(processor) = carrier.receive() {
             take_hold(processor);
-            crate::machine::wait::work(commons);
+            crate::machine::wait::work(pool);
         }
         // Nobody lists the processor any more, so it is this thread's.
         take_hold(processor);
-        commons.handlers().exited(index);
+        pool.handlers().exited(index);
         release();
         current::set_carrier(None);
     });

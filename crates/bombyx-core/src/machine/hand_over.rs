@@ -5,8 +5,8 @@
 //! The two say what a change of hands means for everything that hangs on a processor: credits of scopes, private deques, watch
 //! lists, CPUs. [`Parted::resume`] connects them: the carrier sleeps until somebody gives it a processor again.
 
-use crate::machine::commons::Commons;
 use crate::machine::current;
+use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
 use crate::profile::{self, State};
 use crate::protocol::carrier::{Carrier, Spot};
@@ -63,29 +63,29 @@ impl Parted {
 /// spares), and the caller took it out of there. So nobody else gives it a processor, and it is alive until it gets this one.
 pub(crate) unsafe fn hand_over(heir: Heir, next: Next) -> Parted {
     let processor = current::held();
-    let commons = processor.commons();
+    let pool = processor.pool();
     let carrier = current::carrier();
     let this = NonNull::from(carrier);
     if next == Next::Waits && !matches!(heir, Heir::Nobody) {
         processor.stats.hand_overs.add(1);
     }
     if let Heir::Spare(_) = heir {
-        commons.start_search(processor);
+        pool.start_search(processor);
     }
     release();
     let processor = NonNull::from(processor);
     let (Heir::Ready(receiver) | Heir::Spare(receiver)) = heir else {
         let spare = (next == Next::IsSpare).then_some(this);
-        commons.retire(processor, spare, (next != Next::Leaves).then_some(carrier));
+        pool.retire(processor, spare, (next != Next::Leaves).then_some(carrier));
         return Parted(());
     };
     match next {
-        Next::IsSpare => commons.add_spare(this),
-        Next::Queues => commons.readmit(this),
+        Next::IsSpare => pool.add_spare(this),
+        Next::Queues => pool.readmit(this),
         Next::Waits | Next::Leaves => {}
     }
     // SAFETY: as the caller promises; and `release` has ended the caller's hold on the processor.
-    unsafe { commons.pass_on(carrier, receiver, processor) };
+    unsafe { pool.pass_on(carrier, receiver, processor) };
     Parted(())
 }
 
@@ -99,9 +99,9 @@ pub(crate) fn take_hold(processor: NonNull<Processor>) {
     processor.watching.append(carrier.watching.take());
     processor.set_busy(true);
     processor.note_cpu();
-    match &processor.commons().heterogeneous {
+    match &processor.pool().heterogeneous {
         Some(heterogeneous) => heterogeneous.arrive(processor.index),
-        None if processor.commons().config.pin => affinity::pin(processor.index),
+        None if processor.pool().config.pin => affinity::pin(processor.index),
         None => {}
     }
 }
@@ -115,22 +115,22 @@ pub(crate) fn go_on(processor: NonNull<Processor>) {
 /// Ends the calling carrier's hold on its processor, which the caller then lists or gives to somebody.
 pub(super) fn release() {
     let processor = current::held();
-    let commons = processor.commons();
+    let pool = processor.pool();
     if let Some(enabled) = processor.settle() {
-        commons.readmit(enabled);
+        pool.readmit(enabled);
     }
     processor.set_busy(false);
     profile::enter(processor, State::HandOver);
     if processor.has_private_deque() && !processor.deque.looks_empty() {
-        commons.flush(processor);
+        pool.flush(processor);
     }
     if !processor.watching.is_empty() {
         current::carrier().watching.append(processor.watching.take());
     }
-    if let Some(heterogeneous) = &commons.heterogeneous {
+    if let Some(heterogeneous) = &pool.heterogeneous {
         heterogeneous.leave(processor.index);
     }
-    if commons.config.pin {
+    if pool.config.pin {
         // The thread begins its next turn wherever there is room. Pinned, it would first wait for its old CPU, which another
         // thread may keep busy.
         Thread::HERE.unpin();
@@ -138,7 +138,7 @@ pub(super) fn release() {
     current::set_processor(ptr::null());
 }
 
-impl Commons {
+impl PoolCore {
     /// Gives a processor to a carrier on behalf of `leaving`, the caller's carrier, which sleeps next. The receiver takes the
     /// place of `leaving`, with three exceptions. A pinned processor has a CPU of its own. If a processor rests, there is room
     /// elsewhere. If another processor was seen on the same CPU, the two would stay there together although a core is idle.

@@ -57,7 +57,7 @@ pub(crate) enum Child {
 /// threads are counted every fork attends, so every job does that once, before its first half begins.
 pub(crate) fn forked() {
     if let Some(processor) = current::processor() {
-        processor.commons().thread_created();
+        processor.pool().thread_created();
     }
 }
 
@@ -65,9 +65,9 @@ pub(crate) fn forked() {
 /// half is the child, its thread is alive no longer, whether or not the join can go on.
 #[inline(always)]
 pub(crate) fn ended(half: Child) {
-    if let Some(commons) = current::processor().map(|processor| processor.commons())
-        && commons.config.counts == Some(half)
+    if let Some(pool) = current::processor().map(|processor| processor.pool())
+        && pool.config.counts == Some(half)
     {
-        commons.ledger.threads.add(-1);
+        pool.ledger.threads.add(-1);
     }
 }

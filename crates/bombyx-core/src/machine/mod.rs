@@ -1,8 +1,6 @@
 //! The machine: processors, carriers, the pool of both, and how a processor changes hands.
 
 #[cfg(not(loom))]
-pub(crate) mod commons;
-#[cfg(not(loom))]
 pub(crate) mod current;
 #[cfg(not(loom))]
 pub(crate) mod fixed;
@@ -14,6 +12,8 @@ pub(crate) mod handlers;
 pub(crate) mod ledger;
 #[cfg(not(loom))]
 pub(crate) mod new_carrier;
+#[cfg(not(loom))]
+pub(crate) mod pool;
 #[cfg(not(loom))]
 pub(crate) mod processor;
 #[cfg(not(loom))]

@@ -2,9 +2,9 @@
 
 use crate::api::error::Error;
 use crate::api::pool::{Builder, Pool};
-use crate::machine::commons::Commons;
 use crate::machine::current;
 use crate::machine::fixed;
+use crate::machine::pool::PoolCore;
 use crate::machine::wait;
 use crate::protocol::carrier::Carrier;
 use crate::system::affinity::Thread;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 ///
 /// See [`Builder::build_with`].
 pub struct NewCarrier {
-    commons: Arc<Commons>,
+    pool: Arc<PoolCore>,
     carrier: Arc<Carrier>,
     index: usize,
     name: Option<String>,
@@ -25,12 +25,12 @@ pub struct NewCarrier {
 
 impl NewCarrier {
     pub(crate) fn new(
-        commons: Arc<Commons>,
+        pool: Arc<PoolCore>,
         carrier: Arc<Carrier>,
         index: usize,
         name: Option<String>,
     ) -> NewCarrier {
-        NewCarrier { commons, carrier, index, name }
+        NewCarrier { pool, carrier, index, name }
     }
 
     /// A number below that of the processors; the first carriers of a pool have different ones.
@@ -45,7 +45,7 @@ impl NewCarrier {
 
     /// The stack that the thread should have, in bytes, if the builder says.
     pub fn stack_size(&self) -> Option<usize> {
-        self.commons.config.stack_size
+        self.pool.config.stack_size
     }
 
     /// Makes the calling thread this carrier until the pool ends.
@@ -58,7 +58,7 @@ impl NewCarrier {
             "a thread that runs in a pool cannot be a carrier of another one"
         );
         self.carrier.begin(&std::thread::current());
-        self.live(|this| this.commons.add_spare(NonNull::from(&*this.carrier)));
+        self.live(|this| this.pool.add_spare(NonNull::from(&*this.carrier)));
     }
 
     /// A thread builder with the wanted name and stack.
@@ -81,7 +81,7 @@ impl NewCarrier {
     /// Makes the calling thread this carrier, which its starter lists among the spares, or gives a processor.
     pub(crate) fn run_listed(self) {
         // The starter may be a caller that is confined to fewer CPUs, which a new thread inherits.
-        if let Some(cpus) = &self.commons.config.cpus {
+        if let Some(cpus) = &self.pool.config.cpus {
             Thread::HERE.allow(cpus);
         }
         self.carrier.begin(&std::thread::current());
@@ -91,16 +91,16 @@ impl NewCarrier {
     /// From the start handler to the exit handler. A carrier that moves is listed as a spare by `list`, unless its starter
     /// has done that.
     fn live(self, list: impl FnOnce(&NewCarrier)) {
-        let commons = &self.commons;
-        if commons.has_fixed_threads() {
-            fixed::live(commons, &self.carrier, self.index);
+        let pool = &self.pool;
+        if pool.has_fixed_threads() {
+            fixed::live(pool, &self.carrier, self.index);
         } else {
-            current::at_home(commons, || commons.handlers().started(self.index));
+            current::at_home(pool, || pool.handlers().started(self.index));
             list(&self);
-            wait::main(commons, &self.carrier);
-            current::at_home(commons, || commons.handlers().exited(self.index));
+            wait::main(pool, &self.carrier);
+            current::at_home(pool, || pool.handlers().exited(self.index));
         }
-        commons.carrier_ended();
+        pool.carrier_ended();
     }
 }
 
@@ -155,36 +155,36 @@ impl Builder {
     ) -> Result<Pool, Error> {
         /// Ends the carriers that were started if not all could be, also when `start` panics.
         struct Unfinished<'a> {
-            commons: &'a Commons,
+            pool: &'a PoolCore,
             /// The calling thread holds a processor.
             here: bool,
         }
         impl Drop for Unfinished<'_> {
             fn drop(&mut self) {
                 if self.here {
-                    self.commons.unseat_current_thread();
+                    self.pool.unseat_current_thread();
                 }
-                self.commons.close();
+                self.pool.close();
             }
         }
         let here = std::mem::take(&mut self.use_current_thread);
         if here && current::processor().is_some() {
             return Err(Error::CurrentThreadInPool);
         }
-        let commons = Commons::without_carriers(self.config()?);
-        let unfinished = Unfinished { commons: &commons, here };
+        let pool = PoolCore::without_carriers(self.config()?);
+        let unfinished = Unfinished { pool: &pool, here };
         if here {
-            commons.seat_current_thread();
+            pool.seat_current_thread();
         }
-        for _ in usize::from(here)..commons.processors().len() {
-            start(commons.new_carrier().map_err(Error::Thread)?).map_err(Error::Thread)?;
+        for _ in usize::from(here)..pool.processors().len() {
+            start(pool.new_carrier().map_err(Error::Thread)?).map_err(Error::Thread)?;
         }
-        commons.start_watcher().map_err(Error::Thread)?;
+        pool.start_watcher().map_err(Error::Thread)?;
         std::mem::forget(unfinished);
         if here {
             // The thread holds its processor for as long as it lives, and nobody knows how long that is.
-            std::mem::forget(Arc::clone(&commons));
+            std::mem::forget(Arc::clone(&pool));
         }
-        Ok(Pool::from_commons(commons))
+        Ok(Pool::from_core(pool))
     }
 }

@@ -1,12 +1,12 @@
 //! Processors: who runs what. A [`Processor`] is what the papers call a processor, minus the stack: a deque, a
 //! request word, a mailbox, a random generator and counters. It is held by at most one carrier at a time
-//! ([`current`]) or rests in the pool's idle list ([`crate::machine::commons`]).
+//! ([`current`]) or rests in the pool's idle list ([`crate::machine::pool`]).
 //!
 //! Everything marked *holder* is touched only by the carrier that holds the processor; handing it over
 //! synchronises (see [`crate::protocol::carrier`]).
 
 use crate::api::dropin::fifo::Fifo;
-use crate::machine::commons::{Commons, Whole};
+use crate::machine::pool::{PoolCore, PoolRef};
 use crate::machine::stats::{Counter, Counters};
 use crate::profile::{self, Account, Aside, Site};
 use crate::protocol::carrier::Carrier;
@@ -99,7 +99,7 @@ pub(crate) struct Processor {
     foot: AtomicUsize,
     /// What the entry that the holder runs descends from; 0 if that is not known.
     origin: AtomicUsize,
-    commons: Whole,
+    pool: PoolRef,
 }
 
 /// What only the holder of a processor touches.
@@ -118,7 +118,7 @@ impl<T> Deref for Holder<T> {
 }
 
 impl Processor {
-    pub(crate) fn new(index: usize, seed: u64, commons: Whole) -> Processor {
+    pub(crate) fn new(index: usize, seed: u64, pool: PoolRef) -> Processor {
         Processor {
             deque: Deque::new(),
             requests: Requests::new(),
@@ -152,7 +152,7 @@ impl Processor {
             waits_for: AtomicUsize::new(0),
             foot: AtomicUsize::new(0),
             origin: AtomicUsize::new(0),
-            commons,
+            pool,
         }
     }
 
@@ -179,8 +179,8 @@ impl Processor {
         (when.elapsed() < LEAVING && affinity::here() != Some(cpu)).then_some(cpu)
     }
 
-    pub(crate) fn commons(&self) -> &Commons {
-        self.commons.get()
+    pub(crate) fn pool(&self) -> &PoolCore {
+        self.pool.get()
     }
 
     pub(crate) fn is_busy(&self) -> bool {
@@ -236,8 +236,8 @@ impl Processor {
 
     /// Holder. A carrier has become ready: it gets a processor in its turn.
     pub(crate) fn admit(&self, carrier: NonNull<Carrier>) {
-        if self.commons().has_fixed_threads() {
-            self.commons().rouse(carrier);
+        if self.pool().has_fixed_threads() {
+            self.pool().rouse(carrier);
         } else {
             self.submit(Entry::carrier(carrier));
         }
@@ -260,7 +260,7 @@ impl Processor {
 
     /// Whether nobody but the holder touches the deque.
     pub(crate) fn has_private_deque(&self) -> bool {
-        self.commons().config.scheduler.has_private_deques()
+        self.pool().config.scheduler.has_private_deques()
     }
 
     /// Holder. Leaves the fast path: serves others, and gives way if the quota is used up, so that the carrier may
@@ -299,7 +299,7 @@ impl Processor {
             // Every fork attends from now on, and exposes.
             return self.deque.side.cease();
         }
-        if self.commons().config.fence {
+        if self.pool().config.fence {
             return;
         }
         if barrier::offered() {
@@ -316,7 +316,7 @@ impl Processor {
     #[inline(always)]
     fn serve(&self) {
         tripwire("serve");
-        match &self.commons().ready {
+        match &self.pool().ready {
             Ready::Private(talk) => talk.attend(self),
             ready => self.serve_all(ready),
         }
@@ -325,13 +325,13 @@ impl Processor {
     /// The same where anyone may take from the deque.
     #[inline(always)]
     fn serve_all(&self, ready: &Ready) {
-        let commons = self.commons();
-        let always = commons.config.profiler.is_some() && self.relies();
+        let pool = self.pool();
+        let always = pool.config.profiler.is_some() && self.relies();
         if always {
             self.deque.attend_always();
         } else {
             self.deque.attend();
-            if commons.config.profiler.is_none() {
+            if pool.config.profiler.is_none() {
                 self.choose_barrier();
             }
         }
@@ -341,7 +341,7 @@ impl Processor {
                 self.deque.poison();
             }
             // Nothing may be popped by the fast path.
-            _ if !self.relies() || commons.config.counts.is_some() || (!always && self.exposes(ready)) => {
+            _ if !self.relies() || pool.config.counts.is_some() || (!always && self.exposes(ready)) => {
                 self.deque.expose_all();
                 self.deque.poison();
             }
@@ -351,7 +351,7 @@ impl Processor {
         if self.generous.take()
             && self.exposing.get() == 0
             && !self.offer.stands()
-            && matches!(commons.ready, Ready::Deques)
+            && matches!(pool.ready, Ready::Deques)
         {
             // Not a spawned closure: its scope, which may have to run it itself, looks for it in the deque.
             let offered = self.deque.take_top_if(
@@ -365,9 +365,9 @@ impl Processor {
         // The fork's half of the sleep protocol, for what was pushed and for what was offered: a sleeper's second
         // look sees it, or this sees the sleeper.
         self.deque.side.light_or_full();
-        if commons.sleepers.wants_wake() {
-            let _aside = Aside::begin(commons);
-            commons.wake(|mailbox| self.take_oldest(mailbox));
+        if pool.sleepers.wants_wake() {
+            let _aside = Aside::begin(pool);
+            pool.wake(|mailbox| self.take_oldest(mailbox));
         }
     }
 
@@ -376,7 +376,7 @@ impl Processor {
     #[inline(never)]
     pub(crate) fn attend_fork(&self, site: Site) {
         guarded(|| {
-            if self.commons().config.profiler.is_some() {
+            if self.pool().config.profiler.is_some() {
                 // The whole fork must be one that keeps its job, or one that does not.
                 self.choose_barrier();
             }
@@ -459,7 +459,7 @@ impl Processor {
 
     #[cold]
     fn answer_to(&self, thief: *const Post) {
-        let _aside = Aside::begin(self.commons());
+        let _aside = Aside::begin(self.pool());
         // SAFETY: posts live as long as the processors of the pool.
         let thief = unsafe { &*thief };
         let want = thief.want();
@@ -526,7 +526,7 @@ impl Processor {
             self.deque.poison();
         }
         if let Some(change) = self.meter.to_tell() {
-            self.commons().ledger.heap.add(change);
+            self.pool().ledger.heap.add(change);
         }
     }
 }

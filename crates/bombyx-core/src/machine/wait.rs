@@ -4,10 +4,10 @@
 //! stacks stay" happens: a frame whose other half was taken keeps its stack where it is, and its processor finds
 //! better use ([`crate::scheduler`] says which).
 
-use crate::machine::commons::Commons;
 use crate::machine::current;
 use crate::machine::fixed;
 use crate::machine::hand_over::{Heir, Next, hand_over, take_hold};
+use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
 use crate::profile;
 use crate::protocol::carrier::Carrier;
@@ -21,19 +21,19 @@ use std::ptr::{self, NonNull};
 use std::time::Duration;
 
 /// The life of a carrier that the pool started: spare, working, spare, …, stopped.
-pub(crate) fn main(commons: &Commons, carrier: &Carrier) {
+pub(crate) fn main(pool: &PoolCore, carrier: &Carrier) {
     guarded(|| {
         current::set_carrier(Some(NonNull::from(carrier)));
-        while let Some(processor) = commons.receive(carrier) {
+        while let Some(processor) = pool.receive(carrier) {
             take_hold(processor);
-            work(commons);
+            work(pool);
         }
         current::set_carrier(None);
     });
 }
 
 /// Runs entries until the processor is given away; the carrier is a spare then.
-pub(crate) fn work(commons: &Commons) {
+pub(crate) fn work(pool: &PoolCore) {
     tripwire("work");
     // Whoever gave the processor counted this carrier as a searcher.
     let mut next = scheduler::search(current::held());
@@ -59,7 +59,7 @@ pub(crate) fn work(commons: &Commons) {
         // Who has entries of its own does not search, and leaves the count of searchers, which all share, alone.
         next =
             take_in_turn(current::held()).or_else(|| scheduler::take_next(current::held())).or_else(|| {
-                commons.start_search(current::held());
+                pool.start_search(current::held());
                 scheduler::search(current::held())
             });
     }
@@ -88,7 +88,7 @@ fn take_in_turn(processor: &Processor) -> Option<Entry> {
         })
         .flatten()
     };
-    processor.commons().take_queued().or_else(own)
+    processor.pool().take_queued().or_else(own)
 }
 
 /// Runs an entry, which is not a carrier, and which was taken out of where it was, so that it is the calling carrier's
@@ -151,12 +151,12 @@ fn settle(enabled: Enabled) -> Enabled {
 /// With fixed threads, a carrier that goes on has a processor, and only needs to be woken.
 #[inline(never)]
 fn rouse(enabled: Enabled) -> Enabled {
-    let commons = current::held().commons();
-    if !commons.has_fixed_threads() {
+    let pool = current::held().pool();
+    if !pool.has_fixed_threads() {
         return enabled;
     }
     if let Some(carrier) = enabled {
-        commons.rouse(carrier);
+        pool.rouse(carrier);
     }
     None
 }
@@ -235,7 +235,7 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
         current::held().submit(Entry::carrier(enabled));
     }
     scheduler::cease(current::held());
-    if current::held().commons().has_fixed_threads() {
+    if current::held().pool().has_fixed_threads() {
         return fixed::wait(latch, key, job);
     }
     loop {
@@ -250,13 +250,13 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
             return Waited::Reclaimed;
         }
         let processor = current::held();
-        let commons = processor.commons();
+        let pool = processor.pool();
         // A scope whose closures spawn others without end does not keep the queue from being served.
         let due = processor.turns.get() >= TURNS;
         if due {
             processor.turns.set(0);
         }
-        let step = match due && commons.has_queued() {
+        let step = match due && pool.has_queued() {
             true => Wait::OtherWork,
             false => scheduler::wait(&mut patience, processor, key, || latch.is_done()),
         };
@@ -273,10 +273,10 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
                 unsafe { hand_over(Heir::Ready(ready), Next::Waits) }.resume();
                 return Waited::Done;
             }
-            Wait::OtherWork => match commons.spare() {
+            Wait::OtherWork => match pool.spare() {
                 Some(spare) => {
                     if !latch.park(this) {
-                        commons.add_spare(spare);
+                        pool.add_spare(spare);
                         continue;
                     }
                     // SAFETY: the spare came out of the pool's list.
@@ -298,7 +298,7 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
                 }
             },
             // Whoever has work for the processor later would find no thread for it.
-            Wait::Nothing if !commons.has_reserve() => std::thread::sleep(NAP),
+            Wait::Nothing if !pool.has_reserve() => std::thread::sleep(NAP),
             Wait::Nothing => {
                 if !latch.park(this) {
                     continue;
@@ -394,10 +394,10 @@ fn take_back(job: &Job, in_turn: bool) -> bool {
                 }
                 // Taken meanwhile, and the place was changed before the deque's lock was released.
             }
-            Place::Queue(commons) => {
+            Place::Queue(pool) => {
                 // If the entry is gone, the place was changed before the lock was released.
-                // SAFETY: the commons outlive the jobs of their pool.
-                if unsafe { (*commons.cast::<Commons>()).withdraw(entry) } {
+                // SAFETY: the pool outlives the jobs of their pool.
+                if unsafe { (*pool.cast::<PoolCore>()).withdraw(entry) } {
                     return true;
                 }
             }

@@ -15,7 +15,7 @@ use super::clock::Clock;
 use super::ledger::Totals;
 use super::record::Recorder;
 use crate::api::pool::{Builder, Pool};
-use crate::machine::commons::Commons;
+use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
 use crate::protocol::carrier::Carrier;
 use crate::system::primitive::current_thread;
@@ -167,7 +167,7 @@ fn tree(depth: u32) {
 fn pool_of_one(profiler: Option<Arc<Profiler>>) -> Pool {
     let config =
         Builder::measuring(1, profiler).config().unwrap_or_else(|error| unreachable!("usable: {error}"));
-    Pool::from_commons(Commons::without_carriers(config))
+    Pool::from_core(PoolCore::without_carriers(config))
 }
 
 /// From a fork to the beginning of its stolen half. None if nobody steals here.
@@ -204,7 +204,7 @@ fn steal(clock: Clock) -> Option<i64> {
 fn hand_over(clock: Clock) -> Option<i64> {
     let pool = pool_of_one(None);
     // The processor is only named; nobody uses it meanwhile.
-    let address = &raw const pool.commons().processors()[0] as usize;
+    let address = &raw const pool.pool().processors()[0] as usize;
     let processor = move || NonNull::new(address as *mut Processor).expect("the address of a processor");
     let here = Arc::new(Carrier::here());
     let there = Arc::new(Carrier::to_be_started());

@@ -8,7 +8,7 @@ use super::costs::Costs;
 use super::record::{Log, Recorder};
 use super::report::{self, Profile};
 use super::sites::{self, Kind};
-use crate::machine::commons::Commons;
+use crate::machine::pool::PoolCore;
 use crate::machine::stats::Stats;
 use crate::protocol::job::Job;
 use crate::system::primitive::lock;
@@ -43,7 +43,7 @@ struct Ledger {
     /// The longest chain of runs that have ended.
     longest: Path,
     tallies: Vec<Tally>,
-    pools: Vec<Weak<Commons>>,
+    pools: Vec<Weak<PoolCore>>,
     /// Of pools that are gone.
     gone: Pools,
 }
@@ -68,12 +68,12 @@ pub(crate) struct Pools {
 }
 
 impl Pools {
-    fn add(&mut self, commons: &Commons, profiler: &Profiler) {
-        self.stats = self.stats.plus(commons.stats());
-        let processors = commons.processors();
+    fn add(&mut self, pool: &PoolCore, profiler: &Profiler) {
+        self.stats = self.stats.plus(pool.stats());
+        let processors = pool.processors();
         if processors.len() > self.largest {
             self.largest = processors.len();
-            self.scheduler = commons.config.scheduler.to_string();
+            self.scheduler = pool.config.scheduler.to_string();
         }
         self.add_spent(processors.iter().map(|processor| processor.account.spent(profiler)));
     }
@@ -214,15 +214,15 @@ impl Profiler {
     // ---- Pools ----------------------------------------------------------------------------------------
 
     /// A pool is built that this is the profiler of.
-    pub(crate) fn add_pool(&self, commons: &Arc<Commons>) {
+    pub(crate) fn add_pool(&self, pool: &Arc<PoolCore>) {
         let mut ledger = lock(&self.ledger);
         ledger.pools.retain(|pool| pool.strong_count() > 0);
-        ledger.pools.push(Arc::downgrade(commons));
+        ledger.pools.push(Arc::downgrade(pool));
     }
 
     /// The pool ends.
-    pub(crate) fn remove_pool(&self, commons: &Commons) {
-        lock(&self.ledger).gone.add(commons, self);
+    pub(crate) fn remove_pool(&self, pool: &PoolCore) {
+        lock(&self.ledger).gone.add(pool, self);
     }
 
     // ---- The end --------------------------------------------------------------------------------------

@@ -53,8 +53,8 @@ pub use sites::Kind;
 pub(crate) use sites::Site;
 
 use crate::api::alloc::Uncharged;
-use crate::machine::commons::Commons;
 use crate::machine::current;
+use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
 use crate::protocol::job::Job;
 use crate::system::process::Generation;
@@ -106,12 +106,12 @@ impl Choice {
 /// The profiler of the pool whose processor the calling thread holds.
 #[inline(always)]
 fn here() -> Option<&'static Arc<Profiler>> {
-    current::processor().and_then(|processor| of(processor.commons()))
+    current::processor().and_then(|processor| of(processor.pool()))
 }
 
 #[inline(always)]
-fn of(commons: &Commons) -> Option<&Arc<Profiler>> {
-    commons.config.profiler.as_ref()
+fn of(pool: &PoolCore) -> Option<&Arc<Profiler>> {
+    pool.config.profiler.as_ref()
 }
 
 // ---- Joins --------------------------------------------------------------------------------------------------
@@ -119,14 +119,14 @@ fn of(commons: &Commons) -> Option<&Arc<Profiler>> {
 /// A fork in a profiled pool. The job has been pushed.
 #[inline(always)]
 pub(crate) fn fork(processor: &Processor, site: Site) {
-    let commons = processor.commons();
-    let Some(profiler) = of(commons) else { return };
+    let pool = processor.pool();
+    let Some(profiler) = of(pool) else { return };
     if let Some(mut shadow) = held::hold() {
         shadow.fork(profiler, site);
     }
     // Where there is no `membarrier`, forks expose their jobs, unless nobody else can reach them.
     if (processor.relies() || processor.has_private_deque()) && processor.deque.keep_youngest() {
-        commons.thread_created();
+        pool.thread_created();
     }
 }
 
@@ -229,8 +229,8 @@ pub(crate) struct Run(Option<(Arc<Profiler>, Path)>);
 
 impl Run {
     /// On the calling thread, now.
-    pub(crate) fn begin(commons: &Commons, site: Site) -> Run {
-        Run(of(commons).map(|profiler| {
+    pub(crate) fn begin(pool: &PoolCore, site: Site) -> Run {
+        Run(of(pool).map(|profiler| {
             let _uncharged = Uncharged::begin();
             let before = profiler.begin_run();
             held::with(|shadow| shadow.begin_chain(profiler, Some(site), None));
@@ -273,8 +273,8 @@ pub(crate) struct Aside(bool);
 
 impl Aside {
     #[inline]
-    pub(crate) fn begin(commons: &Commons) -> Aside {
-        Aside(of(commons).is_some() && held::with(Shadow::step_aside) == Some(true))
+    pub(crate) fn begin(pool: &PoolCore) -> Aside {
+        Aside(of(pool).is_some() && held::with(Shadow::step_aside) == Some(true))
     }
 }
 
@@ -292,7 +292,7 @@ impl Drop for Aside {
 /// The processor runs something from now on, or nothing.
 #[inline]
 pub(crate) fn set_busy(processor: &Processor, busy: bool) {
-    if of(processor.commons()).is_some() {
+    if of(processor.pool()).is_some() {
         note_busy(processor, busy);
     }
 }
@@ -314,7 +314,7 @@ fn note_busy(processor: &Processor, busy: bool) {
 
 /// The processor does something else from now on.
 pub(crate) fn enter(processor: &Processor, state: State) {
-    if let Some(profiler) = of(processor.commons()) {
+    if let Some(profiler) = of(processor.pool()) {
         processor.account.enter(profiler, state);
     }
 }

@@ -588,7 +588,7 @@ fn what_is_done_for_the_scheduler_is_no_work() {
         join(
             || {
                 advance(2);
-                let aside = Aside::begin(current::held().commons());
+                let aside = Aside::begin(current::held().pool());
                 advance(1000);
                 drop(aside);
                 leaf(3);

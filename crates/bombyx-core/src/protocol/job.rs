@@ -10,7 +10,7 @@
 //! | untouched | set | – | the deque it was pushed on, owned by the carrier that forked it | its join, by a plain pop; a thief, under the deque's lock |
 //! | kept | null | its deque, kept | that deque, still owned by the carrier that forked it | its join, by a plain pop; a thief, under the deque's lock |
 //! | exposed | null | a deque | that deque | its join, by withdrawing it; a thief; both under the deque's lock |
-//! | queued | null | the commons | the pool's queue | its join, by withdrawing it; anyone; all under the lock of the commons |
+//! | queued | null | the pool | the pool's queue | its join, by withdrawing it; anyone; all under the lock of the pool |
 //! | listed | null | a node | a pool or a list of deques ([`crate::protocol::ready`]) | its join, by taking it back; whoever searches; both under the list's lock |
 //! | offered | null | a cell | on its way into, or in, a mailbox | its join or the mailbox's owner: one compare-and-swap |
 //! | taken | null | nowhere | nowhere | the taker alone |
@@ -94,13 +94,13 @@ pub(crate) enum Place {
     Kept(*const Deque),
     /// The mailbox.
     Mailbox(*const Mailbox),
-    /// The queue of the pool with the commons at this address.
+    /// The queue of the pool with the pool at this address.
     Queue(*const ()),
     /// The node of the pool's list of ready entries.
     Listed(Node),
 }
 
-/// Addresses of deques, mailboxes and commons have these bits clear.
+/// Addresses of deques, mailboxes and pool have these bits clear.
 const PLACE: usize = 7;
 const DEQUE: usize = 1;
 const QUEUE: usize = 2;
@@ -116,7 +116,7 @@ impl Place {
             Place::Deque(deque) => deque as usize | DEQUE,
             Place::Kept(deque) => deque as usize | KEPT,
             Place::Mailbox(mailbox) => mailbox as usize,
-            Place::Queue(commons) => commons as usize | QUEUE,
+            Place::Queue(pool) => pool as usize | QUEUE,
             Place::Listed(node) => node.number() << 3 | LISTED,
         }
     }

@@ -27,7 +27,7 @@
 //! - *A thread that the pool has lent a processor to* leaves for good, with the CPUs that it came with. Exchanges are made
 //!   under a lock, which such a thread passes after (L): whoever saw it as a holder has finished then, whoever comes later does
 //!   not see it.
-//! - *Carriers end* after the exchanger has ([`crate::machine::commons::Commons::shut_down`]), so that it never means a thread
+//! - *Carriers end* after the exchanger has ([`crate::machine::pool::PoolCore::shut_down`]), so that it never means a thread
 //!   that is gone, or a stranger with its number.
 
 use crate::system::fault::{Fault, planted};

@@ -23,20 +23,20 @@ pub(super) fn give_up(
     leave: impl FnOnce(Entry),
     next: impl FnOnce() -> Option<Entry>,
 ) -> bool {
-    let commons = processor.commons();
-    let Some(spare) = commons.spare() else { return false };
-    let _aside = Aside::begin(commons);
+    let pool = processor.pool();
+    let Some(spare) = pool.spare() else { return false };
+    let _aside = Aside::begin(pool);
     let frame = Entry::carrier(NonNull::from(current::carrier()));
     leave(frame);
     // From here on anyone may give this carrier another processor. It takes that when it has given away its own.
     let next = next();
     if next == Some(frame) {
-        commons.add_spare(spare);
+        pool.add_spare(spare);
         return true;
     }
     let heir = match next.map(|entry| (entry, entry.kind())) {
         Some((_, Kind::Carrier(ready))) => {
-            commons.add_spare(spare);
+            pool.add_spare(spare);
             Heir::Ready(ready)
         }
         job => {
@@ -55,7 +55,7 @@ pub(super) fn give_up(
 /// more processors than cores, those whose threads come first may need this one's core in order to show them, so it lets
 /// others go first once in [`DUMMIES_PER_YIELD`] times.
 pub(super) fn run_dummy(processor: &Processor) {
-    if processor.commons().config.crowded && processor.rng.below(DUMMIES_PER_YIELD) == 0 {
+    if processor.pool().config.crowded && processor.rng.below(DUMMIES_PER_YIELD) == 0 {
         yield_now();
     }
 }

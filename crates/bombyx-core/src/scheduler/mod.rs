@@ -14,7 +14,7 @@ pub use quota::{Quota, QuotaError};
 pub(crate) use work_stealing::{Patience, Wait};
 
 use crate::Error;
-use crate::machine::commons::Commons;
+use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
 use crate::machine::stats::Stats;
 use crate::protocol::carrier::Carrier;
@@ -258,7 +258,7 @@ impl Talk {
 /// The next entry for an idle processor, or None when it has searched long enough. The caller is counted as a
 /// searcher, and no longer when an entry is found.
 pub(crate) fn search(processor: &Processor) -> Option<Entry> {
-    match &processor.commons().ready {
+    match &processor.pool().ready {
         Ready::Deques => work_stealing::search(processor),
         Ready::Private(talk) => talk.search(processor),
         Ready::Shared(shared) => shared.search(processor),
@@ -273,7 +273,7 @@ pub(crate) fn wait(
     key: usize,
     done: impl Fn() -> bool,
 ) -> Wait {
-    match &processor.commons().ready {
+    match &processor.pool().ready {
         Ready::Deques => patience.wait(processor, key, done),
         Ready::Private(talk) => talk.wait(patience, processor, key, &done),
         Ready::Shared(shared) => shared.wait(patience, processor, key),
@@ -283,7 +283,7 @@ pub(crate) fn wait(
 
 /// What a processor still has itself.
 pub(crate) fn take_own(processor: &Processor) -> Option<Entry> {
-    match &processor.commons().ready {
+    match &processor.pool().ready {
         Ready::Deques | Ready::Ranked(_) => work_stealing::take_own(processor),
         Ready::Private(_) => private_deques::take_own(processor),
         Ready::Shared(_) => processor.private.take(|_| true),
@@ -292,7 +292,7 @@ pub(crate) fn take_own(processor: &Processor) -> Option<Entry> {
 
 /// Whatever can be had now, for a carrier that cannot hand its processor over.
 pub(crate) fn take_anything(processor: &Processor) -> Option<Entry> {
-    match &processor.commons().ready {
+    match &processor.pool().ready {
         Ready::Deques => work_stealing::take_anything(processor),
         Ready::Private(talk) => talk.take_anything(processor),
         Ready::Shared(shared) => shared.take_anything(processor),
@@ -302,7 +302,7 @@ pub(crate) fn take_anything(processor: &Processor) -> Option<Entry> {
 
 /// What a processor goes on with after an entry, if it has something itself and need not look elsewhere first.
 pub(crate) fn take_next(processor: &Processor) -> Option<Entry> {
-    match &processor.commons().ready {
+    match &processor.pool().ready {
         Ready::Deques => work_stealing::take_own(processor),
         Ready::Private(_) | Ready::Shared(_) | Ready::Ranked(_) => None,
     }
@@ -310,7 +310,7 @@ pub(crate) fn take_next(processor: &Processor) -> Option<Entry> {
 
 /// The oldest entry of a processor's own deque, for an idle holder.
 pub(crate) fn take_oldest_own(processor: &Processor) -> Option<Entry> {
-    match &processor.commons().ready {
+    match &processor.pool().ready {
         Ready::Deques if !processor.deque.looks_empty() => {
             processor.deque.take_top(|entry| entry.taken(crate::protocol::job::Place::Nowhere))
         }
@@ -321,7 +321,7 @@ pub(crate) fn take_oldest_own(processor: &Processor) -> Option<Entry> {
 /// What [`take_next`] takes, if it was spawned in the scope with this key.
 #[inline]
 pub(crate) fn take_next_of_scope(processor: &Processor, key: usize) -> Option<Entry> {
-    match &processor.commons().ready {
+    match &processor.pool().ready {
         Ready::Deques if !processor.deque.looks_empty() => {
             processor.deque.take_bottom(|entry| crate::api::scope::belongs_to(entry, key))
         }
@@ -333,7 +333,7 @@ pub(crate) fn take_next_of_scope(processor: &Processor, key: usize) -> Option<En
 /// more of it.
 #[inline]
 pub(crate) fn take_sibling(processor: &Processor, key: usize) -> Option<Entry> {
-    match &processor.commons().ready {
+    match &processor.pool().ready {
         Ready::Deques if !processor.deque.looks_empty() => work_stealing::take_of_scope(processor, key),
         _ => None,
     }
@@ -341,7 +341,7 @@ pub(crate) fn take_sibling(processor: &Processor, key: usize) -> Option<Entry> {
 
 /// The processor's carrier waits.
 pub(crate) fn cease(processor: &Processor) {
-    match &processor.commons().ready {
+    match &processor.pool().ready {
         // Busy as long as there are entries of its own.
         Ready::Deques => {}
         Ready::Private(talk) => talk.cease(processor),
@@ -352,8 +352,8 @@ pub(crate) fn cease(processor: &Processor) {
 /// Takes the oldest entry of `victim`, if it can be had without the heavy barrier. Loose ones in ordered pools only:
 /// elsewhere a processor that spawns without end serves its thieves now and then, and is not held up by their lock.
 fn steal_free(victim: &Processor, want: usize) -> Option<Entry> {
-    match &victim.commons().ready {
-        Ready::Deques => victim.deque.steal_free(want, victim.commons().config.ordered),
+    match &victim.pool().ready {
+        Ready::Deques => victim.deque.steal_free(want, victim.pool().config.ordered),
         Ready::Private(_) | Ready::Shared(_) | Ready::Ranked(_) => None,
     }
 }
@@ -361,7 +361,7 @@ fn steal_free(victim: &Processor, want: usize) -> Option<Entry> {
 /// The end of a job on `processor`, which has nothing else to do, has made this carrier ready. Returns it if it is to
 /// have the processor at once.
 pub(crate) fn enabled(processor: &Processor, carrier: NonNull<Carrier>) -> Enabled {
-    match &processor.commons().ready {
+    match &processor.pool().ready {
         Ready::Deques | Ready::Private(_) | Ready::Ranked(_) => Some(carrier),
         Ready::Shared(shared) => shared.enabled(processor, carrier),
     }
@@ -370,7 +370,7 @@ pub(crate) fn enabled(processor: &Processor, carrier: NonNull<Carrier>) -> Enabl
 /// The join of a listed job takes it back. False if it is gone or, with `in_turn`, if others come first.
 #[must_use]
 pub(crate) fn take_back(processor: &Processor, entry: Entry, node: Node, in_turn: bool) -> bool {
-    match &processor.commons().ready {
+    match &processor.pool().ready {
         Ready::Deques | Ready::Private(_) => unreachable!("nothing is listed where there is no list"),
         Ready::Shared(shared) => shared.take_back(entry, node, in_turn),
         Ready::Ranked(dfdeques) => dfdeques.ranks.withdraw(entry, node),
@@ -379,7 +379,7 @@ pub(crate) fn take_back(processor: &Processor, entry: Entry, node: Node, in_turn
 
 /// Robs `victim` without its help, by `steal`.
 fn rob(thief: &Processor, victim: &Processor, steal: impl FnOnce() -> Steal) -> Steal {
-    match &victim.commons().ready {
+    match &victim.pool().ready {
         Ready::Deques | Ready::Private(_) | Ready::Shared(_) => steal(),
         Ready::Ranked(dfdeques) => dfdeques.ranks.rob(victim.index, thief.index, steal),
     }
@@ -387,9 +387,9 @@ fn rob(thief: &Processor, victim: &Processor, steal: impl FnOnce() -> Steal) -> 
 
 /// `victim` has taken its oldest entry for the processor with this mailbox, and will deliver it.
 pub(crate) fn served(victim: &Processor, mailbox: &Mailbox) {
-    let commons = victim.commons();
-    if let Ready::Ranked(dfdeques) = &commons.ready
-        && let Some(thief) = commons.processors().iter().find(|thief| ptr::eq(&thief.post.mailbox, mailbox))
+    let pool = victim.pool();
+    if let Ready::Ranked(dfdeques) = &pool.ready
+        && let Some(thief) = pool.processors().iter().find(|thief| ptr::eq(&thief.post.mailbox, mailbox))
     {
         dfdeques.ranks.follow(victim.index, thief.index);
     }
@@ -397,14 +397,14 @@ pub(crate) fn served(victim: &Processor, mailbox: &Mailbox) {
 
 /// A frame of the pool goes on, or begins, on `processor`, which did not find it by a search.
 pub(crate) fn arrived(processor: &Processor) {
-    if let Ready::Ranked(dfdeques) = &processor.commons().ready {
+    if let Ready::Ranked(dfdeques) = &processor.pool().ready {
         dfdeques.ranks.arrive(processor.index);
     }
 }
 
 /// The processor is about to enter the idle list.
 pub(crate) fn retiring(processor: &Processor) {
-    match &processor.commons().ready {
+    match &processor.pool().ready {
         Ready::Deques | Ready::Private(_) => {}
         Ready::Shared(shared) => shared.pool.leave(processor.index),
         Ready::Ranked(_) if !processor.deque.looks_empty() => {}
@@ -416,7 +416,7 @@ pub(crate) fn retiring(processor: &Processor) {
 /// afterwards.
 #[inline]
 pub(crate) fn heed_quota(processor: &Processor) {
-    match &processor.commons().ready {
+    match &processor.pool().ready {
         Ready::Deques | Ready::Private(_) => {}
         Ready::Shared(shared) => shared.heed_quota(processor),
         Ready::Ranked(dfdeques) => dfdeques.heed_quota(processor),
@@ -424,10 +424,10 @@ pub(crate) fn heed_quota(processor: &Processor) {
 }
 
 /// The quota in force, if there is one.
-pub(crate) fn quota(commons: &Commons) -> Option<i64> {
-    let quota = match &commons.ready {
+pub(crate) fn quota(pool: &PoolCore) -> Option<i64> {
+    let quota = match &pool.ready {
         Ready::Ranked(dfdeques) => dfdeques.quota(),
-        Ready::Deques | Ready::Private(_) | Ready::Shared(_) => first_quota(commons.config.scheduler),
+        Ready::Deques | Ready::Private(_) | Ready::Shared(_) => first_quota(pool.config.scheduler),
     };
     (quota != i64::MAX).then_some(quota)
 }
@@ -445,17 +445,17 @@ pub(crate) fn first_quota(scheduler: Scheduler) -> i64 {
 
 /// How many entries wait for each processor.
 pub(crate) fn pending(processor: &Processor) -> usize {
-    let commons = processor.commons();
-    match &commons.ready {
+    let pool = processor.pool();
+    match &pool.ready {
         Ready::Deques | Ready::Private(_) | Ready::Ranked(_) => processor.deque.len(),
-        Ready::Shared(shared) => shared.pool.len() / commons.processors().len(),
+        Ready::Shared(shared) => shared.pool.len() / pool.processors().len(),
     }
 }
 
 /// A processor has taken a thread from its own deque, or a join its own half from a pool.
 #[inline]
 pub(crate) fn count_own(processor: &Processor) {
-    if processor.commons().config.counts.is_some() {
+    if processor.pool().config.counts.is_some() {
         processor.stats.own.add(1);
     }
 }

@@ -46,17 +46,17 @@ pub(super) const BEFORE_PARKING: Duration = Duration::from_micros(100);
 /// The next entry for an idle processor, or None when it has searched long enough. The caller is counted as a
 /// searcher, and no longer when an entry is found.
 pub(crate) fn search(processor: &Processor) -> Option<Entry> {
-    let commons = processor.commons();
+    let pool = processor.pool();
     let entry = search_until(processor);
     if entry.is_some() {
-        commons.found_work();
+        pool.found_work();
         processor.set_busy(true);
     }
     entry
 }
 
 fn search_until(processor: &Processor) -> Option<Entry> {
-    let commons = processor.commons();
+    let pool = processor.pool();
     // A gift from whoever woke us.
     if let Mail::Entry(entry) = processor.post.mailbox.pick_up() {
         processor.stats.steals.add(1);
@@ -64,7 +64,7 @@ fn search_until(processor: &Processor) -> Option<Entry> {
     }
     let mut start = None;
     loop {
-        if let Some(entry) = take_own(processor).or_else(|| commons.take_queued()) {
+        if let Some(entry) = take_own(processor).or_else(|| pool.take_queued()) {
             return Some(entry);
         }
         processor.set_busy(false);
@@ -72,14 +72,14 @@ fn search_until(processor: &Processor) -> Option<Entry> {
             victim
                 .offer
                 .take()
-                .or_else(|| rob(processor, victim, 0, || commons.has_queued() || victim.offer.stands()))
+                .or_else(|| rob(processor, victim, 0, || pool.has_queued() || victim.offer.stands()))
         });
         if let Some(entry) = found {
             processor.stats.steals.add(1);
             return Some(entry);
         }
         let now = Instant::now();
-        let patience = if commons.enough_searchers() { SEARCH_IN_COMPANY } else { SEARCH };
+        let patience = if pool.enough_searchers() { SEARCH_IN_COMPANY } else { SEARCH };
         if now.duration_since(*start.get_or_insert(now)) > patience {
             return None;
         }
@@ -103,7 +103,7 @@ pub(crate) fn take_own(processor: &Processor) -> Option<Entry> {
 /// The youngest entry of the processor's deque that was spawned in the scope with this key. In an ordered pool, what
 /// another scope has put on top of it goes first, elsewhere.
 pub(crate) fn take_of_scope(processor: &Processor, key: usize) -> Option<Entry> {
-    let ordered = processor.commons().config.ordered;
+    let ordered = processor.pool().config.ordered;
     let mut covered = false;
     processor.deque.take_youngest(|entry| {
         let ours = crate::api::scope::belongs_to(entry, key);
@@ -114,7 +114,7 @@ pub(crate) fn take_of_scope(processor: &Processor, key: usize) -> Option<Entry> 
 
 /// Whatever can be had now, for a carrier that cannot hand its processor over.
 pub(crate) fn take_anything(processor: &Processor) -> Option<Entry> {
-    take_own(processor).or_else(|| processor.commons().take_queued()).or_else(|| {
+    take_own(processor).or_else(|| processor.pool().take_queued()).or_else(|| {
         let victim = random_victim(processor)?;
         victim.offer.take().or_else(|| rob(processor, victim, 0, || true))
     })
@@ -124,7 +124,7 @@ pub(crate) fn take_anything(processor: &Processor) -> Option<Entry> {
 /// runs. A pool can be much larger than the machine, with one processor that has all the entries and others that block:
 /// who looked at one processor at a time would find the entries after as many tries as there are processors.
 pub(super) fn random_victim(processor: &Processor) -> Option<&Processor> {
-    let all = processor.commons().processors();
+    let all = processor.pool().processors();
     if all.len() == 1 {
         return None;
     }
@@ -211,7 +211,7 @@ fn escalated(thief: &Processor, victim: &Processor, want: usize) -> Option<Entry
 
 /// Lets time pass; where there are more processors than cores, lets somebody else use it.
 pub(crate) fn pause(processor: &Processor) {
-    if processor.commons().config.crowded { yield_now() } else { spin_loop() }
+    if processor.pool().config.crowded { yield_now() } else { spin_loop() }
 }
 
 /// What a waiting carrier should do next.
@@ -241,15 +241,15 @@ impl Patience {
 
     /// One round of waiting for something whose descendants have the root `key`.
     pub(crate) fn wait(&mut self, processor: &Processor, key: usize, done: impl Fn() -> bool) -> Wait {
-        let commons = processor.commons();
+        let pool = processor.pool();
         processor.answer();
         if let Some(own) = Patience::own(processor, key) {
             return own;
         }
         // Not before: who works off entries of its own is busy, and answers between them.
         processor.set_busy(false);
-        let mut other_work = commons.has_queued() || processor.offer.stands();
-        for victim in commons.processors() {
+        let mut other_work = pool.has_queued() || processor.offer.stands();
+        for victim in pool.processors() {
             if std::ptr::eq(victim, processor) {
                 continue;
             }

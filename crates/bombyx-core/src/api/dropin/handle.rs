@@ -3,8 +3,8 @@
 use crate::api::dropin::broadcast::{Broadcast, broadcast};
 use crate::api::pool::{self, Pool};
 use crate::api::scope::{Scope, in_place};
-use crate::machine::commons::Commons;
 use crate::machine::current;
+use crate::machine::pool::PoolCore;
 use crate::profile::{Kind, Site};
 use crate::system::process;
 use std::fmt;
@@ -25,26 +25,26 @@ use std::sync::Arc;
 /// ```
 #[derive(Clone)]
 pub struct Handle {
-    commons: Arc<Commons>,
+    pool: Arc<PoolCore>,
 }
 
 impl Handle {
-    pub(crate) fn new(commons: Arc<Commons>) -> Handle {
-        Handle { commons }
+    pub(crate) fn new(pool: Arc<PoolCore>) -> Handle {
+        Handle { pool }
     }
 
     /// The pool that the calling thread runs, or blocks, in.
     pub fn current() -> Option<Handle> {
         current::processor()
-            .map(|processor| processor.commons())
+            .map(|processor| processor.pool())
             .or_else(current::home)
-            .map(|commons| Handle::new(commons.arc()))
+            .map(|pool| Handle::new(pool.arc()))
     }
 
     /// Whether the calling thread runs in this pool.
     #[inline]
     pub fn is_current(&self) -> bool {
-        current::processor().is_some_and(|processor| ptr::eq(processor.commons(), &*self.commons))
+        current::processor().is_some_and(|processor| ptr::eq(processor.pool(), &*self.pool))
     }
 
     /// As [`Pool::run`].
@@ -58,7 +58,7 @@ impl Handle {
             return f();
         }
         let _guest = self.guest();
-        pool::run_in(&self.commons, Site::here(Kind::Run), f)
+        pool::run_in(&self.pool, Site::here(Kind::Run), f)
     }
 
     /// As [`Pool::spawn`].
@@ -67,7 +67,7 @@ impl Handle {
     where
         F: FnOnce() + Send + 'static,
     {
-        self.commons.submit(pool::detached(&self.commons, Site::here(Kind::Run), f), &[]);
+        self.pool.submit(pool::detached(&self.pool, Site::here(Kind::Run), f), &[]);
     }
 
     /// Like [`Handle::spawn`], but closures that are spawned like this on one processor begin in the order of
@@ -89,10 +89,10 @@ impl Handle {
     where
         F: FnOnce() + Send + 'static,
     {
-        let entry = pool::detached(&self.commons, Site::here(Kind::Run), f);
+        let entry = pool::detached(&self.pool, Site::here(Kind::Run), f);
         match current::processor().filter(|_| self.is_current()) {
-            Some(processor) => self.commons.submit(processor.fifo.push(entry), &[]),
-            None => self.commons.inject(entry),
+            Some(processor) => self.pool.submit(processor.fifo.push(entry), &[]),
+            None => self.pool.inject(entry),
         }
     }
 
@@ -110,7 +110,7 @@ impl Handle {
         R: Send,
     {
         let _guest = self.guest();
-        broadcast(&self.commons, Site::here(Kind::Broadcast), f)
+        broadcast(&self.pool, Site::here(Kind::Broadcast), f)
     }
 
     /// Like [`Handle::broadcast`], but returns at once.
@@ -122,13 +122,13 @@ impl Handle {
         let site = Site::here(Kind::Broadcast);
         let f = Arc::new(f);
         let processors = self.processors();
-        process::assert_current(self.commons.generation());
-        for (index, processor) in self.commons.processors().iter().enumerate() {
+        process::assert_current(self.pool.generation());
+        for (index, processor) in self.pool.processors().iter().enumerate() {
             let f = Arc::clone(&f);
             let part = move || f(Broadcast { index, processors });
-            processor.private.post(pool::detached(&self.commons, site, part));
+            processor.private.post(pool::detached(&self.pool, site, part));
         }
-        self.commons.wake_private();
+        self.pool.wake_private();
     }
 
     /// Like [`crate::scope`], but calls `f` on the calling thread, wherever that is; what is spawned in the scope
@@ -149,37 +149,37 @@ impl Handle {
         F: FnOnce(&Scope<'scope>) -> R,
     {
         let _guest = self.guest();
-        in_place(&self.commons, Site::here(Kind::Scope), f)
+        in_place(&self.pool, Site::here(Kind::Scope), f)
     }
 
     /// How many processors the pool has.
     #[inline]
     pub fn processors(&self) -> usize {
-        self.commons.processors().len()
+        self.pool.processors().len()
     }
 
     /// Ends the pool, without waiting for that: its carriers end when everything that was spawned has.
     pub fn close(&self) {
-        process::assert_current(self.commons.generation());
-        self.commons.close();
+        process::assert_current(self.pool.generation());
+        self.pool.close();
     }
 
     /// Keeps the pool running while somebody who does not own it uses it.
     fn guest(&self) -> Guest<'_> {
-        Guest::of(&self.commons)
+        Guest::of(&self.pool)
     }
 }
 
 /// Somebody who uses a pool without owning it. The carriers stay until this is dropped.
-pub(crate) struct Guest<'a>(&'a Commons);
+pub(crate) struct Guest<'a>(&'a PoolCore);
 
 impl<'a> Guest<'a> {
     /// # Panics
     /// If the pool has ended.
-    pub(crate) fn of(commons: &'a Commons) -> Guest<'a> {
-        process::assert_current(commons.generation());
-        commons.detached_started();
-        Guest(commons)
+    pub(crate) fn of(pool: &'a PoolCore) -> Guest<'a> {
+        process::assert_current(pool.generation());
+        pool.detached_started();
+        Guest(pool)
     }
 }
 
@@ -194,13 +194,13 @@ impl Drop for Guest<'_> {
 impl Pool {
     /// A handle to this pool.
     pub fn handle(&self) -> Handle {
-        Handle::new(self.commons().arc())
+        Handle::new(self.pool().arc())
     }
 }
 
 impl PartialEq for Handle {
     fn eq(&self, other: &Handle) -> bool {
-        Arc::ptr_eq(&self.commons, &other.commons)
+        Arc::ptr_eq(&self.pool, &other.pool)
     }
 }
 
@@ -210,7 +210,7 @@ impl fmt::Debug for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Handle")
             .field("processors", &self.processors())
-            .field("pool", &Arc::as_ptr(&self.commons).addr())
+            .field("pool", &Arc::as_ptr(&self.pool).addr())
             .finish()
     }
 }

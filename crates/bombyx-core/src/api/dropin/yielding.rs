@@ -33,7 +33,7 @@ pub enum Yield {
 /// ```
 pub fn yield_now() -> Option<Yield> {
     current::processor().map(|processor| {
-        let anywhere = || processor.commons().work_visible();
+        let anywhere = || processor.pool().work_visible();
         guarded(|| yield_to(processor, anywhere, || scheduler::take_anything(processor)))
     })
 }
@@ -84,7 +84,7 @@ fn yield_to(
         if !anything() {
             return Yield::Idle;
         }
-        if let Some(spare) = processor.commons().spare() {
+        if let Some(spare) = processor.pool().spare() {
             make_way(processor, Heir::Spare(spare));
             return Yield::Executed;
         }

@@ -9,7 +9,7 @@
 //! for its answer poisons again when it finds the poison gone; a sleeper makes sure with the heavy barrier
 //! ([`crate::protocol::sleep`]).
 //!
-//! A deque is emptied when its processor changes hands ([`crate::machine::commons::Commons::flush`]), so the entry of a join is
+//! A deque is emptied when its processor changes hands ([`crate::machine::pool::PoolCore::flush`]), so the entry of a join is
 //! in the deque of the processor that the join's carrier holds, or in no deque at all.
 
 use super::Deque;

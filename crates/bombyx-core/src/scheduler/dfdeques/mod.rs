@@ -37,7 +37,7 @@ pub(super) mod tuner;
 use super::give_up::{give_up, run_dummy};
 use super::quota::Quota;
 use super::work_stealing::{self, Patience, SEARCH, SEARCH_IN_COMPANY, Wait, pause, rob};
-use crate::machine::commons::Commons;
+use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
 use crate::protocol::job::Entry;
 use crate::protocol::mailbox::Mail;
@@ -78,11 +78,11 @@ impl Dfdeques {
     pub(super) fn search(&self, processor: &Processor) -> Option<Entry> {
         processor.set_busy(false);
         if let Force::Auto(tuner) = &self.quota {
-            tuner.rests(processor.index, &processor.commons().ledger.heap);
+            tuner.rests(processor.index, &processor.pool().ledger.heap);
         }
         let entry = self.search_until(processor);
         if entry.is_some() {
-            processor.commons().found_work();
+            processor.pool().found_work();
             processor.set_busy(true);
             if let Force::Auto(tuner) = &self.quota {
                 tuner.works(processor.index);
@@ -92,7 +92,7 @@ impl Dfdeques {
     }
 
     fn search_until(&self, processor: &Processor) -> Option<Entry> {
-        let commons = processor.commons();
+        let pool = processor.pool();
         // A gift from whoever woke us, or gave up the processor. The deque ranks already.
         if let Mail::Entry(entry) = processor.post.mailbox.pick_up() {
             processor.stats.steals.add(1);
@@ -111,7 +111,7 @@ impl Dfdeques {
                 return Some(entry);
             }
             let now = Instant::now();
-            let patience = if commons.enough_searchers() { SEARCH_IN_COMPANY } else { SEARCH };
+            let patience = if pool.enough_searchers() { SEARCH_IN_COMPANY } else { SEARCH };
             if now.duration_since(*start.get_or_insert(now)) > patience {
                 return None;
             }
@@ -127,10 +127,10 @@ impl Dfdeques {
 
     /// The procedure *steal* of Figure 5, once: on success the processor has a deque right of its victim.
     fn steal(&self, processor: &Processor) -> Option<Entry> {
-        let commons = processor.commons();
+        let pool = processor.pool();
         self.ranks.leave(processor.index);
         self.renew(processor);
-        if let Some(entry) = commons.take_queued() {
+        if let Some(entry) = pool.take_queued() {
             self.ranks.arrive(processor.index);
             return Some(entry);
         }
@@ -141,8 +141,8 @@ impl Dfdeques {
 
     /// An entry of one of the leftmost P deques.
     fn draw(&self, processor: &Processor) -> Option<Entry> {
-        let commons = processor.commons();
-        let all = commons.processors();
+        let pool = processor.pool();
+        let all = pool.processors();
         loop {
             processor.stats.attempts.add(1);
             match self.ranks.draw(processor.index, processor.rng.below(all.len()), self.quota() as u64) {
@@ -159,7 +159,7 @@ impl Dfdeques {
                     if owner == processor.index || !promising {
                         return None;
                     }
-                    return rob(processor, victim, 0, || commons.has_queued());
+                    return rob(processor, victim, 0, || pool.has_queued());
                 }
             }
         }
@@ -172,7 +172,7 @@ impl Dfdeques {
         key: usize,
         done: impl Fn() -> bool,
     ) -> Wait {
-        let commons = processor.commons();
+        let pool = processor.pool();
         processor.answer();
         if let Some(own) = Patience::own(processor, key) {
             return own;
@@ -183,14 +183,14 @@ impl Dfdeques {
             self.renew(processor);
             return Wait::Help(entry);
         }
-        let others = || commons.processors().iter().any(Processor::has_something);
-        let other_work = commons.has_queued() || self.ranks.has_left() || others();
+        let others = || pool.processors().iter().any(Processor::has_something);
+        let other_work = pool.has_queued() || self.ranks.has_left() || others();
         patience.consider(processor, other_work)
     }
 
     /// A descendant of what a carrier waits for, from one of the leftmost P deques.
     fn help(&self, processor: &Processor, key: usize, done: impl Fn() -> bool) -> Option<Entry> {
-        let all = processor.commons().processors();
+        let all = processor.pool().processors();
         if let Drawn::Entry(entry) = self.ranks.draw_descendant(processor.index, all.len(), key) {
             return Some(entry);
         }
@@ -205,7 +205,7 @@ impl Dfdeques {
 
     pub(super) fn take_anything(&self, processor: &Processor) -> Option<Entry> {
         work_stealing::take_own(processor)
-            .or_else(|| processor.commons().take_queued())
+            .or_else(|| processor.pool().take_queued())
             .or_else(|| self.draw(processor).inspect(|_| processor.stats.steals.add(1)))
     }
 
@@ -214,9 +214,9 @@ impl Dfdeques {
         if !processor.meter.is_exhausted() {
             return;
         }
-        let commons: &Commons = processor.commons();
+        let pool: &PoolCore = processor.pool();
         if let Force::Auto(tuner) = &self.quota {
-            tuner.give_up(processor.index, processor.meter.dummies(), &commons.ledger.heap);
+            tuner.give_up(processor.index, processor.meter.dummies(), &pool.ledger.heap);
         }
         let dummies = processor.meter.take_dummies();
         let delay = dummies.saturating_mul(processor.meter.quota() as u64);
@@ -232,7 +232,7 @@ impl Dfdeques {
 
     /// The first thing that a thief would find, if that needs no victim's help.
     fn draw_left(&self, processor: &Processor) -> Option<Entry> {
-        let all = processor.commons().processors();
+        let all = processor.pool().processors();
         loop {
             processor.stats.attempts.add(1);
             match self.ranks.draw(processor.index, processor.rng.below(all.len()), self.quota() as u64) {

@@ -26,7 +26,7 @@
 mod beta;
 pub(crate) mod speed;
 
-use crate::machine::commons::Commons;
+use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
 use crate::protocol::placement::Placement;
 use crate::system::affinity::{self, Thread};
@@ -124,12 +124,12 @@ impl Heterogeneous {
     }
 
     /// Starts the watcher.
-    pub(crate) fn start(&self, commons: Arc<Commons>) -> io::Result<()> {
+    pub(crate) fn start(&self, pool: Arc<PoolCore>) -> io::Result<()> {
         let mut watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
         let name = "bombyx-watcher".to_owned();
         *watcher = Some(thread::Builder::new().name(name).spawn(move || {
-            if let Some(this) = commons.heterogeneous.as_ref() {
-                this.watch(&commons);
+            if let Some(this) = pool.heterogeneous.as_ref() {
+                this.watch(&pool);
             }
         })?);
         Ok(())
@@ -152,10 +152,10 @@ impl Heterogeneous {
         }
     }
 
-    fn watch(&self, commons: &Commons) {
+    fn watch(&self, pool: &PoolCore) {
         // A thread inherits the CPU of the one that started it.
         Thread::HERE.unpin();
-        let mut watch = Watch::new(self, commons.processors());
+        let mut watch = Watch::new(self, pool.processors());
         let mut nap = NAP;
         while !self.stopping.load(SeqCst) {
             let held = (0..self.speeds.len()).filter(|&index| self.placement.holder(index) != 0).count();

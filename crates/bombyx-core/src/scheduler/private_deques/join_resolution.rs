@@ -102,7 +102,7 @@ fn help(entry: Entry, resolution: &Resolution) -> bool {
 fn leave(processor: &Processor, resolution: &Resolution) -> bool {
     let carrier = NonNull::from(current::carrier());
     resolution.want_to_leave(carrier);
-    for other in processor.commons().processors() {
+    for other in processor.pool().processors() {
         if other.is_busy() {
             other.deque.poison();
         }
@@ -122,7 +122,7 @@ fn leave(processor: &Processor, resolution: &Resolution) -> bool {
 }
 
 fn leave_unanswered(processor: &Processor, resolution: &Resolution) -> bool {
-    let sides = processor.commons().processors().iter().map(|processor| &processor.deque.side);
+    let sides = processor.pool().processors().iter().map(|processor| &processor.deque.side);
     let left = resolution.leave_unanswered(NonNull::from(current::carrier()), &processor.watching, sides);
     if left {
         processor.stats.joins_unanswered.add(1);
@@ -134,15 +134,15 @@ fn leave_unanswered(processor: &Processor, resolution: &Resolution) -> bool {
 #[cold]
 #[inline(never)]
 fn leave_to_spare(processor: &'static Processor, resolution: &Resolution) -> bool {
-    let commons = processor.commons();
-    let Some(spare) = commons.spare() else {
+    let pool = processor.pool();
+    let Some(spare) = pool.spare() else {
         // No thread to be had: run what there is on this stack rather than wait for nothing.
         let Some(entry) = read_write::take_anything(processor) else { return false };
         processor.stats.in_place.add(1);
         return help(entry, resolution);
     };
     if !leave(processor, resolution) {
-        commons.add_spare(spare);
+        pool.add_spare(spare);
         return false;
     }
     // SAFETY: the spare came out of the pool's list.
@@ -154,8 +154,8 @@ fn leave_to_spare(processor: &'static Processor, resolution: &Resolution) -> boo
 #[cold]
 #[inline(never)]
 fn retire(processor: &'static Processor, resolution: &Resolution) -> bool {
-    let commons = processor.commons();
-    if !commons.has_reserve() {
+    let pool = processor.pool();
+    if !pool.has_reserve() {
         // Whoever has work for the processor later would find no thread for it.
         std::thread::sleep(NAP);
         return false;

@@ -75,7 +75,7 @@ pub(super) fn attend<C: Channel>(processor: &Processor) {
     processor.deque.private().attend();
     C::answer(processor);
     C::watch(processor);
-    let commons = processor.commons();
+    let pool = processor.pool();
     processor.choose_barrier();
     // Pairs with `heavy` of a sleeper.
     if processor.relies() {
@@ -83,10 +83,10 @@ pub(super) fn attend<C: Channel>(processor: &Processor) {
     } else {
         attend_always(processor);
     }
-    if commons.config.profiler.is_some() {
+    if pool.config.profiler.is_some() {
         processor.deque.poison();
     }
-    if commons.sleepers.any_resting() {
+    if pool.sleepers.any_resting() {
         rouse(processor);
     }
 }
@@ -113,7 +113,7 @@ pub(super) fn search<C: Channel>(processor: &Processor) -> Option<Entry> {
 }
 
 fn search_until<C: Channel>(processor: &Processor) -> Option<Entry> {
-    let commons = processor.commons();
+    let pool = processor.pool();
     if processor.post.mailbox.has_mail()
         && let Some(entry) = open_gift(processor)
     {
@@ -126,12 +126,12 @@ fn search_until<C: Channel>(processor: &Processor) -> Option<Entry> {
         if let Some(entry) = take_own(processor) {
             return Some(entry);
         }
-        if commons.has_queued()
+        if pool.has_queued()
             && let Some(entry) = take_queued(processor)
         {
             return Some(entry);
         }
-        let stop = |waited| waited > STAND || commons.has_queued() || !processor.private.looks_empty();
+        let stop = |waited| waited > STAND || pool.has_queued() || !processor.private.looks_empty();
         if let Some(victim) = random_victim(processor)
             && let Some(entry) = rob::<C>(processor, victim, 0, stop)
         {
@@ -139,7 +139,7 @@ fn search_until<C: Channel>(processor: &Processor) -> Option<Entry> {
             return Some(entry);
         }
         let now = clock();
-        let patience = if commons.enough_searchers() { SEARCH_IN_COMPANY } else { SEARCH };
+        let patience = if pool.enough_searchers() { SEARCH_IN_COMPANY } else { SEARCH };
         if now.duration_since(*start.get_or_insert(now)) > patience {
             return None;
         }
@@ -202,7 +202,7 @@ pub(super) fn wait<C: Channel>(
     key: usize,
     done: &dyn Fn() -> bool,
 ) -> Wait {
-    let commons = processor.commons();
+    let pool = processor.pool();
     cease::<C>(processor);
     C::watch(processor);
     if !processor.deque.looks_empty() {
@@ -215,10 +215,10 @@ pub(super) fn wait<C: Channel>(
         };
     }
     let elsewhere = |but: &Processor| {
-        commons.has_queued()
-            || commons.processors().iter().any(|other| !std::ptr::eq(other, but) && other.has_something())
+        pool.has_queued()
+            || pool.processors().iter().any(|other| !std::ptr::eq(other, but) && other.has_something())
     };
-    for victim in commons.processors() {
+    for victim in pool.processors() {
         if std::ptr::eq(victim, processor) || victim.deque.root() != key || !victim.is_busy() {
             continue;
         }
@@ -249,7 +249,7 @@ pub(super) fn wait<C: Channel>(
 /// A waiting carrier's processor has entries: of the scope that it waits for, or others.
 fn own_entry(processor: &Processor, key: usize) -> Wait {
     // In an ordered pool, what another scope has put on top of ours goes first, elsewhere.
-    let ordered = processor.commons().config.ordered;
+    let ordered = processor.pool().config.ordered;
     let mut covered = false;
     let ours = |entry| {
         let ours = crate::api::scope::belongs_to(entry, key);
@@ -267,17 +267,17 @@ fn own_entry(processor: &Processor, key: usize) -> Wait {
 #[cold]
 #[inline(never)]
 fn rouse(processor: &Processor) {
-    let commons = processor.commons();
+    let pool = processor.pool();
     let gift = |mailbox: &Mailbox| {
         processor.deque.private().take_oldest().inspect(|entry| entry.taken(Place::Mailbox(mailbox)))
     };
     let wake = || {
-        let _aside = Aside::begin(commons);
-        commons.wake(gift)
+        let _aside = Aside::begin(pool);
+        pool.wake(gift)
     };
-    let found_carrier = commons.processors().iter().any(Processor::is_searching) || wake();
+    let found_carrier = pool.processors().iter().any(Processor::is_searching) || wake();
     // Without a carrier for them they rest until there is one.
-    if found_carrier && commons.sleepers.any_resting() {
+    if found_carrier && pool.sleepers.any_resting() {
         processor.deque.poison();
     }
 }
@@ -303,7 +303,7 @@ fn open_gift(processor: &Processor) -> Option<Entry> {
 #[cold]
 #[inline(never)]
 fn take_queued(processor: &Processor) -> Option<Entry> {
-    processor.commons().take_queued()
+    processor.pool().take_queued()
 }
 
 #[cold]

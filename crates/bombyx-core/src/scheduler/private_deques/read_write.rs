@@ -68,7 +68,7 @@ fn answer<C: Channel>(victim: &Processor) {
     if victim.queries.open_round().is_none() {
         return;
     }
-    let commons = victim.commons();
+    let pool = victim.pool();
     let fence = || {
         if !victim.relies() {
             fence_for_want_of_membarrier();
@@ -85,7 +85,7 @@ fn answer<C: Channel>(victim: &Processor) {
             victim.queries.answer(None);
         }
         Poll::Thief(thief) => {
-            let thief = &commons.processors()[thief].queries;
+            let thief = &pool.processors()[thief].queries;
             match grant::<C>(victim, thief.want()) {
                 Some(entry) => {
                     victim.stats.served.add(1);

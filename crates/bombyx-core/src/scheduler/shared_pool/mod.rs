@@ -48,14 +48,14 @@ impl Shared {
         processor.set_busy(false);
         let entry = self.search_until(processor);
         if entry.is_some() {
-            processor.commons().found_work();
+            processor.pool().found_work();
             processor.set_busy(true);
         }
         entry
     }
 
     fn search_until(&self, processor: &Processor) -> Option<Entry> {
-        let commons = processor.commons();
+        let pool = processor.pool();
         // What the one who gave up the processor took for it.
         if let Mail::Entry(entry) = processor.post.mailbox.pick_up() {
             processor.stats.steals.add(1);
@@ -67,7 +67,7 @@ impl Shared {
                 return Some(entry);
             }
             let now = Instant::now();
-            let patience = if commons.enough_searchers() { SEARCH_IN_COMPANY } else { SEARCH };
+            let patience = if pool.enough_searchers() { SEARCH_IN_COMPANY } else { SEARCH };
             if now.duration_since(*start.get_or_insert(now)) > patience {
                 return None;
             }
@@ -78,12 +78,12 @@ impl Shared {
     /// What is next for a processor that works on nothing. Carriers that come back from blocking are not kept waiting,
     /// new programs are.
     fn take(&self, processor: &Processor) -> Option<Entry> {
-        let commons = processor.commons();
-        if let Some(entry) = commons.take_queued_carrier().or_else(|| processor.private.take(|_| true)) {
+        let pool = processor.pool();
+        if let Some(entry) = pool.take_queued_carrier().or_else(|| processor.private.take(|_| true)) {
             self.pool.leave(processor.index);
             return Some(entry);
         }
-        self.take_next(processor).or_else(|| commons.take_queued())
+        self.take_next(processor).or_else(|| pool.take_queued())
     }
 
     /// What is next in the pool. Whoever is scheduled anew has a new quota.
@@ -93,7 +93,7 @@ impl Shared {
             match self.pool.take(processor.index) {
                 Taken::Entry(entry) => {
                     processor.stats.steals.add(1);
-                    processor.meter.reset(super::first_quota(processor.commons().config.scheduler));
+                    processor.meter.reset(super::first_quota(processor.pool().config.scheduler));
                     return Some(entry);
                 }
                 Taken::Dummy => run_dummy(processor),
@@ -114,7 +114,7 @@ impl Shared {
             processor.stats.helps.add(1);
             return Wait::Help(entry);
         }
-        let other_work = processor.commons().has_queued() || self.pool.len() > 0;
+        let other_work = processor.pool().has_queued() || self.pool.len() > 0;
         if !self.rules.in_turn || !other_work {
             return patience.consider(processor, other_work);
         }
@@ -128,12 +128,12 @@ impl Shared {
     }
 
     pub(super) fn take_anything(&self, processor: &Processor) -> Option<Entry> {
-        let commons = processor.commons();
+        let pool = processor.pool();
         processor
             .private
             .take(|_| true)
             .or_else(|| self.pool.take_next_if(|_| true).inspect(|_| processor.stats.steals.add(1)))
-            .or_else(|| commons.take_queued())
+            .or_else(|| pool.take_queued())
     }
 
     pub(super) fn enabled(&self, processor: &Processor, carrier: NonNull<Carrier>) -> Enabled {
@@ -149,7 +149,7 @@ impl Shared {
     }
 
     pub(super) fn heed_quota(&self, processor: &Processor) {
-        let quota = super::first_quota(processor.commons().config.scheduler);
+        let quota = super::first_quota(processor.pool().config.scheduler);
         let exhausted = processor.meter.is_exhausted();
         // The first half of a join is a new thread, with a quota of its own.
         processor.meter.reset(quota);
@@ -162,7 +162,7 @@ impl Shared {
     /// a processor: its carrier may have needed long to wake up, and the memory is taken only now.
     #[cold]
     fn wait_for_turn(&self, processor: &Processor) {
-        let _aside = Aside::begin(processor.commons());
+        let _aside = Aside::begin(processor.pool());
         let dummies = processor.meter.take_dummies();
         processor.stats.give_ups.add(1);
         processor.stats.dummies.add(dummies);

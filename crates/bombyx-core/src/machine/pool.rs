@@ -43,8 +43,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// See the module text.
-pub(crate) struct Commons {
-    this: Weak<Commons>,
+pub(crate) struct PoolCore {
+    this: Weak<PoolCore>,
     /// That of the process which built the pool.
     generation: Generation,
     pub(crate) config: Config,
@@ -80,7 +80,7 @@ struct Detached {
     closed: bool,
 }
 
-/// What the lock of the commons protects.
+/// What the lock of the pool protects.
 pub(crate) struct Shared {
     /// Processors that nobody holds.
     pub(crate) idle: Vec<NonNull<Processor>>,
@@ -126,57 +126,57 @@ impl Shared {
     }
 }
 
-// SAFETY: the pointers name processors, which the commons own, and carriers, which are alive while they are listed; all are
+// SAFETY: the pointers name processors, which the pool owns, and carriers, which are alive while they are listed; all are
 // used under the lock or after being taken out under it.
 unsafe impl Send for Shared {}
 
-/// The commons that something is part of, which outlive it.
-pub(crate) struct Whole(*const Commons);
+/// The pool that something is part of, which outlive it.
+pub(crate) struct PoolRef(*const PoolCore);
 
-impl Whole {
+impl PoolRef {
     /// # Safety
-    /// The commons outlive the value, and are not touched by it before they are built.
-    pub(crate) unsafe fn new(commons: *const Commons) -> Whole {
-        Whole(commons)
+    /// The pool outlives the value, and are not touched by it before they are built.
+    pub(crate) unsafe fn new(pool: *const PoolCore) -> PoolRef {
+        PoolRef(pool)
     }
 
     #[inline(always)]
-    pub(crate) fn get(&self) -> &Commons {
+    pub(crate) fn get(&self) -> &PoolCore {
         // SAFETY: as promised to `new`.
         unsafe { &*self.0 }
     }
 
     #[inline(always)]
-    pub(crate) fn as_ptr(&self) -> *const Commons {
+    pub(crate) fn as_ptr(&self) -> *const PoolCore {
         self.0
     }
 }
 
-// SAFETY: as good as a reference to the commons, which can be sent and shared.
-unsafe impl Send for Whole {}
+// SAFETY: as good as a reference to the pool, which can be sent and shared.
+unsafe impl Send for PoolRef {}
 // SAFETY: as above.
-unsafe impl Sync for Whole {}
+unsafe impl Sync for PoolRef {}
 
-impl Commons {
-    /// The commons of a new pool, all processors idle, as many carriers started.
-    pub(crate) fn new(config: Config) -> io::Result<Arc<Commons>> {
-        let commons = Commons::without_carriers(config);
-        commons.start_carriers().map(|()| Arc::clone(&commons)).inspect_err(|_| commons.shut_down())
+impl PoolCore {
+    /// The pool of a new pool, all processors idle, as many carriers started.
+    pub(crate) fn new(config: Config) -> io::Result<Arc<PoolCore>> {
+        let pool = PoolCore::without_carriers(config);
+        pool.start_carriers().map(|()| Arc::clone(&pool)).inspect_err(|_| pool.shut_down())
     }
 
     /// The same, with fewer carriers, or none, if the system starts no more.
-    pub(crate) fn with_what_can_be_had(config: Config) -> Arc<Commons> {
-        let commons = Commons::without_carriers(config);
+    pub(crate) fn with_what_can_be_had(config: Config) -> Arc<PoolCore> {
+        let pool = PoolCore::without_carriers(config);
         // What is missing is started when it is needed, or the callers lend their own threads.
-        let _ = commons.start_carriers();
-        commons
+        let _ = pool.start_carriers();
+        pool
     }
 
-    pub(crate) fn without_carriers(config: Config) -> Arc<Commons> {
+    pub(crate) fn without_carriers(config: Config) -> Arc<PoolCore> {
         Arc::new_cyclic(|this| {
             let processors: Box<[Processor]> = (0..config.processors)
-                // SAFETY: the commons own the processors.
-                .map(|index| Processor::new(index, config.seed, unsafe { Whole::new(this.as_ptr()) }))
+                // SAFETY: the pool owns the processors.
+                .map(|index| Processor::new(index, config.seed, unsafe { PoolRef::new(this.as_ptr()) }))
                 .collect();
             let seats: Box<[_]> = match config.threads {
                 Threads::Fixed => processors.iter().map(|_| Arc::new(Carrier::to_be_started())).collect(),
@@ -213,7 +213,7 @@ impl Commons {
                 processor.deque.poison();
                 processor.meter.reset(scheduler::first_quota(config.scheduler));
             }
-            Commons {
+            PoolCore {
                 this: this.clone(),
                 generation: Generation::begin(),
                 heterogeneous,
@@ -233,7 +233,7 @@ impl Commons {
     }
 
     /// Tells the profiler, if there is one, that the pool is there.
-    fn profiled(self: Arc<Commons>) -> Arc<Commons> {
+    fn profiled(self: Arc<PoolCore>) -> Arc<PoolCore> {
         if let Some(profiler) = &self.config.profiler {
             profiler.add_pool(&self);
         }
@@ -284,9 +284,9 @@ impl Commons {
         }
     }
 
-    /// The commons as a shared pointer. For callers that know them to be in use.
-    pub(crate) fn arc(&self) -> Arc<Commons> {
-        self.this.upgrade().expect("commons in use are shared")
+    /// The pool as a shared pointer. For callers that know them to be in use.
+    pub(crate) fn arc(&self) -> Arc<PoolCore> {
+        self.this.upgrade().expect("pool in use are shared")
     }
 
     pub(crate) fn generation(&self) -> Generation {
@@ -363,7 +363,7 @@ impl Commons {
     fn settle_barrier(&self) {
         let shared = lock(&self.shared);
         for processor in shared.idle.iter().chain(&shared.waiting) {
-            // SAFETY: the commons own the processor. It is in the list, so it is the caller's while the lock is held; and it
+            // SAFETY: the pool owns the processor. It is in the list, so it is the caller's while the lock is held; and it
             // has no entry that a pop could take, as these are those of the carrier that holds it.
             unsafe { processor.as_ref() }.deque.side.cease();
         }
@@ -387,7 +387,7 @@ impl Commons {
         tripwire("retire");
         let private_deques = self.config.scheduler.has_private_deques();
         {
-            // SAFETY: the commons own the processor, and it is the caller's until it is in the list.
+            // SAFETY: the pool owns the processor, and it is the caller's until it is in the list.
             let processor = unsafe { processor.as_ref() };
             processor.stats.sleeps.add(1);
             processor.leave(leaving.filter(|_| !self.config.crowded).and_then(|_| affinity::here()));
@@ -412,7 +412,7 @@ impl Commons {
             let starved = carrier.is_some() && std::mem::take(&mut shared.starved);
             (shared.idle.len() + shared.waiting.len() == self.processors.len(), starved)
         };
-        // SAFETY: the commons own the processor, and this field is for everyone.
+        // SAFETY: the pool owns the processor, and this field is for everyone.
         if starved || !unsafe { &(*processor.as_ptr()).private }.looks_empty() {
             self.wake_private();
         }
@@ -447,7 +447,7 @@ impl Commons {
         let mut gift = Some(gift);
         let mut gift = move |mailbox: &Mailbox| gift.take().and_then(|gift| gift(mailbox));
         let give = |carrier, processor| {
-            // SAFETY: the commons own the processor, which is out of their list, and the carrier came out of the queue or the
+            // SAFETY: the pool owns the processor, which is out of their list, and the carrier came out of the queue or the
             // list of spares.
             unsafe {
                 match leaving {
@@ -485,7 +485,7 @@ impl Commons {
                 return false;
             };
             drop(shared);
-            // SAFETY: the commons own the processor; it is out of the list, so it is ours to give.
+            // SAFETY: the pool owns the processor; it is out of the list, so it is ours to give.
             let woken = unsafe { processor.as_ref() };
             self.start_search(woken);
             woken.stats.wakes.add(1);
@@ -505,7 +505,7 @@ impl Commons {
         tripwire("wake_private");
         loop {
             let mut shared = lock(&self.shared);
-            // SAFETY: the commons own the processors in the lists.
+            // SAFETY: the pool owns the processors in the lists.
             let private =
                 |processor: &NonNull<Processor>| unsafe { !(*processor.as_ptr()).private.looks_empty() };
             let idle = shared.idle.iter().position(private);
@@ -523,7 +523,7 @@ impl Commons {
             shared.waiting.retain(|&waiting| waiting != processor);
             self.count_resting(&shared);
             drop(shared);
-            // SAFETY: the commons own the processor; it is out of the lists, so it is ours to give. Its carrier, or a
+            // SAFETY: the pool owns the processor; it is out of the lists, so it is ours to give. Its carrier, or a
             // spare, waits for it.
             unsafe {
                 self.start_search(processor.as_ref());
@@ -588,7 +588,7 @@ impl Commons {
     /// which nobody else may take goes first.
     pub(crate) fn starved_processor(&self) -> Option<NonNull<Processor>> {
         let mut shared = lock(&self.shared);
-        // SAFETY: the commons own the processors in the list.
+        // SAFETY: the pool owns the processors in the list.
         let private =
             |processor: &NonNull<Processor>| unsafe { !(*processor.as_ptr()).private.looks_empty() };
         match shared.idle.iter().position(private) {
@@ -606,7 +606,7 @@ impl Commons {
     fn idle_processor(&self, shared: &mut MutexGuard<'_, Shared>) -> Option<NonNull<Processor>> {
         let processor = shared.idle.pop()?;
         self.count_resting(shared);
-        // SAFETY: the commons own the processor. Its first fork must look for sleepers.
+        // SAFETY: the pool owns the processor. Its first fork must look for sleepers.
         unsafe { processor.as_ref() }.deque.poison();
         Some(processor)
     }
@@ -664,7 +664,7 @@ impl Commons {
         shared: &mut MutexGuard<'_, Shared>,
         processor: NonNull<Processor>,
     ) -> io::Result<NonNull<Carrier>> {
-        // SAFETY: the commons own the processor.
+        // SAFETY: the pool owns the processor.
         match self.seated(unsafe { processor.as_ref() }) {
             Some(carrier) => Ok(NonNull::from(carrier)),
             None => self.any_spare(shared),
@@ -766,8 +766,7 @@ impl Commons {
     /// must not help with what is in the deque from now on.
     #[inline]
     pub(crate) fn submit(&self, entry: Entry, roots: &[usize]) {
-        let Some(processor) =
-            current::processor().filter(|processor| std::ptr::eq(processor.commons(), self))
+        let Some(processor) = current::processor().filter(|processor| std::ptr::eq(processor.pool(), self))
         else {
             return self.inject(entry);
         };
@@ -935,7 +934,7 @@ impl Commons {
         }
         if self.has_fixed_threads() {
             for processor in std::mem::take(&mut shared.idle) {
-                // SAFETY: the commons own the processor.
+                // SAFETY: the pool owns the processor.
                 if let Some(carrier) = self.seated(unsafe { processor.as_ref() }) {
                     // SAFETY: the processor was idle, so its carrier sleeps at the foot of its stack.
                     unsafe { Carrier::stop(NonNull::from(carrier)) };
@@ -970,7 +969,7 @@ impl Commons {
     }
 }
 
-impl Drop for Commons {
+impl Drop for PoolCore {
     fn drop(&mut self) {
         if let Some(profiler) = &self.config.profiler {
             profiler.remove_pool(self);
