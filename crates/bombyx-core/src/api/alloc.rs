@@ -189,6 +189,6 @@ pub fn reserve(bytes: usize) {
     if let Some(processor) = current::processor()
         && processor.meter.reserve(i64::try_from(bytes).unwrap_or(i64::MAX))
     {
-        crate::scheduler::heed_quota(processor);
+        processor.strategy().heed_quota(processor);
     }
 }

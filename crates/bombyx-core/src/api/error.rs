@@ -1,8 +1,10 @@
 //! What can go wrong when a pool is built.
 
-use crate::scheduler::{BetaError, QuotaError};
+use crate::machine::fixed::Threads;
+use crate::scheduler::{BetaError, ParameterError, QuotaError, Scheduler};
 use std::fmt;
 use std::io;
+use std::str::FromStr;
 
 /// Why a pool could not be built. The text says what to do about it.
 #[derive(Debug)]
@@ -101,6 +103,41 @@ impl std::error::Error for Error {
             Error::Beta(error) => Some(error),
             Error::Quota(error) => Some(error),
             _ => None,
+        }
+    }
+}
+
+impl From<ParameterError> for Error {
+    fn from(error: ParameterError) -> Error {
+        match error {
+            ParameterError::Quota(error) => Error::Quota(error),
+            ParameterError::Beta(error) => Error::Beta(error),
+        }
+    }
+}
+
+impl FromStr for Scheduler {
+    type Err = Error;
+
+    fn from_str(given: &str) -> Result<Scheduler, Error> {
+        let (name, parameter) = match given.trim().split_once(':') {
+            Some((name, parameter)) => (name, Some(parameter)),
+            None => (given.trim(), None),
+        };
+        let scheduler =
+            Scheduler::named(name, parameter).ok_or_else(|| Error::UnknownScheduler(given.to_owned()))?;
+        Ok(scheduler?.checked()?)
+    }
+}
+
+impl FromStr for Threads {
+    type Err = Error;
+
+    fn from_str(given: &str) -> Result<Threads, Error> {
+        match given.trim() {
+            "fixed" => Ok(Threads::Fixed),
+            "moving" => Ok(Threads::Moving),
+            _ => Err(Error::Threads(given.to_owned())),
         }
     }
 }

@@ -9,12 +9,13 @@
 use crate::api::pool::Pool;
 use crate::machine::current;
 use crate::machine::handlers::{Payload, drop_payload, drop_unwanted};
-use crate::machine::ledger::{self, Child};
-use crate::machine::wait::{Waited, end, wait_for};
+use crate::machine::ledger;
+use crate::machine::patience::Waited;
+use crate::machine::strategy::Child;
+use crate::machine::wait::{end, wait_for};
 use crate::profile::{self, Joining, Kind, Site};
 use crate::protocol::deque::Pushed;
 use crate::protocol::job::{Enabled, Entry, Job};
-use crate::scheduler;
 use crate::system::guard::guarded;
 use crate::system::process;
 use std::cell::UnsafeCell;
@@ -197,7 +198,7 @@ where
     fn settle(&self) -> R {
         let settling = Settling::new(&self.job, Settling::begin(&self.job));
         match settling.waited {
-            Waited::Reclaimed => self.call(),
+            Waited::TakenBack => self.call(),
             Waited::Done => {
                 // SAFETY: the latch is set, so the taker has written the result and will not touch the job.
                 let result = unsafe { (*self.result.get()).assume_init_read() };
@@ -223,7 +224,7 @@ where
             ledger::ended(Child::First);
             let settling = Settling::new(&self.job, Settling::go_on(joining, &self.job));
             match settling.waited {
-                Waited::Reclaimed => drop_unwanted(|| self.call()),
+                Waited::TakenBack => drop_unwanted(|| self.call()),
                 // SAFETY: as in `settle`.
                 Waited::Done => match unsafe { (*self.result.get()).assume_init_read() } {
                     Ok(result) => drop_unwanted(|| result),
@@ -287,8 +288,8 @@ impl<'a> Settling<'a> {
             }
             let processor = current::held();
             processor.stats.joins_local.add(1);
-            scheduler::count_own(processor);
-            (joining, Waited::Reclaimed)
+            processor.count_own();
+            (joining, Waited::TakenBack)
         })
     }
 
@@ -297,7 +298,7 @@ impl<'a> Settling<'a> {
     fn go_on(mut joining: Joining, job: &Job) -> (Joining, Waited) {
         let waited = wait_for(job);
         match waited {
-            Waited::Reclaimed => scheduler::count_own(current::held()),
+            Waited::TakenBack => current::held().count_own(),
             Waited::Done => joining.second_elsewhere(),
         }
         (joining, waited)
@@ -306,7 +307,7 @@ impl<'a> Settling<'a> {
     #[inline(never)]
     fn end(job: &Job, joining: Joining, waited: Waited) {
         guarded(|| {
-            if waited == Waited::Reclaimed {
+            if waited == Waited::TakenBack {
                 ledger::ended(Child::Second);
             }
             joining.end(job);

@@ -2,20 +2,19 @@
 
 use crate::api::dropin::handle::Guest;
 use crate::api::error::Error;
-use crate::api::scope::Head;
 use crate::machine::current;
 use crate::machine::fixed::Threads;
 use crate::machine::handlers::Handlers;
-use crate::machine::ledger::Child;
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
 use crate::machine::signal::Signal;
 use crate::machine::stats::Stats;
+use crate::machine::strategy::{Child, Counted, Strategy};
 use crate::machine::visit::{STARVED, Visit};
 use crate::profile::{self, Kind, Profile, Profiler, Site};
-use crate::protocol::job::{Enabled, Entry, Job};
-use crate::scheduler::{Quota, QuotaError, Scheduler};
-use crate::system::affinity::{CpuSet, Thread};
+use crate::protocol::job::{Enabled, Entry, HeapJob, Job};
+use crate::scheduler::Scheduler;
+use crate::system::affinity::{self, CpuSet, Thread};
 use crate::system::barrier;
 use crate::system::guard::{Guard, guarded};
 use crate::system::process::{self, Generation};
@@ -41,7 +40,9 @@ type Names = Arc<Mutex<Vec<String>>>;
 pub(crate) struct Config {
     pub(crate) processors: usize,
     pub(crate) threads: Threads,
-    pub(crate) scheduler: Scheduler,
+    pub(crate) strategy: Box<dyn Strategy>,
+    /// What reports call the scheduler.
+    pub(crate) scheduler: String,
     pub(crate) stack_size: Option<usize>,
     pub(crate) names: Option<Names>,
     pub(crate) max_carriers: usize,
@@ -81,6 +82,7 @@ pub(crate) struct Config {
 /// ```
 pub struct Pool {
     pool: Arc<PoolCore>,
+    scheduler: Scheduler,
     /// Dropping it waits for the end.
     owned: bool,
 }
@@ -155,8 +157,8 @@ impl Pool {
         run_in(&self.pool, Site::here(Kind::Run), f)
     }
 
-    pub(crate) fn from_core(pool: Arc<PoolCore>) -> Pool {
-        Pool { pool, owned: true }
+    pub(crate) fn new(pool: Arc<PoolCore>, scheduler: Scheduler) -> Pool {
+        Pool { pool, scheduler, owned: true }
     }
 
     pub(crate) fn pool(&self) -> &PoolCore {
@@ -232,7 +234,7 @@ impl Pool {
     /// # Ok::<(), bombyx::Error>(())
     /// ```
     pub fn scheduler(&self) -> Scheduler {
-        self.pool.config.scheduler
+        self.scheduler
     }
 
     /// What the pool has done so far.
@@ -286,10 +288,7 @@ impl Pool {
     /// # Ok::<(), bombyx::Error>(())
     /// ```
     pub fn speeds(&self) -> Vec<f64> {
-        match &self.pool.heterogeneous {
-            Some(heterogeneous) => heterogeneous.speeds(),
-            None => vec![1.0; self.processors()],
-        }
+        self.pool.config.strategy.cpus().speeds(self.processors())
     }
 }
 
@@ -459,7 +458,7 @@ where
     // The carriers stay until the closure has ended, also if somebody closes the pool meanwhile.
     let _guest = Guest::of(pool);
     let job = Injected {
-        head: Head::new(Injected::<F, R>::exec, 0),
+        head: HeapJob::new(Injected::<F, R>::exec, 0),
         site,
         closure: UnsafeCell::new(ManuallyDrop::new(f)),
         result: UnsafeCell::new(MaybeUninit::uninit()),
@@ -493,7 +492,7 @@ where
 /// A closure that a thread outside of the pool, or a carrier of another one, waits for.
 #[repr(C)]
 struct Injected<F, R> {
-    head: Head,
+    head: HeapJob,
     site: Site,
     closure: UnsafeCell<ManuallyDrop<F>>,
     result: UnsafeCell<MaybeUninit<thread::Result<R>>>,
@@ -527,7 +526,7 @@ where
     process::assert_current(pool.generation());
     pool.detached_started();
     pool.thread_created();
-    let head = Head::new(Detached::<F>::exec, 0);
+    let head = HeapJob::new(Detached::<F>::exec, 0);
     let job = Detached { head, site, pool: Arc::clone(pool), closure: f };
     Entry::heap(NonNull::from(Box::leak(Box::new(job))).cast())
 }
@@ -535,7 +534,7 @@ where
 /// A closure that nobody waits for.
 #[repr(C)]
 struct Detached<F> {
-    head: Head,
+    head: HeapJob,
     site: Site,
     pool: Arc<PoolCore>,
     closure: F,
@@ -755,8 +754,8 @@ impl Builder {
         if self.use_current_thread {
             return self.assemble(|carrier| carrier.thread().spawn(|| carrier.run()).map(drop));
         }
-        let pool = PoolCore::new(self.config()?).map_err(Error::Thread)?;
-        Ok(Pool::from_core(pool))
+        let (config, scheduler) = self.config()?;
+        Ok(Pool::new(PoolCore::new(config).map_err(Error::Thread)?, scheduler))
     }
 
     /// Builds the pool and makes it the global one.
@@ -772,11 +771,13 @@ impl Builder {
 
     /// Builds the pool with as many carriers as can be had, for the global pool, where nobody can be told.
     fn build_tolerant(self) -> Pool {
-        let config = self.config().unwrap_or_else(|error| unreachable!("defaults are usable: {error}"));
-        Pool::from_core(PoolCore::with_what_can_be_had(config))
+        let (config, scheduler) =
+            self.config().unwrap_or_else(|error| unreachable!("defaults are usable: {error}"));
+        Pool::new(PoolCore::with_what_can_be_had(config), scheduler)
     }
 
-    pub(crate) fn config(self) -> Result<Config, Error> {
+    /// What the pool is to be like, and the name of its scheduler.
+    pub(crate) fn config(self) -> Result<(Config, Scheduler), Error> {
         Generation::begin();
         let cores = cores();
         let processors = match self.processors {
@@ -796,6 +797,7 @@ impl Builder {
                 Err(_) => Scheduler::default(),
             },
         };
+        let strategy = scheduler.checked()?.strategy(processors);
         if let Some(size) = self.stack_size.filter(|size| !(MIN_STACK..MAX_STACK).contains(size)) {
             return Err(Error::StackSize(size));
         }
@@ -807,7 +809,7 @@ impl Builder {
             },
         };
         let fixed = threads == Threads::Fixed;
-        if fixed && !scheduler.allows_fixed_threads() {
+        if fixed && !strategy.allows_fixed_threads() {
             return Err(Error::FixedThreads(scheduler));
         }
         let max_carriers = self.max_carriers.unwrap_or(if self.limited {
@@ -818,23 +820,23 @@ impl Builder {
         if max_carriers < processors {
             return Err(Error::MaxCarriers { limit: max_carriers, processors });
         }
-        let heterogeneous = matches!(scheduler, Scheduler::Heterogeneous(_));
-        let pin = self.pin || heterogeneous;
-        if pin {
-            crate::system::affinity::check()?;
+        let least_cpus = strategy.cpus().least();
+        let pin = self.pin || least_cpus > 0;
+        let cpus = affinity::cpus().len();
+        if pin && cpus == 0 {
+            return Err(Error::Pin("this system does not tell which CPUs the process may use".to_owned()));
         }
-        if heterogeneous && crate::system::affinity::cpus().len() == 1 {
+        if cpus < least_cpus {
             return Err(Error::OneCpu);
         }
         if !self.fence {
             barrier::prepare();
         }
-        let shared = matches!(scheduler, Scheduler::Fifo | Scheduler::BusyLeaves | Scheduler::DepthFirst(_));
-        let child = if scheduler == Scheduler::Fifo { Child::Second } else { Child::First };
-        let counts = (shared || self.counts && !scheduler.has_private_deques()).then_some(child);
-        if scheduler == Scheduler::DepthFirst(Quota::Auto) {
-            return Err(Error::Quota(QuotaError::no_auto()));
-        }
+        let counts = match strategy.counted() {
+            Counted::Always(child) => Some(child),
+            Counted::OnRequest(child) => self.counts.then_some(child),
+            Counted::Never => None,
+        };
         let names = match self.thread_name {
             Some(name) => {
                 let names: Vec<String> = (0..processors).map(name).collect();
@@ -848,12 +850,12 @@ impl Builder {
             None => self.names,
         };
         let profiler = self.profiler.profiler();
-        let quota =
-            matches!(scheduler, Scheduler::DfDeques(k) | Scheduler::DepthFirst(k) if k != Quota::Infinite);
-        Ok(Config {
+        let metered = self.metered || strategy.quota() != i64::MAX || profiler.is_some();
+        let config = Config {
             processors,
             threads,
-            scheduler,
+            strategy,
+            scheduler: scheduler.to_string(),
             stack_size: self.stack_size,
             names,
             max_carriers,
@@ -870,11 +872,12 @@ impl Builder {
             lends: self.lend.unwrap_or(true) && self.stack_size.is_none() && !fixed,
             fence: self.fence,
             counts,
-            metered: self.metered || quota || profiler.is_some(),
+            metered,
             crowded: processors > cores,
             max_searchers: processors.min(cores).div_ceil(2),
             profiler,
-        })
+        };
+        Ok((config, scheduler))
     }
 }
 

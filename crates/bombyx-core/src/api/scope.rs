@@ -17,9 +17,8 @@ use crate::machine::processor::Processor;
 use crate::machine::signal::Signal;
 use crate::profile::{self, Closures, Kind as SiteKind, Site};
 use crate::protocol::credits::{Credits, Ended};
-use crate::protocol::job::{Enabled, Entry, Job, Kind};
-use crate::protocol::lineage;
-use crate::scheduler;
+use crate::protocol::job::{Enabled, Entry, HeapJob, Job};
+use crate::protocol::lineage::Ancestor;
 use crate::system::guard::guarded;
 use crate::system::primitive::lock;
 use crate::system::process;
@@ -36,8 +35,7 @@ const PENDING: usize = 256;
 /// A scope in which closures can be spawned that borrow from outside of it. See [`scope`].
 pub struct Scope<'scope> {
     pool: PoolRef,
-    /// The root under which the scope was opened.
-    root: usize,
+    ancestor: Ancestor,
     end: End,
     closures: Closures,
     /// For [`Scope::spawn_fifo`], one per processor, made when first used.
@@ -111,7 +109,7 @@ where
     let scope = Scope {
         // SAFETY: a scope ends before its pool.
         pool: unsafe { PoolRef::new(pool) },
-        root: if signal.is_here() { current::carrier().root() } else { 0 },
+        ancestor: Ancestor { root: if signal.is_here() { current::carrier().root() } else { 0 } },
         end: End { credits: Credits::new(), signal },
         closures: Closures::begin(pool, site),
         fifos: OnceLock::new(),
@@ -169,13 +167,13 @@ impl<'scope> Scope<'scope> {
     {
         let site = Site::here(SiteKind::Spawn);
         match self.here() {
-            Some(processor) if scheduler::pending(processor) >= PENDING => {
+            Some(processor) if processor.strategy().pending(processor) >= PENDING => {
                 processor.poll();
                 self.run(self.closures.spawn(site), f);
             }
             Some(processor) => {
                 processor.submit_under(self.entry(Some(processor), site, f), &self.roots());
-                scheduler::heed_quota(processor);
+                processor.heed_quota();
             }
             None => self.pool().inject(self.entry(None, site, f)),
         }
@@ -290,7 +288,7 @@ impl<'scope> Scope<'scope> {
             }
             self.pool().thread_created();
             let job = Spawned {
-                head: Head { job: Job::spawned(Spawned::<F>::exec), key: self.key() },
+                head: HeapJob::new(Spawned::<F>::exec, self.key()),
                 scope: ptr::from_ref(self).cast(),
                 profile: self.closures.spawn(site),
                 closure: f,
@@ -307,7 +305,7 @@ impl<'scope> Scope<'scope> {
 
     /// Where what is spawned in the scope is part of what runs: in its body, and in its closures.
     fn roots(&self) -> [usize; 2] {
-        [self.root, self.key()]
+        [self.ancestor.root, self.key()]
     }
 
     fn pool(&self) -> &PoolCore {
@@ -331,17 +329,8 @@ impl<'scope> Scope<'scope> {
     }
 
     fn key(&self) -> usize {
-        ptr::from_ref(self).expose_provenance() | lineage::SCOPE
+        self.ancestor.key()
     }
-}
-
-/// The root under which the scope at this address was opened.
-///
-/// # Safety
-/// The scope is alive.
-pub(crate) unsafe fn root_of(scope: *const ()) -> usize {
-    // SAFETY: as the caller promises. Lifetimes do not change where the field is.
-    unsafe { (*scope.cast::<Scope<'static>>()).root }
 }
 
 impl fmt::Debug for Scope<'_> {
@@ -350,42 +339,10 @@ impl fmt::Debug for Scope<'_> {
     }
 }
 
-/// What all heap jobs begin with.
-#[repr(C)]
-pub(crate) struct Head {
-    job: Job,
-    /// What the closure's forks descend from: the key of its scope or broadcast, or 0 ([`crate::protocol::lineage`]).
-    key: usize,
-}
-
-impl Head {
-    pub(crate) fn new(exec: crate::protocol::job::Exec, key: usize) -> Head {
-        Head { job: Job::spawned(exec), key }
-    }
-}
-
-/// The key of a heap job.
-///
-/// # Safety
-/// The job is a heap job, and alive.
-pub(crate) unsafe fn key_of(job: *const Job) -> usize {
-    // SAFETY: every heap job begins with a `Head`.
-    unsafe { (*job.cast::<Head>()).key }
-}
-
-/// Whether the entry was spawned in the scope with this key. For an entry in a deque, under its lock.
-pub(crate) fn belongs_to(entry: Entry, key: usize) -> bool {
-    match entry.kind() {
-        // SAFETY: a heap job in a deque is alive while the deque's lock is held.
-        Kind::Heap(job) => unsafe { key_of(job) == key },
-        _ => false,
-    }
-}
-
 /// A closure spawned in a scope.
 #[repr(C)]
 struct Spawned<F> {
-    head: Head,
+    head: HeapJob,
     scope: *const (),
     profile: profile::Spawned,
     closure: F,

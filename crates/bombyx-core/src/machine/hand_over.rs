@@ -10,8 +10,7 @@ use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
 use crate::profile::{self, State};
 use crate::protocol::carrier::{Carrier, Spot};
-use crate::scheduler;
-use crate::system::affinity::{self, Thread};
+use crate::system::affinity::Thread;
 use crate::system::guard::tripwire;
 use std::ptr::{self, NonNull};
 
@@ -95,21 +94,18 @@ pub(crate) fn take_hold(processor: NonNull<Processor>) {
     current::set_processor(processor.as_ptr());
     let processor = current::held();
     let carrier = current::carrier();
-    processor.set_root(carrier.root());
+    processor.deque.set_root(carrier.root());
     processor.watching.append(carrier.watching.take());
     processor.set_busy(true);
     processor.note_cpu();
-    match &processor.pool().heterogeneous {
-        Some(heterogeneous) => heterogeneous.arrive(processor.index),
-        None if processor.pool().config.pin => affinity::pin(processor.index),
-        None => {}
-    }
+    processor.strategy().cpus().took_hold(processor);
 }
 
 /// Takes hold of a processor, and goes on with a frame that was there before or comes from outside: no search found it.
 pub(crate) fn go_on(processor: NonNull<Processor>) {
     take_hold(processor);
-    scheduler::arrived(current::held());
+    let processor = current::held();
+    processor.strategy().arrived(processor);
 }
 
 /// Ends the calling carrier's hold on its processor, which the caller then lists or gives to somebody.
@@ -121,15 +117,11 @@ pub(super) fn release() {
     }
     processor.set_busy(false);
     profile::enter(processor, State::HandOver);
-    if processor.has_private_deque() && !processor.deque.looks_empty() {
-        pool.flush(processor);
-    }
+    processor.strategy().lets_go(processor);
     if !processor.watching.is_empty() {
         current::carrier().watching.append(processor.watching.take());
     }
-    if let Some(heterogeneous) = &pool.heterogeneous {
-        heterogeneous.leave(processor.index);
-    }
+    processor.strategy().cpus().lets_go(processor);
     if pool.config.pin {
         // The thread begins its next turn wherever there is room. Pinned, it would first wait for its old CPU, which another
         // thread may keep busy.
@@ -163,7 +155,7 @@ impl PoolCore {
         };
         // SAFETY: as the caller promises.
         unsafe {
-            match self.seat(passed) {
+            match self.config.strategy.cpus().cpu_of(passed) {
                 Some(cpu) => Carrier::give(receiver, processor, Spot::PinnedTo(cpu)),
                 None if room_elsewhere() => Carrier::give(receiver, processor, Spot::Anywhere),
                 None => leaving.succeed(receiver, processor),
@@ -171,18 +163,9 @@ impl PoolCore {
         }
     }
 
-    /// The CPU that a processor is pinned to, if it is and its next holder should wake up there.
-    fn seat(&self, processor: &Processor) -> Option<usize> {
-        match &self.heterogeneous {
-            Some(heterogeneous) => heterogeneous.seat(processor.index),
-            None if self.config.pin => affinity::seat(processor.index),
-            None => None,
-        }
-    }
-
     /// Where a carrier is to begin with a processor that has rested, and is the caller's to give.
     pub(super) fn spot_for(&self, processor: &Processor) -> Spot {
-        match self.seat(processor) {
+        match self.config.strategy.cpus().cpu_of(processor) {
             Some(cpu) => Spot::PinnedTo(cpu),
             None if self.has_fixed_threads() => Spot::Anywhere,
             None => processor.left_lately().map_or(Spot::Anywhere, Spot::FirstOn),

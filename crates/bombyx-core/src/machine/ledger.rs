@@ -2,6 +2,7 @@
 //! figures are for [`crate::Stats`] and for `dfdeques:auto`.
 
 use crate::machine::current;
+use crate::machine::strategy::Child;
 use std::sync::atomic::AtomicI64;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -38,27 +39,10 @@ impl Gauge {
 /// See the module text.
 #[derive(Default)]
 pub(crate) struct Ledger {
-    /// Net bytes allocated by the pool's processors, in portions ([`crate::scheduler::quota::BATCH`]).
+    /// Net bytes allocated by the pool's processors, in portions ([`crate::machine::meter::BATCH`]).
     pub(crate) heap: Gauge,
     /// Threads (of the papers) that were created and have not ended, if they are counted.
     pub(crate) threads: Gauge,
-}
-
-/// Which closure of a join is the child thread of the papers. The other one is what its parent does next.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Child {
-    /// The one that preempts its parent, as everywhere but in a queue.
-    First,
-    /// The one that goes to the end of the queue while its parent goes on.
-    Second,
-}
-
-/// A fork: the second half has left the state *untouched*, on a thread that holds a processor of its pool. Where
-/// threads are counted every fork attends, so every job does that once, before its first half begins.
-pub(crate) fn forked() {
-    if let Some(processor) = current::processor() {
-        processor.pool().thread_created();
-    }
 }
 
 /// A half of a join has ended whose second half is not *untouched*, on a thread that holds a processor of its pool. If that

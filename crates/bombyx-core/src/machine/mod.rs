@@ -1,6 +1,8 @@
 //! The machine: processors, carriers, the pool of both, and how a processor changes hands.
 
 #[cfg(not(loom))]
+pub(crate) mod cpus;
+#[cfg(not(loom))]
 pub(crate) mod current;
 #[cfg(not(loom))]
 pub(crate) mod fixed;
@@ -11,7 +13,11 @@ pub(crate) mod handlers;
 #[cfg(not(loom))]
 pub(crate) mod ledger;
 #[cfg(not(loom))]
+pub(crate) mod meter;
+#[cfg(not(loom))]
 pub(crate) mod new_carrier;
+#[cfg(not(loom))]
+pub(crate) mod patience;
 #[cfg(not(loom))]
 pub(crate) mod pool;
 #[cfg(not(loom))]
@@ -20,6 +26,8 @@ pub(crate) mod processor;
 pub(crate) mod signal;
 #[cfg(not(loom))]
 pub(crate) mod stats;
+#[cfg(not(loom))]
+pub(crate) mod strategy;
 #[cfg(not(loom))]
 pub(crate) mod visit;
 #[cfg(not(loom))]

@@ -171,7 +171,8 @@ impl Builder {
         if here && current::processor().is_some() {
             return Err(Error::CurrentThreadInPool);
         }
-        let pool = PoolCore::without_carriers(self.config()?);
+        let (config, scheduler) = self.config()?;
+        let pool = PoolCore::without_carriers(config);
         let unfinished = Unfinished { pool: &pool, here };
         if here {
             pool.seat_current_thread();
@@ -185,6 +186,6 @@ impl Builder {
             // The thread holds its processor for as long as it lives, and nobody knows how long that is.
             std::mem::forget(Arc::clone(&pool));
         }
-        Ok(Pool::from_core(pool))
+        Ok(Pool::new(pool, scheduler))
     }
 }

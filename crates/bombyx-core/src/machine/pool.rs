@@ -27,8 +27,6 @@ use crate::protocol::carrier::Carrier;
 use crate::protocol::job::{Entry, Kind, Place};
 use crate::protocol::mailbox::Mailbox;
 use crate::protocol::sleep::Sleepers;
-use crate::scheduler::heterogeneous::Heterogeneous;
-use crate::scheduler::{self, Ready, Scheduler};
 use crate::system::affinity;
 use crate::system::barrier;
 use crate::system::guard::{guarded, tripwire};
@@ -50,10 +48,6 @@ pub(crate) struct PoolCore {
     pub(crate) config: Config,
     processors: Box<[Processor]>,
     pub(crate) sleepers: Sleepers,
-    /// With that scheduler.
-    pub(crate) heterogeneous: Option<Heterogeneous>,
-    /// Where entries wait that are in no deque.
-    pub(crate) ready: Ready,
     pub(crate) ledger: Ledger,
     /// `shared.queue.len()`, for a look without the lock.
     queued: AtomicUsize,
@@ -176,7 +170,7 @@ impl PoolCore {
         Arc::new_cyclic(|this| {
             let processors: Box<[Processor]> = (0..config.processors)
                 // SAFETY: the pool owns the processors.
-                .map(|index| Processor::new(index, config.seed, unsafe { PoolRef::new(this.as_ptr()) }))
+                .map(|index| Processor::new(index, &config, unsafe { PoolRef::new(this.as_ptr()) }))
                 .collect();
             let seats: Box<[_]> = match config.threads {
                 Threads::Fixed => processors.iter().map(|_| Arc::new(Carrier::to_be_started())).collect(),
@@ -201,23 +195,17 @@ impl PoolCore {
                 starved: false,
                 stopping: false,
             };
-            let heterogeneous = match config.scheduler {
-                Scheduler::Heterogeneous(beta) => Some(Heterogeneous::new(beta, processors.len())),
-                _ => None,
-            };
             if config.metered {
                 crate::api::alloc::set_metering(true);
             }
             for processor in &processors {
                 // The first fork looks which way this pool goes.
                 processor.deque.poison();
-                processor.meter.reset(scheduler::first_quota(config.scheduler));
+                processor.meter.reset(config.strategy.quota());
             }
             PoolCore {
                 this: this.clone(),
                 generation: Generation::begin(),
-                heterogeneous,
-                ready: Ready::of(config.scheduler, processors.len()),
                 ledger: Ledger::default(),
                 sleepers: Sleepers::new(resting),
                 seats,
@@ -253,10 +241,7 @@ impl PoolCore {
 
     /// Starts the thread that decides on muggings, in pools that have one.
     pub(crate) fn start_watcher(&self) -> io::Result<()> {
-        match (&self.heterogeneous, self.this.upgrade()) {
-            (Some(heterogeneous), Some(this)) => heterogeneous.start(this),
-            _ => Ok(()),
-        }
+        self.config.strategy.cpus().start(self.arc())
     }
 
     /// Makes the calling thread hold processor 0 of this pool, a new one. Nobody may free the pool before it is unseated.
@@ -305,21 +290,12 @@ impl PoolCore {
 
     /// Counts `processor`, whose holder is about to search, as a searcher.
     pub(crate) fn start_search(&self, processor: &Processor) {
-        if self.config.scheduler.has_private_deques() {
-            processor.set_searching(true);
-        } else {
-            self.sleepers.start_search();
-        }
+        self.config.strategy.start_search(processor);
     }
 
     /// Whether so many search already that one more would only disturb.
     pub(crate) fn enough_searchers(&self) -> bool {
-        let searching = if self.config.scheduler.has_private_deques() {
-            self.processors.iter().filter(|processor| processor.is_searching()).count()
-        } else {
-            self.sleepers.searching()
-        };
-        searching > self.config.max_searchers
+        self.config.strategy.searchers(self) > self.config.max_searchers
     }
 
     /// A searcher found work. If it was the last one and others rest, the duty to look out is passed on.
@@ -336,17 +312,9 @@ impl PoolCore {
 
     /// Whether there seems to be something to take anywhere.
     pub(crate) fn work_visible(&self) -> bool {
-        self.has_queued() || self.ready.looks_full() || self.processors.iter().any(Processor::has_something)
-    }
-
-    /// What has to be seen to before a processor rests in a pool with private deques, and whether there is something to
-    /// take. What is in a deque does not count: its owner alone can give it, and does so when it attends.
-    fn rest_among_private_deques(&self, all_idle: bool) -> bool {
-        if !all_idle {
-            self.sleepers
-                .call(self.processors.iter().map(|processor| &processor.deque), || self.settle_barrier());
-        }
         self.has_queued()
+            || self.config.strategy.looks_full()
+            || self.processors.iter().any(Processor::has_something)
     }
 
     pub(crate) fn look_once_more(&self) -> bool {
@@ -360,7 +328,7 @@ impl PoolCore {
     /// The system refuses the heavy barrier: waits until what others have stored can be seen. Processors that rest cease to rely
     /// on it; the others do when they attend.
     #[cold]
-    fn settle_barrier(&self) {
+    pub(crate) fn settle_barrier(&self) {
         let shared = lock(&self.shared);
         for processor in shared.idle.iter().chain(&shared.waiting) {
             // SAFETY: the pool owns the processor. It is in the list, so it is the caller's while the lock is held; and it
@@ -385,14 +353,12 @@ impl PoolCore {
         leaving: Option<&Carrier>,
     ) {
         tripwire("retire");
-        let private_deques = self.config.scheduler.has_private_deques();
         {
             // SAFETY: the pool owns the processor, and it is the caller's until it is in the list.
             let processor = unsafe { processor.as_ref() };
             processor.stats.sleeps.add(1);
             processor.leave(leaving.filter(|_| !self.config.crowded).and_then(|_| affinity::here()));
-            processor.set_searching(false);
-            scheduler::retiring(processor);
+            self.config.strategy.retiring(processor);
             profile::enter(processor, State::Idle);
         }
         let (all_idle, starved) = {
@@ -406,8 +372,8 @@ impl PoolCore {
                 self.list_spare(&mut shared, carrier);
             }
             // Under the lock, so that whoever queues an entry sees a searcher that will see the entry, or none.
-            if carrier.is_some() && !private_deques {
-                self.sleepers.stop_search();
+            if carrier.is_some() {
+                self.config.strategy.give_up_search(self);
             }
             let starved = carrier.is_some() && std::mem::take(&mut shared.starved);
             (shared.idle.len() + shared.waiting.len() == self.processors.len(), starved)
@@ -416,13 +382,7 @@ impl PoolCore {
         if starved || !unsafe { &(*processor.as_ptr()).private }.looks_empty() {
             self.wake_private();
         }
-        // If all rest, there is nobody who could fork meanwhile.
-        let visible = match (private_deques, all_idle) {
-            (false, true) => self.work_visible(),
-            (false, false) => self.look_once_more(),
-            (true, _) => self.rest_among_private_deques(all_idle),
-        };
-        if visible || starved {
+        if self.config.strategy.look_before_rest(self, all_idle) || starved {
             self.wake_for(leaving, |_| None);
         }
     }
@@ -793,7 +753,7 @@ impl PoolCore {
         // Pairs with the fence in `found_work`: a searcher that leaves the count there sees the entry, or is not seen here.
         // A searcher that rests leaves the count under this lock, and looks afterwards.
         barrier::full();
-        !self.config.scheduler.has_private_deques() && self.sleepers.searching() > 0
+        self.sleepers.searching() > 0
     }
 
     /// Whether the queue seems to hold anything.
@@ -822,22 +782,6 @@ impl PoolCore {
         let entry = shared.queue.pop_front();
         self.queued.store(shared.queue.len(), Relaxed);
         entry.inspect(|entry| entry.taken(Place::Nowhere))
-    }
-
-    /// Moves what is in the private deque of a processor that is about to change hands to the queue, where everyone can
-    /// reach it: others to run it, joins to take their own halves back. The caller holds the processor.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn flush(&self, processor: &Processor) {
-        {
-            let mut shared = lock(&self.shared);
-            while let Some(entry) = processor.deque.private().take_oldest() {
-                entry.taken(Place::Queue(std::ptr::from_ref(self).cast()));
-                shared.queue.push_back(entry);
-            }
-            self.queued.store(shared.queue.len(), Relaxed);
-        }
-        self.wake(|_| None);
     }
 
     /// Withdraws the entry of a join from the queue. False if it is gone.
@@ -923,9 +867,7 @@ impl PoolCore {
 
     /// Stops the spares, and every carrier that would become one.
     fn stop(&self) {
-        if let Some(heterogeneous) = &self.heterogeneous {
-            heterogeneous.stop();
-        }
+        self.config.strategy.cpus().stop();
         let mut shared = lock(&self.shared);
         shared.stopping = true;
         for spare in std::mem::take(&mut shared.spares) {
@@ -956,8 +898,9 @@ impl PoolCore {
         stats.peak_threads = self.ledger.threads.peak();
         stats.heap = self.ledger.heap.now().max(0) as u64;
         stats.peak_heap = self.ledger.heap.peak();
-        self.ready.tell(&mut stats);
-        stats.quota = scheduler::quota(self).unwrap_or(0) as u64;
+        self.config.strategy.tell(&mut stats);
+        let quota = self.config.strategy.quota();
+        stats.quota = if quota == i64::MAX { 0 } else { quota as u64 };
         stats
     }
 
@@ -965,7 +908,7 @@ impl PoolCore {
     pub(crate) fn forget_peaks(&self) {
         self.ledger.heap.forget_peak();
         self.ledger.threads.forget_peak();
-        self.ready.forget_peak();
+        self.config.strategy.forget_peaks();
     }
 }
 

@@ -6,19 +6,20 @@
 //! synchronises (see [`crate::protocol::carrier`]).
 
 use crate::api::dropin::fifo::Fifo;
+use crate::api::pool::Config;
+use crate::machine::meter::Meter;
 use crate::machine::pool::{PoolCore, PoolRef};
 use crate::machine::stats::{Counter, Counters};
+use crate::machine::strategy::Strategy;
 use crate::profile::{self, Account, Aside, Site};
 use crate::protocol::carrier::Carrier;
 use crate::protocol::credits::Stock;
 use crate::protocol::deque::Deque;
 use crate::protocol::job::{Enabled, Entry, Kind, Place};
-use crate::protocol::mailbox::{Mailbox, Offer, Post, Requests};
+use crate::protocol::mailbox::{Mail, Mailbox, Offer, Post, Requests};
 use crate::protocol::private::Private;
 use crate::protocol::query::Queries;
 use crate::protocol::resolution::{FreeCells, WatchList};
-use crate::scheduler::quota::Meter;
-use crate::scheduler::{self, Ready};
 use crate::system::affinity;
 use crate::system::barrier;
 use crate::system::guard::{guarded, tripwire};
@@ -118,9 +119,9 @@ impl<T> Deref for Holder<T> {
 }
 
 impl Processor {
-    pub(crate) fn new(index: usize, seed: u64, pool: PoolRef) -> Processor {
+    pub(crate) fn new(index: usize, config: &Config, pool: PoolRef) -> Processor {
         Processor {
-            deque: Deque::new(),
+            deque: Deque::new(config.strategy.has_private_deques()),
             requests: Requests::new(),
             queries: Queries::new(),
             searching: AtomicUsize::new(0),
@@ -134,7 +135,7 @@ impl Processor {
             fenced: Holder(Cell::new(0)),
             left: Holder(Cell::new(None)),
             seen_on: AtomicUsize::new(usize::MAX),
-            rng: Holder(Rng::new(seed, index as u64)),
+            rng: Holder(Rng::new(config.seed, index as u64)),
             stats: Counters::default(),
             account: Account::default(),
             index,
@@ -253,14 +254,10 @@ impl Processor {
         self.searching.store(usize::from(searching), Relaxed);
     }
 
-    /// Holder. Says what the entries from here on descend from ([`Deque::set_root`]).
-    pub(crate) fn set_root(&self, key: usize) {
-        if self.has_private_deque() { self.deque.private().set_root(key) } else { self.deque.set_root(key) }
-    }
-
-    /// Whether nobody but the holder touches the deque.
-    pub(crate) fn has_private_deque(&self) -> bool {
-        self.pool().config.scheduler.has_private_deques()
+    /// The scheduler of the pool.
+    #[inline]
+    pub(crate) fn strategy(&self) -> &dyn Strategy {
+        &*self.pool().config.strategy
     }
 
     /// Holder. Leaves the fast path: serves others, and gives way if the quota is used up, so that the carrier may
@@ -274,7 +271,14 @@ impl Processor {
     #[inline(always)]
     fn attend_here(&self) {
         self.serve();
-        scheduler::heed_quota(self);
+        self.heed_quota();
+    }
+
+    /// Holder. At a fork, a spawn or a checkpoint: gives way if the quota is used up. The carrier may hold another processor
+    /// afterwards.
+    #[inline]
+    pub(crate) fn heed_quota(&self) {
+        self.strategy().heed_quota(self);
     }
 
     /// Holder. Whether the processor may leave its slow path: it relies on the heavy barrier ([`crate::system::barrier`]).
@@ -316,54 +320,58 @@ impl Processor {
     #[inline(always)]
     fn serve(&self) {
         tripwire("serve");
-        match &self.pool().ready {
-            Ready::Private(talk) => talk.attend(self),
-            ready => self.serve_all(ready),
+        self.strategy().attend(self);
+    }
+
+    /// Holder. The first step of attending, where anyone may take from the deque: makes room and lifts the limit. True if the
+    /// pool is profiled, and every fork attends for that.
+    pub(crate) fn begin_service(&self) -> bool {
+        let profiled = self.pool().config.profiler.is_some();
+        if profiled && self.relies() {
+            self.deque.attend_always();
+            return true;
+        }
+        self.deque.attend();
+        if !profiled {
+            self.choose_barrier();
+        }
+        false
+    }
+
+    /// Holder. The second step: exposes all entries, and lets every further fork attend, if nothing may be popped by the fast
+    /// path, or if `wanted`.
+    pub(crate) fn expose_if_needed(&self, wanted: bool) {
+        if wanted || !self.relies() || self.pool().config.counts.is_some() {
+            self.deque.expose_all();
+            self.deque.poison();
         }
     }
 
-    /// The same where anyone may take from the deque.
-    #[inline(always)]
-    fn serve_all(&self, ready: &Ready) {
-        let pool = self.pool();
-        let always = pool.config.profiler.is_some() && self.relies();
-        if always {
-            self.deque.attend_always();
-        } else {
-            self.deque.attend();
-            if pool.config.profiler.is_none() {
-                self.choose_barrier();
-            }
+    /// Holder. Between them, perhaps: offers the oldest entry to whoever comes first, after a join that missed.
+    pub(crate) fn offer_oldest(&self) {
+        if !self.generous.take() || self.exposing.get() > 0 || self.offer.stands() {
+            return;
         }
-        match ready {
-            Ready::Shared(shared) => {
-                shared.pool.absorb(self.index, &self.deque);
-                self.deque.poison();
-            }
-            // Nothing may be popped by the fast path.
-            _ if !self.relies() || pool.config.counts.is_some() || (!always && self.exposes(ready)) => {
-                self.deque.expose_all();
-                self.deque.poison();
-            }
-            _ => {}
+        // Not a spawned closure: its scope, which may have to run it itself, looks for it in the deque.
+        let offered = self.deque.take_top_if(
+            |entry| matches!(entry.kind(), Kind::Stack(_)),
+            |entry| entry.stolen(Place::Mailbox(self.offer.mailbox()), &self.deque),
+        );
+        if let Some(entry) = offered {
+            self.offer.make(entry);
         }
+    }
+
+    /// Holder. The last step: answers the thief that stands here, and wakes a sleeper.
+    pub(crate) fn end_service(&self) {
         self.answer();
-        if self.generous.take()
-            && self.exposing.get() == 0
-            && !self.offer.stands()
-            && matches!(pool.ready, Ready::Deques)
-        {
-            // Not a spawned closure: its scope, which may have to run it itself, looks for it in the deque.
-            let offered = self.deque.take_top_if(
-                |entry| matches!(entry.kind(), Kind::Stack(_)),
-                |entry| entry.stolen(Place::Mailbox(self.offer.mailbox()), &self.deque),
-            );
-            if let Some(entry) = offered {
-                self.offer.make(entry);
-            }
-        }
-        // The fork's half of the sleep protocol, for what was pushed and for what was offered: a sleeper's second
-        // look sees it, or this sees the sleeper.
+        self.wake_sleeper();
+    }
+
+    /// Holder. The fork's half of the sleep protocol, for what was pushed and for what was offered: a sleeper's second look
+    /// sees it, or this sees the sleeper.
+    pub(crate) fn wake_sleeper(&self) {
+        let pool = self.pool();
         self.deque.side.light_or_full();
         if pool.sleepers.wants_wake() {
             let _aside = Aside::begin(pool);
@@ -376,6 +384,10 @@ impl Processor {
     #[inline(never)]
     pub(crate) fn attend_fork(&self, site: Site) {
         guarded(|| {
+            if self.pool().config.counts.is_some() {
+                // Where threads are counted every fork attends, before its first half begins.
+                self.pool().thread_created();
+            }
             if self.pool().config.profiler.is_some() {
                 // The whole fork must be one that keeps its job, or one that does not.
                 self.choose_barrier();
@@ -397,9 +409,6 @@ impl Processor {
     /// half has just finished that, and will be back for more within a fraction of a microsecond. It should not find
     /// a processor deep in its next leaf, which could only be robbed by interrupting it.
     pub(crate) fn be_generous(&self) {
-        if self.has_private_deque() {
-            return;
-        }
         self.generous.set(true);
         self.deque.poison();
     }
@@ -418,10 +427,7 @@ impl Processor {
     }
 
     /// Holder. Whether this fork is one that exposes.
-    fn exposes(&self, ready: &Ready) -> bool {
-        if !matches!(ready, Ready::Deques) {
-            return false;
-        }
+    pub(crate) fn exposes(&self) -> bool {
         let left = self.exposing.get();
         let begins = match left {
             0 => self.robbed.load(Relaxed),
@@ -449,6 +455,17 @@ impl Processor {
         self.offer.stands() || !self.deque.looks_empty()
     }
 
+    /// Holder. The entry that whoever gave the processor has left for it, if any.
+    pub(crate) fn take_gift(&self) -> Option<Entry> {
+        match self.post.mailbox.pick_up() {
+            Mail::Entry(entry) => {
+                self.stats.steals.add(1);
+                Some(entry)
+            }
+            Mail::Declined | Mail::None => None,
+        }
+    }
+
     /// Holder. Answers the thief that stands here, if one does: with the oldest entry if it wants that.
     #[inline]
     pub(crate) fn answer(&self) {
@@ -467,7 +484,7 @@ impl Processor {
             self.take_oldest(&thief.mailbox)
         } else if want == self.deque.root() {
             let entry = self.take_top_for(&thief.mailbox);
-            entry.inspect(|_| scheduler::served(self, &thief.mailbox))
+            entry.inspect(|_| self.strategy().served(self, &thief.mailbox))
         } else {
             None
         };
@@ -477,7 +494,7 @@ impl Processor {
     /// Holder. Takes the oldest entry, for `mailbox`: what is offered is older than what is in the deque.
     fn take_oldest(&self, mailbox: &Mailbox) -> Option<Entry> {
         let offered = self.offer.take().inspect(|entry| entry.taken(Place::Mailbox(mailbox)));
-        offered.or_else(|| self.take_top_for(mailbox)).inspect(|_| scheduler::served(self, mailbox))
+        offered.or_else(|| self.take_top_for(mailbox)).inspect(|_| self.strategy().served(self, mailbox))
     }
 
     /// Holder. Takes the oldest entry of the deque, for `mailbox`.
@@ -507,7 +524,7 @@ impl Processor {
     pub(crate) fn submit_under(&self, entry: Entry, roots: &[usize]) {
         guarded(|| {
             if !roots.contains(&self.deque.root()) {
-                self.set_root(0);
+                self.deque.set_root(0);
             }
             self.submit(entry);
         });
@@ -518,6 +535,14 @@ impl Processor {
     #[inline]
     pub(crate) fn settle(&self) -> Enabled {
         crate::api::scope::tell(self.stock.empty())
+    }
+
+    /// Holder. It has taken a thread from its own deque, or a join its own half from a pool.
+    #[inline]
+    pub(crate) fn count_own(&self) {
+        if self.pool().config.counts.is_some() {
+            self.stats.own.add(1);
+        }
     }
 
     /// Holder, from inside of the allocator. Counts what was allocated or, if negative, freed.

@@ -6,9 +6,10 @@
 //! processor at all, that thread is merely woken. A [`Signal`] knows which of the three it is.
 
 use crate::machine::current;
+use crate::machine::patience::Waited;
 use crate::machine::pool::PoolCore;
 use crate::machine::visit::{STARVED, lend_a_hand};
-use crate::machine::wait::{Waited, wait};
+use crate::machine::wait::wait;
 use crate::protocol::job::Enabled;
 use crate::protocol::latch::Latch;
 use crate::protocol::outside::Outside;
@@ -103,7 +104,7 @@ impl Signal {
                 let fixed = current::held().pool().has_fixed_threads();
                 let key = if elsewhere && fixed { 0 } else { key };
                 let Waited::Done = wait(&self.latch, key, None) else {
-                    unreachable!("only a join's own job is reclaimed")
+                    unreachable!("only a join's own job is taken back")
                 };
             }
             Waiter::Outside(_) => {

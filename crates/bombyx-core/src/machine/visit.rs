@@ -11,7 +11,6 @@ use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
 use crate::machine::wait::run_on_top;
 use crate::protocol::job::Kind;
-use crate::scheduler;
 use crate::system::affinity::{CpuSet, Thread};
 use crate::system::guard::guarded;
 use std::ptr::NonNull;
@@ -49,9 +48,7 @@ impl Drop for Visit<'_> {
             // SAFETY: no carrier is named.
             unsafe { hand_over(Heir::Nobody, Next::Leaves) }.stay_without();
             if let Some(cpus) = &self.cpus {
-                if let Some(heterogeneous) = &self.pool.heterogeneous {
-                    heterogeneous.left();
-                }
+                self.pool.config.strategy.cpus().left();
                 Thread::HERE.allow(cpus);
             }
         });
@@ -64,7 +61,7 @@ pub(crate) fn lend_a_hand(pool: &PoolCore, done: impl Fn() -> bool) {
     let Some(processor) = pool.starved_processor() else { return };
     let _visit = Visit::begin(pool, processor);
     while !done() {
-        let Some(entry) = scheduler::take_anything(current::held()) else { return };
+        let Some(entry) = pool.config.strategy.take_anything(current::held()) else { return };
         match entry.kind() {
             // It gets this processor when the visit ends, or another one before.
             Kind::Carrier(ready) => return pool.readmit(ready),

@@ -5,8 +5,8 @@
 //! better use ([`crate::scheduler`] says which).
 
 use crate::machine::current;
-use crate::machine::fixed;
 use crate::machine::hand_over::{Heir, Next, hand_over, take_hold};
+use crate::machine::patience::{Patience, Wait, Waited};
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
 use crate::profile;
@@ -14,8 +14,6 @@ use crate::protocol::carrier::Carrier;
 use crate::protocol::job::{Enabled, Entry, Job, Kind, Place};
 use crate::protocol::latch::Latch;
 use crate::protocol::lineage;
-use crate::scheduler::private_deques::join_resolution;
-use crate::scheduler::{self, Patience, Wait};
 use crate::system::guard::{guarded, tripwire};
 use std::ptr::{self, NonNull};
 use std::time::Duration;
@@ -36,18 +34,18 @@ pub(crate) fn main(pool: &PoolCore, carrier: &Carrier) {
 pub(crate) fn work(pool: &PoolCore) {
     tripwire("work");
     // Whoever gave the processor counted this carrier as a searcher.
-    let mut next = scheduler::search(current::held());
+    let mut next = pool.config.strategy.search(current::held());
     while let Some(entry) = next {
         current::held().begun.add(1);
         current::held().set_foot(lineage::key_of(entry));
         let enabled = match entry.kind() {
             Kind::Stack(_) => {
-                run_entry(entry).and_then(|enabled| scheduler::enabled(current::held(), enabled))
+                run_entry(entry).and_then(|enabled| pool.config.strategy.enabled(current::held(), enabled))
             }
             Kind::Heap(_) => {
                 let key = lineage::key_of(entry);
-                run_series(entry, |processor| scheduler::take_next_of_scope(processor, key))
-                    .and_then(|enabled| scheduler::enabled(current::held(), enabled))
+                run_series(entry, |processor| pool.config.strategy.take_next_of_scope(processor, key))
+                    .and_then(|enabled| pool.config.strategy.enabled(current::held(), enabled))
             }
             Kind::Carrier(ready) => Some(ready),
         };
@@ -57,10 +55,11 @@ pub(crate) fn work(pool: &PoolCore) {
             return unsafe { hand_over(Heir::Ready(enabled), Next::IsSpare) }.stay_without();
         }
         // Who has entries of its own does not search, and leaves the count of searchers, which all share, alone.
-        next =
-            take_in_turn(current::held()).or_else(|| scheduler::take_next(current::held())).or_else(|| {
+        next = take_in_turn(current::held())
+            .or_else(|| pool.config.strategy.take_next(current::held()))
+            .or_else(|| {
                 pool.start_search(current::held());
-                scheduler::search(current::held())
+                pool.config.strategy.search(current::held())
             });
     }
     // SAFETY: no carrier is named.
@@ -84,7 +83,7 @@ fn take_in_turn(processor: &Processor) -> Option<Entry> {
         let due = processor.own_turns.get() >= OWN_TURNS;
         due.then(|| {
             processor.own_turns.set(0);
-            scheduler::take_oldest_own(processor)
+            processor.strategy().take_oldest_own(processor)
         })
         .flatten()
     };
@@ -105,7 +104,7 @@ fn run_series(first: Entry, next: impl Fn(&Processor) -> Option<Entry>) -> Enabl
     let root = lineage::key_of(first);
     let outer_root = carrier.set_root(root);
     let processor = current::held();
-    processor.set_root(root);
+    processor.deque.set_root(root);
     let outer_origin = processor.set_origin(lineage::origin_of(first));
     // What the frames below watch is watched again when they run.
     let outer_list = processor.watching.take();
@@ -134,7 +133,7 @@ fn run_series(first: Entry, next: impl Fn(&Processor) -> Option<Entry>) -> Enabl
     // The processor may be another one now. Its deque holds nothing that descends from `root` any more, or else entries
     // about which nothing is known from now on.
     let processor = current::held();
-    processor.set_root(outer_root);
+    processor.deque.set_root(outer_root);
     processor.set_origin(outer_origin);
     processor.watching.append(outer_list);
     enabled
@@ -177,29 +176,19 @@ fn settle_scope(enabled: Enabled) -> Enabled {
 /// How long a waiting carrier of a pool without spares sleeps at a time, when there is nothing to do.
 pub(crate) const NAP: Duration = Duration::from_micros(200);
 
-/// How a wait ended.
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[must_use]
-pub(crate) enum Waited {
-    /// The latch is set.
-    Done,
-    /// The job came back unstarted and is the caller's to run.
-    Reclaimed,
-}
-
 /// Gets a join's job, which is not untouched, back, or waits until it has ended.
 #[inline(never)]
 pub(crate) fn wait_for(job: &Job) -> Waited {
-    if reclaim(job) {
+    if take_back(job) {
         current::held().stats.joins_local.add(1);
-        return Waited::Reclaimed;
+        return Waited::TakenBack;
     }
     // SAFETY: the job is not untouched, and a branch if its place says so.
     unsafe {
         match job.place() {
             Place::Branch => {
                 profile::wait();
-                join_resolution::wait(job, job.resolution())
+                current::held().strategy().wait_for_branch(job, job.resolution())
             }
             _ => wait(job.latch(), ptr::from_ref(job) as usize, Some(job)),
         }
@@ -214,7 +203,7 @@ pub(crate) unsafe fn end(job: *const Job) -> Enabled {
     // SAFETY: the job is alive until its join knows that it has ended.
     unsafe {
         match (*job).place() {
-            Place::Branch => join_resolution::end((*job).resolution().as_ref()),
+            Place::Branch => current::held().strategy().end_branch((*job).resolution().as_ref()),
             _ => Latch::set((*job).latch()),
         }
     }
@@ -234,20 +223,20 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
     if let Some(enabled) = settle(None) {
         current::held().submit(Entry::carrier(enabled));
     }
-    scheduler::cease(current::held());
+    current::held().strategy().cease(current::held());
     if current::held().pool().has_fixed_threads() {
-        return fixed::wait(latch, key, job);
+        return current::held().strategy().wait_fixed(latch, key, job);
     }
     loop {
         if latch.is_done() {
             current::held().set_busy(true);
-            current::held().be_generous();
+            current::held().strategy().waited(current::held());
             return Waited::Done;
         }
-        if job.is_some_and(reclaim) {
+        if job.is_some_and(take_back) {
             current::held().set_busy(true);
             profile::waited();
-            return Waited::Reclaimed;
+            return Waited::TakenBack;
         }
         let processor = current::held();
         let pool = processor.pool();
@@ -258,7 +247,7 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
         }
         let step = match due && pool.has_queued() {
             true => Wait::OtherWork,
-            false => scheduler::wait(&mut patience, processor, key, || latch.is_done()),
+            false => processor.strategy().wait(&mut patience, processor, key, &|| latch.is_done()),
         };
         match step {
             Wait::Again => {}
@@ -285,13 +274,13 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
                 }
                 // No thread to be had: run what there is on this stack rather than wait for nothing. Our own half
                 // first, which needs no more stack than the serial program.
-                None if job.is_some_and(|job| take_back(job, false)) => {
+                None if job.is_some_and(|job| take_back_when(job, false)) => {
                     current::held().set_busy(true);
                     profile::waited();
-                    return Waited::Reclaimed;
+                    return Waited::TakenBack;
                 }
                 None => {
-                    if let Some(entry) = scheduler::take_anything(processor) {
+                    if let Some(entry) = processor.strategy().take_anything(processor) {
                         processor.stats.in_place.add(1);
                         nested(carrier, entry, latch);
                     }
@@ -319,7 +308,7 @@ pub(crate) fn run_helping(entry: Entry, latch: &Latch) -> Enabled {
     let scope = matches!(entry.kind(), Kind::Heap(_)).then(|| lineage::key_of(entry));
     run_series(entry, |processor| {
         processor.answer();
-        scope.filter(|_| !latch.is_done()).and_then(|key| scheduler::take_sibling(processor, key))
+        scope.filter(|_| !latch.is_done()).and_then(|key| processor.strategy().take_sibling(processor, key))
     })
 }
 
@@ -328,7 +317,7 @@ fn nested(carrier: &Carrier, entry: Entry, latch: &Latch) {
     let enabled = match entry.kind() {
         Kind::Stack(_) | Kind::Heap(_) => {
             let enabled = run_helping(entry, latch);
-            scheduler::cease(current::held());
+            current::held().strategy().cease(current::held());
             enabled
         }
         Kind::Carrier(ready) => Some(ready),
@@ -358,12 +347,12 @@ pub(crate) fn run_on_top(entry: Entry) {
 
 /// Tries to get back a job that is not untouched: from the deque it is exposed in, out of a mailbox, or out of the
 /// pool's list, if its turn has come.
-pub(crate) fn reclaim(job: &Job) -> bool {
-    take_back(job, true)
+pub(crate) fn take_back(job: &Job) -> bool {
+    take_back_when(job, true)
 }
 
 /// The same; with `in_turn` false, whether its turn has come or not.
-fn take_back(job: &Job, in_turn: bool) -> bool {
+fn take_back_when(job: &Job, in_turn: bool) -> bool {
     let entry = Entry::stack(NonNull::from(job));
     loop {
         // SAFETY: callers have seen that the job is not untouched.
@@ -379,17 +368,11 @@ fn take_back(job: &Job, in_turn: bool) -> bool {
             }
             // SAFETY: mailboxes live as long as the processors of the pool, which outlive its jobs.
             Place::Mailbox(mailbox) => return unsafe { (*mailbox).take_back(entry) },
-            Place::Listed(node) => return scheduler::take_back(current::held(), entry, node, in_turn),
+            Place::Listed(node) => return current::held().strategy().take_back(entry, node, in_turn),
             Place::Deque(deque) => {
                 let owner = current::processor().filter(|processor| ptr::eq(&processor.deque, deque));
-                let withdrawn = match owner {
-                    Some(processor) if processor.has_private_deque() => {
-                        processor.deque.private().withdraw(entry)
-                    }
-                    // SAFETY: as for mailboxes.
-                    _ => unsafe { (*deque).withdraw(entry, owner.is_some()) },
-                };
-                if withdrawn {
+                // SAFETY: as for mailboxes.
+                if unsafe { (*deque).withdraw(entry, owner.is_some()) } {
                     return true;
                 }
                 // Taken meanwhile, and the place was changed before the deque's lock was released.

@@ -114,7 +114,7 @@ fn hand_over_in_the_middle_of_giving_up() {
         processors.use_as_holder(0);
         ranks.arrive(0);
         // From here on anyone may find the frame.
-        ranks.give_up(0, &Deque::new(), Entry::carrier(NonNull::from(&*frame)), 0);
+        ranks.give_up(0, &Deque::new(false), Entry::carrier(NonNull::from(&*frame)), 0);
         let thief = {
             let (ranks, processors) = (Arc::clone(&ranks), Arc::clone(&processors));
             thread::spawn(move || {

@@ -130,7 +130,7 @@ fn execute(entry: Entry) -> Enabled {
 
 /// A deque whose owner relies on the heavy barrier.
 fn relying() -> Deque {
-    let deque = Deque::new();
+    let deque = Deque::new(false);
     deque.side.rely();
     deque
 }

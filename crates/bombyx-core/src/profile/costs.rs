@@ -165,9 +165,9 @@ fn tree(depth: u32) {
 
 /// A pool that runs on the threads that call.
 fn pool_of_one(profiler: Option<Arc<Profiler>>) -> Pool {
-    let config =
-        Builder::measuring(1, profiler).config().unwrap_or_else(|error| unreachable!("usable: {error}"));
-    Pool::from_core(PoolCore::without_carriers(config))
+    let builder = Builder::measuring(1, profiler);
+    let (config, scheduler) = builder.config().unwrap_or_else(|error| unreachable!("usable: {error}"));
+    Pool::new(PoolCore::without_carriers(config), scheduler)
 }
 
 /// From a fork to the beginning of its stolen half. None if nobody steals here.

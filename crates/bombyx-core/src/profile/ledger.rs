@@ -73,7 +73,7 @@ impl Pools {
         let processors = pool.processors();
         if processors.len() > self.largest {
             self.largest = processors.len();
-            self.scheduler = pool.config.scheduler.to_string();
+            self.scheduler = pool.config.scheduler.clone();
         }
         self.add_spent(processors.iter().map(|processor| processor.account.spent(profiler)));
     }

@@ -125,8 +125,8 @@ pub(crate) fn fork(processor: &Processor, site: Site) {
         shadow.fork(profiler, site);
     }
     // Where there is no `membarrier`, forks expose their jobs, unless nobody else can reach them.
-    if (processor.relies() || processor.has_private_deque()) && processor.deque.keep_youngest() {
-        pool.thread_created();
+    if processor.relies() || processor.deque.is_private() {
+        processor.deque.keep_youngest();
     }
 }
 

@@ -260,6 +260,38 @@ impl Job {
     }
 }
 
+/// What every job on the heap begins with.
+#[repr(C)]
+pub(crate) struct HeapJob {
+    job: Job,
+    /// What the closure's forks descend from: the key of its scope or broadcast, or 0 ([`crate::protocol::lineage`]).
+    key: usize,
+}
+
+impl HeapJob {
+    pub(crate) fn new(exec: Exec, key: usize) -> HeapJob {
+        HeapJob { job: Job::spawned(exec), key }
+    }
+
+    /// The key of a heap job.
+    ///
+    /// # Safety
+    /// The job is on the heap, and alive.
+    pub(crate) unsafe fn key_of(job: *const Job) -> usize {
+        // SAFETY: every job on the heap begins with a `HeapJob`.
+        unsafe { (*job.cast::<HeapJob>()).key }
+    }
+}
+
+/// Whether the entry was spawned in the scope with this key. For an entry in a deque, under its lock.
+pub(crate) fn belongs_to(entry: Entry, key: usize) -> bool {
+    match entry.kind() {
+        // SAFETY: a heap job in a deque is alive while the deque's lock is held.
+        Kind::Heap(job) => unsafe { HeapJob::key_of(job) == key },
+        _ => false,
+    }
+}
+
 /// What stands in a deque or a mailbox: a job, or a carrier that is ready to go on and lacks a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry(NonZeroUsize);
@@ -324,10 +356,7 @@ impl Entry {
         if let Kind::Stack(job) = self.kind() {
             // SAFETY: the entry is being taken out of a deque or list under its lock; its join cannot return before
             // it has looked there under the same lock, or the latch is set, so the job is alive.
-            if unsafe { (*job).take(place) } {
-                #[cfg(not(loom))]
-                crate::machine::ledger::forked();
-            }
+            unsafe { (*job).take(place) };
         }
     }
 

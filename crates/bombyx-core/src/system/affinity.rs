@@ -1,17 +1,8 @@
 //! CPUs: which ones there are and how fast, which one a carrier runs on, and how much of it the carrier has used.
-//! Relies on Linux; elsewhere [`check`] says that there is no such thing.
+//! Relies on Linux; elsewhere there seem to be no CPUs to choose from.
 
-use crate::api::error::Error;
 use std::path::Path;
 use std::sync::OnceLock;
-
-/// Whether carriers can be pinned here at all.
-pub(crate) fn check() -> Result<(), Error> {
-    if cpus().is_empty() {
-        return Err(Error::Pin("this system does not tell which CPUs the process may use".to_owned()));
-    }
-    Ok(())
-}
 
 /// The CPUs that the process could use when this was first asked.
 pub(crate) fn cpus() -> &'static [usize] {
@@ -123,9 +114,9 @@ impl Thread {
     }
 }
 
-/// The capacities of CPUs relative to the best one's [`crate::scheduler::heterogeneous::speed::FULL`].
+/// The capacities of CPUs, in a unit of their own.
 pub(crate) fn capacities(cpus: &[usize]) -> Vec<u64> {
-    crate::scheduler::heterogeneous::speed::relative(&listed_capacities(Path::new("/sys/devices"), cpus))
+    listed_capacities(Path::new("/sys/devices"), cpus)
 }
 
 /// What the system says of the capacities of CPUs. If nothing, their greatest frequencies, or the same for all; where it

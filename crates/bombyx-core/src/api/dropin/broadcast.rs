@@ -5,13 +5,12 @@
 //! private entry it hands the processor over, as for all foreign work. A processor that rests is woken in person
 //! ([`PoolCore::wake_private`]).
 
-use crate::api::scope::Head;
 use crate::machine::current;
 use crate::machine::handlers::{drop_payload, drop_unwanted};
 use crate::machine::pool::PoolCore;
 use crate::machine::signal::Signal;
 use crate::profile::{Blocked, Run, Site};
-use crate::protocol::job::{Enabled, Entry, Job};
+use crate::protocol::job::{Enabled, Entry, HeapJob, Job};
 use crate::protocol::lineage;
 use crate::system::guard::guarded;
 use crate::system::primitive::AtomicUsize;
@@ -52,7 +51,7 @@ where
     let key = ptr::from_ref(&call) as usize | lineage::BROADCAST;
     let parts: Vec<_> = (0..processors)
         .map(|index| Part {
-            head: Head::new(Part::<F, R>::exec, key),
+            head: HeapJob::new(Part::<F, R>::exec, key),
             call: &call,
             index,
             result: UnsafeCell::new(None),
@@ -93,7 +92,7 @@ struct Call<F> {
 /// The call for one processor.
 #[repr(C)]
 struct Part<'a, F, R> {
-    head: Head,
+    head: HeapJob,
     call: &'a Call<F>,
     index: usize,
     result: UnsafeCell<Option<thread::Result<R>>>,

@@ -9,8 +9,7 @@
 //!
 //! There are as many tickets as queued closures at any time, so a ticket always finds one.
 
-use crate::api::scope::Head;
-use crate::protocol::job::{Enabled, Entry, Job, Kind};
+use crate::protocol::job::{Enabled, Entry, HeapJob, Job, Kind};
 use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::Mutex;
@@ -19,7 +18,7 @@ use std::sync::Mutex;
 #[repr(C)]
 pub(crate) struct Fifo {
     /// First: a ticket is a heap entry with this address.
-    head: Head,
+    head: HeapJob,
     queue: Mutex<VecDeque<Entry>>,
 }
 
@@ -31,7 +30,7 @@ unsafe impl Send for Fifo {}
 impl Fifo {
     /// A queue for closures of the scope with this key, 0 for detached ones.
     pub(crate) fn new(key: usize) -> Fifo {
-        Fifo { head: Head::new(Fifo::exec, key), queue: Mutex::new(VecDeque::new()) }
+        Fifo { head: HeapJob::new(Fifo::exec, key), queue: Mutex::new(VecDeque::new()) }
     }
 
     /// Queues a heap entry and returns the ticket that must be pushed in its place.

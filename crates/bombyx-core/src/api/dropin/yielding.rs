@@ -10,7 +10,6 @@ use crate::machine::hand_over::{Heir, Next, hand_over};
 use crate::machine::processor::Processor;
 use crate::machine::wait::run_on_top;
 use crate::protocol::job::{Entry, Kind};
-use crate::scheduler;
 use crate::system::guard::{guarded, tripwire};
 use std::cell::Cell;
 
@@ -34,7 +33,7 @@ pub enum Yield {
 pub fn yield_now() -> Option<Yield> {
     current::processor().map(|processor| {
         let anywhere = || processor.pool().work_visible();
-        guarded(|| yield_to(processor, anywhere, || scheduler::take_anything(processor)))
+        guarded(|| yield_to(processor, anywhere, || processor.strategy().take_anything(processor)))
     })
 }
 
@@ -54,7 +53,7 @@ pub fn yield_now() -> Option<Yield> {
 pub fn yield_local() -> Option<Yield> {
     current::processor().map(|processor| {
         let local = || processor.has_something() || !processor.private.looks_empty();
-        guarded(|| yield_to(processor, local, || scheduler::take_own(processor)))
+        guarded(|| yield_to(processor, local, || processor.strategy().take_own(processor)))
     })
 }
 

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::time::Instant;
 
 /// K at first, and at least, in bytes.
-pub(crate) const FIRST_QUOTA: i64 = 1 << 10;
+const FIRST_QUOTA: i64 = 1 << 10;
 /// K at most.
 const LAST_QUOTA: i64 = 1 << 40;
 /// Give-ups in a window, at most.

@@ -26,6 +26,7 @@
 mod beta;
 pub(crate) mod speed;
 
+use crate::machine::cpus::Cpus;
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
 use crate::protocol::placement::Placement;
@@ -69,6 +70,40 @@ pub(crate) struct Heterogeneous {
     exchanging: Mutex<()>,
     stopping: AtomicBool,
     watcher: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Cpus for Arc<Heterogeneous> {
+    fn least(&self) -> usize {
+        2
+    }
+
+    fn took_hold(&self, processor: &Processor) {
+        self.arrive(processor.index);
+    }
+
+    fn lets_go(&self, processor: &Processor) {
+        self.leave(processor.index);
+    }
+
+    fn left(&self) {
+        Heterogeneous::left(self);
+    }
+
+    fn cpu_of(&self, processor: &Processor) -> Option<usize> {
+        self.seat(processor.index)
+    }
+
+    fn start(&self, pool: Arc<PoolCore>) -> io::Result<()> {
+        Heterogeneous::start(self, pool)
+    }
+
+    fn stop(&self) {
+        Heterogeneous::stop(self);
+    }
+
+    fn speeds(&self, _processors: usize) -> Vec<f64> {
+        Heterogeneous::speeds(self)
+    }
 }
 
 impl Heterogeneous {
@@ -124,14 +159,11 @@ impl Heterogeneous {
     }
 
     /// Starts the watcher.
-    pub(crate) fn start(&self, pool: Arc<PoolCore>) -> io::Result<()> {
+    fn start(self: &Arc<Self>, pool: Arc<PoolCore>) -> io::Result<()> {
         let mut watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
         let name = "bombyx-watcher".to_owned();
-        *watcher = Some(thread::Builder::new().name(name).spawn(move || {
-            if let Some(this) = pool.heterogeneous.as_ref() {
-                this.watch(&pool);
-            }
-        })?);
+        let this = Arc::clone(self);
+        *watcher = Some(thread::Builder::new().name(name).spawn(move || this.watch(&pool))?);
         Ok(())
     }
 
@@ -221,7 +253,7 @@ struct Watch<'a> {
 
 impl<'a> Watch<'a> {
     fn new(shared: &'a Heterogeneous, processors: &'a [Processor]) -> Watch<'a> {
-        let capacities = affinity::capacities(affinity::cpus());
+        let capacities = speed::relative(&affinity::capacities(affinity::cpus()));
         let estimates =
             capacities.iter().cycle().take(processors.len()).map(|&capacity| Estimate::unknown(capacity));
         Watch {

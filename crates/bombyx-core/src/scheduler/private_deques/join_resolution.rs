@@ -5,16 +5,17 @@
 //! [`wait`] and [`end`] contain no locked instruction and no fence, up to the functions at the end of this file, in which
 //! a processor changes hands.
 
-use super::read_write;
+use super::read_write::{StealsAndJoins, fence_for_want_of_membarrier};
 use crate::machine::current;
 use crate::machine::hand_over::{Heir, Next, hand_over};
+use crate::machine::patience::{Patience, Wait, Waited};
 use crate::machine::processor::Processor;
-use crate::machine::wait::{NAP, Waited, run_entry};
+use crate::machine::wait::{NAP, run_entry};
 use crate::profile::Helping;
 use crate::protocol::carrier::Carrier;
 use crate::protocol::job::{Enabled, Entry, Job, Kind};
 use crate::protocol::resolution::{GoesOn, Reply, Resolution};
-use crate::scheduler::work_stealing::{Patience, Wait, pause};
+use crate::system::primitive::pause;
 use std::ptr::{self, NonNull};
 
 /// How often a left side that wants to leave looks for an answer before it leaves without one.
@@ -22,13 +23,13 @@ const LOOKS_FOR_ANSWER: u32 = 500;
 
 /// The right branch of a join has ended on this thread. Returns the carrier that waits for a processor, if one does.
 #[inline(never)]
-pub(crate) fn end(resolution: &Resolution) -> Enabled {
+pub(super) fn end(resolution: &Resolution) -> Enabled {
     let processor = current::held();
     // Whoever helps with this branch has a query standing here, and must not wait for its end when the branch has ended.
-    read_write::cease(processor);
+    super::cease::<StealsAndJoins>(processor);
     let fence = || {
         if !processor.relies() {
-            read_write::fence_for_want_of_membarrier();
+            fence_for_want_of_membarrier();
         }
     };
     match resolution.end(&processor.watching, fence) {
@@ -47,7 +48,7 @@ pub(crate) fn end(resolution: &Resolution) -> Enabled {
 
 /// Waits until the right branch, `job`, has ended; on the carrier of the frame, which holds a processor before and after.
 #[inline(never)]
-pub(crate) fn wait(job: &Job, resolution: NonNull<Resolution>) -> Waited {
+pub(super) fn wait(job: &Job, resolution: NonNull<Resolution>) -> Waited {
     // SAFETY: the cells are this join's until it returns them.
     let cells = unsafe { resolution.as_ref() };
     stay_until_ended(cells, ptr::from_ref(job) as usize);
@@ -60,20 +61,21 @@ pub(crate) fn wait(job: &Job, resolution: NonNull<Resolution>) -> Waited {
 
 fn stay_until_ended(resolution: &Resolution, key: usize) {
     let mut patience = Patience::new();
-    read_write::cease(current::held());
+    super::cease::<StealsAndJoins>(current::held());
     loop {
         let processor = current::held();
         if resolution.is_ended() {
             processor.stats.joins_tied.add(1);
             return;
         }
-        let left = match read_write::wait(&mut patience, processor, key, &|| resolution.is_ended()) {
-            Wait::Again => false,
-            Wait::Help(entry) => help(entry, resolution),
-            Wait::Carrier(_) => unreachable!("private deques are not searched for carriers"),
-            Wait::OtherWork => leave_to_spare(processor, resolution),
-            Wait::Nothing => retire(processor, resolution),
-        };
+        let left =
+            match super::wait::<StealsAndJoins>(&mut patience, processor, key, &|| resolution.is_ended()) {
+                Wait::Again => false,
+                Wait::Help(entry) => help(entry, resolution),
+                Wait::Carrier(_) => unreachable!("private deques are not searched for carriers"),
+                Wait::OtherWork => leave_to_spare(processor, resolution),
+                Wait::Nothing => retire(processor, resolution),
+            };
         if left {
             return;
         }
@@ -87,7 +89,7 @@ fn help(entry: Entry, resolution: &Resolution) -> bool {
             let _helping = Helping::begin();
             current::held().set_busy(true);
             let enabled = run_entry(entry);
-            read_write::cease(current::held());
+            super::cease::<StealsAndJoins>(current::held());
             enabled
         }
         Kind::Carrier(ready) => Some(ready),
@@ -109,7 +111,7 @@ fn leave(processor: &Processor, resolution: &Resolution) -> bool {
     }
     for _ in 0..LOOKS_FOR_ANSWER {
         match resolution.reply() {
-            Reply::None => pause(processor),
+            Reply::None => pause(processor.pool().config.crowded),
             Reply::Ended => return false,
             Reply::Acknowledged => {
                 processor.stats.joins_acknowledged.add(1);
@@ -137,7 +139,7 @@ fn leave_to_spare(processor: &'static Processor, resolution: &Resolution) -> boo
     let pool = processor.pool();
     let Some(spare) = pool.spare() else {
         // No thread to be had: run what there is on this stack rather than wait for nothing.
-        let Some(entry) = read_write::take_anything(processor) else { return false };
+        let Some(entry) = super::take_anything::<StealsAndJoins>(processor) else { return false };
         processor.stats.in_place.add(1);
         return help(entry, resolution);
     };

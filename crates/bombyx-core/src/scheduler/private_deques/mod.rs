@@ -16,18 +16,24 @@
 //! What goes through a lock or the kernel stands in functions of its own at the end of this file: the pool's queue,
 //! broadcasts, sleeping and waking, the clock.
 
-pub(crate) mod join_resolution;
-pub(crate) mod private_cas;
-pub(crate) mod read_write;
+mod join_resolution;
+pub(super) mod private_cas;
+pub(super) mod read_write;
 
-use super::work_stealing::{
-    BEFORE_HAND_OVER, BEFORE_PARKING, Patience, SEARCH, SEARCH_IN_COMPANY, Wait, pause, random_victim,
-};
+use super::work_stealing::patience_to_search;
+use super::work_stealing::steal::random_victim;
+use crate::machine::patience::{BEFORE_HAND_OVER, BEFORE_PARKING, Patience, Wait, Waited};
+use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
+use crate::machine::strategy::{Counted, Strategy};
 use crate::profile::Aside;
-use crate::protocol::job::{Entry, Place};
+use crate::protocol::job::{Enabled, Entry, Job, Place, belongs_to};
 use crate::protocol::mailbox::{Mail, Mailbox};
+use crate::protocol::resolution::Resolution;
 use crate::system::barrier;
+use crate::system::primitive::pause;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
 /// How long a query stands with one victim before it is withdrawn. Withdrawing interrupts everyone, so not soon.
@@ -35,8 +41,118 @@ const STAND: Duration = Duration::from_micros(200);
 /// Looks at the answer between two looks at the clock, and at whether the query was overwritten or its poison lost.
 const LOOKS: u32 = 32;
 
+/// Work stealing with private deques, over this channel.
+pub(super) struct PrivateDeques<C>(PhantomData<C>);
+
+impl<C: Channel> PrivateDeques<C> {
+    pub(super) fn new() -> PrivateDeques<C> {
+        PrivateDeques(PhantomData)
+    }
+}
+
+impl<C: Channel> Strategy for PrivateDeques<C> {
+    fn search(&self, processor: &Processor) -> Option<Entry> {
+        let entry = search_until::<C>(processor);
+        if entry.is_some() {
+            processor.set_searching(false);
+            processor.set_busy(true);
+        }
+        entry
+    }
+
+    fn take_own(&self, processor: &Processor) -> Option<Entry> {
+        take_own(processor)
+    }
+
+    fn cease(&self, processor: &Processor) {
+        cease::<C>(processor);
+    }
+
+    fn wait(
+        &self,
+        patience: &mut Patience,
+        processor: &Processor,
+        key: usize,
+        done: &dyn Fn() -> bool,
+    ) -> Wait {
+        wait::<C>(patience, processor, key, done)
+    }
+
+    fn take_anything(&self, processor: &Processor) -> Option<Entry> {
+        take_anything::<C>(processor)
+    }
+
+    fn wait_for_branch(&self, job: &Job, resolution: NonNull<Resolution>) -> Waited {
+        join_resolution::wait(job, resolution)
+    }
+
+    fn end_branch(&self, resolution: &Resolution) -> Enabled {
+        join_resolution::end(resolution)
+    }
+
+    /// Answers the call of the limit: a fork, or a poll in code that does not fork.
+    fn attend(&self, processor: &Processor) {
+        processor.deque.private().attend();
+        C::answer(processor);
+        C::watch(processor);
+        processor.choose_barrier();
+        // Pairs with `heavy` of a sleeper.
+        if processor.relies() {
+            barrier::light();
+        } else {
+            attend_always(processor);
+        }
+        let pool = processor.pool();
+        if pool.config.profiler.is_some() {
+            processor.deque.poison();
+        }
+        if pool.sleepers.any_resting() {
+            rouse(processor);
+        }
+    }
+
+    /// The deque goes to the pool's queue.
+    fn lets_go(&self, processor: &Processor) {
+        if !processor.deque.looks_empty() {
+            flush(processor);
+        }
+    }
+
+    fn retiring(&self, processor: &Processor) {
+        processor.set_searching(false);
+    }
+
+    fn start_search(&self, processor: &Processor) {
+        processor.set_searching(true);
+    }
+
+    /// Searchers are not counted: that would take a locked instruction.
+    fn give_up_search(&self, _pool: &PoolCore) {}
+
+    fn searchers(&self, pool: &PoolCore) -> usize {
+        pool.processors().iter().filter(|processor| processor.is_searching()).count()
+    }
+
+    /// What is in a deque does not count: its owner alone can give it, and does so when it attends.
+    fn look_before_rest(&self, pool: &PoolCore, all_idle: bool) -> bool {
+        if !all_idle {
+            let deques = pool.processors().iter().map(|processor| &processor.deque);
+            pool.sleepers.call(deques, || pool.settle_barrier());
+        }
+        pool.has_queued()
+    }
+
+    fn has_private_deques(&self) -> bool {
+        true
+    }
+
+    fn counted(&self) -> Counted {
+        Counted::Never
+    }
+}
+
 /// How thieves ask and victims answer.
-pub(super) trait Channel {
+pub(super) trait Channel: Send + Sync {
     /// What a thief remembers of its question.
     type Ticket: Copy;
 
@@ -70,46 +186,15 @@ pub(super) fn grant<C: Channel>(victim: &Processor, want: usize) -> Option<Entry
     victim.deque.private().take_oldest().inspect(|&entry| C::taken(victim, entry))
 }
 
-/// Answers the call of the limit: a fork, or a poll in code that does not fork.
-pub(super) fn attend<C: Channel>(processor: &Processor) {
-    processor.deque.private().attend();
-    C::answer(processor);
-    C::watch(processor);
-    let pool = processor.pool();
-    processor.choose_barrier();
-    // Pairs with `heavy` of a sleeper.
-    if processor.relies() {
-        barrier::light();
-    } else {
-        attend_always(processor);
-    }
-    if pool.config.profiler.is_some() {
-        processor.deque.poison();
-    }
-    if pool.sleepers.any_resting() {
-        rouse(processor);
-    }
-}
-
 /// The processor has nothing to run: its carrier waits. What others may take is given first, and as long as there is
 /// something left, the round stays open.
-pub(super) fn cease<C: Channel>(processor: &Processor) {
+fn cease<C: Channel>(processor: &Processor) {
     if !processor.deque.looks_empty() {
         C::answer(processor);
     }
     if processor.deque.looks_empty() {
         processor.set_busy(false);
     }
-}
-
-/// The next entry for an idle processor, or None when it has searched long enough.
-pub(super) fn search<C: Channel>(processor: &Processor) -> Option<Entry> {
-    let entry = search_until::<C>(processor);
-    if entry.is_some() {
-        processor.set_searching(false);
-        processor.set_busy(true);
-    }
-    entry
 }
 
 fn search_until<C: Channel>(processor: &Processor) -> Option<Entry> {
@@ -139,16 +224,15 @@ fn search_until<C: Channel>(processor: &Processor) -> Option<Entry> {
             return Some(entry);
         }
         let now = clock();
-        let patience = if pool.enough_searchers() { SEARCH_IN_COMPANY } else { SEARCH };
-        if now.duration_since(*start.get_or_insert(now)) > patience {
+        if now.duration_since(*start.get_or_insert(now)) > patience_to_search(pool) {
             return None;
         }
-        pause(processor);
+        pause(pool.config.crowded);
     }
 }
 
 /// What a processor still has itself: spawned by a carrier that has ended, and then the oldest of what is for it alone.
-pub(crate) fn take_own(processor: &Processor) -> Option<Entry> {
+fn take_own(processor: &Processor) -> Option<Entry> {
     if !processor.deque.looks_empty()
         && let Some(entry) = processor.deque.private().take_youngest(|_| true)
     {
@@ -158,7 +242,7 @@ pub(crate) fn take_own(processor: &Processor) -> Option<Entry> {
 }
 
 /// Whatever can be had now, for a carrier that cannot hand its processor over.
-pub(super) fn take_anything<C: Channel>(processor: &Processor) -> Option<Entry> {
+fn take_anything<C: Channel>(processor: &Processor) -> Option<Entry> {
     take_own(processor).or_else(|| take_queued(processor)).or_else(|| {
         let victim = random_victim(processor)?;
         rob::<C>(processor, victim, 0, |waited| waited > BEFORE_HAND_OVER)
@@ -190,13 +274,13 @@ fn rob<C: Channel>(
                 break;
             }
         }
-        pause(thief);
+        pause(thief.pool().config.crowded);
     }
     C::settle(thief, victim, ticket)
 }
 
 /// One round of waiting for something whose descendants have the root `key`.
-pub(super) fn wait<C: Channel>(
+fn wait<C: Channel>(
     patience: &mut Patience,
     processor: &Processor,
     key: usize,
@@ -209,7 +293,7 @@ pub(super) fn wait<C: Channel>(
         return own_entry(processor, key);
     }
     if !processor.private.looks_empty() {
-        return match take_private(processor, |entry| crate::api::scope::belongs_to(entry, key)) {
+        return match take_private(processor, |entry| belongs_to(entry, key)) {
             Some(entry) => Wait::Help(entry),
             None => Wait::OtherWork,
         };
@@ -231,19 +315,11 @@ pub(super) fn wait<C: Channel>(
             return Wait::Help(entry);
         }
     }
-    let now = clock();
-    if elsewhere(processor) {
-        if now.duration_since(*patience.other_work_since.get_or_insert(now)) > BEFORE_HAND_OVER {
-            return Wait::OtherWork;
-        }
-    } else {
-        patience.other_work_since = None;
-        if now.duration_since(patience.start) > BEFORE_PARKING {
-            return Wait::Nothing;
-        }
+    let verdict = patience.verdict(clock(), elsewhere(processor));
+    if let Wait::Again = verdict {
+        pause(pool.config.crowded);
     }
-    pause(processor);
-    Wait::Again
+    verdict
 }
 
 /// A waiting carrier's processor has entries: of the scope that it waits for, or others.
@@ -252,8 +328,8 @@ fn own_entry(processor: &Processor, key: usize) -> Wait {
     let ordered = processor.pool().config.ordered;
     let mut covered = false;
     let ours = |entry| {
-        let ours = crate::api::scope::belongs_to(entry, key);
-        covered |= ordered && !ours && !crate::api::scope::belongs_to(entry, 0);
+        let ours = belongs_to(entry, key);
+        covered |= ordered && !ours && !belongs_to(entry, 0);
         ours && !covered
     };
     processor.deque.private().take_youngest(ours).map_or(Wait::OtherWork, Wait::Help)
@@ -280,6 +356,21 @@ fn rouse(processor: &Processor) {
     if found_carrier && pool.sleepers.any_resting() {
         processor.deque.poison();
     }
+}
+
+/// Moves what is in the deque of a processor that is about to change hands to the queue, where everyone can reach it: others to
+/// run it, joins to take their own halves back.
+#[cold]
+#[inline(never)]
+fn flush(processor: &Processor) {
+    let pool = processor.pool();
+    pool.enqueue(|queue| {
+        while let Some(entry) = processor.deque.private().take_oldest() {
+            entry.taken(Place::Queue(std::ptr::from_ref(pool).cast()));
+            queue.push_back(entry);
+        }
+    });
+    pool.wake(|_| None);
 }
 
 /// A processor that does not rely on the heavy barrier must attend at every fork, and fence for itself.

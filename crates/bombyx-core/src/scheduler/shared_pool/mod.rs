@@ -11,15 +11,18 @@ pub(super) mod depth_first;
 pub(super) mod fifo;
 
 use super::give_up::{give_up, run_dummy};
-use super::work_stealing::{Patience, SEARCH, SEARCH_IN_COMPANY, Wait, pause};
+use super::work_stealing::patience_to_search;
+use super::work_stealing::steal::own_work;
 use crate::machine::current;
+use crate::machine::patience::{Patience, Wait};
 use crate::machine::processor::Processor;
+use crate::machine::strategy::{Child, Counted, Strategy};
 use crate::profile::Aside;
 use crate::protocol::carrier::Carrier;
-use crate::protocol::job::{Enabled, Entry};
-use crate::protocol::mailbox::Mail;
+use crate::protocol::job::{Enabled, Entry, belongs_to};
 use crate::protocol::ready::list::Node;
 use crate::protocol::ready::shared::{Order, SharedPool, Taken, Turn};
+use crate::system::primitive::pause;
 use std::ptr::NonNull;
 use std::time::Instant;
 
@@ -31,20 +34,20 @@ pub(in crate::scheduler) struct Rules {
     /// A join gets its own half back only when that is next, and who waits gives way to whatever is next at once.
     /// Otherwise a join takes its half back in any case, and waits a little for one that runs elsewhere.
     pub(super) in_turn: bool,
+    /// Which half of a join is a thread.
+    pub(super) child: Child,
 }
 
 /// See the module text.
-pub(crate) struct Shared {
+pub(super) struct Shared {
     rules: Rules,
-    pub(crate) pool: SharedPool,
+    /// K, in bytes; `i64::MAX` if there is no quota.
+    quota: i64,
+    pool: SharedPool,
 }
 
-impl Shared {
-    pub(super) fn new(rules: Rules, processors: usize) -> Shared {
-        Shared { rules, pool: SharedPool::new(rules.order, processors) }
-    }
-
-    pub(super) fn search(&self, processor: &Processor) -> Option<Entry> {
+impl Strategy for Shared {
+    fn search(&self, processor: &Processor) -> Option<Entry> {
         processor.set_busy(false);
         let entry = self.search_until(processor);
         if entry.is_some() {
@@ -54,11 +57,109 @@ impl Shared {
         entry
     }
 
+    fn take_own(&self, processor: &Processor) -> Option<Entry> {
+        processor.private.take(|_| true)
+    }
+
+    fn enabled(&self, processor: &Processor, carrier: NonNull<Carrier>) -> Enabled {
+        if !self.rules.in_turn {
+            return Some(carrier);
+        }
+        self.pool.put_frame(processor.index, Entry::carrier(carrier));
+        None
+    }
+
+    fn wait(
+        &self,
+        patience: &mut Patience,
+        processor: &Processor,
+        key: usize,
+        _done: &dyn Fn() -> bool,
+    ) -> Wait {
+        if let Some(own) = own_work(processor, key) {
+            return own;
+        }
+        // A closure of the scope that we wait for.
+        let ours = |entry| belongs_to(entry, key);
+        let found = if self.rules.in_turn { self.pool.take_next_if(ours) } else { self.pool.take_any(ours) };
+        if let Some(entry) = found {
+            processor.stats.steals.add(1);
+            processor.stats.helps.add(1);
+            return Wait::Help(entry);
+        }
+        let other_work = processor.pool().has_queued() || self.pool.len() > 0;
+        if !self.rules.in_turn || !other_work {
+            return patience.consider(processor.pool().config.crowded, other_work);
+        }
+        match self.pool.take_carrier(processor.index) {
+            Some(ready) => {
+                processor.stats.steals.add(1);
+                Wait::Carrier(ready)
+            }
+            None => Wait::OtherWork,
+        }
+    }
+
+    fn take_anything(&self, processor: &Processor) -> Option<Entry> {
+        let pool = processor.pool();
+        processor
+            .private
+            .take(|_| true)
+            .or_else(|| self.pool.take_next_if(|_| true).inspect(|_| processor.stats.steals.add(1)))
+            .or_else(|| pool.take_queued())
+    }
+
+    fn take_back(&self, entry: Entry, node: Node, in_turn: bool) -> bool {
+        self.pool.take_back(entry, node, in_turn && self.rules.in_turn)
+    }
+
+    /// Every fork attends, and its entry leaves the deque for the pool.
+    fn attend(&self, processor: &Processor) {
+        processor.begin_service();
+        self.pool.absorb(processor.index, &processor.deque);
+        processor.deque.poison();
+        processor.end_service();
+    }
+
+    fn pending(&self, processor: &Processor) -> usize {
+        self.pool.len() / processor.pool().processors().len()
+    }
+
+    fn quota(&self) -> i64 {
+        self.quota
+    }
+
+    fn heed_quota(&self, processor: &Processor) {
+        let exhausted = processor.meter.is_exhausted();
+        // The first half of a join is a new thread, with a quota of its own.
+        processor.meter.reset(self.quota);
+        if exhausted {
+            self.wait_for_turn(processor);
+        }
+    }
+
+    fn retiring(&self, processor: &Processor) {
+        self.pool.leave(processor.index);
+    }
+
+    fn looks_full(&self) -> bool {
+        self.pool.len() > 0
+    }
+
+    fn counted(&self) -> Counted {
+        Counted::Always(self.rules.child)
+    }
+}
+
+impl Shared {
+    /// A pool with these rules, and this quota K; `i64::MAX` if there is none.
+    pub(super) fn new(rules: Rules, quota: i64, processors: usize) -> Shared {
+        Shared { rules, quota, pool: SharedPool::new(rules.order, processors) }
+    }
+
     fn search_until(&self, processor: &Processor) -> Option<Entry> {
         let pool = processor.pool();
-        // What the one who gave up the processor took for it.
-        if let Mail::Entry(entry) = processor.post.mailbox.pick_up() {
-            processor.stats.steals.add(1);
+        if let Some(entry) = processor.take_gift() {
             return Some(entry);
         }
         let mut start = None;
@@ -67,11 +168,10 @@ impl Shared {
                 return Some(entry);
             }
             let now = Instant::now();
-            let patience = if pool.enough_searchers() { SEARCH_IN_COMPANY } else { SEARCH };
-            if now.duration_since(*start.get_or_insert(now)) > patience {
+            if now.duration_since(*start.get_or_insert(now)) > patience_to_search(pool) {
                 return None;
             }
-            pause(processor);
+            pause(pool.config.crowded);
         }
     }
 
@@ -93,68 +193,12 @@ impl Shared {
             match self.pool.take(processor.index) {
                 Taken::Entry(entry) => {
                     processor.stats.steals.add(1);
-                    processor.meter.reset(super::first_quota(processor.pool().config.scheduler));
+                    processor.meter.reset(self.quota);
                     return Some(entry);
                 }
                 Taken::Dummy => run_dummy(processor),
                 Taken::Nothing => return None,
             }
-        }
-    }
-
-    pub(super) fn wait(&self, patience: &mut Patience, processor: &Processor, key: usize) -> Wait {
-        if let Some(own) = Patience::own(processor, key) {
-            return own;
-        }
-        // A closure of the scope that we wait for.
-        let ours = |entry| crate::api::scope::belongs_to(entry, key);
-        let found = if self.rules.in_turn { self.pool.take_next_if(ours) } else { self.pool.take_any(ours) };
-        if let Some(entry) = found {
-            processor.stats.steals.add(1);
-            processor.stats.helps.add(1);
-            return Wait::Help(entry);
-        }
-        let other_work = processor.pool().has_queued() || self.pool.len() > 0;
-        if !self.rules.in_turn || !other_work {
-            return patience.consider(processor, other_work);
-        }
-        match self.pool.take_carrier(processor.index) {
-            Some(ready) => {
-                processor.stats.steals.add(1);
-                Wait::Carrier(ready)
-            }
-            None => Wait::OtherWork,
-        }
-    }
-
-    pub(super) fn take_anything(&self, processor: &Processor) -> Option<Entry> {
-        let pool = processor.pool();
-        processor
-            .private
-            .take(|_| true)
-            .or_else(|| self.pool.take_next_if(|_| true).inspect(|_| processor.stats.steals.add(1)))
-            .or_else(|| pool.take_queued())
-    }
-
-    pub(super) fn enabled(&self, processor: &Processor, carrier: NonNull<Carrier>) -> Enabled {
-        if !self.rules.in_turn {
-            return Some(carrier);
-        }
-        self.pool.put_frame(processor.index, Entry::carrier(carrier));
-        None
-    }
-
-    pub(super) fn take_back(&self, entry: Entry, node: Node, in_turn: bool) -> bool {
-        self.pool.take_back(entry, node, in_turn && self.rules.in_turn)
-    }
-
-    pub(super) fn heed_quota(&self, processor: &Processor) {
-        let quota = super::first_quota(processor.pool().config.scheduler);
-        let exhausted = processor.meter.is_exhausted();
-        // The first half of a join is a new thread, with a quota of its own.
-        processor.meter.reset(quota);
-        if exhausted {
-            self.wait_for_turn(processor);
         }
     }
 

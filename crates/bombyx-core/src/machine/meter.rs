@@ -1,0 +1,141 @@
+//! What the holder of a processor has allocated, against a quota.
+
+use std::cell::Cell;
+
+/// Net allocations below this are not told to the pool at once.
+pub(crate) const BATCH: i64 = 4096;
+
+/// What the holder of a processor has allocated. Used by the holder alone, from inside of the allocator: it neither
+/// allocates nor locks.
+///
+/// Blocks of at most K bytes count against the quota when they are allocated and for it when they are freed. A
+/// larger one is [reserved](crate::reserve) before, which owes ⌈m/K⌉ dummy threads instead (Narlikar §3.3). If it was
+/// not, its memory is taken by the time that anybody could be held up; to stop its thread then would only keep the
+/// memory longer, so it counts for nothing.
+pub(crate) struct Meter {
+    /// K; `i64::MAX` if there is no quota.
+    quota: Cell<i64>,
+    /// Net bytes since the last steal.
+    used: Cell<i64>,
+    dummies: Cell<u64>,
+    /// Net bytes that the pool does not know of.
+    untold: Cell<i64>,
+}
+
+impl Meter {
+    pub(crate) fn new() -> Meter {
+        Meter { quota: Cell::new(i64::MAX), used: Cell::new(0), dummies: Cell::new(0), untold: Cell::new(0) }
+    }
+
+    /// A steal: a new quota. Dummy threads that are owed stay owed.
+    pub(crate) fn reset(&self, quota: i64) {
+        self.quota.set(quota);
+        self.used.set(0);
+    }
+
+    /// K, as it was at the last steal.
+    pub(crate) fn quota(&self) -> i64 {
+        self.quota.get()
+    }
+
+    /// Counts an allocated block, or with a negative number a freed one. True if that used up the quota.
+    pub(crate) fn charge(&self, bytes: i64) -> bool {
+        self.untold.set(self.untold.get().saturating_add(bytes));
+        let quota = self.quota.get();
+        if quota == i64::MAX {
+            return false;
+        }
+        if bytes.saturating_abs() > quota {
+            return false;
+        }
+        let before = self.used.get();
+        let after = before.saturating_add(bytes);
+        self.used.set(after);
+        before <= quota && after > quota
+    }
+
+    /// A block is about to be allocated. True if others should go first.
+    pub(crate) fn reserve(&self, bytes: i64) -> bool {
+        let quota = self.quota.get();
+        if bytes > quota {
+            self.dummies.set((bytes as u64).div_ceil(quota as u64));
+            return true;
+        }
+        // What the quota does not suffice for is used up, as if it were allocated.
+        let insufficient = quota != i64::MAX && self.used.get().saturating_add(bytes) > quota;
+        if insufficient {
+            self.used.set(quota.saturating_add(1));
+        }
+        insufficient
+    }
+
+    /// Whether the quota is used up, or dummy threads are owed.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.used.get() > self.quota.get() || self.dummies.get() > 0
+    }
+
+    /// The dummy threads that are owed.
+    pub(crate) fn dummies(&self) -> u64 {
+        self.dummies.get()
+    }
+
+    /// The dummy threads that are owed, and no longer.
+    pub(crate) fn take_dummies(&self) -> u64 {
+        self.dummies.take()
+    }
+
+    /// What the pool should be told, if it is worth while.
+    pub(crate) fn to_tell(&self) -> Option<i64> {
+        (self.untold.get().unsigned_abs() >= BATCH.unsigned_abs()).then(|| self.untold.take())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_freed_may_be_allocated_again() {
+        let meter = Meter::new();
+        meter.reset(100);
+        assert!(!meter.charge(60) && !meter.charge(40) && !meter.is_exhausted());
+        assert!(meter.charge(1) && meter.is_exhausted());
+        assert!(!meter.charge(1), "it is said once");
+        meter.charge(-30);
+        assert!(!meter.is_exhausted());
+        assert!(!meter.charge(28) && meter.charge(1));
+    }
+
+    #[test]
+    fn large_blocks_owe_dummies() {
+        let meter = Meter::new();
+        meter.reset(100);
+        assert!(meter.reserve(101) && meter.is_exhausted());
+        assert_eq!(meter.take_dummies(), 2);
+        assert!(!meter.charge(101) && !meter.is_exhausted());
+        meter.charge(-101);
+        assert!(!meter.charge(100) && meter.charge(1), "freeing a large block is no credit");
+    }
+
+    #[test]
+    fn what_does_not_suffice_is_used_up() {
+        let meter = Meter::new();
+        meter.reset(100);
+        assert!(!meter.reserve(100) && !meter.charge(60));
+        assert!(meter.reserve(41) && meter.is_exhausted());
+        meter.reset(100);
+        assert!(!meter.charge(41) && !meter.is_exhausted());
+        assert!(!Meter::new().reserve(i64::MAX));
+    }
+
+    #[test]
+    fn without_a_quota_nothing_is_used_up() {
+        let meter = Meter::new();
+        assert!(!meter.charge(i64::MAX / 2) && !meter.is_exhausted());
+        assert_eq!(meter.to_tell(), Some(i64::MAX / 2));
+        meter.charge(BATCH - 1);
+        assert_eq!(meter.to_tell(), None);
+        meter.charge(1);
+        assert_eq!(meter.to_tell(), Some(BATCH));
+    }
+}
