@@ -2,41 +2,24 @@
 //! success, 1 for a failure (a wrong result, a bar missed, a file that cannot be written), 2 for a command line
 //! that makes no sense. Commands that run another program pass its status on. Each command is a file of its own.
 
-mod bench;
-mod check;
-mod child;
-mod contender;
-mod contention;
-mod files;
-mod heap;
-mod host;
-mod input;
-mod launch;
-mod plot;
-mod prediction;
 mod profile;
-mod programs;
 mod record;
-mod reproduce;
-mod resources;
 mod run;
 mod scale;
 mod simulate;
-mod table;
-mod terminal;
-mod text;
 mod tour;
 mod verify;
 
+use bombyx_lab::{
+    Result, bench, check, child, contender, contention, files, heap, host, input, launch, plot, prediction,
+    reproduce, resources, table, terminal, text,
+};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
 /// Everything that this program runs is counted; pools that ask for it also count what their processors allocate.
 #[global_allocator]
 static ALLOCATOR: bombyx::alloc::Metered<heap::Counting> = bombyx::alloc::Metered::new(heap::Counting);
-
-/// Whatever goes wrong is told to the user in one line.
-type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 /// Fork-join scheduling you can measure, simulate and prove.
 ///

@@ -1,14 +1,14 @@
 //! `bombyx run`: one workload on one pool, checked, with what it took.
 
 use crate::Result;
-use crate::bench::median;
+use crate::bench::{self, median};
 use crate::contender::Contender;
 use crate::input::Input;
 use crate::resources::{Memory, Watch};
 use crate::terminal::{Progress, coloured, print};
 use crate::text::{bytes, grouped, ratio, time};
 use bombyx::{Pool, Scheduler, Stats};
-use bombyx_workloads::{Checksum, Suite, Workload};
+use bombyx_workloads::{Checksum, Workload};
 use serde_json::json;
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -82,7 +82,7 @@ struct Taken {
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if args.list {
-        print(&list())?;
+        print(&bench::list())?;
         return Ok(ExitCode::SUCCESS);
     }
     let workload = args.name.expect("required unless --list");
@@ -267,21 +267,4 @@ fn json(workload: &dyn Workload, args: &Args, contender: &Contender, outcome: &O
         "runs": runs,
     });
     format!("{document:#}\n")
-}
-
-/// All workloads with what they compute, suite by suite.
-pub(crate) fn list() -> String {
-    let mut out = String::new();
-    for suite in Suite::ALL {
-        let heading = match suite {
-            Suite::ReadWrite => "Acar, Charguéraud, Muller and Rainey's (read-write)",
-            Suite::DfDeques => "Narlikar's (dfdeques)",
-            Suite::Classics => "Classics",
-        };
-        let _ = writeln!(out, "{}{heading}", if out.is_empty() { "" } else { "\n" });
-        for workload in bombyx_workloads::all().iter().filter(|workload| workload.suite() == *suite) {
-            let _ = writeln!(out, "  {:24}{}", workload.name(), workload.about());
-        }
-    }
-    out
 }

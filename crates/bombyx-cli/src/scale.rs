@@ -271,7 +271,7 @@ impl Scaled {
 
     fn json(&self) -> Result<String> {
         let document = json!({
-            "record": host::Record::new(),
+            "record": host::Record::of_this_process(),
             "program": self.profile.program,
             "arguments": self.profile.arguments,
             "scaling": self.scaling,

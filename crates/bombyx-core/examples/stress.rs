@@ -3,7 +3,7 @@
 //! from several threads, and pools that must do without spare carriers.
 //!
 //! `BOMBYX_TEST_SCHEDULER` and `BOMBYX_TEST_PROCESSORS` choose among the schedulers and fix the number of processors;
-//! `BOMBYX_TEST_CARRIERS` is `any`, `few` or `few-unblocked`: what carriers the programs may rely on.
+//! `BOMBYX_TEST_CARRIERS` is `any`, `few`, `few-unblocked` or `fixed`: what carriers the programs may rely on.
 //!
 //! `scripts/stress [seconds [seed]]`. Prints the seed of every round; a round is repeated with
 //! `scripts/stress 1 <its seed>`. Aborts with a message when a program hangs for two minutes.
@@ -53,22 +53,27 @@ fn round(seed: u64) -> usize {
     let schedulers: Vec<Scheduler> = schedulers().collect();
     let scheduler = schedulers[rng.below(schedulers.len())];
     let (fence, callers) = (rng.one_in(2), if rng.one_in(3) { 4 } else { 1 });
-    let drawn = [Threads::Few, Threads::FewAndNoneBlocks, Threads::Any][rng.below(8).min(2)];
+    let drawn = [Threads::Few, Threads::FewAndNoneBlocks, Threads::Fixed, Threads::Any][rng.below(10).min(3)];
     let threads = match std::env::var("BOMBYX_TEST_CARRIERS").as_deref() {
         Err(_) => drawn,
         Ok("any") => Threads::Any,
         Ok("few") => Threads::Few,
         Ok("few-unblocked") => Threads::FewAndNoneBlocks,
-        Ok(other) => panic!("BOMBYX_TEST_CARRIERS is any, few or few-unblocked, not {other}"),
+        Ok("fixed") => Threads::Fixed,
+        Ok(other) => panic!("BOMBYX_TEST_CARRIERS is any, few, few-unblocked or fixed, not {other}"),
     };
-    let starved = threads != Threads::Any;
+    let fixed = threads == Threads::Fixed;
+    let scheduler = if fixed { Scheduler::WorkStealing } else { scheduler };
+    let starved = threads != Threads::Any && !fixed;
     let size = 1 << (2 + rng.below(7));
     let what = format!(
         "seed {seed}: {scheduler}, {processors} processors, fence {fence}, {callers} callers, size {size}, \
          carriers {threads:?}"
     );
     println!("{what}");
-    let builder = Pool::builder().processors(processors).scheduler(scheduler).fence(fence).seed(seed);
+    let kind = if fixed { bombyx::Threads::Fixed } else { bombyx::Threads::Moving };
+    let builder =
+        Pool::builder().processors(processors).scheduler(scheduler).threads(kind).fence(fence).seed(seed);
     let pool =
         if starved { builder.max_carriers(processors) } else { builder }.build().expect("the pool is built");
     let other =

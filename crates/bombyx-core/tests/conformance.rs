@@ -10,7 +10,7 @@
 mod common;
 
 use bombyx::{Pool, Scheduler};
-use common::program::Program;
+use common::program::{Program, Threads};
 use common::{Rng, configurations, every, pool, seed, watchdog};
 
 /// Programs for each barrier and number of processors, with the default scheduler; and with each of the others.
@@ -51,4 +51,25 @@ fn more_processors_than_cores() {
 #[test]
 fn many_more_processors_than_cores() {
     suite(33..=64);
+}
+
+/// The same in pools whose threads are fixed, and in pools with no more carriers than processors, whatever they wait for.
+#[test]
+fn few_threads() {
+    let seed = seed();
+    for processors in [1, 2, 3, 8] {
+        for (threads, fixed) in [(Threads::Few, false), (Threads::Fixed, true)] {
+            let kind = if fixed { bombyx::Threads::Fixed } else { bombyx::Threads::Moving };
+            let builder = Pool::builder().processors(processors).threads(kind);
+            let main = if fixed { builder } else { builder.max_carriers(processors) }.build().unwrap();
+            let other = pool(2);
+            let mut rng = Rng::new(seed ^ (processors as u64) << 32);
+            for number in 0..PROGRAMS {
+                let size = 1 + rng.below(60);
+                let program = Program::draw(&mut rng, size, threads);
+                let what = format!("{threads:?}, {processors} processors, seed {seed}, program {number}");
+                watchdog(&what, || program.check(&main, &other));
+            }
+        }
+    }
 }

@@ -38,6 +38,12 @@ fn planted_pointer() {
     functions[std::hint::black_box(1)]();
 }
 
+/// Ends in a jump through a register.
+#[inline(never)]
+fn planted_jump(function: fn()) {
+    function();
+}
+
 fn main() {
     let n = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(20);
     println!("{}", Pool::<WsJr>::new(2).map_or(0, |mut pool| pool.run(|task| fib(task, n))));
@@ -46,4 +52,5 @@ fn main() {
     planted_exchange();
     planted_fence();
     planted_pointer();
+    planted_jump(std::hint::black_box(planted_fence));
 }

@@ -94,6 +94,8 @@ counts! {
     Transfers = "watch lists handed over",
     /// Clock ticks without work: in `acquire`.
     IdleTicks = "ticks idle",
+    /// Clock ticks of computations, from their start to their end, once for the whole pool.
+    RunTicks = "ticks in computations",
     /// Clock ticks in the waiting loops of joins (lines 122 and 146).
     WaitTicks = "ticks waiting for joins",
 }

@@ -1,7 +1,6 @@
 #![doc = include_str!("../README.md")]
 
 mod arena;
-mod baseline;
 mod cells;
 mod chase_lev;
 mod clock;

@@ -1,6 +1,7 @@
 //! [`Pool`]: processors on OS threads, and computations that run on them one after the other.
 
 use crate::cells::{Count, MOST_PROCESSORS, Shared};
+use crate::clock::ticks;
 use crate::discipline::Discipline;
 use crate::task::{Ended, Task, first};
 use crate::worker::{Rest, Worker, counted};
@@ -122,6 +123,7 @@ impl<K: Discipline> Pool<K> {
         let thread = first(&mut self.worker, body, &mut value);
         self.shared.resting.store(false, Release);
         let worker = &mut self.worker;
+        let start = ticks();
         let rest = catch_unwind(AssertUnwindSafe(|| {
             worker.begin(thread);
             worker.work(ended)
@@ -129,6 +131,7 @@ impl<K: Discipline> Pool<K> {
         match rest {
             Ok(Rest::Over) => {
                 self.shared.resting.store(true, Release);
+                self.worker.own().count(Count::RunTicks, ticks().wrapping_sub(start));
                 // SAFETY: the computation is over, so its last thread wrote the value before it ended.
                 unsafe { value.assume_init() }
             }

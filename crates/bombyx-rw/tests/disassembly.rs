@@ -1,6 +1,7 @@
 //! Takes the optimised `examples/worker_loop.rs` apart and walks the whole worker loop of `WsJr`, from its entry: no lock
-//! prefix, no exchange with memory and no fence in any function that it calls. The bodies' entries, which the loop calls
-//! through the thread's record, are entry points as well. Any other call through a register is refused.
+//! prefix, no exchange with memory and no fence in any function that it calls. The loop calls the body of a thread through a
+//! register, at one place; the entries of all bodies are walked as well. A jump through a register must be the jump of a table
+//! that stays in its function. Any other call or jump through a register is refused.
 //!
 //! For x86-64 on Linux, where one can tell such an instruction by its encoding.
 
@@ -35,14 +36,16 @@ mod x86_64 {
         "bombyx_rw::worker::rounds_used_up",
     ];
 
-    /// The only functions that may call through a register: they call the body of a thread.
-    const CALLS_BODIES: &[&str] = &["::work", "::body"];
+    /// The only function that may call through a register, and at one place: it calls the body of a thread.
+    const CALLS_BODIES: &str = "<bombyx_rw::worker::Worker<bombyx_rw::discipline::WsJr>>::work";
 
     struct Program {
         text: Vec<u8>,
         text_address: u64,
         functions: BTreeMap<u64, (u64, String)>,
         imports: HashMap<u64, String>,
+        /// Constants, and where they lie.
+        constants: (u64, Vec<u8>),
     }
 
     fn program() -> Program {
@@ -98,6 +101,10 @@ mod x86_64 {
             text: text.data().expect("code").to_vec(),
             functions,
             imports,
+            constants: file
+                .section_by_name(".rodata")
+                .map(|section| (section.address(), section.data().expect("constants").to_vec()))
+                .unwrap_or_default(),
         }
     }
 
@@ -127,8 +134,10 @@ mod x86_64 {
                 }
                 let from = (start - self.text_address) as usize;
                 let code = &self.text[from..from + *size as usize];
-                for instruction in Decoder::with_ip(64, code, start, DecoderOptions::NONE).iter() {
-                    if let Some(what) = forbidden(&instruction) {
+                let code: Vec<_> = Decoder::with_ip(64, code, start, DecoderOptions::NONE).iter().collect();
+                let mut bodies = 0;
+                for (nth, instruction) in code.iter().enumerate() {
+                    if let Some(what) = forbidden(instruction) {
                         wrong.push(format!("{what} at {:x} in {name}", instruction.ip()));
                     }
                     match instruction.flow_control() {
@@ -155,17 +164,55 @@ mod x86_64 {
                                 None => wrong.push(format!("a call through an unknown slot in {name}")),
                             }
                         }
-                        FlowControl::IndirectCall if !CALLS_BODIES.iter().any(|end| name.contains(end)) => {
-                            wrong.push(format!(
-                                "a call through a register at {:x} in {name}",
-                                instruction.ip()
-                            ));
+                        FlowControl::IndirectCall if name == CALLS_BODIES && bodies == 0 => bodies += 1,
+                        FlowControl::IndirectBranch
+                            if self.is_jump_table(&code[..=nth], start..start + size) => {}
+                        FlowControl::IndirectCall | FlowControl::IndirectBranch => {
+                            let at = instruction.ip();
+                            wrong.push(format!("a call or jump through a register at {at:x} in {name}"));
                         }
                         _ => {}
                     }
                 }
             }
             (seen.len(), wrong)
+        }
+    }
+
+    impl Program {
+        /// Whether the last of these instructions jumps by a table of offsets, all within the function: `lea table`, `movsxd`
+        /// from it, `add table`, `jmp`.
+        fn is_jump_table(&self, code: &[Instruction], function: std::ops::Range<u64>) -> bool {
+            let Some((jump, before)) = code.split_last() else { return false };
+            if jump.op0_kind() != OpKind::Register {
+                return false;
+            }
+            let to = jump.op0_register();
+            let nearest = |wanted: &dyn Fn(&Instruction) -> bool| before.iter().rev().find(|i| wanted(i));
+            let writes = |i: &Instruction, register| i.op_count() > 0 && i.op0_register() == register;
+            let [Some(add), Some(load)] = [Mnemonic::Add, Mnemonic::Movsxd].map(|mnemonic| {
+                before.iter().rev().take(6).find(|i| i.mnemonic() == mnemonic && writes(i, to))
+            }) else {
+                return false;
+            };
+            let base = load.memory_base();
+            let is_lea = |i: &Instruction| i.mnemonic() == Mnemonic::Lea && writes(i, base);
+            let Some(lea) = nearest(&is_lea).filter(|lea| lea.is_ip_rel_memory_operand()) else {
+                return false;
+            };
+            if add.op1_register() != base || load.memory_index_scale() != 4 {
+                return false;
+            }
+            let table = lea.ip_rel_memory_address();
+            let (address, constants) = &self.constants;
+            let Some(offsets) = table.checked_sub(*address).and_then(|at| constants.get(at as usize..))
+            else {
+                return false;
+            };
+            let (words, _) = offsets.as_chunks::<4>();
+            let targets =
+                words.iter().map(|word| table.wrapping_add_signed(i32::from_le_bytes(*word).into()));
+            targets.take_while(|target| function.contains(target)).count() >= 2
         }
     }
 
@@ -197,9 +244,13 @@ mod x86_64 {
         // The same loop with joins by fetch-and-add has one.
         let (_, wrong) = program.walk(of("Ws"));
         assert!(wrong.iter().any(|text| text.contains("lock")), "{wrong:?}");
-        for (planted, what) in
-            [("planted_fetch_and_add", "lock"), ("planted_exchange", "xchg"), ("planted_pointer", "register")]
-        {
+        for (planted, what) in [
+            ("planted_fetch_and_add", "lock"),
+            ("planted_exchange", "xchg"),
+            ("planted_fence", "fence"),
+            ("planted_pointer", "register"),
+            ("planted_jump", "register"),
+        ] {
             let (_, wrong) = program.walk(|name| name.ends_with(planted));
             assert!(wrong.iter().any(|text| text.contains(what)), "{planted}: {wrong:?}");
         }

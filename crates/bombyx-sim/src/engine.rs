@@ -15,14 +15,18 @@
 //! at its beginning, so that the thief executes in the same step (DFD §4.1, [`Rules::same_step`]). In both, an attempt that
 //! fails takes the step.
 
+mod parking;
+mod same_step;
+
 use crate::agenda::{Agenda, Phase};
 use crate::check::Checker;
-use crate::clock::{NEVER, Repeated};
+use crate::clock::NEVER;
 use crate::contention::{Adversary, Contention, Request};
 use crate::lull::Lull;
 use crate::machine::{Activity, Attempt, Completed, Machine, Processor};
+use crate::mutation::Mutation;
 use crate::random::Random;
-use crate::scheduler::{Mutation, Policy};
+use crate::scheduler::Policy;
 use crate::trace::{AttemptResult, EventKind};
 use crate::{ProcessorId, SimulationError};
 use bombyx_dag::ThreadId;
@@ -252,14 +256,17 @@ impl<'c> Engine<'c> {
             completed.push(done);
         }
         let mut enabled = enabled.iter().peekable();
+        let wrong = self.rules.mutation;
+        let (forgets, early) = (wrong == Some(Mutation::Forgets), wrong == Some(Mutation::Early));
         for (&p, done) in self.ended.iter().zip(completed.iter()) {
             while let Some(&(_, thread)) = enabled.next_if(|&&(enabler, _)| enabler == p) {
                 policy.enabled(m, p, thread);
             }
             match (m.goes_on(done.thread), done.child) {
+                (Some(_), Some(_)) if forgets => policy.continued(m, p, done.thread),
                 (Some(_), Some(child)) => policy.spawned(m, p, done.thread, child),
-                (Some(true), None) => policy.continued(m, p, done.thread),
-                (Some(false), None) => policy.stalled(m, p, done.thread),
+                (Some(ready), None) if ready || early => policy.continued(m, p, done.thread),
+                (Some(_), None) => policy.stalled(m, p, done.thread),
                 (None, _) => policy.died(m, p, done.thread),
             }
             debug_assert!(m.processors[p.index()].ordered, "{p} was left without an order");
@@ -479,92 +486,6 @@ impl<'c> Engine<'c> {
         }
     }
 
-    /// `p` steals without events until some attempt can succeed.
-    fn park(&mut self, p: ProcessorId) {
-        let processor = &mut self.m.processors[p.index()];
-        processor.activity = Activity::Parked;
-        processor.since = self.m.now;
-        self.parked.push(p);
-    }
-
-    /// The steps that failed attempts took are over: those thieves try again. Others are still in a queue.
-    fn end_failed_steps(&mut self) {
-        for i in 0..self.arrived.len() {
-            let p = self.arrived[i];
-            self.end_attempt(p);
-            let attempt = &mut self.m.processors[p.index()].attempt;
-            if let Some((victim, result)) = attempt.failed.take() {
-                let Attempt { slot, initiated, .. } = *attempt;
-                self.m.record(p, initiated, EventKind::Attempt { slot, victim, result });
-            }
-            self.thieves.push(p);
-        }
-    }
-
-    /// All thieves of this instant make their attempts, and those who succeed get their orders for the step that begins now.
-    fn attempt_now(&mut self) {
-        let now = self.m.now;
-        let may_succeed = self.policy.may_succeed(&self.m);
-        if self.m.steals_began != Some(now) {
-            self.m.steals_began = Some(now);
-            self.m.deques_before_steals = self.policy.deque_count();
-        }
-        if self.may_park && !may_succeed {
-            for p in std::mem::take(&mut self.thieves) {
-                self.park(p);
-            }
-            return;
-        }
-        if may_succeed {
-            self.unpark_for_this_step();
-        }
-        self.thieves.sort_unstable();
-        self.arrived.clear();
-        for p in std::mem::take(&mut self.thieves) {
-            let attempt = &self.m.processors[p.index()].attempt;
-            if attempt.queue.is_some() {
-                self.arrived.push(p);
-                continue;
-            }
-            let again = self.tried[p.index()] == Some(now);
-            self.tried[p.index()] = Some(now);
-            self.initiate(p, now);
-            if again {
-                // A thief has one attempt in a step, also if it lost at once what it got.
-                self.conclude(p, None, AttemptResult::Empty);
-            } else {
-                self.arrived.push(p);
-            }
-        }
-        self.serve_arrived();
-    }
-
-    /// Parked thieves have failed in every step so far. Who begins a step now makes an attempt now.
-    fn unpark_for_this_step(&mut self) {
-        let now = self.m.now;
-        for p in std::mem::take(&mut self.parked) {
-            let (failed, each) = self.attempts_while_parked(p);
-            let under_way = failed.until < now;
-            self.account_for(failed, each);
-            self.m.counters.attempts += u64::from(under_way);
-            let processor = &mut self.m.processors[p.index()];
-            processor.random.skip(failed.count + u64::from(under_way));
-            processor.activity = Activity::Stealing;
-            processor.attempt = Attempt::default();
-            if under_way {
-                let until = self.m.clock.end(p, failed.until, each);
-                let processor = &mut self.m.processors[p.index()];
-                processor.attempt.failed = Some((None, AttemptResult::Empty));
-                processor.since = failed.until;
-                processor.quanta = each;
-                processor.until = until;
-                self.put_on_agenda(until, p, Phase::Attempt);
-            } else {
-                self.thieves.push(p);
-            }
-        }
-    }
-
     /// The thief's next event comes after `steps` of its own steps from now.
     fn schedule_attempt(&mut self, p: ProcessorId, steps: u64) {
         let now = self.m.now;
@@ -587,86 +508,11 @@ impl<'c> Engine<'c> {
     /// The end of the strand, or of its next instruction, goes on the agenda.
     fn schedule_step(&mut self, p: ProcessorId) {
         let processor = &self.m.processors[p.index()];
-        let until = self.m.clock.end(p, processor.since, processor.stepped);
+        let rushes = self.rules.mutation == Some(Mutation::Rushes);
+        let takes = if rushes { processor.stepped.div_ceil(2) } else { processor.stepped };
+        let until = self.m.clock.end(p, processor.since, takes);
         self.m.processors[p.index()].until = until;
         self.put_on_agenda(until, p, Phase::Work);
-    }
-
-    /// Turns parked thieves into thieves with an attempt under way, as if they had made all attempts before it. If
-    /// `serving`, attempts that end now are still to be served; else they have failed.
-    fn unpark(&mut self, serving: bool) {
-        let now = self.m.now;
-        for p in std::mem::take(&mut self.parked) {
-            let (mut failed, each) = self.attempts_while_parked(p);
-            if serving && failed.until == now && failed.count > 0 {
-                // The last of them ends now and is still to be served.
-                let since = self.m.processors[p.index()].since;
-                failed = self.m.clock.repeat(p, since, each, now - 1);
-            }
-            self.account_for(failed, each);
-            self.m.processors[p.index()].random.skip(failed.count);
-            self.initiate(p, failed.until);
-            let until = self.m.clock.end(p, failed.until, each);
-            let processor = &mut self.m.processors[p.index()];
-            processor.since = failed.until;
-            processor.quanta = each;
-            if until == now {
-                self.m.counters.events += 1;
-                self.arrived.push(p);
-            } else {
-                processor.until = until;
-                self.put_on_agenda(until, p, Phase::Attempt);
-            }
-        }
-        self.arrived.sort_unstable();
-    }
-
-    /// The attempts that a parked thief would have completed by now, and the quanta of each.
-    fn attempts_while_parked(&self, p: ProcessorId) -> (Repeated, u64) {
-        let since = self.m.processors[p.index()].since;
-        let each = self.rules.steal_cost * self.m.clock.quanta();
-        (self.m.clock.repeat(p, since, each, self.m.now), each)
-    }
-
-    /// Attempts of so many quanta each were made in vain.
-    fn account_for(&mut self, failed: Repeated, each: u64) {
-        self.m.counters.attempts += failed.count;
-        self.m.counters.wait += failed.count * (self.rules.steal_cost - 1);
-        self.m.counters.stealing += u128::from(failed.count) * u128::from(each);
-        self.m.counters.rounded += failed.rounded;
-    }
-
-    /// Accounts for attempts that were under way when the last instruction ended.
-    fn close_books(&mut self) {
-        let now = self.m.now;
-        let step = self.m.clock.quanta();
-        // The steps of these are over, and no other has begun.
-        let between = std::mem::take(&mut self.thieves);
-        for p in self.m.processors().filter(|p| !between.contains(p)) {
-            let processor = self.m.processors[p.index()].clone();
-            match processor.activity {
-                Activity::Parked => {
-                    let (failed, each) = self.attempts_while_parked(p);
-                    self.account_for(failed, each);
-                    let under_way = self.m.clock.between(p, failed.until, now);
-                    self.m.counters.attempts += u64::from(failed.until < now);
-                    self.m.counters.wait += (under_way as u64 / step).saturating_sub(1);
-                    self.m.counters.stealing += under_way;
-                }
-                Activity::Stealing if !processor.ordered => {
-                    let pace = processor.attempt.pace.unwrap_or(p);
-                    let steps = self.m.clock.done(pace, processor.since, processor.quanta, now) / step;
-                    let Attempt { initiated, slot, queue, failed, .. } = processor.attempt;
-                    self.m.counters.stealing += self.m.clock.between(p, processor.since, now);
-                    self.m.counters.wait += if queue.is_some() { steps } else { steps.saturating_sub(1) };
-                    let victim = queue.and_then(|queue| self.policy.victim(queue));
-                    let (victim, result) = failed.unwrap_or((victim, AttemptResult::Unserved));
-                    self.m.record(p, initiated, EventKind::Attempt { slot, victim, result });
-                }
-                _ => {}
-            }
-        }
-        self.m.space.sample(now, self.policy.deque_count());
     }
 }
 

@@ -11,6 +11,7 @@ mod engine;
 mod id;
 mod lull;
 mod machine;
+mod mutation;
 mod outcome;
 mod random;
 mod ratio;
@@ -18,6 +19,7 @@ pub mod scheduler;
 mod simulation;
 mod speeds;
 mod table;
+pub mod timed;
 mod trace;
 pub mod tso;
 
@@ -28,11 +30,10 @@ pub use critical::CriticalStrands;
 pub use dummies::WithDummies;
 pub use id::ProcessorId;
 pub use machine::{JOIN_BYTES, Machine, Status};
+pub use mutation::Mutation;
 pub use outcome::{Capacity, Dollars, Outcome, SpaceSample, SpaceUse};
 pub use ratio::{Ratio, RatioError};
-pub use scheduler::{
-    Beta, Deque, Metering, Mutation, Policy, Quota, Ready, Scheduler, SchedulerError, Setup, Tariff,
-};
+pub use scheduler::{Beta, Deque, Metering, Policy, Quota, Ready, Scheduler, SchedulerError, Setup, Tariff};
 pub use simulation::{Mode, Simulation, SimulationError};
 pub use speeds::{Change, Speeds, SpeedsError};
 pub use table::step_table;

@@ -5,9 +5,9 @@
 
 use crate::ProcessorId;
 use crate::clock::{Clock, NEVER};
+use crate::mutation::Mutation;
 use crate::outcome::{Counters, Space};
 use crate::random::Random;
-use crate::scheduler::Mutation;
 use crate::trace::{AttemptResult, Event, EventKind, Trace};
 use bombyx_dag::{Computation, StrandId, ThreadId};
 use std::collections::HashMap;

@@ -6,8 +6,9 @@ use crate::contention::Contention;
 use crate::dummies::WithDummies;
 use crate::engine::{Engine, Rules};
 use crate::machine::Machine;
+use crate::mutation::Mutation;
 use crate::outcome::{Capacity, Dollars, Outcome};
-use crate::scheduler::{Metering, Mutation, Policy, Quota, Ready, Scheduler, Setup, Tariff};
+use crate::scheduler::{Metering, Policy, Quota, Ready, Scheduler, Setup, Tariff};
 use crate::{ProcessorId, Ratio, Speeds};
 use bombyx_dag::{Computation, StrandId};
 use std::fmt;
@@ -450,8 +451,8 @@ fn lower_bounds(
 /// More processors than any machine to be bought soon; ids share a word with the phase of their events.
 const MOST_PROCESSORS: usize = 1 << 20;
 
-/// More dummy threads than memory has room for.
-const MOST_DUMMIES: u64 = 50_000_000;
+/// Each takes some hundred bytes of memory and a microsecond.
+const MOST_DUMMIES: u64 = 5_000_000;
 
 /// Why a simulation could not run to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -567,7 +568,7 @@ impl fmt::Display for SimulationError {
             Self::TooManyDummies { quota, dummies } => write!(
                 f,
                 "the quota K = {quota} demands {dummies} dummy threads (DFD §3.3: m/K for every m bytes above K); at most \
-                 {MOST_DUMMIES} have room: choose a larger K"
+                 {MOST_DUMMIES} are simulated: choose a larger K"
             ),
             Self::UnknownChoice => f.write_str("a given choice is not below the number of processors"),
             Self::Violation(violation) => violation.fmt(f),

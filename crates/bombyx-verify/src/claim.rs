@@ -1,10 +1,8 @@
 //! [`Claim`]: a theorem or lemma as something that can be tried and can fail.
 
-use crate::Effort;
-use crate::context::{Context, Plan};
+use crate::context::{Context, Effort, Plan};
 use crate::finding::Finding;
 use crate::mutant::{Mutant, Noticed};
-use crate::{bl, dfd, het, lec, rw};
 use std::fmt;
 
 /// The paper that makes a claim.
@@ -92,16 +90,4 @@ impl Claim {
         let finding = (self.attempt)(&Context::new(plan, self.id, &|_, _| {}).without_shrinking());
         Noticed { mutant, by: finding.counterexample.map(|broken| broken.text) }
     }
-}
-
-/// All claims, paper by paper, in the order in which the papers make them.
-pub fn claims() -> impl Iterator<Item = &'static Claim> + Clone {
-    let dfd = [dfd::CLAIMS, dfd::SPACE_CLAIMS, dfd::TIME_CLAIMS];
-    let others = [rw::CLAIMS, rw::PROOF, het::CLAIMS, het::MUGGING_CLAIMS];
-    bl::claims().chain(lec::claims()).chain(dfd.into_iter().chain(others).flatten())
-}
-
-/// The claim of this id.
-pub fn claim(id: &str) -> Option<&'static Claim> {
-    claims().find(|claim| claim.id == id)
 }

@@ -68,7 +68,7 @@ impl Sample {
     /// Nothing to measure: it held.
     pub(crate) const HELD: Self = Self { measured: 0.0, bound: 0.0, constant: None };
 
-    /// With the constant of the bound's main term in this case: what came up, and what the proof allows.
+    /// With the constant of the bound's main term in this case: what came up, what is checked, what the proof allows.
     pub(crate) fn constant(
         self,
         unit: &'static str,
@@ -76,7 +76,19 @@ impl Sample {
         checked: f64,
         proof: impl Into<Option<f64>>,
     ) -> Self {
-        Self { constant: Some(Constant { unit, measured, checked, proof: proof.into() }), ..self }
+        Self { constant: Some(Constant::at_most(unit, measured, checked, proof)), ..self }
+    }
+
+    /// The same where the bound is one from below.
+    pub(crate) fn constant_at_least(
+        self,
+        unit: &'static str,
+        measured: f64,
+        checked: f64,
+        proof: impl Into<Option<f64>>,
+    ) -> Self {
+        let constant = Constant { from_below: true, ..Constant::at_most(unit, measured, checked, proof) };
+        Self { constant: Some(constant), ..self }
     }
 
     /// Beyond the bound by more than the rounding of the bound itself.
@@ -113,14 +125,14 @@ impl Tally {
 
     /// Notes the constant that a run had.
     pub(crate) fn constant(&mut self, constant: Constant) {
-        keep_largest(&mut self.constant, Some(constant));
+        keep_worst(&mut self.constant, Some(constant));
     }
 }
 
-/// Keeps the constant with the larger measurement.
-fn keep_largest(kept: &mut Option<Constant>, other: Option<Constant>) {
+/// Keeps the constant that came nearer to its bound.
+fn keep_worst(kept: &mut Option<Constant>, other: Option<Constant>) {
     if let Some(other) = other
-        && kept.is_none_or(|kept| other.measured > kept.measured)
+        && kept.is_none_or(|kept| other.is_beyond(&kept))
     {
         *kept = Some(other);
     }
@@ -392,7 +404,7 @@ impl Book {
     }
 
     fn nearest(&mut self, sample: Sample, interval: Option<statistics::Interval>, at: impl Fn() -> String) {
-        keep_largest(&mut self.constant, sample.constant);
+        keep_worst(&mut self.constant, sample.constant);
         let now = ratio(sample.measured, sample.bound);
         if self.worst.as_ref().is_none_or(|worst| now > worst.ratio()) {
             self.worst = Some(Worst { measured: sample.measured, bound: sample.bound, interval, at: at() });

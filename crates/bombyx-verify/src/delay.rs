@@ -98,6 +98,11 @@ impl<'c> History<'c> {
         self.executed[strand.index()]
     }
 
+    /// What ran.
+    pub(crate) fn computation(&self) -> &'c Computation {
+        self.computation
+    }
+
     /// How many steps the run took.
     pub fn steps(&self) -> u64 {
         self.steps
@@ -189,7 +194,12 @@ pub struct DelaySequence {
 impl DelaySequence {
     /// Makes the delay sequence of a run with rounds of at least `least` attempts, along a path in `edges`.
     pub fn of(history: &History<'_>, least: usize, edges: Edges) -> Self {
-        let (path, rounds) = (history.path(edges), history.rounds(least));
+        Self::along(history, history.path(edges), least)
+    }
+
+    /// The same along any path.
+    pub(crate) fn along(history: &History<'_>, path: Vec<StrandId>, least: usize) -> Self {
+        let rounds = history.rounds(least);
         let (mut within, mut across) = (vec![0; path.len()], vec![0; path.len()]);
         let mut left = rounds.iter().peekable();
         for (i, &u) in path.iter().enumerate() {

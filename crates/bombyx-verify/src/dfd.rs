@@ -12,15 +12,16 @@ pub(crate) use space::SPACE_CLAIMS;
 pub(crate) use time::TIME_CLAIMS;
 
 use crate::claim::{Claim, Paper};
-use crate::context::{Context, Sample};
+use crate::context::{Context, Sample, Tally};
 use crate::finding::Finding;
 use crate::mutant::{Mutant, mutants};
 use crate::run::{Run, grid, named, named_in_units, processors, text, trace};
 use bombyx_dag::{Computation, ThreadId};
 use bombyx_sim::{
-    AttemptResult, Contention, Event, EventKind, Invariant, Metering, Mode, Mutation, Outcome, ProcessorId,
-    Quota, Ready, Scheduler, Status, Tariff,
+    AttemptResult, Contention, Deque, Event, EventKind, Invariant, Metering, Mode, Mutation, Outcome,
+    ProcessorId, Quota, Ready, Scheduler, Status, Tariff,
 };
+use std::f64::consts::LN_2;
 
 const fn planted(mutation: Mutation) -> Mutant {
     Mutant::Scheduler(mutation)
@@ -44,7 +45,7 @@ pub(crate) const CLAIMS: &[Claim] = &[
         quantity: "states that break it",
         scope: "Nested-parallel computations with memory, several quotas K, dummy threads included. For fully strict \
             computations that are not nested-parallel it fails, although the seed says \"(or fully strict)\".",
-        mutants: mutants![NewDequeLeft, StealBottom, KeepParent],
+        mutants: mutants![NewDequeLeft, StealBottom, KeepParent, PopTop, LeavesParent],
         few: "",
         attempt: lemma_3_1,
     },
@@ -67,8 +68,14 @@ pub(crate) const CLAIMS: &[Claim] = &[
         statement: "Before m > K bytes are allocated, ⌈m/K⌉ dummies have run, and each cost its processor a steal",
         quantity: "allocations and dummies that break it",
         scope: "Dummies are told from the trace: threads that were inserted and fork nothing. Each must be followed by a steal \
-            attempt of its processor, and all of an allocation's must end before it begins.",
-        mutants: &[planted(Mutation::NoDummies), planted(Mutation::KeepDequeAfterDummy), STEALING, FIFO],
+            attempt of its processor; an allocation has ⌈m/K⌉ of them, in a binary tree, and all end before it begins.",
+        mutants: &[
+            planted(Mutation::NoDummies),
+            planted(Mutation::KeepDequeAfterDummy),
+            planted(Mutation::Early),
+            STEALING,
+            FIFO,
+        ],
         few: "",
         attempt: dummies,
     },
@@ -78,13 +85,15 @@ pub(crate) const CLAIMS: &[Claim] = &[
         name: "§3.3, waking",
         statement: "When a thread that ends wakes its parent, the processor's deque is empty, and the parent runs next",
         quantity: "wake-ups that break it",
-        scope: "Nested-parallel computations, several quotas, every state of every run.",
+        scope: "Nested-parallel computations, several quotas, every state of every run. A processor that has used up its quota, or \
+            ended a dummy, leaves the parent alone in a deque of its own instead; without a quota there is no such case.",
         mutants: &[
             planted(Mutation::KeepParent),
             planted(Mutation::StealBottom),
             planted(Mutation::NewDequeLeft),
+            planted(Mutation::LeavesParent),
         ],
-        few: "the rule follows from the order of priorities, so only what breaks the order breaks it",
+        few: "",
         attempt: waking,
     },
     Claim {
@@ -160,6 +169,18 @@ fn ran<'a>(run: &'a Run, outcome: &'a Outcome) -> &'a Computation {
     outcome.with_dummies.as_ref().map_or(run.computation(), |with| &with.computation)
 }
 
+/// Notes for ε = 1/2, 1/4, …, 1/32 whether something is beyond its bound, which depends on ln 1/ε.
+fn count_tails(tally: &mut Tally, beyond: impl Fn(f64) -> bool) {
+    for n in 1..=5_u32 {
+        tally.count((n, 0), 0.5f64.powi(n as i32), beyond(f64::from(n) * LN_2));
+    }
+}
+
+/// What [`count_tails`] counts, in words.
+fn epsilon((n, _): (u32, u32)) -> String {
+    format!("ε = 1/{}", 1 << n)
+}
+
 fn lemma_3_1(cx: &Context<'_>) -> Finding {
     let computations = named(allocating(cx, false, 8));
     let runs = grid(cx, &computations, &dfdeques(&QUOTAS), processors(cx), cx.by_effort(1, 4, 20));
@@ -210,8 +231,16 @@ fn dummies(cx: &Context<'_>) -> Finding {
         let c = &with.computation;
         let is_dummy =
             |t: ThreadId| with.inserted[t.index()] && c.strands_of(t).all(|s| c.child(s).is_none());
-        let mut wrong = owed.abs_diff(c.threads().filter(|&t| is_dummy(t)).count() as u64);
+        let mut wrong = 0;
+        let ends = trace(&outcome).ends(c.strand_count());
+        let mut begins = vec![u64::MAX; c.strand_count()];
         for events in trace(&outcome).by_processor(run.processors) {
+            for event in &events {
+                if let EventKind::Execute { strand, .. } = event.kind {
+                    let begin = &mut begins[strand.index()];
+                    *begin = event.from.min(*begin);
+                }
+            }
             for pair in events.windows(2) {
                 if let EventKind::Execute { strand, .. } = pair[0].kind
                     && is_dummy(c.thread_of(strand))
@@ -219,6 +248,26 @@ fn dummies(cx: &Context<'_>) -> Finding {
                     wrong += u64::from(!matches!(pair[1].kind, EventKind::Attempt { .. }));
                 }
             }
+        }
+        // In serial order an allocation's dummies stand right before it: how many, when the last one ended, how deep their tree.
+        let (mut count, mut last, mut deepest) = (0, 0, 0);
+        for strand in c.strands() {
+            let thread = c.thread_of(strand);
+            let Some(origin) = with.origin[strand.index()] else {
+                if is_dummy(thread) {
+                    count += 1;
+                    last = ends[strand.index()].max(last);
+                }
+                let ancestors = std::iter::successors(Some(thread), |&t| c.parent(t));
+                deepest = ancestors.take_while(|t| with.inserted[t.index()]).count().max(deepest);
+                continue;
+            };
+            let m = demand(origin);
+            let due = if m > k { m.div_ceil(k) } else { 0 };
+            let levels = if due > 0 { due.next_power_of_two().ilog2() as usize + 1 } else { 0 };
+            let on_time = due == 0 || begins[strand.index()] >= last;
+            wrong += u64::from(count != due) + u64::from(!on_time) + u64::from(deepest > levels);
+            (count, last, deepest) = (0, 0, 0);
         }
         Ok(Sample::of(wrong, 0))
     })
@@ -228,7 +277,7 @@ fn waking(cx: &Context<'_>) -> Finding {
     let runs =
         grid(cx, &named(allocating(cx, false, 8)), &dfdeques(&QUOTAS), &several(cx), cx.by_effort(2, 3, 12));
     cx.always(in_cost_model(runs), |run| {
-        let mut wrong = 0;
+        let (mut wrong, limited) = (0, bytes(run) < u64::MAX);
         // The state before: what each processor worked on, and which threads were stalled.
         let mut before: (Vec<Option<ThreadId>>, Vec<bool>) = Default::default();
         let simulation = run.simulation().mode(Mode::Step);
@@ -242,9 +291,14 @@ fn waking(cx: &Context<'_>) -> Finding {
                     before.1[parent.index()] && m.status(parent) != Status::Stalled && m.home(parent) == p
                 });
                 if let Some(parent) = woken {
+                    let holds_nothing = |deque: &Deque| deque.threads.is_empty();
                     let own = deques.iter().find(|deque| deque.owner == Some(p));
-                    let empty = own.is_none_or(|deque| deque.threads.is_empty());
-                    wrong += u64::from(!empty && m.thread_of(p) == Some(parent));
+                    let runs = m.thread_of(p) == Some(parent);
+                    // A processor whose quota is used up, or that ended a dummy, leaves the parent in a deque of its own.
+                    let gave_up =
+                        deques.iter().any(|deque| deque.owner.is_none() && deque.threads == [parent]);
+                    let right = if runs { own.is_none_or(holds_nothing) } else { gave_up && limited };
+                    wrong += u64::from(!right);
                 }
             }
             let stalled = c.threads().map(|t| m.status(t) == Status::Stalled).collect();

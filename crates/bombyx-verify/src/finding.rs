@@ -61,12 +61,31 @@ impl Worst {
 pub struct Constant {
     /// The term, as in `T∞`.
     pub unit: &'static str,
-    /// The largest that came up.
+    /// The largest that came up; of a bound from below, the smallest.
     pub measured: f64,
-    /// The largest that is allowed here: around what is measured, so that wrong schedulers exceed it.
+    /// What is allowed here: around what is measured, so that wrong schedulers are beyond it.
     pub checked: f64,
     /// What the paper's proof allows in the same case, if it has a constant.
     pub proof: Option<f64>,
+    /// Whether the bound is from below: the constant is at least this.
+    pub from_below: bool,
+}
+
+impl Constant {
+    /// Of a bound from above: what came up, what is checked, and what the proof allows.
+    pub(crate) fn at_most(
+        unit: &'static str,
+        measured: f64,
+        checked: f64,
+        proof: impl Into<Option<f64>>,
+    ) -> Self {
+        Self { unit, measured, checked, proof: proof.into(), from_below: false }
+    }
+
+    /// Whether this one comes nearer to the bound than another.
+    pub(crate) fn is_beyond(&self, other: &Self) -> bool {
+        if self.from_below { self.measured < other.measured } else { self.measured > other.measured }
+    }
 }
 
 pub(crate) fn ratio(measured: f64, bound: f64) -> f64 {

@@ -109,6 +109,16 @@ pub enum Service {
     Lifo,
     /// Against the rules: the newest two.
     Two,
+    /// Against the rules: all.
+    All,
+    /// Against the rules: the oldest, but none in every second step.
+    Pauses,
+}
+
+impl Service {
+    /// The wrong ways, with the names of the mutants that serve so.
+    pub const WRONG: [(Self, &'static str); 3] =
+        [(Self::Two, "two-served"), (Self::All, "all-served"), (Self::Pauses, "pauses")];
 }
 
 /// How a game went, by ball.
@@ -160,6 +170,9 @@ impl Game {
                     Service::Fifo => reservoir.extend(bin.pop_front()),
                     Service::Lifo => reservoir.extend(bin.pop_back()),
                     Service::Two => reservoir.extend(bin.pop_back().into_iter().chain(bin.pop_back())),
+                    Service::All => reservoir.extend(bin.drain(..)),
+                    Service::Pauses if played.steps % 2 == 1 => {}
+                    Service::Pauses => reservoir.extend(bin.pop_front()),
                 }
             }
             bins.iter().flatten().for_each(|&ball| played.delays[ball] += 1);

@@ -8,7 +8,8 @@ use crate::claim::{Claim, Paper};
 use crate::context::{Context, Measured, Sample, Tally};
 use crate::delay::{DelaySequence, Edges, History};
 use crate::finding::{Constant, Finding, ratio};
-use crate::mutant::{Mutant, mutants};
+use crate::mutant::mutants;
+use crate::paths;
 use crate::run::{Named, Run, grid, large, named, named_in_units, processors, small, text};
 use crate::statistics::ln_choose;
 use bombyx_dag::{Augmented, Class, Computation, StrandId};
@@ -19,9 +20,6 @@ use std::f64::consts::{E, LN_2};
 pub(crate) fn claims() -> impl Iterator<Item = &'static Claim> + Clone {
     [CLAIMS, formulae::CLAIMS].into_iter().flatten()
 }
-
-const PLAIN: &[Mutant] =
-    &[Mutant::Own { name: "plain-edges", about: "the path U is sought without deque edges" }];
 
 const CLAIMS: &[Claim] = &[
     Claim {
@@ -106,8 +104,8 @@ const CLAIMS: &[Claim] = &[
         statement: "Two buckets suffice: P·T dollars are T1 of work and the steal attempts, T = T1/P + attempts/P",
         quantity: "dollars in neither bucket",
         scope: "Lemma 11 and Observation 13 too. Attempts take one step each (contention model denied), so nobody waits.",
-        mutants: mutants![BlocksAtStall, GivesUp, Serial],
-        few: "it is bookkeeping: whoever works or attempts a steal in every step passes; only an idle processor shows",
+        mutants: mutants![BlocksAtStall, GivesUp, Forgets, Serial],
+        few: "",
         attempt: claim_14,
     },
     Claim {
@@ -151,7 +149,7 @@ const CLAIMS: &[Claim] = &[
         statement: "Rounds of at least P attempts have at most 2P − 1",
         quantity: "attempts of a round against 2P − 1",
         scope: "Attempts of one step. At most P − 1 are begun in one step, so that a round has even at most 2P − 2.",
-        mutants: mutants![LeavesParent, Share, EnableElsewhere],
+        mutants: mutants![LeavesParent, Share, EnableElsewhere, Wanders],
         few: "",
         attempt: rounds,
     },
@@ -173,9 +171,10 @@ const CLAIMS: &[Claim] = &[
         name: "Lemma 18",
         statement: "There is a path U in G' of which some instruction is critical at every step",
         quantity: "instructions of U against 2·T∞",
-        scope: "Fully strict computations of unit instructions; U is made as in the proof and checked step by step.",
-        mutants: PLAIN,
-        few: "it holds for every schedule, also of wrong schedulers: only the construction can be wrong",
+        scope: "Fully strict computations of unit instructions; U is made as in the proof and checked step by step. It holds for every \
+            schedule, so the mutants are wrong ways to find U.",
+        mutants: paths::WRONG,
+        few: "",
         attempt: lemma_18,
     },
     Claim {
@@ -186,9 +185,9 @@ const CLAIMS: &[Claim] = &[
         quantity: "rounds promised against rounds found",
         scope: "A round counts where one instruction of U is critical throughout. R is the largest that the attempts of \
             the run allow; random runs have too few attempts for any, so each computation also runs with thieves that \
-            never find anything. The converse fails (limits).",
-        mutants: PLAIN,
-        few: "it holds for every schedule, also of wrong schedulers: only the construction can be wrong",
+            never find anything. The converse fails (limits). Mutants are wrong ways to find U.",
+        mutants: paths::WRONG,
+        few: "",
         attempt: lemma_21,
     },
     Claim {
@@ -307,7 +306,7 @@ fn theorem_10(cx: &Context<'_>) -> Finding {
         let excess = run.outcome()?.makespan as f64 - m.work as f64 / run.processors as f64;
         let proof = 2.0 * (2.0 * span + rounds_for(EPSILON, m.span) as f64);
         let (measured, proof) = ((excess - log) / span, (proof - log) / span);
-        tally.constant(Constant { unit: "T∞", measured, checked: 2.0, proof: Some(proof) });
+        tally.constant(Constant::at_most("T∞", measured, 2.0, Some(proof)));
         tally.count((0, 0), EPSILON, excess > 2.0 * span + log);
         Ok(())
     })
@@ -320,10 +319,7 @@ fn lemma_12(cx: &Context<'_>) -> Finding {
         let unit = p * (span as f64 + (1.0 / EPSILON).log2());
         let attempts = run.outcome()?.attempts() as f64;
         let proof = 2.0 * p * (2.0 * span as f64 + rounds_for(EPSILON, span) as f64) / unit;
-        let constant =
-            Constant {
-                unit: "P·(T∞ + lg 1/ε)", measured: attempts / unit, checked: 2.0, proof: Some(proof)
-            };
+        let constant = Constant::at_most("P·(T∞ + lg 1/ε)", attempts / unit, 2.0, Some(proof));
         tally.constant(constant);
         tally.count((0, 0), EPSILON, attempts > 2.0 * unit);
         Ok(())
@@ -355,7 +351,7 @@ fn history<'c>(c: &'c Computation, outcome: &Outcome) -> Result<History<'c>, Str
 fn rounds(cx: &Context<'_>) -> Finding {
     let several: Vec<usize> = processors(cx).iter().copied().filter(|&p| p > 1).collect();
     let computations = named_in_units(small(cx, Class::FullyStrict));
-    let runs = grid(cx, &computations, &[Scheduler::WorkStealing], &several, cx.by_effort(3, 3, 15));
+    let runs = grid(cx, &computations, &[Scheduler::WorkStealing], &several, cx.by_effort(12, 3, 15));
     cx.always(runs, |run| {
         let rounds = history(run.computation(), &traced(run, false)?)?.rounds(run.processors);
         let most = rounds.iter().map(|round| round.attempts).max().unwrap_or(0) as u64;
@@ -400,32 +396,38 @@ fn theorem_17(cx: &Context<'_>) -> Finding {
 }
 
 /// Checks histories of random runs, and of runs in which no thief ever finds anything.
-fn sequences(cx: &Context<'_>, check: fn(&Run, &History<'_>, Edges) -> Measured) -> Finding {
+fn sequences(cx: &Context<'_>, check: fn(&Run, &History<'_>, DelaySequence) -> Measured) -> Finding {
     let several: Vec<usize> = processors(cx).iter().copied().filter(|&p| p > 1).collect();
     let mut specs = small(cx, Class::FullyStrict);
     specs.extend(["fib:9", "dnc:depth=5,work=1"].map(str::to_owned));
     let computations = named_in_units(specs);
     let runs = grid(cx, &computations, &[Scheduler::WorkStealing], &several, cx.by_effort(2, 4, 30));
-    let edges = if cx.own("plain-edges") { Edges::Plain } else { Edges::Augmented };
     cx.always(runs, |run| {
-        let lucky = check(run, &history(run.computation(), &traced(run, false)?)?, edges)?;
-        let unlucky = check(run, &history(run.computation(), &traced(run, true)?)?, edges)?;
+        let checked = |only_themselves| {
+            let outcome = traced(run, only_themselves)?;
+            let history = history(run.computation(), &outcome)?;
+            let sequence = DelaySequence::along(&history, paths::path(cx, &history), run.processors);
+            check(run, &history, sequence)
+        };
+        let (lucky, unlucky) = (checked(false)?, checked(true)?);
         let ratio = |sample: Sample| ratio(sample.measured, sample.bound);
         Ok(if ratio(lucky) > ratio(unlucky) { lucky } else { unlucky })
     })
 }
 
 fn lemma_18(cx: &Context<'_>) -> Finding {
-    sequences(cx, |run, history, edges| {
-        let sequence = DelaySequence::of(history, run.processors, edges);
+    sequences(cx, |run, history, sequence| {
         sequence.check_coverage(history)?;
         Ok(Sample::of(sequence.path.len() as u64, 2 * run.measures().span))
     })
 }
 
 /// Rounds that the attempts of a run promise, and rounds that its delay sequence has.
-fn promised_and_found(run: &Run, history: &History<'_>, edges: Edges) -> Result<(u64, u64), String> {
-    let sequence = DelaySequence::of(history, run.processors, edges);
+fn promised_and_found(
+    run: &Run,
+    history: &History<'_>,
+    sequence: &DelaySequence,
+) -> Result<(u64, u64), String> {
     sequence.check(history)?;
     let found: u64 = sequence.within.iter().sum();
     let whole = history.attempts() as u64 / (2 * run.processors as u64);
@@ -433,8 +435,8 @@ fn promised_and_found(run: &Run, history: &History<'_>, edges: Edges) -> Result<
 }
 
 fn lemma_21(cx: &Context<'_>) -> Finding {
-    sequences(cx, |run, history, edges| {
-        let (promised, found) = promised_and_found(run, history, edges)?;
+    sequences(cx, |run, history, sequence| {
+        let (promised, found) = promised_and_found(run, history, &sequence)?;
         Ok(Sample::of(promised, found))
     })
 }
@@ -448,7 +450,8 @@ fn observation_22(cx: &Context<'_>) -> Finding {
     cx.rarely(runs, cx.by_effort(15, 150, 1_000), name, |run, tally: &mut Tally| {
         let outcome = traced(run, false)?;
         let history = history(run.computation(), &outcome)?;
-        let (promised, found) = promised_and_found(run, &history, Edges::Augmented)?;
+        let sequence = DelaySequence::of(&history, run.processors, Edges::Augmented);
+        let (promised, found) = promised_and_found(run, &history, &sequence)?;
         if promised > found {
             return Err(format!("{promised} rounds are promised and {found} found"));
         }
@@ -462,34 +465,13 @@ fn observation_22(cx: &Context<'_>) -> Finding {
     })
 }
 
-/// The instructions of a longest path of G', first to last.
-fn longest_path(c: &Computation) -> Vec<StrandId> {
-    let g = Augmented::of(c);
-    let mut best: Vec<(u64, Option<StrandId>)> = vec![(1, None); c.strand_count()];
-    for u in g.order() {
-        let (length, _) = best[u.index()];
-        let edges = c.spawned(u).into_iter().chain(c.next(u)).chain(g.deque_edge(u));
-        for to in edges.chain(c.joins_from(u).iter().copied()) {
-            if best[to.index()].0 < length + 1 {
-                best[to.index()] = (length + 1, Some(u));
-            }
-        }
-    }
-    let mut path = vec![c.last_strand(c.root())];
-    while let Some(before) = best[path[path.len() - 1].index()].1 {
-        path.push(before);
-    }
-    path.reverse();
-    path
-}
-
 fn lemma_23(cx: &Context<'_>) -> Finding {
     let name = |(kind, at): (u32, u32)| format!("{} rounds on {} of U and the next", kind, at);
     cx.rarely(chance_runs(cx), cx.by_effort(150, 1_000, 10_000), name, |run, tally: &mut Tally| {
         let outcome = traced(run, false)?;
         let history = history(run.computation(), &outcome)?;
         let rounds = history.rounds(run.processors);
-        let path = longest_path(run.computation());
+        let path = paths::longest(run.computation());
         let through: Vec<usize> = path.iter().map(|&u| rounds_through(&history, &rounds, u)).collect();
         for (at, &here) in (0..).zip(&through) {
             let next = through.get(at as usize + 1).copied().unwrap_or(0);

@@ -24,6 +24,7 @@
 //! their short names: see [`Paper`].
 
 mod bl;
+mod catalogue;
 mod claim;
 mod context;
 pub mod delay;
@@ -33,12 +34,14 @@ pub mod game;
 mod het;
 mod lec;
 mod mutant;
+mod paths;
 mod run;
 mod rw;
 mod statistics;
 mod verify;
 
-pub use claim::{Claim, Paper, claim, claims};
+pub use catalogue::{claim, claims};
+pub use claim::{Claim, Paper};
 pub use context::{Effort, Plan};
 pub use finding::{Constant, Counterexample, Finding, Tried, Verdict, Worst};
 pub use mutant::{Mutant, Noticed};

@@ -69,11 +69,6 @@ impl Run {
         Self { mutant: cx.plan.mutant, ..Self::right(named, scheduler, processors) }
     }
 
-    /// The same run under the right scheduler.
-    pub(crate) fn right_of(run: &Self) -> Self {
-        Self { mutant: None, ..run.clone() }
-    }
-
     /// A run under the right scheduler whatever the context says.
     pub(crate) fn right(named: &Named, scheduler: Scheduler, processors: usize) -> Self {
         let contention = Contention::default();
@@ -116,11 +111,6 @@ impl Run {
     /// The same run under another scheduler.
     pub(crate) fn under(&self, scheduler: Scheduler) -> Self {
         Self { scheduler, ..self.clone() }
-    }
-
-    /// The same run under the right scheduler.
-    pub(crate) fn unmutated(&self) -> Self {
-        Self { mutant: None, ..self.clone() }
     }
 
     /// The same run at other speeds.

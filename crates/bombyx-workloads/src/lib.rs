@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod complex;
+mod continuations;
 mod fork;
 mod inputs;
 mod par;
@@ -37,6 +38,7 @@ mod strassen;
 mod uts;
 mod volume;
 
+pub use continuations::{RwLane, RwPool};
 pub use fork::{Bombyx, Fork, Serial};
 #[cfg(feature = "peers")]
 pub use fork::{Chili, Rayon};

@@ -2,6 +2,10 @@
 //! gives the result of the sequential one. Each round takes the earliest iterations that are left; all of them
 //! first reserve what they need, by priority, and then those that hold all they reserved commit.
 
+mod continuations;
+
+pub(crate) use continuations::speculative_on;
+
 use crate::par::fill;
 use crate::workload::{Grain, Size};
 use crate::{Fork, Par};

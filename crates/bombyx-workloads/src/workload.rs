@@ -7,11 +7,13 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
+use crate::continuations::Visit;
 use crate::inputs::mix;
 use crate::record::Recorder;
 use crate::timed::Timed;
-use crate::{Bombyx, Fork, Meter, Serial, StrandTime};
+use crate::{Bombyx, Fork, Meter, RwPool, Serial, StrandTime};
 use bombyx_dag::{Accesses, BuildError, Computation};
+use bombyx_rw::{Discipline, Pool};
 
 /// How much work a run is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -76,7 +78,7 @@ macro_rules! spelled {
             fn from_str(text: &str) -> Result<Self, UnknownName> {
                 match text {
                     $($text => Ok($type::$variant),)+
-                    _ => Err(UnknownName { what: $what, name: text.to_string(), known: &[$($text),+] }),
+                    _ => Err(UnknownName::new($what, text, &[$($text),+])),
                 }
             }
         }
@@ -94,6 +96,12 @@ pub struct UnknownName {
     what: &'static str,
     name: String,
     known: &'static [&'static str],
+}
+
+impl UnknownName {
+    pub(crate) fn new(what: &'static str, name: &str, known: &'static [&'static str]) -> UnknownName {
+        UnknownName { what, name: name.to_owned(), known }
+    }
 }
 
 impl fmt::Display for UnknownName {
@@ -186,6 +194,10 @@ pub trait Prepared: Send {
     /// Runs the computation once on inputs that are as [`reset`](Self::reset) leaves them. This is what to time.
     fn compute(&mut self, on: Runtime<'_>);
 
+    /// Runs the computation once in continuation-passing style, as [`compute`](Self::compute) does directly. Says whether
+    /// the workload has that form: the programs of Acar, Charguéraud, Muller and Rainey's tables do.
+    fn continue_on(&mut self, pool: &mut RwPool) -> bool;
+
     /// Digests the result of the last computation.
     fn checksum(&self) -> Checksum;
 
@@ -240,6 +252,11 @@ pub(crate) trait Kernel: Send {
     fn input(&self) -> String;
     fn reset(&mut self) {}
     fn compute<F: Fork>(&mut self, fork: &mut F);
+    /// The same in continuation-passing style, if the workload has that form.
+    fn continue_on<K: Discipline>(&mut self, pool: &mut Pool<K>) -> bool {
+        let _ = pool;
+        false
+    }
     fn checksum(&self) -> Checksum;
     fn check(&self) -> Result<(), String>;
 }
@@ -282,6 +299,16 @@ pub(crate) fn prepared<K: Kernel + 'static>(kernel: K) -> Box<dyn Prepared> {
 
 struct Instance<K>(K);
 
+struct Continued<'a, W>(&'a mut W);
+
+impl<W: Kernel> Visit for Continued<'_, W> {
+    type Out = bool;
+
+    fn visit<K: Discipline>(self, pool: &mut Pool<K>) -> bool {
+        self.0.continue_on(pool)
+    }
+}
+
 impl<K: Kernel> Prepared for Instance<K> {
     fn input(&self) -> String {
         self.0.input()
@@ -301,6 +328,10 @@ impl<K: Kernel> Prepared for Instance<K> {
             #[cfg(feature = "peers")]
             Runtime::Chili(pool) => crate::Chili::enter(pool, |fork| self.0.compute(fork)),
         }
+    }
+
+    fn continue_on(&mut self, pool: &mut RwPool) -> bool {
+        pool.visit(Continued(&mut self.0))
     }
 
     fn record(&mut self, meter: Meter<'_>) -> Result<Computation, BuildError> {

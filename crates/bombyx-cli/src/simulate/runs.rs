@@ -2,12 +2,11 @@
 
 use super::input::Input;
 use super::{Args, Result, spinner};
-use crate::text::grouped;
-use bombyx_sim::{Contention, Metering, Mode, Outcome, Quota, Ratio, Scheduler, Simulation, Speeds, Trace};
+use bombyx_sim::{Contention, Metering, Mode, Outcome, Ratio, Scheduler, Simulation, Speeds, Trace};
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Dummy threads that still fit comfortably in memory.
-const MOST_DUMMIES: u64 = 20_000_000;
+/// `--check` looks at every step of runs whose work is at most this.
+const MOST_STEPS: u64 = 10_000_000;
 
 /// What is to be run: every scheduler on every number of processors with every seed.
 pub(super) struct Plan<'a> {
@@ -83,35 +82,22 @@ impl<'a> Plan<'a> {
             )
             .into());
         }
-        plan.schedulers.iter().try_for_each(|&scheduler| plan.check_dummies(scheduler))?;
         Ok(plan)
     }
 
-    /// A small quota demands a dummy thread for every K bytes of an allocation above K (DFD §3.3). Says so before
-    /// they fill the memory.
-    fn check_dummies(&self, scheduler: Scheduler) -> Result<()> {
-        let (Scheduler::Dfdeques(Quota::Bytes(quota)) | Scheduler::DepthFirst(Quota::Bytes(quota))) =
-            scheduler
-        else {
-            return Ok(());
-        };
-        let c = &self.input.computation;
-        let dummies: u64 =
-            c.strands().map(|s| c.allocated(s)).filter(|&b| b > quota).map(|b| b.div_ceil(quota)).sum();
-        if dummies <= MOST_DUMMIES {
-            return Ok(());
-        }
-        Err(format!(
-            "{scheduler} would need {} dummy threads, one for every {quota} bytes of the large allocations; choose a \
-             larger K",
-            grouped(dummies)
-        )
-        .into())
+    /// Whether `--check` looks at every step. In a long run it looks when something has changed: in between, only instructions
+    /// within strands and attempts that fail come to pass, which no invariant is about.
+    fn looks_at_steps(&self) -> bool {
+        self.input.measures.work <= MOST_STEPS
     }
 
     /// Which invariants `--check` looks at, a line for each scheduler; none without `--check`.
     pub(super) fn checked(&self) -> Vec<String> {
         let class = self.input.computation.class();
+        let when = match self.looks_at_steps() {
+            true => "at every step",
+            false => "whenever a strand ends or a thread moves",
+        };
         let line = |&scheduler: &Scheduler| {
             let invariants = self.simulation(scheduler, self.processors[0], 0).invariants();
             let names: Vec<String> = invariants.iter().map(ToString::to_string).collect();
@@ -119,7 +105,7 @@ impl<'a> Plan<'a> {
                 [] => format!(
                     "nothing is checked under {scheduler}: no invariant is proved for it on {class} computations"
                 ),
-                names => format!("checked at every step under {scheduler}: {}", names.join(", ")),
+                names => format!("checked {when} under {scheduler}: {}", names.join(", ")),
             }
         };
         if self.check { self.schedulers.iter().map(line).collect() } else { Vec::new() }
@@ -207,7 +193,8 @@ impl<'a> Plan<'a> {
             simulation = simulation.metering(Metering::Heap);
         }
         if self.check {
-            simulation = simulation.mode(Mode::Step).check_all();
+            let mode = if self.looks_at_steps() { Mode::Step } else { Mode::Event };
+            simulation = simulation.mode(mode).check_all();
         }
         if self.trace {
             simulation = simulation.trace();

@@ -41,6 +41,7 @@ fn entry(claim: &Claim, finding: &Finding) -> Value {
             "measured": constant.measured,
             "checked": constant.checked,
             "proof": constant.proof,
+            "from_below": constant.from_below,
         })
     });
     let mutant = |noticed: &Noticed| {

@@ -33,7 +33,8 @@ pub(super) fn block(claim: &Claim, finding: &Finding) -> String {
         tell(
             "constant",
             &format!(
-                "{} × {} measured, {} checked, {proof}",
+                "{}{} × {} measured, {} checked, {proof}",
+                if constant.from_below { "at least " } else { "" },
                 short(constant.measured),
                 constant.unit,
                 short(constant.checked)

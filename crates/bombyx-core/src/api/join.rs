@@ -33,7 +33,9 @@ pub struct Context {
 impl Context {
     /// Whether the closure runs on another processor than the one that forked it. True for both halves of a join
     /// from outside of a pool, and never inside of a [deterministic](crate::Builder::deterministic) one, so that
-    /// programs that split further where they see this do so in the same way in every run.
+    /// programs that split further where they see this do so in the same way in every run. In a profiled pool it is also
+    /// true for halves that are expected to take long, so that such programs split, and show their parallelism, on one
+    /// processor as on many.
     ///
     /// ```
     /// let pool = bombyx::Pool::builder().processors(2).build()?;
@@ -118,21 +120,20 @@ where
     let pushed = processor.deque.next();
     let fork = Fork::new(b, pushed);
     processor.deque.push(pushed, Entry::stack(NonNull::from(&fork).cast()));
-    if processor.deque.wants_attention(pushed) {
-        processor.attend_fork(site);
-    }
+    let split_further = processor.deque.wants_attention(pushed)
+        && processor.attend_fork(site, Fork::<B, RB>::exec as *const () as usize);
     // The second half must end before the frame goes, and shall not run inside of an unwinding. The call is inlined, and what it
     // returns is nothing, so that a half that does not panic pays nothing for this.
     let mut ra = MaybeUninit::uninit();
     let first = || {
-        ra.write(a(Context { migrated: false }));
+        ra.write(a(Context { migrated: split_further }));
     };
     if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(first)) {
         fork.abandon(payload);
     }
     // SAFETY: the call came to its end, where it wrote the result.
     let ra = unsafe { ra.assume_init() };
-    let rb = if fork.pop() { fork.call() } else { fork.settle() };
+    let rb = if fork.pop() { fork.call(false) } else { fork.settle() };
     (ra, rb)
 }
 
@@ -152,7 +153,11 @@ where
     // Neither half stays where it was called. The boxes keep the types finite: `join_at` comes back here.
     let a: Half<'_, RA> = Box::new(move |_| a(Context { migrated: true }));
     let b: Half<'_, RB> = Box::new(move |_| b(Context { migrated: true }));
-    Box::new(Pool::run_at_home(site, move || join_at(site, a, b)))
+    let caller = profile::caller(site, outside::<A, B, RA, RB> as *const () as usize);
+    Box::new(Pool::run_at_home(site, move || {
+        profile::called_from(caller);
+        join_at(site, a, b)
+    }))
 }
 
 /// The second half of a join, on the stack of the carrier that forked it.
@@ -186,10 +191,10 @@ where
 
     /// Runs the closure in place. The job is ours: nobody took it, or we got it back.
     #[inline(always)]
-    fn call(&self) -> R {
+    fn call(&self, migrated: bool) -> R {
         // SAFETY: whoever owns the job takes the closure, once.
         let closure = unsafe { ManuallyDrop::take(&mut *self.closure.get()) };
-        closure(Context { migrated: false })
+        closure(Context { migrated })
     }
 
     /// Gets the result of a job that was not simply popped.
@@ -198,7 +203,7 @@ where
     fn settle(&self) -> R {
         let settling = Settling::new(&self.job, Settling::begin(&self.job));
         match settling.waited {
-            Waited::TakenBack => self.call(),
+            Waited::TakenBack => self.call(profile::second_is_long()),
             Waited::Done => {
                 // SAFETY: the latch is set, so the taker has written the result and will not touch the job.
                 let result = unsafe { (*self.result.get()).assume_init_read() };
@@ -218,13 +223,13 @@ where
         guarded(|| {
             let joining = Joining::begin();
             if self.pop() {
-                drop_unwanted(|| self.call());
+                drop_unwanted(|| self.call(false));
                 return joining.end(&self.job);
             }
             ledger::ended(Child::First);
             let settling = Settling::new(&self.job, Settling::go_on(joining, &self.job));
             match settling.waited {
-                Waited::TakenBack => drop_unwanted(|| self.call()),
+                Waited::TakenBack => drop_unwanted(|| self.call(false)),
                 // SAFETY: as in `settle`.
                 Waited::Done => match unsafe { (*self.result.get()).assume_init_read() } {
                     Ok(result) => drop_unwanted(|| result),

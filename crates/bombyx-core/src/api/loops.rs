@@ -7,11 +7,14 @@
 //!
 //! With [`crate::Builder::deterministic`] the tree of halves depends on the number of iterations only, so that
 //! results that depend on the order of combination (sums of floats) are the same in every run.
+//!
+//! In a profiled pool a loop is split by the clock alone ([`profile::Loop`]), so that the profile shows the loop and not the
+//! splits that thieves happened to ask for.
 
 use crate::api::join::join_at;
 use crate::api::pool::Pool;
 use crate::machine::current;
-use crate::profile::{Kind, Site};
+use crate::profile::{self, Kind, Site};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -87,6 +90,8 @@ where
         if current::held().pool().config.deterministic {
             let grain = range.len().div_ceil(LEAVES).max(1);
             self.fixed(range, grain)
+        } else if let Some(measured) = profile::Loop::begin() {
+            self.measured(range, &measured)
         } else {
             self.lazy(range, 1)
         }
@@ -117,6 +122,20 @@ where
             }
         }
         self.serial(range, sum)
+    }
+
+    /// The loop in a profiled pool.
+    fn measured(&self, range: Range<usize>, measured: &profile::Loop<'_>) -> T {
+        if !measured.is_long(range.len()) {
+            return measured.piece(range.len(), || self.serial(range, (self.identity)()));
+        }
+        let middle = range.start + range.len() / 2;
+        let (left, right) = join_at(
+            self.site,
+            |_| self.measured(range.start..middle, measured),
+            |_| self.measured(middle..range.end, measured),
+        );
+        (self.combine)(left, right)
     }
 
     fn fixed(&self, range: Range<usize>, grain: usize) -> T {

@@ -548,18 +548,18 @@ impl PoolCore {
     /// which nobody else may take goes first.
     pub(crate) fn starved_processor(&self) -> Option<NonNull<Processor>> {
         let mut shared = lock(&self.shared);
-        // SAFETY: the pool owns the processors in the list.
-        let private =
-            |processor: &NonNull<Processor>| unsafe { !(*processor.as_ptr()).private.looks_empty() };
-        match shared.idle.iter().position(private) {
-            Some(at) => {
-                let last = shared.idle.len() - 1;
-                shared.idle.swap(at, last);
-            }
-            None if self.work_visible() => {}
-            None => return None,
+        (bring_forward(&mut shared) || self.work_visible())
+            .then(|| self.idle_processor(&mut shared))
+            .flatten()
+    }
+
+    /// A processor that rests although it has entries which nobody else may take.
+    pub(crate) fn starved_of_its_own(&self) -> Option<NonNull<Processor>> {
+        if !self.sleepers.any_resting() {
+            return None;
         }
-        self.idle_processor(&mut shared)
+        let mut shared = lock(&self.shared);
+        bring_forward(&mut shared).then(|| self.idle_processor(&mut shared)).flatten()
     }
 
     /// Takes a processor out of the idle list, to be given to a carrier that will not search first.
@@ -910,6 +910,16 @@ impl PoolCore {
         self.ledger.threads.forget_peak();
         self.config.strategy.forget_peaks();
     }
+}
+
+/// Sees to it that the next processor out of the idle list is one with private entries, if there is one.
+fn bring_forward(shared: &mut Shared) -> bool {
+    // SAFETY: the pool owns the processors in the list.
+    let private = |processor: &NonNull<Processor>| unsafe { !(*processor.as_ptr()).private.looks_empty() };
+    let Some(at) = shared.idle.iter().position(private) else { return false };
+    let last = shared.idle.len() - 1;
+    shared.idle.swap(at, last);
+    true
 }
 
 impl Drop for PoolCore {

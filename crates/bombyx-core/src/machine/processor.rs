@@ -382,7 +382,7 @@ impl Processor {
     /// Holder. Attends after a fork at `site`.
     #[cold]
     #[inline(never)]
-    pub(crate) fn attend_fork(&self, site: Site) {
+    pub(crate) fn attend_fork(&self, site: Site, code: usize) -> bool {
         guarded(|| {
             if self.pool().config.counts.is_some() {
                 // Where threads are counted every fork attends, before its first half begins.
@@ -392,9 +392,10 @@ impl Processor {
                 // The whole fork must be one that keeps its job, or one that does not.
                 self.choose_barrier();
             }
-            profile::fork(self, site);
+            let long = profile::fork(self, site, code);
             self.attend_here();
-        });
+            long
+        })
     }
 
     /// Holder. Attends if asked to, in code that does not fork.

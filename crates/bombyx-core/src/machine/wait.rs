@@ -5,7 +5,7 @@
 //! better use ([`crate::scheduler`] says which).
 
 use crate::machine::current;
-use crate::machine::hand_over::{Heir, Next, hand_over, take_hold};
+use crate::machine::hand_over::{Heir, Next, go_on, hand_over, take_hold};
 use crate::machine::patience::{Patience, Wait, Waited};
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
@@ -119,8 +119,10 @@ fn run_series(first: Entry, next: impl Fn(&Processor) -> Option<Entry>) -> Enabl
         };
         // SAFETY: as the caller, or `next`, promises.
         let enabled = unsafe { Job::run(job) };
-        processor.turns.set(processor.turns.get() + 1);
-        if enabled.is_some() || !ptr::eq(current::held(), processor) || processor.turns.get() >= TURNS {
+        // Perhaps another one now: the first may be somebody else's.
+        let here = current::held();
+        here.turns.set(here.turns.get() + 1);
+        if enabled.is_some() || !ptr::eq(here, processor) || here.turns.get() >= TURNS {
             break enabled;
         }
         match next(processor) {
@@ -174,7 +176,7 @@ fn settle_scope(enabled: Enabled) -> Enabled {
 }
 
 /// How long a waiting carrier of a pool without spares sleeps at a time, when there is nothing to do.
-pub(crate) const NAP: Duration = Duration::from_micros(200);
+const NAP: Duration = Duration::from_micros(200);
 
 /// Gets a join's job, which is not untouched, back, or waits until it has ended.
 #[inline(never)]
@@ -279,15 +281,18 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
                     profile::waited();
                     return Waited::TakenBack;
                 }
-                None => {
-                    if let Some(entry) = processor.strategy().take_anything(processor) {
+                None => match processor.strategy().take_anything(processor) {
+                    Some(entry) => {
                         processor.stats.in_place.add(1);
                         nested(carrier, entry, latch);
                     }
-                }
+                    None => {
+                        change_seats(processor);
+                    }
+                },
             },
             // Whoever has work for the processor later would find no thread for it.
-            Wait::Nothing if !pool.has_reserve() => std::thread::sleep(NAP),
+            Wait::Nothing if !pool.has_reserve() => nap(processor),
             Wait::Nothing => {
                 if !latch.park(this) {
                     continue;
@@ -298,6 +303,27 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
             }
         }
     }
+}
+
+/// Passes the time of a carrier that waits, in a pool without spares, when there is nothing to do on its processor.
+pub(crate) fn nap(processor: &'static Processor) {
+    if !change_seats(processor) {
+        std::thread::sleep(NAP);
+    }
+}
+
+/// Exchanges the processor of the calling carrier, which waits and has nothing to do on it, for one that rests and has entries
+/// for itself alone. False if there is none. Without spares nobody else comes to hold that one: all carriers wait like the
+/// caller, perhaps for those entries, or block.
+pub(crate) fn change_seats(processor: &'static Processor) -> bool {
+    let pool = processor.pool();
+    let Some(starved) = pool.starved_of_its_own() else { return false };
+    // The joins on this stack may come back on another processor, so they must not pop blindly.
+    processor.deque.expose_all();
+    // SAFETY: no carrier is named.
+    unsafe { hand_over(Heir::Nobody, Next::Leaves) }.stay_without();
+    go_on(starved);
+    true
 }
 
 /// Runs an entry, which is not a carrier, on top of a frame that waits for `latch`, and what else was spawned in the same

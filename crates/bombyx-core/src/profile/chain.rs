@@ -11,7 +11,7 @@ use super::heap::Heap;
 use super::origin::Origin;
 use super::record::Log;
 use super::shadow::Shadow;
-use super::sites::{Kind, Site, SiteId};
+use super::sites::{self, Kind, Site, SiteId};
 use crate::api::alloc::Uncharged;
 use std::sync::Arc;
 
@@ -60,7 +60,12 @@ pub(super) struct Chain {
     pub(super) running: bool,
     /// Of the strand that runs.
     pub(super) site: SiteId,
+    /// Where the run was entered, if the chain is one.
+    pub(super) run: SiteId,
     pub(super) length: Length,
+    /// How long the half that runs is expected to take, in ticks: as long as its first half did, if it is the second of a
+    /// fork, and half as long as the piece that forked, if it is the first. [`i64::MAX`] if nothing is known.
+    pub(super) expected: i64,
     /// Without what the shadow has not counted yet.
     pub(super) work: i64,
     blocked: i64,
@@ -88,7 +93,9 @@ impl Chain {
         start: 0,
         running: false,
         site: SiteId::TAKEN,
+        run: SiteId::TAKEN,
         length: Length::ZERO,
+        expected: i64::MAX,
         work: 0,
         blocked: 0,
         taken: Tally::NONE,
@@ -140,13 +147,18 @@ impl Shadow {
             self.flush(&other);
         }
         self.chain.taken = std::mem::take(self.tally(SiteId::TAKEN));
-        let site = site.map_or(SiteId::TAKEN, |site| self.id(site));
+        let site = site.map_or(SiteId::TAKEN, |site| {
+            let id = self.id(site, 0);
+            sites::note_run(id);
+            id
+        });
         let below = self.lanes.open();
         let chain = Chain {
             profiler: Some(Arc::clone(profiler)),
             clock: profiler.clock,
             costs: profiler.costs,
             site,
+            run: site,
             foot: self.depth(),
             deepest: self.depth(),
             origin,

@@ -14,7 +14,7 @@
 
 use super::heap::Heap;
 use super::record::{Ended, Event, Log, Recorder};
-use super::sites::{self, Site};
+use super::sites;
 use std::io::{self, Write};
 
 const MAGIC: [u8; 8] = *b"\x89DAG\r\n\x1a\n";
@@ -54,9 +54,9 @@ pub(crate) fn write(
         out.text(key)?;
         out.text(value)?;
     }
-    for Site { location, .. } in sites::all() {
+    for site in sites::all() {
         out.byte(SITE)?;
-        out.text(&format!("{}:{}:{}", location.file(), location.line(), location.column()))?;
+        out.text(&site.to_string())?;
     }
     recorder.with_ended(|ended| Walk::new(ended, ns_per_tick, &mut out).run())?;
     out.finish()

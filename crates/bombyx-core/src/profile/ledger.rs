@@ -16,11 +16,17 @@ use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+/// Pieces of loops that take less than this are not split further: some fifty times what a profiled fork costs.
+const SHORT: Duration = Duration::from_micros(4);
 
 /// The profiler of one pool, or of all pools of a process.
 pub(crate) struct Profiler {
     pub(crate) clock: Clock,
     pub(crate) costs: Costs,
+    /// How many ticks a piece of a loop must be expected to take before it is split further.
+    pub(crate) short: i64,
     scale: Scale,
     ledger: Mutex<Ledger>,
     /// Of stolen halves that have ended, by the addresses of their jobs, until their joins ask.
@@ -99,10 +105,12 @@ impl Pools {
 
 impl Profiler {
     fn new(clock: Clock, costs: Costs, recorder: Option<Recorder>) -> Profiler {
+        let scale = Scale::new(clock);
         Profiler {
             clock,
             costs,
-            scale: Scale::new(clock),
+            short: (SHORT.as_nanos() as f64 / scale.ns_per_tick()) as i64,
+            scale,
             ledger: Mutex::default(),
             reports: Mutex::default(),
             began: AtomicU64::new(0),
@@ -230,8 +238,8 @@ impl Profiler {
     /// What has been measured so far.
     pub(crate) fn totals(&self) -> Totals {
         let ledger = lock(&self.ledger);
-        let sites = sites::all();
-        let runs = sites.iter().zip(ledger.tallies.iter().skip(1)).filter(|(site, _)| site.kind == Kind::Run);
+        let kinds = sites::kinds();
+        let runs = kinds.iter().zip(ledger.tallies.iter().skip(1)).filter(|(kind, _)| **kind == Kind::Run);
         Totals {
             work: ledger.work,
             burdened: ledger.longest.length.burdened(),
@@ -278,19 +286,20 @@ impl Profiler {
         let split: HashMap<usize, i64> =
             ledger.longest.split.iter().map(|&(site, ticks)| (site.index(), ticks)).collect();
         let tallies = sites::all().into_iter().zip(ledger.tallies.iter().skip(1)).enumerate();
-        let sites: Vec<_> = tallies
-            .filter(|(_, (_, tally))| **tally != Tally::default())
-            .map(|(index, (site, tally))| report::SiteProfile {
-                file: site.location.file().to_owned(),
-                line: site.location.line(),
-                column: site.location.column(),
-                kind: site.kind,
-                forks: tally.forks,
-                work_ns: ns(tally.work),
-                span_ns: ns(split.get(&(index + 1)).copied().unwrap_or(0)),
-                strands: tally.strands,
-            })
-            .collect();
+        let mut sites: Vec<report::SiteProfile> = Vec::new();
+        let mut known: HashMap<sites::Named, usize> = HashMap::new();
+        for (index, (site, tally)) in tallies.filter(|(_, (_, tally))| **tally != Tally::default()) {
+            // A call of a library can have several forks inside, all with the name of the call.
+            let at = *known.entry(site.clone()).or_insert_with(|| {
+                sites.push(report::SiteProfile::new(site));
+                sites.len() - 1
+            });
+            let profile = &mut sites[at];
+            profile.forks += tally.forks;
+            profile.work_ns += ns(tally.work);
+            profile.span_ns += ns(split.get(&(index + 1)).copied().unwrap_or(0));
+            profile.strands += tally.strands;
+        }
         let profile = Profile {
             interrupted: false,
             scheduler: pools.scheduler,

@@ -12,7 +12,7 @@
 //! | `ledger.rs` | what a profiler adds up: runs, sites, processors |
 //! | `account.rs` | what a processor spends its time on |
 //! | `costs.rs`, `clock.rs` | what is subtracted, and time |
-//! | `sites.rs` | fork sites |
+//! | `sites.rs` | fork sites; `caller.rs`: whose line a fork inside of a library stands for |
 //! | `report.rs`, `files.rs` | [`Profile`], and the files that the environment asks for; `interrupt.rs`: also after Ctrl-C |
 //! | `record.rs`, `dag.rs` | recorded runs and their file; `heap.rs`: what strands allocate |
 //!
@@ -24,6 +24,7 @@
 
 mod account;
 mod algebra;
+mod caller;
 mod chain;
 mod clock;
 mod costs;
@@ -50,7 +51,7 @@ pub(crate) use ledger::Profiler;
 pub use report::{Costs, Profile, SiteProfile, Times};
 pub(crate) use scope::{Closures, Spawned};
 pub use sites::Kind;
-pub(crate) use sites::Site;
+pub(crate) use sites::{Site, SiteId};
 
 use crate::api::alloc::Uncharged;
 use crate::machine::current;
@@ -60,6 +61,8 @@ use crate::protocol::job::Job;
 use crate::system::process::Generation;
 use algebra::Path;
 use shadow::{Second, Shadow};
+use std::sync::atomic::AtomicI64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 
 /// The profiler of all pools of this process that have none of their own, if the environment asks for one.
@@ -116,18 +119,32 @@ fn of(pool: &PoolCore) -> Option<&Arc<Profiler>> {
 
 // ---- Joins --------------------------------------------------------------------------------------------------
 
-/// A fork in a profiled pool. The job has been pushed.
+/// A fork in a profiled pool, whose second half runs the function at the address `code`. The job has been pushed. Returns whether its first half is expected to be long: libraries that
+/// split their loops where work was stolen ([`crate::Context::migrated`]) are told so then, and split as far as it
+/// matters, on any number of processors.
 #[inline(always)]
-pub(crate) fn fork(processor: &Processor, site: Site) {
+pub(crate) fn fork(processor: &Processor, site: Site, code: usize) -> bool {
     let pool = processor.pool();
-    let Some(profiler) = of(pool) else { return };
+    let Some(profiler) = of(pool) else { return false };
+    let mut long = false;
     if let Some(mut shadow) = held::hold() {
-        shadow.fork(profiler, site);
+        shadow.fork(profiler, site, code);
+        long = !pool.config.deterministic && shadow.is_long(profiler);
     }
     // Where there is no `membarrier`, forks expose their jobs, unless nobody else can reach them.
     if processor.relies() || processor.deque.is_private() {
         processor.deque.keep_youngest();
     }
+    long
+}
+
+/// Whether the second half of a fork, which begins, should split further if it can: it is expected to be long, and the pool
+/// is profiled. See [`fork`].
+pub(crate) fn second_is_long() -> bool {
+    let Some(processor) = current::processor() else { return false };
+    of(processor.pool()).is_some_and(|profiler| {
+        !processor.pool().config.deterministic && held::hold().is_some_and(|shadow| shadow.is_long(profiler))
+    })
 }
 
 /// The join of a profiled fork, from the end of its first half to that of its second, also by a panic.
@@ -221,6 +238,39 @@ pub(crate) fn end_taken(job: *const Job) {
     }
 }
 
+// ---- Loops --------------------------------------------------------------------------------------------------
+
+/// A loop in a profiled pool. It is split in halves until a piece is short, by the clock and not by what thieves want, so that
+/// its span is that of its iterations on any number of processors.
+pub(crate) struct Loop<'a> {
+    profiler: &'a Arc<Profiler>,
+    /// How many ticks an iteration took, on average, in the piece that ended last.
+    each: AtomicI64,
+}
+
+impl Loop<'_> {
+    /// None if the pool whose processor the calling thread holds is not profiled.
+    pub(crate) fn begin() -> Option<Loop<'static>> {
+        here().map(|profiler| Loop { profiler, each: AtomicI64::new(i64::MAX) })
+    }
+
+    /// Whether a piece of so many iterations is to be split.
+    pub(crate) fn is_long(&self, count: usize) -> bool {
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        count > 1 && self.each.load(Relaxed).saturating_mul(count) >= self.profiler.short
+    }
+
+    /// Runs a piece of so many iterations.
+    pub(crate) fn piece<R>(&self, count: usize, run: impl FnOnce() -> R) -> R {
+        let since = held::with(|shadow| shadow.position());
+        let result = run();
+        let each =
+            since.and_then(|since| held::with(|shadow| shadow.iterations(self.profiler, count, since)));
+        self.each.store(each.unwrap_or(i64::MAX), Relaxed);
+        result
+    }
+}
+
 // ---- Runs and blocking --------------------------------------------------------------------------------------
 
 /// A closure that enters a pool, from its beginning to its end, also by a panic. Does nothing in pools that are not
@@ -247,6 +297,22 @@ impl Drop for Run {
         {
             profiler.end_run(before, report);
         }
+    }
+}
+
+/// Where a thread outside of all pools calls a library that forks there, running this code. None if nothing is profiled, or if
+/// that is no library.
+pub(crate) fn caller(site: Site, code: usize) -> Option<SiteId> {
+    of_process()?;
+    let _uncharged = Uncharged::begin();
+    caller::is_library(site.location.file())
+        .then(|| sites::intern(Site { kind: Kind::Run, ..site }, code, SiteId::TAKEN))
+}
+
+/// The run that has just begun on the calling thread was called from there.
+pub(crate) fn called_from(caller: Option<SiteId>) {
+    if let Some(caller) = caller {
+        held::with(|shadow| shadow.called_from(caller));
     }
 }
 

@@ -3,7 +3,7 @@
 //! The file is JSON, one object, with the fields of [`Profile`] under their names. It is written by hand: the runtime depends
 //! on no library for that.
 
-use super::sites::Kind;
+use super::sites::{Kind, Named};
 use std::fmt::{self, Write as _};
 
 /// Work, span and what else was measured of the runs of a pool that have ended ([`crate::Pool::profile`]), or of all pools of
@@ -108,11 +108,11 @@ pub struct Times {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SiteProfile {
-    /// The source file.
+    /// The source file; the function that calls a library, if the program has no line tables.
     pub file: String,
-    /// The line, from 1.
+    /// The line, from 1; 0 if it is not known.
     pub line: u32,
-    /// The column, from 1.
+    /// The column, from 1; 0 if it is not known.
     pub column: u32,
     /// What is written there.
     pub kind: Kind,
@@ -124,6 +124,14 @@ pub struct SiteProfile {
     pub span_ns: u64,
     /// How many strands belong to it.
     pub strands: u64,
+}
+
+impl SiteProfile {
+    /// Nothing yet.
+    pub(super) fn new(site: Named) -> SiteProfile {
+        let Named { file, line, column, kind } = site;
+        SiteProfile { file, line, column, kind, forks: 0, work_ns: 0, span_ns: 0, strands: 0 }
+    }
 }
 
 impl Profile {

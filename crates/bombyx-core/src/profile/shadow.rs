@@ -18,7 +18,7 @@ use super::algebra::{Branch, Halves, Lane, Lanes, Length, Path};
 use super::chain::{Chain, Report, Tally};
 use super::heap::Heap;
 use super::origin::Origin;
-use super::sites::{Cache, Kind, Site, SiteId};
+use super::sites::{self, Cache, Kind, Site, SiteId};
 use crate::api::alloc::{self, Uncharged};
 use std::sync::Arc;
 
@@ -30,9 +30,12 @@ struct Frame {
     at: Length,
     /// Where the first half ended, once it has.
     first: Length,
+    /// The work of the chain when it began, and how long the piece around it was expected to take.
+    work: i64,
+    expected: i64,
     /// Where the range of the branch around it begins, and that of the first half.
-    below: Lane,
-    first_lane: Lane,
+    below: u32,
+    first_lane: u32,
     /// The site of the strand before, and after. That of the halves' own strands is the chain's while one of them runs.
     outer: SiteId,
 }
@@ -85,8 +88,15 @@ impl Shadow {
 
     /// The number of a site.
     #[inline(always)]
-    pub(super) fn id(&mut self, site: Site) -> SiteId {
-        self.cache.id(site)
+    pub(super) fn id(&mut self, site: Site, code: usize) -> SiteId {
+        self.cache.id(site, code, self.chain.run)
+    }
+
+    /// The run that has just begun was called from this site.
+    pub(crate) fn called_from(&mut self, caller: SiteId) {
+        self.enter(caller);
+        self.chain.run = caller;
+        sites::note_run(caller);
     }
 
     pub(super) fn tally(&mut self, site: SiteId) -> &mut Tally {
@@ -164,13 +174,16 @@ impl Shadow {
 
     /// A strand ends with a fork, or at the beginning of a scope; the first half, or the body, begins.
     #[inline(always)]
-    pub(crate) fn fork(&mut self, profiler: &Arc<Profiler>, site: Site) {
-        let now = profiler.clock.now();
+    pub(crate) fn fork(&mut self, profiler: &Arc<Profiler>, site: Site, code: usize) {
+        let mut now = profiler.clock.now();
         if !self.chain.is_of(profiler) {
             self.begin_ambient(profiler, site, now);
         }
         let (ticks, at) = self.cut(now);
-        let id = self.id(site);
+        let id = self.id(site, code);
+        if self.cache.take_missed() {
+            now = self.now();
+        }
         if self.chain.log.is_on() {
             self.record_fork(ticks, id, site.kind);
         }
@@ -181,10 +194,13 @@ impl Shadow {
         self.frames.push(Frame {
             at,
             first: Length::ZERO,
-            below,
-            first_lane: self.lanes.top(),
+            work: self.work(),
+            expected: self.chain.expected,
+            below: below as u32,
+            first_lane: self.lanes.top() as u32,
             outer: self.chain.site,
         });
+        self.chain.expected /= 2;
         if self.frames.len() > self.chain.deepest {
             self.chain.deepest = self.frames.len();
         }
@@ -200,7 +216,7 @@ impl Shadow {
         profiler: &Arc<Profiler>,
         site: Site,
     ) -> (Arc<Origin>, (Path, usize), u64) {
-        self.fork(profiler, site);
+        self.fork(profiler, site, 0);
         self.chain.scopes += 1;
         let start = (self.path(), self.chain.frames_to(self.depth()));
         (self.chain.origin(), start, self.chain.log.last_scope())
@@ -232,8 +248,10 @@ impl Shadow {
         self.lanes.open();
         let frame = self.frames.last_mut().expect("a join has a frame");
         frame.first = first;
+        let began = frame.work;
         self.chain.length = frame.at.burdened_by(self.chain.costs.burden.steal);
         self.begin(now, self.chain.costs.middle);
+        self.chain.expected = self.work() - began;
     }
 
     #[cold]
@@ -289,8 +307,10 @@ impl Shadow {
     #[inline(always)]
     fn join(&mut self, end: Length) {
         let frame = self.youngest();
-        let (outer, below, first_lane) = (frame.outer, frame.below, frame.first_lane);
-        self.chain.length = frame.first.beside(end);
+        let (outer, below, first_lane) = (frame.outer, frame.below as Lane, frame.first_lane as Lane);
+        let (length, expected) = (frame.first.beside(end), frame.expected);
+        self.chain.length = length;
+        self.chain.expected = expected;
         if self.lanes.len() == first_lane && self.chain.site == outer {
             self.lanes.join_own(below);
         } else {
@@ -313,8 +333,8 @@ impl Shadow {
         let _uncharged = Uncharged::begin();
         let frame = *self.youngest();
         self.lanes.join(&Halves {
-            below: frame.below,
-            first: frame.first_lane,
+            below: frame.below as Lane,
+            first: frame.first_lane as Lane,
             second: self.lanes.top(),
             site: self.chain.site,
             outer: frame.outer,
@@ -373,13 +393,45 @@ impl Shadow {
         }
     }
 
+    // ---- Loops ----------------------------------------------------------------------------------------
+
+    /// Whether the half that runs is expected to be long enough to be worth splitting.
+    #[inline(always)]
+    pub(crate) fn is_long(&self, profiler: &Profiler) -> bool {
+        self.chain.expected >= profiler.short
+    }
+
+    /// Where the chain is, and what it has done, without the strand that runs.
+    pub(crate) fn position(&self) -> (Length, i64) {
+        (self.chain.length, self.work())
+    }
+
+    /// So many iterations of a loop have run, one after another, since the strand began that ran at this position. They
+    /// depend on nothing but the loop's beginning, so the chain gets longer by the longest of them only. Returns how many
+    /// ticks one took on average.
+    ///
+    /// The longest is not known. If all of them together took about as long as was expected, they are taken for equally
+    /// long; else what they took more is the longest one's. The error is at most [`Profiler::short`].
+    pub(crate) fn iterations(&mut self, profiler: &Profiler, count: usize, since: (Length, i64)) -> i64 {
+        let ticks = (self.now().wrapping_sub(self.chain.start) as i64).max(0);
+        let count = i64::try_from(count).unwrap_or(i64::MAX).max(1);
+        // With forks inside, the chain has moved on already, and its parts by site with it.
+        if count > 1 && self.chain.length == since.0 {
+            let each = ticks / count;
+            let longest = if ticks <= 2 * profiler.short { each } else { each.max(ticks - profiler.short) };
+            self.chain.length = since.0.then(Length::strand(longest - ticks));
+        }
+        (self.work() - since.1 + ticks) / count
+    }
+
     // ---- Ways from the foot ---------------------------------------------------------------------------
 
     /// The way from the chain's foot to where the youngest frame began.
     fn path_to_fork(&self) -> Path {
         let mut path = Path::default();
         for frame in &self.frames[self.chain.foot..] {
-            let (parts, span) = (frame.below..frame.first_lane, frame.at.since(path.length).span);
+            let (parts, span) =
+                (frame.below as Lane..frame.first_lane as Lane, frame.at.since(path.length).span);
             self.lanes.add_to(&mut path.split, &Branch { parts, site: frame.outer, span });
             path.length = frame.at;
         }
@@ -398,7 +450,7 @@ impl Shadow {
 
     /// The strand ends with a spawn: tells where the closure begins, and the number of its site.
     pub(crate) fn spawn(&mut self, profiler: &Arc<Profiler>, site: Site) -> (Arc<Origin>, SiteId) {
-        let id = self.id(site);
+        let id = self.id(site, 0);
         if !self.chain.is_of(profiler) {
             // From outside: the closure hangs on nothing that is known.
             profiler.add_tallies([(id.index(), Tally { forks: 1, ..Tally::default() })].into_iter());

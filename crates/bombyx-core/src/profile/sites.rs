@@ -1,10 +1,14 @@
 //! Fork sites: where in the source a closure is forked. Interned once per process, so that a site is a small number.
 
+use super::caller::{self, Caller};
 use crate::api::alloc::Uncharged;
 use crate::system::primitive::lock;
+use std::backtrace::Backtrace;
 use std::collections::HashMap;
 use std::fmt;
 use std::panic::Location;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{LazyLock, Mutex};
 
 /// What is written at a site.
@@ -25,12 +29,19 @@ pub enum Kind {
     MapReduce,
     /// A broadcast.
     Broadcast,
+    /// A call of rayon that forks inside: an iterator, a sort.
+    Rayon,
+    /// rayon's `par_bridge`, which makes one piece for each thread, however many items there are.
+    ParBridge,
 }
 
 impl Kind {
     /// Whether what is written there lets something run in parallel with what follows.
     pub(crate) fn is_fork(self) -> bool {
-        matches!(self, Kind::Join | Kind::Spawn | Kind::ForEach | Kind::MapReduce)
+        matches!(
+            self,
+            Kind::Join | Kind::Spawn | Kind::ForEach | Kind::MapReduce | Kind::Rayon | Kind::ParBridge
+        )
     }
 }
 
@@ -44,6 +55,8 @@ impl fmt::Display for Kind {
             Kind::ForEach => "for_each",
             Kind::MapReduce => "map_reduce",
             Kind::Broadcast => "broadcast",
+            Kind::Rayon => "rayon",
+            Kind::ParBridge => "par_bridge",
         })
     }
 }
@@ -85,33 +98,128 @@ impl SiteId {
     }
 }
 
-/// A site by its text: the same place has several addresses when it is compiled into several crates.
-type Text = (&'static str, u32, u32, Kind);
+/// What tells one site from another.
+#[derive(PartialEq, Eq, Hash)]
+enum Key {
+    /// Its text: the same place has several addresses when it is compiled into several crates.
+    Text(&'static str, u32, u32, Kind),
+    /// Of a fork inside of a library, the code of its second half.
+    Code(usize),
+}
 
 #[derive(Default)]
 struct Table {
-    ids: HashMap<Text, SiteId>,
-    sites: Vec<Site>,
+    ids: HashMap<Key, SiteId>,
+    entries: Vec<Entry>,
+}
+
+/// A site in the table.
+struct Entry {
+    site: Site,
+    /// Of a fork inside of a library, how the program got there.
+    called: Option<Called>,
+}
+
+struct Called {
+    backtrace: Backtrace,
+    /// The site that the run was entered at, should the backtrace end at the foot of a carrier's stack.
+    run: SiteId,
+}
+
+/// A site as reports name it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Named {
+    pub(crate) file: String,
+    pub(crate) line: u32,
+    pub(crate) column: u32,
+    pub(crate) kind: Kind,
+}
+
+impl fmt::Display for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => f.write_str(&self.file),
+            line => write!(f, "{}:{line}:{}", self.file, self.column),
+        }
+    }
 }
 
 static TABLE: LazyLock<Mutex<Table>> = LazyLock::new(Mutex::default);
 
-/// The number of a site.
-pub(crate) fn intern(site: Site) -> SiteId {
-    let text = (site.location.file(), site.location.line(), site.location.column(), site.kind);
+/// The site of the run that was entered last.
+static LAST_RUN: AtomicU32 = AtomicU32::new(0);
+
+/// A run has been entered there.
+pub(crate) fn note_run(run: SiteId) {
+    LAST_RUN.store(run.0, Relaxed);
+}
+
+/// The number of a site whose forks run this code, in a run that was entered at the site `run`. A stolen half does not know
+/// its run; the one that was entered last is most likely the one.
+pub(crate) fn intern(site: Site, code: usize, run: SiteId) -> SiteId {
+    let in_library = code != 0 && caller::is_library(site.location.file());
+    let key = if in_library {
+        Key::Code(code)
+    } else {
+        Key::Text(site.location.file(), site.location.line(), site.location.column(), site.kind)
+    };
     let mut table = lock(&TABLE);
-    let next =
-        u32::try_from(table.sites.len() + 1).map(SiteId).expect("a program has fewer than 2^32 fork sites");
-    let id = *table.ids.entry(text).or_insert(next);
-    if id == next {
-        table.sites.push(site);
+    if let Some(&id) = table.ids.get(&key) {
+        return id;
     }
+    let id =
+        u32::try_from(table.entries.len() + 1).map(SiteId).expect("a program has fewer than 2^32 fork sites");
+    table.ids.insert(key, id);
+    let called = in_library.then(|| {
+        let run = if run == SiteId::TAKEN { SiteId(LAST_RUN.load(Relaxed)) } else { run };
+        Called { backtrace: Backtrace::force_capture(), run }
+    });
+    table.entries.push(Entry { site, called });
     id
 }
 
-/// All sites so far, by their numbers, from the first.
-pub(crate) fn all() -> Vec<Site> {
-    lock(&TABLE).sites.clone()
+/// The kinds of all sites so far, by their numbers, from the first.
+pub(crate) fn kinds() -> Vec<Kind> {
+    lock(&TABLE).entries.iter().map(|entry| entry.site.kind).collect()
+}
+
+/// The names of all sites so far, by their numbers, from the first. Looks up symbols.
+pub(crate) fn all() -> Vec<Named> {
+    let table = lock(&TABLE);
+    let mut named: Vec<Named> = Vec::with_capacity(table.entries.len());
+    // Which of them lie in a `par_bridge`.
+    let mut bridges = Vec::with_capacity(table.entries.len());
+    for Entry { site, called } in &table.entries {
+        let location = site.location;
+        let (mut caller, mut bridge) = (None, false);
+        if let Some(called) = called {
+            (caller, bridge) = caller::find(&called.backtrace);
+            // The run was numbered before.
+            if caller.is_none()
+                && let Some(run) = called.run.index().checked_sub(1).filter(|&run| run < named.len())
+            {
+                let Named { file, line, column, .. } = named[run].clone();
+                caller = Some(Caller { file, line, column });
+                bridge |= bridges[run];
+            }
+        }
+        bridges.push(bridge);
+        let kind = match site.kind {
+            Kind::Join if bridge => Kind::ParBridge,
+            Kind::Join if called.is_some() => Kind::Rayon,
+            kind => kind,
+        };
+        named.push(match caller {
+            Some(Caller { file, line, column }) => Named { file, line, column, kind },
+            None => Named {
+                file: location.file().to_owned(),
+                line: location.line(),
+                column: location.column(),
+                kind,
+            },
+        });
+    }
+    named
 }
 
 /// How many sites a [`Cache`] holds.
@@ -122,17 +230,19 @@ const CACHED: usize = 64;
 pub(crate) struct Cache {
     last: Known,
     known: [Known; CACHED],
+    missed: bool,
 }
 
-/// A site and its number.
+/// A site, the code of its forks, and its number.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     key: u64,
+    code: usize,
     id: SiteId,
 }
 
 impl Known {
-    const NOTHING: Known = Known { key: 0, id: SiteId(0) };
+    const NOTHING: Known = Known { key: 0, code: 0, id: SiteId(0) };
 
     /// Another number for every site: no system gives out addresses of 62 bits.
     #[inline(always)]
@@ -143,25 +253,32 @@ impl Known {
 
 impl Cache {
     pub(crate) const fn new() -> Cache {
-        Cache { last: Known::NOTHING, known: [Known::NOTHING; CACHED] }
+        Cache { last: Known::NOTHING, known: [Known::NOTHING; CACHED], missed: false }
     }
 
     #[inline(always)]
-    pub(crate) fn id(&mut self, site: Site) -> SiteId {
+    pub(crate) fn id(&mut self, site: Site, code: usize, run: SiteId) -> SiteId {
         let key = Known::key(site);
-        if self.last.key != key {
-            self.last = self.find(site, key);
+        if self.last.key != key || self.last.code != code {
+            self.last = self.find(site, key, code, run);
         }
         self.last.id
     }
 
+    /// Whether a number had to be looked up since this was asked last: that takes time.
+    #[inline(always)]
+    pub(crate) fn take_missed(&mut self) -> bool {
+        std::mem::take(&mut self.missed)
+    }
+
     #[inline(never)]
-    fn find(&mut self, site: Site, key: u64) -> Known {
-        let address = std::ptr::from_ref(site.location) as usize;
-        let known = &mut self.known[address / align_of::<Location<'_>>() % CACHED];
-        if known.key != key {
+    fn find(&mut self, site: Site, key: u64, code: usize, run: SiteId) -> Known {
+        let address = std::ptr::from_ref(site.location) as usize / align_of::<Location<'_>>();
+        let known = &mut self.known[(address ^ (code >> 4)) % CACHED];
+        if known.key != key || known.code != code {
             let _uncharged = Uncharged::begin();
-            *known = Known { key, id: intern(site) };
+            *known = Known { key, code, id: intern(site, code, run) };
+            self.missed = true;
         }
         *known
     }
@@ -175,11 +292,13 @@ mod tests {
     fn one_place_has_one_number() {
         let here = Site::here(Kind::Join);
         let (mut one, mut other) = (Cache::new(), Cache::new());
-        let id = one.id(here);
-        assert_eq!((one.id(here), other.id(here)), (id, id));
+        let run = SiteId::TAKEN;
+        let id = one.id(here, 8, run);
+        assert_eq!((one.id(here, 8, run), other.id(here, 8, run)), (id, id));
+        assert_eq!(one.id(here, 16, run), id, "code tells sites apart in libraries only");
         let elsewhere = Site::here(Kind::Join);
-        assert_ne!(one.id(elsewhere), id);
-        assert_ne!(one.id(Site { kind: Kind::Scope, ..here }), id);
-        assert_eq!(all()[id.index() - 1].location.line(), here.location.line());
+        assert_ne!(one.id(elsewhere, 8, run), id);
+        assert_ne!(one.id(Site { kind: Kind::Scope, ..here }, 8, run), id);
+        assert_eq!(all()[id.index() - 1].line, here.location.line());
     }
 }

@@ -205,6 +205,77 @@ fn loops_are_forks_of_the_place_where_they_stand() {
     assert!(site.file.ends_with("tests.rs") && site.kind == super::Kind::ForEach, "{site:?}");
 }
 
+/// Like [`leaf`], without the real time.
+fn instant(ticks: u64) {
+    advance(ticks);
+}
+
+#[test]
+fn the_span_of_a_loop_is_that_of_its_longest_iteration() {
+    let equal = profile(NOTHING, || for_each(0..256, |_| instant(100_000)));
+    assert_eq!((equal.work_ns, equal.span_ns, equal.forks), (25_600_000, 100_000, 255));
+    let one_long =
+        profile(NOTHING, || for_each(0..100, |i| instant(if i == 7 { 300_000_000 } else { 2_000_000 })));
+    assert_eq!((one_long.work_ns, one_long.span_ns), (498_000_000, 300_000_000));
+}
+
+#[test]
+fn short_iterations_are_not_forked_one_by_one_and_are_parallel_all_the_same() {
+    for processors in [1, 2, 8] {
+        let pool = pool(processors, NOTHING);
+        pool.run(|| for_each(0..1 << 20, |_| instant(1)));
+        let profile = pool.profile().unwrap();
+        assert_eq!(profile.work_ns, 1 << 20);
+        assert!(profile.span_ns <= 2, "{} on {processors} processors", profile.span_ns);
+        assert!(profile.forks < 1 << 11, "{} forks", profile.forks);
+    }
+}
+
+#[test]
+fn a_long_iteration_among_short_ones_is_seen() {
+    for processors in [1, 2, 8] {
+        let pool = pool(processors, NOTHING);
+        pool.run(|| for_each(0..1 << 16, |i| instant(if i == 40_000 { 1_000_000 } else { 10 })));
+        let profile = pool.profile().unwrap();
+        assert_eq!(profile.work_ns, (1 << 16) * 10 - 10 + 1_000_000);
+        assert!((996_000..=1_004_000).contains(&profile.span_ns), "{}", profile.span_ns);
+    }
+}
+
+#[test]
+fn forks_inside_of_iterations_are_part_of_the_span() {
+    let profile = profile(NOTHING, || {
+        for_each(0..16, |_| {
+            join(|| instant(50_000), || instant(70_000));
+        })
+    });
+    assert_eq!((profile.work_ns, profile.span_ns), (16 * 120_000, 70_000));
+    assert_eq!(profile.sites.iter().map(|site| site.span_ns).sum::<u64>(), 70_000);
+}
+
+#[test]
+fn libraries_that_split_where_work_was_stolen_split_by_the_clock() {
+    /// Splits as rayon does: as often as there are processors, and further where a half has migrated.
+    fn split(length: u64, splits: usize, migrated: bool) {
+        if length == 1 || splits == 0 && !migrated {
+            return instant(length * 100_000);
+        }
+        let fresh = if migrated { current::held().pool().processors().len() } else { 0 };
+        let splits = fresh.max(splits / 2);
+        let half = length / 2;
+        crate::join_context(
+            |context| split(half, splits, context.migrated()),
+            |context| split(length - half, splits, context.migrated()),
+        );
+    }
+    for processors in [1, 2, 8] {
+        let pool = pool(processors, NOTHING);
+        pool.run(|| split(1024, processors, false));
+        let profile = pool.profile().unwrap();
+        assert_eq!((profile.work_ns, profile.span_ns), (102_400_000, 100_000), "on {processors} processors");
+    }
+}
+
 #[test]
 fn blocking_is_span_and_no_work() {
     let profile = profile(NOTHING, || {

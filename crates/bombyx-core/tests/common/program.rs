@@ -139,9 +139,10 @@ struct Draw<'a> {
 pub(crate) enum Threads {
     /// As many as it blocks.
     Any,
-    /// Those of its processors: it blocks, but waits for nothing that needs another thread. It stays in one pool: where a carrier
-    /// of another one waits for a scope in place, or a broadcast, of a pool whose carriers all wait for that one, nobody helps.
+    /// Those of its processors: it blocks, but waits for nothing that needs another thread.
     Few,
+    /// The same where they are fixed: it does not wait for a thread outside that waits for the pool, either.
+    Fixed,
     /// The same, and it neither blocks nor broadcasts.
     FewAndNoneBlocks,
 }
@@ -200,13 +201,14 @@ impl Draw<'_> {
 
     fn inner(&mut self, size: usize, panics: bool) -> Action {
         let blocks = self.threads != Threads::FewAndNoneBlocks;
+        let (any, fixed) = (self.threads == Threads::Any, self.threads == Threads::Fixed);
         match self.rng.below(20) {
-            6 if self.threads == Threads::Any => Action::Rendezvous(self.pair(size, panics)),
+            6 if any => Action::Rendezvous(self.pair(size, panics)),
             7..9 => Action::Sequence(self.several(size, panics)),
             9..11 => Action::Scope {
                 place: match self.rng.below(4) {
                     0 => Opened::InPlace,
-                    1 if self.threads == Threads::Any => Opened::InPlaceElsewhere,
+                    1 if blocks => Opened::InPlaceElsewhere,
                     _ => Opened::Here,
                 },
                 how: self.how(),
@@ -218,11 +220,13 @@ impl Draw<'_> {
             12 => self.repeated(size, Action::MapReduce),
             13 if blocks => Action::Blocking(Box::new(self.node(size, panics))),
             14 => Action::Run(Box::new(self.node(size, panics))),
-            15 if self.threads == Threads::Any => Action::Elsewhere(Box::new(self.node(size, panics))),
+            15 if blocks => Action::Elsewhere(Box::new(self.node(size, panics))),
             16 => Action::RunHere(Box::new(self.node(size, panics))),
             17 => Action::JoinContext(self.pair(size, panics)),
             18 if blocks && self.rng.one_in(40) => Action::Closed(Box::new(self.node(size, false))),
-            19 if blocks && self.rng.one_in(200) => Action::Seated(Box::new(self.node(size, panics))),
+            19 if blocks && !fixed && self.rng.one_in(200) => {
+                Action::Seated(Box::new(self.node(size, panics)))
+            }
             _ => Action::Join(self.pair(size, panics)),
         }
     }

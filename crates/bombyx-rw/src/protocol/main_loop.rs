@@ -106,3 +106,47 @@ pub(super) fn push_join<P: Processor>(p: &mut P, join: P::Join) -> Result<(), P:
     p.push_bottom(thread);
     main_loop(p)
 }
+
+/// What follows a body where deques are concurrent, so that nobody can look at the bottom thread and leave it there: whether
+/// the right branch is still here shows when it is popped.
+///
+/// # Errors
+/// What [`Processor::enter`] says of the next thread.
+#[inline(always)]
+pub fn finish_concurrent<P: Processor>(p: &mut P) -> Result<(), P::Fault> {
+    let Some(next) = p.current() else { return next_thread(p) };
+    p.set_current(None);
+    match next {
+        Next::End => {
+            p.go(Pc::Clear);
+            p.exit();
+            Ok(())
+        }
+        Next::Single(join) => {
+            let thread = p.join_thread(join);
+            start(p, thread)
+        }
+        Next::Branch(cont) => {
+            if cont.side == Side::Left
+                && let Some(right) = p.pop_bottom()
+            {
+                p.make_single(right);
+                return start(p, right);
+            }
+            p.go(Pc::Decrement { cont });
+            Ok(())
+        }
+    }
+}
+
+/// Lines 42 and 43 for a thread that is in the processor's hands.
+///
+/// # Errors
+/// What [`Processor::enter`] says.
+#[inline(always)]
+pub fn start<P: Processor>(p: &mut P, thread: P::Thread) -> Result<(), P::Fault> {
+    let next = p.conti(thread);
+    p.set_current(Some(next));
+    p.go(Pc::Body { thread });
+    p.enter(thread)
+}

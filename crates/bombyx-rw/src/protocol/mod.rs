@@ -17,7 +17,7 @@ mod mutation;
 mod steal;
 
 pub use join::{resolve_join, watch, watch_test};
-pub use main_loop::{finish, fork, next_thread};
+pub use main_loop::{finish, finish_concurrent, fork, next_thread, start};
 pub use mutation::{Mutation, UnknownMutation};
 pub use steal::{acquire, answer, communicate};
 

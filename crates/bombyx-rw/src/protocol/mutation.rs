@@ -128,6 +128,10 @@ mutations! {
     TransfersItself = "transfers-itself",
     /// The machine is not TSO: a buffer may drain its newest store first.
     UnorderedFlush = "unordered-flush",
+    /// A body calls `communicate` a quarter as often as τ says. Only a clock sees it.
+    SkipsPolls = "skips-polls",
+    /// A thief waits for 10 Δ between the victim's round and its query (lines 73 and 77). Only a clock sees it.
+    Dawdles = "dawdles",
     /// A counter is counted down without waiting for the buffer (where joins are counted).
     PlainCounter = "plain-counter",
 }

@@ -1,6 +1,6 @@
 //! Random small computations, and what they must give.
 
-use bombyx_rw::{Discipline, Ended, Pool, Task};
+use bombyx_rw::{Count, Discipline, Ended, Pool, Task};
 
 /// A random number from another.
 pub(crate) fn mix(mut z: u64) -> u64 {
@@ -35,29 +35,38 @@ pub(crate) fn grow<'w, K: Discipline>(task: Task<'w, '_, u64, K>, seed: u64, siz
     }
 }
 
-/// The same value by plain recursion.
-pub(crate) fn expected(seed: u64, size: u32) -> u64 {
+/// The same value by plain recursion, and how many threads come after the one that begins.
+pub(crate) fn expected(seed: u64, size: u32) -> (u64, u64) {
     let drawn = mix(seed);
     match drawn % 8 {
-        _ if size == 0 => drawn,
-        0 => drawn,
-        1 => expected(expected(drawn, size - 1), size / 2),
+        _ if size == 0 => (drawn, 0),
+        0 => (drawn, 0),
+        1 => {
+            let (first, before) = expected(drawn, size - 1);
+            let (value, after) = expected(first, size / 2);
+            (value, before + 1 + after)
+        }
         _ => {
             let left = (drawn >> 8) as u32 % size;
             let right = (size - 1 - left) * ((drawn >> 40) as u32 % 3) / 2;
-            let (a, b) = (expected(drawn ^ 1, left), expected(drawn ^ 2, right));
-            match drawn >> 60 {
+            let ((a, more), (b, others)) = (expected(drawn ^ 1, left), expected(drawn ^ 2, right));
+            let (value, after) = match drawn >> 60 {
                 0 => expected(a ^ b.rotate_left(9), size / 4),
-                _ => mix(a ^ mix(b)),
-            }
+                _ => (mix(a ^ mix(b)), 0),
+            };
+            (value, 3 + more + others + after)
         }
     }
 }
 
-/// Runs the computations of these seeds and checks their values.
+/// Runs the computations of these seeds, and checks their values and that every thread ran once.
 pub(crate) fn check<K: Discipline>(pool: &mut Pool<K>, seeds: std::ops::Range<u64>, size: u32) {
     for seed in seeds {
+        let (expected, threads) = expected(seed, size);
+        let before = pool.counted(Count::Threads);
         let value = pool.run(|task| grow(task, seed, size));
-        assert_eq!(value, expected(seed, size), "{}, {} processors, seed {seed}", K::NAME, pool.processors());
+        let of = format!("{}, {} processors, seed {seed}", K::NAME, pool.processors());
+        assert_eq!(value, expected, "{of}");
+        assert_eq!(pool.counted(Count::Threads) - before, threads + 1, "threads run: {of}");
     }
 }

@@ -45,6 +45,11 @@ impl Deques {
                 self.push_bottom(next, parent);
                 m.work(p, child);
             }
+            Some(Mutation::Wanders) => {
+                self.push_bottom(p, parent);
+                self.push_bottom(p, child);
+                m.steal(p);
+            }
             _ => {
                 self.push_bottom(p, parent);
                 m.work(p, child);

@@ -67,7 +67,8 @@ impl Dfdeques {
     /// `p` works on the newest thread of its deque; if that is empty, it deletes the deque and steals.
     fn next(&mut self, m: &mut Machine<'_>, p: ProcessorId) {
         let deque = &mut self.owned[p.index()];
-        match deque.pop_back() {
+        let top = self.mutation == Some(Mutation::PopTop);
+        match if top { deque.pop_front() } else { deque.pop_back() } {
             Some(thread) => {
                 self.nonempty -= usize::from(deque.is_empty());
                 m.take_own(p, thread);
@@ -131,7 +132,8 @@ impl Policy for Dfdeques {
     /// Case terminate: a parent that this woke up lies at the bottom by now and runs next. A dummy costs the deque.
     fn died(&mut self, m: &mut Machine<'_>, p: ProcessorId, thread: ThreadId) {
         let keep = self.mutation == Some(Mutation::KeepDequeAfterDummy);
-        if !keep && self.dummies.get(thread.index()).is_some_and(|&dummy| dummy) {
+        let dummy = self.dummies.get(thread.index()).is_some_and(|&dummy| dummy);
+        if dummy && !keep || self.mutation == Some(Mutation::LeavesParent) {
             self.give_up(m, p);
         } else {
             self.next(m, p);

@@ -20,12 +20,12 @@
 
 mod deques;
 mod meter;
-mod mutation;
 mod pool;
 mod ready;
 mod setup;
 
 use crate::machine::Machine;
+use crate::mutation::Mutation;
 use crate::trace::AttemptResult;
 use crate::{ProcessorId, Ratio};
 use bombyx_dag::{StrandId, ThreadId};
@@ -33,7 +33,6 @@ use std::fmt;
 use std::str::FromStr;
 
 pub use meter::Tariff;
-pub use mutation::Mutation;
 pub use ready::{Deque, Ready};
 pub use setup::{Metering, Setup};
 

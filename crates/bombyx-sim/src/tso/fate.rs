@@ -86,6 +86,11 @@ impl Fate {
                 Fate::Caught(on(3, ".").with_capacity(1))
             }
             Mutation::NoTransfer => Fate::Caught(on(3, "(. (. .))").with_capacity(1)),
+            Mutation::SkipsPolls | Mutation::Dawdles => Fate::Harmless {
+                argument: "This machine has no clock: a body calls communicate as often as it likes, and any time may pass \
+                    between two steps. What these do shows in virtual time (bombyx_sim::timed).",
+                shown_on: on(2, "(. .)"),
+            },
             Mutation::NoWatchInWait => Fate::Harmless {
                 argument: "Waits cannot form a circle. Whoever waits on line 122 has finished one branch of a join \
                     and needs the watcher of the other branch, the processor at its leftmost leaf. If that one \

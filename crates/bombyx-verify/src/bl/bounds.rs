@@ -99,7 +99,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         paper: Paper::Bl,
         name: "§6, tightness",
         statement: "Divide and conquer at linear speedup communicates Ω(P·T∞·S_max) bytes",
-        quantity: "P·T∞·S_max/40 against mean bytes",
+        quantity: "P·T∞·S_max/5 against mean bytes",
         scope: "Balanced trees of unit leaves, parallelism at least 8·P, where work stealing's bound of Theorem 14 is therefore \
             tight up to a constant (Wu and Kung). Runs without linear speedup, T ≤ 2·T1/P, break it.",
         mutants: mutants![Serial, Half, Victim0, Themselves, GivesUp],
@@ -114,7 +114,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         quantity: "25 times the bytes of work stealing against those of work sharing",
         scope: "Work sharing: every parent goes to the next processor's deque at a spawn. It is also held to at least one frame per \
             four spawns. Parallelism at least 50·P.",
-        mutants: mutants![Share, LeavesParent, StealBottom, KeepParent],
+        mutants: mutants![Share, LeavesParent, Wanders, StealBottom, KeepParent],
         few: "it compares with a scheduler that moves a frame at every spawn: only one that moves nearly as many is noticed",
         attempt: work_sharing,
     },
@@ -169,12 +169,7 @@ fn lemma_12(cx: &Context<'_>) -> Finding {
         let unit = p * (run.measures().span as f64 + (1.0 / EPSILON).log2());
         let attempts = run.outcome()?.attempts() as f64;
         let proof = 4.0 * p * rounds_for(EPSILON, run.measures().span, degree(run)) as f64 / unit;
-        tally.constant(Constant {
-            unit: "P·(T∞ + lg 1/ε)",
-            measured: attempts / unit,
-            checked: 2.0,
-            proof: Some(proof),
-        });
+        tally.constant(Constant::at_most("P·(T∞ + lg 1/ε)", attempts / unit, 2.0, Some(proof)));
         tally.count((0, 0), EPSILON, attempts > 2.0 * unit);
         Ok(())
     })
@@ -198,7 +193,7 @@ fn theorem_13(cx: &Context<'_>) -> Finding {
         let logs = p.log2() + (1.0 / EPSILON).log2();
         let excess = run.outcome()?.makespan as f64 - m.work as f64 / p;
         let measured = (excess - logs) / span;
-        tally.constant(Constant { unit: "T∞", measured, checked: 2.5, proof: Some((proof - logs) / span) });
+        tally.constant(Constant::at_most("T∞", measured, 2.5, Some((proof - logs) / span)));
         tally.count((0, 0), EPSILON, excess > 2.5 * span + logs);
         Ok(())
     })
@@ -224,14 +219,16 @@ fn response_time(cx: &Context<'_>) -> Finding {
         let mut worst = Sample::HELD;
         for &cost in costs {
             let outcome = run.simulation().steal_cost(cost).run().map_err(text)?;
-            let sample = mean_time(run, outcome.makespan, 1.5 * cost as f64);
+            let time = mean_time(run, outcome.makespan, 1.5 * cost as f64);
+            let beyond = time.constant.map_or(0.0, |constant| constant.measured) / cost as f64;
+            let sample = time.constant("c·T∞", beyond, 1.5, None);
             worst = if worst.bound == 0.0 || sample.measured / sample.bound > worst.measured / worst.bound {
                 sample
             } else {
                 worst
             };
         }
-        Ok(Sample { constant: None, ..worst })
+        Ok(worst)
     })
 }
 
@@ -265,12 +262,7 @@ fn theorem_14_tail(cx: &Context<'_>) -> Finding {
         let unit = p * (run.measures().span as f64 + (1.0 / EPSILON).log2()) * price;
         let bytes = run.outcome()?.bytes as f64;
         let proof = 4.0 * p * rounds_for(EPSILON, run.measures().span, degree(run)) as f64 * price / unit;
-        let constant = Constant {
-            unit: "P·(T∞ + lg 1/ε)·(1 + n_d)·S_max",
-            measured: bytes / unit,
-            checked: 0.5,
-            proof: Some(proof),
-        };
+        let constant = Constant::at_most("P·(T∞ + lg 1/ε)·(1 + n_d)·S_max", bytes / unit, 0.5, Some(proof));
         tally.constant(constant);
         tally.count((0, 0), EPSILON, bytes > 0.5 * unit);
         Ok(())
@@ -296,13 +288,14 @@ fn wu_kung(cx: &Context<'_>) -> Finding {
         }
         let unit = (p * m.span * m.largest_frame) as f64;
         // The claim is a lower bound: what must be is measured, what is sent is the bound.
-        Ok(Sample::new(unit / 40.0, outcome.bytes as f64))
+        let bytes = outcome.bytes as f64;
+        Ok(Sample::new(unit / 5.0, bytes).constant_at_least("P·T∞·S_max", bytes / unit, 0.2, None))
     })
 }
 
 fn work_sharing(cx: &Context<'_>) -> Finding {
     cx.on_average(trees(cx, 50.0, &[2, 4]), cx.by_effort(4, 15, 60), |run| {
-        let shared = Run::right_of(run).simulation().mutate(Mutation::Share).run().map_err(text)?;
+        let shared = run.mended().simulation().mutate(Mutation::Share).run().map_err(text)?;
         let frames = run.measures().largest_frame * run.computation().thread_count() as u64;
         if 4 * shared.bytes < frames {
             return Err(format!(

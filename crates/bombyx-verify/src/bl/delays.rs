@@ -3,9 +3,10 @@
 use super::unit_runs;
 use crate::claim::{Claim, Paper};
 use crate::context::{Context, Sample, Tally};
-use crate::delay::{DelaySequence, Edges, History};
+use crate::delay::{DelaySequence, History};
 use crate::finding::Finding;
-use crate::mutant::{Mutant, mutants};
+use crate::mutant::mutants;
+use crate::paths;
 use crate::run::{Named, Run, grid, large, named_in_units, small, text};
 use bombyx_dag::{Augmented, Class, StrandId};
 use bombyx_sim::{EventKind, Invariant, Mode, Outcome, ProcessorId, Scheduler};
@@ -31,7 +32,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         quantity: "attempts of a round against 4P − 2",
         scope: "Fully strict computations of unit instructions, P ≥ 2. At most P − 1 processors begin an attempt in a step, since \
             one works. The paper says fewer than 4P − 1.",
-        mutants: mutants![LeavesParent, Share, EnableElsewhere, GivesUp, Neighbour],
+        mutants: mutants![LeavesParent, Share, EnableElsewhere, Wanders, GivesUp, Neighbour],
         few: "",
         attempt: rounds,
     },
@@ -42,9 +43,10 @@ pub(super) const CLAIMS: &[Claim] = &[
         statement: "At least 4PR steal attempts imply that a delay sequence (U, R, Π) occurs",
         quantity: "rounds promised by the attempts against rounds found",
         scope: "Fully strict computations. For every run the sequence is made as in the proof and held to Definition 8, \
-            for all its R rounds. Each computation also runs with thieves that never find anything, for many rounds.",
-        mutants: &[Mutant::Own { name: "plain-edges", about: "the path U is sought without deque edges" }],
-        few: "it holds for every schedule, also of wrong schedulers: only the construction can be wrong",
+            for all its R rounds. Each computation also runs with thieves that never find anything, for many rounds. The \
+            lemma holds for every schedule, so the mutants are wrong ways to find U.",
+        mutants: paths::WRONG,
+        few: "",
         attempt: lemma_9,
     },
     Claim {
@@ -124,13 +126,12 @@ fn rounds(cx: &Context<'_>) -> Finding {
 }
 
 fn lemma_9(cx: &Context<'_>) -> Finding {
-    let edges = if cx.own("plain-edges") { Edges::Plain } else { Edges::Augmented };
     cx.always(unit_runs(cx, Class::FullyStrict, cx.by_effort(2, 5, 30)), |run| {
         let mut worst = Sample::HELD;
         for simulation in [run.simulation(), run.simulation().choices(run.only_themselves())] {
             let outcome = simulation.trace().run().map_err(text)?;
             let history = history(run, &outcome)?;
-            let sequence = DelaySequence::of(&history, 3 * run.processors, edges);
+            let sequence = DelaySequence::along(&history, paths::path(cx, &history), 3 * run.processors);
             sequence.check(&history)?;
             let promised = history.attempts() as u64 / (4 * run.processors as u64);
             let sample = Sample::of(promised, sequence.rounds.len() as u64);

@@ -59,8 +59,8 @@ pub(super) const CLAIMS: &[Claim] = &[
         quantity: "dollars more or less than T1",
         scope: "Fully strict computations; every bucket is also held to the sum P·T of all dollars, and IDLE is empty: a processor \
             works, attempts a steal or waits for one.",
-        mutants: mutants![Serial, BlocksAtStall, GivesUp, KeepParent],
-        few: "whoever executes every instruction once fills WORK with T1; a wrong scheduler shows only by being idle",
+        mutants: mutants![Serial, BlocksAtStall, GivesUp, Forgets, KeepParent],
+        few: "",
         attempt: lemma_7,
     },
 ];

@@ -51,7 +51,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         paper: Paper::Bl,
         name: "§7, crashes",
         statement: "If processors crash, others execute again what was begun: the run ends after T1 + lost + O(P·T∞) steps",
-        quantity: "mean steps of processors that run against T1 + lost + 4·P·T∞",
+        quantity: "mean steps of processors that run against T1 + lost + 2·P·T∞",
         scope: "Cilk-NOW's promise, on a machine where a crashed processor loses what it has done of its strand and its deque stays in \
             reach. All but one processor crash one after the other, and half of them come back. Every instruction is executed \
             once to its end; the lost work is at most a strand for each crash.",
@@ -141,7 +141,7 @@ fn crashes(cx: &Context<'_>) -> Finding {
         if lost > most {
             return Err(format!("{lost} instructions were lost in {most} crashes of unit instructions"));
         }
-        Ok(capacity_within(run, &outcome, 4.0))
+        Ok(capacity_within(run, &outcome, 2.0))
     })
 }
 

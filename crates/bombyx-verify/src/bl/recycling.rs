@@ -46,11 +46,12 @@ pub(super) const CLAIMS: &[Claim] = &[
         statement: "Which ball of a bin the adversary returns is immaterial to the total delay",
         quantity: "difference of the total delays",
         scope: "Oldest first against newest first, the same tosses; adversaries that look at numbers of balls only.",
-        mutants: &[Mutant::Own {
-            name: "two-served",
-            about: "newest first, two balls of a bin return at once",
-        }],
-        few: "it compares two services of one game: nothing but a wrong service can differ",
+        mutants: &[
+            Mutant::Own { name: "two-served", about: "newest first, two balls of a bin return at once" },
+            Mutant::Own { name: "all-served", about: "all balls of a bin return at once" },
+            Mutant::Own { name: "pauses", about: "in every second step no ball returns" },
+        ],
+        few: "",
         attempt: lemma_6_fifo,
     },
     Claim {
@@ -170,7 +171,8 @@ fn lemma_6_fifo(cx: &Context<'_>) -> Finding {
     let games: Vec<Game> = games(cx, sizes(cx)).into_iter().filter(by_number).collect();
     let seeds = cx.by_effort(5, 20, 100);
     let cases = games.iter().flat_map(|game| (0..seeds).map(|nth| game.with_seed(cx.seed(nth)))).collect();
-    let service = if cx.own("two-served") { Service::Two } else { Service::Lifo };
+    let wrong = Service::WRONG.iter().find(|(_, name)| cx.own(name));
+    let service = wrong.map_or(Service::Lifo, |&(service, _)| service);
     cx.always(cases, |game: &Game| {
         let other = Game { service, ..*game }.play().delay();
         Ok(Sample::of(game.play().delay().abs_diff(other), 0))
@@ -233,12 +235,7 @@ fn lemma_6_tail(cx: &Context<'_>) -> Finding {
             let proof: f64 = played.tosses.iter().map(|&m| (2.0 * E * m as f64).max(logs)).sum();
             let delay = played.delay() as f64;
             let bound = 0.8 * m + p * logs / 2.0;
-            tally.constant(Constant {
-                unit: "M",
-                measured: delay / m,
-                checked: bound / m,
-                proof: Some(proof / m),
-            });
+            tally.constant(Constant::at_most("M", delay / m, bound / m, Some(proof / m)));
             tally.count((0, per_mille), epsilon, delay > bound);
         }
         for per_mille in [300_u32, 50, 10] {

@@ -2,8 +2,8 @@
 //! (Theorem 4.3), and computations that need as much.
 
 use super::{
-    BUSY_LEAVES, DEPTH_FIRST, FIFO, GREEDY, QUOTAS, STEALING, allocating, bytes, dfdeques, in_cost_model,
-    planted, ran, several,
+    BUSY_LEAVES, DEPTH_FIRST, FIFO, GREEDY, QUOTAS, STEALING, allocating, bytes, count_tails, dfdeques,
+    epsilon, in_cost_model, planted, ran, several,
 };
 use crate::claim::{Claim, Paper};
 use crate::context::{Context, Sample};
@@ -217,26 +217,13 @@ fn lemma_4_1(cx: &Context<'_>) -> Finding {
     })
 }
 
-/// ε = 2^−n for these n.
-const LIKELIHOODS: std::ops::RangeInclusive<u32> = 1..=5;
-
-fn epsilon((n, _): (u32, u32)) -> String {
-    format!("ε = 1/{}", 1 << n)
-}
-
-fn ln(n: u32) -> f64 {
-    f64::from(n) * std::f64::consts::LN_2
-}
-
 fn lemma_4_1_tail(cx: &Context<'_>) -> Finding {
     cx.rarely(modest(cx), cx.by_effort(12, 40, 200), epsilon, |run, tally| {
         let outcome = run.simulation().trace().run().map_err(text)?;
         let heavy = heavy_premature(run, &outcome) as f64;
         let (p, depth) = (run.processors as f64, run.measures().span as f64);
-        for n in LIKELIHOODS {
-            tally.count((n, 0), 0.5f64.powi(n as i32), heavy > HEAVY * p * (depth + ln(n)));
-        }
-        tally.constant(Constant { unit: "P·D", measured: heavy / (p * depth), checked: HEAVY, proof: None });
+        count_tails(tally, |ln| heavy > HEAVY * p * (depth + ln));
+        tally.constant(Constant::at_most("P·D", heavy / (p * depth), HEAVY, None));
         Ok(())
     })
 }
@@ -308,11 +295,9 @@ fn theorem_4_3_tail(cx: &Context<'_>) -> Finding {
         let s1 = run.measures().serial_space as f64;
         let unit = (bytes(run) as f64).min(s1) * run.processors as f64;
         let (peak, depth) = (outcome.peak.total as f64, depth(run, &outcome));
-        for n in LIKELIHOODS {
-            tally.count((n, 0), 0.5f64.powi(n as i32), peak > s1 + SPACE * unit * (depth + ln(n)));
-        }
+        count_tails(tally, |ln| peak > s1 + SPACE * unit * (depth + ln));
         let measured = (peak - s1).max(0.0) / (unit * depth);
-        tally.constant(Constant { unit: "min(K,S1)·P·D", measured, checked: SPACE, proof: None });
+        tally.constant(Constant::at_most("min(K,S1)·P·D", measured, SPACE, None));
         Ok(())
     })
 }
@@ -334,7 +319,7 @@ fn needs_space(cx: &Context<'_>, scheduler: Scheduler) -> Finding {
         let unit = (m.serial_space * m.span) as f64 * run.processors as f64;
         let peak = run.outcome()?.peak.total as f64;
         // The mean of what the run lacks must not be positive; so the bound is that of the largest peak.
-        Ok(Sample::new(TIGHT * unit / peak, 1.0).constant("S1·P·D", peak / unit, TIGHT, None))
+        Ok(Sample::new(TIGHT * unit / peak, 1.0).constant_at_least("S1·P·D", peak / unit, TIGHT, None))
     })
 }
 

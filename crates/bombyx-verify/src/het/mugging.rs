@@ -148,7 +148,7 @@ fn homogeneous(cx: &Context<'_>) -> Finding {
     }
     cx.always(cases, |run| {
         let enhanced = run.simulation().trace().run().map_err(text)?;
-        let cilk = run.unmutated().under(Scheduler::WorkStealing);
+        let cilk = run.mended().under(Scheduler::WorkStealing);
         let cilk = cilk.simulation().trace().run().map_err(text)?;
         let (ours, theirs) = (trace(&enhanced).events(), trace(&cilk).events());
         let different = ours.iter().zip(theirs).filter(|(a, b)| a != b).count();

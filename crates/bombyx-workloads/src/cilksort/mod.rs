@@ -1,9 +1,12 @@
 //! Cilk's merge sort: sorts quarters, merges pairs of quarters into a buffer and the halves back, with the merges
 //! parallel too.
 
+mod continuations;
+
 use crate::inputs::sequences::{self, sorts};
 use crate::workload::{Checksum, Grain, Kernel, Prepared, Size, prepared};
 use crate::{Fork, Par};
+use bombyx_rw::{Discipline, Pool};
 
 sorts!(
     "cilksort",
@@ -97,6 +100,15 @@ impl Kernel for Cilksort {
 
     fn compute<F: Fork>(&mut self, fork: &mut F) {
         sort(fork, &mut self.data, &mut self.buffer, self.grain);
+    }
+
+    fn continue_on<K: Discipline>(&mut self, pool: &mut Pool<K>) -> bool {
+        let (data, buffer, grain) = (&mut self.data[..], &mut self.buffer[..], self.grain);
+        pool.run(|task| {
+            let parts = [data.into(), buffer.into()];
+            task.call(move |task| continuations::sort(task, parts, grain), |task, _| task.end(()))
+        });
+        true
     }
 
     fn checksum(&self) -> Checksum {

@@ -1,7 +1,10 @@
 //! The exponential Fibonacci recursion: nothing but forks, so its time is the price of a fork.
 
+mod continuations;
+
 use crate::workload::{Bound, Checksum, Entry, Kernel, Suite, ensure, prepared};
 use crate::{Fork, Serial};
+use bombyx_rw::{Discipline, Pool};
 
 pub(crate) static FIB: Entry = Entry {
     name: "fib",
@@ -48,6 +51,12 @@ impl Kernel for Fib {
 
     fn compute<F: Fork>(&mut self, fork: &mut F) {
         self.result = if self.cutoff <= 1 { fib(fork, self.n) } else { fib_above(fork, self.n, self.cutoff) };
+    }
+
+    fn continue_on<K: Discipline>(&mut self, pool: &mut Pool<K>) -> bool {
+        let (n, cutoff) = (self.n, self.cutoff);
+        self.result = pool.run(|task| continuations::fib_above(task, n, cutoff));
+        true
     }
 
     fn checksum(&self) -> Checksum {

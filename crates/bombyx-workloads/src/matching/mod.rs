@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use crate::Fork;
 use crate::inputs::graphs::{self, Edges};
-use crate::reservations::{Speculative, grain_of, on_graphs, speculative_for};
+use crate::reservations::{Speculative, grain_of, on_graphs, speculative_for, speculative_on};
 use crate::workload::{Checksum, Kernel, Prepared, ensure, prepared};
+use bombyx_rw::{Discipline, Pool};
 
 on_graphs!("matching", "maximal matching", prepare,
     fine: 16,
@@ -114,6 +115,12 @@ impl Kernel for Matching {
     fn compute<F: Fork>(&mut self, fork: &mut F) {
         let n = self.edges.list.len();
         speculative_for(fork, &*self, n as u32, n / ROUNDS + 1, self.grain);
+    }
+
+    fn continue_on<K: Discipline>(&mut self, pool: &mut Pool<K>) -> bool {
+        let n = self.edges.list.len();
+        speculative_on(pool, &*self, n as u32, n / ROUNDS + 1, self.grain);
+        true
     }
 
     fn checksum(&self) -> Checksum {

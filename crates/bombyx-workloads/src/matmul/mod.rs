@@ -1,9 +1,12 @@
 //! Multiplies dense matrices in place by divide and conquer on quadrants: cache-oblivious and without temporaries,
 //! at the price of two rounds of four products on each level (Frigo, Leiserson, Prokop, Ramachandran, FOCS 1999).
 
+mod continuations;
+
 use crate::tiles::{Tiled, check_product, multiply_add_tile, quadrants, quadrants_mut};
 use crate::workload::{Bound, Checksum, Entry, Kernel, Suite, prepared};
 use crate::{Fork, Par};
+use bombyx_rw::{Discipline, Pool};
 
 pub(crate) static MATMUL: Entry = Entry {
     name: "matmul",
@@ -62,6 +65,19 @@ impl Kernel for Matmul {
 
     fn compute<F: Fork>(&mut self, fork: &mut F) {
         multiply_add(fork, &mut self.c.data, &self.a.data, &self.b.data, self.c.tile, 1.0);
+    }
+
+    fn continue_on<K: Discipline>(&mut self, pool: &mut Pool<K>) -> bool {
+        let (c, a, b) = (&mut self.c.data[..], &self.a.data[..], &self.b.data[..]);
+        let tile = self.c.tile;
+        pool.run(|task| {
+            let product = c.into();
+            task.call(
+                move |task| continuations::multiply_add(task, product, [a, b], tile),
+                |task, _| task.end(()),
+            )
+        });
+        true
     }
 
     fn checksum(&self) -> Checksum {

@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use crate::Fork;
 use crate::inputs::graphs::{self, Adjacency, Edges};
-use crate::reservations::{Speculative, grain_of, on_graphs, speculative_for};
+use crate::reservations::{Speculative, grain_of, on_graphs, speculative_for, speculative_on};
 use crate::workload::{Checksum, Kernel, Prepared, ensure, prepared};
+use bombyx_rw::{Discipline, Pool};
 
 on_graphs!("mis", "maximal independent set", prepare,
     fine: 4,
@@ -81,6 +82,13 @@ impl Kernel for Mis {
         let n = self.graph.vertices();
         let step = Step { graph: &self.graph, state: &self.state };
         speculative_for(fork, &step, n as u32, n / ROUNDS + 1, self.grain);
+    }
+
+    fn continue_on<K: Discipline>(&mut self, pool: &mut Pool<K>) -> bool {
+        let n = self.graph.vertices();
+        let step = Step { graph: &self.graph, state: &self.state };
+        speculative_on(pool, &step, n as u32, n / ROUNDS + 1, self.grain);
+        true
     }
 
     fn checksum(&self) -> Checksum {

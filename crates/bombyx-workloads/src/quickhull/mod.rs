@@ -2,9 +2,14 @@
 //! farthest from a line, drop what lies inside the triangle, recurse on both sides. Candidates stay in one array and move
 //! within it, by way of a second one, so that a run allocates next to nothing.
 
+mod continuations;
+
+use std::ops::Range;
+
 use crate::inputs::points;
 use crate::workload::{Bound, Checksum, Entry, Grain, Kernel, Prepared, Suite, ensure, prepared};
 use crate::{Fork, Par, Serial};
+use bombyx_rw::{Discipline, Pool};
 
 pub(crate) static UNIFORM: Entry = Entry {
     name: "quickhull-uniform",
@@ -69,19 +74,23 @@ impl Search<'_> {
         self.points[index as usize]
     }
 
+    /// The leftmost and the rightmost of some points.
+    fn extremes(&self, range: Range<usize>) -> (u32, u32) {
+        let first = range.start as u32;
+        range.fold((first, first), |ends, i| self.outer(ends, (i as u32, i as u32)))
+    }
+
+    /// The leftmost and the rightmost of two pairs.
+    #[inline]
+    fn outer(&self, (l1, r1): (u32, u32), (l2, r2): (u32, u32)) -> (u32, u32) {
+        let left = if self.at(l2) < self.at(l1) { l2 } else { l1 };
+        (left, if self.at(r2) > self.at(r1) { r2 } else { r1 })
+    }
+
     fn hull<F: Fork>(&self, fork: &mut F, candidates: &mut [u32], room: &mut [u32]) -> Vec<u32> {
         let n = self.points.len();
-        let leftmost = |a: u32, b: u32| if self.at(b) < self.at(a) { b } else { a };
-        let rightmost = |a: u32, b: u32| if self.at(b) > self.at(a) { b } else { a };
-        let (left, right) = fork.map_reduce(
-            0..n,
-            self.grain,
-            &|range| {
-                let first = range.start as u32;
-                range.fold((first, first), |(l, r), i| (leftmost(l, i as u32), rightmost(r, i as u32)))
-            },
-            &|(l1, r1), (l2, r2)| (leftmost(l1, l2), rightmost(r1, r2)),
-        );
+        let (left, right) =
+            fork.map_reduce(0..n, self.grain, &|range| self.extremes(range), &|a, b| self.outer(a, b));
         let (a, b) = (self.at(left), self.at(right));
         let counts = self.sort_out(fork, &|i| i as u32, [[a, b], [b, a]], room);
         let [above, below] = self.collect(fork, &counts, candidates, room);
@@ -101,21 +110,31 @@ impl Search<'_> {
     ) -> Vec<[usize; 2]> {
         let mut counts = vec![[0; 2]; room.len().div_ceil(self.grain)];
         fork.for_chunks2((room, self.grain), (&mut counts, 1), &|_, k, room, counts: &mut [[usize; 2]]| {
-            let (mut front, mut back) = (0, room.len());
-            for i in k * self.grain..k * self.grain + room.len() {
-                let index = candidate(i);
-                let point = self.at(index);
-                if area(first[0], first[1], point) > 0.0 {
-                    room[front] = index;
-                    front += 1;
-                } else if area(second[0], second[1], point) > 0.0 {
-                    back -= 1;
-                    room[back] = index;
-                }
-            }
-            counts[0] = [front, room.len() - back];
+            counts[0] = self.sort_out_piece(|i| candidate(k * self.grain + i), [first, second], room);
         });
         counts
+    }
+
+    /// Sorts out one piece.
+    fn sort_out_piece(
+        &self,
+        candidate: impl Fn(usize) -> u32,
+        [first, second]: [[Point; 2]; 2],
+        room: &mut [u32],
+    ) -> [usize; 2] {
+        let (mut front, mut back) = (0, room.len());
+        for i in 0..room.len() {
+            let index = candidate(i);
+            let point = self.at(index);
+            if area(first[0], first[1], point) > 0.0 {
+                room[front] = index;
+                front += 1;
+            } else if area(second[0], second[1], point) > 0.0 {
+                back -= 1;
+                room[back] = index;
+            }
+        }
+        [front, room.len() - back]
     }
 
     /// Brings what was sorted out together, and divides both arrays accordingly.
@@ -150,29 +169,33 @@ impl Search<'_> {
             return candidates.to_vec();
         }
         let (a, b) = (self.at(from), self.at(to));
-        let (_, farthest) = fork.map_reduce(
+        let (_, far) = fork.map_reduce(
             0..candidates.len(),
             self.grain,
-            &|range| {
-                let areas = candidates[range].iter().map(|&i| (area(a, b, self.at(i)), i));
-                areas.fold(
-                    (f64::NEG_INFINITY, u32::MAX),
-                    |best, next| if next.0 > best.0 { next } else { best },
-                )
-            },
-            &|x, y| if y.0 > x.0 { y } else { x },
+            &|range| farthest(self, &candidates[range], [a, b]),
+            &farther,
         );
-        let p = self.at(farthest);
+        let p = self.at(far);
         let counts = self.sort_out(fork, &|i| candidates[i], [[a, p], [p, b]], room);
         let [first, second] = self.collect(fork, &counts, candidates, room);
-        let (mut hull, rest) = fork.join(
-            |fork| self.chain(fork, first, from, farthest),
-            |fork| self.chain(fork, second, farthest, to),
-        );
-        hull.push(farthest);
+        let (mut hull, rest) =
+            fork.join(|fork| self.chain(fork, first, from, far), |fork| self.chain(fork, second, far, to));
+        hull.push(far);
         hull.extend(rest);
         hull
     }
+}
+
+/// Of some candidates the one that is farthest from a line, with the area that it spans.
+fn farthest(search: &Search<'_>, candidates: &[u32], [a, b]: [Point; 2]) -> (f64, u32) {
+    let areas = candidates.iter().map(|&i| (area(a, b, search.at(i)), i));
+    areas.fold((f64::NEG_INFINITY, u32::MAX), farther)
+}
+
+/// The farther of two, the first if they are equal.
+#[inline]
+fn farther(x: (f64, u32), y: (f64, u32)) -> (f64, u32) {
+    if y.0 > x.0 { y } else { x }
 }
 
 /// Candidates on one side of a line, and as much room.
@@ -227,6 +250,13 @@ impl Kernel for Quickhull {
     fn compute<F: Fork>(&mut self, fork: &mut F) {
         let search = Search { points: &self.points, grain: self.grain };
         self.hull = search.hull(fork, &mut self.candidates, &mut self.room);
+    }
+
+    fn continue_on<K: Discipline>(&mut self, pool: &mut Pool<K>) -> bool {
+        let search = Search { points: &self.points, grain: self.grain };
+        let (candidates, room) = (&mut self.candidates[..], &mut self.room[..]);
+        self.hull = pool.run(|task| search.hull_in_continuations(task, candidates.into(), room.into()));
+        true
     }
 
     fn checksum(&self) -> Checksum {

@@ -2,11 +2,14 @@
 //! sample, gathers what belongs to a bucket from all blocks, and sorts the buckets. Few rounds, and memory is
 //! read in order. Blocks and buckets are sorted serially at medium grain, and by a quicksort that forks at fine grain.
 
+mod continuations;
+
 use crate::inputs::Rng;
 use crate::inputs::sequences::{self, sorts};
 use crate::partition::partition;
 use crate::workload::{Checksum, Grain, Kernel, Prepared, Size, prepared};
 use crate::{Fork, Par};
+use bombyx_rw::{Discipline, Pool};
 
 sorts!("samplesort", "sample sort", "doubles", prepare, sequences::random_f64, sequences::exponential_f64);
 
@@ -51,12 +54,7 @@ fn sort<F: Fork>(fork: &mut F, data: &mut [f64], blocks: &mut [f64], block: usiz
             &|fork: &mut F, k, sorted: &mut [f64], cuts: &mut [u32]| {
                 sorted.copy_from_slice(&data[k * block..][..sorted.len()]);
                 quicksort(fork, sorted, serial);
-                let mut at = 0;
-                for (cut, splitter) in cuts[1..buckets].iter_mut().zip(&splitters) {
-                    at += sorted[at..].partition_point(|x| x.total_cmp(splitter).is_lt());
-                    *cut = at as u32;
-                }
-                cuts[buckets] = sorted.len() as u32;
+                cut_at(sorted, &splitters, cuts);
             },
         );
     }
@@ -65,31 +63,61 @@ fn sort<F: Fork>(fork: &mut F, data: &mut [f64], blocks: &mut [f64], block: usiz
     let sizes: Vec<usize> =
         (0..buckets).map(|b| cuts.iter().map(|cut| (cut[b + 1] - cut[b]) as usize).sum()).collect();
     gather(fork, 0, &sizes, data, &|fork: &mut F, bucket, out: &mut [f64]| {
-        let mut filled = 0;
-        for (sorted, cut) in blocks.chunks(block).zip(&cuts) {
-            let part = &sorted[cut[bucket] as usize..cut[bucket + 1] as usize];
-            out[filled..filled + part.len()].copy_from_slice(part);
-            filled += part.len();
-        }
+        fill_bucket(blocks, block, &cuts, bucket, out);
         quicksort(fork, out, serial);
     });
 }
 
+/// Where each bucket starts in a sorted block, with the end of the block last.
+fn cut_at(sorted: &[f64], splitters: &[f64], cuts: &mut [u32]) {
+    let buckets = splitters.len() + 1;
+    let mut at = 0;
+    for (cut, splitter) in cuts[1..buckets].iter_mut().zip(splitters) {
+        at += sorted[at..].partition_point(|x| x.total_cmp(splitter).is_lt());
+        *cut = at as u32;
+    }
+    cuts[buckets] = sorted.len() as u32;
+}
+
+/// Copies what belongs to a bucket from all blocks.
+fn fill_bucket<C: AsRef<[u32]>>(blocks: &[f64], block: usize, cuts: &[C], bucket: usize, out: &mut [f64]) {
+    let mut filled = 0;
+    for (sorted, cut) in blocks.chunks(block).zip(cuts) {
+        let cut = cut.as_ref();
+        let part = &sorted[cut[bucket] as usize..cut[bucket + 1] as usize];
+        out[filled..filled + part.len()].copy_from_slice(part);
+        filled += part.len();
+    }
+}
+
+/// How many partitions a sort may make in a row: each should halve the stretch.
+fn partitions_of(data: &[f64]) -> u32 {
+    2 * data.len().max(1).ilog2()
+}
+
+fn partition_of(data: &mut [f64]) -> usize {
+    partition(data, |a, b| a.total_cmp(b).is_lt())
+}
+
+fn sort_serially(data: &mut [f64]) {
+    data.sort_unstable_by(f64::total_cmp);
+}
+
 /// Sorts by partitioning until stretches are at most `serial` long.
 fn quicksort<F: Fork>(fork: &mut F, data: &mut [f64], serial: usize) {
-    /// With so many partitions left, of which each should halve the stretch.
+    /// With so many partitions left.
     fn go<F: Fork>(fork: &mut F, data: &mut [f64], serial: usize, partitions: u32) {
         if data.len() <= serial.max(1) || partitions == 0 {
-            return data.sort_unstable_by(f64::total_cmp);
+            return sort_serially(data);
         }
-        let middle = partition(data, |a, b| a.total_cmp(b).is_lt());
+        let middle = partition_of(data);
         let (left, right) = data.split_at_mut(middle);
         fork.join(
             |fork| go(fork, left, serial, partitions - 1),
             |fork| go(fork, &mut right[1..], serial, partitions - 1),
         );
     }
-    go(fork, data, serial, 2 * data.len().max(1).ilog2());
+    go(fork, data, serial, partitions_of(data));
 }
 
 /// `buckets - 1` values that cut `data` into about equal parts, in order.
@@ -129,6 +157,11 @@ impl Kernel for Samplesort {
 
     fn compute<F: Fork>(&mut self, fork: &mut F) {
         sort(fork, &mut self.data, &mut self.blocks, self.block, self.serial);
+    }
+
+    fn continue_on<K: Discipline>(&mut self, pool: &mut Pool<K>) -> bool {
+        continuations::sort(pool, &mut self.data, &mut self.blocks, self.block, self.serial);
+        true
     }
 
     fn checksum(&self) -> Checksum {

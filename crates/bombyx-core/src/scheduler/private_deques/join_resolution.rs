@@ -10,7 +10,7 @@ use crate::machine::current;
 use crate::machine::hand_over::{Heir, Next, hand_over};
 use crate::machine::patience::{Patience, Wait, Waited};
 use crate::machine::processor::Processor;
-use crate::machine::wait::{NAP, run_entry};
+use crate::machine::wait::{change_seats, nap, run_entry};
 use crate::profile::Helping;
 use crate::protocol::carrier::Carrier;
 use crate::protocol::job::{Enabled, Entry, Job, Kind};
@@ -139,7 +139,10 @@ fn leave_to_spare(processor: &'static Processor, resolution: &Resolution) -> boo
     let pool = processor.pool();
     let Some(spare) = pool.spare() else {
         // No thread to be had: run what there is on this stack rather than wait for nothing.
-        let Some(entry) = super::take_anything::<StealsAndJoins>(processor) else { return false };
+        let Some(entry) = super::take_anything::<StealsAndJoins>(processor) else {
+            change_seats(processor);
+            return false;
+        };
         processor.stats.in_place.add(1);
         return help(entry, resolution);
     };
@@ -159,7 +162,7 @@ fn retire(processor: &'static Processor, resolution: &Resolution) -> bool {
     let pool = processor.pool();
     if !pool.has_reserve() {
         // Whoever has work for the processor later would find no thread for it.
-        std::thread::sleep(NAP);
+        nap(processor);
         return false;
     }
     if !leave(processor, resolution) {

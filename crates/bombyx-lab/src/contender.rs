@@ -1,0 +1,197 @@
+//! Who takes part in a measurement: the serial elision, or a pool of Bombyx or of a peer.
+
+use crate::bench::case::middle;
+use bombyx::{Pool, Scheduler, Stats};
+use bombyx_workloads::Runtime;
+use std::fmt;
+
+/// Bombyx and chili run the root of a computation on the calling thread, whose stack is 8 MiB; rayon runs it on a thread of
+/// its own, whose 2 MiB the deepest search tree overflows, and chili's threads run out of theirs when they wait for each
+/// other. So their threads get as much.
+#[cfg(feature = "peers")]
+const STACK: usize = 8 << 20;
+
+/// Sees to it that threads that are started without a stack size, as chili starts its own, have the same stacks as
+/// the others. To be called first thing in the program, before it has any threads.
+#[cfg(feature = "peers")]
+pub fn same_stacks() {
+    const VARIABLE: &str = "RUST_MIN_STACK";
+    if std::env::var_os(VARIABLE).is_none() {
+        // SAFETY: no other thread exists that could look at the environment.
+        unsafe { std::env::set_var(VARIABLE, STACK.to_string()) };
+    }
+}
+
+/// Without peers there is nobody to be equal to.
+#[cfg(not(feature = "peers"))]
+pub fn same_stacks() {}
+
+/// A runtime with its pool, ready to run.
+pub struct Contender {
+    kind: Kind,
+    pub processors: usize,
+}
+
+enum Kind {
+    Serial,
+    Bombyx(Pool),
+    #[cfg(feature = "peers")]
+    Rayon(rayon::ThreadPool),
+    #[cfg(feature = "peers")]
+    Chili(chili::ThreadPool),
+}
+
+impl Contender {
+    pub fn serial() -> Self {
+        Self { kind: Kind::Serial, processors: 1 }
+    }
+
+    /// A Bombyx pool. Without a scheduler, the one that the environment asks for, or the default.
+    pub fn bombyx(processors: usize, scheduler: Option<Scheduler>) -> Result<Self, bombyx::Error> {
+        let builder = Pool::builder().processors(processors);
+        let builder = scheduler.into_iter().fold(builder, bombyx::Builder::scheduler);
+        Ok(Self::of(builder.build()?))
+    }
+
+    /// A Bombyx pool that exists already.
+    pub fn of(pool: Pool) -> Self {
+        Self { processors: pool.processors(), kind: Kind::Bombyx(pool) }
+    }
+
+    /// The contender of this name.
+    pub fn named(name: &str, processors: usize) -> crate::Result<Self> {
+        match name {
+            "serial" => Ok(Self::serial()),
+            "bombyx" => Ok(Self::bombyx(processors, None)?),
+            #[cfg(feature = "peers")]
+            "rayon" => Self::rayon(processors),
+            #[cfg(feature = "peers")]
+            "chili" => Ok(Self::chili(processors)),
+            _ => Err(format!("there is no runtime `{name}` in this build").into()),
+        }
+    }
+
+    /// Pools of all peers that can do with forks and joins alone, or none without the feature `peers`.
+    #[cfg(feature = "peers")]
+    pub fn peers(processors: usize) -> crate::Result<Vec<Self>> {
+        Ok(vec![Self::rayon(processors)?, Self::chili(processors)])
+    }
+
+    /// Pools of all peers that can do with forks and joins alone, or none without the feature `peers`.
+    #[cfg(not(feature = "peers"))]
+    pub fn peers(_processors: usize) -> crate::Result<Vec<Self>> {
+        Ok(Vec::new())
+    }
+
+    #[cfg(feature = "peers")]
+    fn rayon(processors: usize) -> crate::Result<Self> {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(processors).stack_size(STACK).build()?;
+        Ok(Self { kind: Kind::Rayon(pool), processors })
+    }
+
+    #[cfg(feature = "peers")]
+    fn chili(processors: usize) -> Self {
+        let thread_count = std::num::NonZero::new(processors);
+        let config = chili::Config { thread_count, ..chili::Config::default() };
+        Self { kind: Kind::Chili(chili::ThreadPool::with_config(config)), processors }
+    }
+
+    /// What a workload runs on.
+    pub fn runtime(&self) -> Runtime<'_> {
+        match &self.kind {
+            Kind::Serial => Runtime::Serial,
+            Kind::Bombyx(pool) => Runtime::Bombyx(pool),
+            #[cfg(feature = "peers")]
+            Kind::Rayon(pool) => Runtime::Rayon(pool),
+            #[cfg(feature = "peers")]
+            Kind::Chili(pool) => Runtime::Chili(pool),
+        }
+    }
+
+    pub fn name(&self) -> &'static str {
+        self.runtime().name()
+    }
+
+    /// The scheduler of a Bombyx pool.
+    pub fn scheduler(&self) -> Option<Scheduler> {
+        match &self.kind {
+            Kind::Bombyx(pool) => Some(pool.scheduler()),
+            _ => None,
+        }
+    }
+
+    /// The counters of a Bombyx pool.
+    pub fn stats(&self) -> Option<Stats> {
+        match &self.kind {
+            Kind::Bombyx(pool) => Some(pool.stats()),
+            _ => None,
+        }
+    }
+
+    /// The peaks of a Bombyx pool count from now on.
+    pub fn forget_peaks(&self) {
+        if let Kind::Bombyx(pool) = &self.kind {
+            pool.forget_peaks();
+        }
+    }
+
+    /// What a Bombyx pool that is profiled has measured.
+    pub fn profile(&self) -> Option<bombyx::Profile> {
+        match &self.kind {
+            Kind::Bombyx(pool) => pool.profile(),
+            _ => None,
+        }
+    }
+
+    /// The most living threads of `run` at a time, in the median of so many runs on a pool like this one that counts them; or
+    /// those of the last run, if this pool counts anyway. Nothing for runtimes and schedulers that cannot count, and where forks are most of the
+    /// work, by the seconds that the serial elision and this pool took: counting keeps forks on their slow path.
+    pub fn living_threads<R>(
+        &self,
+        serial: f64,
+        taken: f64,
+        runs: usize,
+        mut run: impl FnMut(Runtime<'_>) -> R,
+    ) -> crate::Result<Option<u64>> {
+        /// All processors together take so many times the serial time when most of it goes into forks.
+        const MOSTLY_FORKS: f64 = 1.8;
+        /// Whatever it is made of, this is short enough to be run once more.
+        const SHORT: f64 = 0.05;
+        let Some(scheduler) = self.scheduler() else { return Ok(None) };
+        if let Some(counted) = self.stats().map(|stats| stats.peak_threads).filter(|threads| *threads > 0) {
+            return Ok(Some(counted));
+        }
+        if taken > SHORT && taken * self.processors as f64 > MOSTLY_FORKS * serial {
+            return Ok(None);
+        }
+        let builder = Pool::builder().processors(self.processors).scheduler(scheduler);
+        let pool = builder.count_threads(true).build()?;
+        let peaks = (0..runs).map(|_| {
+            pool.forget_peaks();
+            run(Runtime::Bombyx(&pool));
+            pool.stats().peak_threads
+        });
+        Ok(middle(peaks).filter(|threads| *threads > 0))
+    }
+
+    /// How fast the processors of a Bombyx pool are, if its scheduler finds out.
+    pub fn speeds(&self) -> Option<Vec<f64>> {
+        match &self.kind {
+            Kind::Bombyx(pool) if matches!(pool.scheduler(), Scheduler::Heterogeneous(_)) => {
+                Some(pool.speeds())
+            }
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Contender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            Kind::Serial => f.write_str("serial"),
+            Kind::Bombyx(pool) => write!(f, "bombyx, {}, P = {}", pool.scheduler(), self.processors),
+            #[cfg(feature = "peers")]
+            Kind::Rayon(_) | Kind::Chili(_) => write!(f, "{}, P = {}", self.name(), self.processors),
+        }
+    }
+}

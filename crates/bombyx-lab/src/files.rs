@@ -1,0 +1,77 @@
+//! Files that are written whole or not at all: into a temporary file beside the target, then renamed onto it. What
+//! they hold is made before, so that an interruption hardly ever finds the temporary file.
+
+use crate::Result;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// A file that disappears unless it is finished.
+struct Unfinished(Option<PathBuf>);
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if let Some(path) = &self.0 {
+            // Nothing better can be done with a file that cannot be removed.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// Says whether a file of this name could be written, before much time is spent on what it is to hold.
+pub fn expect_to_write(path: &Path) -> Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match fs::metadata(folder) {
+        _ if path.is_dir() => Err(format!("cannot write {}: it is a folder", path.display()).into()),
+        Ok(metadata) if metadata.is_dir() => Ok(()),
+        Ok(_) => Err(format!("cannot write {}: {} is no folder", path.display(), folder.display()).into()),
+        Err(error) => Err(format!("cannot write {}: {error}", path.display()).into()),
+    }
+}
+
+/// Writes a file. If that fails or is interrupted, `path` stays as it was. What exists and is no file, such as a pipe
+/// or `/dev/stdout`, is written as it is.
+pub fn write(path: &Path, content: &[u8]) -> Result<()> {
+    let explain = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
+    if fs::metadata(path).is_ok_and(|existing| !existing.is_file() && !existing.is_dir()) {
+        return Ok(fs::write(path, content).map_err(explain)?);
+    }
+    let name = path.file_name().ok_or_else(|| format!("{} is not the name of a file", path.display()))?;
+    let temporary = path.with_file_name(format!(".{}.{}.part", name.to_string_lossy(), std::process::id()));
+    let mut file = File::create(&temporary).map_err(explain)?;
+    let mut unfinished = Unfinished(Some(temporary.clone()));
+    file.write_all(content).and_then(|()| file.sync_all()).map_err(explain)?;
+    fs::rename(&temporary, path).map_err(explain)?;
+    unfinished.0 = None;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_leaves_nothing() {
+        let folder = std::env::temp_dir().join(format!("bombyx-files-{}", std::process::id()));
+        let path = folder.join("out.svg");
+        fs::create_dir_all(path.join("in the way")).unwrap();
+        assert!(write(&path, b"new").is_err(), "a folder cannot be replaced");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        fs::remove_dir_all(&path).unwrap();
+        write(&path, b"old").unwrap();
+        write(&path, b"new").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_missing_folder_is_named() {
+        let error = write(Path::new("/nowhere/at/all.svg"), b"").unwrap_err().to_string();
+        assert!(error.contains("/nowhere/at/all.svg"), "{error}");
+        let expected = expect_to_write(Path::new("/nowhere/at/all.svg")).unwrap_err().to_string();
+        assert_eq!(expected, error);
+        assert!(expect_to_write(&std::env::temp_dir()).is_err());
+        assert!(expect_to_write(Path::new("all.svg")).is_ok());
+    }
+}

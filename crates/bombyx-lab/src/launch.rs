@@ -1,0 +1,275 @@
+//! Runs the user's program under `bombyx profile`, `record` and `scale`: its environment, its signals, its end, and a
+//! folder for the files that it leaves to this program.
+//!
+//! Ctrl-C reaches the program itself, because the terminal sends it to both; this program only stays alive, to report
+//! what there is. Signals that somebody sends to this program alone are passed on.
+
+use crate::Result;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// A program with its arguments, and the environment it gets on top of ours.
+pub struct Launch<'a> {
+    words: &'a [OsString],
+    variables: Vec<(&'static str, OsString)>,
+    quiet: bool,
+}
+
+/// How it ended.
+pub struct Ended {
+    pub status: ExitStatus,
+    pub elapsed: Duration,
+    /// What it wrote to standard error, if it was to be quiet.
+    pub errors: String,
+}
+
+/// Why it did not begin.
+#[derive(Debug)]
+pub struct CannotStart {
+    program: String,
+    error: std::io::Error,
+}
+
+impl CannotStart {
+    /// The status that shells give: 127 if there is no such program, 126 if it cannot be run.
+    pub fn code(&self) -> u8 {
+        if self.error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 }
+    }
+}
+
+impl std::fmt::Display for CannotStart {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "cannot start {}: {}", self.program, self.error)
+    }
+}
+
+impl std::error::Error for CannotStart {}
+
+impl<'a> Launch<'a> {
+    /// The program and its arguments. A profile or recording that our environment asks for is not its own.
+    pub fn new(words: &'a [OsString]) -> Self {
+        Self { words, variables: Vec::new(), quiet: false }
+    }
+
+    /// With a variable in its environment.
+    pub fn with(mut self, name: &'static str, value: impl AsRef<OsStr>) -> Self {
+        self.variables.push((name, value.as_ref().to_owned()));
+        self
+    }
+
+    /// On so many processors, whether it uses Bombyx or rayon's interface to it.
+    pub fn processors(self, count: Option<u32>) -> Self {
+        match count {
+            Some(count) => {
+                let count = count.to_string();
+                self.with("BOMBYX_PROCESSORS", &count).with("RAYON_NUM_THREADS", &count)
+            }
+            None => self,
+        }
+    }
+
+    /// Without input, and with its output thrown away.
+    pub fn quiet(mut self) -> Self {
+        self.quiet = true;
+        self
+    }
+
+    /// Runs it to its end.
+    pub fn run(&self) -> Result<Ended> {
+        let (program, arguments) = self.words.split_first().ok_or("name the program to run, after `--`")?;
+        let mut command = Command::new(program);
+        command.args(arguments).env_remove("BOMBYX_PROFILE").env_remove("BOMBYX_RECORD");
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        if self.quiet {
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        }
+        let signals = signals::Passed::on();
+        let start = Instant::now();
+        let child = command
+            .spawn()
+            .map_err(|error| CannotStart { program: program.to_string_lossy().into_owned(), error })?;
+        signals.to(child.id());
+        // Also empties the pipe, so that a program with many errors does not wait for a reader.
+        let output = child.wait_with_output()?;
+        let elapsed = start.elapsed();
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        Ok(Ended { status: output.status, elapsed, errors })
+    }
+}
+
+impl Ended {
+    /// The status to end with: the program's own, or 128 and its signal, as shells say it.
+    pub fn code(&self) -> u8 {
+        self.status.code().map_or_else(|| 128 + self.signal().unwrap_or(0), |code| code as u8)
+    }
+
+    /// The same for `main`.
+    pub fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.code())
+    }
+
+    /// The signal that ended it.
+    pub fn signal(&self) -> Option<u8> {
+        #[cfg(unix)]
+        {
+            std::os::unix::process::ExitStatusExt::signal(&self.status).map(|signal| signal as u8)
+        }
+        #[cfg(not(unix))]
+        {
+            None
+        }
+    }
+
+    /// How it ended, if not as it should.
+    pub fn complaint(&self) -> Option<String> {
+        match (self.status.success(), self.signal()) {
+            (true, _) => None,
+            (false, Some(signal)) if Some(signal) == signals::INTERRUPT => Some("was interrupted".to_owned()),
+            (false, Some(signal)) => Some(format!("was ended by signal {signal}")),
+            (false, None) => Some(format!("ended with status {}", self.code())),
+        }
+    }
+}
+
+/// A folder for this process, readable by nobody else, that disappears with this value.
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    /// Makes one.
+    pub fn new() -> Result<Self> {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let name = format!("bombyx-{}-{}", std::process::id(), since.as_nanos());
+        let path = std::env::temp_dir().join(name);
+        let mut builder = fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&path).map_err(|error| format!("cannot make {}: {error}", path.display()))?;
+        Ok(Self(path))
+    }
+
+    /// A file in it.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // Nothing better can be done with a folder that cannot be removed.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What to tell somebody whose program wrote no file.
+pub fn wrote_nothing(program: &Path, what: &str, complaint: Option<&str>) -> String {
+    let program = program.display();
+    match complaint {
+        Some(complaint) => {
+            format!(
+                "{program} {complaint}, before it wrote a {what}: that has the runs in pools that have ended"
+            )
+        }
+        None => format!(
+            "{program} wrote no {what}: it does not use Bombyx, or never entered a pool. Let it depend on the crate \
+             `bombyx`; if it uses rayon, patch rayon-core as docs/rayon.md says, and `scripts/doctor` tells which one \
+             it links"
+        ),
+    }
+}
+
+#[cfg(unix)]
+mod signals {
+    //! Signals for a program that is waited for.
+    //!
+    //! The handler touches nothing but atomics and `kill`, which is async-signal-safe (signal-safety(7)). A signal
+    //! that comes before the program's id is known is kept: the handler stores it and has seen no id, or `to` stores
+    //! the id and sees the signal, because both are sequentially consistent.
+
+    use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
+
+    pub(super) const INTERRUPT: Option<u8> = Some(libc::SIGINT as u8);
+    const PASSED: [libc::c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
+
+    /// The program that gets our signals; 0 for none.
+    static TO: AtomicI32 = AtomicI32::new(0);
+    /// A signal that came before there was one; 0 for none.
+    static EARLY: AtomicI32 = AtomicI32::new(0);
+
+    extern "C" fn pass(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+        // SAFETY: with SA_SIGINFO the kernel passes a pointer to a filled-in structure.
+        let from_terminal = unsafe { (*info).si_code } > 0;
+        if !from_terminal {
+            EARLY.store(signal, SeqCst);
+            pass_early();
+        }
+    }
+
+    /// Sends the kept signal, if there is one and somebody to send it to.
+    fn pass_early() {
+        let to = TO.load(SeqCst);
+        if to > 0 {
+            let signal = EARLY.swap(0, SeqCst);
+            if signal > 0 {
+                // SAFETY: kill has no memory effects. The id is the program's own until it has been waited for, and
+                // is forgotten right after.
+                unsafe { libc::kill(to, signal) };
+            }
+        }
+    }
+
+    /// As long as it lives, signals do not end this program.
+    pub(super) struct Passed([libc::sigaction; 4]);
+
+    impl Passed {
+        pub(super) fn on() -> Self {
+            Self(PASSED.map(|signal| {
+                // SAFETY: all zeros are a valid sigaction; the handler and flags are set before it is used, and both
+                // pointers are to structures that outlive the call. A handler, unlike SIG_IGN, is not inherited by
+                // the program that is started.
+                unsafe {
+                    let mut action: libc::sigaction = std::mem::zeroed();
+                    action.sa_sigaction = pass as *const () as usize;
+                    action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+                    let mut before: libc::sigaction = std::mem::zeroed();
+                    libc::sigaction(signal, &action, &mut before);
+                    before
+                }
+            }))
+        }
+
+        pub(super) fn to(&self, program: u32) {
+            TO.store(program as i32, SeqCst);
+            pass_early();
+        }
+    }
+
+    impl Drop for Passed {
+        fn drop(&mut self) {
+            TO.store(0, SeqCst);
+            for (signal, before) in PASSED.into_iter().zip(&self.0) {
+                // SAFETY: `before` is what the same call gave out.
+                unsafe { libc::sigaction(signal, before, std::ptr::null_mut()) };
+            }
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod signals {
+    //! Systems without signals: nothing to pass on.
+
+    pub(super) const INTERRUPT: Option<u8> = None;
+
+    pub(super) struct Passed;
+
+    impl Passed {
+        pub(super) fn on() -> Self {
+            Self
+        }
+
+        pub(super) fn to(&self, _program: u32) {}
+    }
+}

@@ -1,0 +1,31 @@
+//! The laboratory of Bombyx: benchmarks against other runtimes, reproductions of the papers' figures, checks of every
+//! workload on every scheduler, and what they share: contenders, the host's description, tables and plots.
+
+#![allow(missing_docs)]
+
+pub mod bench;
+pub mod check;
+pub mod child;
+pub mod contender;
+pub mod contention;
+pub mod files;
+pub mod heap;
+pub mod host;
+pub mod input;
+pub mod launch;
+pub mod plot;
+pub mod prediction;
+pub mod programs;
+pub mod reproduce;
+pub mod resources;
+pub mod table;
+pub mod terminal;
+pub mod text;
+
+/// The tests look at memory as the program does.
+#[cfg(test)]
+#[global_allocator]
+static ALLOCATOR: heap::Counting = heap::Counting;
+
+/// Whatever goes wrong is told to the user in one line.
+pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
