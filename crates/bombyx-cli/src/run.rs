@@ -7,6 +7,7 @@ use crate::input::Input;
 use crate::resources::{Memory, Watch};
 use crate::terminal::{Progress, coloured, print};
 use crate::text::{bytes, grouped, ratio, time};
+use bombyx::lab::BuilderExt as _;
 use bombyx::{Pool, Scheduler, Stats};
 use bombyx_workloads::{Checksum, Workload};
 use serde_json::json;

@@ -1,6 +1,8 @@
 //! Building pools: what the caller chose, in the words of the runtime; and the global pool.
 
 use crate::{ThreadPool, ThreadPoolBuildError};
+use bombyx_core::dropin::BuilderExt as _;
+use bombyx_core::lab::BuilderExt as _;
 use bombyx_core::{Scheduler, Threads};
 use std::any::Any;
 use std::env;
@@ -117,7 +119,8 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
         // The names of the first threads are asked for while they are started; later ones repeat them.
         let names = Arc::new(Mutex::new(Vec::new()));
         let kind = self.kind()?;
-        let mut builder = bombyx_core::Pool::builder().processors(threads).threads(kind).lend(false).ordered(true);
+        let mut builder =
+            bombyx_core::Pool::builder().processors(threads).threads(kind).lend(false).ordered(true);
         if self.deterministic {
             builder = builder.deterministic(true);
         }
@@ -361,7 +364,7 @@ impl<S> fmt::Debug for ThreadPoolBuilder<S> {
 /// A thread that is to be started. See [`ThreadPoolBuilder::spawn_handler`].
 pub struct ThreadBuilder {
     name: Option<String>,
-    carrier: bombyx_core::NewCarrier,
+    carrier: bombyx_core::dropin::NewCarrier,
 }
 
 impl ThreadBuilder {

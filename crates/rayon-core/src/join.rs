@@ -75,5 +75,8 @@ where
     RB: Send,
 {
     ensure_global();
-    bombyx_core::join_context(|context| oper_a(FnContext::new(context)), |context| oper_b(FnContext::new(context)))
+    bombyx_core::join_context(
+        |context| oper_a(FnContext::new(context)),
+        |context| oper_b(FnContext::new(context)),
+    )
 }

@@ -1,10 +1,16 @@
 //! What can go wrong when a pool is built.
 
-use crate::machine::fixed::Threads;
+use crate::machine::pool::config::Threads;
 use crate::scheduler::{BetaError, ParameterError, QuotaError, Scheduler};
 use std::fmt;
 use std::io;
 use std::str::FromStr;
+
+/// The most processors that a pool can have.
+pub(super) const MAX_PROCESSORS: usize = 1 << 12;
+/// The bounds of stack sizes, in bytes.
+pub(super) const MIN_STACK: usize = 16 << 10;
+pub(super) const MAX_STACK: usize = 1 << 40;
 
 /// Why a pool could not be built. The text says what to do about it.
 #[derive(Debug)]
@@ -50,14 +56,14 @@ impl fmt::Display for Error {
                 write!(
                     f,
                     "the number of processors must be between 1 and {}, not {given}",
-                    crate::api::pool::MAX_PROCESSORS
+                    MAX_PROCESSORS
                 )
             }
             Error::StackSize(given) => write!(
                 f,
                 "a stack size of {given} bytes is not usable: choose at least {} KiB and less than {} GiB",
-                crate::api::pool::MIN_STACK >> 10,
-                crate::api::pool::MAX_STACK >> 30
+                MIN_STACK >> 10,
+                MAX_STACK >> 30
             ),
             Error::UnknownScheduler(given) => {
                 write!(f, "unknown scheduler `{given}`; known: {}", crate::Scheduler::NAMES.join(", "))

@@ -7,18 +7,18 @@
 //! A scope counts its unfinished closures, plus one for its body ([`crate::protocol::credits`]). Whoever brings the count to zero
 //! sets the signal; that is the last access to the scope's memory by anyone but its own frame.
 
-use crate::api::dropin::broadcast::Broadcast;
-use crate::api::dropin::fifo::Fifo;
 use crate::api::pool::Pool;
+use crate::api::signal::Signal;
 use crate::machine::current;
 use crate::machine::handlers::{Payload, drop_payload, drop_unwanted};
 use crate::machine::pool::{PoolCore, PoolRef};
 use crate::machine::processor::Processor;
-use crate::machine::signal::Signal;
 use crate::profile::{self, Closures, Kind as SiteKind, Site};
-use crate::protocol::credits::{Credits, Ended};
-use crate::protocol::job::{Enabled, Entry, HeapJob, Job};
+use crate::protocol::carrier::Enabled;
+use crate::protocol::credits::{Credits, tell};
+use crate::protocol::job::{Entry, HeapJob, Job};
 use crate::protocol::lineage::Ancestor;
+use crate::protocol::tickets::Tickets;
 use crate::system::guard::guarded;
 use crate::system::primitive::lock;
 use crate::system::process;
@@ -27,7 +27,7 @@ use std::marker::PhantomData;
 use std::mem::{self, MaybeUninit};
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr::{self, NonNull};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock};
 
 /// How many entries may wait in a deque before spawned closures are run in place.
 const PENDING: usize = 256;
@@ -39,7 +39,7 @@ pub struct Scope<'scope> {
     end: End,
     closures: Closures,
     /// For [`Scope::spawn_fifo`], one per processor, made when first used.
-    fifos: OnceLock<Box<[Fifo]>>,
+    pub(super) tickets: OnceLock<Box<[Tickets]>>,
     /// The first panic of a spawned closure.
     panic: Mutex<Option<Payload>>,
     #[allow(clippy::type_complexity)]
@@ -59,15 +59,15 @@ impl End {
     fn whole(&self) -> NonNull<Credits> {
         NonNull::from(self).cast()
     }
-}
 
-/// Tells the frame of a scope, if it is `ended`. Whoever is returned is the caller's to give a processor to.
-#[inline]
-pub(crate) fn tell(ended: Ended) -> Enabled {
-    let end = ended?.cast::<End>();
-    // SAFETY: every count is the first field of an `End`, and stocks know it by [`End::whole`]. The frame waits for the signal, which the caller is the only one
-    // to set.
-    unsafe { Signal::set(&raw const (*end.as_ptr()).signal) }
+    /// See [`Tell`](crate::protocol::credits::Tell).
+    ///
+    /// # Safety
+    /// The credits are those of an `End`, known by [`End::whole`]. The frame waits for the signal, which the caller alone sets.
+    unsafe fn tell(credits: NonNull<Credits>) -> Enabled {
+        // SAFETY: as the caller promises; the credits are the first field.
+        unsafe { Signal::set(&raw const (*credits.cast::<End>().as_ptr()).signal) }
+    }
 }
 
 /// Calls `f` with a scope, and returns when `f` and everything spawned in the scope have ended.
@@ -110,9 +110,9 @@ where
         // SAFETY: a scope ends before its pool.
         pool: unsafe { PoolRef::new(pool) },
         ancestor: Ancestor { root: if signal.is_here() { current::carrier().root() } else { 0 } },
-        end: End { credits: Credits::new(), signal },
+        end: End { credits: Credits::new(End::tell), signal },
         closures: Closures::begin(pool, site),
-        fifos: OnceLock::new(),
+        tickets: OnceLock::new(),
         panic: Mutex::new(None),
         marker: PhantomData,
     };
@@ -205,72 +205,9 @@ impl<'scope> Scope<'scope> {
         }
     }
 
-    /// Like [`Scope::defer`], but closures that are spawned like this in one scope on one processor begin in the
-    /// order of their spawns.
-    ///
-    /// ```
-    /// let order = std::sync::Mutex::new(Vec::new());
-    /// let order = &order;
-    /// let pool = bombyx::Pool::builder().processors(1).build()?;
-    /// pool.run(|| bombyx::scope(|s| {
-    ///     for i in 0..4 {
-    ///         s.spawn_fifo(move |_| order.lock().unwrap().push(i));
-    ///     }
-    /// }));
-    /// assert_eq!(*order.lock().unwrap(), [0, 1, 2, 3]);
-    /// # Ok::<(), bombyx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn spawn_fifo<F>(&self, f: F)
-    where
-        F: FnOnce(&Scope<'scope>) + Send + 'scope,
-    {
-        let (here, pool) = (self.here(), self.pool());
-        let entry = self.entry(here, Site::here(SiteKind::Spawn), f);
-        match here {
-            Some(processor) => {
-                let fifos = self
-                    .fifos
-                    .get_or_init(|| pool.processors().iter().map(|_| Fifo::new(self.key())).collect());
-                processor.submit_under(fifos[processor.index].push(entry), &self.roots());
-            }
-            None => pool.inject(entry),
-        }
-    }
-
-    /// Calls `f` once on every processor before the scope ends ([`crate::Handle::broadcast`]).
-    ///
-    /// ```
-    /// use std::sync::atomic::{AtomicUsize, Ordering};
-    /// let sum = AtomicUsize::new(0);
-    /// let pool = bombyx::Pool::builder().processors(4).build()?;
-    /// pool.run(|| bombyx::scope(|s| s.spawn_broadcast(|_, place| {
-    ///     sum.fetch_add(place.index(), Ordering::Relaxed);
-    /// })));
-    /// assert_eq!(sum.into_inner(), 0 + 1 + 2 + 3);
-    /// # Ok::<(), bombyx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn spawn_broadcast<F>(&self, f: F)
-    where
-        F: Fn(&Scope<'scope>, Broadcast) + Send + Sync + 'scope,
-    {
-        let site = Site::here(SiteKind::Broadcast);
-        let f = Arc::new(f);
-        let processors = self.pool().processors();
-        for (index, processor) in processors.iter().enumerate() {
-            let f = Arc::clone(&f);
-            let place = Broadcast { index, processors: processors.len() };
-            processor
-                .private
-                .post(self.entry(self.here(), site, move |scope: &Scope<'scope>| f(scope, place)));
-        }
-        self.pool().wake_private();
-    }
-
     /// The entry of a closure of this scope, which is counted from now on. It must be pushed or queued somewhere.
     #[inline]
-    fn entry<F>(&self, here: Option<&Processor>, site: Site, f: F) -> Entry
+    pub(super) fn entry<F>(&self, here: Option<&Processor>, site: Site, f: F) -> Entry
     where
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
@@ -299,16 +236,16 @@ impl<'scope> Scope<'scope> {
 
     /// The processor of the calling thread, if it is one of the scope's pool.
     #[inline]
-    fn here(&self) -> Option<&'static Processor> {
+    pub(super) fn here(&self) -> Option<&'static Processor> {
         current::processor().filter(|processor| ptr::eq(processor.pool(), self.pool.as_ptr()))
     }
 
     /// Where what is spawned in the scope is part of what runs: in its body, and in its closures.
-    fn roots(&self) -> [usize; 2] {
+    pub(super) fn roots(&self) -> [usize; 2] {
         [self.ancestor.root, self.key()]
     }
 
-    fn pool(&self) -> &PoolCore {
+    pub(super) fn pool(&self) -> &PoolCore {
         self.pool.get()
     }
 
@@ -328,7 +265,7 @@ impl<'scope> Scope<'scope> {
         self.closures.end_closure(profile);
     }
 
-    fn key(&self) -> usize {
+    pub(super) fn key(&self) -> usize {
         self.ancestor.key()
     }
 }

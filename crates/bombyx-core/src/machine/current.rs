@@ -3,6 +3,8 @@
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
 use crate::protocol::carrier::Carrier;
+use crate::protocol::job::Entry;
+use crate::system::process::{Generation, Hooks};
 use std::cell::{Cell, OnceCell};
 use std::ptr::{self, NonNull};
 
@@ -134,12 +136,41 @@ pub(crate) fn set_carrier(carrier: Option<NonNull<Carrier>>) {
     CARRIER.set(carrier);
 }
 
-/// The calling thread is the one of a child process ([`crate::system::process`]): what it held is its parent's.
-pub(crate) fn leave_parent() {
+/// The generation of this process, whose children will know that they are another one.
+pub(crate) fn begin_generation() -> Generation {
+    static HOOKS: Hooks = Hooks {
+        before: || {
+            // No join on this stack may pop blindly in the child.
+            if let Some(processor) = processor() {
+                processor.deque.expose_all();
+            }
+        },
+        in_child: leave_parent,
+        is_lost: || processor().is_none(),
+    };
+    Generation::begin(&HOOKS)
+}
+
+/// The calling thread is the one of a child process: what it held is its parent's.
+fn leave_parent() {
     PROCESSOR.set(ptr::null());
     HOME.set(ptr::null());
     if let Some(carrier) = CARRIER.get() {
         // SAFETY: as in `carrier`.
         unsafe { carrier.as_ref() }.leave_parent();
+    }
+}
+
+impl PoolCore {
+    /// Pushes an entry on the deque of the calling thread's processor, if that is one of this pool, else queues it.
+    ///
+    /// Inside of something that descends from none of `roots`, the entry is no part of that: whoever waits for it
+    /// must not help with what is in the deque from now on.
+    #[inline]
+    pub(crate) fn submit(&self, entry: Entry, roots: &[usize]) {
+        let Some(processor) = processor().filter(|processor| std::ptr::eq(processor.pool(), self)) else {
+            return self.inject(entry);
+        };
+        processor.submit_under(entry, roots);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Programs can rely on which thread they run on: they keep tallies in thread-locals and collect them by a broadcast, use
 //! [`crate::current_processor`] as an index into buffers of their own, pin threads when they start. In a pool with moving
-//! threads ([`Threads::Moving`]) a carrier that waits may go on with another processor, and there are more carriers than
+//! threads ([`Threads::Moving`](crate::Threads::Moving)) a carrier that waits may go on with another processor, and there are more carriers than
 //! processors. Here neither happens: a thread keeps its index, and a pool of P processors has P threads. Forks and joins are
 //! the same code. What differs is the wait, which the scheduler decides on
 //! ([`Strategy::wait_fixed`](crate::machine::strategy::Strategy::wait_fixed)).
@@ -19,45 +19,15 @@
 
 use crate::machine::current;
 use crate::machine::hand_over::{release, take_hold};
+use crate::machine::observer::State;
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
-use crate::profile;
 use crate::protocol::carrier::{Carrier, Spot};
 use crate::protocol::job::Entry;
 use crate::protocol::latch::Latch;
 use crate::system::guard::guarded;
 use crate::system::primitive::lock;
-use std::fmt;
 use std::ptr::{self, NonNull};
-
-/// Whether the threads of a pool are fixed. Parsed from, and printed as, `fixed` or `moving`.
-///
-/// ```
-/// use bombyx::Threads;
-/// assert_eq!("fixed".parse::<Threads>()?, Threads::Fixed);
-/// assert_eq!(Threads::Moving.to_string(), "moving");
-/// # Ok::<(), bombyx::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Threads {
-    /// A thread that waits gives its processor to another thread, so there are more threads than processors. A lock that is
-    /// held across a `join` cannot deadlock with other work of the pool, and the bounds on time and space hold.
-    #[default]
-    Moving,
-    /// Exactly one thread per processor, for the life of the pool: [`crate::current_processor`] of a thread never changes.
-    /// A thread that waits helps with what it waits for, and runs other work on top of its stack only if nothing else in
-    /// the pool makes progress.
-    Fixed,
-}
-
-impl fmt::Display for Threads {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Threads::Fixed => "fixed",
-            Threads::Moving => "moving",
-        })
-    }
-}
 
 impl PoolCore {
     /// The carrier that holds a processor for life.
@@ -107,7 +77,7 @@ impl PoolCore {
             take_hold(NonNull::from(processor));
             return false;
         }
-        profile::enter(processor, profile::State::Idle);
+        processor.enter(State::Idle);
         if !processor.private.looks_empty() {
             self.wake_private();
         }
@@ -115,7 +85,7 @@ impl PoolCore {
             self.wake(|_| None);
         }
         match carrier.receive() {
-            Some(processor) => take_hold(processor),
+            Some(processor) => take_hold(processor.cast()),
             None => unreachable!("a carrier in the middle of a wait is not stopped"),
         }
         true
@@ -138,7 +108,7 @@ impl PoolCore {
                 self.count_resting(&shared);
                 drop(shared);
                 // SAFETY: the processor came out of the list; its carrier waits for it, and nothing else.
-                unsafe { Carrier::give(carrier, processor, Spot::Anywhere) };
+                unsafe { Carrier::give(carrier, processor.cast(), Spot::Anywhere) };
             }
             None => {
                 drop(shared);
@@ -164,7 +134,7 @@ pub(crate) fn live(pool: &PoolCore, carrier: &Carrier, index: usize) {
         pool.start_search(current::held());
         crate::machine::wait::work(pool);
         while let Some(processor) = carrier.receive() {
-            take_hold(processor);
+            take_hold(processor.cast());
             crate::machine::wait::work(pool);
         }
         // Nobody lists the processor any more, so it is this thread's.

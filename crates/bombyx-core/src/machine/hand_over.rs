@@ -6,9 +6,9 @@
 //! lists, CPUs. [`Parted::resume`] connects them: the carrier sleeps until somebody gives it a processor again.
 
 use crate::machine::current;
+use crate::machine::observer::State;
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
-use crate::profile::{self, State};
 use crate::protocol::carrier::{Carrier, Spot};
 use crate::system::affinity::Thread;
 use crate::system::guard::tripwire;
@@ -46,7 +46,7 @@ impl Parted {
     /// Sleeps until the carrier is given a processor.
     pub(crate) fn resume(self) {
         match current::carrier().receive() {
-            Some(processor) => go_on(processor),
+            Some(processor) => go_on(processor.cast()),
             None => unreachable!("only spares are stopped"),
         }
     }
@@ -116,7 +116,7 @@ pub(super) fn release() {
         pool.readmit(enabled);
     }
     processor.set_busy(false);
-    profile::enter(processor, State::HandOver);
+    processor.enter(State::HandOver);
     processor.strategy().lets_go(processor);
     if !processor.watching.is_empty() {
         current::carrier().watching.append(processor.watching.take());
@@ -153,6 +153,7 @@ impl PoolCore {
                 self.processors().iter().any(crosses)
             }
         };
+        let processor = processor.cast();
         // SAFETY: as the caller promises.
         unsafe {
             match self.config.strategy.cpus().cpu_of(passed) {

@@ -1,17 +1,18 @@
 //! How carriers come to be: started by the pool, by a function of the user's, or the thread that builds the pool.
 
-use crate::api::error::Error;
-use crate::api::pool::{Builder, Pool};
 use crate::machine::current;
 use crate::machine::fixed;
-use crate::machine::pool::PoolCore;
+use crate::machine::pool::{PoolCore, Shared};
 use crate::machine::wait;
 use crate::protocol::carrier::Carrier;
 use crate::system::affinity::Thread;
+use crate::system::guard::tripwire;
+use crate::system::primitive::{MutexGuard, lock};
 use std::fmt;
 use std::io;
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// A carrier that needs a thread: whoever gets one calls [`NewCarrier::run`] on the thread that it is to be.
 ///
@@ -113,79 +114,49 @@ impl fmt::Debug for NewCarrier {
     }
 }
 
-impl Builder {
-    /// Makes the calling thread the first carrier of the pool that it builds, for the rest of its life: it holds
-    /// processor 0 from then on, and its joins and scopes use this pool. The pool's memory is never freed.
-    ///
-    /// The thread does not run the pool's work unless it waits for something in it, or [yields](crate::yield_now).
-    pub fn use_current_thread(mut self) -> Builder {
-        self.use_current_thread = true;
-        self
+impl PoolCore {
+    /// Starts a carrier, which waits to be given a processor.
+    pub(super) fn start_carrier(&self, shared: &mut MutexGuard<'_, Shared>) -> io::Result<NonNull<Carrier>> {
+        tripwire("start_carrier");
+        let new = self.number_carrier(shared)?;
+        let carrier = Arc::clone(new.carrier());
+        // The thread keeps its `Arc`, so the pointer is good until the carrier has been stopped.
+        let pointer = NonNull::from(&*carrier);
+        let spawned = new.thread().spawn(move || new.run_listed());
+        let handle = spawned.inspect_err(|_| shared.refused_at = Some(Instant::now()))?;
+        carrier.started(handle.thread());
+        shared.handles.push(handle);
+        shared.count_carrier();
+        Ok(pointer)
     }
 
-    /// Builds the pool with carriers whose threads `start` starts: it is called once for each processor, and must
-    /// see to it that [`NewCarrier::run`] is called on a thread of its own.
-    ///
-    /// Unless [`Builder::max_carriers`] says otherwise, the pool makes do with these: where a waiting carrier
-    /// would need another one to hand its processor to, it runs what there is on its own stack.
-    ///
-    /// ```
-    /// std::thread::scope(|threads| {
-    ///     let pool = bombyx::Pool::builder().processors(2).build_with(|carrier| {
-    ///         threads.spawn(|| carrier.run());
-    ///         Ok(())
-    ///     })?;
-    ///     assert_eq!(pool.run(|| bombyx::join(|| 1, || 2)), (1, 2));
-    ///     Ok::<(), bombyx::Error>(())
-    /// })?;
-    /// # Ok::<(), bombyx::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As [`Builder::build`], and if `start` fails; the carriers that it started before end then.
-    pub fn build_with(mut self, start: impl FnMut(NewCarrier) -> io::Result<()>) -> Result<Pool, Error> {
-        self.limited = true;
-        self.assemble(start)
+    /// A carrier for somebody else to start. It names itself a spare when it runs.
+    pub(crate) fn new_carrier(&self) -> io::Result<NewCarrier> {
+        let mut shared = lock(&self.shared);
+        self.number_carrier(&mut shared).inspect(|_| shared.count_carrier())
     }
 
-    /// Builds the pool with carriers that `start` starts.
-    pub(crate) fn assemble(
-        mut self,
-        mut start: impl FnMut(NewCarrier) -> io::Result<()>,
-    ) -> Result<Pool, Error> {
-        /// Ends the carriers that were started if not all could be, also when `start` panics.
-        struct Unfinished<'a> {
-            pool: &'a PoolCore,
-            /// The calling thread holds a processor.
-            here: bool,
+    fn number_carrier(&self, shared: &mut MutexGuard<'_, Shared>) -> io::Result<NewCarrier> {
+        if shared.stopping {
+            return Err(io::Error::other("the pool is being dropped"));
         }
-        impl Drop for Unfinished<'_> {
-            fn drop(&mut self) {
-                if self.here {
-                    self.pool.unseat_current_thread();
-                }
-                self.pool.close();
-            }
+        if shared.carriers >= self.config.max_carriers {
+            return Err(io::Error::other(format!(
+                "the limit of {} carriers is reached",
+                self.config.max_carriers
+            )));
         }
-        let here = std::mem::take(&mut self.use_current_thread);
-        if here && current::processor().is_some() {
-            return Err(Error::CurrentThreadInPool);
-        }
-        let (config, scheduler) = self.config()?;
-        let pool = PoolCore::without_carriers(config);
-        let unfinished = Unfinished { pool: &pool, here };
-        if here {
-            pool.seat_current_thread();
-        }
-        for _ in usize::from(here)..pool.processors().len() {
-            start(pool.new_carrier().map_err(Error::Thread)?).map_err(Error::Thread)?;
-        }
-        pool.start_watcher().map_err(Error::Thread)?;
-        std::mem::forget(unfinished);
-        if here {
-            // The thread holds its processor for as long as it lives, and nobody knows how long that is.
-            std::mem::forget(Arc::clone(&pool));
-        }
-        Ok(Pool::new(pool, scheduler))
+        let index = shared.numbered % self.processors().len();
+        let name = self.config.names.as_ref().and_then(|names| {
+            // The lock is shared with whoever gives the names, and may be poisoned by a panic there.
+            let names = names.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            names.get(index).filter(|name| !name.contains('\0')).cloned()
+        });
+        shared.numbered += 1;
+        let carrier = match self.seats.get(index) {
+            Some(seat) => Arc::clone(seat),
+            None => Arc::new(Carrier::to_be_started()),
+        };
+        Ok(NewCarrier::new(self.arc(), carrier, index, name))
     }
 }

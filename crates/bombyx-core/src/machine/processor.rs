@@ -5,21 +5,21 @@
 //! Everything marked *holder* is touched only by the carrier that holds the processor; handing it over
 //! synchronises (see [`crate::protocol::carrier`]).
 
-use crate::api::dropin::fifo::Fifo;
-use crate::api::pool::Config;
 use crate::machine::meter::Meter;
+use crate::machine::observer::{Account, Aside, State};
+use crate::machine::pool::config::Config;
 use crate::machine::pool::{PoolCore, PoolRef};
 use crate::machine::stats::{Counter, Counters};
 use crate::machine::strategy::Strategy;
-use crate::profile::{self, Account, Aside, Site};
-use crate::protocol::carrier::Carrier;
-use crate::protocol::credits::Stock;
+use crate::protocol::carrier::{Carrier, Enabled};
+use crate::protocol::credits::{Stock, tell};
 use crate::protocol::deque::Deque;
-use crate::protocol::job::{Enabled, Entry, Kind, Place};
+use crate::protocol::job::{Entry, Kind, Place};
 use crate::protocol::mailbox::{Mail, Mailbox, Offer, Post, Requests};
 use crate::protocol::private::Private;
 use crate::protocol::query::Queries;
 use crate::protocol::resolution::{FreeCells, WatchList};
+use crate::protocol::tickets::Tickets;
 use crate::system::affinity;
 use crate::system::barrier;
 use crate::system::guard::{guarded, tripwire};
@@ -74,7 +74,7 @@ pub(crate) struct Processor {
     pub(crate) account: Account,
     pub(crate) index: usize,
     /// Of detached closures.
-    pub(crate) fifo: Fifo,
+    pub(crate) tickets: Tickets,
     pub(crate) private: Private,
     /// Holder. The joins whose right branch the holder runs, with `read-write`.
     pub(crate) watching: Holder<WatchList>,
@@ -139,7 +139,7 @@ impl Processor {
             stats: Counters::default(),
             account: Account::default(),
             index,
-            fifo: Fifo::new(0),
+            tickets: Tickets::new(0),
             private: Private::new(),
             watching: Holder(WatchList::default()),
             free_cells: Holder(FreeCells::default()),
@@ -196,7 +196,16 @@ impl Processor {
     /// Holder.
     pub(crate) fn set_busy(&self, busy: bool) {
         self.queries.set_open(busy);
-        profile::set_busy(self, busy);
+        if let Some(observer) = self.pool().observer() {
+            observer.set_busy(&self.account, busy);
+        }
+    }
+
+    /// Tells the observer, if there is one, what the processor does from now on.
+    pub(crate) fn enter(&self, state: State) {
+        if let Some(observer) = self.pool().observer() {
+            observer.enter(&self.account, state);
+        }
     }
 
     /// What the holder waits for, in a pool whose threads are fixed; 0 if it does not wait.
@@ -265,13 +274,10 @@ impl Processor {
     #[cold]
     #[inline(never)]
     pub(crate) fn attend(&self) {
-        guarded(|| self.attend_here());
-    }
-
-    #[inline(always)]
-    fn attend_here(&self) {
-        self.serve();
-        self.heed_quota();
+        guarded(|| {
+            self.serve();
+            self.heed_quota();
+        });
     }
 
     /// Holder. At a fork, a spawn or a checkpoint: gives way if the quota is used up. The carrier may hold another processor
@@ -326,7 +332,7 @@ impl Processor {
     /// Holder. The first step of attending, where anyone may take from the deque: makes room and lifts the limit. True if the
     /// pool is profiled, and every fork attends for that.
     pub(crate) fn begin_service(&self) -> bool {
-        let profiled = self.pool().config.profiler.is_some();
+        let profiled = self.pool().observer().is_some();
         if profiled && self.relies() {
             self.deque.attend_always();
             return true;
@@ -377,25 +383,6 @@ impl Processor {
             let _aside = Aside::begin(pool);
             pool.wake(|mailbox| self.take_oldest(mailbox));
         }
-    }
-
-    /// Holder. Attends after a fork at `site`.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn attend_fork(&self, site: Site, code: usize) -> bool {
-        guarded(|| {
-            if self.pool().config.counts.is_some() {
-                // Where threads are counted every fork attends, before its first half begins.
-                self.pool().thread_created();
-            }
-            if self.pool().config.profiler.is_some() {
-                // The whole fork must be one that keeps its job, or one that does not.
-                self.choose_barrier();
-            }
-            let long = profile::fork(self, site, code);
-            self.attend_here();
-            long
-        })
     }
 
     /// Holder. Attends if asked to, in code that does not fork.
@@ -535,7 +522,7 @@ impl Processor {
     /// processor to.
     #[inline]
     pub(crate) fn settle(&self) -> Enabled {
-        crate::api::scope::tell(self.stock.empty())
+        tell(self.stock.empty())
     }
 
     /// Holder. It has taken a thread from its own deque, or a join its own half from a pool.
@@ -552,7 +539,7 @@ impl Processor {
             self.deque.poison();
         }
         if let Some(change) = self.meter.to_tell() {
-            self.pool().ledger.heap.add(change);
+            self.pool().gauges.heap.add(change);
         }
     }
 }

@@ -11,18 +11,20 @@
 //! A pool asks its scheduler through a trait object: this floor does not know the schedulers above it. The call is on slow
 //! paths only. A fork that stays on its fast path, and its join, ask nobody.
 
-use crate::machine::cpus::{AnyCpus, Cpus};
 use crate::machine::patience::{Patience, Wait, Waited};
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
 use crate::machine::stats::Stats;
-use crate::protocol::carrier::Carrier;
-use crate::protocol::job::{Enabled, Entry, Job};
+use crate::protocol::carrier::{Carrier, Enabled};
+use crate::protocol::job::{Entry, Job};
 use crate::protocol::latch::Latch;
 use crate::protocol::mailbox::Mailbox;
 use crate::protocol::ready::list::Node;
 use crate::protocol::resolution::Resolution;
+use crate::system::affinity;
+use std::io;
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 /// Which closure of a join is the child thread of the papers. The other one is what its parent does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -216,3 +218,48 @@ pub(crate) trait Strategy: Send + Sync {
     /// Peaks count from now on.
     fn forget_peaks(&self) {}
 }
+
+/// Decides on which CPUs processors run. The defaults are those of a pool whose processors stay where they are: pinned if its
+/// [builder](crate::Builder::pin) says so, else wherever the kernel puts their carriers.
+pub(crate) trait Cpus: Send + Sync {
+    /// How many CPUs there must be to pin processors to; 0 if processors need not be pinned.
+    fn least(&self) -> usize {
+        0
+    }
+
+    /// The calling carrier has taken hold of the processor.
+    fn took_hold(&self, processor: &Processor) {
+        if processor.pool().config.pin {
+            affinity::pin(processor.index);
+        }
+    }
+
+    /// The calling carrier lets the processor go.
+    fn lets_go(&self, _processor: &Processor) {}
+
+    /// The calling thread, which has let its processor go, leaves the pool.
+    fn left(&self) {}
+
+    /// The CPU on which the next holder of the processor should wake up, if the processor is pinned.
+    fn cpu_of(&self, processor: &Processor) -> Option<usize> {
+        if processor.pool().config.pin { affinity::seat(processor.index) } else { None }
+    }
+
+    /// The pool begins: starts what is needed beside the carriers.
+    fn start(&self, _pool: Arc<PoolCore>) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// The pool ends: stops that, and waits for its end.
+    fn stop(&self) {}
+
+    /// How fast the processors are, relative to the best CPU, as last estimated.
+    fn speeds(&self, processors: usize) -> Vec<f64> {
+        vec![1.0; processors]
+    }
+}
+
+/// See the defaults of [`Cpus`].
+pub(crate) struct AnyCpus;
+
+impl Cpus for AnyCpus {}

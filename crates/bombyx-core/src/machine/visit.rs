@@ -6,13 +6,14 @@
 //! that it would wait for ever if all carriers block for something that only the work would bring about.
 
 use crate::machine::current;
-use crate::machine::hand_over::{Heir, Next, go_on, hand_over};
+use crate::machine::hand_over::{Heir, Next, go_on, hand_over, release};
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
 use crate::machine::wait::run_on_top;
 use crate::protocol::job::Kind;
 use crate::system::affinity::{CpuSet, Thread};
 use crate::system::guard::guarded;
+use crate::system::primitive::lock;
 use std::ptr::NonNull;
 use std::time::Duration;
 
@@ -66,6 +67,33 @@ pub(crate) fn lend_a_hand(pool: &PoolCore, done: impl Fn() -> bool) {
             // It gets this processor when the visit ends, or another one before.
             Kind::Carrier(ready) => return pool.readmit(ready),
             Kind::Stack(_) | Kind::Heap(_) => run_on_top(entry),
+        }
+    }
+}
+
+impl PoolCore {
+    /// Makes the calling thread hold processor 0 of this pool, a new one. Nobody may free the pool before it is unseated.
+    pub(crate) fn seat_current_thread(&self) {
+        lock(&self.shared).numbered = 1;
+        let first = match self.seats.first() {
+            Some(carrier) => {
+                carrier.begin(&std::thread::current());
+                current::set_carrier(Some(NonNull::from(&**carrier)));
+                NonNull::from(&self.processors()[0])
+            }
+            None => self.borrow_processor().expect("the processors of a new pool rest"),
+        };
+        go_on(first);
+    }
+
+    /// Takes the processor back that the calling thread was seated on.
+    pub(crate) fn unseat_current_thread(&self) {
+        if self.has_fixed_threads() {
+            release();
+            current::set_carrier(None);
+        } else {
+            // SAFETY: no carrier is named.
+            unsafe { hand_over(Heir::Nobody, Next::Leaves) }.stay_without();
         }
     }
 }

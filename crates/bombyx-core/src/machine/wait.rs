@@ -6,12 +6,12 @@
 
 use crate::machine::current;
 use crate::machine::hand_over::{Heir, Next, go_on, hand_over, take_hold};
+use crate::machine::observer::Helping;
 use crate::machine::patience::{Patience, Wait, Waited};
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
-use crate::profile;
-use crate::protocol::carrier::Carrier;
-use crate::protocol::job::{Enabled, Entry, Job, Kind, Place};
+use crate::protocol::carrier::{Carrier, Enabled};
+use crate::protocol::job::{Entry, Job, Kind, Place};
 use crate::protocol::latch::Latch;
 use crate::protocol::lineage;
 use crate::system::guard::{guarded, tripwire};
@@ -189,7 +189,7 @@ pub(crate) fn wait_for(job: &Job) -> Waited {
     unsafe {
         match job.place() {
             Place::Branch => {
-                profile::wait();
+                observe_wait();
                 current::held().strategy().wait_for_branch(job, job.resolution())
             }
             _ => wait(job.latch(), ptr::from_ref(job) as usize, Some(job)),
@@ -211,6 +211,20 @@ pub(crate) unsafe fn end(job: *const Job) -> Enabled {
     }
 }
 
+/// Tells the observer, if there is one, that the calling frame waits.
+fn observe_wait() {
+    if let Some(observer) = current::held().pool().observer() {
+        observer.wait();
+    }
+}
+
+/// Tells the observer, if there is one, that the calling frame got its job back.
+pub(crate) fn observe_go_on() {
+    if let Some(observer) = current::held().pool().observer() {
+        observer.go_on();
+    }
+}
+
 /// Waits until `latch` is set, on a carrier that holds a processor (before and after, perhaps another one).
 ///
 /// Meanwhile the processor helps with descendants of `key`, is handed over to another carrier once other work
@@ -221,7 +235,7 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
     let carrier = current::carrier();
     let this = NonNull::from(carrier);
     let mut patience = Patience::new();
-    profile::wait();
+    observe_wait();
     if let Some(enabled) = settle(None) {
         current::held().submit(Entry::carrier(enabled));
     }
@@ -237,7 +251,7 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
         }
         if job.is_some_and(take_back) {
             current::held().set_busy(true);
-            profile::waited();
+            observe_go_on();
             return Waited::TakenBack;
         }
         let processor = current::held();
@@ -278,7 +292,7 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
                 // first, which needs no more stack than the serial program.
                 None if job.is_some_and(|job| take_back_when(job, false)) => {
                     current::held().set_busy(true);
-                    profile::waited();
+                    observe_go_on();
                     return Waited::TakenBack;
                 }
                 None => match processor.strategy().take_anything(processor) {
@@ -329,7 +343,7 @@ pub(crate) fn change_seats(processor: &'static Processor) -> bool {
 /// Runs an entry, which is not a carrier, on top of a frame that waits for `latch`, and what else was spawned in the same
 /// scope after it.
 pub(crate) fn run_helping(entry: Entry, latch: &Latch) -> Enabled {
-    let _helping = profile::Helping::begin();
+    let _helping = Helping::begin(current::held().pool());
     current::held().set_busy(true);
     let scope = matches!(entry.kind(), Kind::Heap(_)).then(|| lineage::key_of(entry));
     run_series(entry, |processor| {

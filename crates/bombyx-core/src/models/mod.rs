@@ -16,10 +16,10 @@ mod scope;
 mod sleep;
 
 use crate::machine::processor::Processor;
-use crate::protocol::carrier::Carrier;
+use crate::protocol::carrier::{Carrier, Enabled};
 use crate::protocol::credits::{Credits, Ended, Stock};
 use crate::protocol::deque::{Deque, Pushed, Steal};
-use crate::protocol::job::{Enabled, Entry, Job, Kind, Place};
+use crate::protocol::job::{Entry, Job, Kind, Place};
 use crate::protocol::latch::Latch;
 use crate::protocol::mailbox::{Mail, Offer, Post, Requests};
 use crate::protocol::outside::Outside;

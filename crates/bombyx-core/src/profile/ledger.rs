@@ -1,13 +1,14 @@
 //! What a profiler adds up: runs, sites, processors.
 
-use super::account::{Spent, State};
+use super::account::{self, Spent};
 use super::algebra::{Burden, Path};
 use super::chain::{Report, Tally};
 use super::clock::{Clock, Scale};
-use super::costs::Costs;
+use super::costs::{Costs, Measure};
 use super::record::{Log, Recorder};
 use super::report::{self, Profile};
 use super::sites::{self, Kind};
+use crate::machine::observer::State;
 use crate::machine::pool::PoolCore;
 use crate::machine::stats::Stats;
 use crate::protocol::job::Job;
@@ -81,7 +82,7 @@ impl Pools {
             self.largest = processors.len();
             self.scheduler = pool.config.scheduler.clone();
         }
-        self.add_spent(processors.iter().map(|processor| processor.account.spent(profiler)));
+        self.add_spent(processors.iter().map(|processor| account::spent(&processor.account, profiler)));
     }
 
     fn add_all(&mut self, other: &Pools) {
@@ -120,15 +121,19 @@ impl Profiler {
     }
 
     /// A profiler that subtracts what it costs itself.
-    pub(crate) fn measured() -> Profiler {
+    pub(crate) fn measured(measure: Measure) -> Profiler {
         let clock = Clock::best();
-        Profiler::new(clock, Costs::measured(clock, false), None)
+        Profiler::new(clock, Costs::measured(clock, false, measure), None)
     }
 
     /// The same, which records, too.
-    pub(crate) fn recording(limit: usize) -> Profiler {
+    pub(crate) fn recording(limit: usize, measure: Measure) -> Profiler {
         let clock = Clock::best();
-        Profiler::new(clock, Costs::measured(clock, true), Some(Recorder::new(limit, record_grain(clock))))
+        Profiler::new(
+            clock,
+            Costs::measured(clock, true, measure),
+            Some(Recorder::new(limit, record_grain(clock))),
+        )
     }
 
     /// A profiler that subtracts nothing, and perhaps records.

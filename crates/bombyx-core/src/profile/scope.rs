@@ -2,11 +2,11 @@
 
 use super::algebra::Path;
 use super::chain::Report;
+use super::heap::Uncharged;
 use super::held;
 use super::origin::Origin;
 use super::shadow::{Second, Shadow};
 use super::{Heap, Profiler, Site, of};
-use crate::api::alloc::Uncharged;
 use crate::machine::pool::PoolCore;
 use crate::system::primitive::lock;
 use std::sync::{Arc, Mutex};

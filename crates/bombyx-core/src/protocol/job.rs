@@ -30,7 +30,7 @@
 //! In a [private deque](crate::protocol::deque::Deque::private) there is no lock to hold: what is said of its holder goes for the
 //! owner of the deque, who alone takes entries out.
 
-use crate::protocol::carrier::Carrier;
+use crate::protocol::carrier::{Carrier, Enabled};
 use crate::protocol::deque::{Deque, Pushed, Slot};
 use crate::protocol::latch::Latch;
 use crate::protocol::mailbox::Mailbox;
@@ -42,9 +42,6 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 use std::num::NonZeroUsize;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-
-/// The carrier that the end of a job made ready, if any: it must be given a processor.
-pub(crate) type Enabled = Option<NonNull<Carrier>>;
 
 /// Runs the job at this address to its end, and tells whom that enabled. Does not unwind; [`Job::run`] would abort.
 pub(crate) type Exec = unsafe fn(*const Job) -> Enabled;

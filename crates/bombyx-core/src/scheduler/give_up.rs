@@ -6,8 +6,8 @@
 
 use crate::machine::current;
 use crate::machine::hand_over::{Heir, Next, hand_over};
+use crate::machine::observer::Aside;
 use crate::machine::processor::Processor;
-use crate::profile::Aside;
 use crate::protocol::job::{Entry, Kind};
 use crate::system::primitive::yield_now;
 use std::ptr::NonNull;

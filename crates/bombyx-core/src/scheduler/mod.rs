@@ -17,8 +17,7 @@ mod work_stealing;
 pub use heterogeneous::{Beta, BetaError};
 pub use quota::{Quota, QuotaError};
 
-use crate::machine::cpus::AnyCpus;
-use crate::machine::strategy::Strategy;
+use crate::machine::strategy::{AnyCpus, Strategy};
 use dfdeques::Dfdeques;
 use heterogeneous::Heterogeneous;
 use private_deques::PrivateDeques;

@@ -9,6 +9,7 @@ pub(crate) mod child;
 pub(crate) mod cpus;
 pub(crate) mod program;
 
+use bombyx::lab::BuilderExt as _;
 use bombyx::{Builder, Error, Pool, Scheduler};
 use std::alloc::System;
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::SeqCst};

@@ -5,12 +5,13 @@
 //! private entry it hands the processor over, as for all foreign work. A processor that rests is woken in person
 //! ([`PoolCore::wake_private`]).
 
+use crate::api::signal::Signal;
 use crate::machine::current;
 use crate::machine::handlers::{drop_payload, drop_unwanted};
 use crate::machine::pool::PoolCore;
-use crate::machine::signal::Signal;
 use crate::profile::{Blocked, Run, Site};
-use crate::protocol::job::{Enabled, Entry, HeapJob, Job};
+use crate::protocol::carrier::Enabled;
+use crate::protocol::job::{Entry, HeapJob, Job};
 use crate::protocol::lineage;
 use crate::system::guard::guarded;
 use crate::system::primitive::AtomicUsize;
@@ -20,7 +21,7 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::AcqRel;
 use std::thread;
 
-/// Tells the closure of a broadcast where it runs. See [`crate::Handle::broadcast`].
+/// Tells the closure of a broadcast where it runs. See [`HandleExt::broadcast`](super::HandleExt::broadcast).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broadcast {
     pub(crate) index: usize,

@@ -67,7 +67,7 @@ impl Strategy for Dfdeques {
     fn search(&self, processor: &Processor) -> Option<Entry> {
         processor.set_busy(false);
         if let Force::Auto(tuner) = &self.quota {
-            tuner.rests(processor.index, &processor.pool().ledger.heap);
+            tuner.rests(processor.index, &processor.pool().gauges.heap);
         }
         let entry = self.search_until(processor);
         if entry.is_some() {
@@ -139,7 +139,7 @@ impl Strategy for Dfdeques {
         }
         let pool = processor.pool();
         if let Force::Auto(tuner) = &self.quota {
-            tuner.give_up(processor.index, processor.meter.dummies(), &pool.ledger.heap);
+            tuner.give_up(processor.index, processor.meter.dummies(), &pool.gauges.heap);
         }
         let dummies = processor.meter.take_dummies();
         let delay = dummies.saturating_mul(processor.meter.quota() as u64);

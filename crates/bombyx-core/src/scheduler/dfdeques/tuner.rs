@@ -13,7 +13,7 @@
 //! had to be taken back, twice as many windows must pass before the next one, [`MOST_PATIENCE`] at most; a fall that stands
 //! halves that number again.
 
-use crate::machine::ledger::Gauge;
+use crate::machine::gauge::Gauge;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicI64, AtomicU64};

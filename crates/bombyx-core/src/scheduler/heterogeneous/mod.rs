@@ -26,9 +26,9 @@
 mod beta;
 pub(crate) mod speed;
 
-use crate::machine::cpus::Cpus;
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
+use crate::machine::strategy::Cpus;
 use crate::protocol::placement::Placement;
 use crate::system::affinity::{self, Thread};
 pub use beta::{Beta, BetaError};

@@ -8,12 +8,12 @@
 use super::read_write::{StealsAndJoins, fence_for_want_of_membarrier};
 use crate::machine::current;
 use crate::machine::hand_over::{Heir, Next, hand_over};
+use crate::machine::observer::Helping;
 use crate::machine::patience::{Patience, Wait, Waited};
 use crate::machine::processor::Processor;
 use crate::machine::wait::{change_seats, nap, run_entry};
-use crate::profile::Helping;
-use crate::protocol::carrier::Carrier;
-use crate::protocol::job::{Enabled, Entry, Job, Kind};
+use crate::protocol::carrier::{Carrier, Enabled};
+use crate::protocol::job::{Entry, Job, Kind};
 use crate::protocol::resolution::{GoesOn, Reply, Resolution};
 use crate::system::primitive::pause;
 use std::ptr::{self, NonNull};
@@ -86,7 +86,7 @@ fn stay_until_ended(resolution: &Resolution, key: usize) {
 fn help(entry: Entry, resolution: &Resolution) -> bool {
     let enabled = match entry.kind() {
         Kind::Stack(_) | Kind::Heap(_) => {
-            let _helping = Helping::begin();
+            let _helping = Helping::begin(current::held().pool());
             current::held().set_busy(true);
             let enabled = run_entry(entry);
             super::cease::<StealsAndJoins>(current::held());

@@ -22,12 +22,13 @@ pub(super) mod read_write;
 
 use super::work_stealing::patience_to_search;
 use super::work_stealing::steal::random_victim;
+use crate::machine::observer::Aside;
 use crate::machine::patience::{BEFORE_HAND_OVER, BEFORE_PARKING, Patience, Wait, Waited};
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
 use crate::machine::strategy::{Counted, Strategy};
-use crate::profile::Aside;
-use crate::protocol::job::{Enabled, Entry, Job, Place, belongs_to};
+use crate::protocol::carrier::Enabled;
+use crate::protocol::job::{Entry, Job, Place, belongs_to};
 use crate::protocol::mailbox::{Mail, Mailbox};
 use crate::protocol::resolution::Resolution;
 use crate::system::barrier;
@@ -103,7 +104,7 @@ impl<C: Channel> Strategy for PrivateDeques<C> {
             attend_always(processor);
         }
         let pool = processor.pool();
-        if pool.config.profiler.is_some() {
+        if pool.observer().is_some() {
             processor.deque.poison();
         }
         if pool.sleepers.any_resting() {

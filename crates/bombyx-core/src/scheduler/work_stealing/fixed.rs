@@ -19,10 +19,10 @@
 
 use super::steal::{rob, take_of_scope};
 use crate::machine::current;
+use crate::machine::observer::State;
 use crate::machine::patience::Waited;
 use crate::machine::processor::Processor;
-use crate::machine::wait::{run_helping, take_back};
-use crate::profile;
+use crate::machine::wait::{observe_go_on, run_helping, take_back};
 use crate::protocol::job::{Entry, Job, belongs_to};
 use crate::protocol::latch::Latch;
 use crate::protocol::lineage;
@@ -85,7 +85,7 @@ pub(super) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
     processor.set_busy(true);
     match waited {
         Waited::Done => processor.be_generous(),
-        Waited::TakenBack => profile::waited(),
+        Waited::TakenBack => observe_go_on(),
     }
     waited
 }
@@ -290,9 +290,9 @@ impl<'a> Waiting<'a> {
     /// Sleeps for a while, or until the latch is set.
     fn nap(&mut self) {
         if self.latch.park(NonNull::from(current::carrier())) {
-            profile::enter(self.processor, profile::State::Idle);
+            self.processor.enter(State::Idle);
             std::thread::park_timeout(self.nap);
-            profile::enter(self.processor, profile::State::Search);
+            self.processor.enter(State::Search);
             self.nap = (self.nap * 2).min(NAPS.1);
         }
     }

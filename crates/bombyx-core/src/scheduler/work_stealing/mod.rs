@@ -11,11 +11,10 @@
 mod fixed;
 pub(super) mod steal;
 
-use crate::machine::cpus::{AnyCpus, Cpus};
 use crate::machine::patience::{Patience, Wait, Waited};
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
-use crate::machine::strategy::Strategy;
+use crate::machine::strategy::{AnyCpus, Cpus, Strategy};
 use crate::protocol::job::{Entry, Job, Place, belongs_to};
 use crate::protocol::latch::Latch;
 use crate::system::primitive::yield_now;

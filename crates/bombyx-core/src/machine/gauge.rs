@@ -1,8 +1,6 @@
 //! What a pool has alive: heap memory and threads, now and at most. Written by processors on their slow paths; the
 //! figures are for [`crate::Stats`] and for `dfdeques:auto`.
 
-use crate::machine::current;
-use crate::machine::strategy::Child;
 use std::sync::atomic::AtomicI64;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -38,20 +36,9 @@ impl Gauge {
 
 /// See the module text.
 #[derive(Default)]
-pub(crate) struct Ledger {
+pub(crate) struct Gauges {
     /// Net bytes allocated by the pool's processors, in portions ([`crate::machine::meter::BATCH`]).
     pub(crate) heap: Gauge,
     /// Threads (of the papers) that were created and have not ended, if they are counted.
     pub(crate) threads: Gauge,
-}
-
-/// A half of a join has ended whose second half is not *untouched*, on a thread that holds a processor of its pool. If that
-/// half is the child, its thread is alive no longer, whether or not the join can go on.
-#[inline(always)]
-pub(crate) fn ended(half: Child) {
-    if let Some(pool) = current::processor().map(|processor| processor.pool())
-        && pool.config.counts == Some(half)
-    {
-        pool.ledger.threads.add(-1);
-    }
 }

@@ -5,12 +5,13 @@
 //! carrier belongs there and is readmitted there ([`PoolCore::readmit`]); if it is on a thread that holds no
 //! processor at all, that thread is merely woken. A [`Signal`] knows which of the three it is.
 
+use crate::api::blocking::blocking;
 use crate::machine::current;
 use crate::machine::patience::Waited;
 use crate::machine::pool::PoolCore;
 use crate::machine::visit::{STARVED, lend_a_hand};
 use crate::machine::wait::wait;
-use crate::protocol::job::Enabled;
+use crate::protocol::carrier::Enabled;
 use crate::protocol::latch::Latch;
 use crate::protocol::outside::Outside;
 use crate::system::guard::guarded;
@@ -116,7 +117,7 @@ impl Signal {
                     }
                 };
                 // A carrier of another pool lets its processor go, so that it can be lent one of this pool.
-                if current::processor().is_some() { crate::blocking(wait) } else { wait() }
+                if current::processor().is_some() { blocking(wait) } else { wait() }
             }
         }
     }
