@@ -9,6 +9,8 @@ mod scale;
 mod simulate;
 mod tour;
 mod verify;
+#[cfg(unix)]
+mod worker;
 
 use bombyx_lab::{
     Result, bench, check, child, contender, contention, files, heap, host, input, launch, plot, prediction,
@@ -47,6 +49,8 @@ enum Command {
     Simulate(Box<simulate::Args>),
     Verify(verify::Args),
     Reproduce(reproduce::Args),
+    #[cfg(unix)]
+    Worker(worker::Args),
     #[command(hide = true)]
     Child(child::Args),
     #[command(hide = true)]
@@ -73,6 +77,8 @@ fn main() -> ExitCode {
             Ok(ExitCode::SUCCESS)
         }
         Some(Command::Reproduce(args)) => reproduce::run(&args),
+        #[cfg(unix)]
+        Some(Command::Worker(args)) => worker::run(&args),
         Some(Command::Child(args)) => child::run(&args),
         Some(Command::Prediction(args)) => prediction::run(&args),
     };

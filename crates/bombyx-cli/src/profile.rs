@@ -105,8 +105,35 @@ pub(crate) fn profiled(
     let path = scratch.file("profile.json");
     let launch = Launch::new(program).with("BOMBYX_PROFILE", &path).processors(processors);
     let ended = if quiet { launch.quiet() } else { launch }.run()?;
-    let profile = fs::exists(&path)?.then(|| load(&path));
-    Ok((ended, profile))
+    let profile = match fs::exists(&path)? {
+        true => Some(load(&path)),
+        false => None,
+    };
+    Ok((ended, with_nodes(&path, profile)?))
+}
+
+/// Adds the profiles of the workers of a cluster, which lie beside that of the program. The program may have none itself.
+fn with_nodes(path: &Path, own: Option<Result<Profile>>) -> Result<Option<Result<Profile>>> {
+    let (folder, name) = (path.parent().unwrap_or(Path::new(".")), path.file_name().unwrap_or_default());
+    let mut nodes = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let file = entry?.path();
+        let text = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if text.strip_prefix(&*name.to_string_lossy()).is_some_and(|rest| rest.starts_with(".node-")) {
+            nodes.push(file);
+        }
+    }
+    nodes.sort();
+    let mut nodes = nodes.iter().map(|file| load(file));
+    let sum = match own.or_else(|| nodes.next()) {
+        Some(Ok(sum)) => sum,
+        other => return Ok(other),
+    };
+    let (mut sum, mut longest) = (sum, None);
+    for node in nodes {
+        sum.add_node(&node?, &mut longest);
+    }
+    Ok(Some(Ok(sum)))
 }
 
 fn load(path: &Path) -> Result<Profile> {

@@ -4,6 +4,7 @@
 //! [`report`] and [`sites`] print them, [`plot`] and [`gantt`] draw them, and [`crate::files`] sees to it that files are written whole or not at all. All
 //! scheduling is in `bombyx-sim`, all computations are in `bombyx-dag`.
 
+mod cluster;
 mod faster;
 mod gantt;
 mod input;
@@ -39,6 +40,7 @@ Examples:
   bombyx simulate fib:5 --draw fib.svg                     a picture of the computation
   bombyx simulate run.dag -p 1..1024                       a program that `bombyx record` recorded, on more cores
   bombyx simulate run.dag --faster sort.rs:10=2            if the closures forked there were twice as fast
+  bombyx simulate calls.dag --nodes 1..1000*10             recorded with BOMBYX_CLUSTER_RECORD, on a cluster
 
 `bombyx simulate --list` lists generators with their parameters, and schedulers.")]
 pub(crate) struct Args {
@@ -98,6 +100,9 @@ pub(crate) struct Args {
     /// have more than 1000 instructions on average
     #[arg(long, value_name = "MODEL", help_heading = "Machine")]
     contention: Option<Contention>,
+
+    #[command(flatten)]
+    cluster: cluster::Args,
 
     /// Change the join edges so that the computation is of this class, with every order kept (BL §2)
     #[arg(long, value_name = "CLASS", help_heading = "What if")]
@@ -215,6 +220,9 @@ fn try_run(args: &Args) -> Result<()> {
     if (args.save.is_some() || args.draw.is_some() || args.sites) && !args.asks_for_runs() {
         let sites = if args.sites { sites::table(input, usize::MAX)? } else { String::new() };
         return print(&(report::summary(input) + &sites));
+    }
+    if let Some(nodes) = &args.cluster.nodes {
+        return cluster::run(&args.cluster, nodes, args.processors.as_ref(), input);
     }
     let plan = runs::Plan::of(args, input)?;
     let results = plan.run()?;

@@ -81,7 +81,7 @@ sort 10000000: work-stealing on 2 processors, 1 run in 951 ms
 work          1.82 s in 196,606 strands, 9.28 µs each; 65,535 forks, 24 steals, 5 hand-overs
 span          240 ms; 241 ms with the costs of steals and hand-overs
 parallelism   7.6; burdened 7.6
-speedup       1.92 measured (work / time, which profiling prolongs); utilisation 95.9 %, search 2.7 %, help 0.7 %, hand-over 0.0 %, idle 0.7 %
+busy          1.92 processors on average, which is no speedup; utilisation 95.9 %, search 2.7 %, help 0.7 %, hand-over 0.0 %, idle 0.7 %
 peak          61 nested frames, 3 carriers
 processors          1      2      4      8
   at least       1.00   1.63   2.39   3.11

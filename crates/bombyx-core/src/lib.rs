@@ -23,6 +23,8 @@
 //!
 //! On P processors a program with work T1 and span T∞ takes T1/P + O(T∞) expected time, and at most P times the
 //! stack of its serial execution (Blumofe and Leiserson, "Scheduling multithreaded computations by work stealing").
+//! A [`scope`] may keep up to 256 waiting closures in each deque on top. (Other schedulers have other bounds on space:
+//! `docs/schedulers.md`.)
 //! A closure that waits is never buried under unrelated work: what runs on top of a waiting frame is always a part
 //! of what it waits for. So a lock held across a `join` is not met again on the same stack, and stacks do not grow
 //! beyond what the serial program needs.

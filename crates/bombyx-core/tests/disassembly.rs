@@ -103,8 +103,6 @@ mod x86_64 {
             "closures of a scope ran, and scopes count with atomics",
         ),
         ("bombyx_core::machine::current::visitor", "a thread that no pool started becomes a carrier"),
-        ("bombyx_core::profile::note_busy", "the pool is profiled"),
-        ("bombyx_core::profile::note_helping", "the pool is profiled"),
         ("std::time::Instant::now", "the clock"),
         ("bombyx_core::scheduler::private_deques::clock", "the clock"),
     ];

@@ -3,7 +3,7 @@
 //! Each [`Rule`] looks at one thing and speaks only if it matters; the last one always has something to say. The
 //! thresholds are constants with their reasons.
 
-use crate::model::{Profile, Site};
+use crate::model::{Profile, Site, Usage};
 use serde::Serialize;
 use std::fmt;
 
@@ -22,6 +22,12 @@ const MUCH_HAND_OVER: f64 = 0.02;
 const MUCH_IDLE: f64 = 0.2;
 /// Factor between parallelism and burdened parallelism from which steals are too dear for what they move.
 const HEAVY_BURDEN: f64 = 2.0;
+/// Share of the whole time outside of all pools that is worth a word.
+const MUCH_OUTSIDE: f64 = 0.2;
+/// Share of the processors' active time without a CPU that is worth a word.
+const MUCH_OFF_CPU: f64 = 0.15;
+/// How many times as long as the mean the longest piece of a place must be to be named.
+const MUCH_LONGER: f64 = 4.0;
 /// Share of the span from which a single place is named.
 const WORTH_NAMING: f64 = 0.1;
 
@@ -33,6 +39,16 @@ pub enum Rule {
     NoForks,
     /// Runs too short to be worth a second core.
     ShortRuns,
+    /// Time in which the program is in no pool.
+    Outside,
+    /// The system, or another program, used the CPUs.
+    MachineBusy,
+    /// Threads waited in the kernel, and not in `blocking`.
+    Waiting,
+    /// One piece much longer than the others of its place.
+    LongPiece,
+    /// A call that makes as many pieces as there are threads, so that its parallelism cannot be seen.
+    Unseen,
     /// Less parallelism than cores could use.
     LowParallelism,
     /// Time spent in `blocking`.
@@ -77,11 +93,20 @@ impl fmt::Display for Advice {
 pub fn advise(profile: &Profile, cores: u32) -> Vec<Advice> {
     let cores = f64::from(cores.max(profile.processors).max(1));
     let look = Look { profile, cores, parallelism: profile.scaling().parallelism() };
-    let rules: [(Rule, Option<String>); 9] = [
+    let unseen = look.unseen();
+    let long_piece = look.long_piece();
+    // What is said better by another rule is not said again.
+    let low = if unseen.is_some() || long_piece.is_some() { None } else { look.low_parallelism() };
+    let rules: [(Rule, Option<String>); 14] = [
+        (Rule::MachineBusy, look.machine_busy()),
         (Rule::NoForks, look.no_forks()),
         (Rule::ShortRuns, look.short_runs()),
-        (Rule::LowParallelism, look.low_parallelism()),
+        (Rule::Outside, look.outside()),
+        (Rule::Unseen, unseen),
+        (Rule::LongPiece, long_piece),
+        (Rule::LowParallelism, low),
         (Rule::Blocked, look.blocked()),
+        (Rule::Waiting, look.waiting()),
         (Rule::FineGrain, look.fine_grain()),
         (Rule::HeavyBurden, look.heavy_burden()),
         (Rule::HandOvers, look.hand_overs()),
@@ -121,6 +146,87 @@ impl Look<'_> {
         })
     }
 
+    /// The CPUs were used by others.
+    fn machine_busy(&self) -> Option<String> {
+        let share = self.off_cpu(|usage| usage.involuntary_switches >= usage.voluntary_switches)?;
+        Some(format!(
+            "the machine was busy with something else: for {} of the time the program's threads had no CPU; these figures are \
+             not the program's own, so measure again when it is idle",
+            percent(share)
+        ))
+    }
+
+    fn waiting(&self) -> Option<String> {
+        let share = self.off_cpu(|usage| usage.involuntary_switches < usage.voluntary_switches)?;
+        Some(format!(
+            "for {} of the time threads slept or waited for locks or files outside of `blocking`; other cores do not \
+             shorten that, so hold locks for less, or wait in `blocking`",
+            percent(share)
+        ))
+    }
+
+    /// The share of the time that threads had no CPU, if that is much, and the system's counts are as said.
+    fn off_cpu(&self, counts: impl Fn(&Usage) -> bool) -> Option<f64> {
+        let usage = self.profile.usage.as_ref().filter(|usage| counts(usage))?;
+        // A few switches are those of waking and ending; they explain nothing.
+        let many = usage.voluntary_switches + usage.involuntary_switches > 10;
+        self.profile.share_off_cpu().filter(|&share| many && share >= MUCH_OFF_CPU)
+    }
+
+    fn outside(&self) -> Option<String> {
+        let outside = self.profile.outside_ns() as f64;
+        let share = outside / (outside + self.profile.wall_ns as f64).max(1.0);
+        if share < MUCH_OUTSIDE || outside < SHORT_RUN_NS {
+            return None;
+        }
+        let longest = self.profile.gaps.first()?;
+        let place = match (&longest.before, &longest.after) {
+            (None, Some(after)) => format!("before {after}"),
+            (Some(before), Some(after)) if before == after => format!("from one {before} to the next"),
+            (Some(before), Some(after)) => format!("between {before} and {after}"),
+            (Some(before), None) => format!("after {before}"),
+            (None, None) => "everywhere".to_owned(),
+        };
+        let of_it = longest.ns as f64 / outside;
+        let most = if of_it > 0.95 { String::new() } else { format!("; {} of that ", percent(of_it)) };
+        let place = if most.is_empty() { format!(", {place}") } else { format!("{most}{place}") };
+        Some(format!("{} of the time is serial, outside of any pool{place}", percent(share)))
+    }
+
+    /// The largest part of the span is that of a call whose pieces are as many as the threads.
+    fn unseen(&self) -> Option<String> {
+        let site =
+            self.profile.sites_by_span().into_iter().next().filter(|site| site.kind == "par_bridge")?;
+        let low = self.parallelism < SLACK * self.cores;
+        low.then(|| {
+            format!(
+                "parallelism is at least {}: {} makes one piece for each thread, so how many more could work is not \
+                 seen; the iterator that it takes items from, one at a time, is the limit",
+                decimal(self.parallelism),
+                place(site)
+            )
+        })
+    }
+
+    fn long_piece(&self) -> Option<String> {
+        let site = self.profile.sites_by_span().into_iter().find(|site| site.longest_ns > 0)?;
+        let share = self.profile.share_of_span(site.longest_ns);
+        let others = site.work_ns.saturating_sub(site.longest_ns) as f64
+            / site.strands.saturating_sub(1).max(1) as f64;
+        let matters = self.parallelism < SLACK * self.cores && share >= 0.5;
+        (matters && site.strands > 2 && site.longest_ns as f64 > MUCH_LONGER * others).then(|| {
+            format!(
+                "one piece of {} takes {}, {} of the span, and the others {} on average: split it, or begin with it \
+                 (parallelism {})",
+                place(site),
+                time(site.longest_ns as f64),
+                percent(share),
+                time(others),
+                decimal(self.parallelism)
+            )
+        })
+    }
+
     fn low_parallelism(&self) -> Option<String> {
         let low = self.profile.forks > 0 && self.parallelism < self.cores.max(2.0);
         low.then(|| format!("{}{}", self.no_more_than(), self.largest_part_of_span()))
@@ -129,9 +235,12 @@ impl Look<'_> {
     fn blocked(&self) -> Option<String> {
         let Profile { work_ns, blocked_ns, .. } = *self.profile;
         let share = blocked_ns as f64 / (work_ns as f64 + blocked_ns as f64).max(1.0);
+        let most =
+            self.profile.sites.iter().max_by_key(|site| site.blocked_ns).filter(|site| site.blocked_ns > 0);
+        let most = most.map_or(String::new(), |site| format!(", most of it in {}", place(site)));
         (share >= MUCH_BLOCKED).then(|| {
             format!(
-                "{} of the time passes in `blocking`, which cores do not shorten; wait for less, or for several \
+                "{} of the time passes in `blocking`{most}, which cores do not shorten; wait for less, or for several \
                  things at once",
                 percent(share)
             )
@@ -236,7 +345,10 @@ impl Look<'_> {
 
 /// `the join in src/sort.rs:41`.
 fn place(site: &Site) -> String {
-    format!("the {} in {}:{}", site.kind, site.file, site.line)
+    match site.line {
+        0 => format!("the {} in {}", site.kind, site.file),
+        line => format!("the {} in {}:{line}", site.kind, site.file),
+    }
 }
 
 fn count(cores: f64) -> String {

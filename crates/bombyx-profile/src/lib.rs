@@ -26,12 +26,13 @@ mod advice;
 mod cilkscale;
 mod error;
 mod model;
+mod nodes;
 mod reader;
 mod scaling;
 
 pub use advice::{Advice, Rule, advise};
 pub use cilkscale::cilkscale_csv;
 pub use error::ReadError;
-pub use model::{Clock, Costs, ProcessorTimes, Profile, Site, VERSION};
+pub use model::{Clock, Costs, Gap, ProcessorTimes, Profile, Site, Usage, VERSION};
 pub use reader::{MAX_BYTES, read};
 pub use scaling::{Contention, Prediction, SPAN_COEFFICIENT, Scaling};

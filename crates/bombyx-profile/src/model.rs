@@ -64,6 +64,12 @@ pub struct Profile {
     pub peak_carriers: u64,
     /// The most heap memory in use at once, if it was metered.
     pub peak_heap_bytes: Option<u64>,
+    /// What the system said of the runs, where it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// The longest times without a run, longest first.
+    #[serde(default)]
+    pub gaps: Vec<Gap>,
     /// What each processor spent its time on.
     pub per_processor: Vec<ProcessorTimes>,
     /// Where the program forks.
@@ -89,6 +95,28 @@ pub struct Costs {
     pub steal_ns: f64,
     /// A hand-over of a processor to another carrier.
     pub hand_over_ns: f64,
+}
+
+/// What the system says of the whole process during its runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Time on a CPU, of all threads.
+    pub cpu_ns: u64,
+    /// How often a thread gave up its CPU: it slept, or waited for a lock, a file, a child.
+    pub voluntary_switches: u64,
+    /// How often the system took the CPU from a thread that could have gone on.
+    pub involuntary_switches: u64,
+}
+
+/// A time in which there was no run: code outside of all pools.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gap {
+    /// How long it was, in all the times that the program passed there.
+    pub ns: u64,
+    /// Where the run before it was entered; none at the beginning of the program.
+    pub before: Option<String>,
+    /// Where the run after it was entered; none at the end of the program.
+    pub after: Option<String>,
 }
 
 /// What a processor spent its time on.
@@ -134,12 +162,22 @@ pub struct Site {
     pub span_ns: u64,
     /// How many strands belong to it.
     pub strands: u64,
+    /// The longest of them.
+    #[serde(default)]
+    pub longest_ns: u64,
+    /// How long they were in `blocking`.
+    #[serde(default)]
+    pub blocked_ns: u64,
 }
 
 impl Site {
-    /// File, line and column, as compilers print them.
+    /// File, line and column, as compilers print them; the function, if the program has no line tables.
     pub fn location(&self) -> String {
-        format!("{}:{}:{}", self.file, self.line, self.column)
+        match self.line {
+            // Of a program without line tables only the function is known.
+            0 => self.file.clone(),
+            line => format!("{}:{line}:{}", self.file, self.column),
+        }
     }
 
     /// Whether it forks. A place where a pool is entered does not.
@@ -159,9 +197,29 @@ impl Profile {
         Scaling::new(self.work_ns as f64 / 1e9, self.span_ns as f64 / 1e9, self.burdened_span_ns as f64 / 1e9)
     }
 
-    /// Work over wall time: how many processors were at work on average.
-    pub fn speedup(&self) -> f64 {
+    /// Work over wall time: how many processors were at work on average. That is no speedup: strands may take longer beside
+    /// others than alone.
+    pub fn busy_processors(&self) -> f64 {
         if self.wall_ns == 0 { 1.0 } else { self.work_ns as f64 / self.wall_ns as f64 }
+    }
+
+    /// The time without any run, in nanoseconds: the sum of [`Profile::gaps`].
+    pub fn outside_ns(&self) -> u64 {
+        self.gaps.iter().fold(0, |sum: u64, gap| sum.saturating_add(gap.ns))
+    }
+
+    /// The share of the processors' active time in which their threads were not on a CPU, between 0 and 1; none if the system
+    /// did not tell.
+    pub fn share_off_cpu(&self) -> Option<f64> {
+        let active = |times: &ProcessorTimes| {
+            [times.busy_ns, times.search_ns, times.help_ns, times.hand_over_ns]
+                .iter()
+                .map(|&ns| ns as f64)
+                .sum::<f64>()
+        };
+        let active: f64 = self.per_processor.iter().map(active).sum();
+        let usage = self.usage.filter(|_| active > 0.0)?;
+        Some((1.0 - usage.cpu_ns as f64 / active).clamp(0.0, 1.0))
     }
 
     /// Mean time of a strand in nanoseconds.

@@ -5,7 +5,7 @@
 //! the span, and the span hardly longer than the work and the blocked time that it is part of.
 
 use crate::model::{Profile, VERSION};
-use crate::{ReadError, Site};
+use crate::{Gap, ReadError, Site};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::io::Read;
@@ -119,12 +119,28 @@ fn check(profile: &Profile) -> Result<(), ReadError> {
         possible(field, time)?;
     }
     profile.per_processor.iter().try_for_each(|times| possible("per_processor", times.total_ns()))?;
-    for Site { file, kind, work_ns, span_ns, .. } in &profile.sites {
+    for Site { file, kind, work_ns, span_ns, longest_ns, blocked_ns, .. } in &profile.sites {
         short("sites.file", file)?;
         short("sites.kind", kind)?;
-        possible("sites.work_ns", *work_ns)?;
-        possible("sites.span_ns", *span_ns)?;
+        for (field, time) in [
+            ("sites.work_ns", work_ns),
+            ("sites.span_ns", span_ns),
+            ("sites.longest_ns", longest_ns),
+            ("sites.blocked_ns", blocked_ns),
+        ] {
+            possible(field, *time)?;
+        }
     }
+    if profile.gaps.len() > MAX_SITES {
+        return absurd("gaps", format!("has {} entries", profile.gaps.len()));
+    }
+    for Gap { ns, before, after } in &profile.gaps {
+        possible("gaps.ns", *ns)?;
+        for place in [before, after].into_iter().flatten() {
+            short("gaps", place)?;
+        }
+    }
+    profile.usage.map_or(Ok(()), |usage| possible("usage.cpu_ns", usage.cpu_ns))?;
     if profile.burdened_span_ns < profile.span_ns {
         return absurd(
             "burdened_span_ns",

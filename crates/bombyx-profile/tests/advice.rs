@@ -1,6 +1,6 @@
 //! Every rule speaks when it should, says what matters first, and is silent otherwise.
 
-use bombyx_profile::{Profile, Rule, advise, read};
+use bombyx_profile::{Gap, Profile, Rule, Usage, advise, read};
 
 /// A program that is fine: parallelism 1000 on four processors.
 fn fine() -> Profile {
@@ -125,4 +125,69 @@ fn order() {
     bad.blocked_ns = bad.work_ns;
     let rules: Vec<Rule> = advise(&bad, 64).iter().map(|advice| advice.rule).collect();
     assert_eq!(rules, [Rule::LowParallelism, Rule::Blocked, Rule::FineGrain]);
+}
+
+#[test]
+fn serial_code_outside_of_pools() {
+    let mut prefix = fine();
+    let gap = |ns, before: Option<&str>, after: Option<&str>| Gap {
+        ns,
+        before: before.map(str::to_owned),
+        after: after.map(str::to_owned),
+    };
+    prefix.gaps = vec![gap(3 * prefix.wall_ns, None, Some("src/main.rs:88:5"))];
+    assert_eq!(sentence(&prefix), "75 % of the time is serial, outside of any pool, before src/main.rs:88:5");
+    prefix.gaps.push(gap(prefix.wall_ns, Some("src/main.rs:88:5"), Some("src/main.rs:97:5")));
+    assert_eq!(
+        sentence(&prefix),
+        "80 % of the time is serial, outside of any pool; 75 % of that before src/main.rs:88:5"
+    );
+    prefix.gaps[0].ns = prefix.wall_ns / 100;
+    prefix.gaps.truncate(1);
+    assert_eq!(rules(&prefix), [Rule::Fine]);
+}
+
+#[test]
+fn a_busy_machine_and_threads_that_wait() {
+    let mut waits = fine();
+    let active: u64 = waits.per_processor.iter().map(|times| times.total_ns() - times.idle_ns).sum();
+    waits.usage = Some(Usage { cpu_ns: active, voluntary_switches: 10_000, involuntary_switches: 10 });
+    assert_eq!(rules(&waits), [Rule::Fine], "threads had their CPUs");
+    waits.usage = Some(Usage { cpu_ns: active / 2, voluntary_switches: 10_000, involuntary_switches: 10 });
+    assert_eq!(rules(&waits), [Rule::Waiting]);
+    waits.usage = Some(Usage { cpu_ns: active / 2, voluntary_switches: 10, involuntary_switches: 10_000 });
+    assert_eq!(rules(&waits), [Rule::MachineBusy]);
+    waits.usage = Some(Usage { cpu_ns: active / 2, voluntary_switches: 3, involuntary_switches: 2 });
+    assert_eq!(rules(&waits), [Rule::Fine], "too few switches to explain anything");
+}
+
+#[test]
+fn one_long_piece() {
+    let mut uneven = fine();
+    uneven.span_ns = 500_000_000;
+    uneven.burdened_span_ns = 500_000_000;
+    uneven.sites[1].span_ns = 499_000_000;
+    uneven.sites[1].work_ns = 498_000_000;
+    uneven.sites[1].strands = 100;
+    uneven.sites[1].longest_ns = 300_000_000;
+    let text = sentence(&uneven);
+    assert!(
+        text.starts_with(
+            "one piece of the join in src/sort.rs:41 takes 300 ms, 60 % of the span, and the others 2 ms"
+        ),
+        "{text}"
+    );
+    uneven.sites[1].strands = 2;
+    assert_eq!(rules(&uneven), [Rule::Fine], "two pieces have no mean");
+}
+
+#[test]
+fn what_cannot_be_seen_is_not_called_useless() {
+    let mut bridge = fine();
+    bridge.span_ns = bridge.work_ns;
+    bridge.burdened_span_ns = bridge.work_ns;
+    bridge.sites[1].span_ns = bridge.work_ns;
+    bridge.sites[1].kind = "par_bridge".to_owned();
+    assert_eq!(rules(&bridge), [Rule::Unseen]);
+    assert!(!sentence(&bridge).contains("will not help"));
 }

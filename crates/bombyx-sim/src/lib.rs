@@ -4,6 +4,7 @@ mod agenda;
 mod cache;
 pub mod check;
 mod clock;
+mod cluster;
 mod contention;
 mod critical;
 mod dummies;
@@ -25,6 +26,7 @@ pub mod tso;
 
 pub use cache::{Caches, Misses, array_accesses};
 pub use check::{Invariant, Violation};
+pub use cluster::{ClusterOutcome, TwoLevel};
 pub use contention::{Adversary, Contention, ContentionError, LONG};
 pub use critical::CriticalStrands;
 pub use dummies::WithDummies;

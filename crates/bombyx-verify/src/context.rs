@@ -210,7 +210,8 @@ impl<'a> Context<'a> {
         book.held()
     }
 
-    /// In every case the expectation over `runs` seeds stays within its bound.
+    /// In every case the expectation over `runs` seeds stays within its bound. Where the bound depends on the seed too, measure
+    /// their ratio against 1.
     pub(crate) fn on_average<S: Subject>(
         &self,
         cases: Vec<S>,
@@ -221,18 +222,18 @@ impl<'a> Context<'a> {
         let mut book = Book::default();
         let average = |case: &S| -> Result<(Sample, statistics::Interval), String> {
             let (mut measured, mut constants) = (Vec::new(), Vec::new());
-            let (mut bound, mut constant) = (0.0, None);
+            let (mut bounds, mut constant) = (0.0, None);
             for nth in 0..runs {
                 let sample = measure(&case.with_seed(self.seed(nth)))?;
                 measured.push(sample.measured);
-                bound = sample.bound;
+                bounds += sample.bound;
                 constants.extend(sample.constant.map(|constant| constant.measured));
                 constant = sample.constant;
             }
             let measured_constant = constants.iter().sum::<f64>() / constants.len().max(1) as f64;
             let constant = constant.map(|constant| Constant { measured: measured_constant, ..constant });
             let (mean, interval) = statistics::mean(&measured);
-            Ok((Sample { measured: mean, bound, constant }, interval))
+            Ok((Sample { measured: mean, bound: bounds / runs as f64, constant }, interval))
         };
         let is_broken = |sample: Sample, interval: statistics::Interval| {
             Sample { measured: interval.low, ..sample }.is_broken()

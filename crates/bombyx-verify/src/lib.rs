@@ -5,7 +5,8 @@
 //!   how near to its bound the claim came, and what breaks it, made as small as possible.
 //! - Every claim has [mutants](Claim::mutants), deliberately wrong schedulers. [`Claim::judge`] also tries the claim on
 //!   each of them: a claim says little if a wrong scheduler passes it.
-//! - [`delay`] makes delay sequences from traces (BL §6, LEC §5) and draws them; [`game`] is the recycling game of BL §5.
+//! - [`delay`] makes delay sequences from traces (BL §6, LEC §5) and draws them; [`game`] is the recycling game of BL §5;
+//!   [`interleaving`] draws RW's protocols with a mistake.
 //!
 //! # To add a claim
 //! 1. Write `fn attempt(cx: &Context) -> Finding` in the paper's file. Make runs with `grid(cx, …)` or
@@ -32,6 +33,7 @@ mod dfd;
 mod finding;
 pub mod game;
 mod het;
+pub mod interleaving;
 mod lec;
 mod mutant;
 mod paths;

@@ -19,8 +19,18 @@ fn all_claims_hold() {
 
 #[test]
 fn all_claims_notice_wrong_schedulers() {
+    notice_wrong_schedulers(1);
+}
+
+/// What is noticed does not hang on one seed.
+#[test]
+fn all_claims_notice_wrong_schedulers_with_another_seed() {
+    notice_wrong_schedulers(4);
+}
+
+fn notice_wrong_schedulers(seed: u64) {
     for claim in claims() {
-        let finding = claim.judge(quick(1), &|_, _| {});
+        let finding = claim.judge(quick(seed), &|_, _| {});
         assert_eq!(finding.mutants.len(), claim.mutants.len(), "{}", claim.id);
         let missed: Vec<String> =
             finding.mutants.iter().filter(|n| n.by.is_none()).map(|n| n.mutant.to_string()).collect();

@@ -11,7 +11,8 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// How many threads a pool may have beyond its processors, for those that wait and gave their processor away.
+/// How many threads a pool whose threads move may have beyond its processors, for those that wait and gave their processor away. Many:
+/// with fewer, tasks that wait for another pool pile up on stacks again (rayon's issue 751).
 const SPARES: usize = 1024;
 
 type PanicHandler = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;

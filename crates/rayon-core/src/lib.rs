@@ -1,18 +1,18 @@
 //! The interface of rayon-core 1.13 over [Bombyx](bombyx_core).
 //!
 //! Nothing is scheduled here: every function says the same thing in the words of the runtime. Put this package in
-//! the place of the original with two lines in the root `Cargo.toml`, and rayon and everything built on it runs on
-//! Bombyx, unchanged:
+//! the place of the original with two lines in the root `Cargo.toml`, and `cargo update -p rayon-core`; then rayon and
+//! everything built on it runs on Bombyx, unchanged:
 //!
 //! ```toml
 //! [patch.crates-io]
 //! rayon-core = { path = "path/to/bombyx/crates/rayon-core" }
 //! ```
 //!
-//! `docs/rayon.md` tells what changes and what gets better. In short: a thread that waits in `join` or `scope` never
-//! runs unrelated work on top of its stack; its processor does, on another thread. What is called a thread in this
-//! interface (`num_threads`, `current_thread_index`) is a processor of the runtime, of which a thread holds one while
-//! it runs, and not always the same one.
+//! `docs/rayon.md` tells what changes and what gets better. In short: a pool has one thread per index, as in rayon. A thread
+//! that waits in `join` or `scope` helps with what it waits for, and runs other tasks on top of its stack only if nothing else
+//! in the pool makes progress. In pools whose threads move ([`ThreadPoolBuilder::moving_threads`]) another thread runs those
+//! instead, and the index of a thread can change wherever it waits.
 
 mod broadcast;
 mod builder;

@@ -8,10 +8,7 @@ use bombyx_profile::{Profile, Scaling};
 /// What a profile predicts.
 pub(super) fn of_profile(profile: &Profile, scaling: &Scaling) -> Result<String> {
     let most = interesting(profile).into_iter().max().unwrap_or(8);
-    // On one processor, all that the measured time tells is what profiling costs.
-    let measured = (profile.processors > 1).then_some((f64::from(profile.processors), profile.speedup()));
-    let measured: Vec<(f64, f64)> = measured.into_iter().collect();
-    speedups(&format!("Speedup of {}", profile.program), scaling, most, &measured)
+    speedups(&format!("Speedup of {}", profile.program), scaling, most, &[])
 }
 
 /// Predictions and bounds up to `most` processors, and measured points.

@@ -53,14 +53,8 @@ pub(super) fn text(
     line("span", &format!("{}; {burdened} with the costs of steals and hand-overs", ns(profile.span_ns)));
     let (plain, burdened) = (parallelism(scaling.parallelism()), parallelism(scaling.burdened_parallelism()));
     line("parallelism", &format!("{plain}; burdened {burdened}"));
-    line(
-        "speedup",
-        &format!(
-            "{} measured (work / time, which profiling prolongs){}",
-            ratio(profile.speedup()),
-            shares(profile)
-        ),
-    );
+    let busy = ratio(profile.busy_processors());
+    line("busy", &format!("{busy} processors on average, which is no speedup{}", shares(profile)));
     line("peak", &peak(profile));
     let predictions = predictions(profile, scaling);
     let columns = |of: &dyn Fn(&Prediction) -> String| -> String {
@@ -95,7 +89,10 @@ pub(super) fn text(
     for (nth, row) in sites(profile, top).into_iter().enumerate() {
         line(if nth == 0 { "span by site" } else { "" }, &row);
     }
-    line("advice", &advise(profile, cores)[0].to_string());
+    const REASONS: usize = 3;
+    for (nth, advice) in advise(profile, cores).iter().take(REASONS).enumerate() {
+        line(if nth == 0 { "advice" } else { "" }, &advice.to_string());
+    }
     out
 }
 
@@ -208,7 +205,7 @@ pub(super) fn json(profile: &Profile, scaling: &Scaling, cores: u32) -> String {
     let document = json!({
         "parallelism": scaling.parallelism(),
         "burdened_parallelism": scaling.burdened_parallelism(),
-        "speedup": profile.speedup(),
+        "busy_processors": profile.busy_processors(),
         "utilisation": profile.share_of_time(|times| times.busy_ns),
         "contention": scaling.contention,
         "predictions": predictions(profile, scaling),

@@ -3,7 +3,7 @@
 use super::{Result, files};
 use bombyx_dag::generate::Spec;
 use bombyx_sim::{Scheduler, Simulation};
-use bombyx_verify::{delay, game};
+use bombyx_verify::{delay, game, interleaving};
 use std::path::Path;
 
 /// What can be explained.
@@ -13,6 +13,8 @@ pub(super) enum Subject {
     DelaySequence,
     /// How long adversaries delay tosses in the recycling game (BL Lemma 6).
     RecyclingGame,
+    /// How two processors steal and join with loads and stores only, and what one mistake leads to (RW Figures 6 and 7).
+    ReadWrite,
 }
 
 /// The computation of the picture: BL Figure 1, on two processors. Rounds are the lecture's, of at least P attempts.
@@ -24,6 +26,7 @@ pub(super) fn explain(subject: Subject, seed: u64, output: Option<&Path>) -> Res
     match subject {
         Subject::DelaySequence => delay_sequence(seed, output.unwrap_or(Path::new("delay-sequence.svg"))),
         Subject::RecyclingGame => recycling_game(seed, output.unwrap_or(Path::new("recycling-game.svg"))),
+        Subject::ReadWrite => read_write(output.unwrap_or(Path::new("read-write.svg"))),
     }
 }
 
@@ -47,6 +50,15 @@ fn recycling_game(seed: u64, path: &Path) -> Result<String> {
     Ok(format!(
         "Six adversaries, {GAMES} recycling games for each number of balls, seed {seed}. Lemma 6 allows a delay of one step per \
          toss on average.\nThe picture is in {}.\n",
+        path.display()
+    ))
+}
+
+fn read_write(path: &Path) -> Result<String> {
+    files::write(path, interleaving::picture().as_bytes())?;
+    Ok(format!(
+        "The shortest interleaving in which two processors run one join, because the second does not ask who takes it.\nThe \
+         picture is in {}.\n",
         path.display()
     ))
 }

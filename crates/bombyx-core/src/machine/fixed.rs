@@ -48,10 +48,7 @@ impl PoolCore {
     /// Puts an entry that was taken by mistake into the queue.
     #[cold]
     pub(crate) fn requeue(&self, entry: Entry) {
-        self.enqueue(|queue| {
-            entry.taken(crate::protocol::job::Place::Queue(ptr::from_ref(self).cast()));
-            queue.push_back(entry);
-        });
+        self.put_back([entry]);
         self.wake(|_| None);
     }
 

@@ -10,9 +10,14 @@ use crate::machine::observer::State;
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
 use crate::protocol::carrier::{Carrier, Spot};
+use crate::protocol::latch::Latch;
 use crate::system::affinity::Thread;
 use crate::system::guard::tripwire;
 use std::ptr::{self, NonNull};
+use std::time::Duration;
+
+/// How long a carrier that waits without a processor sleeps, at first and at most, before it looks whether it is needed.
+const LOOKS_UP: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(80));
 
 /// Who gets a processor that its carrier gives away.
 #[derive(Clone, Copy)]
@@ -40,15 +45,36 @@ pub(crate) enum Next {
 
 /// The calling carrier has given its processor away.
 #[must_use = "a carrier without a processor must be given one before it goes on"]
-pub(crate) struct Parted(());
+pub(crate) struct Parted<'a>(&'a PoolCore);
 
-impl Parted {
+impl Parted<'_> {
     /// Sleeps until the carrier is given a processor.
     pub(crate) fn resume(self) {
         match current::carrier().receive() {
             Some(processor) => go_on(processor.cast()),
             None => unreachable!("only spares are stopped"),
         }
+    }
+
+    /// The same for a carrier that is parked at `latch`. It comes back before the latch is set if a processor rests although
+    /// there is work, and no other carrier can be had for it: whoever was given that processor has blocked, or was a guest
+    /// and has left. Then the carrier takes that processor itself, and waits on with it.
+    pub(crate) fn resume_or_help(self, latch: &Latch) {
+        let carrier = current::carrier();
+        let mut patience = LOOKS_UP.0;
+        let processor = loop {
+            if let Some(received) = carrier.receive_within(patience) {
+                break received.unwrap_or_else(|| unreachable!("only spares are stopped")).cast();
+            }
+            patience = (patience * 2).min(LOOKS_UP.1);
+            let Some(starved) = self.0.starved_without_reserve() else { continue };
+            if latch.leave(NonNull::from(carrier)) {
+                break starved;
+            }
+            // The latch is set, and another processor on its way.
+            self.0.retire(starved, None, None);
+        };
+        go_on(processor);
     }
 
     /// The carrier needs no processor for what it does next: it is a spare, or blocks, or leaves the pool.
@@ -60,7 +86,7 @@ impl Parted {
 /// # Safety
 /// A carrier that is the heir was found waiting, in exactly one place (a latch, the cells of a join, an entry, the list of
 /// spares), and the caller took it out of there. So nobody else gives it a processor, and it is alive until it gets this one.
-pub(crate) unsafe fn hand_over(heir: Heir, next: Next) -> Parted {
+pub(crate) unsafe fn hand_over(heir: Heir, next: Next) -> Parted<'static> {
     let processor = current::held();
     let pool = processor.pool();
     let carrier = current::carrier();
@@ -76,7 +102,7 @@ pub(crate) unsafe fn hand_over(heir: Heir, next: Next) -> Parted {
     let (Heir::Ready(receiver) | Heir::Spare(receiver)) = heir else {
         let spare = (next == Next::IsSpare).then_some(this);
         pool.retire(processor, spare, (next != Next::Leaves).then_some(carrier));
-        return Parted(());
+        return Parted(pool);
     };
     match next {
         Next::IsSpare => pool.add_spare(this),
@@ -85,7 +111,7 @@ pub(crate) unsafe fn hand_over(heir: Heir, next: Next) -> Parted {
     }
     // SAFETY: as the caller promises; and `release` has ended the caller's hold on the processor.
     unsafe { pool.pass_on(carrier, receiver, processor) };
-    Parted(())
+    Parted(pool)
 }
 
 /// Takes hold of a processor that was given to the calling thread, or that it took out of the idle list.

@@ -275,8 +275,7 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
                     continue;
                 }
                 // SAFETY: the entry named the carrier, once, to us.
-                unsafe { hand_over(Heir::Ready(ready), Next::Waits) }.resume();
-                return Waited::Done;
+                unsafe { hand_over(Heir::Ready(ready), Next::Waits) }.resume_or_help(latch);
             }
             Wait::OtherWork => match pool.spare() {
                 Some(spare) => {
@@ -285,8 +284,7 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
                         continue;
                     }
                     // SAFETY: the spare came out of the pool's list.
-                    unsafe { hand_over(Heir::Spare(spare), Next::Waits) }.resume();
-                    return Waited::Done;
+                    unsafe { hand_over(Heir::Spare(spare), Next::Waits) }.resume_or_help(latch);
                 }
                 // No thread to be had: run what there is on this stack rather than wait for nothing. Our own half
                 // first, which needs no more stack than the serial program.
@@ -312,8 +310,7 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
                     continue;
                 }
                 // SAFETY: no carrier is named.
-                unsafe { hand_over(Heir::Nobody, Next::Waits) }.resume();
-                return Waited::Done;
+                unsafe { hand_over(Heir::Nobody, Next::Waits) }.resume_or_help(latch);
             }
         }
     }
@@ -368,7 +365,7 @@ fn nested(carrier: &Carrier, entry: Entry, latch: &Latch) {
         // We wait anyway: the enabled carrier, which descends from what we wait for, has better use for the
         // processor.
         // SAFETY: the latch or the entry named the carrier, once, to us.
-        unsafe { hand_over(Heir::Ready(enabled), Next::Waits) }.resume();
+        unsafe { hand_over(Heir::Ready(enabled), Next::Waits) }.resume_or_help(latch);
     } else {
         // Our own frame goes on; the enabled one waits at the bottom of our deque (Blumofe and Leiserson, §4,
         // rule 4).

@@ -20,7 +20,7 @@ fn latch_and_hand_over() {
                 {
                     let processor = (&raw const *processor).cast_mut();
                     // SAFETY: the latch named the carrier to us.
-                    unsafe { Carrier::give_raw(carrier, processor, Some(CpuSet)) };
+                    unsafe { Carrier::give_raw(carrier, processor, affinity::Thread::HERE.allowed()) };
                 }
             })
         };
@@ -38,6 +38,82 @@ fn latch_and_hand_over() {
         }
         thief.join().unwrap();
         assert_eq!(task.runs.load(Relaxed), 1);
+    });
+}
+
+/// A carrier parks at a latch and leaves it again, to help with another processor, while the latch is set: either it has left, and
+/// sees the latch set later, or it is given the finisher's processor. It never has both, and the finisher's is never lost.
+#[test]
+fn leave_a_latch_against_its_end() {
+    explore_weak(6, &[Fault::LeaveLatchBlindly, Fault::SetWithoutSwap], || {
+        let latch = Arc::new(Latch::new());
+        let processors = Arc::new([Processor([0; 4]), Processor([1; 4])]);
+        let carrier = Arc::new(Carrier::here());
+        let finisher = {
+            let (latch, processors, carrier) =
+                (Arc::clone(&latch), Arc::clone(&processors), Arc::clone(&carrier));
+            thread::spawn(move || {
+                let _ = &carrier;
+                // SAFETY: the latch is alive, and set once.
+                let enabled = unsafe { Latch::set(&raw const *latch) };
+                if let Some(carrier) = enabled {
+                    // SAFETY: the latch named the carrier to us.
+                    unsafe { Carrier::give_raw(carrier, (&raw const processors[0]).cast_mut(), None) };
+                }
+                enabled.is_some()
+            })
+        };
+        let this = NonNull::from(&*carrier);
+        let mut given = false;
+        if latch.park(this) && !latch.leave(this) {
+            assert_eq!(carrier.receive(), Some(NonNull::from(&processors[0])));
+            assert!(latch.is_done());
+            given = true;
+        }
+        while !latch.is_done() {
+            thread::yield_now();
+        }
+        assert_eq!(finisher.join().unwrap(), given, "a processor is lost");
+    });
+}
+
+/// With fixed threads, a carrier sleeps in the middle of a wait, with its processor in the list, while its latch is set: it goes on,
+/// with its processor, which nobody else has.
+#[test]
+fn doze_against_rouse() {
+    explore_weak(4, &[Fault::DozeWithoutLook, Fault::SetWithoutSwap], || {
+        let latch = Arc::new(Latch::new());
+        let processor = Arc::new(Processor([0; 4]));
+        let carrier = Arc::new(Carrier::here());
+        // Whether the processor is listed: what a pool has under its lock.
+        let listed = Arc::new(Mutex::new(false));
+        let finisher = {
+            let (latch, processor) = (Arc::clone(&latch), Arc::clone(&processor));
+            let (carrier, listed) = (Arc::clone(&carrier), Arc::clone(&listed));
+            thread::spawn(move || {
+                // The carriers of such a pool live as long as it.
+                let _ = &carrier;
+                // SAFETY: the latch is alive, and set once.
+                let Some(sleeper) = (unsafe { Latch::set(&raw const *latch) }) else { return };
+                if std::mem::take(&mut *lock(&listed)) {
+                    // SAFETY: the processor came out of the list; its carrier waits for it.
+                    unsafe { Carrier::give_raw(sleeper, (&raw const *processor).cast_mut(), None) };
+                }
+            })
+        };
+        if latch.park(NonNull::from(&*carrier)) {
+            let asleep = {
+                let mut listed = lock(&listed);
+                *listed = planted(Fault::DozeWithoutLook) || !latch.is_done();
+                *listed
+            };
+            if asleep {
+                assert_eq!(carrier.receive(), Some(NonNull::from(&*processor)));
+            }
+            assert!(latch.is_done(), "woken, and nothing has ended");
+        }
+        finisher.join().unwrap();
+        assert!(!*lock(&listed), "a processor is in the list although its carrier runs");
     });
 }
 
@@ -91,8 +167,8 @@ fn hand_over_in_the_middle_of_giving_up() {
                 // SAFETY: checked by loom.
                 self.1[index].with_mut(|used| unsafe { *used += 1 });
             }
-            fn at(&self, index: usize) -> *mut Processor {
-                (&raw const self.0[index]).cast_mut()
+            fn at(&self, index: usize) -> *mut Baton {
+                self.0[index].baton().as_ptr()
             }
         }
         let processors = Arc::new(Processors(

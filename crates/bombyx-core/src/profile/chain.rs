@@ -21,15 +21,21 @@ pub(crate) struct Tally {
     pub(crate) strands: u64,
     pub(crate) forks: u64,
     pub(crate) work: i64,
+    /// Of the longest strand.
+    pub(crate) longest: i64,
+    /// In [`crate::blocking`].
+    pub(crate) blocked: i64,
 }
 
 impl Tally {
-    pub(super) const NONE: Tally = Tally { strands: 0, forks: 0, work: 0 };
+    pub(super) const NONE: Tally = Tally { strands: 0, forks: 0, work: 0, longest: 0, blocked: 0 };
 
     pub(crate) fn add(&mut self, other: Tally) {
         self.forks += other.forks;
         self.strands += other.strands;
         self.work += other.work;
+        self.longest = self.longest.max(other.longest);
+        self.blocked += other.blocked;
     }
 }
 
@@ -207,8 +213,9 @@ impl Shadow {
     #[inline(never)]
     pub(super) fn begin_ambient(&mut self, profiler: &Arc<Profiler>, site: Site, now: u64) {
         let _uncharged = Uncharged::begin();
-        let before = profiler.begin_run();
-        self.begin_chain(profiler, Some(Site { kind: Kind::Run, ..site }), None);
+        let site = Site { kind: Kind::Run, ..site };
+        let before = profiler.begin_run(self.id(site, 0));
+        self.begin_chain(profiler, Some(site), None);
         self.chain.ambient = Some(before);
         self.chain.ambient_at = self.chain.foot;
         self.chain.start = now;
@@ -243,6 +250,7 @@ impl Shadow {
         let now = self.now();
         let ticks = now.wrapping_sub(since) as i64;
         self.chain.blocked += ticks;
+        self.uncounted.blocked += ticks;
         self.chain.length = self.chain.length.then(Length::strand(ticks));
         self.chain.log.other_strand(ticks, Heap::NONE);
         self.begin_anew(now);

@@ -5,9 +5,11 @@ use super::algebra::{Burden, Path};
 use super::chain::{Report, Tally};
 use super::clock::{Clock, Scale};
 use super::costs::{Costs, Measure};
+use super::gaps::Gaps;
 use super::record::{Log, Recorder};
 use super::report::{self, Profile};
-use super::sites::{self, Kind};
+use super::sites::{self, Kind, SiteId};
+use super::usage::{self, Used};
 use crate::machine::observer::State;
 use crate::machine::pool::PoolCore;
 use crate::machine::stats::Stats;
@@ -35,6 +37,8 @@ pub(crate) struct Profiler {
     /// When the time in which there was a run began last, and when it ended; `u64::MAX` if it has not.
     began: AtomicU64,
     ended: AtomicU64,
+    /// How old the process was when the profiler began.
+    age_ns: u64,
     recorder: Option<Arc<Recorder>>,
 }
 
@@ -44,6 +48,10 @@ struct Ledger {
     /// Runs that have not ended.
     active: usize,
     wall: u64,
+    gaps: Gaps,
+    /// Of the process during runs, and up to when the time in which there is a run began.
+    used: Option<Used>,
+    used_before: Option<Used>,
     work: i64,
     blocked: i64,
     peak_frames: usize,
@@ -115,7 +123,8 @@ impl Profiler {
             ledger: Mutex::default(),
             reports: Mutex::default(),
             began: AtomicU64::new(0),
-            ended: AtomicU64::new(0),
+            ended: AtomicU64::new(clock.now()),
+            age_ns: usage::age_ns(),
             recorder: recorder.map(Arc::new),
         }
     }
@@ -174,15 +183,23 @@ impl Profiler {
 
     // ---- Runs -----------------------------------------------------------------------------------------
 
-    /// A run begins. Returns the longest chain of runs before it.
-    pub(crate) fn begin_run(&self) -> Path {
+    /// A run begins at this site. Returns the longest chain of runs before it.
+    pub(crate) fn begin_run(&self, site: SiteId) -> Path {
         let mut ledger = lock(&self.ledger);
         ledger.active += 1;
         if ledger.active == 1 {
-            self.began.store(self.clock.now(), Relaxed);
+            ledger.used_before = Used::now();
+            let now = self.clock.now();
+            ledger.gaps.begin(site, now.saturating_sub(self.ended.load(Relaxed)));
+            self.began.store(now, Relaxed);
             self.ended.store(u64::MAX, Relaxed);
         }
         ledger.longest.clone()
+    }
+
+    /// The run that began last was called from there.
+    pub(crate) fn called_from(&self, caller: SiteId) {
+        lock(&self.ledger).gaps.rename(caller);
     }
 
     /// The run that began after `before` has ended.
@@ -193,6 +210,9 @@ impl Profiler {
             let now = self.clock.now();
             ledger.wall += now.saturating_sub(self.began.load(Relaxed));
             self.ended.store(now, Relaxed);
+            if let (Some(before), Some(now)) = (ledger.used_before, Used::now()) {
+                ledger.used = Some(ledger.used.unwrap_or_default().plus(now.since(before)));
+            }
         }
         ledger.runs += 1;
         ledger.work += report.work;
@@ -258,11 +278,37 @@ impl Profiler {
         lock(&self.ledger).runs > 0
     }
 
+    /// The longest gaps between runs.
+    fn gaps(&self, ledger: &mut Ledger, names: &[sites::Named]) -> Vec<report::Gap> {
+        const KEPT: usize = 16;
+        let ns_per_tick = self.ns_per_tick();
+        let place =
+            |site: SiteId| site.index().checked_sub(1).and_then(|at| names.get(at)).map(ToString::to_string);
+        let since_last = match ledger.active {
+            0 => self.clock.now().saturating_sub(self.ended.load(Relaxed)),
+            _ => 0,
+        };
+        let gaps = ledger.gaps.all(since_last).into_iter().map(|(before, after, ticks)| {
+            let before = place(before);
+            // What the process did before there was a profiler is a part of the first gap.
+            let age_ns = if before.is_none() { self.age_ns } else { 0 };
+            report::Gap {
+                ns: (ticks as f64 * ns_per_tick) as u64 + age_ns,
+                before,
+                after: after.and_then(place),
+            }
+        });
+        let mut gaps: Vec<_> = gaps.filter(|gap| gap.ns > 0).collect();
+        gaps.sort_by_key(|gap| std::cmp::Reverse(gap.ns));
+        gaps.truncate(KEPT);
+        gaps
+    }
+
     /// What is known of the runs that have ended.
     pub(crate) fn profile(&self) -> Profile {
         let ns_per_tick = self.ns_per_tick();
         let ns = |ticks: i64| (ticks.max(0) as f64 * ns_per_tick).round() as u64;
-        let ledger = lock(&self.ledger);
+        let mut ledger = lock(&self.ledger);
         let mut pools = Pools::default();
         pools.add_all(&ledger.gone);
         // The last reference to a pool must not be dropped under the lock.
@@ -290,7 +336,9 @@ impl Profiler {
         });
         let split: HashMap<usize, i64> =
             ledger.longest.split.iter().map(|&(site, ticks)| (site.index(), ticks)).collect();
-        let tallies = sites::all().into_iter().zip(ledger.tallies.iter().skip(1)).enumerate();
+        let names = sites::all();
+        let gaps = self.gaps(&mut ledger, &names);
+        let tallies = names.into_iter().zip(ledger.tallies.iter().skip(1)).enumerate();
         let mut sites: Vec<report::SiteProfile> = Vec::new();
         let mut known: HashMap<sites::Named, usize> = HashMap::new();
         for (index, (site, tally)) in tallies.filter(|(_, (_, tally))| **tally != Tally::default()) {
@@ -304,6 +352,8 @@ impl Profiler {
             profile.work_ns += ns(tally.work);
             profile.span_ns += ns(split.get(&(index + 1)).copied().unwrap_or(0));
             profile.strands += tally.strands;
+            profile.longest_ns = profile.longest_ns.max(ns(tally.longest));
+            profile.blocked_ns += ns(tally.blocked);
         }
         let profile = Profile {
             interrupted: false,
@@ -331,6 +381,12 @@ impl Profiler {
             peak_frames: ledger.peak_frames,
             peak_carriers: pools.stats.peak_carriers,
             peak_heap_bytes: Some(pools.stats.peak_heap).filter(|&bytes| bytes > 0),
+            usage: ledger.used.map(|used| report::Usage {
+                cpu_ns: used.cpu_ns,
+                voluntary_switches: used.voluntary,
+                involuntary_switches: used.involuntary,
+            }),
+            gaps,
             per_processor: times.collect(),
             sites,
         };

@@ -10,7 +10,7 @@
 //! | `shadow.rs` | each carrier's shadow stack: the hooks of forks; `chain.rs`: those of closures; `held.rs`: whose it is |
 //! | `scope.rs` | what a scope knows of its closures; `origin.rs`: where they began |
 //! | `ledger.rs` | what a profiler adds up: runs, sites, processors |
-//! | `account.rs` | what a processor spends its time on |
+//! | `account.rs` | what a processor spends its time on; `usage.rs`: what the system says of that; `gaps.rs`: the time between runs |
 //! | `costs.rs`, `clock.rs` | what is subtracted, and time |
 //! | `sites.rs` | fork sites; `caller.rs`: whose line a fork inside of a library stands for |
 //! | `report.rs`, `files.rs` | [`Profile`], and the files that the environment asks for; `interrupt.rs`: also after Ctrl-C |
@@ -30,6 +30,7 @@ mod clock;
 mod costs;
 mod dag;
 mod files;
+mod gaps;
 mod heap;
 mod held;
 #[cfg(all(target_os = "linux", not(loom)))]
@@ -43,6 +44,7 @@ mod shadow;
 mod sites;
 #[cfg(test)]
 mod tests;
+mod usage;
 
 pub(crate) use algebra::Burden;
 pub(crate) use clock::Clock;
@@ -52,7 +54,7 @@ use heap::Heap;
 pub(crate) use heap::note_block;
 pub(crate) use ledger::{Profiler, Totals};
 pub(crate) use record::Recorder;
-pub use report::{Costs, Profile, SiteProfile, Times};
+pub use report::{Costs, Gap, Profile, SiteProfile, Times, Usage};
 pub(crate) use scope::{Closures, Spawned};
 pub use sites::Kind;
 pub(crate) use sites::{Site, SiteId};
@@ -319,7 +321,7 @@ impl Run {
     pub(crate) fn begin(pool: &PoolCore, site: Site) -> Run {
         Run(of(pool).map(|profiler| {
             let _uncharged = Uncharged::begin();
-            let before = profiler.begin_run();
+            let before = profiler.begin_run(sites::intern(site, 0, SiteId::TAKEN));
             held::with(|shadow| shadow.begin_chain(profiler, Some(site), None));
             (Arc::clone(profiler), before)
         }))
@@ -348,8 +350,9 @@ pub(crate) fn caller(site: Site, code: usize, measure: Measure) -> Option<SiteId
 
 /// The run that has just begun on the calling thread was called from there.
 pub(crate) fn called_from(caller: Option<SiteId>) {
-    if let Some(caller) = caller {
+    if let (Some(caller), Some(profiler)) = (caller, here()) {
         held::with(|shadow| shadow.called_from(caller));
+        profiler.called_from(caller);
     }
 }
 

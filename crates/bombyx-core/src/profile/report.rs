@@ -66,6 +66,10 @@ pub struct Profile {
     /// [metered](crate::api::alloc::Metered) or [says itself](crate::charge) what it allocates. As in [`crate::Stats`]; of
     /// several pools, the one that had most.
     pub peak_heap_bytes: Option<u64>,
+    /// What the system says of the time of the runs, where it does.
+    pub usage: Option<Usage>,
+    /// The longest times without a run, longest first.
+    pub gaps: Vec<Gap>,
     /// What the processors spent the time of the runs on, by their index.
     pub per_processor: Vec<Times>,
     /// The fork sites.
@@ -84,6 +88,30 @@ pub struct Costs {
     pub steal_ns: f64,
     /// From giving a processor to a parked carrier until that runs.
     pub hand_over_ns: f64,
+}
+
+/// What the system says of the whole process during its runs. Part of a [`Profile`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Usage {
+    /// Time on a CPU, of all threads.
+    pub cpu_ns: u64,
+    /// How often a thread gave up its CPU: it slept, or waited for a lock, a file, a child.
+    pub voluntary_switches: u64,
+    /// How often the system took the CPU from a thread that could have gone on.
+    pub involuntary_switches: u64,
+}
+
+/// A time in which there was no run: code outside of all pools. Part of a [`Profile`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Gap {
+    /// How long it was, in all the times that the program passed there.
+    pub ns: u64,
+    /// Where the run before it was entered; None at the beginning of the program.
+    pub before: Option<String>,
+    /// Where the run after it was entered; None at the end of the program.
+    pub after: Option<String>,
 }
 
 /// What one processor spent the time of the runs on. Part of a [`Profile`].
@@ -124,13 +152,28 @@ pub struct SiteProfile {
     pub span_ns: u64,
     /// How many strands belong to it.
     pub strands: u64,
+    /// The longest of them.
+    pub longest_ns: u64,
+    /// How long they were in [`crate::blocking`].
+    pub blocked_ns: u64,
 }
 
 impl SiteProfile {
     /// Nothing yet.
     pub(super) fn new(site: Named) -> SiteProfile {
         let Named { file, line, column, kind } = site;
-        SiteProfile { file, line, column, kind, forks: 0, work_ns: 0, span_ns: 0, strands: 0 }
+        SiteProfile {
+            file,
+            line,
+            column,
+            kind,
+            forks: 0,
+            work_ns: 0,
+            span_ns: 0,
+            strands: 0,
+            longest_ns: 0,
+            blocked_ns: 0,
+        }
     }
 }
 
@@ -197,9 +240,22 @@ impl Profile {
             write!(out, "\"{name}\":{count},")?;
         }
         match self.peak_heap_bytes {
-            Some(bytes) => write!(out, "\"peak_heap_bytes\":{bytes},\n\"per_processor\":[")?,
-            None => out.write_str("\"peak_heap_bytes\":null,\n\"per_processor\":[")?,
+            Some(bytes) => writeln!(out, "\"peak_heap_bytes\":{bytes},")?,
+            None => out.write_str("\"peak_heap_bytes\":null,\n")?,
         }
+        if let Some(Usage { cpu_ns, voluntary_switches, involuntary_switches }) = self.usage {
+            write!(out, "\"usage\":{{\"cpu_ns\":{cpu_ns},\"voluntary_switches\":{voluntary_switches},")?;
+            writeln!(out, "\"involuntary_switches\":{involuntary_switches}}},")?;
+        }
+        out.write_str("\"gaps\":[")?;
+        list(out, &self.gaps, |out, gap| {
+            write!(out, "\n{{\"ns\":{},\"before\":", gap.ns)?;
+            optional(out, gap.before.as_deref())?;
+            out.write_str(",\"after\":")?;
+            optional(out, gap.after.as_deref())?;
+            out.write_char('}')
+        })?;
+        out.write_str("],\n\"per_processor\":[")?;
         list(out, &self.per_processor, |out, times| {
             write!(
                 out,
@@ -219,8 +275,8 @@ impl Profile {
             )?;
             write!(
                 out,
-                "\"forks\":{},\"work_ns\":{},\"span_ns\":{},\"strands\":{}}}",
-                site.forks, site.work_ns, site.span_ns, site.strands
+                "\"forks\":{},\"work_ns\":{},\"span_ns\":{},\"strands\":{},\"longest_ns\":{},\"blocked_ns\":{}}}",
+                site.forks, site.work_ns, site.span_ns, site.strands, site.longest_ns, site.blocked_ns
             )
         })?;
         out.write_str("]}\n")
@@ -238,6 +294,13 @@ impl fmt::Display for Profile {
             self.forks,
             self.steals
         )
+    }
+}
+
+fn optional(out: &mut String, text: Option<&str>) -> fmt::Result {
+    match text {
+        Some(text) => write!(out, "{}", Text(text)),
+        None => out.write_str("null"),
     }
 }
 

@@ -52,7 +52,7 @@ pub(crate) struct Shadow {
     pub(super) lanes: Lanes,
     cache: Cache,
     /// Of the site of the strand that runs, what is not in its tally yet.
-    uncounted: Tally,
+    pub(super) uncounted: Tally,
     /// By site, what has not been told the profiler yet.
     pub(super) tallies: Vec<Tally>,
     /// How many of the closures on the stack run on top of a waiting frame.
@@ -117,6 +117,7 @@ impl Shadow {
     fn cut(&mut self, now: u64) -> (i64, Length) {
         let ticks = now.wrapping_sub(self.chain.start) as i64;
         self.uncounted.work += ticks;
+        self.uncounted.longest = self.uncounted.longest.max(ticks);
         self.uncounted.strands += 1;
         let length = self.chain.length.then(Length::strand(ticks));
         self.chain.length = length;

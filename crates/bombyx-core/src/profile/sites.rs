@@ -78,7 +78,7 @@ impl Site {
 }
 
 /// The number of a site in this process, from 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct SiteId(u32);
 
 impl SiteId {

@@ -5,11 +5,13 @@
 //! | from | to | by | means |
 //! |---|---|---|---|
 //! | pending | carrier | the waiting carrier, compare-and-swap | it has no processor (or is about to give it away) and must be given one |
+//! | carrier | pending | the waiting carrier, compare-and-swap | it has taken a processor itself, to help where no other carrier can be had |
 //! | pending | done | the finisher, swap | the waiter will see it by itself |
 //! | carrier | done | the finisher, swap | the finisher must see to it that the carrier gets a processor |
 //!
-//! Both transitions out of *pending* are read-modify-writes on one word, so exactly one comes first: either
-//! the finisher finds the carrier in its hands, or the carrier's compare-and-swap fails and it goes on at once.
+//! All transitions are read-modify-writes on one word, so exactly one comes first: either the finisher finds the carrier in its
+//! hands, or the carrier's compare-and-swap into the latch fails and it goes on at once. Likewise a carrier that leaves the latch:
+//! either it has left, and the finisher gives it nothing, or it fails, and a processor is on its way.
 //! The swap is the finisher's last access to the latch, whose memory may be gone right after it. Acquire and
 //! release on both sides hand the results over: the finisher's writes to the waiter, and the waiter's
 //! parking place to the finisher.
@@ -44,6 +46,17 @@ impl Latch {
             Ok(_) => true,
             Err(state) => state != DONE,
         }
+    }
+
+    /// Takes `carrier`, the caller's, out again, where it was left by [`Latch::park`]. False if the latch was set meanwhile: whoever
+    /// did that gives it a processor.
+    #[must_use]
+    pub(crate) fn leave(&self, carrier: NonNull<Carrier>) -> bool {
+        if planted(Fault::LeaveLatchBlindly) {
+            self.state.store(ptr::null_mut(), Release);
+            return true;
+        }
+        self.state.compare_exchange(carrier.as_ptr(), ptr::null_mut(), AcqRel, Acquire).is_ok()
     }
 
     /// Sets the latch. Whoever waits is now the caller's to give a processor to.

@@ -34,6 +34,8 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 #[repr(align(128))]
 pub(crate) struct Mailbox {
     content: AtomicUsize,
+    /// Whether the owner would rather be given an entry than ask for one, when it is woken. A hint.
+    wish: AtomicUsize,
 }
 
 const EMPTY: usize = 0;
@@ -54,7 +56,17 @@ pub(crate) enum Mail {
 
 impl Mailbox {
     pub(crate) fn new() -> Mailbox {
-        Mailbox { content: AtomicUsize::new(EMPTY) }
+        Mailbox { content: AtomicUsize::new(EMPTY), wish: AtomicUsize::new(0) }
+    }
+
+    /// The owner, before it rests: whether it wants a gift.
+    pub(crate) fn ask_for_gift(&self, wants: bool) {
+        self.wish.store(usize::from(wants), Relaxed);
+    }
+
+    /// Whether the owner wants a gift.
+    pub(crate) fn wants_gift(&self) -> bool {
+        self.wish.load(Relaxed) != 0
     }
 
     /// The victim's answer, or a gift.

@@ -13,6 +13,7 @@ pub(crate) mod outside;
 pub(crate) mod placement;
 pub(crate) mod private;
 pub(crate) mod query;
+pub(crate) mod queue;
 pub(crate) mod ready;
 pub(crate) mod resolution;
 pub(crate) mod sleep;

@@ -81,6 +81,25 @@ impl Sleepers {
         self.searching.load(Relaxed)
     }
 
+    /// Whether somebody searches who will see what the caller has queued ([`crate::protocol::queue`]).
+    pub(crate) fn is_searched(&self) -> bool {
+        if !planted(Fault::QueueWithoutFence) {
+            // Pairs with the fence in `found_work`.
+            barrier::full();
+        }
+        self.searching() > 0
+    }
+
+    /// Counts a searcher off that has found work. True if it was the last one, and sees what was queued by those who saw it search.
+    pub(crate) fn found_work(&self) -> bool {
+        let last = self.stop_search();
+        if last {
+            // Pairs with the fence in `is_searched`.
+            barrier::full();
+        }
+        last
+    }
+
     /// Whether a fork that attends should wake a sleeper.
     pub(crate) fn wants_wake(&self) -> bool {
         self.any_resting() && self.searching() == 0

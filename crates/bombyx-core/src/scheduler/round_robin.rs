@@ -1,8 +1,8 @@
 //! `round-robin`: the worked example of `CONTRIBUTING.md`. Work stealing in which a thief asks the other processors in turn.
 //! The feature `example-scheduler` adds it to the table, and the conformance suite then runs it.
 
-use super::work_stealing::patience_to_search;
 use super::work_stealing::steal::{own_work, rob, take_own};
+use super::work_stealing::{SEARCH, patience_to_search};
 use crate::machine::patience::{Patience, Wait};
 use crate::machine::processor::Processor;
 use crate::machine::stats::Counter;
@@ -25,7 +25,7 @@ impl Strategy for RoundRobin {
         let pool = processor.pool();
         let start = Instant::now();
         let mut entry = processor.take_gift().or_else(|| self.take_anything(processor));
-        while entry.is_none() && start.elapsed() <= patience_to_search(pool) {
+        while entry.is_none() && start.elapsed() <= patience_to_search(pool, SEARCH) {
             processor.set_busy(false);
             processor.answer();
             yield_now();

@@ -44,6 +44,10 @@ pub(crate) enum Fault {
     SettleWithoutOrder,
     /// The finishing side stores "done" instead of swapping, so it never sees who waits.
     SetWithoutSwap,
+    /// A fixed carrier that falls asleep does not look at its latch again under the lock of the pool.
+    DozeWithoutLook,
+    /// A carrier that leaves a latch does not look whether that was set meanwhile.
+    LeaveLatchBlindly,
     /// Who gives a processor to a carrier does not order what it has left for it before that.
     GiveWithoutOrder,
     /// A carrier that waits to be given a processor forgets one that it was given before it waited.
@@ -54,6 +58,14 @@ pub(crate) enum Fault {
     PostWithoutCount,
     /// Who posts an entry to a processor looks for it among the idle ones before, not after.
     LookBeforePosting,
+    /// Who comes last to the queue goes first.
+    QueueLastFirst,
+    /// A join believes that it has withdrawn from the queue what was taken before.
+    WithdrawWhatIsGone,
+    /// Who queues an entry looks for searchers without a fence.
+    QueueWithoutFence,
+    /// A carrier that becomes a spare does not look whether a processor rests for want of one.
+    SpareWithoutLook,
     /// The last searcher that finds work tells nobody to look out in its place.
     FindWithoutPassingOn,
     /// A sleeper does not look for work again after it made its intent visible.

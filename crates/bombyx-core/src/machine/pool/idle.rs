@@ -12,7 +12,6 @@ use crate::system::affinity;
 use crate::system::guard::tripwire;
 use crate::system::primitive::{MutexGuard, lock};
 use std::ptr::NonNull;
-use std::sync::atomic::Ordering::Relaxed;
 
 impl PoolCore {
     /// Puts a processor that has nothing to do into the idle list, and its carrier among the spares. The
@@ -100,17 +99,16 @@ impl PoolCore {
             self.count_resting(&shared);
             // The queue is served in the order of arrival. Where no carrier can be had for its front, a ready carrier behind
             // that, which needs no other, goes first.
-            let mut ready = shared.ready_carrier().filter(|&(at, _)| at == 0);
+            let mut ready = shared.queue.first_carrier().filter(|&(at, _)| at == 0);
             let carrier = match ready {
                 Some(_) => None,
                 None => self.carrier_for(&mut shared, processor).ok(),
             };
             if carrier.is_none() {
-                ready = shared.ready_carrier();
+                ready = shared.queue.first_carrier();
             }
             if let Some((at, ready)) = ready {
-                shared.queue.remove(at);
-                self.queued.store(shared.queue.len(), Relaxed);
+                shared.queue.remove(at, &self.queued);
                 // Not under the lock: a receiver that takes the caller's place runs before it.
                 drop(shared);
                 give(ready, processor);
@@ -202,8 +200,7 @@ impl PoolCore {
         {
             return Some(processor);
         }
-        shared.queue.push_back(Entry::carrier(carrier));
-        self.queued.store(shared.queue.len(), Relaxed);
+        shared.queue.push(Entry::carrier(carrier), &self.queued);
         None
     }
 
@@ -229,6 +226,27 @@ impl PoolCore {
         (bring_forward(&mut shared) || self.work_visible())
             .then(|| self.idle_processor(&mut shared))
             .flatten()
+    }
+
+    /// The same for a carrier of this pool: only if no other can be had, and nobody searches.
+    pub(crate) fn starved_without_reserve(&self) -> Option<NonNull<Processor>> {
+        if !self.sleepers.any_resting()
+            || self.config.strategy.searchers(self) > 0
+            || !(self.work_visible() || self.any_private())
+        {
+            return None;
+        }
+        let mut shared = lock(&self.shared);
+        if self.has_reserve_among(&shared) {
+            return None;
+        }
+        bring_forward(&mut shared);
+        self.idle_processor(&mut shared)
+    }
+
+    /// Whether any processor has entries that only its holder may take.
+    fn any_private(&self) -> bool {
+        self.processors.iter().any(|processor| !processor.private.looks_empty())
     }
 
     /// A processor that rests although it has entries which nobody else may take.

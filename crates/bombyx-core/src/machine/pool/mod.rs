@@ -26,12 +26,11 @@ use crate::machine::handlers::Handlers;
 use crate::machine::meter::set_metering;
 use crate::machine::processor::Processor;
 use crate::protocol::carrier::Carrier;
-use crate::protocol::job::{Entry, Kind};
+use crate::protocol::queue::{Queue, Queued};
 use crate::protocol::sleep::Sleepers;
-use crate::system::primitive::{AtomicUsize, Mutex, lock};
+use crate::system::primitive::{Mutex, lock};
 use crate::system::process::Generation;
 use config::{Config, Threads};
-use std::collections::VecDeque;
 use std::io;
 use std::ptr::NonNull;
 use std::sync::{Arc, Condvar, Weak};
@@ -45,8 +44,8 @@ pub(crate) struct PoolCore {
     processors: Box<[Processor]>,
     pub(crate) sleepers: Sleepers,
     pub(crate) gauges: Gauges,
-    /// `shared.queue.len()`, for a look without the lock.
-    queued: AtomicUsize,
+    /// How many are in `shared.queue`, for a look without the lock.
+    queued: Queued,
     pub(crate) shared: Mutex<Shared>,
     /// The carriers, if they hold one processor each for life ([`crate::machine::fixed`]).
     pub(crate) seats: Box<[Arc<Carrier>]>,
@@ -73,7 +72,7 @@ pub(crate) struct Shared {
     /// With fixed threads: the processors of carriers that sleep in the middle of a wait.
     pub(crate) waiting: Vec<NonNull<Processor>>,
     spares: Vec<NonNull<Carrier>>,
-    queue: VecDeque<Entry>,
+    queue: Queue,
     pub(in crate::machine) handles: Vec<JoinHandle<()>>,
     pub(in crate::machine) carriers: usize,
     peak_carriers: usize,
@@ -91,14 +90,6 @@ impl Shared {
     fn rested(&mut self) -> Option<(NonNull<Processor>, bool)> {
         let idle = self.idle.pop().map(|processor| (processor, false));
         idle.or_else(|| self.waiting.pop().map(|processor| (processor, true)))
-    }
-
-    /// The first carrier in the queue, and where it is.
-    fn ready_carrier(&self) -> Option<(usize, NonNull<Carrier>)> {
-        self.queue.iter().enumerate().find_map(|(at, entry)| match entry.kind() {
-            Kind::Carrier(ready) => Some((at, ready)),
-            _ => None,
-        })
     }
 
     /// Whether it is too early to ask the system for a thread again: every fork that wants to wake somebody would.
@@ -178,7 +169,7 @@ impl PoolCore {
                 idle,
                 waiting: Vec::new(),
                 spares: Vec::new(),
-                queue: VecDeque::new(),
+                queue: Queue::default(),
                 handles: Vec::new(),
                 carriers: 0,
                 peak_carriers: 0,
@@ -202,7 +193,7 @@ impl PoolCore {
                 seats,
                 processors,
                 config,
-                queued: AtomicUsize::new(0),
+                queued: Queued::none(),
                 shared: Mutex::new(shared),
                 detached: std::sync::Mutex::default(),
                 detached_ended: Condvar::new(),

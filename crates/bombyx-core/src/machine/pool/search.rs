@@ -18,12 +18,10 @@ impl PoolCore {
 
     /// A searcher found work. If it was the last one and others rest, the duty to look out is passed on.
     pub(crate) fn found_work(&self) {
-        if !self.sleepers.stop_search() {
-            return;
-        }
-        // Pairs with the fence in `enqueue`.
-        barrier::full();
-        if self.sleepers.any_resting() && (self.work_visible() || self.look_once_more()) {
+        if self.sleepers.found_work()
+            && self.sleepers.any_resting()
+            && (self.work_visible() || self.look_once_more())
+        {
             self.wake(|_| None);
         }
     }

@@ -14,7 +14,10 @@ const SURPLUS: Duration = Duration::from_secs(5);
 impl PoolCore {
     /// Whether there would be a carrier for a processor that is given up now.
     pub(crate) fn has_reserve(&self) -> bool {
-        let shared = lock(&self.shared);
+        self.has_reserve_among(&lock(&self.shared))
+    }
+
+    pub(super) fn has_reserve_among(&self, shared: &Shared) -> bool {
         !self.has_fixed_threads() && !shared.spares.is_empty()
             || (shared.carriers < self.config.max_carriers
                 && !shared.stopping

@@ -36,8 +36,8 @@ mod tuner;
 
 use super::give_up::{give_up, run_dummy};
 use super::quota::Quota;
-use super::work_stealing::patience_to_search;
 use super::work_stealing::steal::{self, escalate, own_work, rob_by};
+use super::work_stealing::{SEARCH, patience_to_search};
 use crate::machine::patience::{Patience, Wait};
 use crate::machine::processor::Processor;
 use crate::machine::stats::Stats;
@@ -204,7 +204,7 @@ impl Dfdeques {
                 return Some(entry);
             }
             let now = Instant::now();
-            if now.duration_since(*start.get_or_insert(now)) > patience_to_search(pool) {
+            if now.duration_since(*start.get_or_insert(now)) > patience_to_search(pool, SEARCH) {
                 return None;
             }
             processor.answer();

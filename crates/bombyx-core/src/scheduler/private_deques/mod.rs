@@ -7,7 +7,8 @@
 //! differ.
 //!
 //! **A thief waits for its victim.** Nobody is robbed without its help, so a victim deep in a serial piece delays its
-//! thief. A thief that has waited long withdraws and rests; the victim's next poll wakes it, with an entry.
+//! thief. A thief that has waited long withdraws and rests, and asks for a gift: the victim's next poll wakes it, with an
+//! entry. A processor that rests because there was nothing to do is woken without one, and asks.
 //!
 //! **A processor polls inside of what it runs, never between taking an entry and running it**: it could be robbed of what
 //! it just got, and so could the next, for ever (the simulator's mutation `poll-between-threads`). Between two entries it
@@ -38,7 +39,10 @@ use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
 /// How long a query stands with one victim before it is withdrawn. Withdrawing interrupts everyone, so not soon.
-const STAND: Duration = Duration::from_micros(200);
+const STAND: Duration = Duration::from_millis(1);
+/// How long an idle processor looks for work before it rests: long enough for a victim to get to its next poll, so that most
+/// work is asked for.
+const LOOK: Duration = Duration::from_millis(1);
 /// Looks at the answer between two looks at the clock, and at whether the query was overwritten or its poison lost.
 const LOOKS: u32 = 32;
 
@@ -207,6 +211,7 @@ fn search_until<C: Channel>(processor: &Processor) -> Option<Entry> {
         return Some(entry);
     }
     let mut start = None;
+    let withdrawn = processor.stats.withdrawn.get();
     loop {
         cease::<C>(processor);
         if let Some(entry) = take_own(processor) {
@@ -225,7 +230,9 @@ fn search_until<C: Channel>(processor: &Processor) -> Option<Entry> {
             return Some(entry);
         }
         let now = clock();
-        if now.duration_since(*start.get_or_insert(now)) > patience_to_search(pool) {
+        if now.duration_since(*start.get_or_insert(now)) > patience_to_search(pool, LOOK) {
+            // Somebody had work, perhaps, and did not poll in time.
+            processor.post.mailbox.ask_for_gift(processor.stats.withdrawn.get() != withdrawn);
             return None;
         }
         pause(pool.config.crowded);
@@ -338,7 +345,8 @@ fn own_entry(processor: &Processor, key: usize) -> Wait {
 
 // ---- Ways to the kernel, and through locks ----------------------------------------------------------------
 
-/// Processors rest: wakes one, with the oldest entry as a gift, if nobody searches, and attends again at the next fork.
+/// Processors rest: wakes one, if nobody searches, and attends again at the next fork. If that one asked in vain before it
+/// rested, it gets the oldest entry as a gift.
 ///
 /// Until the sleeper is up, which may take long, the join of a gift can take it back ([`crate::protocol::mailbox`]).
 #[cold]
@@ -346,6 +354,9 @@ fn own_entry(processor: &Processor, key: usize) -> Wait {
 fn rouse(processor: &Processor) {
     let pool = processor.pool();
     let gift = |mailbox: &Mailbox| {
+        if !mailbox.wants_gift() {
+            return None;
+        }
         processor.deque.private().take_oldest().inspect(|entry| entry.taken(Place::Mailbox(mailbox)))
     };
     let wake = || {
@@ -365,12 +376,7 @@ fn rouse(processor: &Processor) {
 #[inline(never)]
 fn flush(processor: &Processor) {
     let pool = processor.pool();
-    pool.enqueue(|queue| {
-        while let Some(entry) = processor.deque.private().take_oldest() {
-            entry.taken(Place::Queue(std::ptr::from_ref(pool).cast()));
-            queue.push_back(entry);
-        }
-    });
+    pool.put_back(std::iter::from_fn(|| processor.deque.private().take_oldest()));
     pool.wake(|_| None);
 }
 

@@ -11,8 +11,8 @@ pub(super) mod depth_first;
 pub(super) mod fifo;
 
 use super::give_up::{give_up, run_dummy};
-use super::work_stealing::patience_to_search;
 use super::work_stealing::steal::own_work;
+use super::work_stealing::{SEARCH, patience_to_search};
 use crate::machine::current;
 use crate::machine::observer::Aside;
 use crate::machine::patience::{Patience, Wait};
@@ -168,7 +168,7 @@ impl Shared {
                 return Some(entry);
             }
             let now = Instant::now();
-            if now.duration_since(*start.get_or_insert(now)) > patience_to_search(pool) {
+            if now.duration_since(*start.get_or_insert(now)) > patience_to_search(pool, SEARCH) {
                 return None;
             }
             pause(pool.config.crowded);

@@ -22,13 +22,13 @@ use std::time::{Duration, Instant};
 use steal::{own_work, random_victim, rob, take_of_scope, take_own};
 
 /// How long a processor searches before it is retired.
-const SEARCH: Duration = Duration::from_micros(100);
+pub(super) const SEARCH: Duration = Duration::from_micros(100);
 /// The same while enough others search. Not zero: a processor that lies down at once is woken by the next fork.
 const SEARCH_IN_COMPANY: Duration = Duration::from_micros(10);
 
-/// How long a processor searches, given who else does.
-pub(super) fn patience_to_search(pool: &PoolCore) -> Duration {
-    if pool.enough_searchers() { SEARCH_IN_COMPANY } else { SEARCH }
+/// How long a processor searches: for `alone`, or for a shorter time while enough others search.
+pub(super) fn patience_to_search(pool: &PoolCore, alone: Duration) -> Duration {
+    if pool.enough_searchers() { SEARCH_IN_COMPANY } else { alone }
 }
 
 /// See the module text.
@@ -161,7 +161,7 @@ fn search_until(processor: &Processor) -> Option<Entry> {
             return Some(entry);
         }
         let now = Instant::now();
-        if now.duration_since(*start.get_or_insert(now)) > patience_to_search(pool) {
+        if now.duration_since(*start.get_or_insert(now)) > patience_to_search(pool, SEARCH) {
             return None;
         }
         processor.answer();

@@ -1,0 +1,30 @@
+//! Calls that sleep: a cluster of many workers on a machine with few cores. Checks the simulator, which does not know that the
+//! workers of this machine share its cores.
+//!
+//! `BOMBYX_CLUSTER=dask-local:4 cargo run --release -p bombyx-cluster --example naps -- 200`: how many calls.
+
+use bombyx_cluster::{Cluster, remote};
+use std::time::{Duration, Instant};
+
+/// Sleeps for so many milliseconds; every tenth nap is two naps one level deeper.
+#[remote]
+fn nap((ms, nested): (u64, bool)) -> u64 {
+    if nested {
+        let halves = [(ms / 2, false), (ms - ms / 2, false)];
+        return Cluster::current().map_reduce(nap, halves, 0, |a, b| a + b).expect("the cluster is there");
+    }
+    std::thread::sleep(Duration::from_millis(ms));
+    ms
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let cluster = bombyx_cluster::start()?;
+    let calls: u64 = std::env::args().nth(1).map_or(Ok(200), |text| text.parse())?;
+    // The first calls find workers that have just begun.
+    cluster.map_reduce(nap, (0..16).map(|_| (1, false)), 0, |a, b| a + b)?;
+    let naps = (0..calls).map(|nth| (20 + nth * 37 % 120, nth % 10 == 9));
+    let began = Instant::now();
+    let slept = cluster.map(nap, naps).try_fold(0, |sum, ms| ms.map(|ms| sum + ms))?;
+    println!("{calls} naps, {slept} ms together: {:.3} s", began.elapsed().as_secs_f64());
+    Ok(())
+}

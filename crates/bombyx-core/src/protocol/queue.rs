@@ -1,0 +1,94 @@
+//! The queue of a pool: what comes from outside, carriers that are ready for a processor, and what is in no deque. First in,
+//! first out, so that everyone gets a turn: what is at place k goes after k others, whatever comes later.
+//!
+//! The entries lie under the lock of the pool, with the idle processors. Their number can be read without it: [`Queued`].
+//!
+//! **A searcher sees what is queued, or is not counted on.** Who queues an entry wakes nobody if somebody searches
+//! ([`crate::protocol::sleep::Sleepers::is_searched`]). It stores the number, issues a full fence, and reads the count of
+//! searchers; a searcher that finds something else leaves that count, issues a full fence, and reads the number. So one of them
+//! sees the other. A searcher that finds nothing leaves the count under the lock, and looks afterwards.
+//!
+//! **A join's job in the queue** is told that it is there, and no longer, under the lock. So the join that withdraws it, or
+//! finds that it was taken, knows which.
+
+use crate::protocol::carrier::Carrier;
+use crate::protocol::job::{Entry, Kind, Place};
+use crate::system::fault::{Fault, planted};
+use crate::system::primitive::AtomicUsize;
+use std::collections::VecDeque;
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// How many entries a queue holds, for a look without the lock.
+pub(crate) struct Queued(AtomicUsize);
+
+impl Queued {
+    pub(crate) fn none() -> Queued {
+        Queued(AtomicUsize::new(0))
+    }
+
+    /// Whether there seems to be something.
+    #[inline]
+    pub(crate) fn any(&self) -> bool {
+        self.0.load(Relaxed) > 0
+    }
+}
+
+/// See the module text. What changes it is told where the number stands.
+#[derive(Default)]
+pub(crate) struct Queue(VecDeque<Entry>);
+
+impl Queue {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn push(&mut self, entry: Entry, queued: &Queued) {
+        if planted(Fault::QueueLastFirst) {
+            self.0.push_front(entry);
+        } else {
+            self.0.push_back(entry);
+        }
+        self.count(queued);
+    }
+
+    /// The oldest entry.
+    pub(crate) fn take(&mut self, queued: &Queued) -> Option<Entry> {
+        let entry = self.0.pop_front()?;
+        self.count(queued);
+        entry.taken(Place::Nowhere);
+        Some(entry)
+    }
+
+    /// The oldest entry, if that is a carrier.
+    pub(crate) fn take_carrier(&mut self, queued: &Queued) -> Option<Entry> {
+        matches!(self.0.front()?.kind(), Kind::Carrier(_)).then(|| self.take(queued)).flatten()
+    }
+
+    /// The first carrier, and how many entries are before it.
+    pub(crate) fn first_carrier(&self) -> Option<(usize, NonNull<Carrier>)> {
+        self.0.iter().enumerate().find_map(|(at, entry)| match entry.kind() {
+            Kind::Carrier(ready) => Some((at, ready)),
+            _ => None,
+        })
+    }
+
+    /// Removes what has so many entries before it.
+    pub(crate) fn remove(&mut self, at: usize, queued: &Queued) {
+        self.0.remove(at);
+        self.count(queued);
+    }
+
+    /// Withdraws the entry of a join. False if it is gone.
+    pub(crate) fn withdraw(&mut self, entry: Entry, queued: &Queued) -> bool {
+        let at = self.0.iter().position(|&one| one == entry);
+        if let Some(at) = at {
+            self.remove(at, queued);
+        }
+        at.is_some() || planted(Fault::WithdrawWhatIsGone)
+    }
+
+    fn count(&self, queued: &Queued) {
+        queued.0.store(self.0.len(), Relaxed);
+    }
+}
