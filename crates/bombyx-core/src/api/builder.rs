@@ -130,7 +130,7 @@ impl Builder {
         self
     }
 
-    /// Counts what the processors allocate, for [`Stats`]: `heap` and `peak_heap`, in a program whose allocator is
+    /// Counts what the processors allocate, for [`Stats`](crate::Stats): `heap` and `peak_heap`, in a program whose allocator is
     /// [metered](crate::api::alloc::Metered) or which [says itself](crate::charge). Schedulers with a quota, and pools that are
     /// profiled, always do.
     pub fn metered(mut self, metered: bool) -> Builder {

@@ -204,6 +204,7 @@ impl Pool {
     /// Makes the peaks in [`Pool::stats`], other than that of carriers, count from now on.
     ///
     /// ```
+    /// use bombyx::lab::BuilderExt as _;
     /// let pool = bombyx::Pool::builder().processors(1).count_threads(true).build()?;
     /// pool.run(|| bombyx::join(|| (), || ()));
     /// pool.forget_peaks();

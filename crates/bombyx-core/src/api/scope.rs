@@ -38,7 +38,7 @@ pub struct Scope<'scope> {
     ancestor: Ancestor,
     end: End,
     closures: Closures,
-    /// For [`Scope::spawn_fifo`], one per processor, made when first used.
+    /// For [`ScopeExt::spawn_fifo`](crate::dropin::ScopeExt::spawn_fifo), one per processor, made when first used.
     pub(super) tickets: OnceLock<Box<[Tickets]>>,
     /// The first panic of a spawned closure.
     panic: Mutex<Option<Payload>>,

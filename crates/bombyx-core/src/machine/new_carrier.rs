@@ -16,7 +16,7 @@ use std::time::Instant;
 
 /// A carrier that needs a thread: whoever gets one calls [`NewCarrier::run`] on the thread that it is to be.
 ///
-/// See [`Builder::build_with`].
+/// See [`BuilderExt::build_with`](crate::dropin::BuilderExt::build_with).
 pub struct NewCarrier {
     pool: Arc<PoolCore>,
     carrier: Arc<Carrier>,

@@ -1,6 +1,6 @@
 //! Processors: who runs what. A [`Processor`] is what the papers call a processor, minus the stack: a deque, a
 //! request word, a mailbox, a random generator and counters. It is held by at most one carrier at a time
-//! ([`current`]) or rests in the pool's idle list ([`crate::machine::pool`]).
+//! ([`crate::machine::current`]) or rests in the pool's idle list ([`crate::machine::pool`]).
 //!
 //! Everything marked *holder* is touched only by the carrier that holds the processor; handing it over
 //! synchronises (see [`crate::protocol::carrier`]).

@@ -1,7 +1,7 @@
 //! Which processor has which CPU, and which carrier is to run there.
 //!
 //! Carriers take hold of processors and let them go at any time; meanwhile one thread of the pool, the *exchanger*
-//! ([`crate::scheduler::heterogeneous`]), exchanges the CPUs of two processors. What must hold whenever nobody is
+//! (of `scheduler/heterogeneous`), exchanges the CPUs of two processors. What must hold whenever nobody is
 //! in the middle of any of this (a model explores that): **a carrier that holds a processor is pinned to that processor's CPU.**
 //!
 //! | who | steps |

@@ -1,5 +1,5 @@
 //! The schedulers: what idle, waiting and attending processors do. Each is a type that implements
-//! [`Strategy`](crate::machine::strategy::Strategy), in a file or folder with all that is its own.
+//! [`Strategy`], in a file or folder with all that is its own.
 //!
 //! The table below is the list of them. To add one, write its file and add its line: from that line come the variant of
 //! [`Scheduler`], its name, how the name is parsed and printed, and the value that a pool asks.

@@ -25,9 +25,9 @@ pub enum Yield {
 /// Runs one entry from anywhere in the pool, if there is one. None outside of a pool.
 ///
 /// ```
-/// assert_eq!(bombyx::yield_now(), None);
+/// assert_eq!(bombyx::dropin::yield_now(), None);
 /// let pool = bombyx::Pool::builder().processors(1).build()?;
-/// pool.run(|| assert_eq!(bombyx::yield_now(), Some(bombyx::Yield::Idle)));
+/// pool.run(|| assert_eq!(bombyx::dropin::yield_now(), Some(bombyx::dropin::Yield::Idle)));
 /// # Ok::<(), bombyx::Error>(())
 /// ```
 pub fn yield_now() -> Option<Yield> {
@@ -44,8 +44,8 @@ pub fn yield_now() -> Option<Yield> {
 /// pool.run(|| {
 ///     bombyx::scope(|s| {
 ///         s.spawn(|_| ());
-///         assert_eq!(bombyx::yield_local(), Some(bombyx::Yield::Executed));
-///         assert_eq!(bombyx::yield_local(), Some(bombyx::Yield::Idle));
+///         assert_eq!(bombyx::dropin::yield_local(), Some(bombyx::dropin::Yield::Executed));
+///         assert_eq!(bombyx::dropin::yield_local(), Some(bombyx::dropin::Yield::Idle));
 ///     });
 /// });
 /// # Ok::<(), bombyx::Error>(())
@@ -60,7 +60,7 @@ pub fn yield_local() -> Option<Yield> {
 /// Whether the processor of the calling carrier has entries that wait. None outside of a pool.
 ///
 /// ```
-/// assert_eq!(bombyx::has_pending(), None);
+/// assert_eq!(bombyx::dropin::has_pending(), None);
 /// ```
 pub fn has_pending() -> Option<bool> {
     current::processor().map(|processor| !processor.deque.looks_empty())

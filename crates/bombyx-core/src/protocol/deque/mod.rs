@@ -511,7 +511,7 @@ impl Deque {
     }
 }
 
-/// The entry in the slot, if it was not withdrawn. The caller holds the lock, or owns a [private](private) deque, and
+/// The entry in the slot, if it was not withdrawn. The caller holds the lock, or owns a [private] deque, and
 /// `slot` is between the ends.
 fn entry_at(slot: *mut Slot) -> Option<Entry> {
     // SAFETY: slots between the ends lie in the buffer, which is replaced only under the lock.
