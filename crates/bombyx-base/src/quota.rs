@@ -42,6 +42,19 @@ impl Quota {
     pub const fn of(bytes: u64) -> Self {
         Self::bytes(bytes).expect("a quota is at least one byte")
     }
+
+    /// In bytes, as far as it is known beforehand; `i64::MAX` if there is no limit.
+    ///
+    /// ```
+    /// use bombyx_base::Quota;
+    /// assert_eq!((Quota::of(50).limit(), Quota::Infinite.limit()), (50, i64::MAX));
+    /// ```
+    pub fn limit(self) -> i64 {
+        match self {
+            Self::Bytes(bytes) => i64::try_from(bytes.get()).unwrap_or(i64::MAX),
+            Self::Auto | Self::Infinite => i64::MAX,
+        }
+    }
 }
 
 impl fmt::Display for Quota {

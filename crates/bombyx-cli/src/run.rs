@@ -8,6 +8,7 @@ use crate::resources::{Memory, Watch};
 use crate::table::Style;
 use crate::terminal::print;
 use crate::text::{bytes, grouped, ratio, time, wrapped};
+use bombyx::lab::BuilderExt as _;
 use bombyx::{Pool, Scheduler, Stats};
 use bombyx_lab::bench::{self, median};
 use bombyx_lab::progress::Progress;

@@ -7,6 +7,7 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
+use bombyx::lab::BuilderExt as _;
 use bombyx::{Pool, Scheduler, join};
 use common::{Rng, schedulers, watchdog};
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};

@@ -11,6 +11,7 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
+use bombyx::lab::BuilderExt as _;
 use bombyx::{Pool, Scheduler};
 use common::program::{Program, Threads};
 use common::{Rng, schedulers, watchdog};

@@ -53,12 +53,13 @@ compile_error!(
     "bombyx needs a 64-bit target: it keeps marks beside addresses and counts in words of 64 bits"
 );
 
-mod machine;
 mod protocol;
 mod system;
 
 #[cfg(not(loom))]
 mod api;
+#[cfg(not(loom))]
+mod machine;
 #[cfg(not(loom))]
 pub mod profile;
 #[cfg(not(loom))]
@@ -74,18 +75,17 @@ pub use self::{
     api::{
         alloc::{self, charge, release, reserve},
         blocking::{blocking, checkpoint},
-        dropin::{
-            broadcast::Broadcast,
-            handle::Handle,
-            yielding::{Yield, has_pending, yield_local, yield_now},
-        },
+        builder::Builder,
+        dropin,
         error::Error,
+        handle::Handle,
         join::{Context, join, join_context},
+        lab,
         loops::{for_each, map_reduce},
-        pool::{Builder, Pool, current_processor, current_processors, in_pool},
+        pool::{Pool, current_processor, current_processors, in_pool},
         scope::{Scope, scope},
     },
-    machine::{fixed::Threads, new_carrier::NewCarrier, stats::Stats},
+    machine::{pool::config::Threads, stats::Stats},
     profile::{Profile, write_profile},
     scheduler::{Beta, BetaError, Quota, QuotaError, Scheduler, SchedulerError},
 };

@@ -4,6 +4,7 @@
 
 mod common;
 
+use bombyx::lab::BuilderExt as _;
 use bombyx::{Pool, join, scope};
 use common::{Rng, builder, pool, seed, wait_until, watchdog};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};

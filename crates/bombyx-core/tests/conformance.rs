@@ -9,6 +9,7 @@
 
 mod common;
 
+use bombyx::lab::BuilderExt as _;
 use bombyx::{Pool, Scheduler};
 use common::program::{Program, Threads};
 use common::{Rng, configurations, every, pool, seed, watchdog};

@@ -3,6 +3,7 @@
 
 mod common;
 
+use bombyx::lab::BuilderExt as _;
 use bombyx::{Pool, Scheduler, join, scope};
 use common::{
     builder, bump, pool, wait_until, watchdog, with_every_scheduler, with_schedulers_that_stop_no_frame,

@@ -20,30 +20,51 @@ mod x86_64 {
     use std::path::Path;
     use std::process::Command;
 
+    /// A method of the scheduler with private deques, over this channel.
+    macro_rules! strategy {
+        ($channel:literal, $method:literal) => {
+            concat!(
+                "<bombyx_core::scheduler::private_deques::PrivateDeques<bombyx_core::scheduler::private_deques::read_write::",
+                $channel,
+                "> as bombyx_core::machine::strategy::Strategy>::",
+                $method
+            )
+        };
+    }
+
     /// The entry points of the steal, serve, join and watch paths of `read-write`.
     const READ_WRITE: &[&str] = &[
-        "bombyx_core::scheduler::private_deques::read_write::attend",
-        "bombyx_core::scheduler::private_deques::read_write::cease",
-        "bombyx_core::scheduler::private_deques::read_write::search",
-        "bombyx_core::scheduler::private_deques::read_write::wait",
-        "bombyx_core::scheduler::private_deques::join_resolution::wait",
-        "bombyx_core::scheduler::private_deques::join_resolution::end",
+        strategy!("StealsAndJoins", "attend"),
+        strategy!("StealsAndJoins", "cease"),
+        strategy!("StealsAndJoins", "search"),
+        strategy!("StealsAndJoins", "wait"),
+        strategy!("StealsAndJoins", "lets_go"),
+        strategy!("StealsAndJoins", "start_search"),
+        strategy!("StealsAndJoins", "take_own"),
+        strategy!("StealsAndJoins", "searchers"),
+        strategy!("StealsAndJoins", "wait_for_branch"),
+        strategy!("StealsAndJoins", "end_branch"),
         "bombyx_core::scheduler::private_deques::join_resolution::leave",
-        // Called through a pointer, from `read_write::wait`.
-        "bombyx_core::scheduler::private_deques::join_resolution::stay_until_ended::{{closure}}",
+        // Called through a pointer, from `wait`.
+        "bombyx_core::scheduler::private_deques::join_resolution::stay_until_ended::{closure#0}",
     ];
 
     /// The entry points of the steal and serve paths of `read-write-steals`.
     const READ_WRITE_STEALS: &[&str] = &[
-        "bombyx_core::scheduler::private_deques::read_write::attend_steals",
-        "bombyx_core::scheduler::private_deques::read_write::cease_steals",
-        "bombyx_core::scheduler::private_deques::read_write::search_steals",
-        "bombyx_core::scheduler::private_deques::read_write::wait_steals",
+        strategy!("Steals", "attend"),
+        strategy!("Steals", "cease"),
+        strategy!("Steals", "search"),
+        strategy!("Steals", "wait"),
+        strategy!("Steals", "lets_go"),
+        strategy!("Steals", "start_search"),
+        strategy!("Steals", "take_own"),
+        strategy!("Steals", "searchers"),
     ];
 
     /// Where the walk stops, and why.
     const KERNEL: &[(&str, &str)] = &[
         ("bombyx_core::scheduler::private_deques::rouse", "wakes a sleeper"),
+        ("bombyx_core::scheduler::private_deques::flush", "gives the processor to another OS thread"),
         ("bombyx_core::scheduler::private_deques::open_gift", "has been woken"),
         ("bombyx_core::scheduler::private_deques::take_queued", "what came from outside of the pool"),
         ("bombyx_core::scheduler::private_deques::take_private", "broadcasts"),
@@ -58,7 +79,7 @@ mod x86_64 {
         ),
         ("bombyx_core::protocol::query::Queries::withdraw", "on its way to sleep"),
         (
-            "bombyx_core::scheduler::private_deques::join_resolution::hand_over",
+            "bombyx_core::scheduler::private_deques::join_resolution::leave_to_spare",
             "gives the processor to another OS thread",
         ),
         (
@@ -74,19 +95,14 @@ mod x86_64 {
         ("bombyx_core::protocol::deque::private::Owner::make_room", "allocates"),
         ("bombyx_core::protocol::deque::Deque::change_root", "of deques that are not private; not reached"),
         (
-            "bombyx_core::machine::fixed::<impl bombyx_core::machine::commons::Commons>::rouse",
+            "bombyx_core::machine::pool::PoolCore::rouse",
             "of pools with fixed threads, which have another scheduler; not reached",
         ),
         (
             "bombyx_core::machine::wait::settle_scope",
             "closures of a scope ran, and scopes count with atomics",
         ),
-        (
-            "bombyx_core::machine::processor::current::visitor",
-            "a thread that no pool started becomes a carrier",
-        ),
-        ("bombyx_core::profile::note_busy", "the pool is profiled"),
-        ("bombyx_core::profile::note_helping", "the pool is profiled"),
+        ("bombyx_core::machine::current::visitor", "a thread that no pool started becomes a carrier"),
         ("std::time::Instant::now", "the clock"),
         ("bombyx_core::scheduler::private_deques::clock", "the clock"),
     ];
@@ -190,7 +206,8 @@ mod x86_64 {
                 .arg(&directory)
                 .arg("--manifest-path")
                 .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))
-                .env_remove("RUSTFLAGS")
+                // Names with their generic arguments.
+                .env("RUSTFLAGS", "-Csymbol-mangling-version=v0")
                 .env_remove("CARGO_ENCODED_RUSTFLAGS")
                 .status()
                 .expect("cargo runs");

@@ -3,6 +3,7 @@
 
 mod common;
 
+use bombyx::dropin::BuilderExt as _;
 use bombyx::{Error, Pool, Scheduler, join};
 #[cfg(target_os = "linux")]
 use common::cpus;
@@ -49,7 +50,7 @@ fn names_that_panic_do_so_where_the_pool_is_built() {
 
 #[test]
 fn a_thread_is_not_left_in_a_pool_that_could_not_be_built() {
-    let refuse = |_: bombyx::NewCarrier| Err(std::io::Error::other("no threads today"));
+    let refuse = |_: bombyx::dropin::NewCarrier| Err(std::io::Error::other("no threads today"));
     let error = builder(2).use_current_thread().build_with(refuse).expect_err("no thread was started");
     assert!(matches!(error, Error::Thread(_)));
     assert_eq!(bombyx::current_processor(), None);

@@ -1,5 +1,6 @@
 //! Pools with fixed threads: one thread per index, and what waits do there.
 
+use bombyx::dropin::{BuilderExt as _, HandleExt as _};
 use bombyx::{Pool, Threads, current_processor, join, scope};
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
@@ -236,7 +237,7 @@ fn scopes_spawns_yields_and_blocking_work() {
                     s.spawn(|s| {
                         bombyx::blocking(|| count.fetch_add(1, SeqCst));
                         s.spawn(|_| {
-                            bombyx::yield_now();
+                            bombyx::dropin::yield_now();
                             join(|| count.fetch_add(1, SeqCst), || count.fetch_add(1, SeqCst));
                         });
                     });

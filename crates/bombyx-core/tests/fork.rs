@@ -6,6 +6,7 @@
 
 mod common;
 
+use bombyx::dropin::{BuilderExt as _, HandleExt as _};
 use bombyx::{Pool, blocking, for_each, join, scope};
 use common::{child, pool, watchdog};
 use std::fs;

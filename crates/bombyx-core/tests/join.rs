@@ -2,6 +2,7 @@
 
 mod common;
 
+use bombyx::lab::BuilderExt as _;
 use bombyx::{Pool, current_processor, join, join_context};
 use common::{builder, pool, wait_until, watchdog, with_every_scheduler};
 use std::cell::RefCell;

@@ -5,6 +5,7 @@
 
 mod common;
 
+use bombyx::dropin::HandleExt as _;
 use bombyx::{Pool, blocking, for_each, join, map_reduce, scope};
 use common::{Census, Counted, builder, bump, child, pool, wait_until, watchdog, with_every_scheduler};
 use std::any::Any;

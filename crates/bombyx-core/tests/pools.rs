@@ -2,6 +2,7 @@
 
 mod common;
 
+use bombyx::lab::BuilderExt as _;
 use bombyx::{Pool, Scheduler, current_processor, join, map_reduce, scope};
 use common::{Census, builder, bump, child, pool, wait_until, watchdog};
 use std::panic::AssertUnwindSafe;

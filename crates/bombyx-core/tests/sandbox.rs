@@ -4,6 +4,7 @@
 
 mod common;
 
+use bombyx::lab::BuilderExt as _;
 use bombyx::{Builder, Error, Pool, Scheduler, blocking, join, scope};
 use common::{builder, child, cpus, schedulers, watchdog};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};

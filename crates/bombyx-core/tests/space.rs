@@ -3,6 +3,7 @@
 
 mod common;
 
+use bombyx::lab::BuilderExt as _;
 use bombyx::{Pool, Scheduler, Stats, charge, join, release, reserve};
 use common::{Rng, seed, watchdog};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -2,6 +2,7 @@
 
 mod common;
 
+use bombyx::dropin::HandleExt as _;
 use bombyx::{Pool, blocking};
 use common::{schedulers, watchdog};
 use std::sync::mpsc;

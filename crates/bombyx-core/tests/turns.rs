@@ -1,6 +1,8 @@
 //! Everyone gets a turn: carriers that are ready, spawned closures and calls from outside, whatever else there is to do. And
 //! with few carriers, nothing waits for ever that has work.
 
+use bombyx::dropin::HandleExt as _;
+use bombyx::lab::BuilderExt as _;
 use bombyx::{Handle, Pool, blocking, scope};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};

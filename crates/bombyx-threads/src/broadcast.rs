@@ -1,18 +1,19 @@
 //! `broadcast` and `spawn_broadcast`: one closure, once on every thread (processor) of a pool.
 
 use crate::builder::here;
+use bombyx_core::dropin::HandleExt as _;
 use std::fmt;
 use std::marker::PhantomData;
 
 /// Tells the closure of a broadcast where it runs.
 pub struct BroadcastContext<'a> {
-    place: bombyx_core::Broadcast,
+    place: bombyx_core::dropin::Broadcast,
     /// Not `Send`, not `Sync`, and invariant.
     marker: PhantomData<&'a mut dyn Fn()>,
 }
 
 impl BroadcastContext<'_> {
-    pub(crate) fn new(place: bombyx_core::Broadcast) -> Self {
+    pub(crate) fn new(place: bombyx_core::dropin::Broadcast) -> Self {
         BroadcastContext { place, marker: PhantomData }
     }
 

@@ -1,6 +1,8 @@
 //! Building pools: what the caller chose, in the words of the runtime; and the global pool.
 
 use crate::{ThreadPool, ThreadPoolBuildError};
+use bombyx_core::dropin::BuilderExt as _;
+use bombyx_core::lab::BuilderExt as _;
 use bombyx_core::{Scheduler, Threads};
 use std::any::Any;
 use std::env;
@@ -363,7 +365,7 @@ impl<S> fmt::Debug for ThreadPoolBuilder<S> {
 /// A thread that is to be started. See [`ThreadPoolBuilder::spawn_handler`].
 pub struct ThreadBuilder {
     name: Option<String>,
-    carrier: bombyx_core::NewCarrier,
+    carrier: bombyx_core::dropin::NewCarrier,
 }
 
 impl ThreadBuilder {

@@ -2,6 +2,7 @@
 
 use crate::BroadcastContext;
 use crate::builder::{ensure_global, here};
+use bombyx_core::dropin::{HandleExt as _, ScopeExt as _};
 use std::fmt;
 
 /// Where closures can be spawned that borrow from outside of the scope. See [`scope`].

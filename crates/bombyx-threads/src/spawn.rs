@@ -1,6 +1,7 @@
 //! `spawn` and `spawn_fifo`: closures that nobody waits for.
 
 use crate::builder::here;
+use bombyx_core::dropin::HandleExt as _;
 
 /// Starts `func` in the pool of the caller, or the global one, and returns at once.
 ///

@@ -1,6 +1,7 @@
 //! Pools, and what a thread can ask about the one it runs in.
 
 use crate::{BroadcastContext, Scope, ScopeFifo, ThreadPoolBuildError, join, scope, scope_fifo};
+use bombyx_core::dropin::HandleExt as _;
 use std::error::Error;
 use std::fmt;
 
@@ -219,7 +220,7 @@ pub fn current_thread_index() -> Option<usize> {
 /// Whether the processor of the calling thread has tasks that wait, if the thread runs in a pool.
 #[inline]
 pub fn current_thread_has_pending_tasks() -> Option<bool> {
-    bombyx_core::has_pending()
+    bombyx_core::dropin::has_pending()
 }
 
 /// Runs one task from anywhere in the pool on top of the calling frame. None outside of a pool.
@@ -228,7 +229,7 @@ pub fn current_thread_has_pending_tasks() -> Option<bool> {
 /// assert_eq!(bombyx_threads::yield_now(), None);
 /// ```
 pub fn yield_now() -> Option<Yield> {
-    bombyx_core::yield_now().map(Yield::from)
+    bombyx_core::dropin::yield_now().map(Yield::from)
 }
 
 /// Runs the youngest task of the calling thread's own processor on top of the calling frame. None outside of a pool.
@@ -237,7 +238,7 @@ pub fn yield_now() -> Option<Yield> {
 /// assert_eq!(bombyx_threads::yield_local(), None);
 /// ```
 pub fn yield_local() -> Option<Yield> {
-    bombyx_core::yield_local().map(Yield::from)
+    bombyx_core::dropin::yield_local().map(Yield::from)
 }
 
 /// What came of a yield.
@@ -249,11 +250,11 @@ pub enum Yield {
     Idle,
 }
 
-impl From<bombyx_core::Yield> for Yield {
-    fn from(outcome: bombyx_core::Yield) -> Yield {
+impl From<bombyx_core::dropin::Yield> for Yield {
+    fn from(outcome: bombyx_core::dropin::Yield) -> Yield {
         match outcome {
-            bombyx_core::Yield::Executed => Yield::Executed,
-            bombyx_core::Yield::Idle => Yield::Idle,
+            bombyx_core::dropin::Yield::Executed => Yield::Executed,
+            bombyx_core::dropin::Yield::Idle => Yield::Idle,
         }
     }
 }

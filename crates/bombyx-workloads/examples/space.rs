@@ -8,6 +8,7 @@
 //! With `one-pool` before the workload, all rounds of a scheduler run one after the other on one pool, and each is shown: how
 //! what a pool has learnt (`dfdeques:auto`) changes.
 
+use bombyx::lab::BuilderExt as _;
 use bombyx::{Pool, Scheduler, Stats};
 use bombyx_workloads::{Grain, Runtime, Size};
 use std::alloc::System;

@@ -9,24 +9,10 @@
 //! begins or ends. A processor whose quota is used up is not stopped here, where the caller may hold any lock: its
 //! limit is poisoned, and its next fork attends.
 
-use crate::machine::processor::current;
-use crate::profile::Heap;
+use crate::machine::current;
+use crate::machine::meter;
+use crate::profile::note_block;
 use std::alloc::{GlobalAlloc, Layout};
-use std::cell::Cell;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering::Relaxed;
-
-/// How many pools want to know.
-static METERING: AtomicUsize = AtomicUsize::new(0);
-
-/// A pool that wants to know what is allocated begins, or ends.
-pub(crate) fn set_metering(on: bool) {
-    if on {
-        METERING.fetch_add(1, Relaxed);
-    } else {
-        METERING.fetch_sub(1, Relaxed);
-    }
-}
 
 /// A global allocator that charges what is allocated to the processor that allocates it.
 ///
@@ -93,7 +79,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Metered<A> {
 
 #[inline(always)]
 fn count(block: *mut u8, bytes: i64) {
-    if METERING.load(Relaxed) != 0 && !block.is_null() {
+    if meter::is_metering() && !block.is_null() {
         metered(bytes);
     }
 }
@@ -102,44 +88,9 @@ fn count(block: *mut u8, bytes: i64) {
 #[inline(never)]
 fn metered(bytes: i64) {
     if let Some(processor) = current::processor()
-        && !TOOL.get()
+        && note_block(bytes)
     {
         processor.charge(bytes);
-        STRAND.set(STRAND.get().then(Heap::block(bytes)));
-    }
-}
-
-// ---- For the profiler ---------------------------------------------------------------------------------------
-
-thread_local! {
-    /// What the calling thread has allocated since it was asked last.
-    static STRAND: Cell<Heap> = const { Cell::new(Heap::NONE) };
-    /// Whether the calling thread runs the profiler, whose memory is not the program's.
-    static TOOL: Cell<bool> = const { Cell::new(false) };
-}
-
-/// What the calling thread has allocated since this was called last.
-pub(crate) fn take_strand() -> Heap {
-    STRAND.take()
-}
-
-/// While it lives, nothing is charged for what the calling thread allocates and frees. What the profiler allocates under
-/// it is to be freed under it.
-pub(crate) struct Uncharged {
-    before: bool,
-}
-
-impl Uncharged {
-    #[inline(always)]
-    pub(crate) fn begin() -> Uncharged {
-        Uncharged { before: TOOL.replace(true) }
-    }
-}
-
-impl Drop for Uncharged {
-    #[inline(always)]
-    fn drop(&mut self) {
-        TOOL.set(self.before);
     }
 }
 
@@ -189,6 +140,6 @@ pub fn reserve(bytes: usize) {
     if let Some(processor) = current::processor()
         && processor.meter.reserve(i64::try_from(bytes).unwrap_or(i64::MAX))
     {
-        crate::scheduler::heed_quota(processor);
+        processor.strategy().heed_quota(processor);
     }
 }

@@ -1,10 +1,10 @@
 //! `blocking`: the processor goes on while the carrier blocks; and `checkpoint`, for code that does not fork.
 
-use crate::machine::commons::Commons;
-use crate::machine::processor::current;
+use crate::machine::current;
+use crate::machine::hand_over::{Heir, Next, go_on, hand_over};
+use crate::machine::pool::PoolCore;
 use crate::profile;
 use crate::system::guard::guarded;
-use std::ptr::NonNull;
 
 /// Runs `f`, which may block (on a lock, a channel, a file), without blocking a processor.
 ///
@@ -30,8 +30,8 @@ where
     F: FnOnce() -> R,
 {
     let Some(processor) = current::processor() else { return f() };
-    let commons = processor.commons();
-    if commons.has_fixed_threads() {
+    let pool = processor.pool();
+    if pool.has_fixed_threads() {
         let _blocked = guarded(|| {
             // The processor has no other thread to go on with. What is in its deque, others can take.
             processor.deque.expose_all();
@@ -39,36 +39,35 @@ where
         });
         return f();
     }
-    let home = current::Home::inside(commons);
+    let home = current::Home::inside(pool);
     let (_blocked, _back) = guarded(|| {
         // The joins on this stack may come back on another processor, so they must not pop blindly.
         processor.deque.expose_all();
         let blocked = profile::Blocked::begin();
-        current::release();
         current::set_home(&home);
         // Nobody takes the carrier's place: whether it leaves its core, and when, is up to `f`.
-        commons.retire(NonNull::from(processor), None, None);
-        (blocked, Back { commons, home: &home })
+        // SAFETY: no carrier is named.
+        unsafe { hand_over(Heir::Nobody, Next::Leaves) }.stay_without();
+        (blocked, Back { pool, home: &home })
     });
     f()
 }
 
 /// Gets a processor again, also when the closure panics.
 struct Back<'a> {
-    commons: &'a Commons,
+    pool: &'a PoolCore,
     home: &'a current::Home,
 }
 
 impl Drop for Back<'_> {
     fn drop(&mut self) {
-        if !self.commons.generation().is_current() {
+        if !self.pool.generation().is_current() {
             return;
         }
         guarded(|| {
             current::set_home(self.home.outer());
-            let processor = self.commons.acquire(current::carrier());
-            current::adopt(processor);
-            crate::scheduler::arrived(current::held());
+            let processor = self.pool.acquire(current::carrier());
+            go_on(processor);
         });
     }
 }

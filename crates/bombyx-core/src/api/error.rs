@@ -1,8 +1,17 @@
 //! What can go wrong when a pool is built.
 
+use crate::machine::pool::config::Threads;
+use crate::scheduler::Scheduler;
 use bombyx_base::SchedulerError;
 use std::fmt;
 use std::io;
+use std::str::FromStr;
+
+/// The most processors that a pool can have.
+pub(super) const MAX_PROCESSORS: usize = 1 << 12;
+/// The bounds of stack sizes, in bytes.
+pub(super) const MIN_STACK: usize = 16 << 10;
+pub(super) const MAX_STACK: usize = 1 << 40;
 
 /// Why a pool could not be built. The text says what to do about it.
 #[derive(Debug)]
@@ -44,14 +53,14 @@ impl fmt::Display for Error {
                 write!(
                     f,
                     "the number of processors must be between 1 and {}, not {given}",
-                    crate::api::pool::MAX_PROCESSORS
+                    MAX_PROCESSORS
                 )
             }
             Error::StackSize(given) => write!(
                 f,
                 "a stack size of {given} bytes is not usable: choose at least {} KiB and less than {} GiB",
-                crate::api::pool::MIN_STACK >> 10,
-                crate::api::pool::MAX_STACK >> 30
+                MIN_STACK >> 10,
+                MAX_STACK >> 30
             ),
             Error::Scheduler(error) => error.fmt(f),
             Error::OneCpu => f.write_str(
@@ -92,6 +101,32 @@ impl std::error::Error for Error {
             Error::Thread(error) => Some(error),
             Error::Scheduler(error) => Some(error),
             _ => None,
+        }
+    }
+}
+
+impl From<SchedulerError> for Error {
+    fn from(error: SchedulerError) -> Error {
+        Error::Scheduler(error)
+    }
+}
+
+impl FromStr for Scheduler {
+    type Err = Error;
+
+    fn from_str(given: &str) -> Result<Scheduler, Error> {
+        Ok(Scheduler::named(given.trim())?.checked()?)
+    }
+}
+
+impl FromStr for Threads {
+    type Err = Error;
+
+    fn from_str(given: &str) -> Result<Threads, Error> {
+        match given.trim() {
+            "fixed" => Ok(Threads::Fixed),
+            "moving" => Ok(Threads::Moving),
+            _ => Err(Error::Threads(given.to_owned())),
         }
     }
 }

@@ -7,14 +7,16 @@
 //! push ([`crate::protocol::deque`]), and the job can be exposed or taken before the pop ([`crate::protocol::job`]).
 
 use crate::api::pool::Pool;
+use crate::machine::current;
 use crate::machine::handlers::{Payload, drop_payload, drop_unwanted};
-use crate::machine::ledger::{self, Child};
-use crate::machine::processor::current;
-use crate::machine::wait::{Waited, end, wait_for};
+use crate::machine::patience::Waited;
+use crate::machine::processor::Processor;
+use crate::machine::strategy::Child;
+use crate::machine::wait::{end, wait_for};
 use crate::profile::{self, Joining, Kind, Site};
+use crate::protocol::carrier::Enabled;
 use crate::protocol::deque::Pushed;
-use crate::protocol::job::{Enabled, Entry, Job};
-use crate::scheduler;
+use crate::protocol::job::{Entry, Job};
 use crate::system::guard::guarded;
 use crate::system::process;
 use std::cell::UnsafeCell;
@@ -120,7 +122,7 @@ where
     let fork = Fork::new(b, pushed);
     processor.deque.push(pushed, Entry::stack(NonNull::from(&fork).cast()));
     let split_further = processor.deque.wants_attention(pushed)
-        && processor.attend_fork(site, Fork::<B, RB>::exec as *const () as usize);
+        && attend_fork(processor, site, Fork::<B, RB>::exec as *const () as usize);
     // The second half must end before the frame goes, and shall not run inside of an unwinding. The call is inlined, and what it
     // returns is nothing, so that a half that does not panic pays nothing for this.
     let mut ra = MaybeUninit::uninit();
@@ -134,6 +136,25 @@ where
     let ra = unsafe { ra.assume_init() };
     let rb = if fork.pop() { fork.call(false) } else { fork.settle() };
     (ra, rb)
+}
+
+/// The slow path of a fork at `site`, whose second half runs the function at the address `code`. Whether its first half should
+/// split further ([`profile::fork`]).
+#[cold]
+#[inline(never)]
+fn attend_fork(processor: &Processor, site: Site, code: usize) -> bool {
+    guarded(|| {
+        let pool = processor.pool();
+        // Where threads are counted every fork attends, before its first half begins.
+        pool.thread_created();
+        if pool.observer().is_some() {
+            // The whole fork must be one that keeps its job, or one that does not.
+            processor.choose_barrier();
+        }
+        let long = profile::fork(processor, site, code);
+        processor.attend();
+        long
+    })
 }
 
 /// One closure of a join from outside.
@@ -152,7 +173,8 @@ where
     // Neither half stays where it was called. The boxes keep the types finite: `join_at` comes back here.
     let a: Half<'_, RA> = Box::new(move |_| a(Context { migrated: true }));
     let b: Half<'_, RB> = Box::new(move |_| b(Context { migrated: true }));
-    let caller = profile::caller(site, outside::<A, B, RA, RB> as *const () as usize);
+    let caller =
+        profile::caller(site, outside::<A, B, RA, RB> as *const () as usize, crate::api::costs::measure);
     Box::new(Pool::run_at_home(site, move || {
         profile::called_from(caller);
         join_at(site, a, b)
@@ -202,7 +224,7 @@ where
     fn settle(&self) -> R {
         let settling = Settling::new(&self.job, Settling::begin(&self.job));
         match settling.waited {
-            Waited::Reclaimed => self.call(profile::second_is_long()),
+            Waited::TakenBack => self.call(profile::second_is_long()),
             Waited::Done => {
                 // SAFETY: the latch is set, so the taker has written the result and will not touch the job.
                 let result = unsafe { (*self.result.get()).assume_init_read() };
@@ -225,10 +247,10 @@ where
                 drop_unwanted(|| self.call(false));
                 return joining.end(&self.job);
             }
-            ledger::ended(Child::First);
+            thread_ended(Child::First);
             let settling = Settling::new(&self.job, Settling::go_on(joining, &self.job));
             match settling.waited {
-                Waited::Reclaimed => drop_unwanted(|| self.call(false)),
+                Waited::TakenBack => drop_unwanted(|| self.call(false)),
                 // SAFETY: as in `settle`.
                 Waited::Done => match unsafe { (*self.result.get()).assume_init_read() } {
                     Ok(result) => drop_unwanted(|| result),
@@ -248,12 +270,12 @@ where
         // SAFETY: the caller took the job, so the closure and the result are its own until the job has ended.
         unsafe {
             let closure = ManuallyDrop::take(&mut *(*this).closure.get());
-            let context = Context { migrated: !current::held().commons().config.deterministic };
+            let context = Context { migrated: !current::held().pool().config.deterministic };
             profile::begin_taken();
             let result = panic::catch_unwind(AssertUnwindSafe(|| closure(context)));
             profile::end_taken(job);
             (*(*this).result.get()).write(result);
-            ledger::ended(Child::Second);
+            thread_ended(Child::Second);
             end(job)
         }
     }
@@ -280,7 +302,7 @@ impl<'a> Settling<'a> {
             process::lost();
         }
         guarded(|| {
-            ledger::ended(Child::First);
+            thread_ended(Child::First);
             // SAFETY: the job was not popped, so it is not untouched.
             let Some(deque) = (unsafe { job.kept_in() }) else {
                 return Settling::go_on(Joining::begin(), job);
@@ -292,8 +314,8 @@ impl<'a> Settling<'a> {
             }
             let processor = current::held();
             processor.stats.joins_local.add(1);
-            scheduler::count_own(processor);
-            (joining, Waited::Reclaimed)
+            processor.count_own();
+            (joining, Waited::TakenBack)
         })
     }
 
@@ -302,7 +324,7 @@ impl<'a> Settling<'a> {
     fn go_on(mut joining: Joining, job: &Job) -> (Joining, Waited) {
         let waited = wait_for(job);
         match waited {
-            Waited::Reclaimed => scheduler::count_own(current::held()),
+            Waited::TakenBack => current::held().count_own(),
             Waited::Done => joining.second_elsewhere(),
         }
         (joining, waited)
@@ -311,8 +333,8 @@ impl<'a> Settling<'a> {
     #[inline(never)]
     fn end(job: &Job, joining: Joining, waited: Waited) {
         guarded(|| {
-            if waited == Waited::Reclaimed {
-                ledger::ended(Child::Second);
+            if waited == Waited::TakenBack {
+                thread_ended(Child::Second);
             }
             joining.end(job);
         });
@@ -323,5 +345,16 @@ impl Drop for Settling<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         Settling::end(self.job, self.joining, self.waited);
+    }
+}
+
+/// A half of a join has ended whose second half is not *untouched*, on a thread that holds a processor of its pool. If that
+/// half is the child, its thread is alive no longer, whether or not the join can go on.
+#[inline(always)]
+fn thread_ended(half: Child) {
+    if let Some(pool) = current::processor().map(|processor| processor.pool())
+        && pool.config.counts == Some(half)
+    {
+        pool.thread_ended();
     }
 }

@@ -13,7 +13,7 @@
 
 use crate::api::join::join_at;
 use crate::api::pool::Pool;
-use crate::machine::processor::current;
+use crate::machine::current;
 use crate::profile::{self, Kind, Site};
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -87,7 +87,7 @@ where
     C: Fn(T, T) -> T + Sync,
 {
     fn start(&self, range: Range<usize>) -> T {
-        if current::held().commons().config.deterministic {
+        if current::held().pool().config.deterministic {
             let grain = range.len().div_ceil(LEAVES).max(1);
             self.fixed(range, grain)
         } else if let Some(measured) = profile::Loop::begin() {
@@ -235,7 +235,7 @@ pub mod plumbing {
     /// Whether loops of the caller's pool must split in the same way in every run.
     #[inline]
     pub fn splits_fixed() -> bool {
-        current::processor().is_some_and(|processor| processor.commons().config.deterministic)
+        current::processor().is_some_and(|processor| processor.pool().config.deterministic)
     }
 
     /// Whether a caller who is in no pool may run closures of a loop before it enters one: the pool would lend it a processor
@@ -245,15 +245,15 @@ pub mod plumbing {
         if current::home().is_some() {
             return false;
         }
-        let config = &Pool::global().commons().config;
-        config.lends && config.profiler.is_none() && !config.deterministic && !config.metered
+        let config = &Pool::global().pool().config;
+        config.lends && config.observer.is_none() && !config.deterministic && !config.metered
     }
 
     /// How many processors the loops of the caller can use.
     #[inline]
     pub fn processors() -> usize {
         current::processor()
-            .map_or_else(|| Pool::global().processors(), |here| here.commons().processors().len())
+            .map_or_else(|| Pool::global().processors(), |here| here.pool().processors().len())
     }
 
     /// The cheapest clock that is steady here, and how many of its ticks a block of a loop should take.

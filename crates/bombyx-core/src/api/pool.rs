@@ -1,70 +1,18 @@
-//! Pools: a number of processors, the carriers they run on, and the ways in from outside.
+//! Pools, as their owners know them; and the global one.
 
-use crate::api::dropin::handle::Guest;
-use crate::api::error::Error;
-use crate::api::scope::Head;
-use crate::machine::commons::Commons;
-use crate::machine::fixed::Threads;
-use crate::machine::handlers::Handlers;
-use crate::machine::ledger::Child;
-use crate::machine::processor::{Processor, current};
-use crate::machine::signal::Signal;
+use crate::api::blocking::blocking;
+use crate::api::builder::{Builder, available_parallelism};
+use crate::api::enter::{detached, enter, run_in};
+use crate::api::error::{Error, MAX_PROCESSORS, MIN_STACK};
+use crate::api::handle::Handle;
+use crate::machine::current;
+use crate::machine::pool::PoolCore;
 use crate::machine::stats::Stats;
-use crate::machine::visit::{STARVED, Visit};
-use crate::profile::{self, Kind, Profile, Profiler, Site};
-use crate::protocol::job::{Enabled, Entry, Job};
-use crate::scheduler::{Quota, Scheduler, SchedulerError};
-use crate::system::affinity::{CpuSet, Thread};
-use crate::system::barrier;
-use crate::system::guard::{Guard, guarded};
-use crate::system::process::{self, Generation};
-use std::cell::UnsafeCell;
-use std::fmt;
-use std::mem::{self, ManuallyDrop, MaybeUninit};
-use std::panic::{self, AssertUnwindSafe};
-use std::ptr::{self, NonNull};
-use std::sync::{Arc, Mutex};
-use std::thread;
-
-pub(crate) const MAX_PROCESSORS: usize = 1 << 12;
-/// How many carriers beyond one for each processor a small pool may have, unless its builder says. Large pools may have four
-/// for each processor.
-const MIN_SURPLUS: usize = 64;
-pub(crate) const MIN_STACK: usize = 16 << 10;
-pub(crate) const MAX_STACK: usize = 1 << 40;
-
-/// The names of carriers, by their numbers.
-type Names = Arc<Mutex<Vec<String>>>;
-
-/// What a pool was built with.
-pub(crate) struct Config {
-    pub(crate) processors: usize,
-    pub(crate) threads: Threads,
-    pub(crate) scheduler: Scheduler,
-    pub(crate) stack_size: Option<usize>,
-    pub(crate) names: Option<Names>,
-    pub(crate) max_carriers: usize,
-    pub(crate) seed: u64,
-    pub(crate) pin: bool,
-    /// The CPUs that the thread which built the pool might use.
-    pub(crate) cpus: Option<CpuSet>,
-    pub(crate) deterministic: bool,
-    /// Waits keep to the order of the deque.
-    pub(crate) ordered: bool,
-    pub(crate) handlers: Handlers,
-    /// A calling thread may be lent a processor.
-    pub(crate) lends: bool,
-    /// Forks never rely on the heavy barrier ([`crate::system::barrier`]).
-    pub(crate) fence: bool,
-    /// Living threads are counted: those of this half of every join.
-    pub(crate) counts: Option<Child>,
-    /// Somebody wants to know what is allocated.
-    pub(crate) metered: bool,
-    /// There are more processors than cores, so spinning takes time from others.
-    pub(crate) crowded: bool,
-    pub(crate) max_searchers: usize,
-    pub(crate) profiler: Option<Arc<Profiler>>,
-}
+use crate::profile::{self, Kind, Profile, Site};
+use crate::scheduler::Scheduler;
+use crate::system::process;
+use std::sync::Arc;
+use std::{fmt, mem, thread};
 
 /// A number of processors that run fork-join programs.
 ///
@@ -79,7 +27,8 @@ pub(crate) struct Config {
 /// # Ok::<(), bombyx::Error>(())
 /// ```
 pub struct Pool {
-    commons: Arc<Commons>,
+    pool: Arc<PoolCore>,
+    scheduler: Scheduler,
     /// Dropping it waits for the end.
     owned: bool,
 }
@@ -151,15 +100,15 @@ impl Pool {
         F: FnOnce() -> R + Send,
         R: Send,
     {
-        run_in(&self.commons, Site::here(Kind::Run), f)
+        run_in(&self.pool, Site::here(Kind::Run), f)
     }
 
-    pub(crate) fn from_commons(commons: Arc<Commons>) -> Pool {
-        Pool { commons, owned: true }
+    pub(crate) fn new(pool: Arc<PoolCore>, scheduler: Scheduler) -> Pool {
+        Pool { pool, scheduler, owned: true }
     }
 
-    pub(crate) fn commons(&self) -> &Commons {
-        &self.commons
+    pub(crate) fn pool(&self) -> &PoolCore {
+        &self.pool
     }
 
     /// Makes this pool the [global](Pool::global) one.
@@ -172,8 +121,13 @@ impl Pool {
         Ok(Pool::global())
     }
 
+    /// A handle to this pool.
+    pub fn handle(&self) -> Handle {
+        Handle::new(Arc::clone(&self.pool))
+    }
+
     /// Gives up ownership: the pool runs until the handle [closes](crate::Handle::close) it.
-    pub fn into_handle(mut self) -> crate::Handle {
+    pub fn into_handle(mut self) -> Handle {
         self.owned = false;
         self.handle()
     }
@@ -187,8 +141,8 @@ impl Pool {
     {
         let site = Site { kind: Kind::Run, ..site };
         match current::home() {
-            Some(commons) => enter(commons, site, f),
-            None => enter(&Pool::global().commons, site, f),
+            Some(pool) => enter(pool, site, f),
+            None => enter(&Pool::global().pool, site, f),
         }
     }
 
@@ -209,7 +163,7 @@ impl Pool {
     where
         F: FnOnce() + Send + 'static,
     {
-        self.commons.submit(detached(&self.commons, Site::here(Kind::Run), f), &[]);
+        self.pool.submit(detached(&self.pool, Site::here(Kind::Run), f), &[]);
     }
 
     /// How many processors the pool has.
@@ -220,7 +174,7 @@ impl Pool {
     /// # Ok::<(), bombyx::Error>(())
     /// ```
     pub fn processors(&self) -> usize {
-        self.commons.processors().len()
+        self.pool.processors().len()
     }
 
     /// The scheduler of the pool.
@@ -231,7 +185,7 @@ impl Pool {
     /// # Ok::<(), bombyx::Error>(())
     /// ```
     pub fn scheduler(&self) -> Scheduler {
-        self.commons.config.scheduler
+        self.scheduler
     }
 
     /// What the pool has done so far.
@@ -243,13 +197,14 @@ impl Pool {
     /// # Ok::<(), bombyx::Error>(())
     /// ```
     pub fn stats(&self) -> Stats {
-        process::assert_current(self.commons.generation());
-        self.commons.stats()
+        process::assert_current(self.pool.generation());
+        self.pool.stats()
     }
 
     /// Makes the peaks in [`Pool::stats`], other than that of carriers, count from now on.
     ///
     /// ```
+    /// use bombyx::lab::BuilderExt as _;
     /// let pool = bombyx::Pool::builder().processors(1).count_threads(true).build()?;
     /// pool.run(|| bombyx::join(|| (), || ()));
     /// pool.forget_peaks();
@@ -257,8 +212,8 @@ impl Pool {
     /// # Ok::<(), bombyx::Error>(())
     /// ```
     pub fn forget_peaks(&self) {
-        process::assert_current(self.commons.generation());
-        self.commons.forget_peaks();
+        process::assert_current(self.pool.generation());
+        self.pool.forget_peaks();
     }
 
     /// What the profiler has measured of the runs that have ended, if the pool is profiled: because its builder
@@ -271,8 +226,8 @@ impl Pool {
     /// # Ok::<(), bombyx::Error>(())
     /// ```
     pub fn profile(&self) -> Option<Profile> {
-        process::assert_current(self.commons.generation());
-        self.commons.config.profiler.as_ref().map(|profiler| profiler.profile())
+        process::assert_current(self.pool.generation());
+        profile::measured(&self.pool)
     }
 
     /// How fast the processors are, as last estimated: how fast the processor's CPU computes relative to the best one,
@@ -285,10 +240,7 @@ impl Pool {
     /// # Ok::<(), bombyx::Error>(())
     /// ```
     pub fn speeds(&self) -> Vec<f64> {
-        match &self.commons.heterogeneous {
-            Some(heterogeneous) => heterogeneous.speeds(),
-            None => vec![1.0; self.processors()],
-        }
+        self.pool.config.strategy.cpus().speeds(self.processors())
     }
 }
 
@@ -306,16 +258,16 @@ impl Drop for Pool {
         if !self.owned {
             return;
         }
-        let commons = Arc::clone(&self.commons);
-        if !commons.generation().is_current() {
+        let pool = Arc::clone(&self.pool);
+        if !pool.generation().is_current() {
             // Nothing of it may be touched, and nobody is left to be waited for.
-            return mem::forget(commons);
+            return mem::forget(pool);
         }
-        if current::is_carrier_of(&commons) {
+        if current::is_carrier_of(&pool) {
             // A carrier cannot wait for its own end. If no thread can be had for that, the carriers stay.
-            let _ = thread::Builder::new().spawn(move || commons.shut_down());
+            let _ = thread::Builder::new().spawn(move || pool.shut_down());
         } else {
-            crate::blocking(|| commons.shut_down());
+            blocking(|| pool.shut_down());
         }
     }
 }
@@ -324,6 +276,7 @@ mod global {
     //! The global pool of this process: in a child of fork(2) another one than in its parent.
 
     use super::Pool;
+    use crate::machine::current::begin_generation;
     use crate::system::process::Generation;
     use std::ptr;
     use std::sync::OnceLock;
@@ -350,7 +303,7 @@ mod global {
 
     #[cold]
     fn replace(old: *mut Slot) -> &'static Slot {
-        let new = Box::into_raw(Box::new(Slot { generation: Generation::begin(), pool: OnceLock::new() }));
+        let new = Box::into_raw(Box::new(Slot { generation: begin_generation(), pool: OnceLock::new() }));
         match SLOT.compare_exchange(old, new, AcqRel, Acquire) {
             // SAFETY: made above, and never freed.
             Ok(_) => unsafe { &*new },
@@ -400,500 +353,7 @@ pub fn in_pool() -> bool {
 #[inline]
 pub fn current_processors() -> Option<usize> {
     current::processor()
-        .map(|processor| processor.commons())
+        .map(|processor| processor.pool())
         .or_else(current::home)
-        .map(|commons| commons.processors().len())
-}
-
-// ---- The ways in ------------------------------------------------------------------------------------------
-
-/// Runs `f` in the pool of `commons`.
-pub(crate) fn run_in<F, R>(commons: &Commons, site: Site, f: F) -> R
-where
-    F: FnOnce() -> R + Send,
-    R: Send,
-{
-    process::assert_current(commons.generation());
-    match current::processor() {
-        Some(processor) if ptr::eq(processor.commons(), commons) => f(),
-        Some(processor) if commons.config.lends && !processor.commons().has_fixed_threads() => {
-            crate::blocking(|| enter(commons, site, f))
-        }
-        Some(_) => injected(commons, site, f),
-        None => enter(commons, site, f),
-    }
-}
-
-/// Runs `f` in the pool of `commons`, for a thread that holds no processor.
-fn enter<F, R>(commons: &Commons, site: Site, f: F) -> R
-where
-    F: FnOnce() -> R + Send,
-    R: Send,
-{
-    if current::home().is_some_and(|home| ptr::eq(home, commons)) {
-        // A carrier that blocks in a job of this pool has a stack for `f`, and perhaps the last one.
-        return lent(commons, commons.acquire(current::carrier()), site, f);
-    }
-    match commons.config.lends.then(|| commons.borrow_processor()).flatten() {
-        Some(processor) => lent(commons, processor, site, f),
-        None => injected(commons, site, f),
-    }
-}
-
-/// Runs `f` on the calling thread, with a processor lent to it.
-fn lent<F, R>(commons: &Commons, processor: NonNull<Processor>, site: Site, f: F) -> R
-where
-    F: FnOnce() -> R,
-{
-    let (_visit, _run) = guarded(|| (Visit::begin(commons, processor), profile::Run::begin(commons, site)));
-    f()
-}
-
-/// Queues `f` and waits for it.
-fn injected<F, R>(commons: &Commons, site: Site, f: F) -> R
-where
-    F: FnOnce() -> R + Send,
-    R: Send,
-{
-    // The carriers stay until the closure has ended, also if somebody closes the pool meanwhile.
-    let _guest = Guest::of(commons);
-    let job = Injected {
-        head: Head::new(Injected::<F, R>::exec, 0),
-        site,
-        closure: UnsafeCell::new(ManuallyDrop::new(f)),
-        result: UnsafeCell::new(MaybeUninit::uninit()),
-        signal: Signal::from(commons),
-    };
-    let blocked = profile::Blocked::begin();
-    let entry = Entry::heap(NonNull::from(&job).cast());
-    let guard = Guard::new();
-    commons.inject(entry);
-    while commons.config.lends && commons.has_queued() && !job.signal.wait_outside(STARVED) {
-        // A processor may have come free that no carrier can be had for; this thread is as good as one.
-        let Some(processor) = commons.borrow_processor() else { continue };
-        if commons.withdraw(entry) {
-            guard.passed();
-            drop(blocked);
-            // SAFETY: the entry was withdrawn, so nobody else has the closure.
-            let closure = unsafe { ManuallyDrop::take(&mut *job.closure.get()) };
-            return lent(commons, processor, site, closure);
-        }
-        commons.retire(processor, None, None);
-        break;
-    }
-    job.signal.wait(commons, ptr::from_ref(&job) as usize);
-    guard.passed();
-    drop(blocked);
-    // SAFETY: the signal is set, so the result is written and nobody touches the job any more.
-    let result = unsafe { job.result.into_inner().assume_init() };
-    result.unwrap_or_else(|payload| panic::resume_unwind(payload))
-}
-
-/// A closure that a thread outside of the pool, or a carrier of another one, waits for.
-#[repr(C)]
-struct Injected<F, R> {
-    head: Head,
-    site: Site,
-    closure: UnsafeCell<ManuallyDrop<F>>,
-    result: UnsafeCell<MaybeUninit<thread::Result<R>>>,
-    signal: Signal,
-}
-
-impl<F, R> Injected<F, R>
-where
-    F: FnOnce() -> R,
-{
-    /// # Safety
-    /// As for [`crate::protocol::job::Exec`]: `job` is the first field of an `Injected`, taken by the caller.
-    unsafe fn exec(job: *const Job) -> Enabled {
-        let this = job.cast::<Injected<F, R>>();
-        // SAFETY: the calling thread waits until the signal is set.
-        unsafe {
-            let closure = ManuallyDrop::take(&mut *(*this).closure.get());
-            let run = profile::Run::begin(current::held().commons(), (*this).site);
-            (*(*this).result.get()).write(panic::catch_unwind(AssertUnwindSafe(closure)));
-            drop(run);
-            Signal::set(&raw const (*this).signal)
-        }
-    }
-}
-
-/// The entry of a closure that nobody waits for. It must be pushed or queued somewhere.
-pub(crate) fn detached<F>(commons: &Arc<Commons>, site: Site, f: F) -> Entry
-where
-    F: FnOnce() + Send + 'static,
-{
-    process::assert_current(commons.generation());
-    commons.detached_started();
-    commons.thread_created();
-    let head = Head::new(Detached::<F>::exec, 0);
-    let job = Detached { head, site, commons: Arc::clone(commons), closure: f };
-    Entry::heap(NonNull::from(Box::leak(Box::new(job))).cast())
-}
-
-/// A closure that nobody waits for.
-#[repr(C)]
-struct Detached<F> {
-    head: Head,
-    site: Site,
-    commons: Arc<Commons>,
-    closure: F,
-}
-
-impl<F> Detached<F>
-where
-    F: FnOnce() + Send + 'static,
-{
-    /// # Safety
-    /// As for [`crate::protocol::job::Exec`]: `job` is the first field of a boxed `Detached<F>`, taken by the caller.
-    unsafe fn exec(job: *const Job) -> Enabled {
-        // SAFETY: made from a box in `detached`, and run once.
-        let memory = unsafe { Box::from_raw(job.cast_mut().cast::<MaybeUninit<Detached<F>>>()) };
-        // SAFETY: `detached` wrote it, and this reads it once.
-        let Detached { site, commons, closure, .. } = unsafe { memory.assume_init_read() };
-        let run = profile::Run::begin(&commons, site);
-        // What the spawn allocated is freed by what was spawned, in the eyes of the recorder.
-        drop(memory);
-        commons.handlers().guard(closure);
-        drop(run);
-        commons.thread_ended();
-        commons.detached_ended();
-        None
-    }
-}
-
-// ---- Building -----------------------------------------------------------------------------------------------
-
-/// Collects what a pool is to be like. From [`Pool::builder`].
-///
-/// ```
-/// let pool = bombyx::Pool::builder()
-///     .processors(2)
-///     .scheduler("work-stealing".parse()?)
-///     .stack_size(4 << 20)
-///     .thread_name(|index| format!("worker-{index}"))
-///     .seed(42)
-///     .build()?;
-/// assert_eq!(pool.processors(), 2);
-/// # Ok::<(), bombyx::Error>(())
-/// ```
-#[derive(Default)]
-pub struct Builder {
-    processors: Option<usize>,
-    threads: Option<Threads>,
-    scheduler: Option<Scheduler>,
-    stack_size: Option<usize>,
-    #[allow(clippy::type_complexity)]
-    thread_name: Option<Box<dyn Fn(usize) -> String + Send + Sync>>,
-    names: Option<Names>,
-    max_carriers: Option<usize>,
-    seed: u64,
-    pin: bool,
-    deterministic: bool,
-    ordered: bool,
-    fence: bool,
-    counts: bool,
-    metered: bool,
-    lend: Option<bool>,
-    profiler: profile::Choice,
-    pub(crate) handlers: Handlers,
-    pub(crate) use_current_thread: bool,
-    /// The pool may not start carriers of its own, unless `max_carriers` says so.
-    pub(crate) limited: bool,
-}
-
-impl Builder {
-    /// The number of processors. Default: `BOMBYX_PROCESSORS`, else one for each CPU that the process may use.
-    pub fn processors(mut self, processors: usize) -> Builder {
-        self.processors = Some(processors);
-        self
-    }
-
-    /// The scheduler. Default: `BOMBYX_SCHEDULER`, else work stealing.
-    pub fn scheduler(mut self, scheduler: Scheduler) -> Builder {
-        self.scheduler = Some(scheduler);
-        self
-    }
-
-    /// Whether the threads of the pool are fixed. Default: `BOMBYX_THREADS`, else [`Threads::Moving`].
-    ///
-    /// ```
-    /// use bombyx::Threads;
-    /// let pool = bombyx::Pool::builder().processors(2).threads(Threads::Fixed).build()?;
-    /// let (before, after) = pool.run(|| {
-    ///     let before = bombyx::current_processor();
-    ///     bombyx::join(|| (), || ());
-    ///     (before, bombyx::current_processor())
-    /// });
-    /// assert_eq!(before, after);
-    /// # Ok::<(), bombyx::Error>(())
-    /// ```
-    pub fn threads(mut self, threads: Threads) -> Builder {
-        self.threads = Some(threads);
-        self
-    }
-
-    /// The stack size of the carriers, in bytes. With this, [`Pool::run`] never runs on the caller's stack.
-    pub fn stack_size(mut self, bytes: usize) -> Builder {
-        self.stack_size = Some(bytes);
-        self
-    }
-
-    /// Names the carriers: called when the pool is built, once for each number below that of the processors. Carriers that
-    /// start later repeat the numbers, and the names.
-    pub fn thread_name(mut self, name: impl Fn(usize) -> String + Send + Sync + 'static) -> Builder {
-        self.thread_name = Some(Box::new(name));
-        self
-    }
-
-    /// Names carriers by what is in there when they start, if that reaches to their numbers and holds no null character. For the drop-in core, which is
-    /// asked for names while carriers start.
-    #[doc(hidden)]
-    pub fn thread_names(mut self, names: Arc<Mutex<Vec<String>>>) -> Builder {
-        self.names = Some(names);
-        self
-    }
-
-    /// The most carriers (OS threads) the pool may have at a time. Default: four for each processor and one more, or 64 more
-    /// than processors if that is more. When a waiting carrier would need another one to hand its processor to, it runs what
-    /// there is on its own stack instead. When a carrier [blocks](crate::blocking), its processor rests until a carrier is free.
-    pub fn max_carriers(mut self, carriers: usize) -> Builder {
-        self.max_carriers = Some(carriers);
-        self
-    }
-
-    /// Seeds the choice of victims. Schedules still depend on timing.
-    pub fn seed(mut self, seed: u64) -> Builder {
-        self.seed = seed;
-        self
-    }
-
-    /// Pins each processor to a CPU: whichever carrier holds it runs there. [`Scheduler::Heterogeneous`] always does.
-    pub fn pin(mut self, pin: bool) -> Builder {
-        self.pin = pin;
-        self
-    }
-
-    /// Splits loops in the same way in every run, so that [`crate::map_reduce`] over floats is repeatable, and hides
-    /// steals from [`crate::join_context`]. `BOMBYX_DETERMINISTIC=1` does the same for all pools.
-    pub fn deterministic(mut self, deterministic: bool) -> Builder {
-        self.deterministic = deterministic;
-        self
-    }
-
-    /// Does without `membarrier(2)`, as on systems that have none: slower forks, for tests and for sandboxes that end the
-    /// process at that call. A system that merely refuses it, then or later, needs no such choice: the pool goes on without,
-    /// and that is said once on standard error. `BOMBYX_BARRIER=fence` does the same for all pools.
-    pub fn fence(mut self, fence: bool) -> Builder {
-        self.fence = fence;
-        self
-    }
-
-    /// Counts living threads, and the threads that processors take from their own deques, for [`Stats`]: `peak_threads` and
-    /// [`Stats::granularity`]. A thread, in the sense of the papers, is a spawned closure, or that half of a join which
-    /// runs before the rest of its parent: the first, but with `fifo`, where the second is queued and the parent
-    /// goes on, the second. It is alive until that closure has ended. Keeps every fork and join on its slow path.
-    /// Schedulers with one pool of threads (`fifo`, `busy-leaves`, `depth-first:K`) always count; those whose processors
-    /// keep their deques to themselves (`read-write`, `read-write-steals`, `private-cas`) never do.
-    ///
-    /// ```
-    /// let pool = bombyx::Pool::builder().processors(1).count_threads(true).build()?;
-    /// pool.run(|| bombyx::join(|| bombyx::join(|| (), || ()), || ()));
-    /// assert_eq!(pool.stats().peak_threads, 2);
-    /// # Ok::<(), bombyx::Error>(())
-    /// ```
-    pub fn count_threads(mut self, count: bool) -> Builder {
-        self.counts = count;
-        self
-    }
-
-    /// Counts what the processors allocate, for [`Stats`]: `heap` and `peak_heap`, in a program whose allocator is
-    /// [metered](crate::api::alloc::Metered) or which [says itself](crate::charge). Schedulers with a quota, and pools that are
-    /// profiled, always do.
-    pub fn metered(mut self, metered: bool) -> Builder {
-        self.metered = metered;
-        self
-    }
-
-    /// Whether a scope that waits leaves what was spawned later in other scopes, on the same processor, to go first, as
-    /// on a single stack of closures. Default: no, it runs its own closures, whatever lies between them.
-    pub fn ordered(mut self, ordered: bool) -> Builder {
-        self.ordered = ordered;
-        self
-    }
-
-    /// Whether [`Pool::run`] may run on the caller's stack when a processor is idle. Default: yes, unless a stack
-    /// size is chosen. Without, everything in the pool runs on its own carriers.
-    pub fn lend(mut self, lend: bool) -> Builder {
-        self.lend = Some(lend);
-        self
-    }
-
-    /// Measures work and span of everything that runs in the pool, for [`Pool::profile`]. Forks cost some fifty nanoseconds
-    /// more then. `BOMBYX_PROFILE=file` does it for all pools of a process that do not ask for it themselves.
-    pub fn profile(mut self, profile: bool) -> Builder {
-        self.profiler = if profile { profile::Choice::Own } else { profile::Choice::Process };
-        self
-    }
-
-    /// For measuring what things cost: just so many processors, and this profiler or none.
-    pub(crate) fn measuring(processors: usize, profiler: Option<Arc<Profiler>>) -> Builder {
-        Builder {
-            processors: Some(processors),
-            scheduler: Some(Scheduler::WorkStealing),
-            profiler: profiler.map_or(profile::Choice::Off, profile::Choice::Given),
-            ..Builder::default()
-        }
-    }
-
-    /// Builds the pool.
-    ///
-    /// # Errors
-    /// If the configuration, or what the environment asks for, is not usable, or a thread cannot be started.
-    pub fn build(self) -> Result<Pool, Error> {
-        if self.use_current_thread {
-            return self.assemble(|carrier| carrier.thread().spawn(|| carrier.run()).map(drop));
-        }
-        let commons = Commons::new(self.config()?).map_err(Error::Thread)?;
-        Ok(Pool::from_commons(commons))
-    }
-
-    /// Builds the pool and makes it the global one.
-    ///
-    /// # Errors
-    /// As [`Builder::build`], and if there is a global pool already.
-    pub fn build_global(self) -> Result<(), Error> {
-        if Pool::has_global() {
-            return Err(Error::GlobalPoolExists);
-        }
-        self.build()?.into_global().map(drop)
-    }
-
-    /// Builds the pool with as many carriers as can be had, for the global pool, where nobody can be told.
-    fn build_tolerant(self) -> Pool {
-        let config = self.config().unwrap_or_else(|error| unreachable!("defaults are usable: {error}"));
-        Pool::from_commons(Commons::with_what_can_be_had(config))
-    }
-
-    pub(crate) fn config(self) -> Result<Config, Error> {
-        Generation::begin();
-        let cores = cores();
-        let processors = match self.processors {
-            Some(processors) => processors,
-            None => match std::env::var("BOMBYX_PROCESSORS") {
-                Ok(given) => given.trim().parse().map_err(|_| Error::Processors(format!("`{given}`")))?,
-                Err(_) => available_parallelism(),
-            },
-        };
-        if processors == 0 || processors > MAX_PROCESSORS {
-            return Err(Error::Processors(processors.to_string()));
-        }
-        let scheduler = match self.scheduler {
-            Some(scheduler) => scheduler,
-            None => match std::env::var("BOMBYX_SCHEDULER") {
-                Ok(given) => given.parse()?,
-                Err(_) => Scheduler::default(),
-            },
-        };
-        if let Some(size) = self.stack_size.filter(|size| !(MIN_STACK..MAX_STACK).contains(size)) {
-            return Err(Error::StackSize(size));
-        }
-        let threads = match self.threads {
-            Some(threads) => threads,
-            None => match std::env::var("BOMBYX_THREADS") {
-                Ok(given) => given.parse()?,
-                Err(_) => Threads::default(),
-            },
-        };
-        let fixed = threads == Threads::Fixed;
-        if fixed && !scheduler.allows_fixed_threads() {
-            return Err(Error::FixedThreads(scheduler));
-        }
-        let max_carriers = self.max_carriers.unwrap_or(if self.limited {
-            processors
-        } else {
-            processors + (4 * processors).max(MIN_SURPLUS)
-        });
-        if max_carriers < processors {
-            return Err(Error::MaxCarriers { limit: max_carriers, processors });
-        }
-        let heterogeneous = matches!(scheduler, Scheduler::Heterogeneous(_));
-        let pin = self.pin || heterogeneous;
-        if pin {
-            crate::system::affinity::check()?;
-        }
-        if heterogeneous && crate::system::affinity::cpus().len() == 1 {
-            return Err(Error::OneCpu);
-        }
-        if !self.fence {
-            barrier::prepare();
-        }
-        let shared = matches!(scheduler, Scheduler::Fifo | Scheduler::BusyLeaves | Scheduler::DepthFirst(_));
-        let child = if scheduler == Scheduler::Fifo { Child::Second } else { Child::First };
-        let counts = (shared || self.counts && !scheduler.has_private_deques()).then_some(child);
-        if scheduler == Scheduler::DepthFirst(Quota::Auto) {
-            let error = SchedulerError::quota(scheduler.to_string(), "depth-first:K");
-            return Err(Error::Scheduler(error));
-        }
-        let names = match self.thread_name {
-            Some(name) => {
-                let names: Vec<String> = (0..processors).map(name).collect();
-                if names.iter().any(|name| name.contains('\0')) {
-                    let kind = std::io::ErrorKind::InvalidInput;
-                    let why = "the name of a thread contains a null character";
-                    return Err(Error::Thread(std::io::Error::new(kind, why)));
-                }
-                Some(Arc::new(Mutex::new(names)))
-            }
-            None => self.names,
-        };
-        let profiler = self.profiler.profiler();
-        let quota =
-            matches!(scheduler, Scheduler::DfDeques(k) | Scheduler::DepthFirst(k) if k != Quota::Infinite);
-        Ok(Config {
-            processors,
-            threads,
-            scheduler,
-            stack_size: self.stack_size,
-            names,
-            max_carriers,
-            seed: self.seed,
-            pin,
-            // A thread that holds a pinned processor may use one CPU only while it does.
-            cpus: current::processor()
-                .filter(|processor| processor.commons().config.pin)
-                .map_or_else(|| Thread::HERE.allowed(), |processor| processor.commons().config.cpus),
-            deterministic: self.deterministic
-                || std::env::var_os("BOMBYX_DETERMINISTIC").is_some_and(|on| on == "1"),
-            ordered: self.ordered,
-            handlers: self.handlers,
-            lends: self.lend.unwrap_or(true) && self.stack_size.is_none() && !fixed,
-            fence: self.fence,
-            counts,
-            metered: self.metered || quota || profiler.is_some(),
-            crowded: processors > cores,
-            max_searchers: processors.min(cores).div_ceil(2),
-            profiler,
-        })
-    }
-}
-
-impl fmt::Debug for Builder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder")
-            .field("processors", &self.processors)
-            .field("scheduler", &self.scheduler)
-            .finish_non_exhaustive()
-    }
-}
-
-/// How many cores there were when the first pool was built. The system reads files to tell, which takes longer than the rest
-/// of building a pool.
-fn cores() -> usize {
-    static CORES: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
-    *CORES.get_or_init(available_parallelism)
-}
-
-fn available_parallelism() -> usize {
-    thread::available_parallelism().map_or(1, |cores| cores.get().min(MAX_PROCESSORS))
+        .map(|pool| pool.processors().len())
 }

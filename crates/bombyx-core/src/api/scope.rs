@@ -7,18 +7,18 @@
 //! A scope counts its unfinished closures, plus one for its body ([`crate::protocol::credits`]). Whoever brings the count to zero
 //! sets the signal; that is the last access to the scope's memory by anyone but its own frame.
 
-use crate::api::dropin::broadcast::Broadcast;
-use crate::api::dropin::fifo::Fifo;
 use crate::api::pool::Pool;
-use crate::machine::commons::{Commons, Whole};
+use crate::api::signal::Signal;
+use crate::machine::current;
 use crate::machine::handlers::{Payload, drop_payload, drop_unwanted};
-use crate::machine::processor::{Processor, current};
-use crate::machine::signal::Signal;
+use crate::machine::pool::{PoolCore, PoolRef};
+use crate::machine::processor::Processor;
 use crate::profile::{self, Closures, Kind as SiteKind, Site};
-use crate::protocol::credits::{Credits, Ended};
-use crate::protocol::job::{Enabled, Entry, Job, Kind};
-use crate::protocol::lineage;
-use crate::scheduler;
+use crate::protocol::carrier::Enabled;
+use crate::protocol::credits::{Credits, tell};
+use crate::protocol::job::{Entry, HeapJob, Job};
+use crate::protocol::lineage::Ancestor;
+use crate::protocol::tickets::Tickets;
 use crate::system::guard::guarded;
 use crate::system::primitive::lock;
 use crate::system::process;
@@ -27,20 +27,19 @@ use std::marker::PhantomData;
 use std::mem::{self, MaybeUninit};
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr::{self, NonNull};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock};
 
 /// How many entries may wait in a deque before spawned closures are run in place.
 const PENDING: usize = 256;
 
 /// A scope in which closures can be spawned that borrow from outside of it. See [`scope`].
 pub struct Scope<'scope> {
-    commons: Whole,
-    /// The root under which the scope was opened.
-    root: usize,
+    pool: PoolRef,
+    ancestor: Ancestor,
     end: End,
     closures: Closures,
-    /// For [`Scope::spawn_fifo`], one per processor, made when first used.
-    fifos: OnceLock<Box<[Fifo]>>,
+    /// For [`ScopeExt::spawn_fifo`](crate::dropin::ScopeExt::spawn_fifo), one per processor, made when first used.
+    pub(super) tickets: OnceLock<Box<[Tickets]>>,
     /// The first panic of a spawned closure.
     panic: Mutex<Option<Payload>>,
     #[allow(clippy::type_complexity)]
@@ -60,15 +59,15 @@ impl End {
     fn whole(&self) -> NonNull<Credits> {
         NonNull::from(self).cast()
     }
-}
 
-/// Tells the frame of a scope, if it is `ended`. Whoever is returned is the caller's to give a processor to.
-#[inline]
-pub(crate) fn tell(ended: Ended) -> Enabled {
-    let end = ended?.cast::<End>();
-    // SAFETY: every count is the first field of an `End`, and stocks know it by [`End::whole`]. The frame waits for the signal, which the caller is the only one
-    // to set.
-    unsafe { Signal::set(&raw const (*end.as_ptr()).signal) }
+    /// See [`Tell`](crate::protocol::credits::Tell).
+    ///
+    /// # Safety
+    /// The credits are those of an `End`, known by [`End::whole`]. The frame waits for the signal, which the caller alone sets.
+    unsafe fn tell(credits: NonNull<Credits>) -> Enabled {
+        // SAFETY: as the caller promises; the credits are the first field.
+        unsafe { Signal::set(&raw const (*credits.cast::<End>().as_ptr()).signal) }
+    }
 }
 
 /// Calls `f` with a scope, and returns when `f` and everything spawned in the scope have ended.
@@ -95,30 +94,30 @@ where
 {
     let site = Site::here(SiteKind::Scope);
     match current::processor() {
-        Some(processor) => in_place(processor.commons(), site, f),
-        None => Pool::run_at_home(site, || in_place(current::held().commons(), site, f)),
+        Some(processor) => in_place(processor.pool(), site, f),
+        None => Pool::run_at_home(site, || in_place(current::held().pool(), site, f)),
     }
 }
 
-/// Calls `f`, here, with a scope whose closures run in the pool of `commons`.
-pub(crate) fn in_place<'scope, F, R>(commons: &Commons, site: Site, f: F) -> R
+/// Calls `f`, here, with a scope whose closures run in the pool of `pool`.
+pub(crate) fn in_place<'scope, F, R>(pool: &PoolCore, site: Site, f: F) -> R
 where
     F: FnOnce(&Scope<'scope>) -> R,
 {
-    process::assert_current(commons.generation());
-    let signal = Signal::from(commons);
+    process::assert_current(pool.generation());
+    let signal = Signal::from(pool);
     let scope = Scope {
         // SAFETY: a scope ends before its pool.
-        commons: unsafe { Whole::new(commons) },
-        root: if signal.is_here() { current::carrier().root() } else { 0 },
-        end: End { credits: Credits::new(), signal },
-        closures: Closures::begin(commons, site),
-        fifos: OnceLock::new(),
+        pool: unsafe { PoolRef::new(pool) },
+        ancestor: Ancestor { root: if signal.is_here() { current::carrier().root() } else { 0 } },
+        end: End { credits: Credits::new(End::tell), signal },
+        closures: Closures::begin(pool, site),
+        tickets: OnceLock::new(),
         panic: Mutex::new(None),
         marker: PhantomData,
     };
     let result = panic::catch_unwind(AssertUnwindSafe(|| f(&scope)));
-    if !commons.generation().is_current() {
+    if !pool.generation().is_current() {
         // Whatever the scope was for is the parent's.
         mem::forget(scope);
         result.map_or_else(|payload| panic::resume_unwind(payload), |_| process::lost());
@@ -126,7 +125,7 @@ where
     guarded(|| {
         let ending = scope.closures.body_ended();
         if !scope.end.credits.end_body(current::processor().map(|processor| &*processor.stock)) {
-            scope.end.signal.wait(commons, scope.key());
+            scope.end.signal.wait(pool, scope.key());
         }
         drop(ending);
     });
@@ -168,15 +167,15 @@ impl<'scope> Scope<'scope> {
     {
         let site = Site::here(SiteKind::Spawn);
         match self.here() {
-            Some(processor) if scheduler::pending(processor) >= PENDING => {
+            Some(processor) if processor.strategy().pending(processor) >= PENDING => {
                 processor.poll();
                 self.run(self.closures.spawn(site), f);
             }
             Some(processor) => {
                 processor.submit_under(self.entry(Some(processor), site, f), &self.roots());
-                scheduler::heed_quota(processor);
+                processor.heed_quota();
             }
-            None => self.commons().inject(self.entry(None, site, f)),
+            None => self.pool().inject(self.entry(None, site, f)),
         }
     }
 
@@ -202,80 +201,17 @@ impl<'scope> Scope<'scope> {
         let entry = self.entry(here, Site::here(SiteKind::Spawn), f);
         match here {
             Some(processor) => processor.submit_under(entry, &self.roots()),
-            None => self.commons().inject(entry),
+            None => self.pool().inject(entry),
         }
-    }
-
-    /// Like [`Scope::defer`], but closures that are spawned like this in one scope on one processor begin in the
-    /// order of their spawns.
-    ///
-    /// ```
-    /// let order = std::sync::Mutex::new(Vec::new());
-    /// let order = &order;
-    /// let pool = bombyx::Pool::builder().processors(1).build()?;
-    /// pool.run(|| bombyx::scope(|s| {
-    ///     for i in 0..4 {
-    ///         s.spawn_fifo(move |_| order.lock().unwrap().push(i));
-    ///     }
-    /// }));
-    /// assert_eq!(*order.lock().unwrap(), [0, 1, 2, 3]);
-    /// # Ok::<(), bombyx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn spawn_fifo<F>(&self, f: F)
-    where
-        F: FnOnce(&Scope<'scope>) + Send + 'scope,
-    {
-        let (here, commons) = (self.here(), self.commons());
-        let entry = self.entry(here, Site::here(SiteKind::Spawn), f);
-        match here {
-            Some(processor) => {
-                let fifos = self
-                    .fifos
-                    .get_or_init(|| commons.processors().iter().map(|_| Fifo::new(self.key())).collect());
-                processor.submit_under(fifos[processor.index].push(entry), &self.roots());
-            }
-            None => commons.inject(entry),
-        }
-    }
-
-    /// Calls `f` once on every processor before the scope ends ([`crate::Handle::broadcast`]).
-    ///
-    /// ```
-    /// use std::sync::atomic::{AtomicUsize, Ordering};
-    /// let sum = AtomicUsize::new(0);
-    /// let pool = bombyx::Pool::builder().processors(4).build()?;
-    /// pool.run(|| bombyx::scope(|s| s.spawn_broadcast(|_, place| {
-    ///     sum.fetch_add(place.index(), Ordering::Relaxed);
-    /// })));
-    /// assert_eq!(sum.into_inner(), 0 + 1 + 2 + 3);
-    /// # Ok::<(), bombyx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn spawn_broadcast<F>(&self, f: F)
-    where
-        F: Fn(&Scope<'scope>, Broadcast) + Send + Sync + 'scope,
-    {
-        let site = Site::here(SiteKind::Broadcast);
-        let f = Arc::new(f);
-        let processors = self.commons().processors();
-        for (index, processor) in processors.iter().enumerate() {
-            let f = Arc::clone(&f);
-            let place = Broadcast { index, processors: processors.len() };
-            processor
-                .private
-                .post(self.entry(self.here(), site, move |scope: &Scope<'scope>| f(scope, place)));
-        }
-        self.commons().wake_private();
     }
 
     /// The entry of a closure of this scope, which is counted from now on. It must be pushed or queued somewhere.
     #[inline]
-    fn entry<F>(&self, here: Option<&Processor>, site: Site, f: F) -> Entry
+    pub(super) fn entry<F>(&self, here: Option<&Processor>, site: Site, f: F) -> Entry
     where
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
-        process::assert_current(self.commons().generation());
+        process::assert_current(self.pool().generation());
         guarded(|| {
             match here {
                 Some(processor) => {
@@ -287,9 +223,9 @@ impl<'scope> Scope<'scope> {
                 }
                 None => self.end.credits.add_one(),
             }
-            self.commons().thread_created();
+            self.pool().thread_created();
             let job = Spawned {
-                head: Head { job: Job::spawned(Spawned::<F>::exec), key: self.key() },
+                head: HeapJob::new(Spawned::<F>::exec, self.key()),
                 scope: ptr::from_ref(self).cast(),
                 profile: self.closures.spawn(site),
                 closure: f,
@@ -300,17 +236,17 @@ impl<'scope> Scope<'scope> {
 
     /// The processor of the calling thread, if it is one of the scope's pool.
     #[inline]
-    fn here(&self) -> Option<&'static Processor> {
-        current::processor().filter(|processor| ptr::eq(processor.commons(), self.commons.as_ptr()))
+    pub(super) fn here(&self) -> Option<&'static Processor> {
+        current::processor().filter(|processor| ptr::eq(processor.pool(), self.pool.as_ptr()))
     }
 
     /// Where what is spawned in the scope is part of what runs: in its body, and in its closures.
-    fn roots(&self) -> [usize; 2] {
-        [self.root, self.key()]
+    pub(super) fn roots(&self) -> [usize; 2] {
+        [self.ancestor.root, self.key()]
     }
 
-    fn commons(&self) -> &Commons {
-        self.commons.get()
+    pub(super) fn pool(&self) -> &PoolCore {
+        self.pool.get()
     }
 
     /// Runs a spawned closure and keeps its panic for the end of the scope.
@@ -329,18 +265,9 @@ impl<'scope> Scope<'scope> {
         self.closures.end_closure(profile);
     }
 
-    fn key(&self) -> usize {
-        ptr::from_ref(self).expose_provenance() | lineage::SCOPE
+    pub(super) fn key(&self) -> usize {
+        self.ancestor.key()
     }
-}
-
-/// The root under which the scope at this address was opened.
-///
-/// # Safety
-/// The scope is alive.
-pub(crate) unsafe fn root_of(scope: *const ()) -> usize {
-    // SAFETY: as the caller promises. Lifetimes do not change where the field is.
-    unsafe { (*scope.cast::<Scope<'static>>()).root }
 }
 
 impl fmt::Debug for Scope<'_> {
@@ -349,42 +276,10 @@ impl fmt::Debug for Scope<'_> {
     }
 }
 
-/// What all heap jobs begin with.
-#[repr(C)]
-pub(crate) struct Head {
-    job: Job,
-    /// What the closure's forks descend from: the key of its scope or broadcast, or 0 ([`crate::protocol::lineage`]).
-    key: usize,
-}
-
-impl Head {
-    pub(crate) fn new(exec: crate::protocol::job::Exec, key: usize) -> Head {
-        Head { job: Job::spawned(exec), key }
-    }
-}
-
-/// The key of a heap job.
-///
-/// # Safety
-/// The job is a heap job, and alive.
-pub(crate) unsafe fn key_of(job: *const Job) -> usize {
-    // SAFETY: every heap job begins with a `Head`.
-    unsafe { (*job.cast::<Head>()).key }
-}
-
-/// Whether the entry was spawned in the scope with this key. For an entry in a deque, under its lock.
-pub(crate) fn belongs_to(entry: Entry, key: usize) -> bool {
-    match entry.kind() {
-        // SAFETY: a heap job in a deque is alive while the deque's lock is held.
-        Kind::Heap(job) => unsafe { key_of(job) == key },
-        _ => false,
-    }
-}
-
 /// A closure spawned in a scope.
 #[repr(C)]
 struct Spawned<F> {
-    head: Head,
+    head: HeapJob,
     scope: *const (),
     profile: profile::Spawned,
     closure: F,
@@ -409,7 +304,7 @@ where
                 drop(memory);
                 closure(scope);
             });
-            (*scope).commons().thread_ended();
+            (*scope).pool().thread_ended();
             tell(current::held().stock.put((*scope).end.whole()))
         }
     }

@@ -2,427 +2,62 @@
 //!
 //! Programs can rely on which thread they run on: they keep tallies in thread-locals and collect them by a broadcast, use
 //! [`crate::current_processor`] as an index into buffers of their own, pin threads when they start. In a pool with moving
-//! threads ([`Threads::Moving`]) a carrier that waits may go on with another processor, and there are more carriers than
-//! processors. Here neither happens. Forks and joins are the same code; what differs is the wait.
+//! threads ([`Threads::Moving`](crate::Threads::Moving)) a carrier that waits may go on with another processor, and there are more carriers than
+//! processors. Here neither happens: a thread keeps its index, and a pool of P processors has P threads. Forks and joins are
+//! the same code. What differs is the wait, which the scheduler decides on
+//! ([`Strategy::wait_fixed`](crate::machine::strategy::Strategy::wait_fixed)).
 //!
-//! **What a waiting carrier does**, in this order:
-//!
-//! 1. It *helps*: it takes what descends from what it waits for ([`crate::protocol::lineage`]). The processor that runs it has such
-//!    work in its deque. So have the processors that stole from that one, and those that run what it waits for, and so on.
-//!    Descendants need no more stack than the serial program, and meet no lock that the serial program would not meet.
-//! 2. If there is nothing of that kind, but other work, it leaves that to the others, and wakes one that sleeps.
-//! 3. Only if nothing else in the pool makes progress does it run other work on top of its stack ([`Standstill`]): no
-//!    processor runs anything, and fewer than [`DEEPEST`] frames are buried on this stack; or no processor has begun another
-//!    entry for [`STUCK`]. The others may wait for the very work that nobody takes. Its own part of a broadcast, which nobody
-//!    else may run, it runs at once. A carrier that waits for *another* pool has nothing to help with: it runs other work at
-//!    once, as long as fewer than [`DEEPEST_ELSEWHERE`] frames are buried on its stack.
-//! 4. If there is no work at all, it sleeps, and its processor is listed, so that a fork can wake it.
-//!
-//! **What holds.** A thread keeps its index, and a pool of P processors has P threads. While some processor begins an entry
-//! every [`STUCK`], stacks hold what the serial program needs: nothing is buried. Buried frames are counted (`in_place` in
-//! [`crate::Stats`]). What does not hold is the time bound: a carrier that waits for one long strand leaves other work alone,
-//! for at most [`STUCK`] at a time. Pools whose threads move keep both bounds.
-//!
-//! **How nobody sleeps for ever.** A waiting carrier names itself at the latch before it sleeps. Whoever sets the latch then
-//! [rouses](Commons::rouse) it: under the lock of the commons, it takes the carrier's processor out of the list and gives it
+//! **How no carrier sleeps for ever.** A waiting carrier names itself at the latch before it sleeps. Whoever sets the latch then
+//! [rouses](PoolCore::rouse) it: under the lock of the pool, it takes the carrier's processor out of the list and gives it
 //! to the carrier, or, if the processor is not listed, unparks the carrier's thread. The carrier looks at the latch under the
 //! same lock before it lists its processor. If the setter's lock comes first, the carrier sees that the latch is set. If
 //! the carrier's comes first, the setter finds the processor. A carrier that naps does not list its processor and
 //! parks with a time limit; an unpark that comes before it parks makes the park return at once.
 //!
 //! A carrier can be woken, by a fork or by a late setter of an earlier latch, when its own latch is not set. So every wait
-//! looks again. In such pools the carriers belong to the commons, so a late setter never touches memory that is gone.
+//! looks again. In such pools the carriers belong to the pool, so a late setter never touches memory that is gone.
 
-use crate::api::error::Error;
-use crate::machine::commons::Commons;
-use crate::machine::processor::{Processor, current};
-use crate::machine::wait::{Waited, reclaim, run_helping};
-use crate::profile;
+use crate::machine::current;
+use crate::machine::hand_over::{release, take_hold};
+use crate::machine::observer::State;
+use crate::machine::pool::PoolCore;
+use crate::machine::processor::Processor;
 use crate::protocol::carrier::{Carrier, Spot};
-use crate::protocol::job::{Entry, Job};
+use crate::protocol::job::Entry;
 use crate::protocol::latch::Latch;
-use crate::protocol::lineage;
-use crate::scheduler;
-use crate::scheduler::work_stealing::{pause, rob, take_of_scope};
 use crate::system::guard::guarded;
-use crate::system::primitive::{lock, yield_now};
-use std::fmt;
+use crate::system::primitive::lock;
 use std::ptr::{self, NonNull};
-use std::str::FromStr;
-use std::time::{Duration, Instant};
 
-/// Whether the threads of a pool are fixed. Parsed from, and printed as, `fixed` or `moving`.
-///
-/// ```
-/// use bombyx::Threads;
-/// assert_eq!("fixed".parse::<Threads>()?, Threads::Fixed);
-/// assert_eq!(Threads::Moving.to_string(), "moving");
-/// # Ok::<(), bombyx::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Threads {
-    /// A thread that waits gives its processor to another thread, so there are more threads than processors. A lock that is
-    /// held across a `join` cannot deadlock with other work of the pool, and the bounds on time and space hold.
-    #[default]
-    Moving,
-    /// Exactly one thread per processor, for the life of the pool: [`crate::current_processor`] of a thread never changes.
-    /// A thread that waits helps with what it waits for, and runs other work on top of its stack only if nothing else in
-    /// the pool makes progress.
-    Fixed,
-}
-
-impl FromStr for Threads {
-    type Err = Error;
-
-    fn from_str(given: &str) -> Result<Threads, Error> {
-        match given.trim() {
-            "fixed" => Ok(Threads::Fixed),
-            "moving" => Ok(Threads::Moving),
-            _ => Err(Error::Threads(given.to_owned())),
-        }
-    }
-}
-
-impl fmt::Display for Threads {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Threads::Fixed => "fixed",
-            Threads::Moving => "moving",
-        })
-    }
-}
-
-/// How long a waiting carrier looks for work before it sleeps.
-const BEFORE_SLEEPING: Duration = Duration::from_micros(100);
-/// How long a waiting carrier keeps its core to itself.
-const BEFORE_YIELDING: Duration = Duration::from_micros(5);
-/// How long nothing runs in the pool before a waiting carrier runs other work. Long enough for a processor between two
-/// jobs to find its next one.
-const NOTHING_RUNS: Duration = Duration::from_micros(20);
-/// How many frames may be buried on one stack because nothing runs. With more, other work waits for [`STUCK`].
-const DEEPEST: usize = 16;
-/// How many may be buried at once by waits for another pool.
-const DEEPEST_ELSEWHERE: usize = 64;
-/// How long other work waits, while no processor begins another entry, before a waiting carrier takes it.
-const STUCK: Duration = Duration::from_millis(100);
-/// Among how many descendants of what it waits for a carrier looks for work.
-const KEYS: usize = 32;
-/// The first and the longest nap of a carrier that leaves other work to others.
-const NAPS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_micros(1600));
-
-/// What one look around has shown.
-enum Seen {
-    /// This entry descends from what is waited for.
-    Descendant(Entry),
-    /// This entry only the caller may run: its part of a broadcast.
-    Private(Entry),
-    /// There is other work.
-    Other,
-    /// There is nothing.
-    Nothing,
-}
-
-/// Waits until `latch` is set. As [`crate::machine::wait::wait`], in a pool whose threads are fixed. A `key` of 0 says that what is
-/// waited for runs in another pool.
-pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
-    let processor = current::held();
-    let outer = processor.wait_for(key);
-    let mut waiting = Waiting::new(processor, latch, key);
-    let waited = loop {
-        if latch.is_done() {
-            break Waited::Done;
-        }
-        if job.is_some_and(reclaim) {
-            break Waited::Reclaimed;
-        }
-        match waiting.look() {
-            Seen::Descendant(entry) => waiting.run(entry),
-            Seen::Private(entry) => waiting.bury(entry),
-            Seen::Other => waiting.leave_to_others(),
-            Seen::Nothing => waiting.rest(),
-        }
-    };
-    waiting.stop_search();
-    processor.wait_for(outer);
-    processor.set_busy(true);
-    match waited {
-        Waited::Done => processor.be_generous(),
-        Waited::Reclaimed => profile::waited(),
-    }
-    waited
-}
-
-/// A carrier in the middle of a wait.
-struct Waiting<'a> {
-    processor: &'static Processor,
-    latch: &'a Latch,
-    key: usize,
-    since: Instant,
-    /// The carrier was woken by a fork and counts as a searcher.
-    searching: bool,
-    /// The carrier was woken for work that is not its own. From then on it naps: listed, it would be woken again and again.
-    naps: bool,
-    nap: Duration,
-    standstill: Standstill,
-}
-
-impl<'a> Waiting<'a> {
-    fn new(processor: &'static Processor, latch: &'a Latch, key: usize) -> Waiting<'a> {
-        Waiting {
-            processor,
-            latch,
-            key,
-            since: Instant::now(),
-            searching: false,
-            naps: false,
-            nap: NAPS.0,
-            standstill: Standstill::default(),
-        }
-    }
-
-    /// Looks for work, first for what descends from what is waited for.
-    fn look(&self) -> Seen {
-        let processor = self.processor;
-        processor.answer();
-        let mut other = false;
-        let descends = |entry| self.key != 0 && crate::api::scope::belongs_to(entry, self.key);
-        if !processor.deque.looks_empty() {
-            match (self.key != 0).then(|| take_of_scope(processor, self.key)).flatten() {
-                Some(entry) => return Seen::Descendant(entry),
-                None => other = true,
-            }
-        }
-        if let Some(entry) = processor.private.take(|_| true) {
-            return match descends(entry) {
-                true => Seen::Descendant(entry),
-                false => Seen::Private(entry),
-            };
-        }
-        // Not before: a carrier that works off entries of its own is busy, and answers between them.
-        processor.set_busy(false);
-        if self.key != 0
-            && let Some(entry) = self.help()
-        {
-            return Seen::Descendant(entry);
-        }
-        let commons = processor.commons();
-        other |= commons.has_queued() || processor.offer.stands();
-        other |= commons.processors().iter().any(|one| !ptr::eq(one, processor) && one.has_something());
-        if other { Seen::Other } else { Seen::Nothing }
-    }
-
-    /// Takes an entry that descends from what is waited for.
-    ///
-    /// [`Waiting::helper`] guesses where one is, from words that change at any time. What was taken is then
-    /// [known](lineage::descends) to descend from the key, or goes to the queue.
-    fn help(&self) -> Option<Entry> {
-        let processor = self.processor;
-        let victim = self.helper()?;
-        let root = victim.deque.root();
-        if root == 0 {
-            return None;
-        }
-        processor.stats.attempts.add(1);
-        let entry = rob(processor, victim, root, || self.latch.is_done())?;
-        processor.stats.steals.add(1);
-        if !lineage::descends(entry, self.key) {
-            processor.commons().requeue(entry);
-            return None;
-        }
-        processor.stats.helps.add(1);
-        Some(entry)
-    }
-
-    /// A processor that seems to be inside of what is waited for: one that has entries, if there is one, else one that runs.
-    ///
-    /// A processor is inside of a key if it runs what the key names, or something that it took from a processor inside of
-    /// the key, or if everything on its stack descends from the key. What such a processor runs and what it waits for are
-    /// further keys.
-    fn helper(&self) -> Option<&'static Processor> {
-        let all = self.processor.commons().processors();
-        let mut keys = [0; KEYS];
-        keys[0] = self.key;
-        let mut known = 1;
-        let mut runs = None;
-        let mut at = 0;
-        while at < known {
-            let key = keys[at];
-            at += 1;
-            for victim in all.iter().filter(|victim| !ptr::eq(*victim, self.processor)) {
-                let root = victim.deque.root();
-                if root == 0 || ![root, victim.origin(), victim.foot()].contains(&key) {
-                    continue;
-                }
-                if !victim.deque.looks_empty() {
-                    return Some(victim);
-                }
-                if victim.is_busy() {
-                    runs = runs.or(Some(victim));
-                }
-                for further in [root, victim.waits_for()] {
-                    if further != 0 && known < KEYS && !keys[..known].contains(&further) {
-                        keys[known] = further;
-                        known += 1;
-                    }
-                }
-            }
-        }
-        runs
-    }
-
-    /// Runs an entry that descends from what is waited for.
-    fn run(&mut self, entry: Entry) {
-        self.stop_search();
-        self.standstill = Standstill::default();
-        self.nap = NAPS.0;
-        self.naps = false;
-        self.processor.turns.set(0);
-        let enabled = run_helping(entry, self.latch);
-        debug_assert!(enabled.is_none(), "with fixed threads nobody is given a processor");
-    }
-
-    /// Runs an entry that does not: our own frame is buried until it has ended.
-    fn bury(&mut self, entry: Entry) {
-        let processor = self.processor;
-        processor.stats.in_place.add(1);
-        processor.buried.set(processor.buried.get() + 1);
-        let foot = processor.set_foot(0);
-        self.run(entry);
-        processor.set_foot(foot);
-        processor.buried.set(processor.buried.get() - 1);
-        self.since = Instant::now();
-    }
-
-    /// There is work, but not for us, unless nobody else can do it.
-    fn leave_to_others(&mut self) {
-        let commons = self.processor.commons();
-        // Entries of our own deque, if that is where the work is, can be taken without our help.
-        if !self.processor.deque.looks_empty() {
-            self.processor.deque.expose_all();
-        }
-        if commons.any_idle() && !commons.others_search(self.searching) {
-            commons.wake(|_| None);
-        }
-        if (self.may_bury_at_once() || self.standstill.is_reached(self.processor, self.searching))
-            && let Some(entry) = scheduler::take_anything(self.processor)
-        {
-            return self.bury(entry);
-        }
-        self.naps |= self.searching;
-        self.stop_search();
-        if self.since.elapsed() > BEFORE_SLEEPING { self.nap() } else { self.spin() }
-    }
-
-    /// Whether the carrier waits for another pool, and few frames are buried on its stack: there is nothing to help with, and
-    /// the other pool may wait for this one.
-    fn may_bury_at_once(&self) -> bool {
-        self.key == 0 && self.processor.buried.get() < DEEPEST_ELSEWHERE
-    }
-
-    /// There is no work at all.
-    fn rest(&mut self) {
-        self.standstill = Standstill::default();
-        if self.since.elapsed() <= BEFORE_SLEEPING {
-            return self.spin();
-        }
-        if self.naps {
-            self.stop_search();
-            return self.nap();
-        }
-        let carrier = current::carrier();
-        if !self.latch.park(NonNull::from(carrier)) {
-            return;
-        }
-        let searching = std::mem::take(&mut self.searching);
-        if self.processor.commons().doze(carrier, self.latch, searching) {
-            self.searching = self.processor.called.take();
-            self.since = Instant::now();
-        }
-    }
-
-    fn spin(&self) {
-        // Whoever runs what this one waits for may have no core but this one.
-        if self.since.elapsed() > BEFORE_YIELDING { yield_now() } else { pause(self.processor) }
-    }
-
-    /// Sleeps for a while, or until the latch is set.
-    fn nap(&mut self) {
-        if self.latch.park(NonNull::from(current::carrier())) {
-            profile::enter(self.processor, profile::State::Idle);
-            std::thread::park_timeout(self.nap);
-            profile::enter(self.processor, profile::State::Search);
-            self.nap = (self.nap * 2).min(NAPS.1);
-        }
-    }
-
-    /// Leaves the count of searchers, if the carrier is in it.
-    fn stop_search(&mut self) {
-        if std::mem::take(&mut self.searching) {
-            self.processor.commons().found_work();
-        }
-    }
-}
-
-/// Tells a waiting carrier whether anything in the pool makes progress but itself.
-#[derive(Default)]
-struct Standstill {
-    /// Since when no processor has run anything.
-    nothing_runs: Option<Instant>,
-    /// Since when no processor has begun another entry, and how many had begun then.
-    nothing_begins: Option<(Instant, u64)>,
-}
-
-impl Standstill {
-    /// Whether nothing else makes progress. To be asked again and again while there is work that nobody takes.
-    fn is_reached(&mut self, processor: &Processor, searching: bool) -> bool {
-        let commons = processor.commons();
-        let running = commons.processors().iter().any(|one| !ptr::eq(one, processor) && one.is_busy());
-        let now = Instant::now();
-        let nothing_runs = !running && !commons.any_idle() && !commons.others_search(searching);
-        if nothing_runs && processor.buried.get() < DEEPEST {
-            return now.duration_since(*self.nothing_runs.get_or_insert(now)) >= NOTHING_RUNS;
-        }
-        self.nothing_runs = None;
-        let begun = commons.processors().iter().map(|one| one.begun.get()).sum();
-        match self.nothing_begins {
-            Some((since, before)) if before == begun => now.duration_since(since) >= STUCK,
-            _ => {
-                self.nothing_begins = Some((now, begun));
-                false
-            }
-        }
-    }
-}
-
-impl Commons {
+impl PoolCore {
     /// The carrier that holds a processor for life.
     pub(crate) fn seated(&self, processor: &Processor) -> Option<&Carrier> {
         self.seats.get(processor.index).map(|carrier| &**carrier)
     }
 
     /// Whether a processor is idle whose carrier does not wait for anything.
-    fn any_idle(&self) -> bool {
+    pub(crate) fn any_idle(&self) -> bool {
         self.sleepers.any_resting() && !lock(&self.shared).idle.is_empty()
     }
 
     /// Whether anybody searches but the caller, who is `counted` or not.
-    fn others_search(&self, counted: bool) -> bool {
+    pub(crate) fn others_search(&self, counted: bool) -> bool {
         self.sleepers.searching() > usize::from(counted)
     }
 
     /// Puts an entry that was taken by mistake into the queue.
     #[cold]
-    fn requeue(&self, entry: Entry) {
+    pub(crate) fn requeue(&self, entry: Entry) {
         self.put_back([entry]);
         self.wake(|_| None);
     }
 
     /// Lets the calling carrier sleep in the middle of a wait, with its processor in the list, until somebody has work or
     /// `latch`, at which it has named itself, is set. False if the latch is set already.
-    fn doze(&self, carrier: &Carrier, latch: &Latch, searching: bool) -> bool {
+    pub(crate) fn doze(&self, carrier: &Carrier, latch: &Latch, searching: bool) -> bool {
         let processor = current::held();
         processor.stats.sleeps.add(1);
-        current::release();
+        release();
         let listed = {
             let mut shared = lock(&self.shared);
             let set = latch.is_done();
@@ -436,10 +71,10 @@ impl Commons {
             self.sleepers.stop_search();
         }
         if !listed {
-            current::adopt(NonNull::from(processor));
+            take_hold(NonNull::from(processor));
             return false;
         }
-        profile::enter(processor, profile::State::Idle);
+        processor.enter(State::Idle);
         if !processor.private.looks_empty() {
             self.wake_private();
         }
@@ -447,7 +82,7 @@ impl Commons {
             self.wake(|_| None);
         }
         match carrier.receive() {
-            Some(processor) => current::adopt(processor),
+            Some(processor) => take_hold(processor.cast()),
             None => unreachable!("a carrier in the middle of a wait is not stopped"),
         }
         true
@@ -461,7 +96,7 @@ impl Commons {
         // SAFETY: the carriers of such a pool live as long as it.
         let sleeper = unsafe { carrier.as_ref() };
         let own = |processor: &NonNull<Processor>| {
-            // SAFETY: the commons own the processors.
+            // SAFETY: the pool owns the processors.
             self.seated(unsafe { processor.as_ref() }).is_some_and(|seated| ptr::eq(seated, sleeper))
         };
         match shared.waiting.iter().position(own) {
@@ -470,7 +105,7 @@ impl Commons {
                 self.count_resting(&shared);
                 drop(shared);
                 // SAFETY: the processor came out of the list; its carrier waits for it, and nothing else.
-                unsafe { Carrier::give(carrier, processor, Spot::Anywhere) };
+                unsafe { Carrier::give(carrier, processor.cast(), Spot::Anywhere) };
             }
             None => {
                 drop(shared);
@@ -487,22 +122,22 @@ impl Commons {
 }
 
 /// The life of a carrier that holds one processor for life: from its start handler to its exit handler.
-pub(crate) fn live(commons: &Commons, carrier: &Carrier, index: usize) {
+pub(crate) fn live(pool: &PoolCore, carrier: &Carrier, index: usize) {
     guarded(|| {
-        let processor = NonNull::from(&commons.processors()[index]);
+        let processor = NonNull::from(&pool.processors()[index]);
         current::set_carrier(Some(NonNull::from(carrier)));
-        current::adopt(processor);
-        commons.handlers().started(index);
-        commons.start_search(current::held());
-        crate::machine::wait::work(commons, carrier);
+        take_hold(processor);
+        pool.handlers().started(index);
+        pool.start_search(current::held());
+        crate::machine::wait::work(pool);
         while let Some(processor) = carrier.receive() {
-            current::adopt(processor);
-            crate::machine::wait::work(commons, carrier);
+            take_hold(processor.cast());
+            crate::machine::wait::work(pool);
         }
         // Nobody lists the processor any more, so it is this thread's.
-        current::adopt(processor);
-        commons.handlers().exited(index);
-        current::release();
+        take_hold(processor);
+        pool.handlers().exited(index);
+        release();
         current::set_carrier(None);
     });
 }

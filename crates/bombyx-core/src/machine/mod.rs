@@ -1,26 +1,19 @@
-//! The machine: processors, carriers, the pool of both, and how a processor changes hands.
+//! The machine: processors, carriers, the pool of both, and how a processor changes hands. What the processors do with their
+//! time is not decided here: the machine asks a scheduler ([`strategy`]) and tells an observer ([`observer`]), and knows
+//! neither.
 
-#[cfg(not(loom))]
-pub(crate) mod commons;
-#[cfg(not(loom))]
+pub(crate) mod current;
 pub(crate) mod fixed;
-#[cfg(not(loom))]
+pub(crate) mod gauge;
+pub(crate) mod hand_over;
 pub(crate) mod handlers;
-#[cfg(not(loom))]
-pub(crate) mod ledger;
-#[cfg(not(loom))]
+pub(crate) mod meter;
 pub(crate) mod new_carrier;
-#[cfg(not(loom))]
+pub(crate) mod observer;
+pub(crate) mod patience;
+pub(crate) mod pool;
 pub(crate) mod processor;
-#[cfg(not(loom))]
-pub(crate) mod signal;
-#[cfg(not(loom))]
 pub(crate) mod stats;
-#[cfg(not(loom))]
+pub(crate) mod strategy;
 pub(crate) mod visit;
-#[cfg(not(loom))]
 pub(crate) mod wait;
-
-#[cfg(loom)]
-#[path = "../models/processor.rs"]
-pub(crate) mod processor;

@@ -1,23 +1,24 @@
 //! How carriers come to be: started by the pool, by a function of the user's, or the thread that builds the pool.
 
-use crate::api::error::Error;
-use crate::api::pool::{Builder, Pool};
-use crate::machine::commons::Commons;
+use crate::machine::current;
 use crate::machine::fixed;
-use crate::machine::processor::current;
+use crate::machine::pool::{PoolCore, Shared};
 use crate::machine::wait;
 use crate::protocol::carrier::Carrier;
 use crate::system::affinity::Thread;
+use crate::system::guard::tripwire;
+use crate::system::primitive::{MutexGuard, lock};
 use std::fmt;
 use std::io;
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// A carrier that needs a thread: whoever gets one calls [`NewCarrier::run`] on the thread that it is to be.
 ///
-/// See [`Builder::build_with`].
+/// See [`BuilderExt::build_with`](crate::dropin::BuilderExt::build_with).
 pub struct NewCarrier {
-    commons: Arc<Commons>,
+    pool: Arc<PoolCore>,
     carrier: Arc<Carrier>,
     index: usize,
     name: Option<String>,
@@ -25,12 +26,12 @@ pub struct NewCarrier {
 
 impl NewCarrier {
     pub(crate) fn new(
-        commons: Arc<Commons>,
+        pool: Arc<PoolCore>,
         carrier: Arc<Carrier>,
         index: usize,
         name: Option<String>,
     ) -> NewCarrier {
-        NewCarrier { commons, carrier, index, name }
+        NewCarrier { pool, carrier, index, name }
     }
 
     /// A number below that of the processors; the first carriers of a pool have different ones.
@@ -45,7 +46,7 @@ impl NewCarrier {
 
     /// The stack that the thread should have, in bytes, if the builder says.
     pub fn stack_size(&self) -> Option<usize> {
-        self.commons.config.stack_size
+        self.pool.config.stack_size
     }
 
     /// Makes the calling thread this carrier until the pool ends.
@@ -58,7 +59,7 @@ impl NewCarrier {
             "a thread that runs in a pool cannot be a carrier of another one"
         );
         self.carrier.begin(&std::thread::current());
-        self.live(|this| this.commons.add_spare(NonNull::from(&*this.carrier)));
+        self.live(|this| this.pool.add_spare(NonNull::from(&*this.carrier)));
     }
 
     /// A thread builder with the wanted name and stack.
@@ -81,7 +82,7 @@ impl NewCarrier {
     /// Makes the calling thread this carrier, which its starter lists among the spares, or gives a processor.
     pub(crate) fn run_listed(self) {
         // The starter may be a caller that is confined to fewer CPUs, which a new thread inherits.
-        if let Some(cpus) = &self.commons.config.cpus {
+        if let Some(cpus) = &self.pool.config.cpus {
             Thread::HERE.allow(cpus);
         }
         self.carrier.begin(&std::thread::current());
@@ -91,16 +92,16 @@ impl NewCarrier {
     /// From the start handler to the exit handler. A carrier that moves is listed as a spare by `list`, unless its starter
     /// has done that.
     fn live(self, list: impl FnOnce(&NewCarrier)) {
-        let commons = &self.commons;
-        if commons.has_fixed_threads() {
-            fixed::live(commons, &self.carrier, self.index);
+        let pool = &self.pool;
+        if pool.has_fixed_threads() {
+            fixed::live(pool, &self.carrier, self.index);
         } else {
-            current::at_home(commons, || commons.handlers().started(self.index));
+            current::at_home(pool, || pool.handlers().started(self.index));
             list(&self);
-            wait::main(commons, &self.carrier);
-            current::at_home(commons, || commons.handlers().exited(self.index));
+            wait::main(pool, &self.carrier);
+            current::at_home(pool, || pool.handlers().exited(self.index));
         }
-        commons.carrier_ended();
+        pool.carrier_ended();
     }
 }
 
@@ -113,78 +114,49 @@ impl fmt::Debug for NewCarrier {
     }
 }
 
-impl Builder {
-    /// Makes the calling thread the first carrier of the pool that it builds, for the rest of its life: it holds
-    /// processor 0 from then on, and its joins and scopes use this pool. The pool's memory is never freed.
-    ///
-    /// The thread does not run the pool's work unless it waits for something in it, or [yields](crate::yield_now).
-    pub fn use_current_thread(mut self) -> Builder {
-        self.use_current_thread = true;
-        self
+impl PoolCore {
+    /// Starts a carrier, which waits to be given a processor.
+    pub(super) fn start_carrier(&self, shared: &mut MutexGuard<'_, Shared>) -> io::Result<NonNull<Carrier>> {
+        tripwire("start_carrier");
+        let new = self.number_carrier(shared)?;
+        let carrier = Arc::clone(new.carrier());
+        // The thread keeps its `Arc`, so the pointer is good until the carrier has been stopped.
+        let pointer = NonNull::from(&*carrier);
+        let spawned = new.thread().spawn(move || new.run_listed());
+        let handle = spawned.inspect_err(|_| shared.refused_at = Some(Instant::now()))?;
+        carrier.started(handle.thread());
+        shared.handles.push(handle);
+        shared.count_carrier();
+        Ok(pointer)
     }
 
-    /// Builds the pool with carriers whose threads `start` starts: it is called once for each processor, and must
-    /// see to it that [`NewCarrier::run`] is called on a thread of its own.
-    ///
-    /// Unless [`Builder::max_carriers`] says otherwise, the pool makes do with these: where a waiting carrier
-    /// would need another one to hand its processor to, it runs what there is on its own stack.
-    ///
-    /// ```
-    /// std::thread::scope(|threads| {
-    ///     let pool = bombyx::Pool::builder().processors(2).build_with(|carrier| {
-    ///         threads.spawn(|| carrier.run());
-    ///         Ok(())
-    ///     })?;
-    ///     assert_eq!(pool.run(|| bombyx::join(|| 1, || 2)), (1, 2));
-    ///     Ok::<(), bombyx::Error>(())
-    /// })?;
-    /// # Ok::<(), bombyx::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As [`Builder::build`], and if `start` fails; the carriers that it started before end then.
-    pub fn build_with(mut self, start: impl FnMut(NewCarrier) -> io::Result<()>) -> Result<Pool, Error> {
-        self.limited = true;
-        self.assemble(start)
+    /// A carrier for somebody else to start. It names itself a spare when it runs.
+    pub(crate) fn new_carrier(&self) -> io::Result<NewCarrier> {
+        let mut shared = lock(&self.shared);
+        self.number_carrier(&mut shared).inspect(|_| shared.count_carrier())
     }
 
-    /// Builds the pool with carriers that `start` starts.
-    pub(crate) fn assemble(
-        mut self,
-        mut start: impl FnMut(NewCarrier) -> io::Result<()>,
-    ) -> Result<Pool, Error> {
-        /// Ends the carriers that were started if not all could be, also when `start` panics.
-        struct Unfinished<'a> {
-            commons: &'a Commons,
-            /// The calling thread holds a processor.
-            here: bool,
+    fn number_carrier(&self, shared: &mut MutexGuard<'_, Shared>) -> io::Result<NewCarrier> {
+        if shared.stopping {
+            return Err(io::Error::other("the pool is being dropped"));
         }
-        impl Drop for Unfinished<'_> {
-            fn drop(&mut self) {
-                if self.here {
-                    self.commons.unseat_current_thread();
-                }
-                self.commons.close();
-            }
+        if shared.carriers >= self.config.max_carriers {
+            return Err(io::Error::other(format!(
+                "the limit of {} carriers is reached",
+                self.config.max_carriers
+            )));
         }
-        let here = std::mem::take(&mut self.use_current_thread);
-        if here && current::processor().is_some() {
-            return Err(Error::CurrentThreadInPool);
-        }
-        let commons = Commons::without_carriers(self.config()?);
-        let unfinished = Unfinished { commons: &commons, here };
-        if here {
-            commons.seat_current_thread();
-        }
-        for _ in usize::from(here)..commons.processors().len() {
-            start(commons.new_carrier().map_err(Error::Thread)?).map_err(Error::Thread)?;
-        }
-        commons.start_lookouts().map_err(Error::Thread)?;
-        std::mem::forget(unfinished);
-        if here {
-            // The thread holds its processor for as long as it lives, and nobody knows how long that is.
-            std::mem::forget(Arc::clone(&commons));
-        }
-        Ok(Pool::from_commons(commons))
+        let index = shared.numbered % self.processors().len();
+        let name = self.config.names.as_ref().and_then(|names| {
+            // The lock is shared with whoever gives the names, and may be poisoned by a panic there.
+            let names = names.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            names.get(index).filter(|name| !name.contains('\0')).cloned()
+        });
+        shared.numbered += 1;
+        let carrier = match self.seats.get(index) {
+            Some(seat) => Arc::clone(seat),
+            None => Arc::new(Carrier::to_be_started()),
+        };
+        Ok(NewCarrier::new(self.arc(), carrier, index, name))
     }
 }

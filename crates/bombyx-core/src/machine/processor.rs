@@ -1,24 +1,25 @@
 //! Processors: who runs what. A [`Processor`] is what the papers call a processor, minus the stack: a deque, a
 //! request word, a mailbox, a random generator and counters. It is held by at most one carrier at a time
-//! ([`current`]) or rests in the pool's idle list ([`crate::machine::commons`]).
+//! ([`crate::machine::current`]) or rests in the pool's idle list ([`crate::machine::pool`]).
 //!
 //! Everything marked *holder* is touched only by the carrier that holds the processor; handing it over
 //! synchronises (see [`crate::protocol::carrier`]).
 
-use crate::api::dropin::fifo::Fifo;
-use crate::machine::commons::{Commons, Whole};
+use crate::machine::meter::Meter;
+use crate::machine::observer::{Account, Aside, State};
+use crate::machine::pool::config::Config;
+use crate::machine::pool::{PoolCore, PoolRef};
 use crate::machine::stats::{Counter, Counters};
-use crate::profile::{self, Account, Aside, Site};
-use crate::protocol::carrier::Carrier;
-use crate::protocol::credits::Stock;
+use crate::machine::strategy::Strategy;
+use crate::protocol::carrier::{Carrier, Enabled};
+use crate::protocol::credits::{Stock, tell};
 use crate::protocol::deque::Deque;
-use crate::protocol::job::{Enabled, Entry, Kind, Place};
-use crate::protocol::mailbox::{Mailbox, Offer, Post, Requests};
+use crate::protocol::job::{Entry, Kind, Place};
+use crate::protocol::mailbox::{Mail, Mailbox, Offer, Post, Requests};
 use crate::protocol::private::Private;
 use crate::protocol::query::Queries;
 use crate::protocol::resolution::{FreeCells, WatchList};
-use crate::scheduler::quota::Meter;
-use crate::scheduler::{self, Ready};
+use crate::protocol::tickets::Tickets;
 use crate::system::affinity;
 use crate::system::barrier;
 use crate::system::guard::{guarded, tripwire};
@@ -73,7 +74,7 @@ pub(crate) struct Processor {
     pub(crate) account: Account,
     pub(crate) index: usize,
     /// Of detached closures.
-    pub(crate) fifo: Fifo,
+    pub(crate) tickets: Tickets,
     pub(crate) private: Private,
     /// Holder. The joins whose right branch the holder runs, with `read-write`.
     pub(crate) watching: Holder<WatchList>,
@@ -99,7 +100,7 @@ pub(crate) struct Processor {
     foot: AtomicUsize,
     /// What the entry that the holder runs descends from; 0 if that is not known.
     origin: AtomicUsize,
-    commons: Whole,
+    pool: PoolRef,
 }
 
 /// What only the holder of a processor touches.
@@ -118,9 +119,9 @@ impl<T> Deref for Holder<T> {
 }
 
 impl Processor {
-    pub(crate) fn new(index: usize, seed: u64, commons: Whole) -> Processor {
+    pub(crate) fn new(index: usize, config: &Config, pool: PoolRef) -> Processor {
         Processor {
-            deque: Deque::new(),
+            deque: Deque::new(config.strategy.has_private_deques()),
             requests: Requests::new(),
             queries: Queries::new(),
             searching: AtomicUsize::new(0),
@@ -134,11 +135,11 @@ impl Processor {
             fenced: Holder(Cell::new(0)),
             left: Holder(Cell::new(None)),
             seen_on: AtomicUsize::new(usize::MAX),
-            rng: Holder(Rng::new(seed, index as u64)),
+            rng: Holder(Rng::new(config.seed, index as u64)),
             stats: Counters::default(),
             account: Account::default(),
             index,
-            fifo: Fifo::new(0),
+            tickets: Tickets::new(0),
             private: Private::new(),
             watching: Holder(WatchList::default()),
             free_cells: Holder(FreeCells::default()),
@@ -152,7 +153,7 @@ impl Processor {
             waits_for: AtomicUsize::new(0),
             foot: AtomicUsize::new(0),
             origin: AtomicUsize::new(0),
-            commons,
+            pool,
         }
     }
 
@@ -179,8 +180,8 @@ impl Processor {
         (when.elapsed() < LEAVING && affinity::here() != Some(cpu)).then_some(cpu)
     }
 
-    pub(crate) fn commons(&self) -> &Commons {
-        self.commons.get()
+    pub(crate) fn pool(&self) -> &PoolCore {
+        self.pool.get()
     }
 
     pub(crate) fn is_busy(&self) -> bool {
@@ -195,7 +196,16 @@ impl Processor {
     /// Holder.
     pub(crate) fn set_busy(&self, busy: bool) {
         self.queries.set_open(busy);
-        profile::set_busy(self, busy);
+        if let Some(observer) = self.pool().observer() {
+            observer.set_busy(&self.account, busy);
+        }
+    }
+
+    /// Tells the observer, if there is one, what the processor does from now on.
+    pub(crate) fn enter(&self, state: State) {
+        if let Some(observer) = self.pool().observer() {
+            observer.enter(&self.account, state);
+        }
     }
 
     /// What the holder waits for, in a pool whose threads are fixed; 0 if it does not wait.
@@ -236,8 +246,8 @@ impl Processor {
 
     /// Holder. A carrier has become ready: it gets a processor in its turn.
     pub(crate) fn admit(&self, carrier: NonNull<Carrier>) {
-        if self.commons().has_fixed_threads() {
-            self.commons().rouse(carrier);
+        if self.pool().has_fixed_threads() {
+            self.pool().rouse(carrier);
         } else {
             self.submit(Entry::carrier(carrier));
         }
@@ -253,14 +263,10 @@ impl Processor {
         self.searching.store(usize::from(searching), Relaxed);
     }
 
-    /// Holder. Says what the entries from here on descend from ([`Deque::set_root`]).
-    pub(crate) fn set_root(&self, key: usize) {
-        if self.has_private_deque() { self.deque.private().set_root(key) } else { self.deque.set_root(key) }
-    }
-
-    /// Whether nobody but the holder touches the deque.
-    pub(crate) fn has_private_deque(&self) -> bool {
-        self.commons().config.scheduler.has_private_deques()
+    /// The scheduler of the pool.
+    #[inline]
+    pub(crate) fn strategy(&self) -> &dyn Strategy {
+        &*self.pool().config.strategy
     }
 
     /// Holder. Leaves the fast path: serves others, and gives way if the quota is used up, so that the carrier may
@@ -268,13 +274,17 @@ impl Processor {
     #[cold]
     #[inline(never)]
     pub(crate) fn attend(&self) {
-        guarded(|| self.attend_here());
+        guarded(|| {
+            self.serve();
+            self.heed_quota();
+        });
     }
 
-    #[inline(always)]
-    fn attend_here(&self) {
-        self.serve();
-        scheduler::heed_quota(self);
+    /// Holder. At a fork, a spawn or a checkpoint: gives way if the quota is used up. The carrier may hold another processor
+    /// afterwards.
+    #[inline]
+    pub(crate) fn heed_quota(&self) {
+        self.strategy().heed_quota(self);
     }
 
     /// Holder. Whether the processor may leave its slow path: it relies on the heavy barrier ([`crate::system::barrier`]).
@@ -299,7 +309,7 @@ impl Processor {
             // Every fork attends from now on, and exposes.
             return self.deque.side.cease();
         }
-        if self.commons().config.fence {
+        if self.pool().config.fence {
             return;
         }
         if barrier::offered() {
@@ -316,74 +326,63 @@ impl Processor {
     #[inline(always)]
     fn serve(&self) {
         tripwire("serve");
-        match &self.commons().ready {
-            Ready::Private(talk) => talk.attend(self),
-            ready => self.serve_all(ready),
-        }
+        self.strategy().attend(self);
     }
 
-    /// The same where anyone may take from the deque.
-    #[inline(always)]
-    fn serve_all(&self, ready: &Ready) {
-        let commons = self.commons();
-        let always = commons.config.profiler.is_some() && self.relies();
-        if always {
+    /// Holder. The first step of attending, where anyone may take from the deque: makes room and lifts the limit. True if the
+    /// pool is profiled, and every fork attends for that.
+    pub(crate) fn begin_service(&self) -> bool {
+        let profiled = self.pool().observer().is_some();
+        if profiled && self.relies() {
             self.deque.attend_always();
-        } else {
-            self.deque.attend();
-            if commons.config.profiler.is_none() {
-                self.choose_barrier();
-            }
+            return true;
         }
-        match ready {
-            Ready::Shared(shared) => {
-                shared.pool.absorb(self.index, &self.deque);
-                self.deque.poison();
-            }
-            // Nothing may be popped by the fast path.
-            _ if !self.relies() || commons.config.counts.is_some() || (!always && self.exposes(ready)) => {
-                self.deque.expose_all();
-                self.deque.poison();
-            }
-            _ => {}
+        self.deque.attend();
+        if !profiled {
+            self.choose_barrier();
         }
-        self.answer();
-        if self.generous.take()
-            && self.exposing.get() == 0
-            && !self.offer.stands()
-            && matches!(commons.ready, Ready::Deques)
-        {
-            // Not a spawned closure: its scope, which may have to run it itself, looks for it in the deque.
-            let offered = self.deque.take_top_if(
-                |entry| matches!(entry.kind(), Kind::Stack(_)),
-                |entry| entry.stolen(Place::Mailbox(self.offer.mailbox()), &self.deque),
-            );
-            if let Some(entry) = offered {
-                self.offer.make(entry);
-            }
-        }
-        // The fork's half of the sleep protocol, for what was pushed and for what was offered: a sleeper's second
-        // look sees it, or this sees the sleeper.
-        self.deque.side.light_or_full();
-        if commons.sleepers.wants_wake() {
-            let _aside = Aside::begin(commons);
-            commons.wake(|mailbox| self.take_oldest(mailbox));
+        false
+    }
+
+    /// Holder. The second step: exposes all entries, and lets every further fork attend, if nothing may be popped by the fast
+    /// path, or if `wanted`.
+    pub(crate) fn expose_if_needed(&self, wanted: bool) {
+        if wanted || !self.relies() || self.pool().config.counts.is_some() {
+            self.deque.expose_all();
+            self.deque.poison();
         }
     }
 
-    /// Holder. Attends after a fork at `site`.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn attend_fork(&self, site: Site, code: usize) -> bool {
-        guarded(|| {
-            if self.commons().config.profiler.is_some() {
-                // The whole fork must be one that keeps its job, or one that does not.
-                self.choose_barrier();
-            }
-            let long = profile::fork(self, site, code);
-            self.attend_here();
-            long
-        })
+    /// Holder. Between them, perhaps: offers the oldest entry to whoever comes first, after a join that missed.
+    pub(crate) fn offer_oldest(&self) {
+        if !self.generous.take() || self.exposing.get() > 0 || self.offer.stands() {
+            return;
+        }
+        // Not a spawned closure: its scope, which may have to run it itself, looks for it in the deque.
+        let offered = self.deque.take_top_if(
+            |entry| matches!(entry.kind(), Kind::Stack(_)),
+            |entry| entry.stolen(Place::Mailbox(self.offer.mailbox()), &self.deque),
+        );
+        if let Some(entry) = offered {
+            self.offer.make(entry);
+        }
+    }
+
+    /// Holder. The last step: answers the thief that stands here, and wakes a sleeper.
+    pub(crate) fn end_service(&self) {
+        self.answer();
+        self.wake_sleeper();
+    }
+
+    /// Holder. The fork's half of the sleep protocol, for what was pushed and for what was offered: a sleeper's second look
+    /// sees it, or this sees the sleeper.
+    pub(crate) fn wake_sleeper(&self) {
+        let pool = self.pool();
+        self.deque.side.light_or_full();
+        if pool.sleepers.wants_wake() {
+            let _aside = Aside::begin(pool);
+            pool.wake(|mailbox| self.take_oldest(mailbox));
+        }
     }
 
     /// Holder. Attends if asked to, in code that does not fork.
@@ -398,9 +397,6 @@ impl Processor {
     /// half has just finished that, and will be back for more within a fraction of a microsecond. It should not find
     /// a processor deep in its next leaf, which could only be robbed by interrupting it.
     pub(crate) fn be_generous(&self) {
-        if self.has_private_deque() {
-            return;
-        }
         self.generous.set(true);
         self.deque.poison();
     }
@@ -419,10 +415,7 @@ impl Processor {
     }
 
     /// Holder. Whether this fork is one that exposes.
-    fn exposes(&self, ready: &Ready) -> bool {
-        if !matches!(ready, Ready::Deques) {
-            return false;
-        }
+    pub(crate) fn exposes(&self) -> bool {
         let left = self.exposing.get();
         let begins = match left {
             0 => self.robbed.load(Relaxed),
@@ -450,6 +443,17 @@ impl Processor {
         self.offer.stands() || !self.deque.looks_empty()
     }
 
+    /// Holder. The entry that whoever gave the processor has left for it, if any.
+    pub(crate) fn take_gift(&self) -> Option<Entry> {
+        match self.post.mailbox.pick_up() {
+            Mail::Entry(entry) => {
+                self.stats.steals.add(1);
+                Some(entry)
+            }
+            Mail::Declined | Mail::None => None,
+        }
+    }
+
     /// Holder. Answers the thief that stands here, if one does: with the oldest entry if it wants that.
     #[inline]
     pub(crate) fn answer(&self) {
@@ -460,7 +464,7 @@ impl Processor {
 
     #[cold]
     fn answer_to(&self, thief: *const Post) {
-        let _aside = Aside::begin(self.commons());
+        let _aside = Aside::begin(self.pool());
         // SAFETY: posts live as long as the processors of the pool.
         let thief = unsafe { &*thief };
         let want = thief.want();
@@ -468,7 +472,7 @@ impl Processor {
             self.take_oldest(&thief.mailbox)
         } else if want == self.deque.root() {
             let entry = self.take_top_for(&thief.mailbox);
-            entry.inspect(|_| scheduler::served(self, &thief.mailbox))
+            entry.inspect(|_| self.strategy().served(self, &thief.mailbox))
         } else {
             None
         };
@@ -478,7 +482,7 @@ impl Processor {
     /// Holder. Takes the oldest entry, for `mailbox`: what is offered is older than what is in the deque.
     fn take_oldest(&self, mailbox: &Mailbox) -> Option<Entry> {
         let offered = self.offer.take().inspect(|entry| entry.taken(Place::Mailbox(mailbox)));
-        offered.or_else(|| self.take_top_for(mailbox)).inspect(|_| scheduler::served(self, mailbox))
+        offered.or_else(|| self.take_top_for(mailbox)).inspect(|_| self.strategy().served(self, mailbox))
     }
 
     /// Holder. Takes the oldest entry of the deque, for `mailbox`.
@@ -508,7 +512,7 @@ impl Processor {
     pub(crate) fn submit_under(&self, entry: Entry, roots: &[usize]) {
         guarded(|| {
             if !roots.contains(&self.deque.root()) {
-                self.set_root(0);
+                self.deque.set_root(0);
             }
             self.submit(entry);
         });
@@ -518,7 +522,15 @@ impl Processor {
     /// processor to.
     #[inline]
     pub(crate) fn settle(&self) -> Enabled {
-        crate::api::scope::tell(self.stock.empty())
+        tell(self.stock.empty())
+    }
+
+    /// Holder. It has taken a thread from its own deque, or a join its own half from a pool.
+    #[inline]
+    pub(crate) fn count_own(&self) {
+        if self.pool().config.counts.is_some() {
+            self.stats.own.add(1);
+        }
     }
 
     /// Holder, from inside of the allocator. Counts what was allocated or, if negative, freed.
@@ -527,198 +539,7 @@ impl Processor {
             self.deque.poison();
         }
         if let Some(change) = self.meter.to_tell() {
-            self.commons().ledger.heap.add(change);
-        }
-    }
-}
-
-pub(crate) mod current {
-    //! What the calling thread holds. The only thread-local state of the runtime.
-
-    use super::Processor;
-    use crate::machine::commons::Commons;
-    use crate::profile::{self, State};
-    use crate::protocol::carrier::Carrier;
-    use std::cell::{Cell, OnceCell};
-    use std::ptr::{self, NonNull};
-
-    thread_local! {
-        static PROCESSOR: Cell<*const Processor> = const { Cell::new(ptr::null()) };
-        static CARRIER: Cell<Option<NonNull<Carrier>>> = const { Cell::new(None) };
-        /// The pools whose processors this thread gave up for blocking calls, the last one first.
-        static HOME: Cell<*const Home> = const { Cell::new(ptr::null()) };
-        /// For threads that no pool started.
-        static VISITOR: Visitor = const { Visitor(OnceCell::new()) };
-    }
-
-    /// Goes with the thread, and takes the pointer to its carrier along.
-    struct Visitor(OnceCell<Box<Carrier>>);
-
-    impl Drop for Visitor {
-        fn drop(&mut self) {
-            CARRIER.set(None);
-        }
-    }
-
-    /// The processor that the calling thread holds, if any.
-    #[inline(always)]
-    pub(crate) fn processor() -> Option<&'static Processor> {
-        // SAFETY: set only while the thread holds the processor, whose pool is alive as long; the reference is
-        // used only while that is so.
-        unsafe { PROCESSOR.get().as_ref() }
-    }
-
-    /// The processor that the calling thread holds, without looking.
-    ///
-    /// # Safety
-    /// It does hold one.
-    #[inline(always)]
-    pub(crate) unsafe fn held_unchecked() -> &'static Processor {
-        // SAFETY: not null, by the caller's promise; else as in `processor`.
-        unsafe { &*PROCESSOR.get() }
-    }
-
-    /// The processor that the calling thread is known to hold.
-    #[inline]
-    pub(crate) fn held() -> &'static Processor {
-        processor().expect("the calling thread holds a processor")
-    }
-
-    /// Takes hold of a processor that was given to the calling thread.
-    pub(crate) fn adopt(processor: NonNull<Processor>) {
-        crate::system::guard::tripwire("adopt");
-        PROCESSOR.set(processor.as_ptr());
-        // SAFETY: the giver gave it, so the pool is alive and nobody else holds it.
-        let processor = unsafe { processor.as_ref() };
-        processor.set_root(carrier().root());
-        processor.watching.append(carrier().watching.take());
-        processor.set_busy(true);
-        processor.note_cpu();
-        match &processor.commons().heterogeneous {
-            Some(heterogeneous) => heterogeneous.arrive(processor.index),
-            None if processor.commons().config.pin => crate::system::affinity::pin(processor.index),
-            None => {}
-        }
-    }
-
-    /// Lets go of the processor; the caller gives it to somebody.
-    pub(crate) fn release() {
-        PROCESSOR.with(|current| {
-            // SAFETY: as in `processor`.
-            if let Some(processor) = unsafe { current.get().as_ref() } {
-                if let Some(enabled) = processor.settle() {
-                    processor.commons().readmit(enabled);
-                }
-                processor.set_busy(false);
-                profile::enter(processor, State::HandOver);
-                if processor.has_private_deque() && !processor.deque.looks_empty() {
-                    processor.commons().flush(processor);
-                }
-                if !processor.watching.is_empty() {
-                    carrier().watching.append(processor.watching.take());
-                }
-                if let Some(heterogeneous) = &processor.commons().heterogeneous {
-                    heterogeneous.leave(processor.index);
-                }
-                if processor.commons().config.pin {
-                    // Who is given a processor next time should begin where there is room, not wait for its old CPU,
-                    // which somebody else may keep busy, in order to move away from it.
-                    crate::system::affinity::Thread::HERE.unpin();
-                }
-            }
-            current.set(ptr::null());
-        });
-    }
-
-    /// The calling thread as a carrier.
-    #[inline]
-    pub(crate) fn carrier() -> &'static Carrier {
-        let carrier = CARRIER.get().unwrap_or_else(visitor);
-        // SAFETY: alive as long as the thread, which is the only one that gets this reference.
-        unsafe { carrier.as_ref() }
-    }
-
-    /// The carrier of a thread that no pool started, the first time that it is one.
-    #[cold]
-    #[inline(never)]
-    fn visitor() -> NonNull<Carrier> {
-        let here = || Box::new(Carrier::here());
-        let carrier = VISITOR
-            .try_with(|visitor| NonNull::from(&**visitor.0.get_or_init(here)))
-            // The thread is ending, in a destructor that joins: nothing is left that could own a carrier.
-            .unwrap_or_else(|_| NonNull::from(Box::leak(here())));
-        CARRIER.set(Some(carrier));
-        carrier
-    }
-
-    /// A pool whose processor a thread gave up for a blocking call, in the frame of that call.
-    pub(crate) struct Home {
-        commons: *const Commons,
-        outer: *const Home,
-    }
-
-    impl Home {
-        /// Inside of the homes that the calling thread has.
-        pub(crate) fn inside(commons: &Commons) -> Home {
-            Home { commons, outer: HOME.get() }
-        }
-
-        pub(crate) fn outer(&self) -> *const Home {
-            self.outer
-        }
-    }
-
-    /// The pools whose processors the calling thread gave up for blocking calls, the last one first.
-    fn homes() -> impl Iterator<Item = &'static Commons> {
-        // SAFETY: they stand in frames of this thread below, each inside of a job of its pool, which keeps that alive.
-        let at = |home: *const Home| unsafe { home.as_ref() };
-        // SAFETY: as above.
-        std::iter::successors(at(HOME.get()), move |home| at(home.outer))
-            .map(|home| unsafe { &*home.commons })
-    }
-
-    /// The pool whose processor the calling thread gave up for a blocking call, if that is where it is.
-    pub(crate) fn home() -> Option<&'static Commons> {
-        homes().next()
-    }
-
-    /// Runs `f` on a thread that holds no processor and belongs to this pool: joins in `f` run there.
-    pub(crate) fn at_home(commons: &Commons, f: impl FnOnce()) {
-        /// Also when `f` unwinds.
-        struct Leave(*const Home);
-        impl Drop for Leave {
-            fn drop(&mut self) {
-                set_home(self.0);
-            }
-        }
-        let home = Home::inside(commons);
-        let _leave = Leave(home.outer());
-        set_home(&home);
-        f();
-    }
-
-    /// Sets the last home: one in a frame of the calling thread that lives until it is set again, or none.
-    pub(crate) fn set_home(home: *const Home) {
-        HOME.set(home);
-    }
-
-    /// Whether the calling thread runs, or blocks, inside of a job of this pool.
-    pub(crate) fn is_carrier_of(commons: &Commons) -> bool {
-        processor().is_some_and(|processor| ptr::eq(processor.commons(), commons))
-            || homes().any(|home| ptr::eq(home, commons))
-    }
-
-    pub(crate) fn set_carrier(carrier: Option<NonNull<Carrier>>) {
-        CARRIER.set(carrier);
-    }
-
-    /// The calling thread is the one of a child process ([`crate::system::process`]): what it held is its parent's.
-    pub(crate) fn leave_parent() {
-        PROCESSOR.set(ptr::null());
-        HOME.set(ptr::null());
-        if let Some(carrier) = CARRIER.get() {
-            // SAFETY: as in `carrier`.
-            unsafe { carrier.as_ref() }.leave_parent();
+            self.pool().gauges.heap.add(change);
         }
     }
 }

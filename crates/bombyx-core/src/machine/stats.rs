@@ -142,7 +142,7 @@ statistics! {
         /// Dummy threads that were run.
         dummies: "dummies",
         /// Threads that a processor took from its own deque, or, in a shared pool, that their own join took back. Counted
-        /// where every fork is ([`crate::Builder::count_threads`]).
+        /// where every fork is ([`crate::lab::BuilderExt::count_threads`]).
         own: "own",
         /// Queries that thieves wrote into the cells of victims, with schedulers of private deques.
         queries: "queries",
@@ -169,7 +169,7 @@ statistics! {
         /// The most deques that there were at a time, with `dfdeques:K`.
         peak_deques: "peak deques",
         /// The most threads that were alive at a time, created and not ended, if they are counted
-        /// ([`crate::Builder::count_threads`]).
+        /// ([`crate::lab::BuilderExt::count_threads`]).
         peak_threads: "peak threads",
         /// Net bytes that the processors of the pool have allocated, in a [metered](crate::api::alloc::Metered) program; up
         /// to 4 KiB per processor, either way, are not known yet.
@@ -183,9 +183,10 @@ statistics! {
 
 impl Stats {
     /// How many threads a processor took from its own deque for each one that it took from elsewhere: the scheduling
-    /// granularity (Narlikar §5.3). None where forks are not counted ([`crate::Builder::count_threads`]).
+    /// granularity (Narlikar §5.3). None where forks are not counted ([`crate::lab::BuilderExt::count_threads`]).
     ///
     /// ```
+    /// use bombyx::lab::BuilderExt as _;
     /// let pool = bombyx::Pool::builder().processors(2).count_threads(true).build()?;
     /// pool.run(|| bombyx::for_each(0..10_000, |_| ()));
     /// assert!(pool.stats().granularity().unwrap() > 0.0);

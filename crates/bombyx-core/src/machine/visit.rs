@@ -5,13 +5,15 @@
 //! be had ([`crate::Builder::max_carriers`], or the system refuses threads). Then the thread is as good as a carrier. Without
 //! that it would wait for ever if all carriers block for something that only the work would bring about.
 
-use crate::machine::commons::Commons;
-use crate::machine::processor::{Processor, current};
+use crate::machine::current;
+use crate::machine::hand_over::{Heir, Next, go_on, hand_over, release};
+use crate::machine::pool::PoolCore;
+use crate::machine::processor::Processor;
 use crate::machine::wait::run_on_top;
 use crate::protocol::job::Kind;
-use crate::scheduler;
 use crate::system::affinity::{CpuSet, Thread};
 use crate::system::guard::guarded;
+use crate::system::primitive::lock;
 use std::ptr::NonNull;
 use std::time::Duration;
 
@@ -20,7 +22,7 @@ pub(crate) const STARVED: Duration = Duration::from_millis(10);
 
 /// The calling thread holds a processor of the pool until this is dropped: then it returns the one that it holds by then.
 pub(crate) struct Visit<'a> {
-    commons: &'a Commons,
+    pool: &'a PoolCore,
     root: usize,
     /// The CPUs that the thread may run on, if the processors are pinned.
     cpus: Option<CpuSet>,
@@ -28,11 +30,10 @@ pub(crate) struct Visit<'a> {
 
 impl<'a> Visit<'a> {
     /// With a processor that was taken out of the idle list for the calling thread, which holds none.
-    pub(crate) fn begin(commons: &'a Commons, processor: NonNull<Processor>) -> Visit<'a> {
-        let cpus = commons.config.pin.then(|| Thread::HERE.allowed()).flatten();
-        let visit = Visit { commons, root: current::carrier().set_root(0), cpus };
-        current::adopt(processor);
-        scheduler::arrived(current::held());
+    pub(crate) fn begin(pool: &'a PoolCore, processor: NonNull<Processor>) -> Visit<'a> {
+        let cpus = pool.config.pin.then(|| Thread::HERE.allowed()).flatten();
+        let visit = Visit { pool, root: current::carrier().set_root(0), cpus };
+        go_on(processor);
         visit
     }
 }
@@ -40,35 +41,59 @@ impl<'a> Visit<'a> {
 impl Drop for Visit<'_> {
     fn drop(&mut self) {
         // In a child of fork(2) the processor is the parent's.
-        if !self.commons.generation().is_current() {
+        if !self.pool.generation().is_current() {
             return;
         }
         guarded(|| {
-            let processor = NonNull::from(current::held());
-            current::release();
             current::carrier().set_root(self.root);
+            // SAFETY: no carrier is named.
+            unsafe { hand_over(Heir::Nobody, Next::Leaves) }.stay_without();
             if let Some(cpus) = &self.cpus {
-                if let Some(heterogeneous) = &self.commons.heterogeneous {
-                    heterogeneous.left();
-                }
+                self.pool.config.strategy.cpus().left();
                 Thread::HERE.allow(cpus);
             }
-            self.commons.retire(processor, None, None);
         });
     }
 }
 
 /// Works on a processor that rests for want of a carrier, if there is one, until `done` or until there is nothing to take.
 /// For a thread that holds no processor.
-pub(crate) fn lend_a_hand(commons: &Commons, done: impl Fn() -> bool) {
-    let Some(processor) = commons.starved_processor() else { return };
-    let _visit = Visit::begin(commons, processor);
+pub(crate) fn lend_a_hand(pool: &PoolCore, done: impl Fn() -> bool) {
+    let Some(processor) = pool.starved_processor() else { return };
+    let _visit = Visit::begin(pool, processor);
     while !done() {
-        let Some(entry) = scheduler::take_anything(current::held()) else { return };
+        let Some(entry) = pool.config.strategy.take_anything(current::held()) else { return };
         match entry.kind() {
             // It gets this processor when the visit ends, or another one before.
-            Kind::Carrier(ready) => return commons.readmit(ready),
+            Kind::Carrier(ready) => return pool.readmit(ready),
             Kind::Stack(_) | Kind::Heap(_) => run_on_top(entry),
+        }
+    }
+}
+
+impl PoolCore {
+    /// Makes the calling thread hold processor 0 of this pool, a new one. Nobody may free the pool before it is unseated.
+    pub(crate) fn seat_current_thread(&self) {
+        lock(&self.shared).numbered = 1;
+        let first = match self.seats.first() {
+            Some(carrier) => {
+                carrier.begin(&std::thread::current());
+                current::set_carrier(Some(NonNull::from(&**carrier)));
+                NonNull::from(&self.processors()[0])
+            }
+            None => self.borrow_processor().expect("the processors of a new pool rest"),
+        };
+        go_on(first);
+    }
+
+    /// Takes the processor back that the calling thread was seated on.
+    pub(crate) fn unseat_current_thread(&self) {
+        if self.has_fixed_threads() {
+            release();
+            current::set_carrier(None);
+        } else {
+            // SAFETY: no carrier is named.
+            unsafe { hand_over(Heir::Nobody, Next::Leaves) }.stay_without();
         }
     }
 }

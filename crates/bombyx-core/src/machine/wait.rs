@@ -4,71 +4,66 @@
 //! stacks stay" happens: a frame whose other half was taken keeps its stack where it is, and its processor finds
 //! better use ([`crate::scheduler`] says which).
 
-use crate::machine::commons::Commons;
-use crate::machine::fixed;
-use crate::machine::processor::{Processor, current};
-use crate::profile;
-use crate::protocol::carrier::Carrier;
-use crate::protocol::job::{Enabled, Entry, Job, Kind, Place};
+use crate::machine::current;
+use crate::machine::hand_over::{Heir, Next, go_on, hand_over, take_hold};
+use crate::machine::observer::Helping;
+use crate::machine::patience::{Patience, Wait, Waited};
+use crate::machine::pool::PoolCore;
+use crate::machine::processor::Processor;
+use crate::protocol::carrier::{Carrier, Enabled};
+use crate::protocol::job::{Entry, Job, Kind, Place};
 use crate::protocol::latch::Latch;
 use crate::protocol::lineage;
-use crate::scheduler::private_deques::join_resolution;
-use crate::scheduler::{self, Patience, Wait};
 use crate::system::guard::{guarded, tripwire};
 use std::ptr::{self, NonNull};
 use std::time::Duration;
 
 /// The life of a carrier that the pool started: spare, working, spare, …, stopped.
-pub(crate) fn main(commons: &Commons, carrier: &Carrier) {
+pub(crate) fn main(pool: &PoolCore, carrier: &Carrier) {
     guarded(|| {
         current::set_carrier(Some(NonNull::from(carrier)));
-        while let Some(processor) = commons.receive(carrier) {
-            current::adopt(processor);
-            work(commons, carrier);
+        while let Some(processor) = pool.receive(carrier) {
+            take_hold(processor);
+            work(pool);
         }
         current::set_carrier(None);
     });
 }
 
 /// Runs entries until the processor is given away; the carrier is a spare then.
-pub(crate) fn work(commons: &Commons, carrier: &Carrier) {
+pub(crate) fn work(pool: &PoolCore) {
     tripwire("work");
-    let this = NonNull::from(carrier);
     // Whoever gave the processor counted this carrier as a searcher.
-    let mut next = scheduler::search(current::held());
+    let mut next = pool.config.strategy.search(current::held());
     while let Some(entry) = next {
         current::held().begun.add(1);
         current::held().set_foot(lineage::key_of(entry));
         let enabled = match entry.kind() {
             Kind::Stack(_) => {
-                run_entry(entry).and_then(|enabled| scheduler::enabled(current::held(), enabled))
+                run_entry(entry).and_then(|enabled| pool.config.strategy.enabled(current::held(), enabled))
             }
             Kind::Heap(_) => {
                 let key = lineage::key_of(entry);
-                run_series(entry, |processor| scheduler::take_next_of_scope(processor, key))
-                    .and_then(|enabled| scheduler::enabled(current::held(), enabled))
+                run_series(entry, |processor| pool.config.strategy.take_next_of_scope(processor, key))
+                    .and_then(|enabled| pool.config.strategy.enabled(current::held(), enabled))
             }
             Kind::Carrier(ready) => Some(ready),
         };
         if let Some(enabled) = enabled {
-            // The one who finishes last gives its processor to the one who waited (design: "at once").
-            let processor = NonNull::from(current::held());
-            current::release();
-            commons.add_spare(this);
+            // Whoever finishes last gives its processor to the carrier that waited, at once.
             // SAFETY: the latch or the entry named the carrier, once, to us.
-            unsafe { commons.pass_on(carrier, enabled, processor) };
-            return;
+            return unsafe { hand_over(Heir::Ready(enabled), Next::IsSpare) }.stay_without();
         }
         // Who has entries of its own does not search, and leaves the count of searchers, which all share, alone.
-        next =
-            take_in_turn(current::held()).or_else(|| scheduler::take_next(current::held())).or_else(|| {
-                commons.start_search(current::held());
-                scheduler::search(current::held())
+        next = take_in_turn(current::held())
+            .or_else(|| pool.config.strategy.take_next(current::held()))
+            .or_else(|| {
+                pool.start_search(current::held());
+                pool.config.strategy.search(current::held())
             });
     }
-    let processor = NonNull::from(current::held());
-    current::release();
-    commons.retire(processor, Some(this), Some(carrier));
+    // SAFETY: no carrier is named.
+    unsafe { hand_over(Heir::Nobody, Next::IsSpare) }.stay_without();
 }
 
 /// How many entries a processor runs before it looks into the queue.
@@ -88,11 +83,11 @@ fn take_in_turn(processor: &Processor) -> Option<Entry> {
         let due = processor.own_turns.get() >= OWN_TURNS;
         due.then(|| {
             processor.own_turns.set(0);
-            scheduler::take_oldest_own(processor)
+            processor.strategy().take_oldest_own(processor)
         })
         .flatten()
     };
-    processor.commons().take_queued().or_else(own)
+    processor.pool().take_queued().or_else(own)
 }
 
 /// Runs an entry, which is not a carrier, and which was taken out of where it was, so that it is the calling carrier's
@@ -109,7 +104,7 @@ fn run_series(first: Entry, next: impl Fn(&Processor) -> Option<Entry>) -> Enabl
     let root = lineage::key_of(first);
     let outer_root = carrier.set_root(root);
     let processor = current::held();
-    processor.set_root(root);
+    processor.deque.set_root(root);
     let outer_origin = processor.set_origin(lineage::origin_of(first));
     // What the frames below watch is watched again when they run.
     let outer_list = processor.watching.take();
@@ -140,7 +135,7 @@ fn run_series(first: Entry, next: impl Fn(&Processor) -> Option<Entry>) -> Enabl
     // The processor may be another one now. Its deque holds nothing that descends from `root` any more, or else entries
     // about which nothing is known from now on.
     let processor = current::held();
-    processor.set_root(outer_root);
+    processor.deque.set_root(outer_root);
     processor.set_origin(outer_origin);
     processor.watching.append(outer_list);
     enabled
@@ -157,12 +152,12 @@ fn settle(enabled: Enabled) -> Enabled {
 /// With fixed threads, a carrier that goes on has a processor, and only needs to be woken.
 #[inline(never)]
 fn rouse(enabled: Enabled) -> Enabled {
-    let commons = current::held().commons();
-    if !commons.has_fixed_threads() {
+    let pool = current::held().pool();
+    if !pool.has_fixed_threads() {
         return enabled;
     }
     if let Some(carrier) = enabled {
-        commons.rouse(carrier);
+        pool.rouse(carrier);
     }
     None
 }
@@ -183,32 +178,19 @@ fn settle_scope(enabled: Enabled) -> Enabled {
 /// How long a waiting carrier of a pool without spares sleeps at a time, when there is nothing to do.
 const NAP: Duration = Duration::from_micros(200);
 
-/// How long a carrier that waits without a processor sleeps, at first and at most, before it looks whether it is needed.
-const LOOKS_UP: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(80));
-
-/// How a wait ended.
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[must_use]
-pub(crate) enum Waited {
-    /// The latch is set.
-    Done,
-    /// The job came back unstarted and is the caller's to run.
-    Reclaimed,
-}
-
 /// Gets a join's job, which is not untouched, back, or waits until it has ended.
 #[inline(never)]
 pub(crate) fn wait_for(job: &Job) -> Waited {
-    if reclaim(job) {
+    if take_back(job) {
         current::held().stats.joins_local.add(1);
-        return Waited::Reclaimed;
+        return Waited::TakenBack;
     }
     // SAFETY: the job is not untouched, and a branch if its place says so.
     unsafe {
         match job.place() {
             Place::Branch => {
-                profile::wait();
-                join_resolution::wait(job, job.resolution())
+                observe_wait();
+                current::held().strategy().wait_for_branch(job, job.resolution())
             }
             _ => wait(job.latch(), ptr::from_ref(job) as usize, Some(job)),
         }
@@ -223,9 +205,23 @@ pub(crate) unsafe fn end(job: *const Job) -> Enabled {
     // SAFETY: the job is alive until its join knows that it has ended.
     unsafe {
         match (*job).place() {
-            Place::Branch => join_resolution::end((*job).resolution().as_ref()),
+            Place::Branch => current::held().strategy().end_branch((*job).resolution().as_ref()),
             _ => Latch::set((*job).latch()),
         }
+    }
+}
+
+/// Tells the observer, if there is one, that the calling frame waits.
+fn observe_wait() {
+    if let Some(observer) = current::held().pool().observer() {
+        observer.wait();
+    }
+}
+
+/// Tells the observer, if there is one, that the calling frame got its job back.
+pub(crate) fn observe_go_on() {
+    if let Some(observer) = current::held().pool().observer() {
+        observer.go_on();
     }
 }
 
@@ -239,35 +235,35 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
     let carrier = current::carrier();
     let this = NonNull::from(carrier);
     let mut patience = Patience::new();
-    profile::wait();
+    observe_wait();
     if let Some(enabled) = settle(None) {
         current::held().submit(Entry::carrier(enabled));
     }
-    scheduler::cease(current::held());
-    if current::held().commons().has_fixed_threads() {
-        return fixed::wait(latch, key, job);
+    current::held().strategy().cease(current::held());
+    if current::held().pool().has_fixed_threads() {
+        return current::held().strategy().wait_fixed(latch, key, job);
     }
     loop {
         if latch.is_done() {
             current::held().set_busy(true);
-            current::held().be_generous();
+            current::held().strategy().waited(current::held());
             return Waited::Done;
         }
-        if job.is_some_and(reclaim) {
+        if job.is_some_and(take_back) {
             current::held().set_busy(true);
-            profile::waited();
-            return Waited::Reclaimed;
+            observe_go_on();
+            return Waited::TakenBack;
         }
         let processor = current::held();
-        let commons = processor.commons();
+        let pool = processor.pool();
         // A scope whose closures spawn others without end does not keep the queue from being served.
         let due = processor.turns.get() >= TURNS;
         if due {
             processor.turns.set(0);
         }
-        let step = match due && commons.has_queued() {
+        let step = match due && pool.has_queued() {
             true => Wait::OtherWork,
-            false => scheduler::wait(&mut patience, processor, key, || latch.is_done()),
+            false => processor.strategy().wait(&mut patience, processor, key, &|| latch.is_done()),
         };
         match step {
             Wait::Again => {}
@@ -278,33 +274,26 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
                     processor.submit(Entry::carrier(ready));
                     continue;
                 }
-                processor.stats.hand_overs.add(1);
-                current::release();
                 // SAFETY: the entry named the carrier, once, to us.
-                unsafe { commons.pass_on(carrier, ready, NonNull::from(processor)) };
-                resume_or_help(carrier, commons, latch);
+                unsafe { hand_over(Heir::Ready(ready), Next::Waits) }.resume_or_help(latch);
             }
-            Wait::OtherWork => match commons.spare() {
+            Wait::OtherWork => match pool.spare() {
                 Some(spare) => {
                     if !latch.park(this) {
-                        commons.add_spare(spare);
+                        pool.add_spare(spare);
                         continue;
                     }
-                    processor.stats.hand_overs.add(1);
-                    commons.start_search(processor);
-                    current::release();
                     // SAFETY: the spare came out of the pool's list.
-                    unsafe { commons.pass_on(carrier, spare, NonNull::from(processor)) };
-                    resume_or_help(carrier, commons, latch);
+                    unsafe { hand_over(Heir::Spare(spare), Next::Waits) }.resume_or_help(latch);
                 }
                 // No thread to be had: run what there is on this stack rather than wait for nothing. Our own half
                 // first, which needs no more stack than the serial program.
-                None if job.is_some_and(|job| take_back(job, false)) => {
+                None if job.is_some_and(|job| take_back_when(job, false)) => {
                     current::held().set_busy(true);
-                    profile::waited();
-                    return Waited::Reclaimed;
+                    observe_go_on();
+                    return Waited::TakenBack;
                 }
-                None => match scheduler::take_anything(processor) {
+                None => match processor.strategy().take_anything(processor) {
                     Some(entry) => {
                         processor.stats.in_place.add(1);
                         nested(carrier, entry, latch);
@@ -315,14 +304,13 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
                 },
             },
             // Whoever has work for the processor later would find no thread for it.
-            Wait::Nothing if !commons.has_reserve() => nap(processor),
+            Wait::Nothing if !pool.has_reserve() => nap(processor),
             Wait::Nothing => {
                 if !latch.park(this) {
                     continue;
                 }
-                current::release();
-                commons.retire(NonNull::from(processor), None, Some(carrier));
-                resume_or_help(carrier, commons, latch);
+                // SAFETY: no carrier is named.
+                unsafe { hand_over(Heir::Nobody, Next::Waits) }.resume_or_help(latch);
             }
         }
     }
@@ -339,56 +327,25 @@ pub(crate) fn nap(processor: &'static Processor) {
 /// for itself alone. False if there is none. Without spares nobody else comes to hold that one: all carriers wait like the
 /// caller, perhaps for those entries, or block.
 pub(crate) fn change_seats(processor: &'static Processor) -> bool {
-    let commons = processor.commons();
-    let Some(starved) = commons.starved_of_its_own() else { return false };
+    let pool = processor.pool();
+    let Some(starved) = pool.starved_of_its_own() else { return false };
     // The joins on this stack may come back on another processor, so they must not pop blindly.
     processor.deque.expose_all();
-    current::release();
-    commons.retire(NonNull::from(processor), None, None);
-    current::adopt(starved);
-    scheduler::arrived(current::held());
+    // SAFETY: no carrier is named.
+    unsafe { hand_over(Heir::Nobody, Next::Leaves) }.stay_without();
+    go_on(starved);
     true
-}
-
-/// Continues on the processor that whoever set the latch gave.
-pub(crate) fn resume(carrier: &Carrier) {
-    match carrier.receive() {
-        Some(processor) => current::adopt(processor),
-        None => unreachable!("only spares are stopped"),
-    }
-    scheduler::arrived(current::held());
-}
-
-/// The same for a carrier that is parked at `latch`, in a pool of which it has let a processor go. It comes back before the latch is
-/// set if that one, or another, rests although there is work: who was given it has blocked, or was a guest and has left, and no
-/// other carrier can be had. Then it takes that processor itself, and waits on with it.
-fn resume_or_help(carrier: &Carrier, commons: &Commons, latch: &Latch) {
-    let mut patience = LOOKS_UP.0;
-    let received = loop {
-        if let Some(received) = carrier.receive_within(patience) {
-            break received.unwrap_or_else(|| unreachable!("only spares are stopped"));
-        }
-        patience = (patience * 2).min(LOOKS_UP.1);
-        let Some(starved) = commons.starved_without_reserve() else { continue };
-        if latch.leave(NonNull::from(carrier)) {
-            break starved;
-        }
-        // The latch is set, and another processor on its way.
-        commons.retire(starved, None, None);
-    };
-    current::adopt(received);
-    scheduler::arrived(current::held());
 }
 
 /// Runs an entry, which is not a carrier, on top of a frame that waits for `latch`, and what else was spawned in the same
 /// scope after it.
 pub(crate) fn run_helping(entry: Entry, latch: &Latch) -> Enabled {
-    let _helping = profile::Helping::begin();
+    let _helping = Helping::begin(current::held().pool());
     current::held().set_busy(true);
     let scope = matches!(entry.kind(), Kind::Heap(_)).then(|| lineage::key_of(entry));
     run_series(entry, |processor| {
         processor.answer();
-        scope.filter(|_| !latch.is_done()).and_then(|key| scheduler::take_sibling(processor, key))
+        scope.filter(|_| !latch.is_done()).and_then(|key| processor.strategy().take_sibling(processor, key))
     })
 }
 
@@ -397,7 +354,7 @@ fn nested(carrier: &Carrier, entry: Entry, latch: &Latch) {
     let enabled = match entry.kind() {
         Kind::Stack(_) | Kind::Heap(_) => {
             let enabled = run_helping(entry, latch);
-            scheduler::cease(current::held());
+            current::held().strategy().cease(current::held());
             enabled
         }
         Kind::Carrier(ready) => Some(ready),
@@ -407,11 +364,8 @@ fn nested(carrier: &Carrier, entry: Entry, latch: &Latch) {
     if latch.park(NonNull::from(carrier)) {
         // We wait anyway: the enabled carrier, which descends from what we wait for, has better use for the
         // processor.
-        processor.stats.hand_overs.add(1);
-        current::release();
         // SAFETY: the latch or the entry named the carrier, once, to us.
-        unsafe { processor.commons().pass_on(carrier, enabled, NonNull::from(processor)) };
-        resume_or_help(carrier, processor.commons(), latch);
+        unsafe { hand_over(Heir::Ready(enabled), Next::Waits) }.resume_or_help(latch);
     } else {
         // Our own frame goes on; the enabled one waits at the bottom of our deque (Blumofe and Leiserson, §4,
         // rule 4).
@@ -430,12 +384,12 @@ pub(crate) fn run_on_top(entry: Entry) {
 
 /// Tries to get back a job that is not untouched: from the deque it is exposed in, out of a mailbox, or out of the
 /// pool's list, if its turn has come.
-pub(crate) fn reclaim(job: &Job) -> bool {
-    take_back(job, true)
+pub(crate) fn take_back(job: &Job) -> bool {
+    take_back_when(job, true)
 }
 
 /// The same; with `in_turn` false, whether its turn has come or not.
-fn take_back(job: &Job, in_turn: bool) -> bool {
+fn take_back_when(job: &Job, in_turn: bool) -> bool {
     let entry = Entry::stack(NonNull::from(job));
     loop {
         // SAFETY: callers have seen that the job is not untouched.
@@ -451,25 +405,19 @@ fn take_back(job: &Job, in_turn: bool) -> bool {
             }
             // SAFETY: mailboxes live as long as the processors of the pool, which outlive its jobs.
             Place::Mailbox(mailbox) => return unsafe { (*mailbox).take_back(entry) },
-            Place::Listed(node) => return scheduler::take_back(current::held(), entry, node, in_turn),
+            Place::Listed(node) => return current::held().strategy().take_back(entry, node, in_turn),
             Place::Deque(deque) => {
                 let owner = current::processor().filter(|processor| ptr::eq(&processor.deque, deque));
-                let withdrawn = match owner {
-                    Some(processor) if processor.has_private_deque() => {
-                        processor.deque.private().withdraw(entry)
-                    }
-                    // SAFETY: as for mailboxes.
-                    _ => unsafe { (*deque).withdraw(entry, owner.is_some()) },
-                };
-                if withdrawn {
+                // SAFETY: as for mailboxes.
+                if unsafe { (*deque).withdraw(entry, owner.is_some()) } {
                     return true;
                 }
                 // Taken meanwhile, and the place was changed before the deque's lock was released.
             }
-            Place::Queue(commons) => {
+            Place::Queue(pool) => {
                 // If the entry is gone, the place was changed before the lock was released.
-                // SAFETY: the commons outlive the jobs of their pool.
-                if unsafe { (*commons.cast::<Commons>()).withdraw(entry) } {
+                // SAFETY: the pool outlives the jobs of their pool.
+                if unsafe { (*pool.cast::<PoolCore>()).withdraw(entry) } {
                     return true;
                 }
             }

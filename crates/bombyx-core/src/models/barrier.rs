@@ -40,7 +40,7 @@ fn fork_and_attend(deque: &Deque, sleepers: &Sleepers, task: &Task, relies: bool
 
 /// An owner forks three times and begins to rely on the barrier meanwhile, or ceases to, while a processor falls asleep.
 fn change_sides_against_sleep(before: bool) {
-    let deque = Arc::new(if before { relying() } else { Deque::new() });
+    let deque = Arc::new(if before { relying() } else { Deque::new(false) });
     let sleepers = Arc::new(Sleepers::new(0));
     let tasks = Arc::new([Task::new(), Task::new(), Task::new()]);
     let sleeper = sleeper(&deque, &sleepers);
@@ -74,7 +74,7 @@ fn cease_against_sleep() {
 /// An owner changes sides while a thief steals without its help: every entry goes to one of them. The owner forks two tasks
 /// and joins the second and, unless the change is to find it in flight, the first; then it changes sides at the third.
 fn change_sides_against_steal(before: bool, in_flight: bool) {
-    let deque = Arc::new(if before { relying() } else { Deque::new() });
+    let deque = Arc::new(if before { relying() } else { Deque::new(false) });
     let sleepers = Sleepers::new(0);
     let tasks = Arc::new([Task::new(), Task::new(), Task::new()]);
     for task in &tasks[..2] {

@@ -20,7 +20,7 @@ fn latch_and_hand_over() {
                 {
                     let processor = (&raw const *processor).cast_mut();
                     // SAFETY: the latch named the carrier to us.
-                    unsafe { Carrier::give_raw(carrier, processor, Some(CpuSet)) };
+                    unsafe { Carrier::give_raw(carrier, processor, affinity::Thread::HERE.allowed()) };
                 }
             })
         };
@@ -85,7 +85,7 @@ fn doze_against_rouse() {
         let latch = Arc::new(Latch::new());
         let processor = Arc::new(Processor([0; 4]));
         let carrier = Arc::new(Carrier::here());
-        // Whether the processor is listed: what the commons have under their lock.
+        // Whether the processor is listed: what a pool has under its lock.
         let listed = Arc::new(Mutex::new(false));
         let finisher = {
             let (latch, processor) = (Arc::clone(&latch), Arc::clone(&processor));
@@ -167,8 +167,8 @@ fn hand_over_in_the_middle_of_giving_up() {
                 // SAFETY: checked by loom.
                 self.1[index].with_mut(|used| unsafe { *used += 1 });
             }
-            fn at(&self, index: usize) -> *mut Processor {
-                (&raw const self.0[index]).cast_mut()
+            fn at(&self, index: usize) -> *mut Baton {
+                self.0[index].baton().as_ptr()
             }
         }
         let processors = Arc::new(Processors(
@@ -190,7 +190,7 @@ fn hand_over_in_the_middle_of_giving_up() {
         processors.use_as_holder(0);
         ranks.arrive(0);
         // From here on anyone may find the frame.
-        ranks.give_up(0, &Deque::new(), Entry::carrier(NonNull::from(&*frame)), 0);
+        ranks.give_up(0, &Deque::new(false), Entry::carrier(NonNull::from(&*frame)), 0);
         let thief = {
             let (ranks, processors) = (Arc::clone(&ranks), Arc::clone(&processors));
             thread::spawn(move || {

@@ -135,7 +135,7 @@ fn push_over(meet: bool) {
 #[test]
 fn loose_against_pop() {
     explore_weak(5, &[Fault::StealForksAsLoose], || {
-        let deque = Arc::new(Deque::new());
+        let deque = Arc::new(Deque::new(false));
         let tasks = Arc::new([Task::new(), Task::new(), Task::new()]);
         let loose = |task: &Task| Entry::heap(NonNull::from(&task.job));
         let _ = deque.push_over(loose(&tasks[0]));
@@ -169,7 +169,7 @@ fn loose_against_pop() {
 #[test]
 fn exposed_against_pop() {
     explore_weak(5, &[Fault::KeepExposedMark], || {
-        let deque = Arc::new(Deque::new());
+        let deque = Arc::new(Deque::new(false));
         let tasks = Arc::new([Task::new(), Task::new(), Task::new()]);
         fork(&deque, &tasks[0]);
         fork(&deque, &tasks[1]);
@@ -232,7 +232,7 @@ fn steal_only_what_is_wanted() {
 #[test]
 fn withdraw_against_steal() {
     explore_weak(6, &[Fault::WithdrawWithoutLock], || {
-        let deque = Arc::new(Deque::new());
+        let deque = Arc::new(Deque::new(false));
         let tasks = Arc::new([Task::new(), Task::new()]);
         for task in &*tasks {
             fork(&deque, &task);

@@ -14,7 +14,7 @@ struct Victim {
 fn cooperative_steal() {
     explore_weak(6, &[Fault::ServeWithoutClaim, Fault::LeaveWithoutCancel, Fault::TakeBackBlindly], || {
         let victim = Arc::new(Victim {
-            deque: Deque::new(),
+            deque: Deque::new(false),
             requests: Requests::new(),
             thief: Post::new(),
             task: Task::new(),
@@ -74,7 +74,7 @@ fn cooperative_steal() {
 fn offer_against_take_back() {
     explore_weak(6, &[Fault::TakeBackBlindly], || {
         let offer = Arc::new(Offer::new());
-        let deque = Deque::new();
+        let deque = Deque::new(false);
         let task = Arc::new(Task::new());
         fork(&deque, &task);
         let entry = deque.take_top(|entry| entry.taken(Place::Mailbox(offer.mailbox()))).expect("pushed");

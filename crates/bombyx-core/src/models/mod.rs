@@ -16,11 +16,10 @@ mod ready;
 mod scope;
 mod sleep;
 
-use crate::machine::processor::Processor;
-use crate::protocol::carrier::Carrier;
+use crate::protocol::carrier::{Baton, Carrier, Enabled};
 use crate::protocol::credits::{Credits, Ended, Stock};
 use crate::protocol::deque::{Deque, Pushed, Steal};
-use crate::protocol::job::{Enabled, Entry, Job, Kind, Place};
+use crate::protocol::job::{Entry, Job, Kind, Place};
 use crate::protocol::latch::Latch;
 use crate::protocol::mailbox::{Mail, Offer, Post, Requests};
 use crate::protocol::outside::Outside;
@@ -28,7 +27,7 @@ use crate::protocol::placement::Placement;
 use crate::protocol::private::Private;
 use crate::protocol::ready::ranks::{Drawn, Ranks};
 use crate::protocol::sleep::Sleepers;
-use crate::system::affinity::CpuSet;
+use crate::system::affinity;
 use crate::system::fault::{Fault, plant, planted};
 use crate::system::primitive::{Mutex, lock};
 use loom::cell::UnsafeCell;
@@ -69,6 +68,15 @@ fn explore(preemptions: usize, faults: &[Fault], model: fn()) {
             .unwrap();
         assert!(!outcome.status.success(), "the model does not notice {fault:?}");
         println!("{test} notices {fault:?}");
+    }
+}
+
+/// Stands in for a processor, of which the protocols know the address only.
+struct Processor(#[allow(dead_code)] [u64; 4]);
+
+impl Processor {
+    fn baton(&self) -> NonNull<Baton> {
+        NonNull::from(self).cast()
     }
 }
 
@@ -131,7 +139,7 @@ fn execute(entry: Entry) -> Enabled {
 
 /// A deque whose owner relies on the heavy barrier.
 fn relying() -> Deque {
-    let deque = Deque::new();
+    let deque = Deque::new(false);
     deque.side.rely();
     deque
 }

@@ -1,9 +1,9 @@
-//! Models of what lies under the lock of the commons: the queue, the idle processors and the spare carriers.
+//! Models of what lies under the lock of the pool: the queue, the idle processors and the spare carriers.
 
 use super::*;
 use crate::protocol::queue::{Queue, Queued};
 
-/// What the commons have under their lock, as far as a model needs it.
+/// What a pool has under its lock, as far as a model needs it.
 #[derive(Default)]
 struct Lists {
     queue: Queue,
@@ -83,7 +83,7 @@ fn withdraw_against_take() {
     explore_weak(4, &[Fault::WithdrawWhatIsGone], || {
         let pool = Pool::new(Lists::default());
         let tasks = Arc::new([Task::new(), Task::new()]);
-        let deque = Deque::new();
+        let deque = Deque::new(false);
         for task in &*tasks {
             fork(&deque, task);
             let entry = deque.take_top(|entry| entry.taken(Place::Queue((&raw const *pool).cast())));

@@ -2,7 +2,6 @@
 //! giving way; the progress that RW's proof asserts shows as loom's finding no run that waits for ever.
 
 use super::{Task, execute, explore, explore_weak, fork, relying};
-use crate::machine::processor::Processor;
 use crate::protocol::carrier::{Carrier, Spot};
 use crate::protocol::deque::Deque;
 use crate::protocol::job::Place;

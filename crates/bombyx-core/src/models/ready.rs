@@ -22,7 +22,7 @@ fn settle(task: &Task, take_back: impl FnOnce(Entry, crate::protocol::ready::lis
 fn take_back_against_take(order: Order) {
     let pool = Arc::new(SharedPool::new(order, 2));
     let tasks = Arc::new([Task::new(), Task::new()]);
-    let deque = Deque::new();
+    let deque = Deque::new(false);
     fork(&deque, &tasks[0]);
     pool.absorb(0, &deque);
     let other = {
@@ -33,7 +33,7 @@ fn take_back_against_take(order: Order) {
                 assert!(execute(entry).is_none());
             }
             // Whatever number the first node had may be used again.
-            let deque = Deque::new();
+            let deque = Deque::new(false);
             fork(&deque, &tasks[1]);
             pool.absorb(1, &deque);
         })
@@ -114,7 +114,7 @@ fn withdraw_against_draw() {
         let ranks = Arc::new(Ranks::new(2));
         let tasks = Arc::new([Task::new(), Task::new()]);
         let carrier = Carrier::to_be_started();
-        let deque = Deque::new();
+        let deque = Deque::new(false);
         for task in tasks.iter() {
             fork(&deque, &task);
         }
@@ -191,7 +191,7 @@ fn dummies_before_the_frame() {
     explore(5, &[Fault::OutOfTurn], || {
         let ranks = Arc::new(Ranks::new(3));
         let carrier = Carrier::to_be_started();
-        ranks.give_up(0, &Deque::new(), Entry::carrier(NonNull::from(&carrier)), 2);
+        ranks.give_up(0, &Deque::new(false), Entry::carrier(NonNull::from(&carrier)), 2);
         let dummies = Arc::new(AtomicUsize::new(0));
         let draw = |ranks: &Ranks, dummies: &AtomicUsize, thief: usize| match ranks.draw(thief, 0, SINGLE) {
             Drawn::Dummy => {

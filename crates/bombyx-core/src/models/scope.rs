@@ -37,7 +37,7 @@ fn credits_of_a_scope() {
 
     explore_weak(3, &[Fault::SettleWithoutOrder], || {
         let scope = Arc::new(Scope {
-            credits: Credits::new(),
+            credits: Credits::new(|_| None),
             results: [UnsafeCell::new(0), UnsafeCell::new(0)],
             ends: AtomicUsize::new(0),
         });

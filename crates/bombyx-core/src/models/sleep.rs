@@ -119,7 +119,7 @@ fn post_against_rest() {
         let poster = {
             let (private, idle, task) = (Arc::clone(&private), Arc::clone(&idle), Arc::clone(&task));
             thread::spawn(move || {
-                // What the commons do under the lock of the idle list.
+                // What the pool do under the lock of the idle list.
                 let wake = || {
                     let mut idle = lock(&idle);
                     std::mem::take(&mut *idle)

@@ -5,53 +5,25 @@
 //! of the time of the runs is the time that the processor was idle.
 
 use super::Profiler;
+use crate::machine::observer::{Account, STATES, State};
 use crate::machine::stats::Counter;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicU8, AtomicU64};
-
-/// What a processor does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum State {
-    /// Nothing: it has no carrier.
-    Idle,
-    /// Runs closures.
-    Busy,
-    /// Looks for some, with nothing to do or while a join waits.
-    Search,
-    /// Runs a part of what its carrier waits for.
-    Help,
-    /// Changes from one carrier to another.
-    HandOver,
-}
-
-const STATES: usize = 5;
 
 /// Ticks by [`State`]; that of idleness is not counted.
 pub(crate) type Spent = [u64; STATES];
 
-/// See the module text.
-#[derive(Default)]
-pub(crate) struct Account {
-    state: AtomicU8,
-    since: AtomicU64,
-    spent: [Counter; STATES],
+/// The processor with this account changes its state.
+pub(super) fn enter(account: &Account, profiler: &Profiler, state: State) {
+    let now = profiler.clock.now();
+    let ended = usize::from(account.state.swap(state as u8, Relaxed));
+    let since = account.since.swap(now, Relaxed);
+    account.spent[ended].add(profiler.in_run(since, now));
 }
 
-impl Account {
-    /// The processor changes its state.
-    pub(crate) fn enter(&self, profiler: &Profiler, state: State) {
-        let now = profiler.clock.now();
-        let ended = usize::from(self.state.swap(state as u8, Relaxed));
-        let since = self.since.swap(now, Relaxed);
-        self.spent[ended].add(profiler.in_run(since, now));
-    }
-
-    /// Up to now.
-    pub(crate) fn spent(&self, profiler: &Profiler) -> Spent {
-        let mut spent = self.spent.each_ref().map(Counter::get);
-        let since = self.since.load(Relaxed);
-        spent[usize::from(self.state.load(Relaxed))] += profiler.in_run(since, profiler.clock.now());
-        spent
-    }
+/// Up to now.
+pub(super) fn spent(account: &Account, profiler: &Profiler) -> Spent {
+    let mut spent = account.spent.each_ref().map(Counter::get);
+    let since = account.since.load(Relaxed);
+    spent[usize::from(account.state.load(Relaxed))] += profiler.in_run(since, profiler.clock.now());
+    spent
 }

@@ -8,11 +8,11 @@ use super::algebra::{Length, Path};
 use super::clock::Clock;
 use super::costs::Costs;
 use super::heap::Heap;
+use super::heap::Uncharged;
 use super::origin::Origin;
 use super::record::Log;
 use super::shadow::Shadow;
 use super::sites::{self, Kind, Site, SiteId};
-use crate::api::alloc::Uncharged;
 use std::sync::Arc;
 
 /// What is counted for one site.

@@ -1,29 +1,13 @@
-//! What profiling costs, and what a migration does, measured when the first profiler of a process starts: a few
-//! milliseconds.
-//!
-//! **The hooks.** A tree of empty forks is run with and without the profiler (or the recorder), on a pool of one processor. What it
-//! measures there beyond what the forks take without it is its own. It is subtracted from every strand, by the hook that the
-//! strand begins with (after a fork, after a first half, after a join), in proportion to what each of the three intervals
-//! takes in a loop of empty forks. What a fork costs without a profiler stays in the work.
-//!
-//! **Steal and hand-over**, medians. In a pool of two, a first half waits until its second has been stolen and tells how long that
-//! took; and a processor goes back and forth between two carriers.
+//! What profiling costs, and what a migration does. It is measured when the first profiler of a process starts, by running
+//! pools; so the one who builds pools measures it ([`Measure`]).
 
-use super::Profiler;
 use super::algebra::Burden;
 use super::clock::Clock;
-use super::ledger::Totals;
-use super::record::Recorder;
-use crate::api::pool::{Builder, Pool};
-use crate::machine::commons::Commons;
-use crate::machine::processor::Processor;
-use crate::protocol::carrier::Carrier;
-use crate::system::primitive::current_thread;
-use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::thread;
-use std::time::{Duration, Instant};
+
+/// Measures what a profiler costs by this clock, that records or not.
+pub(crate) type Measure = fn(Clock, bool) -> Costs;
 
 /// Ticks. See the module text.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +36,7 @@ impl Costs {
     };
 
     /// As measured, once per process; `recording` or not.
-    pub(crate) fn measured(clock: Clock, recording: bool) -> Costs {
+    pub(crate) fn measured(clock: Clock, recording: bool, measure: Measure) -> Costs {
         static PLAIN: OnceLock<Costs> = OnceLock::new();
         static RECORDING: OnceLock<Costs> = OnceLock::new();
         let costs = if recording { &RECORDING } else { &PLAIN };
@@ -62,192 +46,5 @@ impl Costs {
             let measuring = thread::Builder::new().name("bombyx-costs".to_owned()).spawn(measure);
             measuring.ok().and_then(|thread| thread.join().ok()).unwrap_or(Costs::NONE)
         })
-    }
-}
-
-const BATCHES: usize = 60;
-/// Forks of a batch: a loop of so many, and a tree of this depth.
-const FORKS: u32 = 255;
-const DEPTH: u32 = 8;
-/// Longer than anything that is measured.
-const FAR: i64 = 1 << 40;
-const ROUNDS: usize = 31;
-/// The longest that steals, and that hand-overs, are measured.
-const LIMIT: Duration = Duration::from_millis(5);
-
-fn measure(clock: Clock, recording: bool) -> Costs {
-    let (mut plain, mut hooked) = (f64::MAX, f64::MAX);
-    let mut own = Intervals { fork: f64::MAX, middle: 0.0, join: 0.0 };
-    let bare = pool_of_one(None);
-    // The least is what it takes undisturbed, with warm caches and at full speed.
-    for _ in 0..BATCHES {
-        plain = plain.min(forks(&bare, clock, tree));
-        let totals = warm_totals(clock, Burden::default(), recording, tree);
-        hooked = hooked.min(totals.work as f64 / f64::from(FORKS));
-        let intervals = Intervals::measure(clock, recording);
-        if intervals.sum() < own.sum() {
-            own = intervals;
-        }
-    }
-    // In proportion to the intervals of a loop, what is measured in a tree beyond what that takes.
-    let scale = ((hooked - plain) / own.sum()).max(0.0);
-    let hand_over = hand_over(clock).unwrap_or(0);
-    Costs {
-        fork: (own.fork * scale).round() as i64,
-        middle: (own.middle * scale).round() as i64,
-        join: (own.join * scale).round() as i64,
-        hook: (hooked - plain).max(0.0),
-        plain,
-        // Where nobody steals, a migration is a change of threads.
-        burden: Burden { steal: steal(clock).unwrap_or(hand_over), hand_over },
-    }
-}
-
-/// What a profiler that subtracts nothing finds of `f`, which makes [`FORKS`], when that runs for the second time.
-fn warm_totals(clock: Clock, burden: Burden, recording: bool, f: impl Fn(u32) + Sync) -> Totals {
-    let recorder = recording.then(|| Recorder::new(usize::MAX, 1));
-    let profiler = Arc::new(Profiler::bare(clock, burden, recorder));
-    let pool = pool_of_one(Some(Arc::clone(&profiler)));
-    forks(&pool, clock, &f);
-    let first = profiler.totals();
-    forks(&pool, clock, &f);
-    let both = profiler.totals();
-    Totals {
-        work: both.work - first.work,
-        burdened: both.burdened - first.burdened,
-        roots: both.roots - first.roots,
-    }
-}
-
-/// What an empty fork measures, by the hook that each interval begins with.
-struct Intervals {
-    fork: f64,
-    middle: f64,
-    join: f64,
-}
-
-impl Intervals {
-    fn measure(clock: Clock, recording: bool) -> Intervals {
-        // The burden makes the burdened span that of joins and second halves.
-        let totals = warm_totals(clock, Burden { steal: FAR, hand_over: 0 }, recording, |_| {
-            for _ in 0..FORKS {
-                crate::join(|| (), || ());
-            }
-        });
-        let seconds = totals.burdened - totals.roots - FAR * i64::from(FORKS);
-        let mean = |ticks: i64| ticks as f64 / f64::from(FORKS);
-        Intervals {
-            fork: mean(totals.work - totals.roots - seconds),
-            middle: mean(seconds),
-            join: mean(totals.roots),
-        }
-    }
-
-    fn sum(&self) -> f64 {
-        self.fork + self.middle + self.join
-    }
-}
-
-/// Ticks per fork of `f`, which makes [`FORKS`].
-fn forks(pool: &Pool, clock: Clock, f: impl FnOnce(u32) + Send) -> f64 {
-    pool.run(|| {
-        let start = clock.now();
-        f(DEPTH);
-        (clock.now() - start) as f64 / f64::from(FORKS)
-    })
-}
-
-fn tree(depth: u32) {
-    if depth > 0 {
-        crate::join(|| tree(depth - 1), || tree(depth - 1));
-    }
-}
-
-/// A pool that runs on the threads that call.
-fn pool_of_one(profiler: Option<Arc<Profiler>>) -> Pool {
-    let config =
-        Builder::measuring(1, profiler).config().unwrap_or_else(|error| unreachable!("usable: {error}"));
-    Pool::from_commons(Commons::without_carriers(config))
-}
-
-/// From a fork to the beginning of its stolen half. None if nobody steals here.
-fn steal(clock: Clock) -> Option<i64> {
-    let pool = Builder::measuring(2, None).build().ok()?;
-    let deadline = Instant::now() + LIMIT;
-    let mut taken = Vec::new();
-    while taken.len() < ROUNDS && Instant::now() < deadline {
-        let began = AtomicU64::new(0);
-        let start = pool.run(|| {
-            let start = clock.now();
-            let wait = |_| {
-                let patience = Instant::now() + LIMIT / 8;
-                while began.load(Ordering::Relaxed) == 0 && Instant::now() < patience {
-                    thread::yield_now();
-                }
-            };
-            crate::join_context(wait, |context| {
-                if context.migrated() {
-                    began.store(clock.now(), Ordering::Relaxed);
-                }
-            });
-            start
-        });
-        match began.into_inner() {
-            0 => {}
-            began => taken.push(began.saturating_sub(start) as f64),
-        }
-    }
-    (!taken.is_empty()).then(|| median(taken) as i64)
-}
-
-/// From giving a processor to a parked carrier to the carrier's running. None if no thread can be had.
-fn hand_over(clock: Clock) -> Option<i64> {
-    let pool = pool_of_one(None);
-    // The processor is only named; nobody uses it meanwhile.
-    let address = &raw const pool.commons().processors()[0] as usize;
-    let processor = move || NonNull::new(address as *mut Processor).expect("the address of a processor");
-    let here = Arc::new(Carrier::here());
-    let there = Arc::new(Carrier::to_be_started());
-    let (carrier, back) = (Arc::clone(&there), Arc::clone(&here));
-    let partner = thread::Builder::new().spawn(move || {
-        carrier.begin(&current_thread());
-        while carrier.receive().is_some() {
-            // SAFETY: the partner waits for exactly this, and holds its carrier until it has got it.
-            unsafe { carrier.succeed(NonNull::from(&*back), processor()) };
-        }
-    });
-    let partner = partner.ok()?;
-    there.started(partner.thread());
-    let deadline = Instant::now() + LIMIT;
-    let mut taken = Vec::new();
-    while taken.len() < ROUNDS && (taken.is_empty() || Instant::now() < deadline) {
-        let start = clock.now();
-        // SAFETY: the partner waits, or is about to, and is given something nowhere else.
-        unsafe { here.succeed(NonNull::from(&*there), processor()) };
-        here.receive();
-        taken.push((clock.now() - start) as f64 / 2.0);
-    }
-    // SAFETY: as above.
-    unsafe { Carrier::stop(NonNull::from(&*there)) };
-    partner.join().ok()?;
-    Some(median(taken) as i64)
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn migrations_cost_something() {
-        for recording in [false, true] {
-            let costs = Costs::measured(Clock::best(), recording);
-            assert!(costs.burden.hand_over > 0, "{costs:?}");
-            assert!(costs.plain > 0.0 && costs.hook.is_finite(), "{costs:?}");
-        }
     }
 }

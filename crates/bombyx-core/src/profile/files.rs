@@ -2,6 +2,7 @@
 //!
 //! A file that cannot be written costs the program nothing but a line on standard error. Files appear whole or not at all.
 
+use super::costs::Measure;
 use super::ledger::Profiler;
 use super::record::Recorder;
 use super::report::Profile;
@@ -23,7 +24,7 @@ struct Files {
 static FILES: OnceLock<Files> = OnceLock::new();
 
 /// The profiler of the process, if the environment asks for files.
-pub(super) fn profiler() -> Option<Arc<Profiler>> {
+pub(super) fn profiler(measure: Measure) -> Option<Arc<Profiler>> {
     if is_privileged() {
         // Whoever starts the program may have less rights than it has, and must not choose what it writes.
         return None;
@@ -32,8 +33,8 @@ pub(super) fn profiler() -> Option<Arc<Profiler>> {
     let (profile, record) = (file("BOMBYX_PROFILE"), file("BOMBYX_RECORD"));
     let profiler = match (&profile, &record) {
         (None, None) => return None,
-        (_, None) => Profiler::measured(),
-        (_, Some(_)) => Profiler::recording(record_memory()),
+        (_, None) => Profiler::measured(measure),
+        (_, Some(_)) => Profiler::recording(record_memory(), measure),
     };
     let profiler = Arc::new(profiler);
     let files = Files { profiler: Arc::clone(&profiler), profile, record };

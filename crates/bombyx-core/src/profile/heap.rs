@@ -4,6 +4,8 @@
 //! that when it ends. The figures come from [`crate::alloc`], where the calling thread counts what it allocates; so they are,
 //! as times are, differences of two readings of one thread.
 
+use std::cell::Cell;
+
 /// See the module text. In bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Heap {
@@ -32,6 +34,47 @@ impl Heap {
     /// What of the most in use is not left at the end.
     pub(crate) fn freed(self) -> i64 {
         self.high.saturating_sub(self.net)
+    }
+}
+
+thread_local! {
+    /// What the calling thread has allocated since it was asked last.
+    static STRAND: Cell<Heap> = const { Cell::new(Heap::NONE) };
+    /// Whether the calling thread runs the profiler, whose memory is not the program's.
+    static TOOL: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Counts a block that the calling thread has allocated or, with a negative number, freed. False if that was the profiler's.
+pub(crate) fn note_block(bytes: i64) -> bool {
+    let counts = !TOOL.get();
+    if counts {
+        STRAND.set(STRAND.get().then(Heap::block(bytes)));
+    }
+    counts
+}
+
+/// What the calling thread has allocated since this was called last.
+pub(crate) fn take_strand() -> Heap {
+    STRAND.take()
+}
+
+/// While it lives, nothing is charged for what the calling thread allocates and frees. What the profiler allocates under
+/// it is to be freed under it.
+pub(crate) struct Uncharged {
+    before: bool,
+}
+
+impl Uncharged {
+    #[inline(always)]
+    pub(crate) fn begin() -> Uncharged {
+        Uncharged { before: TOOL.replace(true) }
+    }
+}
+
+impl Drop for Uncharged {
+    #[inline(always)]
+    fn drop(&mut self) {
+        TOOL.set(self.before);
     }
 }
 

@@ -1,8 +1,8 @@
 //! Each thread's [`Shadow`], and how hooks get hold of it: by a pointer that the thread keeps, without counting or looking
 //! anything up. What allocates does so *uncharged* ([`crate::alloc`]).
 
+use super::heap::Uncharged;
 use super::shadow::Shadow;
-use crate::api::alloc::Uncharged;
 use std::cell::{Cell, OnceCell, UnsafeCell};
 use std::ops::{Deref, DerefMut};
 use std::ptr;

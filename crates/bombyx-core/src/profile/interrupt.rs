@@ -9,6 +9,7 @@
 //!
 //! A run that has not ended is on the stacks of threads that run it, and is not looked at.
 
+use crate::system::process::Hooks;
 use std::io::Read as _;
 use std::os::fd::{FromRawFd as _, RawFd};
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
@@ -31,6 +32,8 @@ pub(super) fn before_the_end(write: fn()) {
     if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
         return;
     }
+    static HOOKS: Hooks = Hooks { before: || (), in_child: leave_parent, is_lost: || false };
+    HOOKS.register();
     TO_THREAD.store(ends[1], Relaxed);
     // SAFETY: the pipe was made above, and nobody else has this end of it.
     let mut signals = unsafe { fs::File::from_raw_fd(ends[0]) };
@@ -51,7 +54,7 @@ pub(super) fn before_the_end(write: fn()) {
 
 /// The calling thread is the one of a child process, where nobody reads what the handler would write; the parent's thread
 /// must not. Whoever the handler is called for from now on shall end as if there were none.
-pub(super) fn leave_parent() {
+fn leave_parent() {
     if TO_THREAD.swap(-1, Relaxed) == -1 {
         return;
     }

@@ -1,16 +1,17 @@
 //! What a profiler adds up: runs, sites, processors.
 
-use super::account::{Spent, State};
+use super::account::{self, Spent};
 use super::algebra::{Burden, Path};
 use super::chain::{Report, Tally};
 use super::clock::{Clock, Scale};
-use super::costs::Costs;
+use super::costs::{Costs, Measure};
 use super::gaps::Gaps;
 use super::record::{Log, Recorder};
 use super::report::{self, Profile};
 use super::sites::{self, Kind, SiteId};
 use super::usage::{self, Used};
-use crate::machine::commons::Commons;
+use crate::machine::observer::State;
+use crate::machine::pool::PoolCore;
 use crate::machine::stats::Stats;
 use crate::protocol::job::Job;
 use crate::system::primitive::lock;
@@ -57,7 +58,7 @@ struct Ledger {
     /// The longest chain of runs that have ended.
     longest: Path,
     tallies: Vec<Tally>,
-    pools: Vec<Weak<Commons>>,
+    pools: Vec<Weak<PoolCore>>,
     /// Of pools that are gone.
     gone: Pools,
 }
@@ -82,14 +83,14 @@ pub(crate) struct Pools {
 }
 
 impl Pools {
-    fn add(&mut self, commons: &Commons, profiler: &Profiler) {
-        self.stats = self.stats.plus(commons.stats());
-        let processors = commons.processors();
+    fn add(&mut self, pool: &PoolCore, profiler: &Profiler) {
+        self.stats = self.stats.plus(pool.stats());
+        let processors = pool.processors();
         if processors.len() > self.largest {
             self.largest = processors.len();
-            self.scheduler = commons.config.scheduler.to_string();
+            self.scheduler = pool.config.scheduler.clone();
         }
-        self.add_spent(processors.iter().map(|processor| processor.account.spent(profiler)));
+        self.add_spent(processors.iter().map(|processor| account::spent(&processor.account, profiler)));
     }
 
     fn add_all(&mut self, other: &Pools) {
@@ -129,15 +130,19 @@ impl Profiler {
     }
 
     /// A profiler that subtracts what it costs itself.
-    pub(crate) fn measured() -> Profiler {
+    pub(crate) fn measured(measure: Measure) -> Profiler {
         let clock = Clock::best();
-        Profiler::new(clock, Costs::measured(clock, false), None)
+        Profiler::new(clock, Costs::measured(clock, false, measure), None)
     }
 
     /// The same, which records, too.
-    pub(crate) fn recording(limit: usize) -> Profiler {
+    pub(crate) fn recording(limit: usize, measure: Measure) -> Profiler {
         let clock = Clock::best();
-        Profiler::new(clock, Costs::measured(clock, true), Some(Recorder::new(limit, record_grain(clock))))
+        Profiler::new(
+            clock,
+            Costs::measured(clock, true, measure),
+            Some(Recorder::new(limit, record_grain(clock))),
+        )
     }
 
     /// A profiler that subtracts nothing, and perhaps records.
@@ -242,15 +247,15 @@ impl Profiler {
     // ---- Pools ----------------------------------------------------------------------------------------
 
     /// A pool is built that this is the profiler of.
-    pub(crate) fn add_pool(&self, commons: &Arc<Commons>) {
+    pub(crate) fn add_pool(&self, pool: &Arc<PoolCore>) {
         let mut ledger = lock(&self.ledger);
         ledger.pools.retain(|pool| pool.strong_count() > 0);
-        ledger.pools.push(Arc::downgrade(commons));
+        ledger.pools.push(Arc::downgrade(pool));
     }
 
     /// The pool ends.
-    pub(crate) fn remove_pool(&self, commons: &Commons) {
-        lock(&self.ledger).gone.add(commons, self);
+    pub(crate) fn remove_pool(&self, pool: &PoolCore) {
+        lock(&self.ledger).gone.add(pool, self);
     }
 
     // ---- The end --------------------------------------------------------------------------------------

@@ -46,41 +46,42 @@ mod sites;
 mod tests;
 mod usage;
 
-pub(crate) use account::{Account, State};
+pub(crate) use algebra::Burden;
 pub(crate) use clock::Clock;
+pub(crate) use costs::Costs as CostsInTicks;
 pub use files::write_profile;
-pub(crate) use heap::Heap;
-pub(crate) use ledger::Profiler;
+use heap::Heap;
+pub(crate) use heap::note_block;
+pub(crate) use ledger::{Profiler, Totals};
+pub(crate) use record::Recorder;
 pub use report::{Costs, Gap, Profile, SiteProfile, Times, Usage};
 pub(crate) use scope::{Closures, Spawned};
 pub use sites::Kind;
 pub(crate) use sites::{Site, SiteId};
 
-use crate::api::alloc::Uncharged;
-use crate::machine::commons::Commons;
-use crate::machine::processor::{Processor, current};
+use crate::machine::current;
+use crate::machine::observer::{Account, Observer, State};
+use crate::machine::pool::PoolCore;
+use crate::machine::processor::Processor;
 use crate::protocol::job::Job;
 use crate::system::process::Generation;
 use algebra::Path;
+use costs::Measure;
+use heap::Uncharged;
 use shadow::{Second, Shadow};
+use std::any::Any;
 use std::sync::atomic::AtomicI64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 
 /// The profiler of all pools of this process that have none of their own, if the environment asks for one.
-fn of_process() -> Option<&'static Arc<Profiler>> {
+fn of_process(measure: Measure) -> Option<&'static Arc<Profiler>> {
     static PROFILER: OnceLock<Option<Arc<Profiler>>> = OnceLock::new();
     if !Generation::current().is_first() {
         // The files are its parent's, and so is the profiler, whose locks may be held for ever.
         return None;
     }
-    PROFILER.get_or_init(files::profiler).as_ref()
-}
-
-/// The calling thread is the one of a child process ([`crate::system::process`]). What was measured is the parent's to write.
-#[cfg(target_os = "linux")]
-pub(crate) fn leave_parent() {
-    interrupt::leave_parent();
+    PROFILER.get_or_init(|| files::profiler(measure)).as_ref()
 }
 
 /// Which profiler a pool is to have.
@@ -98,10 +99,11 @@ pub(crate) enum Choice {
 }
 
 impl Choice {
-    pub(crate) fn profiler(self) -> Option<Arc<Profiler>> {
+    /// `measure` measures what the profiler costs, if that is not known yet.
+    pub(crate) fn profiler(self, measure: Measure) -> Option<Arc<Profiler>> {
         match self {
-            Choice::Process => of_process().cloned(),
-            Choice::Own => Some(Arc::new(Profiler::measured())),
+            Choice::Process => of_process(measure).cloned(),
+            Choice::Own => Some(Arc::new(Profiler::measured(measure))),
             Choice::Given(profiler) => Some(profiler),
             Choice::Off => None,
         }
@@ -111,12 +113,61 @@ impl Choice {
 /// The profiler of the pool whose processor the calling thread holds.
 #[inline(always)]
 fn here() -> Option<&'static Arc<Profiler>> {
-    current::processor().and_then(|processor| of(processor.commons()))
+    current::processor().and_then(|processor| of(processor.pool()))
 }
 
 #[inline(always)]
-fn of(commons: &Commons) -> Option<&Arc<Profiler>> {
-    commons.config.profiler.as_ref()
+fn of(pool: &PoolCore) -> Option<&Arc<Profiler>> {
+    let observer: &dyn Any = pool.observer()?;
+    observer.downcast_ref::<Observing>().map(|observing| &observing.0)
+}
+
+/// The profiler as the observer of a pool.
+pub(crate) struct Observing(pub(crate) Arc<Profiler>);
+
+impl Observer for Observing {
+    fn add_pool(&self, pool: &Arc<PoolCore>) {
+        self.0.add_pool(pool);
+    }
+
+    fn remove_pool(&self, pool: &PoolCore) {
+        self.0.remove_pool(pool);
+    }
+
+    fn enter(&self, account: &Account, state: State) {
+        account::enter(account, &self.0, state);
+    }
+
+    fn set_busy(&self, account: &Account, busy: bool) {
+        let helping = held::with(|shadow| shadow.helping > 0).unwrap_or(false);
+        let state = match (busy, helping) {
+            (false, _) => State::Search,
+            (true, false) => State::Busy,
+            (true, true) => State::Help,
+        };
+        self.enter(account, state);
+    }
+
+    fn wait(&self) {
+        held::with(Shadow::wait);
+    }
+
+    fn go_on(&self) {
+        held::with(Shadow::go_on);
+    }
+
+    fn step_aside(&self) -> bool {
+        held::with(Shadow::step_aside) == Some(true)
+    }
+
+    fn help(&self, more: isize) {
+        held::with(|shadow| shadow.helping = shadow.helping.saturating_add_signed(more));
+    }
+}
+
+/// What the profiler of a pool has measured, if it has one.
+pub(crate) fn measured(pool: &PoolCore) -> Option<Profile> {
+    of(pool).map(|profiler| profiler.profile())
 }
 
 // ---- Joins --------------------------------------------------------------------------------------------------
@@ -126,16 +177,16 @@ fn of(commons: &Commons) -> Option<&Arc<Profiler>> {
 /// matters, on any number of processors.
 #[inline(always)]
 pub(crate) fn fork(processor: &Processor, site: Site, code: usize) -> bool {
-    let commons = processor.commons();
-    let Some(profiler) = of(commons) else { return false };
+    let pool = processor.pool();
+    let Some(profiler) = of(pool) else { return false };
     let mut long = false;
     if let Some(mut shadow) = held::hold() {
         shadow.fork(profiler, site, code);
-        long = !commons.config.deterministic && shadow.is_long(profiler);
+        long = !pool.config.deterministic && shadow.is_long(profiler);
     }
     // Where there is no `membarrier`, forks expose their jobs, unless nobody else can reach them.
-    if (processor.relies() || processor.has_private_deque()) && processor.deque.keep_youngest() {
-        commons.thread_created();
+    if processor.relies() || processor.deque.is_private() {
+        processor.deque.keep_youngest();
     }
     long
 }
@@ -144,9 +195,8 @@ pub(crate) fn fork(processor: &Processor, site: Site, code: usize) -> bool {
 /// is profiled. See [`fork`].
 pub(crate) fn second_is_long() -> bool {
     let Some(processor) = current::processor() else { return false };
-    of(processor.commons()).is_some_and(|profiler| {
-        !processor.commons().config.deterministic
-            && held::hold().is_some_and(|shadow| shadow.is_long(profiler))
+    of(processor.pool()).is_some_and(|profiler| {
+        !processor.pool().config.deterministic && held::hold().is_some_and(|shadow| shadow.is_long(profiler))
     })
 }
 
@@ -210,20 +260,6 @@ fn join_elsewhere(job: &Job) {
     held::with(|shadow| shadow.join_elsewhere(Second::Taken(report)));
 }
 
-/// A frame waits from now on.
-pub(crate) fn wait() {
-    if here().is_some() {
-        held::with(Shadow::wait);
-    }
-}
-
-/// A join has waited and got its job back.
-pub(crate) fn waited() {
-    if here().is_some() {
-        held::with(Shadow::go_on);
-    }
-}
-
 /// A stolen half begins on the calling carrier.
 pub(crate) fn begin_taken() {
     if let Some(profiler) = here() {
@@ -282,8 +318,8 @@ pub(crate) struct Run(Option<(Arc<Profiler>, Path)>);
 
 impl Run {
     /// On the calling thread, now.
-    pub(crate) fn begin(commons: &Commons, site: Site) -> Run {
-        Run(of(commons).map(|profiler| {
+    pub(crate) fn begin(pool: &PoolCore, site: Site) -> Run {
+        Run(of(pool).map(|profiler| {
             let _uncharged = Uncharged::begin();
             let before = profiler.begin_run(sites::intern(site, 0, SiteId::TAKEN));
             held::with(|shadow| shadow.begin_chain(profiler, Some(site), None));
@@ -305,8 +341,8 @@ impl Drop for Run {
 
 /// Where a thread outside of all pools calls a library that forks there, running this code. None if nothing is profiled, or if
 /// that is no library.
-pub(crate) fn caller(site: Site, code: usize) -> Option<SiteId> {
-    of_process()?;
+pub(crate) fn caller(site: Site, code: usize, measure: Measure) -> Option<SiteId> {
+    of_process(measure)?;
     let _uncharged = Uncharged::begin();
     caller::is_library(site.location.file())
         .then(|| sites::intern(Site { kind: Kind::Run, ..site }, code, SiteId::TAKEN))
@@ -335,89 +371,4 @@ impl Drop for Blocked {
             held::with(|shadow| shadow.unblock(since));
         }
     }
-}
-
-/// The calling strand, if there is one in a profiled pool, does something for the scheduler until this is dropped, or waits for
-/// its turn: that is neither work nor a part of the span.
-pub(crate) struct Aside(bool);
-
-impl Aside {
-    #[inline]
-    pub(crate) fn begin(commons: &Commons) -> Aside {
-        Aside(of(commons).is_some() && held::with(Shadow::step_aside) == Some(true))
-    }
-}
-
-impl Drop for Aside {
-    #[inline]
-    fn drop(&mut self) {
-        if self.0 {
-            held::with(Shadow::go_on);
-        }
-    }
-}
-
-// ---- Processors ---------------------------------------------------------------------------------------------
-
-/// The processor runs something from now on, or nothing.
-#[inline]
-pub(crate) fn set_busy(processor: &Processor, busy: bool) {
-    if of(processor.commons()).is_some() {
-        note_busy(processor, busy);
-    }
-}
-
-/// The same in a pool that is profiled.
-#[cold]
-#[inline(never)]
-fn note_busy(processor: &Processor, busy: bool) {
-    let helping = held::with(|shadow| shadow.helping > 0).unwrap_or(false);
-    enter(
-        processor,
-        match (busy, helping) {
-            (false, _) => State::Search,
-            (true, false) => State::Busy,
-            (true, true) => State::Help,
-        },
-    );
-}
-
-/// The processor does something else from now on.
-pub(crate) fn enter(processor: &Processor, state: State) {
-    if let Some(profiler) = of(processor.commons()) {
-        processor.account.enter(profiler, state);
-    }
-}
-
-/// The calling carrier runs on top of a waiting frame until this is dropped.
-pub(crate) struct Helping {
-    /// Of a pool that is profiled.
-    noted: bool,
-}
-
-impl Helping {
-    #[inline]
-    pub(crate) fn begin() -> Helping {
-        let noted = here().is_some();
-        if noted {
-            note_helping(1);
-        }
-        Helping { noted }
-    }
-}
-
-impl Drop for Helping {
-    #[inline]
-    fn drop(&mut self) {
-        if self.noted {
-            note_helping(-1);
-        }
-    }
-}
-
-/// One more, or one less, of the closures on this stack runs on top of a waiting frame.
-#[cold]
-#[inline(never)]
-fn note_helping(more: isize) {
-    held::with(|shadow| shadow.helping = shadow.helping.saturating_add_signed(more));
 }

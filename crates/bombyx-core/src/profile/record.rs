@@ -13,9 +13,9 @@
 //! whole of it, everything that ends is, and closures spawned from then on are part of the strand after their scope. What
 //! remains is what has not ended: as many events as there are live frames.
 
+use super::heap;
 use super::heap::Heap;
 use super::sites::{Kind, SiteId};
-use crate::alloc;
 use crate::system::primitive::lock;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::Relaxed;
@@ -121,7 +121,7 @@ impl Log {
     /// A strand, or a part of one, of the calling thread.
     pub(crate) fn strand(&mut self, ticks: i64) {
         if self.is_on() {
-            self.other_strand(ticks, alloc::take_strand());
+            self.other_strand(ticks, heap::take_strand());
         }
     }
 

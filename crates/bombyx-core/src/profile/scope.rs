@@ -2,12 +2,12 @@
 
 use super::algebra::Path;
 use super::chain::Report;
+use super::heap::Uncharged;
 use super::held;
 use super::origin::Origin;
 use super::shadow::{Second, Shadow};
 use super::{Heap, Profiler, Site, of};
-use crate::api::alloc::Uncharged;
-use crate::machine::commons::Commons;
+use crate::machine::pool::PoolCore;
 use crate::system::primitive::lock;
 use std::sync::{Arc, Mutex};
 
@@ -63,8 +63,8 @@ struct Beginning {
 
 impl Closures {
     /// A scope begins on the calling thread: its body does.
-    pub(crate) fn begin(commons: &Commons, site: Site) -> Closures {
-        Closures(of(commons).and_then(|profiler| {
+    pub(crate) fn begin(pool: &PoolCore, site: Site) -> Closures {
+        Closures(of(pool).and_then(|profiler| {
             let _uncharged = Uncharged::begin();
             let (anchor, start, number) = held::with(|shadow| shadow.begin_scope(profiler, site))?;
             let profiler = Arc::clone(profiler);

@@ -17,9 +17,9 @@ use super::Profiler;
 use super::algebra::{Branch, Halves, Lane, Lanes, Length, Path};
 use super::chain::{Chain, Report, Tally};
 use super::heap::Heap;
+use super::heap::{self, Uncharged};
 use super::origin::Origin;
 use super::sites::{self, Cache, Kind, Site, SiteId};
-use crate::api::alloc::{self, Uncharged};
 use std::sync::Arc;
 
 /// A fork, or a scope, whose halves are the scope's body and its longest closure.
@@ -138,7 +138,7 @@ impl Shadow {
 
     /// Begins a strand of which no time is the profiler's, after something that was no strand.
     pub(super) fn begin_anew(&mut self, now: u64) {
-        alloc::take_strand();
+        heap::take_strand();
         self.begin(now, 0);
         self.chain.running = true;
     }

@@ -1,7 +1,7 @@
 //! Fork sites: where in the source a closure is forked. Interned once per process, so that a site is a small number.
 
 use super::caller::{self, Caller};
-use crate::api::alloc::Uncharged;
+use super::heap::Uncharged;
 use crate::system::primitive::lock;
 use std::backtrace::Backtrace;
 use std::collections::HashMap;

@@ -1,13 +1,18 @@
 //! Programs of known work and span, in virtual time: exact on any number of processors.
 
+use super::Profiler;
 use super::algebra::Burden;
 use super::clock::{Clock, advance};
 use super::costs::Costs;
 use super::record::Recorder;
 use super::report::{Profile, SiteProfile};
-use super::{Aside, Profiler};
-use crate::api::pool::{Builder, Pool};
-use crate::machine::processor::current;
+use crate::api::builder::Builder;
+use crate::api::costs::measure;
+use crate::api::pool::Pool;
+use crate::dropin::BuilderExt as _;
+use crate::lab::BuilderExt as _;
+use crate::machine::current;
+use crate::machine::observer::Aside;
 use crate::{blocking, charge, for_each, join, release, scope};
 use bombyx_dag::{Computation, Measures};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -260,7 +265,7 @@ fn libraries_that_split_where_work_was_stolen_split_by_the_clock() {
         if length == 1 || splits == 0 && !migrated {
             return instant(length * 100_000);
         }
-        let fresh = if migrated { current::held().commons().processors().len() } else { 0 };
+        let fresh = if migrated { current::held().pool().processors().len() } else { 0 };
         let splits = fresh.max(splits / 2);
         let half = length / 2;
         crate::join_context(
@@ -618,7 +623,7 @@ fn helped_tree(depth: u32, waiter: std::thread::ThreadId) {
 #[test]
 fn help_is_told_apart_under_every_scheduler() {
     for scheduler in ["work-stealing", "read-write", "read-write-steals", "private-cas"] {
-        let builder = Builder::measuring(2, Some(Arc::new(Profiler::measured())));
+        let builder = Builder::measuring(2, Some(Arc::new(Profiler::measured(measure))));
         let pool = builder.scheduler(scheduler.parse().unwrap()).build().unwrap();
         for _ in 0..50 {
             pool.run(|| {
@@ -640,7 +645,7 @@ fn help_is_told_apart_under_every_scheduler() {
 
 #[test]
 fn processors_account_for_their_time() {
-    let pool = Builder::measuring(2, Some(Arc::new(Profiler::measured()))).build().unwrap();
+    let pool = Builder::measuring(2, Some(Arc::new(Profiler::measured(measure)))).build().unwrap();
     pool.run(|| tree(8, 100));
     let profile = pool.profile().unwrap();
     assert_eq!(profile.per_processor.len(), 2);
@@ -659,7 +664,7 @@ fn what_is_done_for_the_scheduler_is_no_work() {
         join(
             || {
                 advance(2);
-                let aside = Aside::begin(current::held().commons());
+                let aside = Aside::begin(current::held().pool());
                 advance(1000);
                 drop(aside);
                 leaf(3);

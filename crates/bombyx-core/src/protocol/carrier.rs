@@ -21,7 +21,6 @@
 //! Where processors are pinned to CPUs, the receiver's place is the processor's ([`Spot::PinnedTo`]): woken elsewhere, it
 //! would have to be moved first, and the kernel takes some hundred microseconds for that.
 
-use crate::machine::processor::Processor;
 use crate::protocol::resolution::WatchList;
 use crate::system::affinity::{self, CpuSet};
 use crate::system::fault::{Fault, planted};
@@ -44,13 +43,19 @@ pub(crate) enum Spot {
     PinnedTo(usize),
 }
 
+/// What carriers hand over: a processor. This protocol knows its address only.
+pub(crate) enum Baton {}
+
+/// The carrier that the end of a job made ready, if any: it must be given a processor.
+pub(crate) type Enabled = Option<NonNull<Carrier>>;
+
 /// See the module text.
 pub(crate) struct Carrier {
     /// Set before anybody can find the carrier waiting.
     thread: OnceLock<Thread>,
     /// The thread's number for the system, 0 until it runs.
     number: AtomicUsize,
-    given: AtomicPtr<Processor>,
+    given: AtomicPtr<Baton>,
     /// Whether the thread sleeps until it is given something, or is about to; a hint.
     asleep: AtomicBool,
     /// The CPUs that the thread may use, if the giver has confined it to its own meanwhile.
@@ -66,7 +71,7 @@ pub(crate) struct Carrier {
 unsafe impl Sync for Carrier {}
 
 /// Given in place of a processor: there is nothing more to do.
-const STOP: *mut Processor = ptr::dangling_mut();
+const STOP: *mut Baton = ptr::without_provenance_mut(1);
 
 impl Carrier {
     /// The calling thread as a carrier.
@@ -114,7 +119,7 @@ impl Carrier {
     /// # Safety
     /// The carrier was found waiting, and was taken out of where it was found; the caller gives up its hold on
     /// the processor. The carrier may be gone after the call.
-    pub(crate) unsafe fn give(carrier: NonNull<Carrier>, processor: NonNull<Processor>, spot: Spot) {
+    pub(crate) unsafe fn give(carrier: NonNull<Carrier>, processor: NonNull<Baton>, spot: Spot) {
         // SAFETY: a waiting carrier is alive until it is given something.
         let receiver = unsafe { carrier.as_ref() };
         let number = receiver.number.load(Relaxed) as u32;
@@ -136,7 +141,7 @@ impl Carrier {
     ///
     /// # Safety
     /// As for [`Carrier::give`].
-    pub(crate) unsafe fn succeed(&self, carrier: NonNull<Carrier>, processor: NonNull<Processor>) {
+    pub(crate) unsafe fn succeed(&self, carrier: NonNull<Carrier>, processor: NonNull<Baton>) {
         // Who has been given another processor already will not sleep.
         let sleeps = self.given.load(Relaxed).is_null();
         let spot = sleeps.then(affinity::here).flatten().map_or(Spot::Anywhere, Spot::FirstOn);
@@ -161,7 +166,7 @@ impl Carrier {
     /// As for [`Carrier::give`].
     pub(crate) unsafe fn give_raw(
         carrier: NonNull<Carrier>,
-        processor: *mut Processor,
+        processor: *mut Baton,
         confined: Option<CpuSet>,
     ) {
         // SAFETY: a waiting carrier is alive until it is given something.
@@ -178,7 +183,7 @@ impl Carrier {
     }
 
     /// Waits to be given a processor. None: to stop.
-    pub(crate) fn receive(&self) -> Option<NonNull<Processor>> {
+    pub(crate) fn receive(&self) -> Option<NonNull<Baton>> {
         if planted(Fault::ForgetEarlyProcessor) {
             self.given.store(ptr::null_mut(), Relaxed);
         }
@@ -193,7 +198,7 @@ impl Carrier {
 
     /// The same for this long. None if nothing was given meanwhile.
     #[cfg(not(loom))]
-    pub(crate) fn receive_within(&self, time: std::time::Duration) -> Option<Option<NonNull<Processor>>> {
+    pub(crate) fn receive_within(&self, time: std::time::Duration) -> Option<Option<NonNull<Baton>>> {
         let start = std::time::Instant::now();
         loop {
             if let Some(received) = self.take_given() {
@@ -206,7 +211,7 @@ impl Carrier {
     }
 
     /// What was given, if anything: a processor, or nothing more to do.
-    fn take_given(&self) -> Option<Option<NonNull<Processor>>> {
+    fn take_given(&self) -> Option<Option<NonNull<Baton>>> {
         let given = self.given.load(Acquire);
         if given.is_null() {
             return None;

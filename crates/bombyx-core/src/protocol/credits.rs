@@ -29,6 +29,7 @@
 //! the processor was handed over, with synchronisation. So the one who brings the count to zero has seen the ends of all
 //! closures. Additions need no order: they are made before the credits that they stand for are used.
 
+use crate::protocol::carrier::Enabled;
 use crate::system::fault::{Fault, planted};
 use crate::system::primitive::AtomicUsize;
 use std::cell::Cell;
@@ -44,15 +45,28 @@ const MOST: usize = 2 * BATCH;
 #[repr(align(128))]
 pub(crate) struct Credits {
     out: AtomicUsize,
+    tell: Tell,
 }
 
-/// A scope whose count has come to zero just now, by the doing of the one who gets this, and who must tell it.
+/// Signals to the frame of the scope with these credits that everything has ended. Returns the carrier that must be given a
+/// processor for that.
+pub(crate) type Tell = unsafe fn(NonNull<Credits>) -> Enabled;
+
+/// The scope whose count this call brought to zero, if it did; the caller must signal it, by [`tell`].
 pub(crate) type Ended = Option<NonNull<Credits>>;
+
+/// Tells the frame of a scope, if it has `ended`. Whoever is returned is the caller's to give a processor to.
+#[inline]
+pub(crate) fn tell(ended: Ended) -> Enabled {
+    let credits = ended?;
+    // SAFETY: the frame waits for the signal, which the caller alone sets; so the credits are alive until then.
+    unsafe { (credits.as_ref().tell)(credits) }
+}
 
 impl Credits {
     /// One credit is out, for the body.
-    pub(crate) fn new() -> Credits {
-        Credits { out: AtomicUsize::new(1) }
+    pub(crate) fn new(tell: Tell) -> Credits {
+        Credits { out: AtomicUsize::new(1), tell }
     }
 
     /// A credit for a closure that is spawned by a thread that has no stock.

@@ -10,7 +10,7 @@
 //! | untouched | set | – | the deque it was pushed on, owned by the carrier that forked it | its join, by a plain pop; a thief, under the deque's lock |
 //! | kept | null | its deque, kept | that deque, still owned by the carrier that forked it | its join, by a plain pop; a thief, under the deque's lock |
 //! | exposed | null | a deque | that deque | its join, by withdrawing it; a thief; both under the deque's lock |
-//! | queued | null | the commons | the pool's queue | its join, by withdrawing it; anyone; all under the lock of the commons |
+//! | queued | null | the pool | the pool's queue | its join, by withdrawing it; anyone; all under the lock of the pool |
 //! | listed | null | a node | a pool or a list of deques ([`crate::protocol::ready`]) | its join, by taking it back; whoever searches; both under the list's lock |
 //! | offered | null | a cell | on its way into, or in, a mailbox | its join or the mailbox's owner: one compare-and-swap |
 //! | taken | null | nowhere | nowhere | the taker alone |
@@ -30,7 +30,7 @@
 //! In a [private deque](crate::protocol::deque::Deque::private) there is no lock to hold: what is said of its holder goes for the
 //! owner of the deque, who alone takes entries out.
 
-use crate::protocol::carrier::Carrier;
+use crate::protocol::carrier::{Carrier, Enabled};
 use crate::protocol::deque::{Deque, Pushed, Slot};
 use crate::protocol::latch::Latch;
 use crate::protocol::mailbox::Mailbox;
@@ -42,9 +42,6 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 use std::num::NonZeroUsize;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-
-/// The carrier that the end of a job made ready, if any: it must be given a processor.
-pub(crate) type Enabled = Option<NonNull<Carrier>>;
 
 /// Runs the job at this address to its end, and tells whom that enabled. Does not unwind; [`Job::run`] would abort.
 pub(crate) type Exec = unsafe fn(*const Job) -> Enabled;
@@ -94,13 +91,13 @@ pub(crate) enum Place {
     Kept(*const Deque),
     /// The mailbox.
     Mailbox(*const Mailbox),
-    /// The queue of the pool with the commons at this address.
+    /// The queue of the pool with the pool at this address.
     Queue(*const ()),
     /// The node of the pool's list of ready entries.
     Listed(Node),
 }
 
-/// Addresses of deques, mailboxes and commons have these bits clear.
+/// Addresses of deques, mailboxes and pool have these bits clear.
 const PLACE: usize = 7;
 const DEQUE: usize = 1;
 const QUEUE: usize = 2;
@@ -116,7 +113,7 @@ impl Place {
             Place::Deque(deque) => deque as usize | DEQUE,
             Place::Kept(deque) => deque as usize | KEPT,
             Place::Mailbox(mailbox) => mailbox as usize,
-            Place::Queue(commons) => commons as usize | QUEUE,
+            Place::Queue(pool) => pool as usize | QUEUE,
             Place::Listed(node) => node.number() << 3 | LISTED,
         }
     }
@@ -260,6 +257,38 @@ impl Job {
     }
 }
 
+/// What every job on the heap begins with.
+#[repr(C)]
+pub(crate) struct HeapJob {
+    job: Job,
+    /// What the closure's forks descend from: the key of its scope or broadcast, or 0 ([`crate::protocol::lineage`]).
+    key: usize,
+}
+
+impl HeapJob {
+    pub(crate) fn new(exec: Exec, key: usize) -> HeapJob {
+        HeapJob { job: Job::spawned(exec), key }
+    }
+
+    /// The key of a heap job.
+    ///
+    /// # Safety
+    /// The job is on the heap, and alive.
+    pub(crate) unsafe fn key_of(job: *const Job) -> usize {
+        // SAFETY: every job on the heap begins with a `HeapJob`.
+        unsafe { (*job.cast::<HeapJob>()).key }
+    }
+}
+
+/// Whether the entry was spawned in the scope with this key. For an entry in a deque, under its lock.
+pub(crate) fn belongs_to(entry: Entry, key: usize) -> bool {
+    match entry.kind() {
+        // SAFETY: a heap job in a deque is alive while the deque's lock is held.
+        Kind::Heap(job) => unsafe { HeapJob::key_of(job) == key },
+        _ => false,
+    }
+}
+
 /// What stands in a deque or a mailbox: a job, or a carrier that is ready to go on and lacks a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry(NonZeroUsize);
@@ -324,10 +353,7 @@ impl Entry {
         if let Kind::Stack(job) = self.kind() {
             // SAFETY: the entry is being taken out of a deque or list under its lock; its join cannot return before
             // it has looked there under the same lock, or the latch is set, so the job is alive.
-            if unsafe { (*job).take(place) } {
-                #[cfg(not(loom))]
-                crate::machine::ledger::forked();
-            }
+            unsafe { (*job).take(place) };
         }
     }
 

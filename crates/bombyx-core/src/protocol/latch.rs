@@ -16,8 +16,7 @@
 //! release on both sides hand the results over: the finisher's writes to the waiter, and the waiter's
 //! parking place to the finisher.
 
-use crate::protocol::carrier::Carrier;
-use crate::protocol::job::Enabled;
+use crate::protocol::carrier::{Carrier, Enabled};
 use crate::system::fault::{Fault, planted};
 use crate::system::primitive::AtomicPtr;
 use std::ptr::{self, NonNull};

@@ -1,7 +1,7 @@
 //! Which entry descends from which: a waiting carrier of a [fixed](crate::machine::fixed) pool helps only with descendants of what
 //! it waits for.
 //!
-//! A *key* names what entries descend from: the job of a `join`, by its address; a scope, by its address and [`SCOPE`]; a
+//! A *key* names what entries descend from: the job of a `join`, by its address; a scope, by the address of its [`Ancestor`] and [`SCOPE`]; a
 //! broadcast, by its address and [`BROADCAST`]; 0 names nothing. Whoever runs an entry sets the key of that entry as the
 //! *root* of its deque. A thief that takes the job of a `join` notes the root of the deque as the *origin* of the job, under
 //! the lock of the deque. A scope knows the root under which it was opened. So the keys form a chain from every entry to its
@@ -11,21 +11,33 @@
 //! ancestors alive. Its join is a frame inside its origin, so the origin cannot end before the entry has run. The origin
 //! itself was taken, its join is a frame inside *its* origin, and so on. Frames of scopes wait for their closures likewise.
 
-use crate::api::scope;
-use crate::protocol::job::{Entry, Job, Kind};
+use crate::protocol::job::{Entry, HeapJob, Job, Kind};
 
 /// Set in the keys of scopes.
-pub(crate) const SCOPE: usize = 1;
+const SCOPE: usize = 1;
 /// Set in the keys of broadcasts.
 pub(crate) const BROADCAST: usize = 2;
 const TAG: usize = 3;
+
+/// What a scope says of its own descent.
+pub(crate) struct Ancestor {
+    /// The root under which the scope was opened.
+    pub(crate) root: usize,
+}
+
+impl Ancestor {
+    /// The key of the scope that this is part of.
+    pub(crate) fn key(&self) -> usize {
+        std::ptr::from_ref(self).expose_provenance() | SCOPE
+    }
+}
 
 /// The key of an entry: what its forks descend from.
 pub(crate) fn key_of(entry: Entry) -> usize {
     match entry.kind() {
         Kind::Stack(job) => job as usize,
         // SAFETY: a heap entry that was taken is alive until it is run.
-        Kind::Heap(job) => unsafe { scope::key_of(job) },
+        Kind::Heap(job) => unsafe { HeapJob::key_of(job) },
         Kind::Carrier(_) => 0,
     }
 }
@@ -59,7 +71,7 @@ unsafe fn above(key: usize) -> usize {
         // SAFETY: an entry becomes the root of a deque when somebody runs it, so its job was taken.
         0 => unsafe { (*(key as *const Job)).origin() },
         // SAFETY: as the caller promises.
-        SCOPE => unsafe { scope::root_of((key & !TAG) as *const ()) },
+        SCOPE => unsafe { (*((key & !TAG) as *const Ancestor)).root },
         _ => 0,
     }
 }

@@ -1,12 +1,12 @@
-//! The protocols by which threads meet: small, without policy, each with its argument beside it and a model that explores it
-//! (`models`). They know the system and each other, and nothing of pools.
+//! The protocols by which threads meet. Each is small, has no policy, and stands beside the argument why it is right; loom
+//! explores the very code that ships (`models`). They know the system and each other. They know nothing of pools: what they
+//! notify is a carrier, an address, or a function that they are given.
 
 pub(crate) mod carrier;
 pub(crate) mod credits;
 pub(crate) mod deque;
 pub(crate) mod job;
 pub(crate) mod latch;
-#[cfg(not(loom))]
 pub(crate) mod lineage;
 pub(crate) mod mailbox;
 pub(crate) mod outside;
@@ -17,3 +17,4 @@ pub(crate) mod queue;
 pub(crate) mod ready;
 pub(crate) mod resolution;
 pub(crate) mod sleep;
+pub(crate) mod tickets;

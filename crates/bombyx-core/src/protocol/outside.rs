@@ -1,5 +1,5 @@
 //! How a thread that holds no processor waits for the end of something: it parks, and whoever sets the latch unparks it. It wakes up now and then by itself, to
-//! see whether the work finds a carrier ([`crate::machine::signal`]); in the models it does not, so that no wake-up may be lost.
+//! see whether the work finds a carrier ([`crate::api::signal`]); in the models it does not, so that no wake-up may be lost.
 //!
 //! The latch says whether there is something to wait for; the parking token, which outlasts an early unpark, makes sure that the
 //! thread looks again. The frame with the latch may be gone as soon as that is set, so the handle is cloned before.

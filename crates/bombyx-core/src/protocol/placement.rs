@@ -1,7 +1,7 @@
 //! Which processor has which CPU, and which carrier is to run there.
 //!
 //! Carriers take hold of processors and let them go at any time; meanwhile idle processors mug busy ones
-//! ([`crate::scheduler::heterogeneous`]): *thief* and *victim* exchange their CPUs. Several may do so at a time. What must hold
+//! (`scheduler/heterogeneous`): *thief* and *victim* exchange their CPUs. Several may do so at a time. What must hold
 //! whenever nobody is in the middle of any of this (models explore that): **a carrier that holds a processor is pinned to that
 //! processor's CPU**, and **a mugging was right when it was made**: the thief was idle and the victim not, and the two had the CPUs
 //! from whose speeds the thief decided.
@@ -33,7 +33,7 @@
 //! - *A thread that the pool has lent a processor to* leaves for good, with the CPUs that it came with. Thieves share a lock,
 //!   which such a thread takes for itself after (L): whoever saw it as a holder has finished then, whoever comes later does
 //!   not see it.
-//! - *Carriers end* after the thieves have ([`crate::machine::commons::Commons::shut_down`]), so that they never mean a thread
+//! - *Carriers end* after the thieves have ([`crate::machine::pool::PoolCore::shut_down`]), so that they never mean a thread
 //!   that is gone, or a stranger with its number.
 
 use crate::system::fault::{Fault, planted};

@@ -1,7 +1,7 @@
 //! The queue of a pool: what comes from outside, carriers that are ready for a processor, and what is in no deque. First in,
 //! first out, so that everyone gets a turn: what is at place k goes after k others, whatever comes later.
 //!
-//! The entries lie under the lock of the commons, with the idle processors. Their number can be read without it: [`Queued`].
+//! The entries lie under the lock of the pool, with the idle processors. Their number can be read without it: [`Queued`].
 //!
 //! **A searcher sees what is queued, or is not counted on.** Who queues an entry wakes nobody if somebody searches
 //! ([`crate::protocol::sleep::Sleepers::is_searched`]). It stores the number, issues a full fence, and reads the count of

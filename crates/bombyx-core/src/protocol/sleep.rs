@@ -41,7 +41,7 @@ use crate::system::primitive::AtomicUsize;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 
 /// The two counts of the protocol. See the module text. On cache lines of their own: what lies beside them in the
-/// commons is read all the time.
+/// pool is read all the time.
 #[repr(align(128))]
 pub(crate) struct Sleepers {
     /// Carriers that search, or were given a processor in order to search.

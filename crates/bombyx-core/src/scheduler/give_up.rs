@@ -4,9 +4,10 @@
 //! may be held, so the allocator only poisons the processor's own limit, and this happens at the next fork, spawn or
 //! checkpoint. What was allocated between the two exceeds the quota: at most what one strand allocates.
 
-use crate::machine::processor::{Processor, current};
-use crate::machine::wait::resume;
-use crate::profile::Aside;
+use crate::machine::current;
+use crate::machine::hand_over::{Heir, Next, hand_over};
+use crate::machine::observer::Aside;
+use crate::machine::processor::Processor;
 use crate::protocol::job::{Entry, Kind};
 use crate::system::primitive::yield_now;
 use std::ptr::NonNull;
@@ -22,36 +23,31 @@ pub(super) fn give_up(
     leave: impl FnOnce(Entry),
     next: impl FnOnce() -> Option<Entry>,
 ) -> bool {
-    let commons = processor.commons();
-    let Some(spare) = commons.spare() else { return false };
-    let _aside = Aside::begin(commons);
-    let carrier = current::carrier();
-    let frame = Entry::carrier(NonNull::from(carrier));
+    let pool = processor.pool();
+    let Some(spare) = pool.spare() else { return false };
+    let _aside = Aside::begin(pool);
+    let frame = Entry::carrier(NonNull::from(current::carrier()));
     leave(frame);
     // From here on anyone may give this carrier another processor. It takes that when it has given away its own.
     let next = next();
     if next == Some(frame) {
-        commons.add_spare(spare);
+        pool.add_spare(spare);
         return true;
     }
-    let receiver = match next.map(|entry| (entry, entry.kind())) {
+    let heir = match next.map(|entry| (entry, entry.kind())) {
         Some((_, Kind::Carrier(ready))) => {
-            commons.add_spare(spare);
-            ready
+            pool.add_spare(spare);
+            Heir::Ready(ready)
         }
         job => {
             if let Some((entry, _)) = job {
                 processor.post.mailbox.deliver(Some(entry));
             }
-            commons.sleepers.start_search();
-            spare
+            Heir::Spare(spare)
         }
     };
-    processor.stats.hand_overs.add(1);
-    current::release();
     // SAFETY: the carrier came out of the list of spares, or its entry named it to us.
-    unsafe { commons.pass_on(carrier, receiver, NonNull::from(processor)) };
-    resume(carrier);
+    unsafe { hand_over(heir, Next::Waits) }.resume();
     true
 }
 
@@ -59,7 +55,7 @@ pub(super) fn give_up(
 /// more processors than cores, those whose threads come first may need this one's core in order to show them, so it lets
 /// others go first once in [`DUMMIES_PER_YIELD`] times.
 pub(super) fn run_dummy(processor: &Processor) {
-    if processor.commons().config.crowded && processor.rng.below(DUMMIES_PER_YIELD) == 0 {
+    if processor.pool().config.crowded && processor.rng.below(DUMMIES_PER_YIELD) == 0 {
         yield_now();
     }
 }

@@ -56,7 +56,7 @@
 //!
 //! Under loom `light` and `heavy` are sequentially consistent fences, which is what `membarrier` makes of them. That is stronger
 //! than the real ones: `light` orders nothing against a party that does not call `heavy`. So there is a second kind of
-//! model, [`weak`](models::set_weak): there `light` is nothing at all and `heavy` reaches nobody who relies. What holds
+//! model, `weak` (`models::set_weak`): there `light` is nothing at all and `heavy` reaches nobody who relies. What holds
 //! there holds without any `membarrier`.
 
 use crate::system::fault::{Fault, planted};

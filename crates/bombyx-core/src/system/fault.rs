@@ -44,7 +44,7 @@ pub(crate) enum Fault {
     SettleWithoutOrder,
     /// The finishing side stores "done" instead of swapping, so it never sees who waits.
     SetWithoutSwap,
-    /// A fixed carrier that falls asleep does not look at its latch again under the lock of the commons.
+    /// A fixed carrier that falls asleep does not look at its latch again under the lock of the pool.
     DozeWithoutLook,
     /// A carrier that leaves a latch does not look whether that was set meanwhile.
     LeaveLatchBlindly,

@@ -70,7 +70,9 @@ pub(crate) use tests::tripwire;
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use crate::{Pool, blocking, join, scope, yield_now};
+    use crate::dropin::{HandleExt as _, yield_now};
+    use crate::lab::BuilderExt as _;
+    use crate::{Pool, blocking, join, scope};
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::process::Command;
     use std::sync::atomic::{AtomicBool, Ordering::SeqCst};

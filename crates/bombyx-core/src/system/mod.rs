@@ -1,7 +1,6 @@
-//! What the runtime asks of the system: threads and their parking, atomics, barriers, CPUs, children of fork(2); and what
-//! it must not do, unwind. Nothing here knows of jobs or processors.
+//! The ground floor: what the runtime asks of the system. Threads and their parking, atomics, barriers, CPUs, children of
+//! fork(2), random numbers. Nothing here knows of jobs, processors or pools.
 
-#[cfg(not(loom))]
 pub(crate) mod affinity;
 pub(crate) mod barrier;
 pub(crate) mod fault;
@@ -9,10 +8,5 @@ pub(crate) mod guard;
 pub(crate) mod primitive;
 #[cfg(not(loom))]
 pub(crate) mod process;
-#[cfg(not(loom))]
 pub(crate) mod rng;
 pub(crate) mod shake;
-
-#[cfg(loom)]
-#[path = "../models/affinity.rs"]
-pub(crate) mod affinity;

@@ -115,6 +115,11 @@ pub(crate) fn spin_until(done: impl Fn() -> bool) {
     }
 }
 
+/// Lets a moment pass. Where there are more processors than cores, lets another thread use it.
+pub(crate) fn pause(crowded: bool) {
+    if crowded { yield_now() } else { spin_loop() }
+}
+
 /// Locks. What runs under a lock of this crate is its own code and does not panic. If it did, it has left what the lock protects
 /// half changed, and whoever comes next ends the process.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

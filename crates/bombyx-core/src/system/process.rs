@@ -15,6 +15,7 @@
 //! directly, or by `vfork` and `posix_spawn`, which go on to `exec`) know nothing of it.
 
 use crate::system::guard::abort;
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -30,8 +31,9 @@ impl Generation {
         Generation(GENERATION.load(Relaxed))
     }
 
-    /// The same; children will know that they are another one.
-    pub(crate) fn begin() -> Generation {
+    /// The same; children will know that they are another one, and call these hooks.
+    pub(crate) fn begin(hooks: &'static Hooks) -> Generation {
+        hooks.register();
         #[cfg(target_os = "linux")]
         linux::watch();
         Generation::current()
@@ -45,6 +47,31 @@ impl Generation {
     #[inline]
     pub(crate) fn is_current(self) -> bool {
         self == Generation::current()
+    }
+}
+
+/// What the floors above do when the process is copied.
+pub(crate) struct Hooks {
+    /// Called in the parent, before.
+    pub(crate) before: fn(),
+    /// Called in the child, by its only thread. May neither allocate nor wait.
+    pub(crate) in_child: fn(),
+    /// Whether the calling thread of a child has lost what its parent held.
+    pub(crate) is_lost: fn() -> bool,
+}
+
+/// One for the machine, one for the profiler.
+static HOOKS: [OnceLock<&'static Hooks>; 2] = [const { OnceLock::new() }; 2];
+
+impl Hooks {
+    /// From now on the hooks are called. They stay; to register them again does nothing.
+    pub(crate) fn register(&'static self) {
+        let registered = HOOKS.iter().any(|slot| std::ptr::eq(*slot.get_or_init(|| self), self));
+        debug_assert!(registered, "there is a slot for each floor");
+    }
+
+    fn all() -> impl Iterator<Item = &'static Hooks> {
+        HOOKS.iter().filter_map(|slot| slot.get().copied())
     }
 }
 
@@ -81,15 +108,14 @@ pub(crate) fn lost() -> ! {
 /// The same where nothing may unwind, if the calling thread lost its processor that way.
 #[cold]
 pub(crate) fn abort_if_lost() {
-    if !Generation::current().is_first() && crate::machine::processor::current::processor().is_none() {
+    if !Generation::current().is_first() && Hooks::all().any(|hooks| (hooks.is_lost)()) {
         abort(LOST);
     }
 }
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use super::GENERATION;
-    use crate::machine::processor::current;
+    use super::{GENERATION, Hooks};
     use crate::system::primitive::lock;
     use std::cell::UnsafeCell;
     use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -124,9 +150,7 @@ mod linux {
     }
 
     unsafe extern "C" fn before() {
-        if let Some(processor) = current::processor() {
-            processor.deque.expose_all();
-        }
+        Hooks::all().for_each(|hooks| (hooks.before)());
         let held = lock(&ASKING);
         // SAFETY: the lock is held.
         unsafe { *HELD.0.get() = Some(held) };
@@ -142,7 +166,6 @@ mod linux {
         // SAFETY: as in the parent. The thread that locked it is this one.
         drop(unsafe { (*HELD.0.get()).take() });
         crate::system::barrier::leave_parent();
-        current::leave_parent();
-        crate::profile::leave_parent();
+        Hooks::all().for_each(|hooks| (hooks.in_child)());
     }
 }

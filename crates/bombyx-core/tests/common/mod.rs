@@ -9,6 +9,7 @@ pub(crate) mod child;
 pub(crate) mod cpus;
 pub(crate) mod program;
 
+use bombyx::lab::BuilderExt as _;
 use bombyx::{Builder, Error, Pool, Scheduler};
 use std::alloc::System;
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::SeqCst};
@@ -33,6 +34,8 @@ pub(crate) const SCHEDULERS: &[&str] = &[
     "read-write",
     "read-write-steals",
     "private-cas",
+    // Behind the feature `example-scheduler`.
+    "round-robin",
 ];
 
 /// Every scheduler that this machine allows, with `membarrier` and without.
@@ -43,10 +46,11 @@ pub(crate) fn configurations() -> impl Iterator<Item = (Scheduler, bool)> {
 /// Every scheduler that this machine allows: some need several CPUs, and threads that can be pinned to them. Of these
 /// only the ones that `BOMBYX_TEST_SCHEDULER` names, if it is set, separated by commas.
 pub(crate) fn schedulers() -> impl Iterator<Item = Scheduler> {
+    let exists = |name: &&&str| **name != "round-robin" || Scheduler::NAMES.contains(name);
     let chosen = std::env::var("BOMBYX_TEST_SCHEDULER").ok();
     let chosen =
         move |name: &&&str| chosen.as_ref().is_none_or(|list| list.split(',').any(|one| one == **name));
-    SCHEDULERS.iter().filter(chosen).filter_map(|name| {
+    SCHEDULERS.iter().filter(exists).filter(chosen).filter_map(|name| {
         let scheduler: Scheduler = name.parse().expect("the list names schedulers that exist");
         match Pool::builder().processors(1).scheduler(scheduler).build() {
             Err(error @ (Error::Pin(_) | Error::OneCpu)) => {

@@ -6,9 +6,10 @@
 //! shows. A node may panic; the serial elision then tells which payloads may arrive.
 
 use super::{Census, Counted, Rng, wait_until};
+use bombyx::dropin::{BuilderExt as _, HandleExt as _, ScopeExt as _, has_pending, yield_local, yield_now};
 use bombyx::{
-    Handle, Pool, Scope, blocking, charge, checkpoint, for_each, has_pending, join, join_context, map_reduce,
-    release, reserve, scope, yield_local, yield_now,
+    Handle, Pool, Scope, blocking, charge, checkpoint, for_each, join, join_context, map_reduce, release,
+    reserve, scope,
 };
 use std::collections::BTreeSet;
 use std::ops::Range;

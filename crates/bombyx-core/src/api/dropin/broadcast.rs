@@ -3,15 +3,15 @@
 //! Each processor has a [private queue](crate::protocol::private), whose entries nobody else may take: its holder runs them, oldest
 //! first, when its deque is empty. A carrier that waits for a broadcast helps with its own processor's part; for any other
 //! private entry it hands the processor over, as for all foreign work. A processor that rests is woken in person
-//! ([`Commons::wake_private`]).
+//! ([`PoolCore::wake_private`]).
 
-use crate::api::scope::Head;
-use crate::machine::commons::Commons;
+use crate::api::signal::Signal;
+use crate::machine::current;
 use crate::machine::handlers::{drop_payload, drop_unwanted};
-use crate::machine::processor::current;
-use crate::machine::signal::Signal;
+use crate::machine::pool::PoolCore;
 use crate::profile::{Blocked, Run, Site};
-use crate::protocol::job::{Enabled, Entry, Job};
+use crate::protocol::carrier::Enabled;
+use crate::protocol::job::{Entry, HeapJob, Job};
 use crate::protocol::lineage;
 use crate::system::guard::guarded;
 use crate::system::primitive::AtomicUsize;
@@ -21,7 +21,7 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::AcqRel;
 use std::thread;
 
-/// Tells the closure of a broadcast where it runs. See [`crate::Handle::broadcast`].
+/// Tells the closure of a broadcast where it runs. See [`HandleExt::broadcast`](super::HandleExt::broadcast).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broadcast {
     pub(crate) index: usize,
@@ -41,35 +41,30 @@ impl Broadcast {
 }
 
 /// Calls `f` once on every processor of the pool and returns the results by the index of the processor.
-pub(crate) fn broadcast<F, R>(commons: &Commons, site: Site, f: F) -> Vec<R>
+pub(crate) fn broadcast<F, R>(pool: &PoolCore, site: Site, f: F) -> Vec<R>
 where
     F: Fn(Broadcast) -> R + Sync,
     R: Send,
 {
-    let processors = commons.processors().len();
-    let whole = Whole {
-        f,
-        site,
-        processors,
-        unfinished: AtomicUsize::new(processors),
-        signal: Signal::from(commons),
-    };
-    let key = ptr::from_ref(&whole) as usize | lineage::BROADCAST;
+    let processors = pool.processors().len();
+    let call =
+        Call { f, site, processors, unfinished: AtomicUsize::new(processors), signal: Signal::from(pool) };
+    let key = ptr::from_ref(&call) as usize | lineage::BROADCAST;
     let parts: Vec<_> = (0..processors)
         .map(|index| Part {
-            head: Head::new(Part::<F, R>::exec, key),
-            whole: &whole,
+            head: HeapJob::new(Part::<F, R>::exec, key),
+            call: &call,
             index,
             result: UnsafeCell::new(None),
         })
         .collect();
     guarded(|| {
-        for (processor, part) in commons.processors().iter().zip(&parts) {
+        for (processor, part) in pool.processors().iter().zip(&parts) {
             processor.private.post(Entry::heap(NonNull::from(part).cast()));
         }
-        commons.wake_private();
+        pool.wake_private();
         let blocked = Blocked::begin();
-        whole.signal.wait(commons, key);
+        call.signal.wait(pool, key);
         drop(blocked);
     });
     let mut panics = None;
@@ -87,7 +82,7 @@ where
 }
 
 /// What the parts of a broadcast share, in the frame that waits for them.
-struct Whole<F> {
+struct Call<F> {
     f: F,
     site: Site,
     processors: usize,
@@ -98,8 +93,8 @@ struct Whole<F> {
 /// The call for one processor.
 #[repr(C)]
 struct Part<'a, F, R> {
-    head: Head,
-    whole: &'a Whole<F>,
+    head: HeapJob,
+    call: &'a Call<F>,
     index: usize,
     result: UnsafeCell<Option<thread::Result<R>>>,
 }
@@ -115,13 +110,13 @@ where
         // SAFETY: the frame of the broadcast waits until all parts have been counted down, and the result of
         // this one is written by its taker alone.
         unsafe {
-            let whole: *const Whole<F> = (*this).whole;
-            let place = Broadcast { index: (*this).index, processors: (*whole).processors };
-            let run = Run::begin(current::held().commons(), (*whole).site);
-            *(*this).result.get() = Some(panic::catch_unwind(AssertUnwindSafe(|| ((*whole).f)(place))));
+            let call: *const Call<F> = (*this).call;
+            let place = Broadcast { index: (*this).index, processors: (*call).processors };
+            let run = Run::begin(current::held().pool(), (*call).site);
+            *(*this).result.get() = Some(panic::catch_unwind(AssertUnwindSafe(|| ((*call).f)(place))));
             drop(run);
-            if (*whole).unfinished.fetch_sub(1, AcqRel) == 1 {
-                Signal::set(&raw const (*whole).signal)
+            if (*call).unfinished.fetch_sub(1, AcqRel) == 1 {
+                Signal::set(&raw const (*call).signal)
             } else {
                 None
             }

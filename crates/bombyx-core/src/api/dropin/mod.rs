@@ -1,6 +1,11 @@
-//! What the drop-in core for rayon needs beside the rest.
+//! What the drop-in core for rayon needs beside the rest: order of arrival, broadcasts, yields, carriers from outside, handlers.
+//! Other programs may use it.
 
 pub(crate) mod broadcast;
-pub(crate) mod fifo;
-pub(crate) mod handle;
-pub(crate) mod yielding;
+mod ext;
+mod yielding;
+
+pub use self::broadcast::Broadcast;
+pub use self::ext::{BuilderExt, HandleExt, ScopeExt};
+pub use self::yielding::{Yield, has_pending, yield_local, yield_now};
+pub use crate::machine::new_carrier::NewCarrier;

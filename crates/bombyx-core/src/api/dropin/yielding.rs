@@ -5,14 +5,13 @@
 //! turn; so that this needs bounded stack, only [`NESTED`] of them lie on one stack, and the next hands its processor
 //! to another carrier and waits for its turn.
 
-use crate::machine::processor::{Processor, current};
-use crate::machine::wait::{resume, run_on_top};
-use crate::protocol::carrier::Carrier;
+use crate::machine::current;
+use crate::machine::hand_over::{Heir, Next, hand_over};
+use crate::machine::processor::Processor;
+use crate::machine::wait::run_on_top;
 use crate::protocol::job::{Entry, Kind};
-use crate::scheduler;
 use crate::system::guard::{guarded, tripwire};
 use std::cell::Cell;
-use std::ptr::NonNull;
 
 /// What came of a yield.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,15 +25,15 @@ pub enum Yield {
 /// Runs one entry from anywhere in the pool, if there is one. None outside of a pool.
 ///
 /// ```
-/// assert_eq!(bombyx::yield_now(), None);
+/// assert_eq!(bombyx::dropin::yield_now(), None);
 /// let pool = bombyx::Pool::builder().processors(1).build()?;
-/// pool.run(|| assert_eq!(bombyx::yield_now(), Some(bombyx::Yield::Idle)));
+/// pool.run(|| assert_eq!(bombyx::dropin::yield_now(), Some(bombyx::dropin::Yield::Idle)));
 /// # Ok::<(), bombyx::Error>(())
 /// ```
 pub fn yield_now() -> Option<Yield> {
     current::processor().map(|processor| {
-        let anywhere = || processor.commons().work_visible();
-        guarded(|| yield_to(processor, anywhere, || scheduler::take_anything(processor)))
+        let anywhere = || processor.pool().work_visible();
+        guarded(|| yield_to(processor, anywhere, || processor.strategy().take_anything(processor)))
     })
 }
 
@@ -45,8 +44,8 @@ pub fn yield_now() -> Option<Yield> {
 /// pool.run(|| {
 ///     bombyx::scope(|s| {
 ///         s.spawn(|_| ());
-///         assert_eq!(bombyx::yield_local(), Some(bombyx::Yield::Executed));
-///         assert_eq!(bombyx::yield_local(), Some(bombyx::Yield::Idle));
+///         assert_eq!(bombyx::dropin::yield_local(), Some(bombyx::dropin::Yield::Executed));
+///         assert_eq!(bombyx::dropin::yield_local(), Some(bombyx::dropin::Yield::Idle));
 ///     });
 /// });
 /// # Ok::<(), bombyx::Error>(())
@@ -54,14 +53,14 @@ pub fn yield_now() -> Option<Yield> {
 pub fn yield_local() -> Option<Yield> {
     current::processor().map(|processor| {
         let local = || processor.has_something() || !processor.private.looks_empty();
-        guarded(|| yield_to(processor, local, || scheduler::take_own(processor)))
+        guarded(|| yield_to(processor, local, || processor.strategy().take_own(processor)))
     })
 }
 
 /// Whether the processor of the calling carrier has entries that wait. None outside of a pool.
 ///
 /// ```
-/// assert_eq!(bombyx::has_pending(), None);
+/// assert_eq!(bombyx::dropin::has_pending(), None);
 /// ```
 pub fn has_pending() -> Option<bool> {
     current::processor().map(|processor| !processor.deque.looks_empty())
@@ -84,9 +83,8 @@ fn yield_to(
         if !anything() {
             return Yield::Idle;
         }
-        if let Some(spare) = processor.commons().spare() {
-            processor.commons().start_search(processor);
-            make_way(processor, spare);
+        if let Some(spare) = processor.pool().spare() {
+            make_way(processor, Heir::Spare(spare));
             return Yield::Executed;
         }
     }
@@ -97,20 +95,16 @@ fn yield_to(
             run_on_top(entry);
             DEPTH.set(DEPTH.get() - 1);
         }
-        Kind::Carrier(ready) => make_way(processor, ready),
+        Kind::Carrier(ready) => make_way(processor, Heir::Ready(ready)),
     }
     Yield::Executed
 }
 
-/// Gives the processor to `next`, a spare or a ready carrier that is the caller's to give to, and queues up for
-/// another one.
-fn make_way(processor: &'static Processor, next: NonNull<Carrier>) {
-    let carrier = current::carrier();
+/// Gives the processor to `heir`, a spare or a ready carrier that the caller has taken out of where it waited, and queues up
+/// for another processor.
+fn make_way(processor: &'static Processor, heir: Heir) {
     // The joins on this stack may come back on another processor, so they must not pop blindly.
     processor.deque.expose_all();
-    current::release();
-    processor.commons().readmit(NonNull::from(carrier));
-    // SAFETY: as the caller promises.
-    unsafe { processor.commons().pass_on(carrier, next, NonNull::from(processor)) };
-    resume(carrier);
+    // SAFETY: the spare came out of the pool's list, or an entry named the carrier, once, to the caller.
+    unsafe { hand_over(heir, Next::Queues) }.resume();
 }

@@ -62,12 +62,15 @@ pub(crate) struct Deque {
     pub(crate) side: Side,
     /// No entry below this is untouched or kept. Written by the owner only, under the lock.
     exposed: AtomicPtr<Slot>,
+    /// Whether nobody but the owner touches the entries.
+    private: bool,
     /// The buffer; its lock protects all of the above against everyone but the owner's push and pop.
     slots: Mutex<Box<[Slot]>>,
 }
 
 impl Deque {
-    pub(crate) fn new() -> Deque {
+    /// A deque that anyone may take from, or one that nobody but its owner touches.
+    pub(crate) fn new(private: bool) -> Deque {
         let slots = new_slots(INITIAL_SLOTS);
         let base = base_of(&slots);
         Deque {
@@ -79,6 +82,7 @@ impl Deque {
             loose: AtomicBool::new(false),
             side: Side::new(),
             exposed: AtomicPtr::new(base),
+            private,
             slots: Mutex::new(slots),
         }
     }
@@ -346,13 +350,17 @@ impl Deque {
         // Only the owner, who is here, changes the root, and others only take entries away.
         let root = self.root();
         if root != key && (root != 0 || self.looks_empty()) {
-            self.change_root(key);
+            if self.private { self.store_root(key) } else { self.change_root(key) }
         }
     }
 
     #[inline(never)]
     fn change_root(&self, key: usize) {
         let _slots = lock(&self.slots);
+        self.store_root(key);
+    }
+
+    fn store_root(&self, key: usize) {
         self.root.store(if self.looks_empty() { key } else { 0 }, Relaxed);
     }
 
@@ -480,6 +488,9 @@ impl Deque {
     /// For entries that the owner does not pop by its fast path ([`Entry::expose`]), so the lock is
     /// all the protection this needs. With `owner`, the caller owns the deque and the bottom may be lowered.
     pub(crate) fn withdraw(&self, entry: Entry, owner: bool) -> bool {
+        if self.private {
+            return self.remove(entry, true);
+        }
         let _slots = (!planted(Fault::WithdrawWithoutLock)).then(|| lock(&self.slots));
         self.remove(entry, owner)
     }
@@ -500,7 +511,7 @@ impl Deque {
     }
 }
 
-/// The entry in the slot, if it was not withdrawn. The caller holds the lock, or owns a [private](private) deque, and
+/// The entry in the slot, if it was not withdrawn. The caller holds the lock, or owns a [private] deque, and
 /// `slot` is between the ends.
 fn entry_at(slot: *mut Slot) -> Option<Entry> {
     // SAFETY: slots between the ends lie in the buffer, which is replaced only under the lock.

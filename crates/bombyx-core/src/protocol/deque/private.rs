@@ -1,5 +1,5 @@
 //! Private deques: the same buffer, for schedulers under which nobody but the owner touches it. Entries are asked for
-//! and handed out by the owner ([`crate::scheduler::private_deques`]), so the owner's slow path needs no lock, no fence
+//! and handed out by the owner (the scheduler), so the owner's slow path needs no lock, no fence
 //! and no read-modify-write either. Owners push and pop by the common fast path: nobody else moves the top, so the
 //! comparison with it never fails.
 //!
@@ -9,7 +9,7 @@
 //! for its answer poisons again when it finds the poison gone; a sleeper makes sure with the heavy barrier
 //! ([`crate::protocol::sleep`]).
 //!
-//! A deque is emptied when its processor changes hands ([`crate::machine::commons::Commons::flush`]), so the entry of a join is
+//! A deque is emptied when its processor changes hands, so the entry of a join is
 //! in the deque of the processor that the join's carrier holds, or in no deque at all.
 
 use super::Deque;
@@ -22,6 +22,11 @@ use std::sync::atomic::Ordering::Relaxed;
 pub(crate) struct Owner<'a>(&'a Deque);
 
 impl Deque {
+    /// Whether nobody but the owner touches the entries.
+    pub(crate) fn is_private(&self) -> bool {
+        self.private
+    }
+
     /// For the owner of a deque that nobody else touches.
     pub(crate) fn private(&self) -> Owner<'_> {
         Owner(self)
@@ -52,18 +57,5 @@ impl Owner<'_> {
     /// Takes the youngest entry that `wanted` accepts, telling its job that it is taken.
     pub(crate) fn take_youngest(self, wanted: impl FnMut(Entry) -> bool) -> Option<Entry> {
         self.0.youngest(wanted, Entry::taken_out)
-    }
-
-    /// Withdraws an exposed entry from wherever in the deque it is.
-    pub(crate) fn withdraw(self, entry: Entry) -> bool {
-        self.0.remove(entry, true)
-    }
-
-    /// As [`Deque::set_root`].
-    pub(crate) fn set_root(self, key: usize) {
-        let root = self.0.root();
-        if root != key && (root != 0 || self.0.looks_empty()) {
-            self.0.root.store(if self.0.looks_empty() { key } else { 0 }, Relaxed);
-        }
     }
 }

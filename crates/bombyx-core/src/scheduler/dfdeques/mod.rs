@@ -6,7 +6,7 @@
 //! | rule of Figure 5 | here |
 //! |---|---|
 //! | *fork*: push the parent, run the child | the fast path, as in work stealing: the entry is the second half |
-//! | *suspend*, *terminate*: take from the own deque | the join's pop, on the fast path; else [`work_stealing::take_own`] |
+//! | *suspend*, *terminate*: take from the own deque | the join's pop, on the fast path; else [`Dfdeques::take_own`](Strategy::take_own) |
 //! | *terminate* wakes the parent: run it next | the carrier that waits gets the processor, with its deque ([`crate::machine::wait`]) |
 //! | *memory quota exhausted*: push the current thread, give up the deque, steal | [`Dfdeques::heed_quota`], at the next fork |
 //! | deque empty and nothing to run: delete it, steal | [`Dfdeques::search`] |
@@ -32,22 +32,28 @@
 //! processors; if all processors do that, nobody is left. So, unlike with work stealing, a lock that is held across
 //! forks must be waited for in `blocking(|| lock.lock())`. The same holds for `fifo` and `depth-first`.
 
-pub(super) mod tuner;
+mod tuner;
 
 use super::give_up::{give_up, run_dummy};
-use super::work_stealing::{self, Patience, SEARCH, SEARCH_IN_COMPANY, Wait, pause, rob};
-use crate::machine::commons::Commons;
+use super::work_stealing::steal::{self, escalate, own_work, rob_by};
+use super::work_stealing::{SEARCH, patience_to_search};
+use crate::machine::patience::{Patience, Wait};
 use crate::machine::processor::Processor;
-use crate::protocol::job::Entry;
-use crate::protocol::mailbox::Mail;
+use crate::machine::stats::Stats;
+use crate::machine::strategy::Strategy;
+use crate::protocol::job::{Entry, Place};
+use crate::protocol::mailbox::Mailbox;
+use crate::protocol::ready::list::Node;
 use crate::protocol::ready::ranks::{Drawn, Ranks};
+use crate::system::primitive::pause;
 use bombyx_base::Quota;
+use std::ptr;
 use std::time::Instant;
 use tuner::Tuner;
 
 /// See the module text.
-pub(crate) struct Dfdeques {
-    pub(super) ranks: Ranks,
+pub(super) struct Dfdeques {
+    ranks: Ranks,
     quota: Force,
 }
 
@@ -57,32 +63,15 @@ enum Force {
     Auto(Tuner),
 }
 
-impl Dfdeques {
-    pub(super) fn new(quota: Quota, processors: usize) -> Dfdeques {
-        let quota = match quota {
-            Quota::Bytes(k) => Force::Fixed(i64::try_from(k.get()).unwrap_or(i64::MAX)),
-            Quota::Infinite => Force::Fixed(i64::MAX),
-            Quota::Auto => Force::Auto(Tuner::new(processors)),
-        };
-        Dfdeques { ranks: Ranks::new(processors), quota }
-    }
-
-    /// K, as it is now.
-    pub(super) fn quota(&self) -> i64 {
-        match &self.quota {
-            Force::Fixed(k) => *k,
-            Force::Auto(tuner) => tuner.quota(),
-        }
-    }
-
-    pub(super) fn search(&self, processor: &Processor) -> Option<Entry> {
+impl Strategy for Dfdeques {
+    fn search(&self, processor: &Processor) -> Option<Entry> {
         processor.set_busy(false);
         if let Force::Auto(tuner) = &self.quota {
-            tuner.rests(processor.index, &processor.commons().ledger.heap);
+            tuner.rests(processor.index, &processor.pool().gauges.heap);
         }
         let entry = self.search_until(processor);
         if entry.is_some() {
-            processor.commons().found_work();
+            processor.pool().found_work();
             processor.set_busy(true);
             if let Force::Auto(tuner) = &self.quota {
                 tuner.works(processor.index);
@@ -91,18 +80,122 @@ impl Dfdeques {
         entry
     }
 
-    fn search_until(&self, processor: &Processor) -> Option<Entry> {
-        let commons = processor.commons();
-        // A gift from whoever woke us, or gave up the processor. The deque ranks already.
-        if let Mail::Entry(entry) = processor.post.mailbox.pick_up() {
+    fn take_own(&self, processor: &Processor) -> Option<Entry> {
+        steal::take_own(processor)
+    }
+
+    fn wait(
+        &self,
+        patience: &mut Patience,
+        processor: &Processor,
+        key: usize,
+        done: &dyn Fn() -> bool,
+    ) -> Wait {
+        let pool = processor.pool();
+        processor.answer();
+        if let Some(own) = own_work(processor, key) {
+            return own;
+        }
+        if let Some(entry) = self.help(processor, key, done) {
             processor.stats.steals.add(1);
+            processor.stats.helps.add(1);
+            self.renew(processor);
+            return Wait::Help(entry);
+        }
+        let others = || pool.processors().iter().any(Processor::has_something);
+        let other_work = pool.has_queued() || self.ranks.has_left() || others();
+        patience.consider(pool.config.crowded, other_work)
+    }
+
+    fn take_anything(&self, processor: &Processor) -> Option<Entry> {
+        steal::take_own(processor)
+            .or_else(|| processor.pool().take_queued())
+            .or_else(|| self.draw(processor).inspect(|_| processor.stats.steals.add(1)))
+    }
+
+    fn take_back(&self, entry: Entry, node: Node, _in_turn: bool) -> bool {
+        self.ranks.withdraw(entry, node)
+    }
+
+    fn served(&self, victim: &Processor, mailbox: &Mailbox) {
+        let all = victim.pool().processors();
+        if let Some(thief) = all.iter().find(|thief| ptr::eq(&thief.post.mailbox, mailbox)) {
+            self.ranks.follow(victim.index, thief.index);
+        }
+    }
+
+    /// K, as it is now.
+    fn quota(&self) -> i64 {
+        match &self.quota {
+            Force::Fixed(k) => *k,
+            Force::Auto(tuner) => tuner.quota(),
+        }
+    }
+
+    /// Case *memory quota exhausted*.
+    fn heed_quota(&self, processor: &Processor) {
+        if !processor.meter.is_exhausted() {
+            return;
+        }
+        let pool = processor.pool();
+        if let Force::Auto(tuner) = &self.quota {
+            tuner.give_up(processor.index, processor.meter.dummies(), &pool.gauges.heap);
+        }
+        let dummies = processor.meter.take_dummies();
+        let delay = dummies.saturating_mul(processor.meter.quota() as u64);
+        self.renew(processor);
+        let leave = |frame| {
+            processor.stats.give_ups.add(1);
+            processor.stats.dummies.add(dummies);
+            self.ranks.give_up(processor.index, &processor.deque, frame, delay);
+        };
+        // Where no thread can be had the frame goes on, and the dummy threads are forgiven.
+        let _gave_up = give_up(processor, leave, || self.draw_left(processor));
+    }
+
+    fn arrived(&self, processor: &Processor) {
+        self.ranks.arrive(processor.index);
+    }
+
+    fn retiring(&self, processor: &Processor) {
+        if processor.deque.looks_empty() {
+            self.ranks.leave(processor.index);
+        }
+    }
+
+    fn looks_full(&self) -> bool {
+        self.ranks.has_left()
+    }
+
+    fn tell(&self, stats: &mut Stats) {
+        stats.peak_deques = self.ranks.peak() as u64;
+    }
+
+    fn forget_peaks(&self) {
+        self.ranks.forget_peak();
+    }
+}
+
+impl Dfdeques {
+    pub(super) fn new(quota: Quota, processors: usize) -> Dfdeques {
+        let quota = match quota {
+            Quota::Auto => Force::Auto(Tuner::new(processors)),
+            quota => Force::Fixed(quota.limit()),
+        };
+        Dfdeques { ranks: Ranks::new(processors), quota }
+    }
+
+    fn search_until(&self, processor: &Processor) -> Option<Entry> {
+        let pool = processor.pool();
+        // The deque ranks already.
+        if let Some(entry) = processor.take_gift() {
             self.renew(processor);
             return Some(entry);
         }
         let mut start = None;
         loop {
-            if let Some(entry) = work_stealing::take_own(processor) {
-                super::count_own(processor);
+            if let Some(entry) = steal::take_own(processor) {
+                processor.count_own();
                 // What was left in the deque by a carrier that blocks has a rank; a broadcast has none.
                 self.ranks.arrive(processor.index);
                 return Some(entry);
@@ -111,12 +204,11 @@ impl Dfdeques {
                 return Some(entry);
             }
             let now = Instant::now();
-            let patience = if commons.enough_searchers() { SEARCH_IN_COMPANY } else { SEARCH };
-            if now.duration_since(*start.get_or_insert(now)) > patience {
+            if now.duration_since(*start.get_or_insert(now)) > patience_to_search(pool, SEARCH) {
                 return None;
             }
             processor.answer();
-            pause(processor);
+            pause(pool.config.crowded);
         }
     }
 
@@ -127,10 +219,10 @@ impl Dfdeques {
 
     /// The procedure *steal* of Figure 5, once: on success the processor has a deque right of its victim.
     fn steal(&self, processor: &Processor) -> Option<Entry> {
-        let commons = processor.commons();
+        let pool = processor.pool();
         self.ranks.leave(processor.index);
         self.renew(processor);
-        if let Some(entry) = commons.take_queued() {
+        if let Some(entry) = pool.take_queued() {
             self.ranks.arrive(processor.index);
             return Some(entry);
         }
@@ -141,8 +233,8 @@ impl Dfdeques {
 
     /// An entry of one of the leftmost P deques.
     fn draw(&self, processor: &Processor) -> Option<Entry> {
-        let commons = processor.commons();
-        let all = commons.processors();
+        let pool = processor.pool();
+        let all = pool.processors();
         loop {
             processor.stats.attempts.add(1);
             match self.ranks.draw(processor.index, processor.rng.below(all.len()), self.quota() as u64) {
@@ -159,80 +251,15 @@ impl Dfdeques {
                     if owner == processor.index || !promising {
                         return None;
                     }
-                    return rob(processor, victim, 0, || commons.has_queued());
+                    return self.rob(processor, victim, 0, || pool.has_queued());
                 }
             }
         }
     }
 
-    pub(super) fn wait(
-        &self,
-        patience: &mut Patience,
-        processor: &Processor,
-        key: usize,
-        done: impl Fn() -> bool,
-    ) -> Wait {
-        let commons = processor.commons();
-        processor.answer();
-        if let Some(own) = Patience::own(processor, key) {
-            return own;
-        }
-        if let Some(entry) = self.help(processor, key, done) {
-            processor.stats.steals.add(1);
-            processor.stats.helps.add(1);
-            self.renew(processor);
-            return Wait::Help(entry);
-        }
-        let others = || commons.processors().iter().any(Processor::has_something);
-        let other_work = commons.has_queued() || self.ranks.has_left() || others();
-        patience.consider(processor, other_work)
-    }
-
-    /// A descendant of what a carrier waits for, from one of the leftmost P deques.
-    fn help(&self, processor: &Processor, key: usize, done: impl Fn() -> bool) -> Option<Entry> {
-        let all = processor.commons().processors();
-        if let Drawn::Entry(entry) = self.ranks.draw_descendant(processor.index, all.len(), key) {
-            return Some(entry);
-        }
-        let descends = |other: &&Processor| other.deque.root() == key && other.is_busy();
-        // A look without the lock first.
-        all.iter().find(|other| other.index != processor.index && descends(other))?;
-        let owner =
-            self.ranks.find_owner(all.len(), |owner| owner != processor.index && descends(&&all[owner]))?;
-        processor.stats.attempts.add(1);
-        rob(processor, &all[owner], key, done)
-    }
-
-    pub(super) fn take_anything(&self, processor: &Processor) -> Option<Entry> {
-        work_stealing::take_own(processor)
-            .or_else(|| processor.commons().take_queued())
-            .or_else(|| self.draw(processor).inspect(|_| processor.stats.steals.add(1)))
-    }
-
-    /// Case *memory quota exhausted*.
-    pub(super) fn heed_quota(&self, processor: &Processor) {
-        if !processor.meter.is_exhausted() {
-            return;
-        }
-        let commons: &Commons = processor.commons();
-        if let Force::Auto(tuner) = &self.quota {
-            tuner.give_up(processor.index, processor.meter.dummies(), &commons.ledger.heap);
-        }
-        let dummies = processor.meter.take_dummies();
-        let delay = dummies.saturating_mul(processor.meter.quota() as u64);
-        self.renew(processor);
-        let leave = |frame| {
-            processor.stats.give_ups.add(1);
-            processor.stats.dummies.add(dummies);
-            self.ranks.give_up(processor.index, &processor.deque, frame, delay);
-        };
-        // Where no thread can be had the frame goes on, and the dummy threads are forgiven.
-        let _gave_up = give_up(processor, leave, || self.draw_left(processor));
-    }
-
     /// The first thing that a thief would find, if that needs no victim's help.
     fn draw_left(&self, processor: &Processor) -> Option<Entry> {
-        let all = processor.commons().processors();
+        let all = processor.pool().processors();
         loop {
             processor.stats.attempts.add(1);
             match self.ranks.draw(processor.index, processor.rng.below(all.len()), self.quota() as u64) {
@@ -247,5 +274,34 @@ impl Dfdeques {
                 Drawn::Owned(_) | Drawn::Nothing => return None,
             }
         }
+    }
+
+    /// A descendant of what a carrier waits for, from one of the leftmost P deques.
+    fn help(&self, processor: &Processor, key: usize, done: &dyn Fn() -> bool) -> Option<Entry> {
+        let all = processor.pool().processors();
+        if let Drawn::Entry(entry) = self.ranks.draw_descendant(processor.index, all.len(), key) {
+            return Some(entry);
+        }
+        let descends = |other: &&Processor| other.deque.root() == key && other.is_busy();
+        // A look without the lock first.
+        all.iter().find(|other| other.index != processor.index && descends(other))?;
+        let owner =
+            self.ranks.find_owner(all.len(), |owner| owner != processor.index && descends(&&all[owner]))?;
+        processor.stats.attempts.add(1);
+        self.rob(processor, &all[owner], key, done)
+    }
+
+    /// Robs `victim`, whose thief gets a deque right of its.
+    fn rob(
+        &self,
+        thief: &Processor,
+        victim: &Processor,
+        want: usize,
+        stop: impl Fn() -> bool,
+    ) -> Option<Entry> {
+        rob_by(thief, victim, want, stop, |thief, victim, want| {
+            let steal = || victim.deque.steal(want, |entry| entry.stolen(Place::Nowhere, &victim.deque));
+            escalate(thief, self.ranks.rob(victim.index, thief.index, steal))
+        })
     }
 }

@@ -13,14 +13,14 @@
 //! had to be taken back, twice as many windows must pass before the next one, [`MOST_PATIENCE`] at most; a fall that stands
 //! halves that number again.
 
-use crate::machine::ledger::Gauge;
+use crate::machine::gauge::Gauge;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::time::Instant;
 
 /// K at first, and at least, in bytes.
-pub(crate) const FIRST_QUOTA: i64 = 1 << 10;
+const FIRST_QUOTA: i64 = 1 << 10;
 /// K at most.
 const LAST_QUOTA: i64 = 1 << 40;
 /// Give-ups in a window, at most.

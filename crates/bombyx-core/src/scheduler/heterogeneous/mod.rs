@@ -35,7 +35,9 @@ mod lookout;
 mod pace;
 mod speed;
 
-use crate::machine::commons::Commons;
+use crate::machine::pool::PoolCore;
+use crate::machine::processor::Processor;
+use crate::machine::strategy::Cpus;
 use crate::protocol::placement::Placement;
 use crate::system::affinity::{self, Thread};
 use bombyx_base::Beta;
@@ -86,6 +88,40 @@ struct Known {
     slow_at: AtomicU64,
     /// Until when the processor takes part in no exchange.
     rests_until: AtomicU64,
+}
+
+impl Cpus for Arc<Heterogeneous> {
+    fn least(&self) -> usize {
+        2
+    }
+
+    fn took_hold(&self, processor: &Processor) {
+        self.arrive(processor.index);
+    }
+
+    fn lets_go(&self, processor: &Processor) {
+        self.leave(processor.index);
+    }
+
+    fn left(&self) {
+        Heterogeneous::left(self);
+    }
+
+    fn cpu_of(&self, processor: &Processor) -> Option<usize> {
+        self.seat(processor.index)
+    }
+
+    fn start(&self, pool: Arc<PoolCore>) -> io::Result<()> {
+        Heterogeneous::start(self, pool)
+    }
+
+    fn stop(&self) {
+        Heterogeneous::stop(self);
+    }
+
+    fn speeds(&self, _processors: usize) -> Vec<f64> {
+        Heterogeneous::speeds(self)
+    }
 }
 
 impl Heterogeneous {
@@ -150,15 +186,11 @@ impl Heterogeneous {
     }
 
     /// Starts the lookouts.
-    pub(crate) fn start(&self, commons: Arc<Commons>) -> io::Result<()> {
+    fn start(self: &Arc<Self>, pool: Arc<PoolCore>) -> io::Result<()> {
         for index in 0..self.known.len() {
-            let commons = Arc::clone(&commons);
+            let (this, pool) = (Arc::clone(self), Arc::clone(&pool));
             let builder = thread::Builder::new().name(format!("bombyx-lookout-{index}")).stack_size(STACK);
-            let started = builder.spawn(move || {
-                if let Some(this) = commons.heterogeneous.as_ref() {
-                    lookout::Lookout::new(this, commons.processors(), index).run();
-                }
-            });
+            let started = builder.spawn(move || lookout::Lookout::new(&this, pool.processors(), index).run());
             match started {
                 Ok(lookout) => self.lookouts().push(lookout),
                 Err(error) => {

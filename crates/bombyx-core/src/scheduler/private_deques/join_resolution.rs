@@ -5,14 +5,17 @@
 //! [`wait`] and [`end`] contain no locked instruction and no fence, up to the functions at the end of this file, in which
 //! a processor changes hands.
 
-use super::read_write;
-use crate::machine::processor::{Processor, current};
-use crate::machine::wait::{Waited, change_seats, nap, resume, run_entry};
-use crate::profile::Helping;
-use crate::protocol::carrier::Carrier;
-use crate::protocol::job::{Enabled, Entry, Job, Kind};
+use super::read_write::{StealsAndJoins, fence_for_want_of_membarrier};
+use crate::machine::current;
+use crate::machine::hand_over::{Heir, Next, hand_over};
+use crate::machine::observer::Helping;
+use crate::machine::patience::{Patience, Wait, Waited};
+use crate::machine::processor::Processor;
+use crate::machine::wait::{change_seats, nap, run_entry};
+use crate::protocol::carrier::{Carrier, Enabled};
+use crate::protocol::job::{Entry, Job, Kind};
 use crate::protocol::resolution::{GoesOn, Reply, Resolution};
-use crate::scheduler::work_stealing::{Patience, Wait, pause};
+use crate::system::primitive::pause;
 use std::ptr::{self, NonNull};
 
 /// How often a left side that wants to leave looks for an answer before it leaves without one.
@@ -20,13 +23,13 @@ const LOOKS_FOR_ANSWER: u32 = 500;
 
 /// The right branch of a join has ended on this thread. Returns the carrier that waits for a processor, if one does.
 #[inline(never)]
-pub(crate) fn end(resolution: &Resolution) -> Enabled {
+pub(super) fn end(resolution: &Resolution) -> Enabled {
     let processor = current::held();
     // Whoever helps with this branch has a query standing here, and must not wait for its end when the branch has ended.
-    read_write::cease(processor);
+    super::cease::<StealsAndJoins>(processor);
     let fence = || {
         if !processor.relies() {
-            read_write::fence_for_want_of_membarrier();
+            fence_for_want_of_membarrier();
         }
     };
     match resolution.end(&processor.watching, fence) {
@@ -45,7 +48,7 @@ pub(crate) fn end(resolution: &Resolution) -> Enabled {
 
 /// Waits until the right branch, `job`, has ended; on the carrier of the frame, which holds a processor before and after.
 #[inline(never)]
-pub(crate) fn wait(job: &Job, resolution: NonNull<Resolution>) -> Waited {
+pub(super) fn wait(job: &Job, resolution: NonNull<Resolution>) -> Waited {
     // SAFETY: the cells are this join's until it returns them.
     let cells = unsafe { resolution.as_ref() };
     stay_until_ended(cells, ptr::from_ref(job) as usize);
@@ -58,20 +61,21 @@ pub(crate) fn wait(job: &Job, resolution: NonNull<Resolution>) -> Waited {
 
 fn stay_until_ended(resolution: &Resolution, key: usize) {
     let mut patience = Patience::new();
-    read_write::cease(current::held());
+    super::cease::<StealsAndJoins>(current::held());
     loop {
         let processor = current::held();
         if resolution.is_ended() {
             processor.stats.joins_tied.add(1);
             return;
         }
-        let left = match read_write::wait(&mut patience, processor, key, &|| resolution.is_ended()) {
-            Wait::Again => false,
-            Wait::Help(entry) => help(entry, resolution),
-            Wait::Carrier(_) => unreachable!("private deques are not searched for carriers"),
-            Wait::OtherWork => hand_over(processor, resolution),
-            Wait::Nothing => retire(processor, resolution),
-        };
+        let left =
+            match super::wait::<StealsAndJoins>(&mut patience, processor, key, &|| resolution.is_ended()) {
+                Wait::Again => false,
+                Wait::Help(entry) => help(entry, resolution),
+                Wait::Carrier(_) => unreachable!("private deques are not searched for carriers"),
+                Wait::OtherWork => leave_to_spare(processor, resolution),
+                Wait::Nothing => retire(processor, resolution),
+            };
         if left {
             return;
         }
@@ -82,10 +86,10 @@ fn stay_until_ended(resolution: &Resolution, key: usize) {
 fn help(entry: Entry, resolution: &Resolution) -> bool {
     let enabled = match entry.kind() {
         Kind::Stack(_) | Kind::Heap(_) => {
-            let _helping = Helping::begin();
+            let _helping = Helping::begin(current::held().pool());
             current::held().set_busy(true);
             let enabled = run_entry(entry);
-            read_write::cease(current::held());
+            super::cease::<StealsAndJoins>(current::held());
             enabled
         }
         Kind::Carrier(ready) => Some(ready),
@@ -100,14 +104,14 @@ fn help(entry: Entry, resolution: &Resolution) -> bool {
 fn leave(processor: &Processor, resolution: &Resolution) -> bool {
     let carrier = NonNull::from(current::carrier());
     resolution.want_to_leave(carrier);
-    for other in processor.commons().processors() {
+    for other in processor.pool().processors() {
         if other.is_busy() {
             other.deque.poison();
         }
     }
     for _ in 0..LOOKS_FOR_ANSWER {
         match resolution.reply() {
-            Reply::None => pause(processor),
+            Reply::None => pause(processor.pool().config.crowded),
             Reply::Ended => return false,
             Reply::Acknowledged => {
                 processor.stats.joins_acknowledged.add(1);
@@ -120,7 +124,7 @@ fn leave(processor: &Processor, resolution: &Resolution) -> bool {
 }
 
 fn leave_unanswered(processor: &Processor, resolution: &Resolution) -> bool {
-    let sides = processor.commons().processors().iter().map(|processor| &processor.deque.side);
+    let sides = processor.pool().processors().iter().map(|processor| &processor.deque.side);
     let left = resolution.leave_unanswered(NonNull::from(current::carrier()), &processor.watching, sides);
     if left {
         processor.stats.joins_unanswered.add(1);
@@ -131,11 +135,11 @@ fn leave_unanswered(processor: &Processor, resolution: &Resolution) -> bool {
 /// There is other work: gives the processor to a spare carrier for it. True if the frame has left, and was continued.
 #[cold]
 #[inline(never)]
-fn hand_over(processor: &'static Processor, resolution: &Resolution) -> bool {
-    let commons = processor.commons();
-    let Some(spare) = commons.spare() else {
+fn leave_to_spare(processor: &'static Processor, resolution: &Resolution) -> bool {
+    let pool = processor.pool();
+    let Some(spare) = pool.spare() else {
         // No thread to be had: run what there is on this stack rather than wait for nothing.
-        let Some(entry) = read_write::take_anything(processor) else {
+        let Some(entry) = super::take_anything::<StealsAndJoins>(processor) else {
             change_seats(processor);
             return false;
         };
@@ -143,16 +147,11 @@ fn hand_over(processor: &'static Processor, resolution: &Resolution) -> bool {
         return help(entry, resolution);
     };
     if !leave(processor, resolution) {
-        commons.add_spare(spare);
+        pool.add_spare(spare);
         return false;
     }
-    let carrier = current::carrier();
-    processor.stats.hand_overs.add(1);
-    commons.start_search(processor);
-    current::release();
     // SAFETY: the spare came out of the pool's list.
-    unsafe { commons.pass_on(carrier, spare, NonNull::from(processor)) };
-    resume(carrier);
+    unsafe { hand_over(Heir::Spare(spare), Next::Waits) }.resume();
     true
 }
 
@@ -160,8 +159,8 @@ fn hand_over(processor: &'static Processor, resolution: &Resolution) -> bool {
 #[cold]
 #[inline(never)]
 fn retire(processor: &'static Processor, resolution: &Resolution) -> bool {
-    let commons = processor.commons();
-    if !commons.has_reserve() {
+    let pool = processor.pool();
+    if !pool.has_reserve() {
         // Whoever has work for the processor later would find no thread for it.
         nap(processor);
         return false;
@@ -169,10 +168,8 @@ fn retire(processor: &'static Processor, resolution: &Resolution) -> bool {
     if !leave(processor, resolution) {
         return false;
     }
-    let carrier = current::carrier();
-    current::release();
-    commons.retire(NonNull::from(processor), None, Some(carrier));
-    resume(carrier);
+    // SAFETY: no carrier is named.
+    unsafe { hand_over(Heir::Nobody, Next::Waits) }.resume();
     true
 }
 
@@ -186,11 +183,7 @@ fn make_way(enabled: NonNull<Carrier>, resolution: &Resolution) -> bool {
         processor.submit(Entry::carrier(enabled));
         return false;
     }
-    let carrier = current::carrier();
-    processor.stats.hand_overs.add(1);
-    current::release();
     // SAFETY: the cells or the entry named the carrier, once, to us.
-    unsafe { processor.commons().pass_on(carrier, enabled, NonNull::from(processor)) };
-    resume(carrier);
+    unsafe { hand_over(Heir::Ready(enabled), Next::Waits) }.resume();
     true
 }

@@ -17,18 +17,25 @@
 //! What goes through a lock or the kernel stands in functions of its own at the end of this file: the pool's queue,
 //! broadcasts, sleeping and waking, the clock.
 
-pub(crate) mod join_resolution;
-pub(crate) mod private_cas;
-pub(crate) mod read_write;
+mod join_resolution;
+pub(super) mod private_cas;
+pub(super) mod read_write;
 
-use super::work_stealing::{
-    BEFORE_HAND_OVER, BEFORE_PARKING, Patience, SEARCH_IN_COMPANY, Wait, pause, random_victim,
-};
+use super::work_stealing::patience_to_search;
+use super::work_stealing::steal::random_victim;
+use crate::machine::observer::Aside;
+use crate::machine::patience::{BEFORE_HAND_OVER, BEFORE_PARKING, Patience, Wait, Waited};
+use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
-use crate::profile::Aside;
-use crate::protocol::job::{Entry, Place};
+use crate::machine::strategy::{Counted, Strategy};
+use crate::protocol::carrier::Enabled;
+use crate::protocol::job::{Entry, Job, Place, belongs_to};
 use crate::protocol::mailbox::{Mail, Mailbox};
+use crate::protocol::resolution::Resolution;
 use crate::system::barrier;
+use crate::system::primitive::pause;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
 /// How long a query stands with one victim before it is withdrawn. Withdrawing interrupts everyone, so not soon.
@@ -39,8 +46,118 @@ const LOOK: Duration = Duration::from_millis(1);
 /// Looks at the answer between two looks at the clock, and at whether the query was overwritten or its poison lost.
 const LOOKS: u32 = 32;
 
+/// Work stealing with private deques, over this channel.
+pub(super) struct PrivateDeques<C>(PhantomData<C>);
+
+impl<C: Channel> PrivateDeques<C> {
+    pub(super) fn new() -> PrivateDeques<C> {
+        PrivateDeques(PhantomData)
+    }
+}
+
+impl<C: Channel> Strategy for PrivateDeques<C> {
+    fn search(&self, processor: &Processor) -> Option<Entry> {
+        let entry = search_until::<C>(processor);
+        if entry.is_some() {
+            processor.set_searching(false);
+            processor.set_busy(true);
+        }
+        entry
+    }
+
+    fn take_own(&self, processor: &Processor) -> Option<Entry> {
+        take_own(processor)
+    }
+
+    fn cease(&self, processor: &Processor) {
+        cease::<C>(processor);
+    }
+
+    fn wait(
+        &self,
+        patience: &mut Patience,
+        processor: &Processor,
+        key: usize,
+        done: &dyn Fn() -> bool,
+    ) -> Wait {
+        wait::<C>(patience, processor, key, done)
+    }
+
+    fn take_anything(&self, processor: &Processor) -> Option<Entry> {
+        take_anything::<C>(processor)
+    }
+
+    fn wait_for_branch(&self, job: &Job, resolution: NonNull<Resolution>) -> Waited {
+        join_resolution::wait(job, resolution)
+    }
+
+    fn end_branch(&self, resolution: &Resolution) -> Enabled {
+        join_resolution::end(resolution)
+    }
+
+    /// Answers the call of the limit: a fork, or a poll in code that does not fork.
+    fn attend(&self, processor: &Processor) {
+        processor.deque.private().attend();
+        C::answer(processor);
+        C::watch(processor);
+        processor.choose_barrier();
+        // Pairs with `heavy` of a sleeper.
+        if processor.relies() {
+            barrier::light();
+        } else {
+            attend_always(processor);
+        }
+        let pool = processor.pool();
+        if pool.observer().is_some() {
+            processor.deque.poison();
+        }
+        if pool.sleepers.any_resting() {
+            rouse(processor);
+        }
+    }
+
+    /// The deque goes to the pool's queue.
+    fn lets_go(&self, processor: &Processor) {
+        if !processor.deque.looks_empty() {
+            flush(processor);
+        }
+    }
+
+    fn retiring(&self, processor: &Processor) {
+        processor.set_searching(false);
+    }
+
+    fn start_search(&self, processor: &Processor) {
+        processor.set_searching(true);
+    }
+
+    /// Searchers are not counted: that would take a locked instruction.
+    fn give_up_search(&self, _pool: &PoolCore) {}
+
+    fn searchers(&self, pool: &PoolCore) -> usize {
+        pool.processors().iter().filter(|processor| processor.is_searching()).count()
+    }
+
+    /// What is in a deque does not count: its owner alone can give it, and does so when it attends.
+    fn look_before_rest(&self, pool: &PoolCore, all_idle: bool) -> bool {
+        if !all_idle {
+            let deques = pool.processors().iter().map(|processor| &processor.deque);
+            pool.sleepers.call(deques, || pool.settle_barrier());
+        }
+        pool.has_queued()
+    }
+
+    fn has_private_deques(&self) -> bool {
+        true
+    }
+
+    fn counted(&self) -> Counted {
+        Counted::Never
+    }
+}
+
 /// How thieves ask and victims answer.
-pub(super) trait Channel {
+pub(super) trait Channel: Send + Sync {
     /// What a thief remembers of its question.
     type Ticket: Copy;
 
@@ -74,30 +191,9 @@ pub(super) fn grant<C: Channel>(victim: &Processor, want: usize) -> Option<Entry
     victim.deque.private().take_oldest().inspect(|&entry| C::taken(victim, entry))
 }
 
-/// Answers the call of the limit: a fork, or a poll in code that does not fork.
-pub(super) fn attend<C: Channel>(processor: &Processor) {
-    processor.deque.private().attend();
-    C::answer(processor);
-    C::watch(processor);
-    let commons = processor.commons();
-    processor.choose_barrier();
-    // Pairs with `heavy` of a sleeper.
-    if processor.relies() {
-        barrier::light();
-    } else {
-        attend_always(processor);
-    }
-    if commons.config.profiler.is_some() {
-        processor.deque.poison();
-    }
-    if commons.sleepers.any_resting() {
-        rouse(processor);
-    }
-}
-
 /// The processor has nothing to run: its carrier waits. What others may take is given first, and as long as there is
 /// something left, the round stays open.
-pub(super) fn cease<C: Channel>(processor: &Processor) {
+fn cease<C: Channel>(processor: &Processor) {
     if !processor.deque.looks_empty() {
         C::answer(processor);
     }
@@ -106,18 +202,8 @@ pub(super) fn cease<C: Channel>(processor: &Processor) {
     }
 }
 
-/// The next entry for an idle processor, or None when it has searched long enough.
-pub(super) fn search<C: Channel>(processor: &Processor) -> Option<Entry> {
-    let entry = search_until::<C>(processor);
-    if entry.is_some() {
-        processor.set_searching(false);
-        processor.set_busy(true);
-    }
-    entry
-}
-
 fn search_until<C: Channel>(processor: &Processor) -> Option<Entry> {
-    let commons = processor.commons();
+    let pool = processor.pool();
     if processor.post.mailbox.has_mail()
         && let Some(entry) = open_gift(processor)
     {
@@ -131,12 +217,12 @@ fn search_until<C: Channel>(processor: &Processor) -> Option<Entry> {
         if let Some(entry) = take_own(processor) {
             return Some(entry);
         }
-        if commons.has_queued()
+        if pool.has_queued()
             && let Some(entry) = take_queued(processor)
         {
             return Some(entry);
         }
-        let stop = |waited| waited > STAND || commons.has_queued() || !processor.private.looks_empty();
+        let stop = |waited| waited > STAND || pool.has_queued() || !processor.private.looks_empty();
         if let Some(victim) = random_victim(processor)
             && let Some(entry) = rob::<C>(processor, victim, 0, stop)
         {
@@ -144,18 +230,17 @@ fn search_until<C: Channel>(processor: &Processor) -> Option<Entry> {
             return Some(entry);
         }
         let now = clock();
-        let patience = if commons.enough_searchers() { SEARCH_IN_COMPANY } else { LOOK };
-        if now.duration_since(*start.get_or_insert(now)) > patience {
+        if now.duration_since(*start.get_or_insert(now)) > patience_to_search(pool, LOOK) {
             // Somebody had work, perhaps, and did not poll in time.
             processor.post.mailbox.ask_for_gift(processor.stats.withdrawn.get() != withdrawn);
             return None;
         }
-        pause(processor);
+        pause(pool.config.crowded);
     }
 }
 
 /// What a processor still has itself: spawned by a carrier that has ended, and then the oldest of what is for it alone.
-pub(crate) fn take_own(processor: &Processor) -> Option<Entry> {
+fn take_own(processor: &Processor) -> Option<Entry> {
     if !processor.deque.looks_empty()
         && let Some(entry) = processor.deque.private().take_youngest(|_| true)
     {
@@ -165,7 +250,7 @@ pub(crate) fn take_own(processor: &Processor) -> Option<Entry> {
 }
 
 /// Whatever can be had now, for a carrier that cannot hand its processor over.
-pub(super) fn take_anything<C: Channel>(processor: &Processor) -> Option<Entry> {
+fn take_anything<C: Channel>(processor: &Processor) -> Option<Entry> {
     take_own(processor).or_else(|| take_queued(processor)).or_else(|| {
         let victim = random_victim(processor)?;
         rob::<C>(processor, victim, 0, |waited| waited > BEFORE_HAND_OVER)
@@ -197,35 +282,35 @@ fn rob<C: Channel>(
                 break;
             }
         }
-        pause(thief);
+        pause(thief.pool().config.crowded);
     }
     C::settle(thief, victim, ticket)
 }
 
 /// One round of waiting for something whose descendants have the root `key`.
-pub(super) fn wait<C: Channel>(
+fn wait<C: Channel>(
     patience: &mut Patience,
     processor: &Processor,
     key: usize,
     done: &dyn Fn() -> bool,
 ) -> Wait {
-    let commons = processor.commons();
+    let pool = processor.pool();
     cease::<C>(processor);
     C::watch(processor);
     if !processor.deque.looks_empty() {
         return own_entry(processor, key);
     }
     if !processor.private.looks_empty() {
-        return match take_private(processor, |entry| crate::api::scope::belongs_to(entry, key)) {
+        return match take_private(processor, |entry| belongs_to(entry, key)) {
             Some(entry) => Wait::Help(entry),
             None => Wait::OtherWork,
         };
     }
     let elsewhere = |but: &Processor| {
-        commons.has_queued()
-            || commons.processors().iter().any(|other| !std::ptr::eq(other, but) && other.has_something())
+        pool.has_queued()
+            || pool.processors().iter().any(|other| !std::ptr::eq(other, but) && other.has_something())
     };
-    for victim in commons.processors() {
+    for victim in pool.processors() {
         if std::ptr::eq(victim, processor) || victim.deque.root() != key || !victim.is_busy() {
             continue;
         }
@@ -238,29 +323,21 @@ pub(super) fn wait<C: Channel>(
             return Wait::Help(entry);
         }
     }
-    let now = clock();
-    if elsewhere(processor) {
-        if now.duration_since(*patience.other_work_since.get_or_insert(now)) > BEFORE_HAND_OVER {
-            return Wait::OtherWork;
-        }
-    } else {
-        patience.other_work_since = None;
-        if now.duration_since(patience.start) > BEFORE_PARKING {
-            return Wait::Nothing;
-        }
+    let verdict = patience.verdict(clock(), elsewhere(processor));
+    if let Wait::Again = verdict {
+        pause(pool.config.crowded);
     }
-    pause(processor);
-    Wait::Again
+    verdict
 }
 
 /// A waiting carrier's processor has entries: of the scope that it waits for, or others.
 fn own_entry(processor: &Processor, key: usize) -> Wait {
     // In an ordered pool, what another scope has put on top of ours goes first, elsewhere.
-    let ordered = processor.commons().config.ordered;
+    let ordered = processor.pool().config.ordered;
     let mut covered = false;
     let ours = |entry| {
-        let ours = crate::api::scope::belongs_to(entry, key);
-        covered |= ordered && !ours && !crate::api::scope::belongs_to(entry, 0);
+        let ours = belongs_to(entry, key);
+        covered |= ordered && !ours && !belongs_to(entry, 0);
         ours && !covered
     };
     processor.deque.private().take_youngest(ours).map_or(Wait::OtherWork, Wait::Help)
@@ -275,7 +352,7 @@ fn own_entry(processor: &Processor, key: usize) -> Wait {
 #[cold]
 #[inline(never)]
 fn rouse(processor: &Processor) {
-    let commons = processor.commons();
+    let pool = processor.pool();
     let gift = |mailbox: &Mailbox| {
         if !mailbox.wants_gift() {
             return None;
@@ -283,14 +360,24 @@ fn rouse(processor: &Processor) {
         processor.deque.private().take_oldest().inspect(|entry| entry.taken(Place::Mailbox(mailbox)))
     };
     let wake = || {
-        let _aside = Aside::begin(commons);
-        commons.wake(gift)
+        let _aside = Aside::begin(pool);
+        pool.wake(gift)
     };
-    let found_carrier = commons.processors().iter().any(Processor::is_searching) || wake();
+    let found_carrier = pool.processors().iter().any(Processor::is_searching) || wake();
     // Without a carrier for them they rest until there is one.
-    if found_carrier && commons.sleepers.any_resting() {
+    if found_carrier && pool.sleepers.any_resting() {
         processor.deque.poison();
     }
+}
+
+/// Moves what is in the deque of a processor that is about to change hands to the queue, where everyone can reach it: others to
+/// run it, joins to take their own halves back.
+#[cold]
+#[inline(never)]
+fn flush(processor: &Processor) {
+    let pool = processor.pool();
+    pool.put_back(std::iter::from_fn(|| processor.deque.private().take_oldest()));
+    pool.wake(|_| None);
 }
 
 /// A processor that does not rely on the heavy barrier must attend at every fork, and fence for itself.
@@ -314,7 +401,7 @@ fn open_gift(processor: &Processor) -> Option<Entry> {
 #[cold]
 #[inline(never)]
 fn take_queued(processor: &Processor) -> Option<Entry> {
-    processor.commons().take_queued()
+    processor.pool().take_queued()
 }
 
 #[cold]

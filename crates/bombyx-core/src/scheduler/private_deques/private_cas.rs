@@ -8,11 +8,10 @@ use super::{Channel, grant};
 use crate::machine::processor::Processor;
 use crate::protocol::job::Entry;
 use crate::protocol::mailbox::Mail;
-use crate::scheduler::work_stealing::{Patience, Wait};
 use crate::system::primitive::spin_until;
 
 /// See the module text.
-struct Cas;
+pub(in crate::scheduler) struct Cas;
 
 impl Channel for Cas {
     type Ticket = ();
@@ -58,34 +57,4 @@ impl Channel for Cas {
 
     /// Joins learn of their ends by latches.
     fn watch(_: &Processor) {}
-}
-
-/// [`super::attend`] with compare-and-swap.
-pub(crate) fn attend(processor: &Processor) {
-    super::attend::<Cas>(processor);
-}
-
-/// [`super::cease`] with compare-and-swap.
-pub(crate) fn cease(processor: &Processor) {
-    super::cease::<Cas>(processor);
-}
-
-/// [`super::search`] with compare-and-swap.
-pub(crate) fn search(processor: &Processor) -> Option<Entry> {
-    super::search::<Cas>(processor)
-}
-
-/// [`super::take_anything`] with compare-and-swap.
-pub(crate) fn take_anything(processor: &Processor) -> Option<Entry> {
-    super::take_anything::<Cas>(processor)
-}
-
-/// [`super::wait`] with compare-and-swap.
-pub(crate) fn wait(
-    patience: &mut Patience,
-    processor: &Processor,
-    key: usize,
-    done: &dyn Fn() -> bool,
-) -> Wait {
-    super::wait::<Cas>(patience, processor, key, done)
 }

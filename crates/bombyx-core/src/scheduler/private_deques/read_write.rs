@@ -11,14 +11,28 @@ use super::{Channel, grant};
 use crate::machine::processor::Processor;
 use crate::protocol::job::{Entry, Kind};
 use crate::protocol::query::{Poll, Round};
-use crate::scheduler::work_stealing::{Patience, Wait};
 
-/// Queries; and, with `RESOLVES`, joins by resolution.
-struct Talk<const RESOLVES: bool>;
-type Steals = Talk<false>;
-type StealsAndJoins = Talk<true>;
+/// A channel of loads and stores.
+pub(super) trait Queries: Send + Sync {
+    /// Whether the two sides of a join talk by loads and stores as well.
+    const RESOLVES: bool;
+}
 
-impl<const RESOLVES: bool> Channel for Talk<RESOLVES> {
+/// `read-write-steals`.
+pub(in crate::scheduler) struct Steals;
+
+impl Queries for Steals {
+    const RESOLVES: bool = false;
+}
+
+/// `read-write`.
+pub(in crate::scheduler) struct StealsAndJoins;
+
+impl Queries for StealsAndJoins {
+    const RESOLVES: bool = true;
+}
+
+impl<Q: Queries> Channel for Q {
     type Ticket = Round;
 
     fn ask(thief: &Processor, victim: &Processor, want: usize) -> Option<Round> {
@@ -50,13 +64,13 @@ impl<const RESOLVES: bool> Channel for Talk<RESOLVES> {
     fn taken(victim: &Processor, entry: Entry) {
         match entry.kind() {
             // SAFETY: the entry was taken out of the private deque of `victim`, for a thief that does not know it yet.
-            Kind::Stack(job) if RESOLVES => unsafe { (*job).take_as_branch(victim.free_cells.get()) },
+            Kind::Stack(job) if Self::RESOLVES => unsafe { (*job).take_as_branch(victim.free_cells.get()) },
             _ => entry.taken_out(),
         }
     }
 
     fn watch(processor: &Processor) {
-        if RESOLVES && !processor.watching.is_empty() {
+        if Self::RESOLVES && !processor.watching.is_empty() {
             processor.watching.watch();
             processor.note_watch_list();
         }
@@ -68,7 +82,7 @@ fn answer<C: Channel>(victim: &Processor) {
     if victim.queries.open_round().is_none() {
         return;
     }
-    let commons = victim.commons();
+    let pool = victim.pool();
     let fence = || {
         if !victim.relies() {
             fence_for_want_of_membarrier();
@@ -85,7 +99,7 @@ fn answer<C: Channel>(victim: &Processor) {
             victim.queries.answer(None);
         }
         Poll::Thief(thief) => {
-            let thief = &commons.processors()[thief].queries;
+            let thief = &pool.processors()[thief].queries;
             match grant::<C>(victim, thief.want()) {
                 Some(entry) => {
                     victim.stats.served.add(1);
@@ -104,76 +118,4 @@ fn answer<C: Channel>(victim: &Processor) {
 #[inline(never)]
 pub(super) fn fence_for_want_of_membarrier() {
     crate::system::barrier::full();
-}
-
-// ---- `read-write-steals` ----------------------------------------------------------------------------------
-
-/// [`super::attend`] with queries, and joins by latches.
-#[inline(never)]
-pub(crate) fn attend_steals(processor: &Processor) {
-    super::attend::<Steals>(processor);
-}
-
-/// [`super::cease`] with queries, and joins by latches.
-#[inline(never)]
-pub(crate) fn cease_steals(processor: &Processor) {
-    super::cease::<Steals>(processor);
-}
-
-/// [`super::search`] with queries, and joins by latches.
-#[inline(never)]
-pub(crate) fn search_steals(processor: &Processor) -> Option<Entry> {
-    super::search::<Steals>(processor)
-}
-
-/// [`super::take_anything`] with queries, and joins by latches.
-pub(crate) fn take_anything_steals(processor: &Processor) -> Option<Entry> {
-    super::take_anything::<Steals>(processor)
-}
-
-/// [`super::wait`] with queries, and joins by latches.
-#[inline(never)]
-pub(crate) fn wait_steals(
-    patience: &mut Patience,
-    processor: &Processor,
-    key: usize,
-    done: &dyn Fn() -> bool,
-) -> Wait {
-    super::wait::<Steals>(patience, processor, key, done)
-}
-
-// ---- `read-write` -----------------------------------------------------------------------------------------
-
-/// [`super::attend`] with queries, and joins by resolution.
-#[inline(never)]
-pub(crate) fn attend(processor: &Processor) {
-    super::attend::<StealsAndJoins>(processor);
-}
-
-/// [`super::cease`] with queries, and joins by resolution.
-#[inline(never)]
-pub(crate) fn cease(processor: &Processor) {
-    super::cease::<StealsAndJoins>(processor);
-}
-
-/// [`super::search`] with queries, and joins by resolution.
-#[inline(never)]
-pub(crate) fn search(processor: &Processor) -> Option<Entry> {
-    super::search::<StealsAndJoins>(processor)
-}
-
-/// [`super::take_anything`] with queries, and joins by resolution.
-pub(crate) fn take_anything(processor: &Processor) -> Option<Entry> {
-    super::take_anything::<StealsAndJoins>(processor)
-}
-
-/// [`super::wait`] with queries, and joins by resolution.
-#[inline(never)]
-pub(crate) fn wait(
-    patience: &mut Patience,
-    processor: &Processor,
-    key: usize,
-    done: &dyn Fn() -> bool,
-) -> Wait {
-    super::wait::<StealsAndJoins>(patience, processor, key, done)
 }

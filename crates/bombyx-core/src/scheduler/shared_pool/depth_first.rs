@@ -22,6 +22,8 @@
 //! The protocol is that of [`crate::protocol::ready::shared`]; the rules above are [`RULES`] in [`super`].
 
 use super::Rules;
+use crate::machine::strategy::Child;
 use crate::protocol::ready::shared::Order;
 
-pub(in crate::scheduler) const RULES: Rules = Rules { order: Order::Serial, in_turn: true };
+pub(in crate::scheduler) const RULES: Rules =
+    Rules { order: Order::Serial, in_turn: true, child: Child::First };

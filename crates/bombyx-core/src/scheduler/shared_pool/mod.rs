@@ -11,14 +11,18 @@ pub(super) mod depth_first;
 pub(super) mod fifo;
 
 use super::give_up::{give_up, run_dummy};
-use super::work_stealing::{Patience, SEARCH, SEARCH_IN_COMPANY, Wait, pause};
-use crate::machine::processor::{Processor, current};
-use crate::profile::Aside;
-use crate::protocol::carrier::Carrier;
-use crate::protocol::job::{Enabled, Entry};
-use crate::protocol::mailbox::Mail;
+use super::work_stealing::steal::own_work;
+use super::work_stealing::{SEARCH, patience_to_search};
+use crate::machine::current;
+use crate::machine::observer::Aside;
+use crate::machine::patience::{Patience, Wait};
+use crate::machine::processor::Processor;
+use crate::machine::strategy::{Child, Counted, Strategy};
+use crate::protocol::carrier::{Carrier, Enabled};
+use crate::protocol::job::{Entry, belongs_to};
 use crate::protocol::ready::list::Node;
 use crate::protocol::ready::shared::{Order, SharedPool, Taken, Turn};
+use crate::system::primitive::pause;
 use std::ptr::NonNull;
 use std::time::Instant;
 
@@ -30,92 +34,62 @@ pub(in crate::scheduler) struct Rules {
     /// A join gets its own half back only when that is next, and who waits gives way to whatever is next at once.
     /// Otherwise a join takes its half back in any case, and waits a little for one that runs elsewhere.
     pub(super) in_turn: bool,
+    /// Which half of a join is a thread.
+    pub(super) child: Child,
 }
 
 /// See the module text.
-pub(crate) struct Shared {
+pub(super) struct Shared {
     rules: Rules,
-    pub(crate) pool: SharedPool,
+    /// K, in bytes; `i64::MAX` if there is no quota.
+    quota: i64,
+    pool: SharedPool,
 }
 
-impl Shared {
-    pub(super) fn new(rules: Rules, processors: usize) -> Shared {
-        Shared { rules, pool: SharedPool::new(rules.order, processors) }
-    }
-
-    pub(super) fn search(&self, processor: &Processor) -> Option<Entry> {
+impl Strategy for Shared {
+    fn search(&self, processor: &Processor) -> Option<Entry> {
         processor.set_busy(false);
         let entry = self.search_until(processor);
         if entry.is_some() {
-            processor.commons().found_work();
+            processor.pool().found_work();
             processor.set_busy(true);
         }
         entry
     }
 
-    fn search_until(&self, processor: &Processor) -> Option<Entry> {
-        let commons = processor.commons();
-        // What the one who gave up the processor took for it.
-        if let Mail::Entry(entry) = processor.post.mailbox.pick_up() {
-            processor.stats.steals.add(1);
-            return Some(entry);
-        }
-        let mut start = None;
-        loop {
-            if let Some(entry) = self.take(processor) {
-                return Some(entry);
-            }
-            let now = Instant::now();
-            let patience = if commons.enough_searchers() { SEARCH_IN_COMPANY } else { SEARCH };
-            if now.duration_since(*start.get_or_insert(now)) > patience {
-                return None;
-            }
-            pause(processor);
-        }
+    fn take_own(&self, processor: &Processor) -> Option<Entry> {
+        processor.private.take(|_| true)
     }
 
-    /// What is next for a processor that works on nothing. Carriers that come back from blocking are not kept waiting,
-    /// new programs are.
-    fn take(&self, processor: &Processor) -> Option<Entry> {
-        let commons = processor.commons();
-        if let Some(entry) = commons.take_queued_carrier().or_else(|| processor.private.take(|_| true)) {
-            self.pool.leave(processor.index);
-            return Some(entry);
+    fn enabled(&self, processor: &Processor, carrier: NonNull<Carrier>) -> Enabled {
+        if !self.rules.in_turn {
+            return Some(carrier);
         }
-        self.take_next(processor).or_else(|| commons.take_queued())
+        self.pool.put_frame(processor.index, Entry::carrier(carrier));
+        None
     }
 
-    /// What is next in the pool. Whoever is scheduled anew has a new quota.
-    fn take_next(&self, processor: &Processor) -> Option<Entry> {
-        loop {
-            processor.stats.attempts.add(1);
-            match self.pool.take(processor.index) {
-                Taken::Entry(entry) => {
-                    processor.stats.steals.add(1);
-                    processor.meter.reset(super::first_quota(processor.commons().config.scheduler));
-                    return Some(entry);
-                }
-                Taken::Dummy => run_dummy(processor),
-                Taken::Nothing => return None,
-            }
-        }
-    }
-
-    pub(super) fn wait(&self, patience: &mut Patience, processor: &Processor, key: usize) -> Wait {
-        if let Some(own) = Patience::own(processor, key) {
+    fn wait(
+        &self,
+        patience: &mut Patience,
+        processor: &Processor,
+        key: usize,
+        _done: &dyn Fn() -> bool,
+    ) -> Wait {
+        if let Some(own) = own_work(processor, key) {
             return own;
         }
         // A closure of the scope that we wait for.
-        let ours = |entry| crate::api::scope::belongs_to(entry, key);
+        let ours = |entry| belongs_to(entry, key);
         let found = if self.rules.in_turn { self.pool.take_next_if(ours) } else { self.pool.take_any(ours) };
         if let Some(entry) = found {
             processor.stats.steals.add(1);
             processor.stats.helps.add(1);
             return Wait::Help(entry);
         }
-        let other_work = processor.commons().has_queued() || self.pool.len() > 0;
+        let other_work = processor.pool().has_queued() || self.pool.len() > 0;
         if !self.rules.in_turn || !other_work {
-            return patience.consider(processor, other_work);
+            return patience.consider(processor.pool().config.crowded, other_work);
         }
         match self.pool.take_carrier(processor.index) {
             Some(ready) => {
@@ -126,34 +100,105 @@ impl Shared {
         }
     }
 
-    pub(super) fn take_anything(&self, processor: &Processor) -> Option<Entry> {
-        let commons = processor.commons();
+    fn take_anything(&self, processor: &Processor) -> Option<Entry> {
+        let pool = processor.pool();
         processor
             .private
             .take(|_| true)
             .or_else(|| self.pool.take_next_if(|_| true).inspect(|_| processor.stats.steals.add(1)))
-            .or_else(|| commons.take_queued())
+            .or_else(|| pool.take_queued())
     }
 
-    pub(super) fn enabled(&self, processor: &Processor, carrier: NonNull<Carrier>) -> Enabled {
-        if !self.rules.in_turn {
-            return Some(carrier);
-        }
-        self.pool.put_frame(processor.index, Entry::carrier(carrier));
-        None
-    }
-
-    pub(super) fn take_back(&self, entry: Entry, node: Node, in_turn: bool) -> bool {
+    fn take_back(&self, entry: Entry, node: Node, in_turn: bool) -> bool {
         self.pool.take_back(entry, node, in_turn && self.rules.in_turn)
     }
 
-    pub(super) fn heed_quota(&self, processor: &Processor) {
-        let quota = super::first_quota(processor.commons().config.scheduler);
+    /// Every fork attends, and its entry leaves the deque for the pool.
+    fn attend(&self, processor: &Processor) {
+        processor.begin_service();
+        self.pool.absorb(processor.index, &processor.deque);
+        processor.deque.poison();
+        processor.end_service();
+    }
+
+    fn pending(&self, processor: &Processor) -> usize {
+        self.pool.len() / processor.pool().processors().len()
+    }
+
+    fn quota(&self) -> i64 {
+        self.quota
+    }
+
+    fn heed_quota(&self, processor: &Processor) {
         let exhausted = processor.meter.is_exhausted();
         // The first half of a join is a new thread, with a quota of its own.
-        processor.meter.reset(quota);
+        processor.meter.reset(self.quota);
         if exhausted {
             self.wait_for_turn(processor);
+        }
+    }
+
+    fn retiring(&self, processor: &Processor) {
+        self.pool.leave(processor.index);
+    }
+
+    fn looks_full(&self) -> bool {
+        self.pool.len() > 0
+    }
+
+    fn counted(&self) -> Counted {
+        Counted::Always(self.rules.child)
+    }
+}
+
+impl Shared {
+    /// A pool with these rules, and this quota K; `i64::MAX` if there is none.
+    pub(super) fn new(rules: Rules, quota: i64, processors: usize) -> Shared {
+        Shared { rules, quota, pool: SharedPool::new(rules.order, processors) }
+    }
+
+    fn search_until(&self, processor: &Processor) -> Option<Entry> {
+        let pool = processor.pool();
+        if let Some(entry) = processor.take_gift() {
+            return Some(entry);
+        }
+        let mut start = None;
+        loop {
+            if let Some(entry) = self.take(processor) {
+                return Some(entry);
+            }
+            let now = Instant::now();
+            if now.duration_since(*start.get_or_insert(now)) > patience_to_search(pool, SEARCH) {
+                return None;
+            }
+            pause(pool.config.crowded);
+        }
+    }
+
+    /// What is next for a processor that works on nothing. Carriers that come back from blocking are not kept waiting,
+    /// new programs are.
+    fn take(&self, processor: &Processor) -> Option<Entry> {
+        let pool = processor.pool();
+        if let Some(entry) = pool.take_queued_carrier().or_else(|| processor.private.take(|_| true)) {
+            self.pool.leave(processor.index);
+            return Some(entry);
+        }
+        self.take_next(processor).or_else(|| pool.take_queued())
+    }
+
+    /// What is next in the pool. Whoever is scheduled anew has a new quota.
+    fn take_next(&self, processor: &Processor) -> Option<Entry> {
+        loop {
+            processor.stats.attempts.add(1);
+            match self.pool.take(processor.index) {
+                Taken::Entry(entry) => {
+                    processor.stats.steals.add(1);
+                    processor.meter.reset(self.quota);
+                    return Some(entry);
+                }
+                Taken::Dummy => run_dummy(processor),
+                Taken::Nothing => return None,
+            }
         }
     }
 
@@ -161,7 +206,7 @@ impl Shared {
     /// a processor: its carrier may have needed long to wake up, and the memory is taken only now.
     #[cold]
     fn wait_for_turn(&self, processor: &Processor) {
-        let _aside = Aside::begin(processor.commons());
+        let _aside = Aside::begin(processor.pool());
         let dummies = processor.meter.take_dummies();
         processor.stats.give_ups.add(1);
         processor.stats.dummies.add(dummies);

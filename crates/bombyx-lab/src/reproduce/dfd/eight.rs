@@ -15,6 +15,7 @@ use crate::reproduce::seed::dfd::{ROWS, Row};
 use crate::reproduce::verdict::Verdicts;
 use crate::resources::{Memory, Watch};
 use bombyx::Pool;
+use bombyx::lab::BuilderExt as _;
 use bombyx_workloads::{Grain, Runtime, find};
 use serde_json::{Value, json};
 

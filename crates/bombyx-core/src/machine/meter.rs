@@ -1,6 +1,26 @@
-//! The memory quota K of DFDeques and of the depth-first scheduler: how it is used up.
+//! What the holder of a processor has allocated, against a quota.
 
 use std::cell::Cell;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// How many pools want to know what is allocated.
+static METERING: AtomicUsize = AtomicUsize::new(0);
+
+/// A pool that wants to know what is allocated begins, or ends.
+pub(crate) fn set_metering(on: bool) {
+    if on {
+        METERING.fetch_add(1, Relaxed);
+    } else {
+        METERING.fetch_sub(1, Relaxed);
+    }
+}
+
+/// Whether a pool wants to know what is allocated.
+#[inline(always)]
+pub(crate) fn is_metering() -> bool {
+    METERING.load(Relaxed) != 0
+}
 
 /// Net allocations below this are not told to the pool at once.
 pub(crate) const BATCH: i64 = 4096;

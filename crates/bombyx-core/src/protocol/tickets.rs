@@ -1,6 +1,6 @@
 //! First in, first out, on deques that are last in, first out.
 //!
-//! A closure that is to run in the order of its spawn is queued in a [`Fifo`], and a *ticket* goes into the deque
+//! A closure that is to run in the order of its spawn is queued in a [`Tickets`], and a *ticket* goes into the deque
 //! in its place. Every ticket is the same: the address of the queue. Whoever takes one, the owner from the
 //! bottom or a thief from the top, runs the oldest closure of the queue. So the closures of one queue start in
 //! the order in which they were spawned, while relative to other entries each ticket keeps the place where it was
@@ -9,29 +9,29 @@
 //!
 //! There are as many tickets as queued closures at any time, so a ticket always finds one.
 
-use crate::api::scope::Head;
-use crate::protocol::job::{Enabled, Entry, Job, Kind};
+use crate::protocol::carrier::Enabled;
+use crate::protocol::job::{Entry, HeapJob, Job, Kind};
 use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::Mutex;
 
 /// See the module text.
 #[repr(C)]
-pub(crate) struct Fifo {
+pub(crate) struct Tickets {
     /// First: a ticket is a heap entry with this address.
-    head: Head,
+    head: HeapJob,
     queue: Mutex<VecDeque<Entry>>,
 }
 
 // SAFETY: the queue has a lock, and of the head nobody but `exec` is used: tickets are not jobs of a join.
-unsafe impl Sync for Fifo {}
+unsafe impl Sync for Tickets {}
 // SAFETY: as above; the entries are for whoever takes a ticket.
-unsafe impl Send for Fifo {}
+unsafe impl Send for Tickets {}
 
-impl Fifo {
+impl Tickets {
     /// A queue for closures of the scope with this key, 0 for detached ones.
-    pub(crate) fn new(key: usize) -> Fifo {
-        Fifo { head: Head::new(Fifo::exec, key), queue: Mutex::new(VecDeque::new()) }
+    pub(crate) fn new(key: usize) -> Tickets {
+        Tickets { head: HeapJob::new(Tickets::exec, key), queue: Mutex::new(VecDeque::new()) }
     }
 
     /// Queues a heap entry and returns the ticket that must be pushed in its place.
@@ -44,12 +44,12 @@ impl Fifo {
     }
 
     /// # Safety
-    /// As for [`crate::protocol::job::Exec`]: `job` is the first field of a `Fifo`, and the caller has taken a ticket of it.
+    /// As for [`crate::protocol::job::Exec`]: `job` is the first field of a `Tickets`, and the caller has taken a ticket of it.
     unsafe fn exec(job: *const Job) -> Enabled {
         let oldest = {
             // SAFETY: the queue outlives its tickets; the closure below may be what keeps it alive, so it is not
             // touched after this block.
-            let this = unsafe { &*job.cast::<Fifo>() };
+            let this = unsafe { &*job.cast::<Tickets>() };
             this.queue.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).pop_front()
         };
         match oldest.map(Entry::kind) {

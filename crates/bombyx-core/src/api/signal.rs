@@ -2,14 +2,16 @@
 //!
 //! A [`Latch`] names a carrier that must be given a processor. If the frame waits in the very pool where the work
 //! ends, whoever ends it gives its own processor, as after a join. If the frame waits in *another* pool, its
-//! carrier belongs there and is readmitted there ([`Commons::readmit`]); if it is on a thread that holds no
+//! carrier belongs there and is readmitted there ([`PoolCore::readmit`]); if it is on a thread that holds no
 //! processor at all, that thread is merely woken. A [`Signal`] knows which of the three it is.
 
-use crate::machine::commons::Commons;
-use crate::machine::processor::current;
+use crate::api::blocking::blocking;
+use crate::machine::current;
+use crate::machine::patience::Waited;
+use crate::machine::pool::PoolCore;
 use crate::machine::visit::{STARVED, lend_a_hand};
-use crate::machine::wait::{Waited, wait};
-use crate::protocol::job::Enabled;
+use crate::machine::wait::wait;
+use crate::protocol::carrier::Enabled;
 use crate::protocol::latch::Latch;
 use crate::protocol::outside::Outside;
 use crate::system::guard::guarded;
@@ -28,20 +30,18 @@ enum Waiter {
     /// A carrier of the pool where the work is done.
     Here,
     /// A carrier of this other pool.
-    Elsewhere(Arc<Commons>),
+    Elsewhere(Arc<PoolCore>),
     /// A thread that holds no processor, or lets it go before it waits.
     Outside(Outside),
 }
 
 impl Signal {
-    /// A signal that the calling thread will wait for, set by work in the pool of `commons`.
-    pub(crate) fn from(commons: &Commons) -> Signal {
-        let waiter = match current::processor().map(|processor| processor.commons()) {
-            Some(home) if ptr::eq(home, commons) => Waiter::Here,
+    /// A signal that the calling thread will wait for, set by work in the pool of `pool`.
+    pub(crate) fn from(pool: &PoolCore) -> Signal {
+        let waiter = match current::processor().map(|processor| processor.pool()) {
+            Some(home) if ptr::eq(home, pool) => Waiter::Here,
             // Such a carrier may have to work in the other pool itself ([`crate::machine::visit`]).
-            Some(home) if commons.config.lends && !home.has_fixed_threads() => {
-                Waiter::Outside(Outside::here())
-            }
+            Some(home) if pool.config.lends && !home.has_fixed_threads() => Waiter::Outside(Outside::here()),
             Some(home) => Waiter::Elsewhere(home.arc()),
             None => Waiter::Outside(Outside::here()),
         };
@@ -87,14 +87,14 @@ impl Signal {
         }
     }
 
-    /// Waits until the signal is set, on the thread that made it, for work in the pool of `commons`. A carrier helps meanwhile
+    /// Waits until the signal is set, on the thread that made it, for work in the pool of `pool`. A carrier helps meanwhile
     /// with what descends from `key`, as in every wait, and may hold another processor afterwards. A thread without a
     /// processor works in the pool itself if no carrier can be had there.
-    pub(crate) fn wait(&self, commons: &Commons, key: usize) {
-        guarded(|| self.wait_here(commons, key));
+    pub(crate) fn wait(&self, pool: &PoolCore, key: usize) {
+        guarded(|| self.wait_here(pool, key));
     }
 
-    fn wait_here(&self, commons: &Commons, key: usize) {
+    fn wait_here(&self, pool: &PoolCore, key: usize) {
         match &self.waiter {
             Waiter::Here | Waiter::Elsewhere(_) => {
                 // The joins below on this stack may come back on another processor, and nothing tells that their
@@ -102,22 +102,22 @@ impl Signal {
                 current::held().deque.expose_all();
                 // With fixed threads a wait for another pool takes other work sooner.
                 let elsewhere = matches!(self.waiter, Waiter::Elsewhere(_));
-                let fixed = current::held().commons().has_fixed_threads();
+                let fixed = current::held().pool().has_fixed_threads();
                 let key = if elsewhere && fixed { 0 } else { key };
                 let Waited::Done = wait(&self.latch, key, None) else {
-                    unreachable!("only a join's own job is reclaimed")
+                    unreachable!("only a join's own job is taken back")
                 };
             }
             Waiter::Outside(_) => {
                 let wait = || {
                     while !self.wait_outside(STARVED) {
-                        if commons.config.lends {
-                            lend_a_hand(commons, || self.latch.is_done());
+                        if pool.config.lends {
+                            lend_a_hand(pool, || self.latch.is_done());
                         }
                     }
                 };
                 // A carrier of another pool lets its processor go, so that it can be lent one of this pool.
-                if current::processor().is_some() { crate::blocking(wait) } else { wait() }
+                if current::processor().is_some() { blocking(wait) } else { wait() }
             }
         }
     }

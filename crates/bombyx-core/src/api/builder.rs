@@ -1,0 +1,368 @@
+//! Building pools.
+
+use crate::api::costs;
+use crate::api::error::{Error, MAX_PROCESSORS, MAX_STACK, MIN_STACK};
+use crate::api::pool::Pool;
+use crate::machine::current;
+use crate::machine::handlers::Handlers;
+use crate::machine::new_carrier::NewCarrier;
+use crate::machine::pool::PoolCore;
+use crate::machine::pool::config::{Config, Names, Threads};
+use crate::machine::strategy::Counted;
+use crate::profile::{self, Observing, Profiler};
+use crate::scheduler::Scheduler;
+use crate::system::affinity::{self, Thread};
+use crate::system::barrier;
+use std::any::Any;
+use std::sync::{Arc, Mutex};
+use std::{fmt, io, thread};
+
+/// How many carriers beyond one for each processor a small pool may have, unless its builder says. Large pools may have four
+/// for each processor.
+const MIN_SURPLUS: usize = 64;
+
+/// Collects what a pool is to be like. From [`Pool::builder`].
+///
+/// ```
+/// let pool = bombyx::Pool::builder()
+///     .processors(2)
+///     .scheduler("work-stealing".parse()?)
+///     .stack_size(4 << 20)
+///     .thread_name(|index| format!("worker-{index}"))
+///     .seed(42)
+///     .build()?;
+/// assert_eq!(pool.processors(), 2);
+/// # Ok::<(), bombyx::Error>(())
+/// ```
+#[derive(Default)]
+pub struct Builder {
+    pub(super) processors: Option<usize>,
+    threads: Option<Threads>,
+    pub(super) scheduler: Option<Scheduler>,
+    stack_size: Option<usize>,
+    #[allow(clippy::type_complexity)]
+    thread_name: Option<Box<dyn Fn(usize) -> String + Send + Sync>>,
+    pub(super) names: Option<Names>,
+    max_carriers: Option<usize>,
+    seed: u64,
+    pin: bool,
+    deterministic: bool,
+    pub(super) ordered: bool,
+    pub(super) fence: bool,
+    pub(super) counts: bool,
+    metered: bool,
+    pub(super) lend: Option<bool>,
+    profiler: profile::Choice,
+    pub(super) handlers: Handlers,
+    pub(super) use_current_thread: bool,
+    /// The pool may not start carriers of its own, unless `max_carriers` says so.
+    pub(super) limited: bool,
+}
+
+impl Builder {
+    /// The number of processors. Default: `BOMBYX_PROCESSORS`, else one for each CPU that the process may use.
+    pub fn processors(mut self, processors: usize) -> Builder {
+        self.processors = Some(processors);
+        self
+    }
+
+    /// The scheduler. Default: `BOMBYX_SCHEDULER`, else work stealing.
+    pub fn scheduler(mut self, scheduler: Scheduler) -> Builder {
+        self.scheduler = Some(scheduler);
+        self
+    }
+
+    /// Whether the threads of the pool are fixed. Default: `BOMBYX_THREADS`, else [`Threads::Moving`].
+    ///
+    /// ```
+    /// use bombyx::Threads;
+    /// let pool = bombyx::Pool::builder().processors(2).threads(Threads::Fixed).build()?;
+    /// let (before, after) = pool.run(|| {
+    ///     let before = bombyx::current_processor();
+    ///     bombyx::join(|| (), || ());
+    ///     (before, bombyx::current_processor())
+    /// });
+    /// assert_eq!(before, after);
+    /// # Ok::<(), bombyx::Error>(())
+    /// ```
+    pub fn threads(mut self, threads: Threads) -> Builder {
+        self.threads = Some(threads);
+        self
+    }
+
+    /// The stack size of the carriers, in bytes. With this, [`Pool::run`] never runs on the caller's stack.
+    pub fn stack_size(mut self, bytes: usize) -> Builder {
+        self.stack_size = Some(bytes);
+        self
+    }
+
+    /// Names the carriers: called when the pool is built, once for each number below that of the processors. Carriers that
+    /// start later repeat the numbers, and the names.
+    pub fn thread_name(mut self, name: impl Fn(usize) -> String + Send + Sync + 'static) -> Builder {
+        self.thread_name = Some(Box::new(name));
+        self
+    }
+
+    /// The most carriers (OS threads) the pool may have at a time. Default: four for each processor and one more, or 64 more
+    /// than processors if that is more. When a waiting carrier would need another one to hand its processor to, it runs what
+    /// there is on its own stack instead. When a carrier [blocks](crate::blocking), its processor rests until a carrier is free.
+    pub fn max_carriers(mut self, carriers: usize) -> Builder {
+        self.max_carriers = Some(carriers);
+        self
+    }
+
+    /// Seeds the choice of victims. Schedules still depend on timing.
+    pub fn seed(mut self, seed: u64) -> Builder {
+        self.seed = seed;
+        self
+    }
+
+    /// Pins each processor to a CPU: whichever carrier holds it runs there. [`Scheduler::Heterogeneous`] always does.
+    pub fn pin(mut self, pin: bool) -> Builder {
+        self.pin = pin;
+        self
+    }
+
+    /// Splits loops in the same way in every run, so that [`crate::map_reduce`] over floats is repeatable, and hides
+    /// steals from [`crate::join_context`]. `BOMBYX_DETERMINISTIC=1` does the same for all pools.
+    pub fn deterministic(mut self, deterministic: bool) -> Builder {
+        self.deterministic = deterministic;
+        self
+    }
+
+    /// Counts what the processors allocate, for [`Stats`](crate::Stats): `heap` and `peak_heap`, in a program whose allocator is
+    /// [metered](crate::api::alloc::Metered) or which [says itself](crate::charge). Schedulers with a quota, and pools that are
+    /// profiled, always do.
+    pub fn metered(mut self, metered: bool) -> Builder {
+        self.metered = metered;
+        self
+    }
+
+    /// Measures work and span of everything that runs in the pool, for [`Pool::profile`]. Forks cost some fifty nanoseconds
+    /// more then. `BOMBYX_PROFILE=file` does it for all pools of a process that do not ask for it themselves.
+    pub fn profile(mut self, profile: bool) -> Builder {
+        self.profiler = if profile { profile::Choice::Own } else { profile::Choice::Process };
+        self
+    }
+
+    /// For measuring what things cost: just so many processors, and this profiler or none.
+    pub(crate) fn measuring(processors: usize, profiler: Option<Arc<Profiler>>) -> Builder {
+        Builder {
+            processors: Some(processors),
+            scheduler: Some(Scheduler::WorkStealing),
+            profiler: profiler.map_or(profile::Choice::Off, profile::Choice::Given),
+            ..Builder::default()
+        }
+    }
+
+    /// Called with the panic of a [spawned](crate::Pool::spawn) closure, or of another handler. Without this, such
+    /// a panic aborts the process; so does a panic of this handler itself.
+    ///
+    /// ```
+    /// let (sender, receiver) = std::sync::mpsc::channel();
+    /// let pool = bombyx::Pool::builder().processors(1).on_panic(move |payload| sender.send(payload).unwrap()).build()?;
+    /// pool.spawn(|| panic!("nobody waits for this"));
+    /// assert_eq!(receiver.recv().unwrap().downcast_ref::<&str>(), Some(&"nobody waits for this"));
+    /// # Ok::<(), bombyx::Error>(())
+    /// ```
+    pub fn on_panic(mut self, handler: impl Fn(Box<dyn Any + Send>) + Send + Sync + 'static) -> Builder {
+        self.handlers.panic = Some(Box::new(handler));
+        self
+    }
+
+    /// Builds the pool.
+    ///
+    /// # Errors
+    /// If the configuration, or what the environment asks for, is not usable, or a thread cannot be started.
+    pub fn build(self) -> Result<Pool, Error> {
+        if self.use_current_thread {
+            return self.assemble(|carrier| carrier.thread().spawn(|| carrier.run()).map(drop));
+        }
+        let (config, scheduler) = self.config()?;
+        Ok(Pool::new(PoolCore::new(config).map_err(Error::Thread)?, scheduler))
+    }
+
+    /// Builds the pool with carriers that `start` starts.
+    pub(super) fn assemble(
+        mut self,
+        mut start: impl FnMut(NewCarrier) -> io::Result<()>,
+    ) -> Result<Pool, Error> {
+        /// Ends the carriers that were started if not all could be, also when `start` panics.
+        struct Unfinished<'a> {
+            pool: &'a PoolCore,
+            /// The calling thread holds a processor.
+            here: bool,
+        }
+        impl Drop for Unfinished<'_> {
+            fn drop(&mut self) {
+                if self.here {
+                    self.pool.unseat_current_thread();
+                }
+                self.pool.close();
+            }
+        }
+        let here = std::mem::take(&mut self.use_current_thread);
+        if here && current::processor().is_some() {
+            return Err(Error::CurrentThreadInPool);
+        }
+        let (config, scheduler) = self.config()?;
+        let pool = PoolCore::without_carriers(config);
+        let unfinished = Unfinished { pool: &pool, here };
+        if here {
+            pool.seat_current_thread();
+        }
+        for _ in usize::from(here)..pool.processors().len() {
+            start(pool.new_carrier().map_err(Error::Thread)?).map_err(Error::Thread)?;
+        }
+        pool.start_watcher().map_err(Error::Thread)?;
+        std::mem::forget(unfinished);
+        if here {
+            // The thread holds its processor for as long as it lives, and nobody knows how long that is.
+            std::mem::forget(Arc::clone(&pool));
+        }
+        Ok(Pool::new(pool, scheduler))
+    }
+
+    /// Builds the pool and makes it the global one.
+    ///
+    /// # Errors
+    /// As [`Builder::build`], and if there is a global pool already.
+    pub fn build_global(self) -> Result<(), Error> {
+        if Pool::has_global() {
+            return Err(Error::GlobalPoolExists);
+        }
+        self.build()?.into_global().map(drop)
+    }
+
+    /// Builds the pool with as many carriers as can be had, for the global pool, where nobody can be told.
+    pub(super) fn build_tolerant(self) -> Pool {
+        let (config, scheduler) =
+            self.config().unwrap_or_else(|error| unreachable!("defaults are usable: {error}"));
+        Pool::new(PoolCore::with_what_can_be_had(config), scheduler)
+    }
+
+    /// What the pool is to be like, and the name of its scheduler.
+    pub(crate) fn config(self) -> Result<(Config, Scheduler), Error> {
+        let generation = current::begin_generation();
+        let cores = cores();
+        let processors = match self.processors {
+            Some(processors) => processors,
+            None => match std::env::var("BOMBYX_PROCESSORS") {
+                Ok(given) => given.trim().parse().map_err(|_| Error::Processors(format!("`{given}`")))?,
+                Err(_) => available_parallelism(),
+            },
+        };
+        if processors == 0 || processors > MAX_PROCESSORS {
+            return Err(Error::Processors(processors.to_string()));
+        }
+        let scheduler = match self.scheduler {
+            Some(scheduler) => scheduler,
+            None => match std::env::var("BOMBYX_SCHEDULER") {
+                Ok(given) => given.parse()?,
+                Err(_) => Scheduler::default(),
+            },
+        };
+        let strategy = scheduler.checked()?.strategy(processors);
+        if let Some(size) = self.stack_size.filter(|size| !(MIN_STACK..MAX_STACK).contains(size)) {
+            return Err(Error::StackSize(size));
+        }
+        let threads = match self.threads {
+            Some(threads) => threads,
+            None => match std::env::var("BOMBYX_THREADS") {
+                Ok(given) => given.parse()?,
+                Err(_) => Threads::default(),
+            },
+        };
+        let fixed = threads == Threads::Fixed;
+        if fixed && !strategy.allows_fixed_threads() {
+            return Err(Error::FixedThreads(scheduler));
+        }
+        let max_carriers = self.max_carriers.unwrap_or(if self.limited {
+            processors
+        } else {
+            processors + (4 * processors).max(MIN_SURPLUS)
+        });
+        if max_carriers < processors {
+            return Err(Error::MaxCarriers { limit: max_carriers, processors });
+        }
+        let least_cpus = strategy.cpus().least();
+        let pin = self.pin || least_cpus > 0;
+        let cpus = affinity::cpus().len();
+        if pin && cpus == 0 {
+            return Err(Error::Pin("this system does not tell which CPUs the process may use".to_owned()));
+        }
+        if cpus < least_cpus {
+            return Err(Error::OneCpu);
+        }
+        if !self.fence {
+            barrier::prepare();
+        }
+        let counts = match strategy.counted() {
+            Counted::Always(child) => Some(child),
+            Counted::OnRequest(child) => self.counts.then_some(child),
+            Counted::Never => None,
+        };
+        let names = match self.thread_name {
+            Some(name) => {
+                let names: Vec<String> = (0..processors).map(name).collect();
+                if names.iter().any(|name| name.contains('\0')) {
+                    let kind = std::io::ErrorKind::InvalidInput;
+                    let why = "the name of a thread contains a null character";
+                    return Err(Error::Thread(std::io::Error::new(kind, why)));
+                }
+                Some(Arc::new(Mutex::new(names)))
+            }
+            None => self.names,
+        };
+        let profiler = self.profiler.profiler(costs::measure);
+        let metered = self.metered || strategy.quota() != i64::MAX || profiler.is_some();
+        let config = Config {
+            generation,
+            processors,
+            threads,
+            strategy,
+            scheduler: scheduler.to_string(),
+            stack_size: self.stack_size,
+            names,
+            max_carriers,
+            seed: self.seed,
+            pin,
+            // A thread that holds a pinned processor may use one CPU only while it does.
+            cpus: current::processor()
+                .filter(|processor| processor.pool().config.pin)
+                .map_or_else(|| Thread::HERE.allowed(), |processor| processor.pool().config.cpus),
+            deterministic: self.deterministic
+                || std::env::var_os("BOMBYX_DETERMINISTIC").is_some_and(|on| on == "1"),
+            ordered: self.ordered,
+            handlers: self.handlers,
+            lends: self.lend.unwrap_or(true) && self.stack_size.is_none() && !fixed,
+            fence: self.fence,
+            counts,
+            metered,
+            crowded: processors > cores,
+            max_searchers: processors.min(cores).div_ceil(2),
+            observer: profiler.map(|profiler| Box::new(Observing(profiler)) as _),
+        };
+        Ok((config, scheduler))
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("processors", &self.processors)
+            .field("scheduler", &self.scheduler)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How many cores there were when the first pool was built. The system reads files to tell, which takes longer than the rest
+/// of building a pool.
+fn cores() -> usize {
+    static CORES: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
+    *CORES.get_or_init(available_parallelism)
+}
+
+pub(super) fn available_parallelism() -> usize {
+    thread::available_parallelism().map_or(1, |cores| cores.get().min(MAX_PROCESSORS))
+}

@@ -1,0 +1,175 @@
+//! The ways into a pool: on the calling thread, with a processor that is lent to it, or queued for a carrier.
+
+use crate::api::blocking::blocking;
+use crate::api::handle::Guest;
+use crate::api::signal::Signal;
+use crate::machine::current;
+use crate::machine::pool::PoolCore;
+use crate::machine::processor::Processor;
+use crate::machine::visit::{STARVED, Visit};
+use crate::profile::{self, Site};
+use crate::protocol::carrier::Enabled;
+use crate::protocol::job::{Entry, HeapJob, Job};
+use crate::system::guard::{Guard, guarded};
+use crate::system::process;
+use std::cell::UnsafeCell;
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::panic::{self, AssertUnwindSafe};
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+use std::thread;
+
+/// Runs `f` in the pool of `pool`.
+pub(crate) fn run_in<F, R>(pool: &PoolCore, site: Site, f: F) -> R
+where
+    F: FnOnce() -> R + Send,
+    R: Send,
+{
+    process::assert_current(pool.generation());
+    match current::processor() {
+        Some(processor) if ptr::eq(processor.pool(), pool) => f(),
+        Some(processor) if pool.config.lends && !processor.pool().has_fixed_threads() => {
+            blocking(|| enter(pool, site, f))
+        }
+        Some(_) => injected(pool, site, f),
+        None => enter(pool, site, f),
+    }
+}
+
+/// Runs `f` in the pool of `pool`, for a thread that holds no processor.
+pub(super) fn enter<F, R>(pool: &PoolCore, site: Site, f: F) -> R
+where
+    F: FnOnce() -> R + Send,
+    R: Send,
+{
+    if current::home().is_some_and(|home| ptr::eq(home, pool)) {
+        // A carrier that blocks in a job of this pool has a stack for `f`, and perhaps the last one.
+        return lent(pool, pool.acquire(current::carrier()), site, f);
+    }
+    match pool.config.lends.then(|| pool.borrow_processor()).flatten() {
+        Some(processor) => lent(pool, processor, site, f),
+        None => injected(pool, site, f),
+    }
+}
+
+/// Runs `f` on the calling thread, with a processor lent to it.
+fn lent<F, R>(pool: &PoolCore, processor: NonNull<Processor>, site: Site, f: F) -> R
+where
+    F: FnOnce() -> R,
+{
+    let (_visit, _run) = guarded(|| (Visit::begin(pool, processor), profile::Run::begin(pool, site)));
+    f()
+}
+
+/// Queues `f` and waits for it.
+fn injected<F, R>(pool: &PoolCore, site: Site, f: F) -> R
+where
+    F: FnOnce() -> R + Send,
+    R: Send,
+{
+    // The carriers stay until the closure has ended, also if somebody closes the pool meanwhile.
+    let _guest = Guest::of(pool);
+    let job = Injected {
+        head: HeapJob::new(Injected::<F, R>::exec, 0),
+        site,
+        closure: UnsafeCell::new(ManuallyDrop::new(f)),
+        result: UnsafeCell::new(MaybeUninit::uninit()),
+        signal: Signal::from(pool),
+    };
+    let blocked = profile::Blocked::begin();
+    let entry = Entry::heap(NonNull::from(&job).cast());
+    let guard = Guard::new();
+    pool.inject(entry);
+    while pool.config.lends && pool.has_queued() && !job.signal.wait_outside(STARVED) {
+        // A processor may have come free that no carrier can be had for; this thread is as good as one.
+        let Some(processor) = pool.borrow_processor() else { continue };
+        if pool.withdraw(entry) {
+            guard.passed();
+            drop(blocked);
+            // SAFETY: the entry was withdrawn, so nobody else has the closure.
+            let closure = unsafe { ManuallyDrop::take(&mut *job.closure.get()) };
+            return lent(pool, processor, site, closure);
+        }
+        pool.retire(processor, None, None);
+        break;
+    }
+    job.signal.wait(pool, ptr::from_ref(&job) as usize);
+    guard.passed();
+    drop(blocked);
+    // SAFETY: the signal is set, so the result is written and nobody touches the job any more.
+    let result = unsafe { job.result.into_inner().assume_init() };
+    result.unwrap_or_else(|payload| panic::resume_unwind(payload))
+}
+
+/// A closure that a thread outside of the pool, or a carrier of another one, waits for.
+#[repr(C)]
+struct Injected<F, R> {
+    head: HeapJob,
+    site: Site,
+    closure: UnsafeCell<ManuallyDrop<F>>,
+    result: UnsafeCell<MaybeUninit<thread::Result<R>>>,
+    signal: Signal,
+}
+
+impl<F, R> Injected<F, R>
+where
+    F: FnOnce() -> R,
+{
+    /// # Safety
+    /// As for [`crate::protocol::job::Exec`]: `job` is the first field of an `Injected`, taken by the caller.
+    unsafe fn exec(job: *const Job) -> Enabled {
+        let this = job.cast::<Injected<F, R>>();
+        // SAFETY: the calling thread waits until the signal is set.
+        unsafe {
+            let closure = ManuallyDrop::take(&mut *(*this).closure.get());
+            let run = profile::Run::begin(current::held().pool(), (*this).site);
+            (*(*this).result.get()).write(panic::catch_unwind(AssertUnwindSafe(closure)));
+            drop(run);
+            Signal::set(&raw const (*this).signal)
+        }
+    }
+}
+
+/// The entry of a closure that nobody waits for. It must be pushed or queued somewhere.
+pub(crate) fn detached<F>(pool: &Arc<PoolCore>, site: Site, f: F) -> Entry
+where
+    F: FnOnce() + Send + 'static,
+{
+    process::assert_current(pool.generation());
+    pool.detached_started();
+    pool.thread_created();
+    let head = HeapJob::new(Detached::<F>::exec, 0);
+    let job = Detached { head, site, pool: Arc::clone(pool), closure: f };
+    Entry::heap(NonNull::from(Box::leak(Box::new(job))).cast())
+}
+
+/// A closure that nobody waits for.
+#[repr(C)]
+struct Detached<F> {
+    head: HeapJob,
+    site: Site,
+    pool: Arc<PoolCore>,
+    closure: F,
+}
+
+impl<F> Detached<F>
+where
+    F: FnOnce() + Send + 'static,
+{
+    /// # Safety
+    /// As for [`crate::protocol::job::Exec`]: `job` is the first field of a boxed `Detached<F>`, taken by the caller.
+    unsafe fn exec(job: *const Job) -> Enabled {
+        // SAFETY: made from a box in `detached`, and run once.
+        let memory = unsafe { Box::from_raw(job.cast_mut().cast::<MaybeUninit<Detached<F>>>()) };
+        // SAFETY: `detached` wrote it, and this reads it once.
+        let Detached { site, pool, closure, .. } = unsafe { memory.assume_init_read() };
+        let run = profile::Run::begin(&pool, site);
+        // What the spawn allocated is freed by what was spawned, in the eyes of the recorder.
+        drop(memory);
+        pool.handlers().guard(closure);
+        drop(run);
+        pool.thread_ended();
+        pool.detached_ended();
+        None
+    }
+}

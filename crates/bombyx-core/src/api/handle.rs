@@ -1,0 +1,125 @@
+//! Handles: the ways into a pool for those who do not own it.
+
+use crate::api::enter::{detached, run_in};
+use crate::machine::current;
+use crate::machine::pool::PoolCore;
+use crate::profile::{Kind, Site};
+use crate::system::process;
+use std::fmt;
+use std::ptr;
+use std::sync::Arc;
+
+/// A reference to a pool that does not keep it running. From [`crate::Pool::handle`], or [`Handle::current`].
+///
+/// Once the pool has been dropped (or [closed](Handle::close)) and its last closure has ended, the methods that
+/// start something panic.
+///
+/// ```
+/// let pool = bombyx::Pool::builder().processors(3).build()?;
+/// let handle = pool.run(|| bombyx::Handle::current().unwrap());
+/// assert_eq!(handle, pool.handle());
+/// assert_eq!(handle.processors(), 3);
+/// # Ok::<(), bombyx::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Handle {
+    pub(super) pool: Arc<PoolCore>,
+}
+
+impl Handle {
+    pub(crate) fn new(pool: Arc<PoolCore>) -> Handle {
+        Handle { pool }
+    }
+
+    /// The pool that the calling thread runs, or blocks, in.
+    pub fn current() -> Option<Handle> {
+        current::processor()
+            .map(|processor| processor.pool())
+            .or_else(current::home)
+            .map(|pool| Handle::new(pool.arc()))
+    }
+
+    /// Whether the calling thread runs in this pool.
+    #[inline]
+    pub fn is_current(&self) -> bool {
+        current::processor().is_some_and(|processor| ptr::eq(processor.pool(), &*self.pool))
+    }
+
+    /// As [`crate::Pool::run`].
+    #[track_caller]
+    pub fn run<F, R>(&self, f: F) -> R
+    where
+        F: FnOnce() -> R + Send,
+        R: Send,
+    {
+        if self.is_current() {
+            return f();
+        }
+        let _guest = self.guest();
+        run_in(&self.pool, Site::here(Kind::Run), f)
+    }
+
+    /// As [`crate::Pool::spawn`].
+    #[track_caller]
+    pub fn spawn<F>(&self, f: F)
+    where
+        F: FnOnce() + Send + 'static,
+    {
+        self.pool.submit(detached(&self.pool, Site::here(Kind::Run), f), &[]);
+    }
+
+    /// How many processors the pool has.
+    #[inline]
+    pub fn processors(&self) -> usize {
+        self.pool.processors().len()
+    }
+
+    /// Ends the pool, without waiting for that: its carriers end when everything that was spawned has.
+    pub fn close(&self) {
+        process::assert_current(self.pool.generation());
+        self.pool.close();
+    }
+
+    /// Keeps the pool running while somebody who does not own it uses it.
+    pub(super) fn guest(&self) -> Guest<'_> {
+        Guest::of(&self.pool)
+    }
+}
+
+/// Somebody who uses a pool without owning it. The carriers stay until this is dropped.
+pub(crate) struct Guest<'a>(&'a PoolCore);
+
+impl<'a> Guest<'a> {
+    /// # Panics
+    /// If the pool has ended.
+    pub(crate) fn of(pool: &'a PoolCore) -> Guest<'a> {
+        process::assert_current(pool.generation());
+        pool.detached_started();
+        Guest(pool)
+    }
+}
+
+impl Drop for Guest<'_> {
+    fn drop(&mut self) {
+        if self.0.generation().is_current() {
+            self.0.detached_ended();
+        }
+    }
+}
+
+impl PartialEq for Handle {
+    fn eq(&self, other: &Handle) -> bool {
+        Arc::ptr_eq(&self.pool, &other.pool)
+    }
+}
+
+impl Eq for Handle {}
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle")
+            .field("processors", &self.processors())
+            .field("pool", &Arc::as_ptr(&self.pool).addr())
+            .finish()
+    }
+}

@@ -1,0 +1,201 @@
+//! Hand-over: how a processor changes hands. This is the central move of the runtime: stacks stay on their carriers, and
+//! processors move ([`crate::protocol::carrier`]).
+//!
+//! Every carrier that gives its processor away calls [`hand_over`], and every carrier that was given one calls [`take_hold`].
+//! The two say what a change of hands means for everything that hangs on a processor: credits of scopes, private deques, watch
+//! lists, CPUs. [`Parted::resume`] connects them: the carrier sleeps until somebody gives it a processor again.
+
+use crate::machine::current;
+use crate::machine::observer::State;
+use crate::machine::pool::PoolCore;
+use crate::machine::processor::Processor;
+use crate::protocol::carrier::{Carrier, Spot};
+use crate::protocol::latch::Latch;
+use crate::system::affinity::Thread;
+use crate::system::guard::tripwire;
+use std::ptr::{self, NonNull};
+use std::time::Duration;
+
+/// How long a carrier that waits without a processor sleeps, at first and at most, before it looks whether it is needed.
+const LOOKS_UP: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(80));
+
+/// Who gets a processor that its carrier gives away.
+#[derive(Clone, Copy)]
+pub(crate) enum Heir {
+    /// A carrier that is ready to go on.
+    Ready(NonNull<Carrier>),
+    /// A spare, which will search for work.
+    Spare(NonNull<Carrier>),
+    /// Nobody: the processor goes to the idle list.
+    Nobody,
+}
+
+/// What a carrier does after it has given its processor away.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// It sleeps. Somebody will find it where it has named itself before: at a latch, or in a list.
+    Waits,
+    /// It sleeps, in the pool's queue, until its turn comes.
+    Queues,
+    /// It sleeps, among the spares.
+    IsSpare,
+    /// It goes on without a processor: it blocks, or leaves the pool.
+    Leaves,
+}
+
+/// The calling carrier has given its processor away.
+#[must_use = "a carrier without a processor must be given one before it goes on"]
+pub(crate) struct Parted<'a>(&'a PoolCore);
+
+impl Parted<'_> {
+    /// Sleeps until the carrier is given a processor.
+    pub(crate) fn resume(self) {
+        match current::carrier().receive() {
+            Some(processor) => go_on(processor.cast()),
+            None => unreachable!("only spares are stopped"),
+        }
+    }
+
+    /// The same for a carrier that is parked at `latch`. It comes back before the latch is set if a processor rests although
+    /// there is work, and no other carrier can be had for it: whoever was given that processor has blocked, or was a guest
+    /// and has left. Then the carrier takes that processor itself, and waits on with it.
+    pub(crate) fn resume_or_help(self, latch: &Latch) {
+        let carrier = current::carrier();
+        let mut patience = LOOKS_UP.0;
+        let processor = loop {
+            if let Some(received) = carrier.receive_within(patience) {
+                break received.unwrap_or_else(|| unreachable!("only spares are stopped")).cast();
+            }
+            patience = (patience * 2).min(LOOKS_UP.1);
+            let Some(starved) = self.0.starved_without_reserve() else { continue };
+            if latch.leave(NonNull::from(carrier)) {
+                break starved;
+            }
+            // The latch is set, and another processor on its way.
+            self.0.retire(starved, None, None);
+        };
+        go_on(processor);
+    }
+
+    /// The carrier needs no processor for what it does next: it is a spare, or blocks, or leaves the pool.
+    pub(crate) fn stay_without(self) {}
+}
+
+/// Gives the processor of the calling carrier to `heir`.
+///
+/// # Safety
+/// A carrier that is the heir was found waiting, in exactly one place (a latch, the cells of a join, an entry, the list of
+/// spares), and the caller took it out of there. So nobody else gives it a processor, and it is alive until it gets this one.
+pub(crate) unsafe fn hand_over(heir: Heir, next: Next) -> Parted<'static> {
+    let processor = current::held();
+    let pool = processor.pool();
+    let carrier = current::carrier();
+    let this = NonNull::from(carrier);
+    if next == Next::Waits && !matches!(heir, Heir::Nobody) {
+        processor.stats.hand_overs.add(1);
+    }
+    if let Heir::Spare(_) = heir {
+        pool.start_search(processor);
+    }
+    release();
+    let processor = NonNull::from(processor);
+    let (Heir::Ready(receiver) | Heir::Spare(receiver)) = heir else {
+        let spare = (next == Next::IsSpare).then_some(this);
+        pool.retire(processor, spare, (next != Next::Leaves).then_some(carrier));
+        return Parted(pool);
+    };
+    match next {
+        Next::IsSpare => pool.add_spare(this),
+        Next::Queues => pool.readmit(this),
+        Next::Waits | Next::Leaves => {}
+    }
+    // SAFETY: as the caller promises; and `release` has ended the caller's hold on the processor.
+    unsafe { pool.pass_on(carrier, receiver, processor) };
+    Parted(pool)
+}
+
+/// Takes hold of a processor that was given to the calling thread, or that it took out of the idle list.
+pub(crate) fn take_hold(processor: NonNull<Processor>) {
+    tripwire("adopt");
+    current::set_processor(processor.as_ptr());
+    let processor = current::held();
+    let carrier = current::carrier();
+    processor.deque.set_root(carrier.root());
+    processor.watching.append(carrier.watching.take());
+    processor.set_busy(true);
+    processor.note_cpu();
+    processor.strategy().cpus().took_hold(processor);
+}
+
+/// Takes hold of a processor, and goes on with a frame that was there before or comes from outside: no search found it.
+pub(crate) fn go_on(processor: NonNull<Processor>) {
+    take_hold(processor);
+    let processor = current::held();
+    processor.strategy().arrived(processor);
+}
+
+/// Ends the calling carrier's hold on its processor, which the caller then lists or gives to somebody.
+pub(super) fn release() {
+    let processor = current::held();
+    let pool = processor.pool();
+    if let Some(enabled) = processor.settle() {
+        pool.readmit(enabled);
+    }
+    processor.set_busy(false);
+    processor.enter(State::HandOver);
+    processor.strategy().lets_go(processor);
+    if !processor.watching.is_empty() {
+        current::carrier().watching.append(processor.watching.take());
+    }
+    processor.strategy().cpus().lets_go(processor);
+    if pool.config.pin {
+        // The thread begins its next turn wherever there is room. Pinned, it would first wait for its old CPU, which another
+        // thread may keep busy.
+        Thread::HERE.unpin();
+    }
+    current::set_processor(ptr::null());
+}
+
+impl PoolCore {
+    /// Gives a processor to a carrier on behalf of `leaving`, the caller's carrier, which sleeps next. The receiver takes the
+    /// place of `leaving`, with three exceptions. A pinned processor has a CPU of its own. If a processor rests, there is room
+    /// elsewhere. If another processor was seen on the same CPU, the two would stay there together although a core is idle.
+    /// (With more processors than cores, every core is busy anyway.)
+    ///
+    /// # Safety
+    /// As for [`Carrier::give`].
+    pub(super) unsafe fn pass_on(
+        &self,
+        leaving: &Carrier,
+        receiver: NonNull<Carrier>,
+        processor: NonNull<Processor>,
+    ) {
+        // SAFETY: the pool owns the processor, and it is the caller's.
+        let passed = unsafe { processor.as_ref() };
+        let crosses = |other: &Processor| other.index != passed.index && other.shares_cpu(passed);
+        let room_elsewhere = || {
+            self.config.crowded || self.has_fixed_threads() || self.sleepers.any_resting() || {
+                passed.note_cpu();
+                self.processors().iter().any(crosses)
+            }
+        };
+        let processor = processor.cast();
+        // SAFETY: as the caller promises.
+        unsafe {
+            match self.config.strategy.cpus().cpu_of(passed) {
+                Some(cpu) => Carrier::give(receiver, processor, Spot::PinnedTo(cpu)),
+                None if room_elsewhere() => Carrier::give(receiver, processor, Spot::Anywhere),
+                None => leaving.succeed(receiver, processor),
+            }
+        }
+    }
+
+    /// Where a carrier is to begin with a processor that has rested, and is the caller's to give.
+    pub(super) fn spot_for(&self, processor: &Processor) -> Spot {
+        match self.config.strategy.cpus().cpu_of(processor) {
+            Some(cpu) => Spot::PinnedTo(cpu),
+            None if self.has_fixed_threads() => Spot::Anywhere,
+            None => processor.left_lately().map_or(Spot::Anywhere, Spot::FirstOn),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! What a pool was built with.
+
+use crate::machine::handlers::Handlers;
+use crate::machine::observer::Observer;
+use crate::machine::strategy::{Child, Strategy};
+use crate::system::affinity::CpuSet;
+use crate::system::process::Generation;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+/// Whether the threads of a pool are fixed. Parsed from, and printed as, `fixed` or `moving`.
+///
+/// ```
+/// use bombyx::Threads;
+/// assert_eq!("fixed".parse::<Threads>()?, Threads::Fixed);
+/// assert_eq!(Threads::Moving.to_string(), "moving");
+/// # Ok::<(), bombyx::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Threads {
+    /// A thread that waits gives its processor to another thread, so there are more threads than processors. A lock that is
+    /// held across a `join` cannot deadlock with other work of the pool, and the bounds on time and space hold.
+    #[default]
+    Moving,
+    /// Exactly one thread per processor, for the life of the pool: [`crate::current_processor`] of a thread never changes.
+    /// A thread that waits helps with what it waits for, and runs other work on top of its stack only if nothing else in
+    /// the pool makes progress.
+    Fixed,
+}
+
+impl fmt::Display for Threads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Threads::Fixed => "fixed",
+            Threads::Moving => "moving",
+        })
+    }
+}
+
+/// The names of carriers, by their numbers.
+pub(crate) type Names = Arc<Mutex<Vec<String>>>;
+
+/// What a pool was built with.
+pub(crate) struct Config {
+    /// That of the process which builds the pool.
+    pub(crate) generation: Generation,
+    pub(crate) processors: usize,
+    pub(crate) threads: Threads,
+    pub(crate) strategy: Box<dyn Strategy>,
+    /// What reports call the scheduler.
+    pub(crate) scheduler: String,
+    pub(crate) stack_size: Option<usize>,
+    pub(crate) names: Option<Names>,
+    pub(crate) max_carriers: usize,
+    pub(crate) seed: u64,
+    pub(crate) pin: bool,
+    /// The CPUs that the thread which built the pool might use.
+    pub(crate) cpus: Option<CpuSet>,
+    pub(crate) deterministic: bool,
+    /// Waits keep to the order of the deque.
+    pub(crate) ordered: bool,
+    pub(crate) handlers: Handlers,
+    /// A calling thread may be lent a processor.
+    pub(crate) lends: bool,
+    /// Forks never rely on the heavy barrier ([`crate::system::barrier`]).
+    pub(crate) fence: bool,
+    /// Living threads are counted: those of this half of every join.
+    pub(crate) counts: Option<Child>,
+    /// Somebody wants to know what is allocated.
+    pub(crate) metered: bool,
+    /// There are more processors than cores, so spinning takes time from others.
+    pub(crate) crowded: bool,
+    pub(crate) max_searchers: usize,
+    /// The profiler, if the pool has one.
+    pub(crate) observer: Option<Box<dyn Observer>>,
+}

@@ -1,0 +1,256 @@
+//! What the processors of a pool share: the idle processors, the spare carriers, and the queue of entries from outside.
+//!
+//! A processor that finds nothing is *retired*: it rests in the idle list, and its carrier becomes a spare. So an idle pool is
+//! a list of processors and a list of parked threads, and waking is pairing one of each. Entries from outside are queued, and
+//! sleepers are found, under the same lock.
+//!
+//! | file | has |
+//! |---|---|
+//! | `mod.rs` | the pool itself, and how it is built |
+//! | `config.rs` | what the pool was built with |
+//! | `search.rs` | who searches, and the last look before a rest |
+//! | `idle.rs` | how processors come to rest and are woken |
+//! | `spares.rs` | carriers without a processor |
+//! | `queue.rs` | entries from outside |
+//! | `end.rs` | what the end waits for, and figures |
+
+pub(crate) mod config;
+mod end;
+mod idle;
+mod queue;
+mod search;
+mod spares;
+
+use crate::machine::gauge::Gauges;
+use crate::machine::handlers::Handlers;
+use crate::machine::meter::set_metering;
+use crate::machine::processor::Processor;
+use crate::protocol::carrier::Carrier;
+use crate::protocol::queue::{Queue, Queued};
+use crate::protocol::sleep::Sleepers;
+use crate::system::primitive::{Mutex, lock};
+use crate::system::process::Generation;
+use config::{Config, Threads};
+use std::io;
+use std::ptr::NonNull;
+use std::sync::{Arc, Condvar, Weak};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// See the module text.
+pub(crate) struct PoolCore {
+    this: Weak<PoolCore>,
+    pub(crate) config: Config,
+    processors: Box<[Processor]>,
+    pub(crate) sleepers: Sleepers,
+    pub(crate) gauges: Gauges,
+    /// How many are in `shared.queue`, for a look without the lock.
+    queued: Queued,
+    pub(crate) shared: Mutex<Shared>,
+    /// The carriers, if they hold one processor each for life ([`crate::machine::fixed`]).
+    pub(crate) seats: Box<[Arc<Carrier>]>,
+    /// Spawned closures that belong to no scope and have not ended; dropping the pool waits for them.
+    detached: std::sync::Mutex<Detached>,
+    detached_ended: Condvar,
+}
+
+/// How long the system is not asked for a thread after it has refused one.
+const AFTER_REFUSAL: Duration = Duration::from_millis(10);
+
+/// Spawned closures that belong to no scope, and guests, which have not ended.
+#[derive(Default)]
+struct Detached {
+    count: usize,
+    /// The carriers end with the last of them.
+    closed: bool,
+}
+
+/// What the lock of the pool protects.
+pub(crate) struct Shared {
+    /// Processors that nobody holds.
+    pub(crate) idle: Vec<NonNull<Processor>>,
+    /// With fixed threads: the processors of carriers that sleep in the middle of a wait.
+    pub(crate) waiting: Vec<NonNull<Processor>>,
+    spares: Vec<NonNull<Carrier>>,
+    queue: Queue,
+    pub(in crate::machine) handles: Vec<JoinHandle<()>>,
+    pub(in crate::machine) carriers: usize,
+    peak_carriers: usize,
+    /// When the system last refused to start a thread.
+    pub(in crate::machine) refused_at: Option<Instant>,
+    /// How many carriers there have been, which numbers them.
+    pub(in crate::machine) numbered: usize,
+    /// A processor stayed idle for want of a carrier.
+    starved: bool,
+    pub(in crate::machine) stopping: bool,
+}
+
+impl Shared {
+    /// A processor that rests, out of the list, and whether its carrier waits for something.
+    fn rested(&mut self) -> Option<(NonNull<Processor>, bool)> {
+        let idle = self.idle.pop().map(|processor| (processor, false));
+        idle.or_else(|| self.waiting.pop().map(|processor| (processor, true)))
+    }
+
+    /// Whether it is too early to ask the system for a thread again: every fork that wants to wake somebody would.
+    fn was_refused_lately(&self) -> bool {
+        self.refused_at.is_some_and(|at| at.elapsed() < AFTER_REFUSAL)
+    }
+
+    pub(in crate::machine) fn count_carrier(&mut self) {
+        self.carriers += 1;
+        self.peak_carriers = self.peak_carriers.max(self.carriers);
+    }
+}
+
+// SAFETY: the pointers name processors, which the pool owns, and carriers, which are alive while they are listed; all are
+// used under the lock or after being taken out under it.
+unsafe impl Send for Shared {}
+
+/// The pool that something is part of, which outlive it.
+pub(crate) struct PoolRef(*const PoolCore);
+
+impl PoolRef {
+    /// # Safety
+    /// The pool outlives the value, and are not touched by it before they are built.
+    pub(crate) unsafe fn new(pool: *const PoolCore) -> PoolRef {
+        PoolRef(pool)
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&self) -> &PoolCore {
+        // SAFETY: as promised to `new`.
+        unsafe { &*self.0 }
+    }
+
+    #[inline(always)]
+    pub(crate) fn as_ptr(&self) -> *const PoolCore {
+        self.0
+    }
+}
+
+// SAFETY: as good as a reference to the pool, which can be sent and shared.
+unsafe impl Send for PoolRef {}
+// SAFETY: as above.
+unsafe impl Sync for PoolRef {}
+
+impl PoolCore {
+    /// The pool of a new pool, all processors idle, as many carriers started.
+    pub(crate) fn new(config: Config) -> io::Result<Arc<PoolCore>> {
+        let pool = PoolCore::without_carriers(config);
+        pool.start_carriers().map(|()| Arc::clone(&pool)).inspect_err(|_| pool.shut_down())
+    }
+
+    /// The same, with fewer carriers, or none, if the system starts no more.
+    pub(crate) fn with_what_can_be_had(config: Config) -> Arc<PoolCore> {
+        let pool = PoolCore::without_carriers(config);
+        // What is missing is started when it is needed, or the callers lend their own threads.
+        let _ = pool.start_carriers();
+        pool
+    }
+
+    pub(crate) fn without_carriers(config: Config) -> Arc<PoolCore> {
+        Arc::new_cyclic(|this| {
+            let processors: Box<[Processor]> = (0..config.processors)
+                // SAFETY: the pool owns the processors.
+                .map(|index| Processor::new(index, &config, unsafe { PoolRef::new(this.as_ptr()) }))
+                .collect();
+            let seats: Box<[_]> = match config.threads {
+                Threads::Fixed => processors.iter().map(|_| Arc::new(Carrier::to_be_started())).collect(),
+                Threads::Moving => Box::default(),
+            };
+            // A fixed carrier lists its own processor when it has started and found nothing.
+            let idle: Vec<_> = match config.threads {
+                Threads::Fixed => Vec::new(),
+                Threads::Moving => processors.iter().rev().map(NonNull::from).collect(),
+            };
+            let resting = idle.len();
+            let shared = Shared {
+                idle,
+                waiting: Vec::new(),
+                spares: Vec::new(),
+                queue: Queue::default(),
+                handles: Vec::new(),
+                carriers: 0,
+                peak_carriers: 0,
+                refused_at: None,
+                numbered: 0,
+                starved: false,
+                stopping: false,
+            };
+            if config.metered {
+                set_metering(true);
+            }
+            for processor in &processors {
+                // The first fork looks which way this pool goes.
+                processor.deque.poison();
+                processor.meter.reset(config.strategy.quota());
+            }
+            PoolCore {
+                this: this.clone(),
+                gauges: Gauges::default(),
+                sleepers: Sleepers::new(resting),
+                seats,
+                processors,
+                config,
+                queued: Queued::none(),
+                shared: Mutex::new(shared),
+                detached: std::sync::Mutex::default(),
+                detached_ended: Condvar::new(),
+            }
+        })
+        .observed()
+    }
+
+    /// Tells the observer, if there is one, that the pool is there.
+    fn observed(self: Arc<PoolCore>) -> Arc<PoolCore> {
+        if let Some(observer) = self.observer() {
+            observer.add_pool(&self);
+        }
+        self
+    }
+
+    fn start_carriers(&self) -> io::Result<()> {
+        for _ in 0..self.processors.len() {
+            let mut shared = lock(&self.shared);
+            let carrier = self.start_carrier(&mut shared)?;
+            if !self.has_fixed_threads() {
+                shared.spares.push(carrier);
+            }
+        }
+        self.start_watcher()
+    }
+
+    /// Starts the thread that decides on muggings, in pools that have one.
+    pub(crate) fn start_watcher(&self) -> io::Result<()> {
+        self.config.strategy.cpus().start(self.arc())
+    }
+
+    /// The pool as a shared pointer. For callers that know them to be in use.
+    pub(crate) fn arc(&self) -> Arc<PoolCore> {
+        self.this.upgrade().expect("pool in use are shared")
+    }
+
+    pub(crate) fn generation(&self) -> Generation {
+        self.config.generation
+    }
+
+    pub(crate) fn handlers(&self) -> &Handlers {
+        &self.config.handlers
+    }
+
+    pub(crate) fn processors(&self) -> &[Processor] {
+        &self.processors
+    }
+}
+
+impl Drop for PoolCore {
+    fn drop(&mut self) {
+        if let Some(observer) = self.observer() {
+            observer.remove_pool(self);
+        }
+        if self.config.metered {
+            set_metering(false);
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Who searches for work, and the looks that searchers and sleepers take.
+
+use super::PoolCore;
+use crate::machine::processor::Processor;
+use crate::system::barrier;
+use crate::system::primitive::lock;
+
+impl PoolCore {
+    /// Counts `processor`, whose holder is about to search, as a searcher.
+    pub(crate) fn start_search(&self, processor: &Processor) {
+        self.config.strategy.start_search(processor);
+    }
+
+    /// Whether so many search already that one more would only disturb.
+    pub(crate) fn enough_searchers(&self) -> bool {
+        self.config.strategy.searchers(self) > self.config.max_searchers
+    }
+
+    /// A searcher found work. If it was the last one and others rest, the duty to look out is passed on.
+    pub(crate) fn found_work(&self) {
+        if self.sleepers.found_work()
+            && self.sleepers.any_resting()
+            && (self.work_visible() || self.look_once_more())
+        {
+            self.wake(|_| None);
+        }
+    }
+
+    /// Whether there seems to be something to take anywhere.
+    pub(crate) fn work_visible(&self) -> bool {
+        self.has_queued()
+            || self.config.strategy.looks_full()
+            || self.processors.iter().any(Processor::has_something)
+    }
+
+    pub(crate) fn look_once_more(&self) -> bool {
+        self.sleepers.look_once_more(
+            self.processors.iter().map(|processor| &processor.deque),
+            || self.settle_barrier(),
+            || self.work_visible(),
+        )
+    }
+
+    /// The system refuses the heavy barrier: waits until what others have stored can be seen. Processors that rest cease to rely
+    /// on it; the others do when they attend.
+    #[cold]
+    pub(crate) fn settle_barrier(&self) {
+        let shared = lock(&self.shared);
+        for processor in shared.idle.iter().chain(&shared.waiting) {
+            // SAFETY: the pool owns the processor. It is in the list, so it is the caller's while the lock is held; and it
+            // has no entry that a pop could take, as these are those of the carrier that holds it.
+            unsafe { processor.as_ref() }.deque.side.cease();
+        }
+        drop(shared);
+        barrier::settle();
+    }
+}

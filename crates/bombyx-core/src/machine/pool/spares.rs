@@ -1,0 +1,109 @@
+//! The spare carriers.
+
+use super::{PoolCore, Shared};
+use crate::machine::processor::Processor;
+use crate::protocol::carrier::Carrier;
+use crate::system::primitive::{MutexGuard, lock};
+use std::io;
+use std::ptr::NonNull;
+use std::time::Duration;
+
+/// How long a spare beyond one for each processor waits to be needed before it ends.
+const SURPLUS: Duration = Duration::from_secs(5);
+
+impl PoolCore {
+    /// Whether there would be a carrier for a processor that is given up now.
+    pub(crate) fn has_reserve(&self) -> bool {
+        self.has_reserve_among(&lock(&self.shared))
+    }
+
+    pub(super) fn has_reserve_among(&self, shared: &Shared) -> bool {
+        !self.has_fixed_threads() && !shared.spares.is_empty()
+            || (shared.carriers < self.config.max_carriers
+                && !shared.stopping
+                && !shared.was_refused_lately())
+    }
+
+    /// A spare carrier, started if need be. None if the limit is reached or the system refuses.
+    pub(crate) fn spare(&self) -> Option<NonNull<Carrier>> {
+        if self.has_fixed_threads() {
+            return None;
+        }
+        self.any_spare(&mut lock(&self.shared)).ok()
+    }
+
+    /// Puts the calling (or an unused) carrier among the spares.
+    pub(crate) fn add_spare(&self, carrier: NonNull<Carrier>) {
+        let mut shared = lock(&self.shared);
+        self.list_spare(&mut shared, carrier);
+        if std::mem::take(&mut shared.starved) {
+            drop(shared);
+            self.wake_private();
+            self.wake(|_| None);
+        }
+    }
+
+    pub(super) fn list_spare(&self, shared: &mut MutexGuard<'_, Shared>, carrier: NonNull<Carrier>) {
+        if shared.stopping {
+            // SAFETY: a carrier that becomes a spare waits in no other place.
+            unsafe { Carrier::stop(carrier) };
+        } else if !self.has_fixed_threads() {
+            shared.spares.push(carrier);
+        }
+    }
+
+    /// A carrier for a processor that rests: the one that holds it for life, or a spare.
+    pub(super) fn carrier_for(
+        &self,
+        shared: &mut MutexGuard<'_, Shared>,
+        processor: NonNull<Processor>,
+    ) -> io::Result<NonNull<Carrier>> {
+        // SAFETY: the pool owns the processor.
+        match self.seated(unsafe { processor.as_ref() }) {
+            Some(carrier) => Ok(NonNull::from(carrier)),
+            None => self.any_spare(shared),
+        }
+    }
+
+    pub(super) fn any_spare(&self, shared: &mut MutexGuard<'_, Shared>) -> io::Result<NonNull<Carrier>> {
+        match shared.spares.pop() {
+            Some(carrier) => Ok(carrier),
+            None if shared.was_refused_lately() => {
+                Err(io::Error::other("the system has just refused a thread"))
+            }
+            None => self.start_carrier(shared),
+        }
+    }
+
+    /// A carrier has ended.
+    pub(crate) fn carrier_ended(&self) {
+        let mut shared = lock(&self.shared);
+        shared.carriers -= 1;
+        if !shared.stopping {
+            // A surplus spare that has gone. Nobody needs to wait for its thread, which is about to end.
+            let here = std::thread::current().id();
+            shared.handles.retain(|handle| handle.thread().id() != here);
+        }
+    }
+
+    /// Waits, as a spare, to be given a processor. None: to end, because the pool does, or because there have been more spares
+    /// than processors for [`SURPLUS`]: a burst of blocking calls needed them, and is over.
+    pub(crate) fn receive(&self, carrier: &Carrier) -> Option<NonNull<Processor>> {
+        loop {
+            let processors = self.processors.len();
+            if lock(&self.shared).carriers <= processors {
+                return carrier.receive().map(NonNull::cast);
+            }
+            if let Some(received) = carrier.receive_within(SURPLUS) {
+                return received.map(NonNull::cast);
+            }
+            let mut shared = lock(&self.shared);
+            let this = NonNull::from(carrier);
+            let listed = shared.spares.iter().position(|&spare| spare == this);
+            if let Some(at) = listed.filter(|_| shared.spares.len() > processors) {
+                shared.spares.remove(at);
+                return None;
+            }
+        }
+    }
+}

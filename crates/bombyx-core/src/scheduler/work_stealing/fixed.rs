@@ -1,0 +1,337 @@
+//! How a carrier waits that keeps its processor, in a pool with fixed threads ([`crate::machine::fixed`]).
+//!
+//! **What a waiting carrier does**, in this order:
+//!
+//! 1. It *helps*: it takes what descends from what it waits for ([`crate::protocol::lineage`]). The processor that runs that has
+//!    such work in its deque. So have the processors that stole from that one, and those that run what it waits for, and so
+//!    on. Descendants need no more stack than the serial program, and meet no lock that the serial program would not meet.
+//! 2. If there is nothing of that kind, but other work, it leaves that to the others, and wakes one that sleeps.
+//! 3. Only if nothing else in the pool makes progress does it run other work on top of its stack ([`Standstill`]): no
+//!    processor runs anything, and fewer than [`DEEPEST`] frames are buried on this stack; or no processor has begun another
+//!    entry for [`STUCK`]. The others may wait for the very work that nobody takes. Its own part of a broadcast, which nobody
+//!    else may run, it runs at once. A carrier that waits for *another* pool has nothing to help with: it runs other work at
+//!    once, as long as fewer than [`DEEPEST_ELSEWHERE`] frames are buried on its stack.
+//! 4. If there is no work at all, it sleeps, and its processor is listed, so that a fork can wake it.
+//!
+//! **What holds.** While some processor begins an entry every [`STUCK`], stacks hold what the serial program needs: nothing is
+//! buried. Buried frames are counted (`in_place` in [`crate::Stats`]). What does not hold is the time bound: a carrier that
+//! waits for one long strand leaves other work alone, for at most [`STUCK`] at a time.
+
+use super::steal::{rob, take_of_scope};
+use crate::machine::current;
+use crate::machine::observer::State;
+use crate::machine::patience::Waited;
+use crate::machine::processor::Processor;
+use crate::machine::wait::{observe_go_on, run_helping, take_back};
+use crate::protocol::job::{Entry, Job, belongs_to};
+use crate::protocol::latch::Latch;
+use crate::protocol::lineage;
+use crate::system::primitive::{pause, yield_now};
+use std::ptr::{self, NonNull};
+use std::time::{Duration, Instant};
+
+/// How long a waiting carrier looks for work before it sleeps.
+const BEFORE_SLEEPING: Duration = Duration::from_micros(100);
+/// How long a waiting carrier keeps its core to itself.
+const BEFORE_YIELDING: Duration = Duration::from_micros(5);
+/// How long nothing runs in the pool before a waiting carrier runs other work. Long enough for a processor between two
+/// jobs to find its next one.
+const NOTHING_RUNS: Duration = Duration::from_micros(20);
+/// How many frames may be buried on one stack because nothing runs. With more, other work waits for [`STUCK`].
+const DEEPEST: usize = 16;
+/// How many may be buried at once by waits for another pool.
+const DEEPEST_ELSEWHERE: usize = 64;
+/// How long other work waits, while no processor begins another entry, before a waiting carrier takes it.
+const STUCK: Duration = Duration::from_millis(100);
+/// Among how many descendants of what it waits for a carrier looks for work.
+const KEYS: usize = 32;
+/// The first and the longest nap of a carrier that leaves other work to others.
+const NAPS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_micros(1600));
+
+/// What one look around has shown.
+enum Seen {
+    /// This entry descends from what is waited for.
+    Descendant(Entry),
+    /// This entry only the caller may run: its part of a broadcast.
+    Private(Entry),
+    /// There is other work.
+    Other,
+    /// There is nothing.
+    Nothing,
+}
+
+/// Waits until `latch` is set. A `key` of 0 says that what is
+/// waited for runs in another pool.
+pub(super) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
+    let processor = current::held();
+    let outer = processor.wait_for(key);
+    let mut waiting = Waiting::new(processor, latch, key);
+    let waited = loop {
+        if latch.is_done() {
+            break Waited::Done;
+        }
+        if job.is_some_and(take_back) {
+            break Waited::TakenBack;
+        }
+        match waiting.look() {
+            Seen::Descendant(entry) => waiting.run(entry),
+            Seen::Private(entry) => waiting.bury(entry),
+            Seen::Other => waiting.leave_to_others(),
+            Seen::Nothing => waiting.rest(),
+        }
+    };
+    waiting.stop_search();
+    processor.wait_for(outer);
+    processor.set_busy(true);
+    match waited {
+        Waited::Done => processor.be_generous(),
+        Waited::TakenBack => observe_go_on(),
+    }
+    waited
+}
+
+/// A carrier in the middle of a wait.
+struct Waiting<'a> {
+    processor: &'static Processor,
+    latch: &'a Latch,
+    key: usize,
+    since: Instant,
+    /// The carrier was woken by a fork and counts as a searcher.
+    searching: bool,
+    /// The carrier was woken for work that is not its own. From then on it naps: listed, it would be woken again and again.
+    naps: bool,
+    nap: Duration,
+    standstill: Standstill,
+}
+
+impl<'a> Waiting<'a> {
+    fn new(processor: &'static Processor, latch: &'a Latch, key: usize) -> Waiting<'a> {
+        Waiting {
+            processor,
+            latch,
+            key,
+            since: Instant::now(),
+            searching: false,
+            naps: false,
+            nap: NAPS.0,
+            standstill: Standstill::default(),
+        }
+    }
+
+    /// Looks for work, first for what descends from what is waited for.
+    fn look(&self) -> Seen {
+        let processor = self.processor;
+        processor.answer();
+        let mut other = false;
+        let descends = |entry| self.key != 0 && belongs_to(entry, self.key);
+        if !processor.deque.looks_empty() {
+            match (self.key != 0).then(|| take_of_scope(processor, self.key)).flatten() {
+                Some(entry) => return Seen::Descendant(entry),
+                None => other = true,
+            }
+        }
+        if let Some(entry) = processor.private.take(|_| true) {
+            return match descends(entry) {
+                true => Seen::Descendant(entry),
+                false => Seen::Private(entry),
+            };
+        }
+        // Not before: a carrier that works off entries of its own is busy, and answers between them.
+        processor.set_busy(false);
+        if self.key != 0
+            && let Some(entry) = self.help()
+        {
+            return Seen::Descendant(entry);
+        }
+        let pool = processor.pool();
+        other |= pool.has_queued() || processor.offer.stands();
+        other |= pool.processors().iter().any(|one| !ptr::eq(one, processor) && one.has_something());
+        if other { Seen::Other } else { Seen::Nothing }
+    }
+
+    /// Takes an entry that descends from what is waited for.
+    ///
+    /// [`Waiting::helper`] guesses where one is, from words that change at any time. What was taken is then
+    /// [known](lineage::descends) to descend from the key, or goes to the queue.
+    fn help(&self) -> Option<Entry> {
+        let processor = self.processor;
+        let victim = self.helper()?;
+        let root = victim.deque.root();
+        if root == 0 {
+            return None;
+        }
+        processor.stats.attempts.add(1);
+        let entry = rob(processor, victim, root, || self.latch.is_done())?;
+        processor.stats.steals.add(1);
+        if !lineage::descends(entry, self.key) {
+            processor.pool().requeue(entry);
+            return None;
+        }
+        processor.stats.helps.add(1);
+        Some(entry)
+    }
+
+    /// A processor that seems to be inside of what is waited for: one that has entries, if there is one, else one that runs.
+    ///
+    /// A processor is inside of a key if it runs what the key names, or something that it took from a processor inside of
+    /// the key, or if everything on its stack descends from the key. What such a processor runs and what it waits for are
+    /// further keys.
+    fn helper(&self) -> Option<&'static Processor> {
+        let all = self.processor.pool().processors();
+        let mut keys = [0; KEYS];
+        keys[0] = self.key;
+        let mut known = 1;
+        let mut runs = None;
+        let mut at = 0;
+        while at < known {
+            let key = keys[at];
+            at += 1;
+            for victim in all.iter().filter(|victim| !ptr::eq(*victim, self.processor)) {
+                let root = victim.deque.root();
+                if root == 0 || ![root, victim.origin(), victim.foot()].contains(&key) {
+                    continue;
+                }
+                if !victim.deque.looks_empty() {
+                    return Some(victim);
+                }
+                if victim.is_busy() {
+                    runs = runs.or(Some(victim));
+                }
+                for further in [root, victim.waits_for()] {
+                    if further != 0 && known < KEYS && !keys[..known].contains(&further) {
+                        keys[known] = further;
+                        known += 1;
+                    }
+                }
+            }
+        }
+        runs
+    }
+
+    /// Runs an entry that descends from what is waited for.
+    fn run(&mut self, entry: Entry) {
+        self.stop_search();
+        self.standstill = Standstill::default();
+        self.nap = NAPS.0;
+        self.naps = false;
+        self.processor.turns.set(0);
+        let enabled = run_helping(entry, self.latch);
+        debug_assert!(enabled.is_none(), "with fixed threads nobody is given a processor");
+    }
+
+    /// Runs an entry that does not: our own frame is buried until it has ended.
+    fn bury(&mut self, entry: Entry) {
+        let processor = self.processor;
+        processor.stats.in_place.add(1);
+        processor.buried.set(processor.buried.get() + 1);
+        let foot = processor.set_foot(0);
+        self.run(entry);
+        processor.set_foot(foot);
+        processor.buried.set(processor.buried.get() - 1);
+        self.since = Instant::now();
+    }
+
+    /// There is work, but not for us, unless nobody else can do it.
+    fn leave_to_others(&mut self) {
+        let pool = self.processor.pool();
+        // Entries of our own deque, if that is where the work is, can be taken without our help.
+        if !self.processor.deque.looks_empty() {
+            self.processor.deque.expose_all();
+        }
+        if pool.any_idle() && !pool.others_search(self.searching) {
+            pool.wake(|_| None);
+        }
+        if (self.may_bury_at_once() || self.standstill.is_reached(self.processor, self.searching))
+            && let Some(entry) = self.processor.strategy().take_anything(self.processor)
+        {
+            return self.bury(entry);
+        }
+        self.naps |= self.searching;
+        self.stop_search();
+        if self.since.elapsed() > BEFORE_SLEEPING { self.nap() } else { self.spin() }
+    }
+
+    /// Whether the carrier waits for another pool, and few frames are buried on its stack: there is nothing to help with, and
+    /// the other pool may wait for this one.
+    fn may_bury_at_once(&self) -> bool {
+        self.key == 0 && self.processor.buried.get() < DEEPEST_ELSEWHERE
+    }
+
+    /// There is no work at all.
+    fn rest(&mut self) {
+        self.standstill = Standstill::default();
+        if self.since.elapsed() <= BEFORE_SLEEPING {
+            return self.spin();
+        }
+        if self.naps {
+            self.stop_search();
+            return self.nap();
+        }
+        let carrier = current::carrier();
+        if !self.latch.park(NonNull::from(carrier)) {
+            return;
+        }
+        let searching = std::mem::take(&mut self.searching);
+        if self.processor.pool().doze(carrier, self.latch, searching) {
+            self.searching = self.processor.called.take();
+            self.since = Instant::now();
+        }
+    }
+
+    fn spin(&self) {
+        // Whoever runs what this one waits for may have no core but this one.
+        if self.since.elapsed() > BEFORE_YIELDING {
+            yield_now()
+        } else {
+            pause(self.processor.pool().config.crowded)
+        }
+    }
+
+    /// Sleeps for a while, or until the latch is set.
+    fn nap(&mut self) {
+        if self.latch.park(NonNull::from(current::carrier())) {
+            self.processor.enter(State::Idle);
+            std::thread::park_timeout(self.nap);
+            self.processor.enter(State::Search);
+            self.nap = (self.nap * 2).min(NAPS.1);
+        }
+    }
+
+    /// Leaves the count of searchers, if the carrier is in it.
+    fn stop_search(&mut self) {
+        if std::mem::take(&mut self.searching) {
+            self.processor.pool().found_work();
+        }
+    }
+}
+
+/// Tells a waiting carrier whether anything in the pool makes progress but itself.
+#[derive(Default)]
+struct Standstill {
+    /// Since when no processor has run anything.
+    nothing_runs: Option<Instant>,
+    /// Since when no processor has begun another entry, and how many had begun then.
+    nothing_begins: Option<(Instant, u64)>,
+}
+
+impl Standstill {
+    /// Whether nothing else makes progress. To be asked again and again while there is work that nobody takes.
+    fn is_reached(&mut self, processor: &Processor, searching: bool) -> bool {
+        let pool = processor.pool();
+        let running = pool.processors().iter().any(|one| !ptr::eq(one, processor) && one.is_busy());
+        let now = Instant::now();
+        let nothing_runs = !running && !pool.any_idle() && !pool.others_search(searching);
+        if nothing_runs && processor.buried.get() < DEEPEST {
+            return now.duration_since(*self.nothing_runs.get_or_insert(now)) >= NOTHING_RUNS;
+        }
+        self.nothing_runs = None;
+        let begun = pool.processors().iter().map(|one| one.begun.get()).sum();
+        match self.nothing_begins {
+            Some((since, before)) if before == begun => now.duration_since(since) >= STUCK,
+            _ => {
+                self.nothing_begins = Some((now, begun));
+                false
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! `work-stealing`: what an idle, and what a waiting processor does. Also what it does under `heterogeneous:BETA`, where
+//! processors exchange CPUs besides ([`super::heterogeneous`]).
+//!
+//! Blumofe and Leiserson, §4: a processor whose deque is empty becomes a thief. It picks a victim uniformly at random and takes
+//! the oldest entry of the victim's deque, again and again. How it takes that is told in [`steal`].
+//!
+//! **A waiting processor** takes only what descends from what it waits for. Such work buries nothing, needs no more stack than
+//! the serial program, and cannot deadlock where the serial program does not. If the processor sees other work, it is handed
+//! over. In a pool with fixed threads it cannot be handed over, and waits by other rules ([`fixed`]).
+
+mod fixed;
+pub(super) mod steal;
+
+use crate::machine::patience::{Patience, Wait, Waited};
+use crate::machine::pool::PoolCore;
+use crate::machine::processor::Processor;
+use crate::machine::strategy::{AnyCpus, Cpus, Strategy};
+use crate::protocol::job::{Entry, Job, Place, belongs_to};
+use crate::protocol::latch::Latch;
+use crate::system::primitive::yield_now;
+use std::time::{Duration, Instant};
+use steal::{own_work, random_victim, rob, take_of_scope, take_own};
+
+/// How long a processor searches before it is retired.
+pub(super) const SEARCH: Duration = Duration::from_micros(100);
+/// The same while enough others search. Not zero: a processor that lies down at once is woken by the next fork.
+const SEARCH_IN_COMPANY: Duration = Duration::from_micros(10);
+
+/// How long a processor searches: for `alone`, or for a shorter time while enough others search.
+pub(super) fn patience_to_search(pool: &PoolCore, alone: Duration) -> Duration {
+    if pool.enough_searchers() { SEARCH_IN_COMPANY } else { alone }
+}
+
+/// See the module text.
+pub(super) struct WorkStealing<C = AnyCpus> {
+    pub(super) cpus: C,
+}
+
+impl<C: Cpus> Strategy for WorkStealing<C> {
+    fn search(&self, processor: &Processor) -> Option<Entry> {
+        let entry = search_until(processor);
+        if entry.is_some() {
+            processor.pool().found_work();
+            processor.set_busy(true);
+        }
+        entry
+    }
+
+    fn take_own(&self, processor: &Processor) -> Option<Entry> {
+        take_own(processor)
+    }
+
+    fn take_next(&self, processor: &Processor) -> Option<Entry> {
+        take_own(processor)
+    }
+
+    #[inline]
+    fn take_next_of_scope(&self, processor: &Processor, key: usize) -> Option<Entry> {
+        if processor.deque.looks_empty() {
+            return None;
+        }
+        processor.deque.take_bottom(|entry| belongs_to(entry, key))
+    }
+
+    fn take_oldest_own(&self, processor: &Processor) -> Option<Entry> {
+        if processor.deque.looks_empty() {
+            return None;
+        }
+        processor.deque.take_top(|entry| entry.taken(Place::Nowhere))
+    }
+
+    /// The processor is busy as long as it has entries of its own.
+    fn cease(&self, _processor: &Processor) {}
+
+    fn wait(
+        &self,
+        patience: &mut Patience,
+        processor: &Processor,
+        key: usize,
+        done: &dyn Fn() -> bool,
+    ) -> Wait {
+        let pool = processor.pool();
+        processor.answer();
+        if let Some(own) = own_work(processor, key) {
+            return own;
+        }
+        // Not before: a processor that works off entries of its own is busy, and answers between them.
+        processor.set_busy(false);
+        let mut other_work = pool.has_queued() || processor.offer.stands();
+        for victim in pool.processors() {
+            if std::ptr::eq(victim, processor) {
+                continue;
+            }
+            if victim.deque.root() == key && victim.is_busy() {
+                processor.stats.attempts.add(1);
+                if let Some(entry) = rob(processor, victim, key, done) {
+                    processor.stats.steals.add(1);
+                    processor.stats.helps.add(1);
+                    return Wait::Help(entry);
+                }
+            } else if victim.has_something() {
+                other_work = true;
+            }
+        }
+        patience.consider(pool.config.crowded, other_work)
+    }
+
+    fn take_sibling(&self, processor: &Processor, key: usize) -> Option<Entry> {
+        if processor.deque.looks_empty() { None } else { take_of_scope(processor, key) }
+    }
+
+    fn take_anything(&self, processor: &Processor) -> Option<Entry> {
+        take_own(processor).or_else(|| processor.pool().take_queued()).or_else(|| {
+            let victim = random_victim(processor)?;
+            victim.offer.take().or_else(|| rob(processor, victim, 0, || true))
+        })
+    }
+
+    fn waited(&self, processor: &Processor) {
+        processor.be_generous();
+    }
+
+    fn wait_fixed(&self, latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
+        fixed::wait(latch, key, job)
+    }
+
+    fn attend(&self, processor: &Processor) {
+        let profiled = processor.begin_service();
+        processor.expose_if_needed(!profiled && processor.exposes());
+        processor.answer();
+        processor.offer_oldest();
+        processor.wake_sleeper();
+    }
+
+    fn cpus(&self) -> &dyn Cpus {
+        &self.cpus
+    }
+
+    fn allows_fixed_threads(&self) -> bool {
+        self.cpus.least() == 0
+    }
+}
+
+fn search_until(processor: &Processor) -> Option<Entry> {
+    let pool = processor.pool();
+    if let Some(entry) = processor.take_gift() {
+        return Some(entry);
+    }
+    let mut start = None;
+    loop {
+        if let Some(entry) = take_own(processor).or_else(|| pool.take_queued()) {
+            return Some(entry);
+        }
+        processor.set_busy(false);
+        let found = random_victim(processor).and_then(|victim| {
+            let better = || pool.has_queued() || victim.offer.stands();
+            victim.offer.take().or_else(|| rob(processor, victim, 0, better))
+        });
+        if let Some(entry) = found {
+            processor.stats.steals.add(1);
+            return Some(entry);
+        }
+        let now = Instant::now();
+        if now.duration_since(*start.get_or_insert(now)) > patience_to_search(pool, SEARCH) {
+            return None;
+        }
+        processor.answer();
+        // Whoever is about to bring work, a thread outside of the pool for one, may have no core but this one.
+        yield_now();
+    }
+}
