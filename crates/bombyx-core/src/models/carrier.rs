@@ -18,7 +18,7 @@ fn latch_and_hand_over() {
                 if let Steal::Success(entry) = deque.steal(0, |entry| entry.taken(Place::Nowhere))
                     && let Some(carrier) = execute(entry)
                 {
-                    let processor = (&raw const *processor).cast_mut();
+                    let processor = processor.baton().as_ptr();
                     // SAFETY: the latch named the carrier to us.
                     unsafe { Carrier::give_raw(carrier, processor, affinity::Thread::HERE.allowed()) };
                 }
@@ -29,7 +29,7 @@ fn latch_and_hand_over() {
             // SAFETY: the job is not untouched.
             let latch = unsafe { task.job.latch() };
             if !latch.is_done() && latch.park(NonNull::from(&carrier)) {
-                assert_eq!(carrier.receive(), Some(NonNull::from(&*processor)));
+                assert_eq!(carrier.receive(), Some(processor.baton()));
                 assert!(latch.is_done());
             }
             // The taker's writes are visible now.
@@ -58,7 +58,7 @@ fn leave_a_latch_against_its_end() {
                 let enabled = unsafe { Latch::set(&raw const *latch) };
                 if let Some(carrier) = enabled {
                     // SAFETY: the latch named the carrier to us.
-                    unsafe { Carrier::give_raw(carrier, (&raw const processors[0]).cast_mut(), None) };
+                    unsafe { Carrier::give_raw(carrier, processors[0].baton().as_ptr(), None) };
                 }
                 enabled.is_some()
             })
@@ -66,7 +66,7 @@ fn leave_a_latch_against_its_end() {
         let this = NonNull::from(&*carrier);
         let mut given = false;
         if latch.park(this) && !latch.leave(this) {
-            assert_eq!(carrier.receive(), Some(NonNull::from(&processors[0])));
+            assert_eq!(carrier.receive(), Some(processors[0].baton()));
             assert!(latch.is_done());
             given = true;
         }
@@ -97,7 +97,7 @@ fn doze_against_rouse() {
                 let Some(sleeper) = (unsafe { Latch::set(&raw const *latch) }) else { return };
                 if std::mem::take(&mut *lock(&listed)) {
                     // SAFETY: the processor came out of the list; its carrier waits for it.
-                    unsafe { Carrier::give_raw(sleeper, (&raw const *processor).cast_mut(), None) };
+                    unsafe { Carrier::give_raw(sleeper, processor.baton().as_ptr(), None) };
                 }
             })
         };
@@ -108,7 +108,7 @@ fn doze_against_rouse() {
                 *listed
             };
             if asleep {
-                assert_eq!(carrier.receive(), Some(NonNull::from(&*processor)));
+                assert_eq!(carrier.receive(), Some(processor.baton()));
             }
             assert!(latch.is_done(), "woken, and nothing has ended");
         }

@@ -1,6 +1,7 @@
 //! Models of the read-write schedulers: query cells and join resolution. Loops that wait in the runtime wait here as well,
 //! giving way; the progress that RW's proof asserts shows as loom's finding no run that waits for ever.
 
+use super::Processor;
 use super::{Task, execute, explore, explore_weak, fork, relying};
 use crate::protocol::carrier::{Carrier, Spot};
 use crate::protocol::deque::Deque;
@@ -256,7 +257,7 @@ impl Join {
             // SAFETY: the left side waits, and named its carrier to us.
             unsafe {
                 carrier.as_ref().watching.append(list.take());
-                Carrier::give(carrier, NonNull::from(&self.processor), Spot::Anywhere);
+                Carrier::give(carrier, self.processor.baton(), Spot::Anywhere);
             }
         } else {
             assert!(list.is_empty());
@@ -303,7 +304,7 @@ impl Join {
             }
         };
         if left {
-            assert_eq!(carrier.receive(), Some(NonNull::from(&self.processor)));
+            assert_eq!(carrier.receive(), Some(self.processor.baton()));
             list.append(carrier.watching.take());
         } else {
             while !self.resolution.is_ended() {

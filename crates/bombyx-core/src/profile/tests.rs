@@ -1,5 +1,6 @@
 //! Programs of known work and span, in virtual time: exact on any number of processors.
 
+#[cfg(test)]
 use super::Profiler;
 use super::algebra::Burden;
 use super::clock::{Clock, advance};
