@@ -1,7 +1,7 @@
 //! What a call costs: the same work in calls of 1 ms to 1 s, on `local` and on another engine, in turns. Prints a table.
 //!
 //! `BOMBYX_PYTHON=… cargo run --release -p bombyx-cluster --example grain -- dask-local:2 2`: the engine, the number of calls
-//! that run at a time, seconds of work per call slot (2), rounds (3).
+//! that run at a time, seconds of work for each of them (2), turns (3), and one grain in milliseconds (unless given, 1 to 1000).
 
 use bombyx_cluster::{Cluster, remote, work_if_worker};
 use std::time::{Duration, Instant};
@@ -44,7 +44,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "{:>8} {:>7} {:>10} {:>10} {:>10} {:>14} {:>12}",
         "grain", "calls", "local", "engine", "overhead", "added per call", "calls per s"
     );
-    for grain in [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0] {
+    let grains = match arguments.get(4) {
+        Some(milliseconds) => vec![milliseconds.parse::<f64>()? / 1e3],
+        None => vec![0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0],
+    };
+    for grain in grains {
         let calls = ((seconds * slots as f64 / grain) as usize).max(2 * slots);
         let rounds = (grain * per_second) as u64;
         let (mut here, mut there) = (Vec::new(), Vec::new());

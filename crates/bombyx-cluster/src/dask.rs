@@ -69,6 +69,10 @@ pub(crate) fn connect(address: &Address, settings: &Settings) -> Result<Arc<dyn 
         "memory": std::env::var("BOMBYX_CLUSTER_MEMORY").unwrap_or_else(|_| "auto".to_owned()),
     });
     let mut command = python("client")?;
+    if std::env::var_os("DASK_LOGGING__DISTRIBUTED").is_none() {
+        // Dask tells of every worker that dies. So does this crate, where it matters.
+        command.env("DASK_LOGGING__DISTRIBUTED", "critical");
+    }
     command.arg(options.to_string()).stdin(Stdio::null());
     // The shim must outlive the thread that connects, and the kernel ends it with the thread that starts it.
     let (send, receive) = channel();
@@ -218,10 +222,6 @@ fn python(function: &str) -> Result<Command, Error> {
     let folders = std::iter::once(folder).chain(path.iter().flat_map(std::env::split_paths));
     let joined = std::env::join_paths(folders).map_err(|error| Error::Start(error.to_string()))?;
     command.env("PYTHONPATH", joined);
-    if std::env::var_os("DASK_LOGGING__DISTRIBUTED").is_none() {
-        // Dask tells of every worker that dies. So does this crate, where it matters.
-        command.env("DASK_LOGGING__DISTRIBUTED", "critical");
-    }
     Ok(command)
 }
 

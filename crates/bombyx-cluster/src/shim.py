@@ -34,7 +34,6 @@ def fail(message):
 
 try:
     import distributed
-    import psutil
     from distributed import Client, Future, KilledWorker, LocalCluster, get_worker, secede
 except ImportError as error:
     fail(f"Python at {sys.executable} cannot import `distributed` ({error}): install it with `pip install distributed`, "
@@ -108,8 +107,8 @@ class Frames:
 class Caller:
     """Submits calls to Dask for a Rust process, and tells it their outcomes."""
 
-    def __init__(self, client, frames, build, retries):
-        self.client, self.frames, self.build, self.retries = client, frames, build, retries
+    def __init__(self, client, frames, build, retries, direct=True):
+        self.client, self.frames, self.build, self.retries, self.direct = client, frames, build, retries, direct
         self.kept = {}
         self.running = {}
 
@@ -158,7 +157,8 @@ class Caller:
     async def answer(self, number, future):
         body, outcome, message = b"", "done", ""
         try:
-            body = await self.client.gather(future, asynchronous=True)
+            # Straight from the worker where it can be reached for sure; else through the scheduler, as Dask does by default.
+            body = await self.client.gather(future, direct=self.direct, asynchronous=True)
         except KilledWorker as error:
             outcome = "lost"
             message = f"{error.allowed_failures + 1} workers died under it; the last one was {error.last_worker.address}"
@@ -189,13 +189,26 @@ class Caller:
 # What Dask runs.
 
 
+def shipped(function):
+    """Has Dask send the function itself, not its name: a scheduler cannot import this file, and reads every task."""
+    function.__module__ = "__main__"
+    return function
+
+
+@shipped
 def hold(value):
     return value
 
 
+@shipped
 def call(build, function, depth, argument, keys, *values):
     """The task of a call: runs in a thread of a Dask worker."""
-    return keeper(get_worker()).call(build, function, depth, argument, dict(zip(keys, values)))
+    import bombyx_shim
+    return bombyx_shim.run(build, function, depth, argument, dict(zip(keys, values)))
+
+
+def run(build, function, depth, argument, values):
+    return keeper(get_worker()).call(build, function, depth, argument, values)
 
 
 async def describe(dask_worker):
@@ -486,6 +499,18 @@ def die_with_parent():
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
+def children_of(pid):
+    """The children of a process on this machine, as far as the kernel tells."""
+    found = []
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/children") as file:
+                found += map(int, file.read().split())
+    except OSError:
+        pass  # It has ended meanwhile, or this is not Linux.
+    return found
+
+
 class Session:
     """The client shim: from its start to its end."""
 
@@ -510,7 +535,8 @@ class Session:
             self.end()
         self.report()
         self.frames.send({"op": "hello", "protocol": PROTOCOL, "build": ""})
-        caller = Caller(self.client, self.frames, self.options["build"], self.options["allowed_failures"])
+        caller = Caller(
+            self.client, self.frames, self.options["build"], self.options["allowed_failures"], direct=self.cluster is not None)
         threading.Thread(target=self.monitor, name="bombyx-monitor", daemon=True).start()
         while frame := self.frames.read():
             header, body = frame
@@ -570,13 +596,7 @@ class Session:
             return []
         found = [getattr(nanny, "process", None) for nanny in list(self.cluster.workers.values())]
         workers = [process.pid for process in found if process and process.pid]
-        children = []
-        for pid in workers:
-            try:
-                children += [child.pid for child in psutil.Process(pid).children()]
-            except psutil.Error:
-                pass  # It has ended meanwhile.
-        return workers + children
+        return workers + [child for pid in workers for child in children_of(pid)]
 
     def report(self):
         workers = self.client.scheduler_info(n_workers=-1)["workers"]

@@ -141,10 +141,10 @@ mod tests {
 
     #[test]
     fn absurd_lengths_are_refused() {
-        let mut bytes = vec![0; 12];
+        let mut bytes = [0; 12];
         bytes[0..4].copy_from_slice(&u32::MAX.to_le_bytes());
         assert!(read(&mut &bytes[..]).is_err());
-        let mut bytes = vec![0; 12];
+        let mut bytes = [0; 12];
         bytes[4..12].copy_from_slice(&u64::MAX.to_le_bytes());
         assert!(read(&mut &bytes[..]).is_err());
     }

@@ -233,9 +233,13 @@ fn main() {
     }
     let arguments = Arguments::from_args();
     let mut trials = Vec::new();
-    type Case = (&'static str, fn(&str));
-    let cases: [Case; 4] =
-        [("sabotaged", sabotaged), ("lost", lost), ("stopped", stopped), ("client killed", client_killed)];
+    type Case = fn(&str);
+    let cases = [
+        ("sabotaged", sabotaged as Case),
+        ("lost", lost),
+        ("stopped", stopped),
+        ("client killed", client_killed),
+    ];
     let crashable =
         addresses().into_iter().filter(|address| !address.starts_with("local") && !address.ends_with(":1"));
     for address in crashable {
