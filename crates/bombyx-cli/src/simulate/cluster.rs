@@ -16,6 +16,7 @@ const BUSY: f64 = 0.9;
 
 /// The two-level machine.
 #[derive(clap::Args)]
+#[group(id = "cluster")]
 pub(crate) struct Args {
     /// Run on clusters of so many nodes, with `-p` processors each (1 unless given): remote calls go through a central
     /// scheduler, as Dask has it
