@@ -23,7 +23,7 @@ fn body<const K: usize>(mut x: u64) -> u64 {
 }
 
 fn hit(x: u64) -> bool {
-    x % 3 == 0
+    x.is_multiple_of(3)
 }
 
 type Run<'a> = Box<dyn FnMut() -> u64 + Send + 'a>;
