@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn skipping_equals_drawing() {
         let mut drawn = Random::stream(7, 3);
-        let mut skipped = drawn.clone();
+        let mut skipped = drawn;
         for _ in 0..1000 {
             drawn.bits();
         }

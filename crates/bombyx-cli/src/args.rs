@@ -96,7 +96,7 @@ mod tests {
     fn processors_have_the_limits_of_the_runtime() {
         assert_eq!("1,2..8".parse(), Ok(Processors(vec![1, 2, 4, 8])));
         let ours = "5000".parse::<Processors>().unwrap_err();
-        let theirs = bombyx::Pool::builder().processors(5000).build().err().expect("too many").to_string();
+        let theirs = bombyx::Pool::builder().processors(5000).build().expect_err("too many").to_string();
         assert_eq!(ours, theirs);
         assert!("0".parse::<Processors>().is_err());
     }

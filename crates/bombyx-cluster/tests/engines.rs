@@ -193,7 +193,8 @@ fn main() {
     work_if_worker();
     let arguments = Arguments::from_args();
     let mut trials = Vec::new();
-    let cases: [(&str, fn(&Cluster)); 6] = [
+    type Case = (&'static str, fn(&Cluster));
+    let cases: [Case; 6] = [
         ("results", results),
         ("nested", nested),
         ("remotes", remotes),

@@ -25,7 +25,6 @@ pub(crate) fn pin(cpus: &[usize]) {
 }
 
 /// The CPU that the calling thread is on.
-
 pub(crate) fn here() -> usize {
     // SAFETY: the call has no preconditions.
     usize::try_from(unsafe { libc::sched_getcpu() }).expect("the system tells which CPU this is")
