@@ -34,7 +34,7 @@ fn contenders<'a, const K: usize>(
     v: &'a [u64],
     paralight: &'a std::sync::Mutex<paralight::threads::ThreadPool>,
 ) -> Vec<(&'static str, Run<'a>)> {
-    use orx_parallel::{IterIntoParIter as _, Par as _, ParCollection as _};
+    use orx_parallel::{IterIntoParIter as _, Par as _, Parallelizable as _};
     use rayon::iter::{IndexedParallelIterator as _, ParallelIterator as _};
     macro_rules! all {
         ($($name:literal => $run:expr),* $(,)?) => { vec![$(($name, Box::new($run) as Run<'a>)),*] };
@@ -51,7 +51,7 @@ fn contenders<'a, const K: usize>(
             "rayon" => || rayon_par(v).map(|&x| body::<K>(x)).map(Wrapping).sum::<Wrapping>().0,
             "orx" => || v.par().map(|&x| body::<K>(x)).reduce(u64::wrapping_add).unwrap_or(0),
             "paralight" => || {
-                use paralight::iter::{IntoParallelRefSource as _, ParallelIteratorExt as _, ParallelSourceExt as _};
+                use paralight::iter::{IntoExactParallelRefSource as _, ParallelIteratorExt as _, ParallelSourceExt as _};
                 v.par_iter().with_thread_pool(light!()).map(|&x| body::<K>(x)).reduce(|| 0, u64::wrapping_add)
             },
         },
@@ -79,7 +79,7 @@ fn contenders<'a, const K: usize>(
             "rayon" => || rayon_par(v).position_first(|&x| body::<K>(x) == 7).map_or(0, |i| i as u64),
             "orx" => || v.par().find(|&&x| body::<K>(x) == 7).map_or(0, |&x| x),
             "paralight" => || {
-                use paralight::iter::{IntoParallelRefSource as _, ParallelIteratorExt as _, ParallelSourceExt as _};
+                use paralight::iter::{IntoExactParallelRefSource as _, ParallelIteratorExt as _, ParallelSourceExt as _};
                 v.par_iter().with_thread_pool(light!()).find_first(|&&x| body::<K>(x) == 7).map_or(0, |&x| x)
             },
         },
@@ -95,7 +95,7 @@ fn contenders<'a, const K: usize>(
             "rayon" => || rayon_par(v).map(|&x| body::<K>(x)).min_by(|a, b| a.cmp(b)).unwrap_or(0),
             "orx" => || v.par().map(|&x| body::<K>(x)).min_by(|a, b| a.cmp(b)).unwrap_or(0),
             "paralight" => || {
-                use paralight::iter::{IntoParallelRefSource as _, ParallelIteratorExt as _, ParallelSourceExt as _};
+                use paralight::iter::{IntoExactParallelRefSource as _, ParallelIteratorExt as _, ParallelSourceExt as _};
                 v.par_iter().with_thread_pool(light!()).map(|&x| body::<K>(x)).min_by(|a, b| a.cmp(b)).unwrap_or(0)
             },
         },
