@@ -46,79 +46,79 @@ fn contenders<'a, const K: usize>(
     }
     match op {
         "sum" => all! {
-            "serial" => || v.iter().map(|&x| body::<K>(x)).fold(0, u64::wrapping_add),
-            "bombyx" => || bombyx_par(v).map(|&x| body::<K>(x)).map(Wrapping).sum::<Wrapping>().0,
-            "rayon" => || rayon_par(v).map(|&x| body::<K>(x)).map(Wrapping).sum::<Wrapping>().0,
-            "orx" => || v.par().map(|&x| body::<K>(x)).reduce(u64::wrapping_add).unwrap_or(0),
-            "paralight" => || {
-                use paralight::iter::{IntoExactParallelRefSource as _, ParallelIteratorExt as _, ParallelSourceExt as _};
+            "serial" => move || v.iter().map(|&x| body::<K>(x)).fold(0, u64::wrapping_add),
+            "bombyx" => move || bombyx_par(v).map(|&x| body::<K>(x)).map(Wrapping).sum::<Wrapping>().0,
+            "rayon" => move || rayon_par(v).map(|&x| body::<K>(x)).map(Wrapping).sum::<Wrapping>().0,
+            "orx" => move || v.par().map(|&x| body::<K>(x)).reduce(u64::wrapping_add).unwrap_or(0),
+            "paralight" => move || {
+                use paralight::iter::{IntoExactParallelRefSource as _, ParallelIteratorExt as _, ExactParallelSourceExt as _};
                 v.par_iter().with_thread_pool(light!()).map(|&x| body::<K>(x)).reduce(|| 0, u64::wrapping_add)
             },
         },
         "filter-collect" => all! {
-            "serial" => || v.iter().map(|&x| body::<K>(x)).filter(|&x| hit(x)).collect::<Vec<_>>().len() as u64,
-            "bombyx" => || bombyx_par(v).map(|&x| body::<K>(x)).filter(|&x| hit(x)).collect::<Vec<_>>().len() as u64,
-            "rayon" => || rayon_par(v).map(|&x| body::<K>(x)).filter(|&x| hit(x)).collect::<Vec<_>>().len() as u64,
-            "orx" => || v.par().map(|&x| body::<K>(x)).filter(|&x| hit(x)).collect::<Vec<_>>().len() as u64,
+            "serial" => move || v.iter().map(|&x| body::<K>(x)).filter(|&x| hit(x)).collect::<Vec<_>>().len() as u64,
+            "bombyx" => move || bombyx_par(v).map(|&x| body::<K>(x)).filter(|&x| hit(x)).collect::<Vec<_>>().len() as u64,
+            "rayon" => move || rayon_par(v).map(|&x| body::<K>(x)).filter(|&x| hit(x)).collect::<Vec<_>>().len() as u64,
+            "orx" => move || v.par().map(|&x| body::<K>(x)).filter(|&x| hit(x)).collect::<Vec<_>>().len() as u64,
         },
         "collect" => all! {
-            "serial" => || v.iter().map(|&x| body::<K>(x)).collect::<Vec<_>>().len() as u64,
-            "bombyx" => || bombyx_par(v).map(|&x| body::<K>(x)).collect::<Vec<_>>().len() as u64,
-            "rayon" => || rayon_par(v).map(|&x| body::<K>(x)).collect::<Vec<_>>().len() as u64,
-            "orx" => || v.par().map(|&x| body::<K>(x)).collect::<Vec<_>>().len() as u64,
+            "serial" => move || v.iter().map(|&x| body::<K>(x)).collect::<Vec<_>>().len() as u64,
+            "bombyx" => move || bombyx_par(v).map(|&x| body::<K>(x)).collect::<Vec<_>>().len() as u64,
+            "rayon" => move || rayon_par(v).map(|&x| body::<K>(x)).collect::<Vec<_>>().len() as u64,
+            "orx" => move || v.par().map(|&x| body::<K>(x)).collect::<Vec<_>>().len() as u64,
         },
         "flat_map" => all! {
-            "serial" => || v.iter().flat_map(|&x| [body::<K>(x), x]).fold(0, u64::wrapping_add),
-            "bombyx" => || bombyx_par(v).flat_map_iter(|&x| [body::<K>(x), x]).reduce(|| 0, u64::wrapping_add),
-            "rayon" => || rayon_par(v).flat_map_iter(|&x| [body::<K>(x), x]).reduce(|| 0, u64::wrapping_add),
-            "orx" => || v.par().flat_map(|&x| [body::<K>(x), x]).reduce(u64::wrapping_add).unwrap_or(0),
+            "serial" => move || v.iter().flat_map(|&x| [body::<K>(x), x]).fold(0, u64::wrapping_add),
+            "bombyx" => move || bombyx_par(v).flat_map_iter(|&x| [body::<K>(x), x]).reduce(|| 0, u64::wrapping_add),
+            "rayon" => move || rayon_par(v).flat_map_iter(|&x| [body::<K>(x), x]).reduce(|| 0, u64::wrapping_add),
+            "orx" => move || v.par().flat_map(|&x| [body::<K>(x), x]).reduce(u64::wrapping_add).unwrap_or(0),
         },
         "find" => all! {
-            "serial" => || v.iter().position(|&x| body::<K>(x) == 7).map_or(0, |i| i as u64),
-            "bombyx" => || bombyx_par(v).position_first(|&x| body::<K>(x) == 7).map_or(0, |i| i as u64),
-            "rayon" => || rayon_par(v).position_first(|&x| body::<K>(x) == 7).map_or(0, |i| i as u64),
-            "orx" => || v.par().find(|&&x| body::<K>(x) == 7).map_or(0, |&x| x),
-            "paralight" => || {
-                use paralight::iter::{IntoExactParallelRefSource as _, ParallelIteratorExt as _, ParallelSourceExt as _};
+            "serial" => move || v.iter().position(|&x| body::<K>(x) == 7).map_or(0, |i| i as u64),
+            "bombyx" => move || bombyx_par(v).position_first(|&x| body::<K>(x) == 7).map_or(0, |i| i as u64),
+            "rayon" => move || rayon_par(v).position_first(|&x| body::<K>(x) == 7).map_or(0, |i| i as u64),
+            "orx" => move || v.par().find(|&&x| body::<K>(x) == 7).map_or(0, |&x| x),
+            "paralight" => move || {
+                use paralight::iter::{IntoExactParallelRefSource as _, ParallelIteratorExt as _, ExactParallelSourceExt as _};
                 v.par_iter().with_thread_pool(light!()).find_first(|&&x| body::<K>(x) == 7).map_or(0, |&x| x)
             },
         },
         "find-early" => all! {
-            "serial" => || v.iter().position(|&x| body::<K>(x) % 16 == 3).map_or(0, |i| i as u64),
-            "bombyx" => || bombyx_par(v).position_first(|&x| body::<K>(x) % 16 == 3).map_or(0, |i| i as u64),
-            "rayon" => || rayon_par(v).position_first(|&x| body::<K>(x) % 16 == 3).map_or(0, |i| i as u64),
-            "orx" => || v.par().find(|&&x| body::<K>(x) % 16 == 3).map_or(0, |&x| x),
+            "serial" => move || v.iter().position(|&x| body::<K>(x) % 16 == 3).map_or(0, |i| i as u64),
+            "bombyx" => move || bombyx_par(v).position_first(|&x| body::<K>(x) % 16 == 3).map_or(0, |i| i as u64),
+            "rayon" => move || rayon_par(v).position_first(|&x| body::<K>(x) % 16 == 3).map_or(0, |i| i as u64),
+            "orx" => move || v.par().find(|&&x| body::<K>(x) % 16 == 3).map_or(0, |&x| x),
         },
         "min_by" => all! {
-            "serial" => || v.iter().map(|&x| body::<K>(x)).min_by(|a, b| a.cmp(b)).unwrap_or(0),
-            "bombyx" => || bombyx_par(v).map(|&x| body::<K>(x)).min_by(|a, b| a.cmp(b)).unwrap_or(0),
-            "rayon" => || rayon_par(v).map(|&x| body::<K>(x)).min_by(|a, b| a.cmp(b)).unwrap_or(0),
-            "orx" => || v.par().map(|&x| body::<K>(x)).min_by(|a, b| a.cmp(b)).unwrap_or(0),
-            "paralight" => || {
-                use paralight::iter::{IntoExactParallelRefSource as _, ParallelIteratorExt as _, ParallelSourceExt as _};
+            "serial" => move || v.iter().map(|&x| body::<K>(x)).min_by(|a, b| a.cmp(b)).unwrap_or(0),
+            "bombyx" => move || bombyx_par(v).map(|&x| body::<K>(x)).min_by(|a, b| a.cmp(b)).unwrap_or(0),
+            "rayon" => move || rayon_par(v).map(|&x| body::<K>(x)).min_by(|a, b| a.cmp(b)).unwrap_or(0),
+            "orx" => move || v.par().map(|&x| body::<K>(x)).min_by(|a, b| a.cmp(b)).unwrap_or(0),
+            "paralight" => move || {
+                use paralight::iter::{IntoExactParallelRefSource as _, ParallelIteratorExt as _, ExactParallelSourceExt as _};
                 v.par_iter().with_thread_pool(light!()).map(|&x| body::<K>(x)).min_by(|a, b| a.cmp(b)).unwrap_or(0)
             },
         },
         "fold" => all! {
-            "serial" => || v.iter().fold([0u64; 4], |mut a, &x| { let y = body::<K>(x); a[(y & 3) as usize] += 1; a })[0],
-            "bombyx" => || bombyx_par(v).fold(|| [0u64; 4], |mut a, &x| { let y = body::<K>(x); a[(y & 3) as usize] += 1; a }).map(|a| a[0]).reduce(|| 0, |a, b| a + b),
-            "rayon" => || rayon_par(v).fold(|| [0u64; 4], |mut a, &x| { let y = body::<K>(x); a[(y & 3) as usize] += 1; a }).map(|a| a[0]).reduce(|| 0, |a, b| a + b),
+            "serial" => move || v.iter().fold([0u64; 4], |mut a, &x| { let y = body::<K>(x); a[(y & 3) as usize] += 1; a })[0],
+            "bombyx" => move || bombyx_par(v).fold(|| [0u64; 4], |mut a, &x| { let y = body::<K>(x); a[(y & 3) as usize] += 1; a }).map(|a| a[0]).reduce(|| 0, |a, b| a + b),
+            "rayon" => move || rayon_par(v).fold(|| [0u64; 4], |mut a, &x| { let y = body::<K>(x); a[(y & 3) as usize] += 1; a }).map(|a| a[0]).reduce(|| 0, |a, b| a + b),
         },
         "zip" => all! {
-            "serial" => || v.iter().zip(v).map(|(&x, &y)| body::<K>(x) ^ y).fold(0, u64::wrapping_add),
-            "bombyx" => || bombyx_par(v).zip(v).map(|(&x, &y)| body::<K>(x) ^ y).reduce(|| 0, u64::wrapping_add),
-            "rayon" => || rayon_par(v).zip(v).map(|(&x, &y)| body::<K>(x) ^ y).reduce(|| 0, u64::wrapping_add),
+            "serial" => move || v.iter().zip(v).map(|(&x, &y)| body::<K>(x) ^ y).fold(0, u64::wrapping_add),
+            "bombyx" => move || bombyx_par(v).zip(v).map(|(&x, &y)| body::<K>(x) ^ y).reduce(|| 0, u64::wrapping_add),
+            "rayon" => move || rayon_par(v).zip(v).map(|(&x, &y)| body::<K>(x) ^ y).reduce(|| 0, u64::wrapping_add),
         },
         "chunks" => all! {
-            "serial" => || v.chunks(16).map(|c| c.iter().map(|&x| body::<K>(x)).fold(0, u64::wrapping_add)).max().unwrap_or(0),
-            "bombyx" => || bombyx::slice::ParallelSlice::par_chunks(v, 16).map(|c| c.iter().map(|&x| body::<K>(x)).fold(0, u64::wrapping_add)).max().unwrap_or(0),
-            "rayon" => || rayon::slice::ParallelSlice::par_chunks(v, 16).map(|c| c.iter().map(|&x| body::<K>(x)).fold(0, u64::wrapping_add)).max().unwrap_or(0),
+            "serial" => move || v.chunks(16).map(|c| c.iter().map(|&x| body::<K>(x)).fold(0, u64::wrapping_add)).max().unwrap_or(0),
+            "bombyx" => move || bombyx::slice::ParallelSlice::par_chunks(v, 16).map(|c| c.iter().map(|&x| body::<K>(x)).fold(0, u64::wrapping_add)).max().unwrap_or(0),
+            "rayon" => move || rayon::slice::ParallelSlice::par_chunks(v, 16).map(|c| c.iter().map(|&x| body::<K>(x)).fold(0, u64::wrapping_add)).max().unwrap_or(0),
         },
         "bridge" => all! {
-            "serial" => || v.iter().filter(|x| **x != 1).map(|&x| body::<K>(x)).fold(0, u64::wrapping_add),
-            "bombyx" => || bombyx::iter::ParallelBridge::par_bridge(v.iter().filter(|x| **x != 1)).map(|&x| body::<K>(x)).reduce(|| 0, u64::wrapping_add),
-            "rayon" => || rayon::iter::ParallelBridge::par_bridge(v.iter().filter(|x| **x != 1)).map(|&x| body::<K>(x)).reduce(|| 0, u64::wrapping_add),
-            "orx" => || v.iter().filter(|x| **x != 1).iter_into_par().map(|&x| body::<K>(x)).reduce(u64::wrapping_add).unwrap_or(0),
+            "serial" => move || v.iter().filter(|x| **x != 1).map(|&x| body::<K>(x)).fold(0, u64::wrapping_add),
+            "bombyx" => move || bombyx::iter::ParallelBridge::par_bridge(v.iter().filter(|x| **x != 1)).map(|&x| body::<K>(x)).reduce(|| 0, u64::wrapping_add),
+            "rayon" => move || rayon::iter::ParallelBridge::par_bridge(v.iter().filter(|x| **x != 1)).map(|&x| body::<K>(x)).reduce(|| 0, u64::wrapping_add),
+            "orx" => move || v.iter().filter(|x| **x != 1).iter_into_par().map(|&x| body::<K>(x)).reduce(u64::wrapping_add).unwrap_or(0),
         },
         "sort" | "sort_unstable" if K == 1 => {
             let stable = op == "sort";

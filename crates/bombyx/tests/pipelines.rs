@@ -125,34 +125,7 @@ where
     }
 }
 
-/// The same behind another adapter.
-fn unindexed_in_order<P, S>(random: &mut Random, par: P, seq: S) -> String
-where
-    P: ParallelIterator<Item = u64>,
-    S: Iterator<Item = u64>,
-{
-    let salt = random.below(1000) as u64;
-    let keep = move |x: &u64| mix(*x, salt) % 3 != 0;
-    match random.below(5) {
-        0 => "filter ".to_owned() + end_in_order(random, par.filter(keep), seq.filter(keep)),
-        1 => {
-            let some = move |x: u64| keep(&x).then_some(x + 1);
-            "filter_map ".to_owned() + end_in_order(random, par.filter_map(some), seq.filter_map(some))
-        }
-        2 => {
-            let many = move |x: u64| (0..mix(x, salt) % 4).map(move |i| x ^ i);
-            "flat_map_iter ".to_owned() + end_in_order(random, par.flat_map_iter(many), seq.flat_map(many))
-        }
-        3 => {
-            let many = move |x: u64| (0..mix(x, salt) % 4).into_par_iter().map(move |i| x ^ i);
-            let serial = move |x: u64| (0..mix(x, salt) % 4).map(move |i| x ^ i);
-            "flat_map ".to_owned() + end_in_order(random, par.flat_map(many), seq.flat_map(serial))
-        }
-        _ => end_in_order(random, par, seq).to_owned(),
-    }
-}
-
-/// An adapter that keeps positions, and one that does not.
+/// An adapter that keeps positions.
 fn indexed<P: IndexedParallelIterator<Item = u64>>(random: &mut Random, par: P, seq: Vec<u64>) -> String {
     let len = seq.len();
     let n = random.below(len + 2);
@@ -161,36 +134,33 @@ fn indexed<P: IndexedParallelIterator<Item = u64>>(random: &mut Random, par: P, 
     match random.below(12) {
         0 => {
             "map ".to_owned()
-                + &unindexed_in_order(random, par.map(|x| mix(x, 7)), seq.into_iter().map(|x| mix(x, 7)))
+                + end_in_order(random, par.map(|x| mix(x, 7)), seq.into_iter().map(|x| mix(x, 7)))
         }
         1 => {
             let add = |(i, x): (usize, u64)| x ^ i as u64;
             "enumerate ".to_owned()
-                + &unindexed_in_order(random, par.enumerate().map(add), seq.into_iter().enumerate().map(add))
+                + end_in_order(random, par.enumerate().map(add), seq.into_iter().enumerate().map(add))
         }
-        2 => "rev ".to_owned() + &unindexed_in_order(random, par.rev(), seq.into_iter().rev()),
-        3 => "skip ".to_owned() + &unindexed_in_order(random, par.skip(n), seq.into_iter().skip(n)),
-        4 => "take ".to_owned() + &unindexed_in_order(random, par.take(n), seq.into_iter().take(n)),
-        5 => {
-            "step_by ".to_owned()
-                + &unindexed_in_order(random, par.step_by(small), seq.into_iter().step_by(small))
-        }
+        2 => "rev ".to_owned() + end_in_order(random, par.rev(), seq.into_iter().rev()),
+        3 => "skip ".to_owned() + end_in_order(random, par.skip(n), seq.into_iter().skip(n)),
+        4 => "take ".to_owned() + end_in_order(random, par.take(n), seq.into_iter().take(n)),
+        5 => "step_by ".to_owned() + end_in_order(random, par.step_by(small), seq.into_iter().step_by(small)),
         6 => {
             let other: Vec<u64> = (0..n as u64).collect();
             let both = |(a, b): (u64, u64)| a ^ mix(b, 3);
             let zipped: Vec<u64> = seq.into_iter().zip(other.iter().copied()).map(both).collect();
-            "zip ".to_owned() + &unindexed_in_order(random, par.zip(other).map(both), zipped.into_iter())
+            "zip ".to_owned() + end_in_order(random, par.zip(other).map(both), zipped.into_iter())
         }
         7 => {
             let other: Vec<u64> = (0..n as u64).collect();
             let chained: Vec<u64> = seq.into_iter().chain(other.iter().copied()).collect();
-            "chain ".to_owned() + &unindexed_in_order(random, par.chain(other), chained.into_iter())
+            "chain ".to_owned() + end_in_order(random, par.chain(other), chained.into_iter())
         }
         8 => {
             let sums: Vec<u64> =
                 seq.chunks(small).map(|chunk| chunk.iter().fold(0, |a, &b| mix(a ^ b, 1))).collect();
             let sum = |chunk: Vec<u64>| chunk.iter().fold(0, |a, &b| mix(a ^ b, 1));
-            "chunks ".to_owned() + &unindexed_in_order(random, par.chunks(small).map(sum), sums.into_iter())
+            "chunks ".to_owned() + end_in_order(random, par.chunks(small).map(sum), sums.into_iter())
         }
         9 => {
             let other: Vec<u64> = (0..n as u64).collect();
@@ -203,7 +173,7 @@ fn indexed<P: IndexedParallelIterator<Item = u64>>(random: &mut Random, par: P, 
                     break;
                 }
             }
-            "interleave ".to_owned() + &unindexed_in_order(random, par.interleave(other), turns.into_iter())
+            "interleave ".to_owned() + end_in_order(random, par.interleave(other), turns.into_iter())
         }
         10 => {
             let mut between = Vec::new();
@@ -213,11 +183,9 @@ fn indexed<P: IndexedParallelIterator<Item = u64>>(random: &mut Random, par: P, 
                 }
                 between.push(x);
             }
-            "intersperse ".to_owned() + &unindexed_in_order(random, par.intersperse(1), between.into_iter())
+            "intersperse ".to_owned() + end_in_order(random, par.intersperse(1), between.into_iter())
         }
-        _ => {
-            "max_len ".to_owned() + &unindexed_in_order(random, par.with_max_len(small * 10), seq.into_iter())
-        }
+        _ => "max_len ".to_owned() + end_in_order(random, par.with_max_len(small * 10), seq.into_iter()),
     }
 }
 
@@ -270,7 +238,7 @@ fn random_pipelines() {
         }
     }
     println!("{} different chains", seen.len());
-    assert!(seen.len() > 100 || shapes < 3000);
+    assert!(seen.len() > 60 || shapes < 3000);
 }
 
 const SCHEDULERS: [&str; 7] = [
