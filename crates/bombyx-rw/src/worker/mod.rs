@@ -293,11 +293,18 @@ impl<K: Discipline> Worker<K> {
         if self.shared.resting.load(Relaxed) && self.id != 0 {
             self.rest();
         } else if self.shared.polite {
-            // SAFETY: a call of the kernel without arguments.
-            unsafe { libc::sched_yield() };
+            Self::give_way();
         } else {
             std::hint::spin_loop();
         }
+    }
+
+    /// Lets other threads have the core. Not inlined: the compiler would keep the address of the system's function in a register,
+    /// and a test that reads the machine code could not tell what is called.
+    #[inline(never)]
+    fn give_way() {
+        // SAFETY: a call of the kernel without arguments.
+        unsafe { libc::sched_yield() };
     }
 
     /// Between two computations: looks for a while whether another begins, then sleeps a little at a time.
@@ -308,10 +315,7 @@ impl<K: Discipline> Worker<K> {
         self.idle_since = ticks();
         match self.rested {
             0..64 => std::hint::spin_loop(),
-            // SAFETY: a call of the kernel without arguments.
-            64..512 => unsafe {
-                libc::sched_yield();
-            },
+            64..512 => Self::give_way(),
             // SAFETY: a call of the kernel with a plain number.
             _ => unsafe {
                 libc::usleep(50);

@@ -53,7 +53,7 @@ pub(crate) const CLAIMS: &[Claim] = &[
         id: "het-jaffe",
         paper: Paper::Het,
         name: "§1.6, Jaffe [24]",
-        statement: "The better of all on the fastest, and greedy on those faster than half the average, takes O(√p) times the optimum",
+        statement: "The better of all on the fastest, and greedy on the faster ones, takes O(√p) times the optimum",
         quantity: "time against (2 + √(2p))·optimum, exact where that can be found",
         scope: "Nobody is preempted. The constant follows from T ≤ 2·W1/π_tot + 2·W∞/π_ave for the second schedule and T = W1/π1 for the \
             first. The optimum by branch and bound for at most 11 strands, else max(W1/π_tot, W∞/π1).",
