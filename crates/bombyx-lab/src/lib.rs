@@ -1,7 +1,7 @@
 //! The laboratory of Bombyx: benchmarks against other runtimes, reproductions of the papers' figures, checks of every
 //! workload on every scheduler, and what they share: contenders, the host's description, tables and plots.
 
-#![allow(missing_docs)]
+#![allow(missing_docs, rustdoc::private_intra_doc_links)]
 
 pub mod bench;
 pub mod check;
