@@ -253,7 +253,8 @@ impl Resolution {
             }
         }
         // The left side keeps the cells until its carrier is given a processor.
-        let carrier = NonNull::new(self.carrier.load(Relaxed)).expect("a side that has left names its carrier");
+        let carrier =
+            NonNull::new(self.carrier.load(Relaxed)).expect("a side that has left names its carrier");
         GoesOn::Right(carrier)
     }
 
