@@ -100,14 +100,14 @@ mod tests {
     use super::*;
 
     #[test]
-    #[should_panic = "no neighbours"]
+    #[should_panic = "not neighbours"]
     fn strangers_do_not_join() {
         let (mut a, mut b) = ([1], [2]);
         let _ = Slice::from(&mut a[..]).rejoin(Slice::from(&mut b[..]));
     }
 
     #[test]
-    #[should_panic = "no neighbours"]
+    #[should_panic = "not neighbours"]
     fn order_matters() {
         let mut a = [1, 2];
         let (left, right) = Slice::from(&mut a[..]).split(1);
