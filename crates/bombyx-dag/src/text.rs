@@ -358,7 +358,7 @@ mod tests {
             ("", 0, "begins with `dag`"),
             ("3\n", 1, "first line is `dag`"),
             ("dag size=3\n", 1, "`size=3`"),
-            ("dag\nx\n", 2, "unlike `x`"),
+            ("dag\nx\n", 2, "but is `x`"),
             ("dag\n1\nspawn a\n2\n", 4, "has no lines"),
             ("dag\n1\nspawn a\n    2\n  3\n", 5, "indented like none"),
             ("dag\n1 later\n", 2, "`later`"),
