@@ -197,8 +197,8 @@ impl Lab {
     }
 }
 
-/// Records a workload twice and lets every strand weigh the lesser of both times: what the system did meanwhile seldom
-/// meets the same strand twice, and one strand that was interrupted would be a span of its own.
+/// Records a workload twice and gives every strand the lesser of both times. A disturbance seldom meets the same strand
+/// twice, and a single interrupted strand would become the span.
 fn record(prepared: &mut dyn Prepared) -> Result<Computation> {
     let start = Instant::now();
     let mut first = Vec::new();
@@ -227,7 +227,7 @@ fn record(prepared: &mut dyn Prepared) -> Result<Computation> {
     Ok(computation)
 }
 
-/// The pool of a scheduler, or rayon's; none if this build lacks rayon.
+/// The pool of a scheduler, or rayon's. `None` if this build lacks rayon.
 pub(super) fn contender(lane: &str, processors: usize) -> Result<Option<Contender>> {
     if lane == "rayon" {
         return Ok(Contender::peers(processors)?.into_iter().find(|peer| peer.name() == "rayon"));
@@ -243,8 +243,8 @@ pub(super) fn lane<'c>(case: &'c Case, lane: &str) -> Option<&'c Entry> {
     })
 }
 
-/// Runs a computation of `work` in the simulator: with the papers' unit steps, or where a steal takes more of them, and the
-/// visit of a shared queue as much.
+/// Runs a computation of `work` in the simulator: with the papers' unit steps, or with a steal that takes more steps,
+/// and then a visit of a shared queue takes as many.
 pub(super) fn simulate(
     computation: &Computation,
     work: u64,
@@ -253,7 +253,7 @@ pub(super) fn simulate(
     steal: u64,
 ) -> Result<Simulated> {
     let scheduler = scheduler.parse()?;
-    // One queue, or one processor, leaves nothing to chance.
+    // With one queue, or one processor, nothing is random.
     let chance = processors > 1 && !matches!(scheduler, Scheduler::Fifo | Scheduler::DepthFirst(_));
     let mut outcomes = Vec::new();
     for seed in (SEED..).take(if chance { SEEDS as usize } else { 1 }) {
