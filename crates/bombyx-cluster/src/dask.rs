@@ -183,7 +183,8 @@ impl Engine for Dask {
     fn resize(&self, workers: usize) -> Result<(), Error> {
         if !self.own {
             return Err(Error::Unsupported(
-                "the workers of a Dask scheduler do not belong to this program: start or end them there".to_owned(),
+                "the workers of a Dask scheduler do not belong to this program: start or end them there"
+                    .to_owned(),
             ));
         }
         if workers == 0 {

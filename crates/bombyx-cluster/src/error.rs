@@ -52,7 +52,9 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Address { text, reason } => write!(f, "`{text}` is not the address of a cluster: {reason}"),
+            Error::Address { text, reason } => {
+                write!(f, "`{text}` is not the address of a cluster: {reason}")
+            }
             Error::Start(reason) => write!(f, "the cluster did not start: {reason}"),
             Error::NotRemote(function) => write!(
                 f,

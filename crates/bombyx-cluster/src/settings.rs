@@ -19,7 +19,7 @@ use std::time::Duration;
 /// use bombyx_cluster::Address;
 /// assert_eq!("processes:4".parse::<Address>()?, Address::Processes { workers: 4, threads: 1 });
 /// assert_eq!("processes:0".parse::<Address>().unwrap_err().to_string(),
-///     "`processes:0` is no address of a cluster: `0` must be a number of workers from 1 to 10000");
+///     "`processes:0` is not the address of a cluster: `0` must be a number of workers from 1 to 10000");
 /// # Ok::<(), bombyx_cluster::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
