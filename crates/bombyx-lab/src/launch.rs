@@ -178,7 +178,9 @@ pub fn wrote_nothing(program: &Path, what: &str, complaint: Option<&str>) -> Str
     let program = program.display();
     match complaint {
         Some(complaint) => {
-            format!("{program} {complaint}, before it wrote a {what}: no run in a pool had ended by then")
+            format!(
+                "{program} {complaint}, before it wrote a {what}; a {what} has the runs in pools that have ended"
+            )
         }
         None => format!(
             "{program} wrote no {what}: it does not use Bombyx, or never entered a pool. Let it depend on the crate \
