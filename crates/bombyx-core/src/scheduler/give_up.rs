@@ -1,8 +1,8 @@
-//! Giving way at a fork: the frame that runs becomes a ready carrier, and its processor does something else.
+//! Giving way at a fork: the running frame becomes a ready carrier, and its processor does something else.
 //!
-//! The papers preempt a thread when its quota is used up. Memory is counted inside of the allocator, where any lock
-//! may be held, so the allocator only poisons the processor's own limit, and this happens at the next fork, spawn or
-//! checkpoint. What was allocated between the two exceeds the quota: at most what one strand allocates.
+//! The papers preempt a thread when its quota is used up. Here memory is counted inside the allocator, where any lock
+//! may be held. So the allocator only poisons the processor's own limit, and the frame gives way at the next fork,
+//! spawn or checkpoint. What is allocated in between exceeds the quota: at most what one strand allocates.
 
 use crate::machine::current;
 use crate::machine::hand_over::{Heir, Next, hand_over};
@@ -15,11 +15,11 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-/// Lets the calling carrier's frame wait for its turn: `leave` puts it where others find it, and the processor goes on with
-/// what `next` gives, or searches. The carrier may hold another processor afterwards.
+/// Lets the calling carrier's frame wait for its turn. `leave` puts the frame where others find it. The processor
+/// continues with what `next` gives, or searches. The carrier may hold another processor afterwards.
 ///
-/// Another thread must be had for that, unless it is the turn of a carrier. False if there is none: the frame goes on as
-/// it is.
+/// This needs another thread, unless it is the turn of a ready carrier. If no thread can be started, this returns false
+/// and the frame goes on.
 #[must_use]
 pub(super) fn give_up(
     processor: &Processor,
@@ -31,7 +31,8 @@ pub(super) fn give_up(
     let _aside = Aside::begin(pool);
     let frame = Entry::carrier(NonNull::from(current::carrier()));
     leave(frame);
-    // From here on anyone may give this carrier another processor. It takes that when it has given away its own.
+    // From here on, anyone may give this carrier another processor. The carrier takes that one when it has given its
+    // own away.
     let next = next();
     if next == Some(frame) {
         pool.add_spare(spare);
@@ -49,18 +50,18 @@ pub(super) fn give_up(
             Heir::Spare(spare)
         }
     };
-    // SAFETY: the carrier came out of the list of spares, or its entry named it to us.
+    // SAFETY: the carrier came out of the list of spares, or its entry named it once, to this caller.
     unsafe { hand_over(heir, Next::Waits) }.resume();
     true
 }
 
-/// What a dummy thread does beside nothing (Narlikar §3.3). Its processor has lost its deque, and steals again. Where there are more
-/// processors than cores, those whose threads come first may need this one's core in order to show them. So it lets others go
-/// first, but not for long: the kernel may give the core to another program, for milliseconds. Then the processor owes nobody
-/// anything until [`SHARE`] times as much time has passed.
+/// Runs dummy threads, which do nothing (Narlikar §3.3). A processor that runs one has lost its deque and steals again. With
+/// more processors than cores, the threads that come first may need this processor's core in order to appear. So the
+/// processor lets others run now and then. The kernel may give the core to another program, for milliseconds. So after a
+/// yield of some length, [`SHARE`] times as long must pass before the next one.
 pub(super) struct Courtesy {
     start: Instant,
-    /// When each processor may let others go first again, in nanoseconds since the start.
+    /// When each processor may yield again, in nanoseconds since the start.
     until: Box<[AtomicU64]>,
 }
 
@@ -91,9 +92,9 @@ impl Courtesy {
     }
 }
 
-/// A look at the clock and a yield take longer than a dummy thread.
+/// A yield takes microseconds, a look at the clock tens of nanoseconds; a dummy thread takes a tenth of a microsecond.
 const DUMMIES_PER_LOOK: usize = 8;
-/// Dummy threads let others go first for at most one part in `SHARE + 1` of a processor's time.
+/// Yields take at most one part in `SHARE + 1` of a processor's time.
 const SHARE: u64 = 4;
 
 #[cfg(all(test, not(loom)))]
@@ -103,15 +104,15 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn whoever_gave_way_for_long_goes_on_for_longer() {
+    fn after_a_long_yield_comes_a_longer_time_without() {
         let courtesy = Courtesy::new(2);
         courtesy.give_way(0, || sleep(Duration::from_millis(2)));
-        let owes_until = courtesy.until[0].load(Relaxed);
-        assert!(owes_until >= 2_000_000 * (1 + SHARE));
+        let until = courtesy.until[0].load(Relaxed);
+        assert!(until >= 2_000_000 * (1 + SHARE));
         courtesy.until[0].store(u64::MAX, Relaxed);
         courtesy.give_way(0, || unreachable!("it is too early"));
         let mut gave_way = false;
         courtesy.give_way(1, || gave_way = true);
-        assert!(gave_way, "processors do not count for each other");
+        assert!(gave_way, "each processor counts for itself");
     }
 }
