@@ -5,7 +5,7 @@
 //! bytes of its argument and its result. A function that makes nested calls is told in equal pieces between them. Kept calls are
 //! not recorded. The root is the client; its strands are the times between the calls.
 
-use crate::execute::with_running;
+use crate::current::with_running;
 use crate::key::Key;
 use crate::outcome::Tagged;
 use bombyx_dag::{Builder, SiteId, StrandId, WeightUnit, format};

@@ -16,9 +16,6 @@ const FLOORS: &[&[&str]] = &[&["system"], &["protocol"], &["machine"], &["schedu
 /// The most modules that may need each other in a circle.
 const LARGEST: usize = 4;
 
-/// Crates with a larger circle, and its size, which must not grow.
-const KNOWN: &[(&str, usize)] = &[("bombyx-cluster", 10)];
-
 /// Which module names which.
 type Graph = BTreeMap<String, BTreeSet<String>>;
 
@@ -66,13 +63,11 @@ fn no_large_circle_in_any_crate() {
         if source.starts_with(env!("CARGO_MANIFEST_DIR")) {
             folders.extend(FLOORS.iter().copied().flatten().map(|floor| vec![(*floor).to_owned()]));
         }
-        let known = |(name, _): &&(&str, usize)| source.parent().is_some_and(|one| one.ends_with(name));
-        let largest = KNOWN.iter().find(known).map_or(LARGEST, |(_, size)| *size);
         for folder in folders {
             for circle in circles(&graph(&all, &folder)) {
                 let place = source.join(folder.join("/"));
                 assert!(
-                    circle.len() <= largest,
+                    circle.len() <= LARGEST,
                     "a circle of {} in {}: {circle:?}",
                     circle.len(),
                     place.display()
