@@ -62,12 +62,12 @@ impl Compared {
     }
 
     /// Where it lies, and in brief why.
-    fn place(&self) -> Place {
+    fn within(&self) -> Within {
         match self.two {
-            _ if !self.inside() => Place::Outside,
-            two if two > self.narrow.1 => Place::Shares,
-            two if two < self.narrow.0 => Place::Caches,
-            _ => Place::Inside,
+            _ if !self.inside() => Within::Outside,
+            two if two > self.narrow.1 => Within::Shares,
+            two if two < self.narrow.0 => Within::Caches,
+            _ => Within::Inside,
         }
     }
 
@@ -78,7 +78,7 @@ impl Compared {
 
 /// Where a time lies between its bounds.
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+enum Within {
     Inside,
     /// Only because cores may share data.
     Shares,
@@ -87,7 +87,7 @@ enum Place {
     Outside,
 }
 
-impl Place {
+impl Within {
     fn name(self) -> &'static str {
         match self {
             Self::Inside => "inside",
@@ -117,12 +117,12 @@ pub fn run(plan: &Plan, style: Style, say: &mut dyn FnMut(&str) -> Result<()>) -
         .numbers("error", 8);
     say(&table.head())?;
     let progress = Progress::new(all.len());
-    let (mut places, mut near) = (Vec::new(), 0);
+    let (mut verdicts, mut near) = (Vec::new(), 0);
     for workload in all {
         progress.doing(workload.name());
         let compared = compare(*workload, plan)?;
-        let place = compared.place();
-        places.push(place);
+        let within = compared.within();
+        verdicts.push(within);
         near += usize::from(compared.error().abs() <= NEAR);
         let tone = |good: bool| if good { Tone::Good } else { Tone::Bad };
         say(&table.line([
@@ -133,21 +133,21 @@ pub fn run(plan: &Plan, style: Style, say: &mut dyn FnMut(&str) -> Result<()>) -
             Cell::new(time(compared.two), Tone::Strong),
             Cell::from(time(compared.bounds.0)),
             Cell::from(time(compared.bounds.1)),
-            Cell::new(place.name(), tone(place != Place::Outside)),
+            Cell::new(within.name(), tone(within != Within::Outside)),
             Cell::from(time(compared.simulated)),
             Cell::new(format!("{:+.1} %", 100.0 * compared.error()), tone(compared.error().abs() <= NEAR)),
         ]))?;
         progress.step();
     }
     drop(progress);
-    let of = all.len();
-    let count = |which: Place| places.iter().filter(|&&place| place == which).count();
+    let of = verdicts.len();
+    let count = |which: Within| verdicts.iter().filter(|&&within| within == which).count();
     say(&format!(
         "\n{} of {of} inside the bounds, {} of them because cores share data and {} because they have caches of their own; {near} \
          of {of} simulated within {:.0} %\n",
-        of - count(Place::Outside),
-        count(Place::Shares),
-        count(Place::Caches),
+        of - count(Within::Outside),
+        count(Within::Shares),
+        count(Within::Caches),
         100.0 * NEAR
     ))?;
     Ok(())

@@ -196,7 +196,7 @@ impl Builder {
         impl Drop for Unfinished<'_> {
             fn drop(&mut self) {
                 if self.here {
-                    self.pool.unseat_current_thread();
+                    self.pool.dismiss_current_thread();
                 }
                 self.pool.close();
             }
@@ -209,7 +209,7 @@ impl Builder {
         let pool = PoolCore::without_carriers(config);
         let unfinished = Unfinished { pool: &pool, here };
         if here {
-            pool.seat_current_thread();
+            pool.adopt_current_thread();
         }
         for _ in usize::from(here)..pool.processors().len() {
             start(pool.new_carrier().map_err(Error::Thread)?).map_err(Error::Thread)?;

@@ -83,10 +83,10 @@ where
     while pool.config.lends && pool.has_queued() && !job.signal.wait_outside(STARVED) {
         // A processor may have come free that no carrier can be had for; this thread is as good as one.
         let Some(processor) = pool.borrow_processor() else { continue };
-        if pool.withdraw(entry) {
+        if pool.take_back(entry) {
             guard.passed();
             drop(blocked);
-            // SAFETY: the entry was withdrawn, so nobody else has the closure.
+            // SAFETY: the entry was taken back, so nobody else has the closure.
             let closure = unsafe { ManuallyDrop::take(&mut *job.closure.get()) };
             return lent(pool, processor, site, closure);
         }

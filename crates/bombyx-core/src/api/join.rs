@@ -134,7 +134,7 @@ where
     }
     // SAFETY: the call came to its end, where it wrote the result.
     let ra = unsafe { ra.assume_init() };
-    let rb = if fork.pop() { fork.call(false) } else { fork.settle() };
+    let rb = if fork.pop() { fork.call(false) } else { fork.finish() };
     (ra, rb)
 }
 
@@ -221,9 +221,9 @@ where
     /// Gets the result of a job that was not simply popped.
     #[cold]
     #[inline(never)]
-    fn settle(&self) -> R {
-        let settling = Settling::new(&self.job, Settling::begin(&self.job));
-        match settling.waited {
+    fn finish(&self) -> R {
+        let finishing = Finishing::new(&self.job, Finishing::begin(&self.job));
+        match finishing.waited {
             Waited::TakenBack => self.call(profile::second_is_long()),
             Waited::Done => {
                 // SAFETY: the latch is set, so the taker has written the result and will not touch the job.
@@ -248,10 +248,10 @@ where
                 return joining.end(&self.job);
             }
             thread_ended(Child::First);
-            let settling = Settling::new(&self.job, Settling::go_on(joining, &self.job));
-            match settling.waited {
+            let finishing = Finishing::new(&self.job, Finishing::go_on(joining, &self.job));
+            match finishing.waited {
                 Waited::TakenBack => drop_unwanted(|| self.call(false)),
-                // SAFETY: as in `settle`.
+                // SAFETY: as in `finish`.
                 Waited::Done => match unsafe { (*self.result.get()).assume_init_read() } {
                     Ok(result) => drop_unwanted(|| result),
                     Err(payload) => drop_payload(payload),
@@ -283,16 +283,16 @@ where
 
 /// The join of a job that was not simply popped, until its half has ended, also by a panic. All that the type of the
 /// closure does not matter for.
-struct Settling<'a> {
+struct Finishing<'a> {
     job: &'a Job,
     joining: Joining,
     waited: Waited,
 }
 
-impl<'a> Settling<'a> {
+impl<'a> Finishing<'a> {
     #[inline(always)]
-    fn new(job: &'a Job, (joining, waited): (Joining, Waited)) -> Settling<'a> {
-        Settling { job, joining, waited }
+    fn new(job: &'a Job, (joining, waited): (Joining, Waited)) -> Finishing<'a> {
+        Finishing { job, joining, waited }
     }
 
     /// The first half has ended: gets the job back, or waits until it has ended.
@@ -305,12 +305,12 @@ impl<'a> Settling<'a> {
             thread_ended(Child::First);
             // SAFETY: the job was not popped, so it is not untouched.
             let Some(deque) = (unsafe { job.kept_in() }) else {
-                return Settling::go_on(Joining::begin(), job);
+                return Finishing::go_on(Joining::begin(), job);
             };
             let joining = Joining::begin_kept();
             // SAFETY: the job is kept, so the calling carrier, which forked it, owns the deque and it is its youngest entry.
             if !unsafe { (*deque).pop_kept() } {
-                return Settling::go_on(joining, job);
+                return Finishing::go_on(joining, job);
             }
             let processor = current::held();
             processor.stats.joins_local.add(1);
@@ -341,10 +341,10 @@ impl<'a> Settling<'a> {
     }
 }
 
-impl Drop for Settling<'_> {
+impl Drop for Finishing<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        Settling::end(self.job, self.joining, self.waited);
+        Finishing::end(self.job, self.joining, self.waited);
     }
 }
 

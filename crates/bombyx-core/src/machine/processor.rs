@@ -214,9 +214,9 @@ impl Processor {
     }
 
     /// Holder. It waits for this from now on. Returns what it waited for before, in a frame below.
-    pub(crate) fn wait_for(&self, key: usize) -> usize {
+    pub(crate) fn wait_for(&self, root: usize) -> usize {
         let outer = self.waits_for.load(Relaxed);
-        self.waits_for.store(key, Relaxed);
+        self.waits_for.store(root, Relaxed);
         outer
     }
 
@@ -226,9 +226,9 @@ impl Processor {
     }
 
     /// Holder. Everything on its stack descends from this from now on. Returns what it was before.
-    pub(crate) fn set_foot(&self, key: usize) -> usize {
+    pub(crate) fn set_foot(&self, root: usize) -> usize {
         let before = self.foot.load(Relaxed);
-        self.foot.store(key, Relaxed);
+        self.foot.store(root, Relaxed);
         before
     }
 
@@ -238,9 +238,9 @@ impl Processor {
     }
 
     /// Holder. The entry that it runs descends from this. Returns what that was before.
-    pub(crate) fn set_origin(&self, key: usize) -> usize {
+    pub(crate) fn set_origin(&self, root: usize) -> usize {
         let before = self.origin.load(Relaxed);
-        self.origin.store(key, Relaxed);
+        self.origin.store(root, Relaxed);
         before
     }
 
@@ -521,7 +521,7 @@ impl Processor {
     /// Holder. Gives back the credits of the scope whose closures ran here. Whoever is returned is the caller's to give a
     /// processor to.
     #[inline]
-    pub(crate) fn settle(&self) -> Enabled {
+    pub(crate) fn return_credits(&self) -> Enabled {
         tell(self.stock.empty())
     }
 

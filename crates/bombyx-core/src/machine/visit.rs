@@ -72,10 +72,10 @@ pub(crate) fn lend_a_hand(pool: &PoolCore, done: impl Fn() -> bool) {
 }
 
 impl PoolCore {
-    /// Makes the calling thread hold processor 0 of this pool, a new one. Nobody may free the pool before it is unseated.
-    pub(crate) fn seat_current_thread(&self) {
+    /// Makes the calling thread hold processor 0 of this pool, a new one. Nobody may free the pool before it is dismissed.
+    pub(crate) fn adopt_current_thread(&self) {
         lock(&self.shared).numbered = 1;
-        let first = match self.seats.first() {
+        let first = match self.fixed_carriers.first() {
             Some(carrier) => {
                 carrier.begin(&std::thread::current());
                 current::set_carrier(Some(NonNull::from(&**carrier)));
@@ -86,8 +86,8 @@ impl PoolCore {
         go_on(first);
     }
 
-    /// Takes the processor back that the calling thread was seated on.
-    pub(crate) fn unseat_current_thread(&self) {
+    /// Takes the processor back that the calling thread was adopted with.
+    pub(crate) fn dismiss_current_thread(&self) {
         if self.has_fixed_threads() {
             release();
             current::set_carrier(None);

@@ -1,7 +1,7 @@
 //! The profiler and the recorder: work, span and their split by fork sites, of whatever runs in a pool.
 //!
 //! While a pool is profiled its deques' limits stay poisoned, so every fork attends (`processor.rs`)
-//! and calls in here; and its job is *kept* (`job.rs`), so its join settles on the slow path and calls in again. When no
+//! and calls in here; and its job is *kept* (`job.rs`), so its join ends on the slow path and calls in again. When no
 //! pool is profiled, nothing of this is on the fork path.
 //!
 //! | file | has |

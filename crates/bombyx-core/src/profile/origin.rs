@@ -15,11 +15,11 @@ use std::sync::{Arc, OnceLock};
 /// See the module text.
 #[derive(Debug, Default)]
 pub(crate) struct Origin {
-    place: OnceLock<Place>,
+    link: OnceLock<Link>,
 }
 
 #[derive(Debug)]
-struct Place {
+struct Link {
     /// The foot of the other chain.
     parent: Arc<Origin>,
     /// The way from there.
@@ -31,7 +31,7 @@ struct Place {
 }
 
 impl Origin {
-    /// The foot of a chain whose place is not known yet, or of a run.
+    /// The foot of a chain whose link is not known yet, or of a run.
     pub(crate) fn unknown() -> Arc<Origin> {
         Arc::default()
     }
@@ -39,22 +39,22 @@ impl Origin {
     /// The foot of a chain, a closure forked at `site`, that begins at `path` from the foot `parent`.
     pub(crate) fn at(parent: Arc<Origin>, path: Path, depth: usize, site: SiteId) -> Arc<Origin> {
         let origin = Origin::default();
-        origin.settle(parent, path, depth, site);
+        origin.link(parent, path, depth, site);
         Arc::new(origin)
     }
 
     /// The foot of a chain, a closure forked at `site`, that begins at `path` from this foot; linked to this one's own parent
     /// if that is known.
     pub(crate) fn extended(self: &Arc<Origin>, path: Path, depth: usize, site: SiteId) -> Arc<Origin> {
-        let Some(place) = self.place.get() else { return Origin::at(Arc::clone(self), path, depth, site) };
-        let mut whole = place.path.clone();
-        whole.append(&path, place.site);
-        Origin::at(Arc::clone(&place.parent), whole, place.depth + depth, site)
+        let Some(link) = self.link.get() else { return Origin::at(Arc::clone(self), path, depth, site) };
+        let mut whole = link.path.clone();
+        whole.append(&path, link.site);
+        Origin::at(Arc::clone(&link.parent), whole, link.depth + depth, site)
     }
 
     /// Says where the foot lies.
-    pub(crate) fn settle(&self, parent: Arc<Origin>, path: Path, depth: usize, site: SiteId) {
-        let known = self.place.set(Place { parent, path, depth, site });
+    pub(crate) fn link(&self, parent: Arc<Origin>, path: Path, depth: usize, site: SiteId) {
+        let known = self.link.set(Link { parent, path, depth, site });
         known.unwrap_or_else(|_| unreachable!("a chain is joined once"));
     }
 
@@ -63,9 +63,9 @@ impl Origin {
         let mut steps = Vec::new();
         let mut here = self;
         while !Arc::ptr_eq(here, ancestor) {
-            let place = here.place.get()?;
-            steps.push(place);
-            here = &place.parent;
+            let link = here.link.get()?;
+            steps.push(link);
+            here = &link.parent;
         }
         let (mut path, mut depth) = (Path::default(), 0);
         // What a chain calls its own foot is known to the chain that it hangs on; the ancestor's own is left as it is.
@@ -95,7 +95,7 @@ mod tests {
         let spawned = Origin::at(Arc::clone(&stolen), path(SiteId::TAKEN, 3), 1, site(7));
         assert_eq!(spawned.path_from(&stolen), Some((path(SiteId::TAKEN, 3), 1)));
         assert_eq!(spawned.path_from(&run), None);
-        stolen.settle(Arc::clone(&run), path(SiteId::TAKEN, 4), 5, site(8));
+        stolen.link(Arc::clone(&run), path(SiteId::TAKEN, 4), 5, site(8));
         let whole = Path { length: Length::strand(7), split: vec![(SiteId::TAKEN, 4), (site(8), 3)] };
         assert_eq!(spawned.path_from(&run), Some((whole, 6)));
         assert_eq!(run.path_from(&run), Some((Path::default(), 0)));

@@ -18,7 +18,7 @@
 //! counts as too warm to be moved. So [`Carrier::succeed`] confines the receiver, while it still sleeps, to the giver's CPU,
 //! and the first thing that the receiver does is to lift that again. Waking needs no other core then, either. What
 //! the receiver needs for that is in `confined`, written before `given` is stored and read after it is seen.
-//! Where processors are pinned to CPUs, the receiver's place is the processor's ([`Spot::PinnedTo`]): woken elsewhere, it
+//! Where processors are pinned to CPUs, the receiver's place is the processor's ([`WakeOn::PinnedTo`]): woken elsewhere, it
 //! would have to be moved first, and the kernel takes some hundred microseconds for that.
 
 use crate::protocol::resolution::WatchList;
@@ -34,7 +34,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// Where the receiver of a processor wakes up, if it sleeps.
 #[derive(Clone, Copy)]
-pub(crate) enum Spot {
+pub(crate) enum WakeOn {
     /// Wherever the kernel sees room.
     Anywhere,
     /// On this CPU; from there on it may run wherever it could before.
@@ -119,16 +119,16 @@ impl Carrier {
     /// # Safety
     /// The carrier was found waiting, and was taken out of where it was found; the caller gives up its hold on
     /// the processor. The carrier may be gone after the call.
-    pub(crate) unsafe fn give(carrier: NonNull<Carrier>, processor: NonNull<Baton>, spot: Spot) {
+    pub(crate) unsafe fn give(carrier: NonNull<Carrier>, processor: NonNull<Baton>, on: WakeOn) {
         // SAFETY: a waiting carrier is alive until it is given something.
         let receiver = unsafe { carrier.as_ref() };
         let number = receiver.number.load(Relaxed) as u32;
-        let confined = match spot {
+        let confined = match on {
             // One that does not sleep yet is best left where it runs: two carriers may be giving to each other.
             _ if !receiver.asleep.load(Relaxed) => None,
-            Spot::Anywhere => None,
-            Spot::FirstOn(cpu) => affinity::confine(number, cpu),
-            Spot::PinnedTo(cpu) => {
+            WakeOn::Anywhere => None,
+            WakeOn::FirstOn(cpu) => affinity::confine(number, cpu),
+            WakeOn::PinnedTo(cpu) => {
                 affinity::pin_sleeper(number, cpu);
                 None
             }
@@ -144,11 +144,11 @@ impl Carrier {
     pub(crate) unsafe fn succeed(&self, carrier: NonNull<Carrier>, processor: NonNull<Baton>) {
         // Who has been given another processor already will not sleep.
         let sleeps = self.given.load(Relaxed).is_null();
-        let spot = sleeps.then(affinity::here).flatten().map_or(Spot::Anywhere, Spot::FirstOn);
+        let on = sleeps.then(affinity::here).flatten().map_or(WakeOn::Anywhere, WakeOn::FirstOn);
         // As good as: the receiver, once woken, is likely to come before this thread.
         self.asleep.store(true, Relaxed);
         // SAFETY: as the caller promises.
-        unsafe { Carrier::give(carrier, processor, spot) }
+        unsafe { Carrier::give(carrier, processor, on) }
     }
 
     /// Tells a spare to end.
@@ -247,15 +247,15 @@ impl Carrier {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::{Carrier, Spot};
+    use super::{Carrier, WakeOn};
     use crate::system::affinity::{Thread, cpus, here};
     use crate::system::primitive::current_thread;
     use std::ptr::NonNull;
     use std::sync::atomic::Ordering::Relaxed;
     use std::thread;
 
-    /// Where a sleeper runs, and may run, that was given something with this spot.
-    fn wakes_up(spot: Spot) -> (Option<usize>, Vec<usize>) {
+    /// Where a sleeper runs, and may run, that was given something to wake up there.
+    fn wakes_up(on: WakeOn) -> (Option<usize>, Vec<usize>) {
         let carrier = Carrier::to_be_started();
         thread::scope(|scope| {
             let receiver = scope.spawn(|| {
@@ -267,7 +267,7 @@ mod tests {
                 thread::yield_now();
             }
             // SAFETY: the carrier waits, nobody else has found it, and it does not look into what it is given.
-            unsafe { Carrier::give(NonNull::from(&carrier), NonNull::dangling(), spot) };
+            unsafe { Carrier::give(NonNull::from(&carrier), NonNull::dangling(), on) };
             receiver.join().unwrap()
         })
     }
@@ -279,9 +279,9 @@ mod tests {
             return; // Nothing to choose from.
         }
         for &cpu in all {
-            assert_eq!(wakes_up(Spot::PinnedTo(cpu)), (Some(cpu), vec![cpu]));
-            assert_eq!(wakes_up(Spot::FirstOn(cpu)).1, all);
+            assert_eq!(wakes_up(WakeOn::PinnedTo(cpu)), (Some(cpu), vec![cpu]));
+            assert_eq!(wakes_up(WakeOn::FirstOn(cpu)).1, all);
         }
-        assert_eq!(wakes_up(Spot::Anywhere).1, all);
+        assert_eq!(wakes_up(WakeOn::Anywhere).1, all);
     }
 }

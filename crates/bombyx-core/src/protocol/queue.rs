@@ -8,7 +8,7 @@
 //! searchers; a searcher that finds something else leaves that count, issues a full fence, and reads the number. So one of them
 //! sees the other. A searcher that finds nothing leaves the count under the lock, and looks afterwards.
 //!
-//! **A join's job in the queue** is told that it is there, and no longer, under the lock. So the join that withdraws it, or
+//! **A join's job in the queue** is told that it is there, and no longer, under the lock. So the join that takes it back, or
 //! finds that it was taken, knows which.
 
 use crate::protocol::carrier::Carrier;
@@ -80,7 +80,7 @@ impl Queue {
     }
 
     /// Withdraws the entry of a join. False if it is gone.
-    pub(crate) fn withdraw(&mut self, entry: Entry, queued: &Queued) -> bool {
+    pub(crate) fn take_back(&mut self, entry: Entry, queued: &Queued) -> bool {
         let at = self.0.iter().position(|&one| one == entry);
         if let Some(at) = at {
             self.remove(at, queued);

@@ -106,28 +106,32 @@ impl Sleepers {
     }
 
     /// Steps (2) to (4): makes sure that every later fork will attend, and says whether there is something
-    /// already: in a deque, or elsewhere, as `visible` sees. If the barrier is refused, `settle` waits instead.
+    /// already: in a deque, or elsewhere, as `visible` sees. If the barrier is refused, `wait_for_stores` waits instead.
     #[must_use]
     pub(crate) fn look_once_more<'a>(
         &self,
         deques: impl Iterator<Item = &'a Deque> + Clone,
-        settle: impl FnOnce(),
+        wait_for_stores: impl FnOnce(),
         visible: impl Fn() -> bool,
     ) -> bool {
         for deque in deques.clone() {
             deque.poison();
         }
         if !barrier::heavy(deques.map(|deque| &deque.side)) {
-            settle();
+            wait_for_stores();
         }
         !planted(Fault::SleepWithoutSecondLook) && visible()
     }
 
     /// Steps (3) and (2) for private deques: makes sure that every owner who has not seen a processor rest will attend.
-    pub(crate) fn call<'a>(&self, deques: impl Iterator<Item = &'a Deque> + Clone, settle: impl FnOnce()) {
+    pub(crate) fn call<'a>(
+        &self,
+        deques: impl Iterator<Item = &'a Deque> + Clone,
+        wait_for_stores: impl FnOnce(),
+    ) {
         // Pairs with `light` in `attend` of private deques.
         if !planted(Fault::PoisonBeforeBarrier) && !barrier::heavy(deques.clone().map(|deque| &deque.side)) {
-            settle();
+            wait_for_stores();
         }
         for deque in deques {
             deque.poison();

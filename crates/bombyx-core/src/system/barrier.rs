@@ -40,7 +40,7 @@
 //! | a thief that has raised the top ([`crate::protocol::deque::Deque::steal`]) | lowers it again, and leaves: the owner has the entry, or waits for the lock and finds the top lowered. Entries that the owner has exposed need no barrier; those are what thieves live on from now on |
 //! | a thief that withdraws its query ([`crate::protocol::query`]) | waits until the round has ended |
 //! | a left side that leaves without an answer ([`crate::protocol::resolution`]) | waits for the answer |
-//! | a sleeper ([`crate::protocol::sleep`]) | has poisoned all limits, so every fork that begins from now on attends. It looks after [`settle`], when the entries of earlier forks are visible |
+//! | a sleeper ([`crate::protocol::sleep`]) | has poisoned all limits, so every fork that begins from now on attends. It looks after [`wait_for_stores`], when the entries of earlier forks are visible |
 //!
 //! Only the last one rests on time, and on nothing but that a store of one core reaches the others within a millisecond. If it did
 //! not, no entry would be lost or run twice: it would wait for its owner's next fork, or join.
@@ -142,7 +142,7 @@ use models::interrupt;
 #[cfg(all(not(loom), target_os = "linux"))]
 use process::interrupt;
 #[cfg(all(not(loom), target_os = "linux"))]
-pub(crate) use process::{leave_parent, offered, prepare, prepare_beside, settle};
+pub(crate) use process::{leave_parent, offered, prepare, prepare_beside, wait_for_stores};
 
 /// What `membarrier` does in the models.
 #[cfg(loom)]
@@ -176,7 +176,7 @@ mod nowhere {
     }
     pub(crate) fn prepare() {}
     pub(crate) fn prepare_beside() {}
-    pub(crate) fn settle() {}
+    pub(crate) fn wait_for_stores() {}
     pub(super) fn interrupt() -> bool {
         unreachable!("nobody relies on a barrier that was never offered")
     }
@@ -184,7 +184,7 @@ mod nowhere {
 #[cfg(all(not(loom), not(target_os = "linux")))]
 use nowhere::interrupt;
 #[cfg(all(not(loom), not(target_os = "linux")))]
-pub(crate) use nowhere::{offered, prepare, prepare_beside, settle};
+pub(crate) use nowhere::{offered, prepare, prepare_beside, wait_for_stores};
 
 /// What the process knows of `membarrier`.
 #[cfg(all(not(loom), target_os = "linux"))]
@@ -204,7 +204,7 @@ mod process {
 
     static STATE: AtomicUsize = AtomicUsize::new(UNKNOWN);
     /// How long it takes at most until others see what a core has stored.
-    const SETTLE: Duration = Duration::from_millis(1);
+    const STORES_TAKE: Duration = Duration::from_millis(1);
 
     const PRIVATE_EXPEDITED: libc::c_int = 1 << 3;
     const REGISTER_PRIVATE_EXPEDITED: libc::c_int = 1 << 4;
@@ -273,8 +273,8 @@ mod process {
 
     /// Waits until what was stored before is visible everywhere.
     #[cold]
-    pub(crate) fn settle() {
-        thread::sleep(SETTLE);
+    pub(crate) fn wait_for_stores() {
+        thread::sleep(STORES_TAKE);
     }
 
     /// Whether the environment asks to do without.

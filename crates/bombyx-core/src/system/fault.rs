@@ -24,7 +24,7 @@ pub(crate) enum Fault {
     PushOverBlindly,
     /// A thief takes what does not descend from what it wants.
     StealWhatever,
-    /// An exposed entry is withdrawn without the deque's lock.
+    /// An exposed entry is taken back without the deque's lock.
     WithdrawWithoutLock,
     /// A deque moves its entries and leaves their jobs untouched, so that joins look for them where they were.
     MoveUntouched,
@@ -60,7 +60,7 @@ pub(crate) enum Fault {
     LookBeforePosting,
     /// Who comes last to the queue goes first.
     QueueLastFirst,
-    /// A join believes that it has withdrawn from the queue what was taken before.
+    /// A join believes that it has taken back from the queue what was taken before.
     WithdrawWhatIsGone,
     /// Who queues an entry looks for searchers without a fence.
     QueueWithoutFence,

@@ -78,7 +78,7 @@ type Choice = fn(&Judged<'_>) -> bool;
 
 /// How far one could get against rayon: with forks that cost nothing, and with processors that never wait or slow each
 /// other down besides, so that a workload takes TS/P. None if nothing was compared.
-pub(super) fn outlook(judged: &[Judged<'_>], style: Style) -> Option<String> {
+pub(super) fn limits(judged: &[Judged<'_>], style: Style) -> Option<String> {
     let rows: [(&str, Choice); 4] = [
         ("both grains", |_| true),
         ("medium grain", |one| one.grain == Grain::Medium),
@@ -240,9 +240,9 @@ mod tests {
     fn what_any_scheduler_could_reach_is_told() {
         let cases = [case("a", 1.0, 1.0, 0.6, 0.625), case("b", 1.0, 1.25, 0.7, 1.0)];
         let judged = [judge(&cases[0], Grain::Medium), judge(&cases[1], Grain::Fine)];
-        let outlook = outlook(&judged, false.into()).unwrap();
+        let limits = limits(&judged, false.into()).unwrap();
         let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-        let lines: Vec<String> = outlook.lines().filter(|line| !line.starts_with('─')).map(words).collect();
+        let lines: Vec<String> = limits.lines().filter(|line| !line.starts_with('─')).map(words).collect();
         assert_eq!(
             lines,
             [
@@ -253,6 +253,6 @@ mod tests {
                 "fine, and medium where a paper has both 0.700 0.560 0.500",
             ]
         );
-        assert!(super::outlook(&judged[..0], false.into()).is_none());
+        assert!(super::limits(&judged[..0], false.into()).is_none());
     }
 }

@@ -11,7 +11,7 @@
 
 use super::explain::Trace;
 use super::onto::Onto;
-use super::plumbing::{Consumer, Folder, Place, Plan, Producer, Running, UnindexedProducer};
+use super::plumbing::{Consumer, Extent, Folder, Plan, Producer, Running, UnindexedProducer};
 use bombyx_core::in_pool;
 use bombyx_core::loop_plumbing::{self as runtime, BlockClock};
 use std::sync::atomic::Ordering::Relaxed;
@@ -198,7 +198,7 @@ impl<'a, C> Loop<'a, C> {
         if !(short && (inside || runtime::lends())) {
             return runtime::enter(site, || self.begin_run(source, 0, Pace::UNKNOWN));
         }
-        let folder = self.consumer.start(self.place(0, self.behind(0, weight)));
+        let folder = self.consumer.start(self.extent(0, self.behind(0, weight)));
         let (mut folder, rest) = self.alone(source, folder);
         let Some((rest, at, pace)) = rest else { return self.consumer.complete(folder) };
         if inside {
@@ -210,8 +210,8 @@ impl<'a, C> Loop<'a, C> {
         self.consumer.reduce(first, rest)
     }
 
-    fn place(&self, start: usize, end: usize) -> Place {
-        Place { start, end, exact: self.exact }
+    fn extent(&self, start: usize, end: usize) -> Extent {
+        Extent { start, end, exact: self.exact }
     }
 
     /// The position behind so much.
@@ -224,7 +224,7 @@ impl<'a, C> Loop<'a, C> {
         S: Source,
         C: Consumer<S::Item>,
     {
-        let folder = self.consumer.start(self.place(at, self.behind(at, source.weight())));
+        let folder = self.consumer.start(self.extent(at, self.behind(at, source.weight())));
         self.run(source, at, folder, pace)
     }
 
@@ -352,7 +352,7 @@ impl<'a, C> Loop<'a, C> {
             }
             (leaf, None) => {
                 let guard = StopOnPanic(&self.stop);
-                let mut folder = self.consumer.start(self.place(at, self.behind(at, weight)));
+                let mut folder = self.consumer.start(self.extent(at, self.behind(at, weight)));
                 if !self.stop.load(Relaxed) && !self.consumer.full(&folder) {
                     folder = leaf.fold_with(Running { consumer: self.consumer, folder }).folder;
                 }
@@ -391,7 +391,7 @@ impl<'a, C> Loop<'a, C> {
                         || self.tree(left, (start, middle), folder, budget / 2),
                         |migrated| {
                             let budget = if migrated { self.pieces().max(budget / 2) } else { budget / 2 };
-                            let folder = self.consumer.start(self.place(middle, end));
+                            let folder = self.consumer.start(self.extent(middle, end));
                             self.tree(right, (middle, end), folder, budget)
                         },
                     );
@@ -427,7 +427,7 @@ where
         positions: true,
     };
     runtime::enter(this.plan.site, || {
-        let folder = consumer.start(this.place(0, usize::MAX));
+        let folder = consumer.start(this.extent(0, usize::MAX));
         this.tree(producer, (0, usize::MAX), folder, this.pieces())
     })
 }

@@ -48,7 +48,7 @@ pub(crate) struct PoolCore {
     queued: Queued,
     pub(crate) shared: Mutex<Shared>,
     /// The carriers, if they hold one processor each for life ([`crate::machine::fixed`]).
-    pub(crate) seats: Box<[Arc<Carrier>]>,
+    pub(crate) fixed_carriers: Box<[Arc<Carrier>]>,
     /// Spawned closures that belong to no scope and have not ended; dropping the pool waits for them.
     detached: std::sync::Mutex<Detached>,
     detached_ended: Condvar,
@@ -155,7 +155,7 @@ impl PoolCore {
                 // SAFETY: the pool owns the processors.
                 .map(|index| Processor::new(index, &config, unsafe { PoolRef::new(this.as_ptr()) }))
                 .collect();
-            let seats: Box<[_]> = match config.threads {
+            let fixed_carriers: Box<[_]> = match config.threads {
                 Threads::Fixed => processors.iter().map(|_| Arc::new(Carrier::to_be_started())).collect(),
                 Threads::Moving => Box::default(),
             };
@@ -190,7 +190,7 @@ impl PoolCore {
                 this: this.clone(),
                 gauges: Gauges::default(),
                 sleepers: Sleepers::new(resting),
-                seats,
+                fixed_carriers,
                 processors,
                 config,
                 queued: Queued::none(),

@@ -36,7 +36,7 @@ impl PoolCore {
     pub(crate) fn look_once_more(&self) -> bool {
         self.sleepers.look_once_more(
             self.processors.iter().map(|processor| &processor.deque),
-            || self.settle_barrier(),
+            || self.wait_for_stores(),
             || self.work_visible(),
         )
     }
@@ -44,7 +44,7 @@ impl PoolCore {
     /// The system refuses the heavy barrier: waits until what others have stored can be seen. Processors that rest cease to rely
     /// on it; the others do when they attend.
     #[cold]
-    pub(crate) fn settle_barrier(&self) {
+    pub(crate) fn wait_for_stores(&self) {
         let shared = lock(&self.shared);
         for processor in shared.idle.iter().chain(&shared.waiting) {
             // SAFETY: the pool owns the processor. It is in the list, so it is the caller's while the lock is held; and it
@@ -52,6 +52,6 @@ impl PoolCore {
             unsafe { processor.as_ref() }.deque.side.cease();
         }
         drop(shared);
-        barrier::settle();
+        barrier::wait_for_stores();
     }
 }

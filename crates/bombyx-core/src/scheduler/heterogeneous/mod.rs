@@ -108,7 +108,7 @@ impl Cpus for Arc<Heterogeneous> {
     }
 
     fn cpu_of(&self, processor: &Processor) -> Option<usize> {
-        self.seat(processor.index)
+        self.wakes_on(processor.index)
     }
 
     fn start(&self, pool: Arc<PoolCore>) -> io::Result<()> {
@@ -157,7 +157,7 @@ impl Heterogeneous {
 
     /// The CPU on which a sleeping carrier that is given this processor should wake up: the processor's own, if it has not been
     /// slow lately. On a slow one it would have to wait before it can be seen there, and mugged, so then nobody says.
-    pub(crate) fn seat(&self, processor: usize) -> Option<usize> {
+    pub(crate) fn wakes_on(&self, processor: usize) -> Option<usize> {
         let slow_at = self.known[processor].slow_at.load(Relaxed);
         let calm = self.now().saturating_sub(slow_at) >= CALM;
         calm.then(|| self.placement.cpu(processor))

@@ -77,10 +77,10 @@ impl<C: Channel> Strategy for PrivateDeques<C> {
         &self,
         patience: &mut Patience,
         processor: &Processor,
-        key: usize,
+        root: usize,
         done: &dyn Fn() -> bool,
     ) -> Wait {
-        wait::<C>(patience, processor, key, done)
+        wait::<C>(patience, processor, root, done)
     }
 
     fn take_anything(&self, processor: &Processor) -> Option<Entry> {
@@ -142,7 +142,7 @@ impl<C: Channel> Strategy for PrivateDeques<C> {
     fn look_before_rest(&self, pool: &PoolCore, all_idle: bool) -> bool {
         if !all_idle {
             let deques = pool.processors().iter().map(|processor| &processor.deque);
-            pool.sleepers.call(deques, || pool.settle_barrier());
+            pool.sleepers.call(deques, || pool.wait_for_stores());
         }
         pool.has_queued()
     }
@@ -171,7 +171,7 @@ pub(super) trait Channel: Send + Sync {
     fn repeat(thief: &Processor, victim: &Processor, ticket: Self::Ticket);
 
     /// Makes sure that no answer comes any more, and returns the one that came.
-    fn settle(thief: &Processor, victim: &Processor, ticket: Self::Ticket) -> Option<Entry>;
+    fn conclude(thief: &Processor, victim: &Processor, ticket: Self::Ticket) -> Option<Entry>;
 
     /// The victim answers a thief that stands here, if one does.
     fn answer(victim: &Processor);
@@ -284,24 +284,24 @@ fn rob<C: Channel>(
         }
         pause(thief.pool().config.crowded);
     }
-    C::settle(thief, victim, ticket)
+    C::conclude(thief, victim, ticket)
 }
 
-/// One round of waiting for something whose descendants have the root `key`.
+/// One round of waiting for something whose descendants have the root `root`.
 fn wait<C: Channel>(
     patience: &mut Patience,
     processor: &Processor,
-    key: usize,
+    root: usize,
     done: &dyn Fn() -> bool,
 ) -> Wait {
     let pool = processor.pool();
     cease::<C>(processor);
     C::watch(processor);
     if !processor.deque.looks_empty() {
-        return own_entry(processor, key);
+        return own_entry(processor, root);
     }
     if !processor.private.looks_empty() {
-        return match take_private(processor, |entry| belongs_to(entry, key)) {
+        return match take_private(processor, |entry| belongs_to(entry, root)) {
             Some(entry) => Wait::Help(entry),
             None => Wait::OtherWork,
         };
@@ -311,13 +311,13 @@ fn wait<C: Channel>(
             || pool.processors().iter().any(|other| !std::ptr::eq(other, but) && other.has_something())
     };
     for victim in pool.processors() {
-        if std::ptr::eq(victim, processor) || victim.deque.root() != key || !victim.is_busy() {
+        if std::ptr::eq(victim, processor) || victim.deque.root() != root || !victim.is_busy() {
             continue;
         }
         processor.stats.attempts.add(1);
         let stop =
             |waited| waited > BEFORE_PARKING || waited > BEFORE_HAND_OVER && (done() || elsewhere(victim));
-        if let Some(entry) = rob::<C>(processor, victim, key, stop) {
+        if let Some(entry) = rob::<C>(processor, victim, root, stop) {
             processor.stats.steals.add(1);
             processor.stats.helps.add(1);
             return Wait::Help(entry);
@@ -331,12 +331,12 @@ fn wait<C: Channel>(
 }
 
 /// A waiting carrier's processor has entries: of the scope that it waits for, or others.
-fn own_entry(processor: &Processor, key: usize) -> Wait {
+fn own_entry(processor: &Processor, root: usize) -> Wait {
     // In an ordered pool, what another scope has put on top of ours goes first, elsewhere.
     let ordered = processor.pool().config.ordered;
     let mut covered = false;
     let ours = |entry| {
-        let ours = belongs_to(entry, key);
+        let ours = belongs_to(entry, root);
         covered |= ordered && !ours && !belongs_to(entry, 0);
         ours && !covered
     };
