@@ -175,11 +175,7 @@ pub fn parse(text: &str, on: RunsOn) -> Result<(&'static str, Parameter), Schedu
     let entry = ALL.iter().find(|entry| entry.name() == name);
     let Some(entry) = entry.filter(|entry| on.has(entry)) else {
         let elsewhere = entry.map(|_| on);
-        return Err(SchedulerError::Unknown {
-            given: text.to_owned(),
-            on,
-            elsewhere: elsewhere.is_some(),
-        });
+        return Err(SchedulerError::Unknown { given: text.to_owned(), on, elsewhere: elsewhere.is_some() });
     };
     let bad = |rule| SchedulerError::Parameter { given: text.to_owned(), spelling: entry.spelling, rule };
     let parameter = match entry.spelling.split_once(':').map(|(_, letter)| letter) {

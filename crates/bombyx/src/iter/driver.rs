@@ -167,20 +167,29 @@ where
     S: Source,
     C: Consumer<S::Item>,
 {
-    let this = Loop {
-        consumer,
-        plan: consumer.plan(),
-        clock: BlockClock::get(),
-        stop: AtomicBool::new(false),
-        min: source.min_weight().max(1),
-        max: source.max_weight().max(1),
-        exact: source.is_exact(),
-        positions: source.has_positions(),
-    };
-    this.begin(source)
+    Loop::over(&source, consumer, source.is_exact()).begin(source)
 }
 
 impl<'a, C> Loop<'a, C> {
+    /// A loop over the items of `source`. `exact`: positions are those of the items.
+    #[inline]
+    fn over<S>(source: &S, consumer: &'a C, exact: bool) -> Loop<'a, C>
+    where
+        S: Source,
+        C: Consumer<S::Item>,
+    {
+        Loop {
+            consumer,
+            plan: consumer.plan(),
+            clock: BlockClock::get(),
+            stop: AtomicBool::new(false),
+            min: source.min_weight().max(1),
+            max: source.max_weight().max(1),
+            exact,
+            positions: source.has_positions(),
+        }
+    }
+
     fn begin<S>(&self, source: S) -> C::Result
     where
         S: Source,
@@ -476,16 +485,7 @@ where
     S: Source,
     C: Consumer<S::Item>,
 {
-    let this = Loop {
-        consumer,
-        plan: consumer.plan(),
-        clock: BlockClock::get(),
-        stop: AtomicBool::new(false),
-        min: source.min_weight().max(1),
-        max: source.max_weight().max(1),
-        exact: false,
-        positions: source.has_positions(),
-    };
+    let this = Loop::over(&source, consumer, false);
     let weight = source.weight();
     if weight == 0 {
         return Onto::Folder(folder);

@@ -91,7 +91,6 @@ impl Strategy for Dfdeques {
         root: usize,
         done: &dyn Fn() -> bool,
     ) -> Wait {
-        let pool = processor.pool();
         processor.answer();
         if let Some(own) = own_work(processor, root) {
             return own;
@@ -102,6 +101,7 @@ impl Strategy for Dfdeques {
             self.renew(processor);
             return Wait::Help(entry);
         }
+        let pool = processor.pool();
         let others = || pool.processors().iter().any(Processor::has_something);
         let other_work = pool.has_queued() || self.ranks.has_left() || others();
         patience.consider(pool.config.crowded, other_work)
