@@ -4,15 +4,17 @@
 //! - [`scheduler`] has the names of all schedulers; [`Quota`] and [`Beta`] are their parameters, [`Ratio`] an exact
 //!   fraction.
 //! - [`Paper`] has the short names of the papers.
+//! - [`profile`] has what the runtime measures and `bombyx-profile` reads.
 //! - [`Random`] is the random generator, [`Crc`] the checksum of files.
 //! - [`nearest`] finds what somebody meant who made a typo, and [`count`] reads `50k`.
 //!
-//! It depends on nothing, because the runtime depends on it.
+//! It depends on nothing, because the runtime depends on it. Only who asks for the feature `serde` gets what can be read with it.
 
 mod beta;
 mod count;
 mod crc;
 mod paper;
+pub mod profile;
 mod quota;
 mod random;
 mod ratio;

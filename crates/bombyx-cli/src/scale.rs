@@ -144,7 +144,7 @@ fn measure(args: &Args) -> Result<Scaled> {
     drop(progress);
     let outside = (ended.elapsed.as_secs_f64() - profile.wall_ns as f64 / 1e9).max(0.0);
     let scaling =
-        contention::measured().into_iter().fold(profile.scaling().with_serial(outside), Scaling::on);
+        contention::measured().into_iter().fold(Scaling::of(&profile).with_serial(outside), Scaling::on);
     let of = |times: &[f64]| {
         let mut sorted = times.to_vec();
         sorted.sort_by(f64::total_cmp);

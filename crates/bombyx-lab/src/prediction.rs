@@ -157,9 +157,7 @@ fn compare(workload: &dyn Workload, plan: &Plan) -> Result<Compared> {
     let mut prepared = workload.prepare(plan.size, plan.grain, 42);
     let profiled = Contender::of(Pool::builder().processors(1).profile(true).build()?);
     prepared.run(profiled.runtime());
-    let profile =
-        profiled.profile().ok_or("the pool was built to be profiled")?.to_json(workload.name(), &[]);
-    let profile = bombyx_profile::read(profile.as_bytes())?;
+    let profile = profiled.profile().ok_or("the pool was built to be profiled")?;
     drop(profiled);
     let contenders = [Contender::bombyx(1, None)?, Contender::bombyx(TWO as usize, None)?];
     let mut rounds: Vec<[f64; 2]> = Vec::new();
@@ -181,7 +179,7 @@ fn compare(workload: &dyn Workload, plan: &Plan) -> Result<Compared> {
         times
     });
     let (best, one, two) = (one[0], median(&one), median(&two));
-    let scaling = contention::measured().into_iter().fold(profile.scaling(), Scaling::on);
+    let scaling = contention::measured().into_iter().fold(Scaling::of(&profile), Scaling::on);
     let prediction = scaling.predict(TWO);
     Ok(Compared {
         best,

@@ -15,7 +15,7 @@ use crate::profile::algebra::Burden;
 use crate::profile::clock::{Clock, advance};
 use crate::profile::costs::Costs;
 use crate::profile::record::Recorder;
-use crate::profile::report::{Profile, SiteProfile};
+use crate::profile::{Profile, SiteProfile};
 use crate::{blocking, charge, for_each, join, release, scope};
 use bombyx_dag::{Computation, Measures};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -49,7 +49,7 @@ fn profile(burden: Burden, f: impl Fn() + Sync) -> Profile {
 }
 
 /// What must not depend on the schedule.
-fn key(profile: &Profile) -> (u64, u64, u64, u64, u64, u64, usize, Vec<SiteProfile>) {
+fn key(profile: &Profile) -> (u64, u64, u64, u64, u64, u64, u64, Vec<SiteProfile>) {
     (
         profile.work_ns,
         profile.span_ns,
@@ -210,7 +210,7 @@ fn loops_are_forks_of_the_place_where_they_stand() {
     let profile = pool.profile().unwrap();
     assert_eq!((profile.work_ns, profile.span_ns, profile.forks), (640, 10, 63));
     let site = profile.sites.iter().find(|site| site.forks == 63).unwrap();
-    assert!(site.file.ends_with("tests.rs") && site.kind == super::Kind::ForEach, "{site:?}");
+    assert!(site.file.ends_with("tests/mod.rs") && site.kind == "for_each", "{site:?}");
 }
 
 /// Like [`leaf`], without the real time.
@@ -424,7 +424,7 @@ fn helped_tree(depth: u32, waiter: std::thread::ThreadId) {
     }
     leaf(3);
     if std::thread::current().id() == waiter {
-        assert!(super::held::with(|shadow| shadow.helping).unwrap() > 0, "this is help");
+        assert!(crate::profile::held::with(|shadow| shadow.helping).unwrap() > 0, "this is help");
     }
 }
 

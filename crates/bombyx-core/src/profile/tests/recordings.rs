@@ -8,8 +8,13 @@ fn recorded(processors: usize, limit: usize, grain: i64, f: impl Fn() + Sync) ->
     let pool = Builder::measuring(processors, Some(Arc::clone(&profiler))).build().unwrap();
     pool.run(&f);
     let mut file = Vec::new();
-    super::dag::write(profiler.recorder().unwrap(), 1.0, &[("program", "test".to_owned())], &mut file)
-        .unwrap();
+    crate::profile::dag::write(
+        profiler.recorder().unwrap(),
+        1.0,
+        &[("program", "test".to_owned())],
+        &mut file,
+    )
+    .unwrap();
     bombyx_dag::format::read(&file[..]).unwrap_or_else(|error| panic!("on {processors} processors: {error}"))
 }
 
@@ -86,7 +91,7 @@ fn recorded_spawns_from_another_run() {
         });
     });
     let mut file = Vec::new();
-    super::dag::write(profiler.recorder().unwrap(), 1.0, &[], &mut file).unwrap();
+    crate::profile::dag::write(profiler.recorder().unwrap(), 1.0, &[], &mut file).unwrap();
     let dag = bombyx_dag::format::read(&file[..]).unwrap();
     assert!(
         Measures::of(&dag).work.abs_diff(330) <= dag.strand_count() as u64 + 30,
