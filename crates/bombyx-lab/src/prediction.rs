@@ -7,10 +7,10 @@
 //! the program itself takes at most as long as its best run, and runs like those on two processors take the median. The
 //! lower bound is of the one, the upper bound of the other, and nothing else is allowed for.
 
-use crate::bench::case::median;
 use crate::contender::Contender;
 use crate::launch::{Launch, Scratch};
 use crate::progress::Progress;
+use crate::statistics::median;
 use crate::table::{Cell, Style, Table, Tone};
 use crate::text::time;
 use crate::{Result, contention};

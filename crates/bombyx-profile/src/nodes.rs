@@ -66,7 +66,7 @@ pub fn add_node(sum: &mut Profile, node: &Profile, longest: &mut Option<Profile>
         // Only the longest worker is on the span.
         for (of, sign) in longest.iter().map(|was| (was, false)).chain([(node, true)]) {
             for site in &of.sites {
-                let own = self
+                let own = sum
                     .sites
                     .iter_mut()
                     .find(|other| other.location() == site.location() && other.kind == site.kind);

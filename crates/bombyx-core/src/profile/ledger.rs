@@ -379,7 +379,7 @@ impl Profiler {
             span_ns,
             burdened_span_ns: ns(ledger.longest.length.burdened()).max(span_ns),
             blocked_ns,
-            forks: forks,
+            forks,
             strands: sites.iter().map(|site| site.strands).sum(),
             steals: pools.stats.steals,
             helps: pools.stats.helps,

@@ -6,7 +6,8 @@
 //! worst and all that are missed are listed.
 
 use super::bar::{Bar, Verdict};
-use super::case::{Case, Entry, geometric_mean};
+use super::case::{Case, Entry};
+use crate::statistics::geometric_mean;
 use crate::table::{Style, Table};
 use bombyx::Scheduler;
 use bombyx_workloads::{Bound, Grain, Suite};
@@ -168,8 +169,9 @@ fn each(
 
 #[cfg(test)]
 mod tests {
-    use super::super::case::{Entry, Sample};
+    use super::super::case::Entry;
     use super::*;
+    use crate::sample::Sample;
 
     fn case(name: &str, serial: f64, one: f64, two: f64, rayon: f64) -> Case {
         let entry = |runtime: &str, p, seconds| Entry::new(runtime, None, p, vec![Sample::seconds(seconds)]);

@@ -12,7 +12,6 @@ mod report;
 pub mod workload;
 
 pub use bar::Verdict;
-pub use case::{Sample, median};
 
 use crate::Result;
 use crate::contender::Contender;
