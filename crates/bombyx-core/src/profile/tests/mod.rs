@@ -27,7 +27,7 @@ fn pool(processors: usize, burden: Burden) -> Pool {
     Builder::measuring(processors, Some(profiler)).build().unwrap()
 }
 
-/// What `f` measures on pools of several sizes, and without `membarrier`: always the same.
+/// What `f` measures on pools of several sizes, and without `membarrier`. It is always the same.
 fn profile(burden: Burden, f: impl Fn() + Sync) -> Profile {
     let measured = |pool: Pool| {
         pool.run(&f);
@@ -95,7 +95,7 @@ fn a_balanced_tree() {
     assert_eq!(profile.sites.iter().map(|site| site.span_ns).sum::<u64>(), profile.span_ns);
 }
 
-/// Where the hooks cost less than what was measured before, strands measure below nothing. The laws hold all the same.
+/// If the hooks cost less than what was measured before, strands measure less than nothing. The laws still hold.
 #[test]
 fn what_is_subtracted_does_not_break_the_laws() {
     for cost in [10, 40, 1_000] {
@@ -263,7 +263,7 @@ fn forks_inside_of_iterations_are_part_of_the_span() {
 
 #[test]
 fn libraries_that_split_where_work_was_stolen_split_by_the_clock() {
-    /// Splits as rayon does: as often as there are processors, and further where a half has migrated.
+    /// Splits as rayon does: as often as there are processors, and further if a half has migrated.
     fn split(length: u64, splits: usize, migrated: bool) {
         if length == 1 || splits == 0 && !migrated {
             return instant(length * 100_000);

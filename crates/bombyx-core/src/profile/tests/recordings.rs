@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Records `f` on so many processors, within so many bytes, and reads it back.
+/// Records `f` on this many processors, within this many bytes, and reads it back.
 fn recorded(processors: usize, limit: usize, grain: i64, f: impl Fn() + Sync) -> Computation {
     let profiler = Arc::new(Profiler::bare(Clock::Virtual, NOTHING, Some(Recorder::new(limit, grain))));
     let pool = Builder::measuring(processors, Some(Arc::clone(&profiler))).build().unwrap();
@@ -18,8 +18,8 @@ fn recorded(processors: usize, limit: usize, grain: i64, f: impl Fn() + Sync) ->
     bombyx_dag::format::read(&file[..]).unwrap_or_else(|error| panic!("on {processors} processors: {error}"))
 }
 
-/// What is recorded is what is measured, whatever the schedule. No strand is shorter than a tick, and what
-/// is given to one is taken from others, so work and span of the dag may be off by one for each strand.
+/// The recording equals the measurement, whatever the schedule. No strand is shorter than a tick, and what is added to
+/// one is taken from others. So work and span of the dag may be wrong by one for each strand.
 fn check_recording(f: impl Fn() + Sync) {
     let profile = profile(NOTHING, &f);
     let first = recorded(1, usize::MAX, 1, &f);
@@ -136,7 +136,7 @@ fn recorded_allocations() {
             });
             release(600);
         });
-        // Of what was there before the run.
+        // This frees memory that was there before the run.
         release(1_000_000);
         blocking(|| advance(10));
     };

@@ -3,7 +3,7 @@
 
 macro_rules! adapters {
     () => {
-        /// What `map_op` makes of every item.
+        /// Maps every item with `map_op`.
         ///
         /// ```
         /// use bombyx::prelude::*;
@@ -33,7 +33,7 @@ macro_rules! adapters {
             MapWith { base: self, init, op: map_op }
         }
 
-        /// Like [`map`](Self::map), with what `init` makes for every run of items on one processor.
+        /// Like [`map`](Self::map), with a value that `init` makes for every run of items on one processor.
         ///
         /// ```
         /// use bombyx::prelude::*;
@@ -53,7 +53,7 @@ macro_rules! adapters {
             MapInit { base: self, init, op: map_op }
         }
 
-        /// Clones of the items, which are references.
+        /// Clones the items, which are references.
         ///
         /// ```
         /// use bombyx::prelude::*;
@@ -68,7 +68,7 @@ macro_rules! adapters {
             Cloned { base: self }
         }
 
-        /// Copies of the items, which are references.
+        /// Copies the items, which are references.
         ///
         /// ```
         /// use bombyx::prelude::*;
@@ -82,7 +82,7 @@ macro_rules! adapters {
             Copied { base: self }
         }
 
-        /// The same items, after a look at each.
+        /// Calls `inspect_op` with a reference to each item, and passes the item on.
         ///
         /// ```
         /// use bombyx::prelude::*;
@@ -96,7 +96,7 @@ macro_rules! adapters {
             Inspect { base: self, op: inspect_op }
         }
 
-        /// The same items, after a change to each.
+        /// Lets `update_op` change each item, and passes the item on.
         ///
         /// ```
         /// use bombyx::prelude::*;
@@ -110,7 +110,7 @@ macro_rules! adapters {
             Update { base: self, op: update_op }
         }
 
-        /// The items for which `filter_op` is true.
+        /// Keeps the items for which `filter_op` is true.
         ///
         /// ```
         /// use bombyx::prelude::*;
@@ -123,7 +123,7 @@ macro_rules! adapters {
             Filter { base: self, op: filter_op }
         }
 
-        /// What `filter_op` makes of those items that it makes something of.
+        /// Maps every item with `filter_op`, and keeps the results that are `Some`.
         ///
         /// ```
         /// use bombyx::prelude::*;
@@ -138,8 +138,8 @@ macro_rules! adapters {
             FilterMap { base: self, op: filter_op }
         }
 
-        /// The items of the parallel iterators that `map_op` makes. Use [`flat_map_iter`](Self::flat_map_iter) for short ordinary
-        /// ones.
+        /// Maps every item to a parallel iterator, and yields the items of all of these. For short ordinary iterators, use
+        /// [`flat_map_iter`](Self::flat_map_iter).
         ///
         /// ```
         /// use bombyx::prelude::*;
@@ -154,7 +154,7 @@ macro_rules! adapters {
             FlatMap { base: self, op: map_op }
         }
 
-        /// The items of the ordinary iterators that `map_op` makes.
+        /// Maps every item to an ordinary iterator, and yields the items of all of these.
         ///
         /// ```
         /// use bombyx::prelude::*;
@@ -169,7 +169,7 @@ macro_rules! adapters {
             FlatMapIter { base: self, op: map_op }
         }
 
-        /// The items of the items, which are parallel iterators, or collections.
+        /// Yields the items of the items, which are parallel iterators or collections.
         ///
         /// ```
         /// use bombyx::prelude::*;
@@ -183,7 +183,7 @@ macro_rules! adapters {
             Flatten { base: self }
         }
 
-        /// The items of the items, which are ordinary iterators, or collections.
+        /// Yields the items of the items, which are ordinary iterators or collections.
         ///
         /// ```
         /// use bombyx::prelude::*;
@@ -197,8 +197,8 @@ macro_rules! adapters {
             FlattenIter { base: self }
         }
 
-        /// Folds the items of each run on one processor into one, beginning with `identity`; the result is an iterator over those.
-        /// How many there are depends on who wanted work when: combine them.
+        /// Folds the items of each run on one processor into one value, starting with the result of `identity`. The result
+        /// is an iterator over these values. How many there are depends on who wanted work and when, so combine them.
         ///
         /// ```
         /// use bombyx::prelude::*;
@@ -216,7 +216,7 @@ macro_rules! adapters {
             Fold { base: self, identity, op: fold_op }
         }
 
-        /// Like [`fold`](Self::fold), beginning with clones of `init`.
+        /// Like [`fold`](Self::fold), starting with clones of `init`.
         ///
         /// ```
         /// use bombyx::prelude::*;
@@ -246,7 +246,7 @@ macro_rules! adapters {
             TryFold { base: self, identity, op: fold_op, marker: PhantomData }
         }
 
-        /// Like [`try_fold`](Self::try_fold), beginning with clones of `init`.
+        /// Like [`try_fold`](Self::try_fold), starting with clones of `init`.
         ///
         /// ```
         /// use bombyx::prelude::*;
@@ -275,7 +275,7 @@ macro_rules! adapters {
             Chain { a: self, b: chain.into_par_iter() }
         }
 
-        /// The same items with `element` between each two.
+        /// Puts `element` between every two items.
         ///
         /// ```
         /// use bombyx::prelude::*;
@@ -288,7 +288,7 @@ macro_rules! adapters {
             Intersperse { base: self, element }
         }
 
-        /// What is in the items, up to the first that is `None`; some items behind that may be taken, too.
+        /// The values of the items up to the first `None`. Some items after that may be used, too.
         ///
         /// ```
         /// use bombyx::prelude::*;
@@ -302,7 +302,8 @@ macro_rules! adapters {
             WhileSome { base: self }
         }
 
-        /// The same iterator. In rayon this makes others stop when a closure panics; here they always do, within a block.
+        /// The same iterator. In rayon, this makes others stop when a closure panics. Here they always stop, within a
+        /// block.
         ///
         /// ```
         /// use bombyx::prelude::*;
@@ -312,7 +313,7 @@ macro_rules! adapters {
             PanicFuse { base: self }
         }
 
-        /// `n` of the items, whichever come first; they stay in order.
+        /// Takes any `n` of the items, whichever come first. They stay in order.
         ///
         /// ```
         /// use bombyx::prelude::*;
@@ -322,7 +323,7 @@ macro_rules! adapters {
             TakeAny { base: self, count: n }
         }
 
-        /// All items but `n`, whichever come first; they stay in order.
+        /// Skips any `n` of the items, whichever come first. The others stay in order.
         ///
         /// ```
         /// use bombyx::prelude::*;
@@ -332,7 +333,7 @@ macro_rules! adapters {
             SkipAny { base: self, count: n }
         }
 
-        /// Items until `predicate` is false for one, whichever comes first.
+        /// Takes items until `predicate` is false for one of them, whichever comes first.
         ///
         /// ```
         /// use bombyx::prelude::*;
@@ -345,7 +346,7 @@ macro_rules! adapters {
             TakeAnyWhile { base: self, op: predicate }
         }
 
-        /// Items from when `predicate` is false for one, whichever comes first.
+        /// Skips items until `predicate` is false for one of them, whichever comes first.
         ///
         /// ```
         /// use bombyx::prelude::*;
@@ -360,8 +361,8 @@ macro_rules! adapters {
 
         // ---- How the loop runs ----------------------------------------------------------------------------------
 
-        /// Splits this loop in the same way in every run, on any number of processors, so that a sum of floats is always the same.
-        /// Put this last in the chain.
+        /// Splits this loop in the same way in every run, on any number of processors, so that a sum of floats is always
+        /// the same. Put this last in the chain.
         ///
         /// ```
         /// use bombyx::prelude::*;
@@ -372,8 +373,8 @@ macro_rules! adapters {
             Deterministic { base: self }
         }
 
-        /// Calls `tell` now and then, from whichever processor, with how many items are done and how many there are, if that is
-        /// known. Calls may overtake each other; one of them has all items. Put this last in the chain.
+        /// Calls `tell` now and then, from any processor, with the number of items done and the number of all items, if
+        /// known. Calls may overtake each other. One of them reports all items as done. Put this last in the chain.
         ///
         /// ```
         /// use bombyx::prelude::*;
@@ -390,8 +391,8 @@ macro_rules! adapters {
             Progress { base: self, tell }
         }
 
-        /// Calls `tell` at the end with what the loop did: splits, steals, the size of blocks, how evenly the work was shared. Put
-        /// this last in the chain.
+        /// Calls `tell` at the end with what the loop did: splits, steals, the size of blocks, how evenly the work was
+        /// shared. Put this last in the chain.
         ///
         /// ```
         /// use bombyx::prelude::*;
@@ -406,8 +407,8 @@ macro_rules! adapters {
             Explain { base: self, tell }
         }
 
-        /// One value that `init` makes for each processor that takes part, for closures that need scratch space or count something.
-        /// All of them are handed back at the end.
+        /// Gives closures a value for each processor that takes part, made by `init`. For closures that need scratch space
+        /// or count something. All values are handed back at the end.
         ///
         /// ```
         /// use bombyx::prelude::*;

@@ -1,4 +1,4 @@
-//! [`ParallelIterator`]: what every parallel iterator can do.
+//! [`ParallelIterator`]: the methods of every parallel iterator.
 
 mod adapters;
 mod search;
@@ -31,8 +31,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 /// An iterator whose items are computed in parallel.
 ///
-/// The methods have the names and the meaning of those of [`Iterator`]. Closures are called on several processors at a time, so
-/// they are `Fn` and `Sync`. Nothing happens before a method is called that yields a result.
+/// The methods have the names and the meaning of those of [`Iterator`]. Several processors call the closures at the
+/// same time, so closures are `Fn` and `Sync`. Nothing happens before a method is called that yields a result.
 ///
 /// ```
 /// use bombyx::prelude::*;
@@ -40,7 +40,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 /// assert_eq!(sum, (0..1000u64).filter(|n| n % 3 == 0).map(|n| n * n).sum());
 /// ```
 pub trait ParallelIterator: Sized + Send {
-    /// What the iterator yields.
+    /// The type of the items.
     type Item: Send;
 
     // ---- Effects --------------------------------------------------------------------------------------------
@@ -79,8 +79,8 @@ pub trait ParallelIterator: Sized + Send {
         self.map_with(init, op).for_each(drop);
     }
 
-    /// Like [`for_each`](Self::for_each), with what `init` makes for every run of items on one processor. See
-    /// [`with_state`](Self::with_state) for one per processor.
+    /// Like [`for_each`](Self::for_each), with a value that `init` makes for every run of items on one processor. See
+    /// [`with_state`](Self::with_state) for one value per processor.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -101,8 +101,8 @@ pub trait ParallelIterator: Sized + Send {
         self.map_init(init, op).for_each(drop);
     }
 
-    /// Calls `op` for every item until one call fails. The others stop within a block. If several fail, the result is one of
-    /// theirs.
+    /// Calls `op` for every item until one call fails. The others then stop within a block. If several calls fail, the
+    /// result is that of one of them.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -137,7 +137,8 @@ pub trait ParallelIterator: Sized + Send {
         self.map_with(init, op).try_reduce(|| (), |(), ()| R::from_output(()))
     }
 
-    /// Like [`try_for_each`](Self::try_for_each), with what `init` makes for every run of items on one processor.
+    /// Like [`try_for_each`](Self::try_for_each), with a value that `init` makes for every run of items on one
+    /// processor.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -172,7 +173,7 @@ pub trait ParallelIterator: Sized + Send {
         self.drive_unindexed(Count { site: LoopSite::map_reduce() })
     }
 
-    /// Combines all items with `op`, which must be associative, beginning with what `identity` makes.
+    /// Combines all items with `op`, which must be associative, starting with the result of `identity`.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -204,7 +205,7 @@ pub trait ParallelIterator: Sized + Send {
         self.drive_unindexed(ReduceWith { site: LoopSite::map_reduce(), op })
     }
 
-    /// Like [`reduce`](Self::reduce), until an item or `op` fails; the others stop within a block.
+    /// Like [`reduce`](Self::reduce), until an item or `op` fails. The others then stop within a block.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -225,7 +226,7 @@ pub trait ParallelIterator: Sized + Send {
             .expect("every run began with an identity")
     }
 
-    /// Like [`reduce_with`](Self::reduce_with), until an item or `op` fails; the others stop within a block.
+    /// Like [`reduce_with`](Self::reduce_with), until an item or `op` fails. The others then stop within a block.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -272,7 +273,7 @@ pub trait ParallelIterator: Sized + Send {
         product.unwrap_or_else(|| std::iter::empty::<P>().product())
     }
 
-    /// The least item; the first of several.
+    /// The least item, or the first of several.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -286,7 +287,7 @@ pub trait ParallelIterator: Sized + Send {
         self.reduce_with(Ord::min)
     }
 
-    /// The least item by `f`; the first of several.
+    /// The least item by `f`, or the first of several.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -300,7 +301,7 @@ pub trait ParallelIterator: Sized + Send {
         self.reduce_with(move |a, b| if f(&a, &b) == Ordering::Greater { b } else { a })
     }
 
-    /// The item with the least key; the first of several.
+    /// The item with the least key, or the first of several.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -316,7 +317,7 @@ pub trait ParallelIterator: Sized + Send {
         keyed.reduce_with(|a, b| if a.0 > b.0 { b } else { a }).map(|(_, item)| item)
     }
 
-    /// The greatest item; the last of several.
+    /// The greatest item, or the last of several.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -330,7 +331,7 @@ pub trait ParallelIterator: Sized + Send {
         self.reduce_with(Ord::max)
     }
 
-    /// The greatest item by `f`; the last of several.
+    /// The greatest item by `f`, or the last of several.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -344,7 +345,7 @@ pub trait ParallelIterator: Sized + Send {
         self.reduce_with(move |a, b| if f(&a, &b) == Ordering::Greater { a } else { b })
     }
 
-    /// The item with the greatest key; the last of several.
+    /// The item with the greatest key, or the last of several.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -364,8 +365,8 @@ pub trait ParallelIterator: Sized + Send {
 
     // ---- Collections ----------------------------------------------------------------------------------------
 
-    /// A collection of the items, in order. Where their number is known, a vector is allocated once and the items are written
-    /// straight into place.
+    /// Collects the items in order. If their number is known, a vector is allocated once and the items are written
+    /// directly into place.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -385,7 +386,7 @@ pub trait ParallelIterator: Sized + Send {
         C::from_par_iter(Sited { base: self, site: LoopSite::map_reduce() })
     }
 
-    /// Two collections from pairs.
+    /// Makes two collections from pairs.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -406,7 +407,7 @@ pub trait ParallelIterator: Sized + Send {
         both
     }
 
-    /// Two collections: the items for which `predicate` is true, and the others.
+    /// Makes two collections: the items for which `predicate` is true, and the others.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -426,7 +427,7 @@ pub trait ParallelIterator: Sized + Send {
         both
     }
 
-    /// Two collections, of what `predicate` puts left and right.
+    /// Makes two collections, of what `predicate` puts left and right.
     ///
     /// ```
     /// use bombyx::iter::Either;
@@ -452,7 +453,7 @@ pub trait ParallelIterator: Sized + Send {
         both
     }
 
-    /// The items in the pieces in which they were computed, for collections that take them piece by piece.
+    /// The items in the pieces in which they were computed. For collections that take them piece by piece.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -471,12 +472,12 @@ pub trait ParallelIterator: Sized + Send {
 
     // ---- Plumbing -------------------------------------------------------------------------------------------
 
-    /// Feeds the consumer with all items. For those who write iterators: see [`plumbing`](super::plumbing).
+    /// Feeds the consumer with all items. For authors of iterators: see [`plumbing`](super::plumbing).
     fn drive_unindexed<C>(self, consumer: C) -> C::Result
     where
         C: UnindexedConsumer<Self::Item>;
 
-    /// How many items there are, if that is known: then the consumer is told the exact position of every item.
+    /// How many items there are, if known. Then the consumer learns the exact position of every item.
     ///
     /// ```
     /// use bombyx::prelude::*;

@@ -3,7 +3,7 @@
 
 macro_rules! search {
     () => {
-        /// An item for which `predicate` is true, whichever is found first. The others stop within a block.
+        /// Any item for which `predicate` is true: the one that is found first. The others then stop within a block.
         ///
         /// ```
         /// use bombyx::prelude::*;
@@ -17,7 +17,7 @@ macro_rules! search {
             self.find_map_any(move |item| predicate(&item).then_some(item))
         }
 
-        /// The first item for which `predicate` is true. An early hit costs little more than it would in an ordinary loop.
+        /// The first item for which `predicate` is true. An early hit costs little more than in an ordinary loop.
         ///
         /// ```
         /// use bombyx::prelude::*;
@@ -45,7 +45,7 @@ macro_rules! search {
             self.find_map_last(move |item| predicate(&item).then_some(item))
         }
 
-        /// What `predicate` makes of an item that it makes something of, whichever is found first.
+        /// The result of `predicate` for any item for which it returns `Some`: the one that is found first.
         ///
         /// ```
         /// use bombyx::prelude::*;
@@ -64,7 +64,7 @@ macro_rules! search {
             })
         }
 
-        /// What `predicate` makes of the first item that it makes something of.
+        /// The result of `predicate` for the first item for which it returns `Some`.
         ///
         /// ```
         /// use bombyx::prelude::*;
@@ -80,7 +80,7 @@ macro_rules! search {
             self.drive_unindexed(FindFirst { site: LoopSite::map_reduce(), op: predicate, best })
         }
 
-        /// What `predicate` makes of the last item that it makes something of.
+        /// The result of `predicate` for the last item for which it returns `Some`.
         ///
         /// ```
         /// use bombyx::prelude::*;
@@ -106,7 +106,7 @@ macro_rules! search {
             self.find_any(predicate)
         }
 
-        /// Whether `predicate` is true for an item.
+        /// Whether `predicate` is true for any item.
         ///
         /// ```
         /// use bombyx::prelude::*;
