@@ -6,7 +6,7 @@
 //! - [`Paper`] has the short names of the papers.
 //! - [`profile`] has what the runtime measures and `bombyx-profile` reads.
 //! - [`Random`] is the random generator, and [`Crc`] is the checksum of files.
-//! - [`nearest`] finds what was meant by a typo, and [`count`] reads `50k`.
+//! - [`nearest`] finds what was meant by a typo, and [`count()`] reads `50k`.
 //!
 //! This crate depends on nothing, because the runtime depends on it. Its feature `serde`, for who reads profiles, is the
 //! exception.

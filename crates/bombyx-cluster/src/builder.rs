@@ -6,9 +6,9 @@ use crate::settings::Settings;
 use std::fmt;
 use std::time::Duration;
 
-/// Makes a cluster. What is not said here is read from the environment.
+/// Makes a cluster. Settings that are not given here come from the environment.
 ///
-/// | variable | meaning | unless given |
+/// | variable | meaning | default |
 /// |---|---|---|
 /// | `BOMBYX_CLUSTER` | the [`Address`](crate::Address) | `local` |
 /// | `BOMBYX_CLUSTER_ALLOWED_FAILURES` | how many workers may fail under a call before it is lost | 3 |
@@ -29,14 +29,15 @@ impl Builder {
         self
     }
 
-    /// How many workers may fail under a call before it is [lost](Error::Lost). For a Dask scheduler that runs already, its own
-    /// setting `distributed.scheduler.allowed-failures` counts for workers that die, and this one for their children that crash.
+    /// How many workers may fail under a call before it is [lost](Error::Lost). For a Dask scheduler that already runs,
+    /// this counts for children that crash. For workers that die, its own setting
+    /// `distributed.scheduler.allowed-failures` counts.
     pub fn allowed_failures(mut self, count: u32) -> Builder {
         self.allowed_failures = Some(count);
         self
     }
 
-    /// How long a worker may be silent before it is given up. For a Dask scheduler that runs already, its own setting
+    /// How long a worker may be silent before it is given up. For a Dask scheduler that already runs, its own setting
     /// `distributed.scheduler.worker-ttl` counts.
     pub fn patience(mut self, patience: Duration) -> Builder {
         self.patience = Some(patience);

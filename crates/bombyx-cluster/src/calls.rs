@@ -16,13 +16,13 @@ use serde::de::DeserializeOwned;
 use std::panic::Location;
 use std::sync::mpsc::channel;
 
-/// Starts the cluster that `BOMBYX_CLUSTER` names; unless given, `local`. Call it first in `main`.
+/// Starts the cluster that `BOMBYX_CLUSTER` names. Default: `local`. Call it first in `main`.
 ///
-/// In a process that was started as a worker, it works for the cluster and never returns: what stands behind the call happens
-/// in the client only.
+/// In a process that was started as a worker, this works for the cluster and never returns. So what follows the call
+/// happens only in the client.
 ///
 /// # Errors
-/// If the address makes no sense, or the cluster does not start.
+/// If the address makes no sense, or if the cluster does not start.
 pub fn start() -> Result<Cluster, Error> {
     work_if_worker();
     Cluster::builder().start()
@@ -46,7 +46,7 @@ impl Cluster {
     /// ```
     ///
     /// # Errors
-    /// If the function is not remote, the call is lost, or the cluster is gone.
+    /// If the function is not remote, if the call is lost, or if the cluster is gone.
     ///
     /// # Panics
     /// If the function panics, with its message and backtrace.
@@ -158,7 +158,8 @@ impl Cluster {
     /// Calls a remote function and leaves its result where it is made. Does not wait.
     ///
     /// # Errors
-    /// If the function is not remote or its argument cannot be written. What else goes wrong, [`Remote::get`] tells.
+    /// If the function is not remote or its argument cannot be written. [`Remote::get`] reports everything else that
+    /// goes wrong.
     #[track_caller]
     pub fn keep<F, A, R>(&self, function: F, argument: A) -> Result<Remote<R>, Error>
     where
@@ -175,7 +176,7 @@ impl Cluster {
     /// Puts a value on the cluster once, for many calls to refer to.
     ///
     /// # Errors
-    /// If the value cannot be written, or holds a `Remote` itself.
+    /// If the value cannot be written, or contains a `Remote`.
     pub fn put<T: Serialize>(&self, value: &T) -> Result<Remote<T>, Error> {
         let wrong = |reason: String| Error::Codec {
             function: "put".to_owned(),
@@ -191,7 +192,7 @@ impl Cluster {
         Ok(Remote::new(self, key))
     }
 
-    /// Submits the calls and waits for all; the first failure cancels the others.
+    /// Submits the calls and waits for all of them. The first failure cancels the others.
     #[track_caller]
     fn gather<const N: usize>(&self, calls: [Call; N]) -> Result<[Tagged; N], Error> {
         let region = record::Region::begin(&calls[0].function);

@@ -22,7 +22,7 @@ use std::time::Instant;
 #[derive(Clone)]
 pub struct Cluster {
     engine: Arc<dyn Engine>,
-    /// Ends the workers. None in a remote function: the cluster is its caller's.
+    /// Ends the workers. `None` in a remote function, because the cluster belongs to the caller.
     _owner: Option<Arc<Owner>>,
 }
 
@@ -39,13 +39,14 @@ impl Drop for Owner {
 pub(crate) type Answer = (usize, Outcome);
 
 impl Cluster {
-    /// The cluster of the remote function that calls this; elsewhere the oldest of this process that has not ended.
+    /// The cluster of the remote function that calls this. Elsewhere, the oldest cluster of this process that has not
+    /// ended.
     ///
-    /// Closures that a remote function forks run on other threads, which do not know the function. In a process with several
-    /// clusters, a function gets its cluster before it forks, and the closures use that.
+    /// Closures that a remote function forks run on other threads, which do not know the function. In a process with
+    /// several clusters, get the cluster before you fork, and use it in the closures.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there is no cluster.
     pub fn current() -> Cluster {
         let engine = current::engine();
         Cluster::of(
@@ -77,11 +78,11 @@ impl Cluster {
         self.engine.slots()
     }
 
-    /// Starts or ends workers of this cluster until there are so many. Workers of `processes` that end finish what they run; those
-    /// of `dask-local` may leave calls that run again elsewhere.
+    /// Starts or ends workers of this cluster until there are this many. Workers of `processes` first finish what they
+    /// run. Workers of `dask-local` may leave calls, which then run again elsewhere.
     ///
     /// # Errors
-    /// If the engine has no workers of its own.
+    /// If the engine does not own its workers.
     pub fn resize(&self, workers: usize) -> Result<(), Error> {
         self.engine.resize(workers)
     }
@@ -94,11 +95,11 @@ impl Cluster {
     /// Submits a call whose answer goes to `to` with a number.
     pub(crate) fn submit(&self, call: Call, number: usize, to: &Sender<Answer>) {
         let to = to.clone();
-        // Whoever does not listen any more does not want it.
+        // If the receiver no longer listens, nobody wants the answer.
         self.engine.submit(call, Box::new(move |outcome| drop(to.send((number, outcome)))));
     }
 
-    /// Waits. Meanwhile another call has this one's slot, and another closure its processor.
+    /// Waits. Meanwhile another call has this one's slot, and another closure has its processor.
     pub(crate) fn wait<R>(&self, f: impl FnOnce() -> R) -> R {
         let began = Instant::now();
         let paused = self.engine.pause();
@@ -140,7 +141,7 @@ pub(crate) fn open<R: DeserializeOwned>(result: &Tagged, function: &str, place: 
     }
 }
 
-/// Goes on with a panic that began in a remote function.
+/// Resumes a panic that began in a remote function.
 #[track_caller]
 pub(crate) fn rethrow(function: &str, place: &str, panic: &Panic) -> ! {
     panic!(

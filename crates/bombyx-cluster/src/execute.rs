@@ -1,7 +1,8 @@
 //! Runs one call of a remote function in this process: on Bombyx, with its panic caught.
 //!
-//! **Backtraces.** The function may fork, so its panic may begin on another thread than the one that catches it. The hook keeps
-//! the last few panics with their backtraces; whoever catches one looks for the newest with the same message.
+//! **Backtraces.** The function may fork, so its panic may begin on another thread than the one that catches it. The
+//! hook keeps the last few panics with their backtraces. Whoever catches a panic looks for the newest one with the same
+//! message.
 
 use crate::current::{self, Running};
 use crate::engine::Engine;
@@ -15,7 +16,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Calls the function of that name. Its nested calls go to `engine`.
+/// Calls the function with this name. Its nested calls go to `engine`.
 pub(crate) fn execute(
     engine: Arc<dyn Engine>,
     key: Key,
@@ -71,5 +72,5 @@ fn caught(payload: &(dyn Any + Send)) -> Panic {
 fn message(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic with a payload that is no text".to_owned())
+        .unwrap_or_else(|| "a panic with a payload that is not text".to_owned())
 }

@@ -1,4 +1,4 @@
-//! [`Address`] and [`Settings`]: which engine, where, and how patient it is.
+//! [`Address`] and [`Settings`]: which engine to use, where, and how patient it is.
 
 use crate::error::Error;
 use std::fmt;
@@ -18,7 +18,7 @@ use std::time::Duration;
 /// use bombyx_cluster::Address;
 /// assert_eq!("processes:4".parse::<Address>()?, Address::Processes { workers: 4, threads: 1 });
 /// assert_eq!("processes:0".parse::<Address>().unwrap_err().to_string(),
-///     "`processes:0` is no address of a cluster: `0` must be a number of workers from 1 to 10000");
+///     "`processes:0` is not the address of a cluster: `0` must be a number of workers from 1 to 10000");
 /// # Ok::<(), bombyx_cluster::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,16 +30,16 @@ pub enum Address {
     },
     /// In child processes.
     Processes {
-        /// How many.
+        /// How many child processes.
         workers: usize,
-        /// Calls at a time in each of them, and processors of its pool.
+        /// How many calls run at a time in each of them. Also the number of processors of its pool.
         threads: usize,
     },
     /// On a Dask cluster that belongs to this process.
     DaskLocal {
         /// How many workers.
         workers: usize,
-        /// Dask's threads in each of them, and processors of its pool.
+        /// How many Dask threads each of them has. Also the number of processors of its pool.
         threads: usize,
     },
     /// On the workers of a Dask scheduler.
@@ -105,7 +105,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// What an engine needs to know.
+/// The settings of an engine.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) allowed_failures: u32,

@@ -10,7 +10,7 @@ use std::time::Instant;
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Sample {
     pub seconds: f64,
-    /// What it took of memory, unless that was not looked at.
+    /// How much memory it took, unless nobody looked.
     pub memory: Option<Memory>,
     /// What the pool counted, if it is one of Bombyx.
     pub counts: Option<Counts>,
@@ -29,10 +29,10 @@ pub struct Counts {
     pub(crate) in_place: u64,
     pub muggings: u64,
     pub(crate) peak_carriers: u64,
-    /// Zero if the pool does not count them.
+    /// 0 if the pool does not count them.
     #[serde(default)]
     pub(crate) peak_threads: u64,
-    /// Of the schedulers with private deques; absent in earlier records.
+    /// For schedulers with private deques. Absent in earlier records.
     #[serde(default)]
     pub(crate) gifts: u64,
     #[serde(default)]
@@ -69,12 +69,12 @@ impl From<Stats> for Counts {
 }
 
 impl Sample {
-    /// A time alone.
+    /// A sample that has only a time.
     pub fn seconds(seconds: f64) -> Self {
         Self { seconds, memory: None, counts: None }
     }
 
-    /// Measures `work`, which says itself how many seconds of it count.
+    /// Measures `work`, which returns how many of its seconds count.
     pub fn of(contender: &Contender, work: impl FnOnce() -> f64) -> Self {
         contender.forget_peaks();
         let (before, watch) = (contender.stats(), Watch::start());

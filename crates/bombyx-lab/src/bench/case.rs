@@ -1,6 +1,6 @@
-//! Measurements and how they are taken: a [`Sample`] is one run, an [`Entry`] the runs of one runtime, a [`Case`]
-//! one thing measured on all of them. [`interleave`] promises that runtimes take turns, so that a change in the
-//! machine's mood meets all of them alike.
+//! Measurements and how they are taken. A [`Sample`] is one run, an [`Entry`] has the runs of one runtime, and a
+//! [`Case`] is one thing measured on all of them. [`interleave`] makes the runtimes take turns, so that a change in the
+//! machine's state affects all of them alike.
 
 use crate::Result;
 use crate::contender::Contender;
@@ -19,8 +19,8 @@ pub struct Entry {
     pub processors: usize,
     /// In the order of the rounds, at least one.
     samples: Vec<Sample>,
-    /// The most living threads at a time, if they were counted, in the median of runs: of these, if the pool counts anyway,
-    /// else of others, because counting takes time.
+    /// The most living threads at a time, if they were counted, in the median of runs. These are the same runs if the
+    /// pool counts anyway, and other runs if not, because counting takes time.
     pub threads: Option<u64>,
 }
 
@@ -62,8 +62,8 @@ impl Entry {
         median(&self.sorted().iter().map(|sample| sample.seconds).collect::<Vec<_>>())
     }
 
-    /// This runtime's time over that of another, in the median of the rounds in which both ran: what changes from round to
-    /// round changes for both.
+    /// This runtime's time over that of another, in the median of the rounds in which both ran. What changes from round
+    /// to round changes for both.
     pub fn over(&self, other: &Self) -> f64 {
         let pairs = self.samples.iter().zip(&other.samples);
         let mut ratios: Vec<f64> = pairs.map(|(ours, theirs)| ours.seconds / theirs.seconds).collect();
@@ -96,7 +96,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// The entry of a runtime; the serial elision has the same one for every number of processors.
+    /// The entry of a runtime. The serial elision has the same one for every number of processors.
     pub fn entry(&self, runtime: &str, processors: usize) -> Option<&Entry> {
         self.entries
             .iter()
@@ -126,10 +126,10 @@ impl Case {
     }
 }
 
-/// Lets all contenders run once to warm up, then `rounds` times in turn, in a different order in each round, so that none
+/// Lets all contenders run once to warm up, then `rounds` times in turn. The order differs in each round, so that none
 /// always comes after the same other one.
 ///
-/// `once` is told whether it is the warm-up, whose sample is dropped.
+/// `once` learns whether it is the warm-up, whose sample is dropped.
 pub fn interleave<T: Display>(
     what: &str,
     rounds: usize,
