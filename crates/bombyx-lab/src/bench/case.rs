@@ -5,7 +5,7 @@
 use crate::Result;
 use crate::contender::Contender;
 use crate::progress::Progress;
-use crate::sample::Sample;
+use crate::sample::{Counts, Sample};
 use crate::statistics::{median, middle};
 use bombyx::Scheduler;
 use std::fmt::Display;
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn threads_are_the_median_of_the_runs_that_counted() {
         let counted = |threads| {
-            let counts = Counts { peak_threads: threads, ..Counts::from(Stats::default()) };
+            let counts = Counts { peak_threads: threads, ..Counts::from(bombyx::Stats::default()) };
             Sample { counts: Some(counts), ..Sample::seconds(1.0) }
         };
         assert_eq!(Entry::new("bombyx", None, 2, [9, 3, 5].map(counted).to_vec()).threads, Some(5));
