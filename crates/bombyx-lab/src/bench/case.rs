@@ -5,6 +5,7 @@
 use crate::Result;
 use crate::contender::Contender;
 use crate::progress::Progress;
+use crate::resources::Memory;
 use crate::sample::{Counts, Sample};
 use crate::statistics::{median, middle};
 use bombyx::Scheduler;
