@@ -8,7 +8,7 @@
 use crate::args::{Pools, Program};
 use crate::launch::{Ended, Launch, wrote_nothing};
 use crate::output::{self, Output};
-use crate::profile::{plot, profiled};
+use crate::profile::{self, plot, profiled};
 use crate::table::{Cell, Style, Table, Tone};
 use crate::text::{ratio, time, wrapped};
 use crate::{Result, contention, host};
@@ -259,7 +259,7 @@ impl Scaled {
             "parallelism": self.scaling.parallelism(),
             "outside_seconds": self.outside,
             "rows": serde_json::to_value(&self.rows)?,
-            "profile": self.profile,
+            "profile": profile::as_value(&self.profile),
         }))
     }
 

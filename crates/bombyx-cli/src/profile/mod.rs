@@ -132,6 +132,11 @@ fn with_nodes(path: &Path, own: Option<Result<Profile>>) -> Result<Option<Result
     Ok(Some(Ok(sum)))
 }
 
+/// A profile as part of a larger object, as its file spells it.
+pub(crate) fn as_value(profile: &Profile) -> serde_json::Value {
+    serde_json::from_str(&profile.to_json()).expect("the file of a profile is JSON")
+}
+
 fn load(path: &Path) -> Result<Profile> {
     let explain = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let file = File::open(path).map_err(|error| explain(&error))?;

@@ -218,7 +218,7 @@ pub(super) fn json(profile: &Profile, scaling: &Scaling, cores: u32) -> Value {
         "contention": scaling.contention,
         "predictions": predictions(profile, scaling),
         "advice": advise(profile, cores),
-        "profile": profile,
+        "profile": super::as_value(profile),
     })
 }
 
