@@ -298,5 +298,5 @@ fn every_scheduler_is_checked_and_the_record_goes_on() {
     );
     let other = bombyx(&["check", "nqueens", "-p", "3", "-o", &file]);
     assert_eq!(other.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&other.stderr).contains("records another check"));
+    assert!(String::from_utf8_lossy(&other.stderr).contains("the record of a different check"));
 }

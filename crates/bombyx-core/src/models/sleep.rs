@@ -39,7 +39,7 @@ fn look(deque: &Deque, sleepers: &Sleepers) -> bool {
     sleepers.look_once_more(std::iter::once(deque), unrefused, || !deque.looks_empty())
 }
 
-/// What a carrier does that has found nothing: puts its processor among the resting, which `idle` counts, and looks once more.
+/// A carrier that has found nothing puts its processor among the resting, which `idle` counts, and looks once more.
 fn fall_asleep(deque: &Deque, sleepers: &Sleepers, idle: &Mutex<usize>) -> bool {
     {
         let mut idle = lock(idle);
@@ -50,8 +50,8 @@ fn fall_asleep(deque: &Deque, sleepers: &Sleepers, idle: &Mutex<usize>) -> bool 
     look(deque, sleepers)
 }
 
-/// Two fall asleep at once, beside one who forks: the fork wakes one, or one of them sees it. Who forks while another one still
-/// searches wakes nobody.
+/// Two processors fall asleep at once while another one forks. The fork wakes one of them, or one of them sees the
+/// fork. A fork wakes nobody while somebody still searches.
 #[test]
 fn several_sleepers_at_once() {
     explore(3, &[Fault::SleepWithoutSecondLook, Fault::ForkWithoutCheck], || {
@@ -76,8 +76,8 @@ fn several_sleepers_at_once() {
     });
 }
 
-/// One rests, and the last searcher finds work while another one forks: the fork wakes the one that rests, or the searcher sees to
-/// it that somebody does.
+/// One processor rests, and the last searcher finds work while another processor forks. The fork wakes the resting one,
+/// or the searcher makes sure that somebody does.
 #[test]
 fn the_last_searcher_finds_work() {
     explore(4, &[Fault::FindWithoutPassingOn, Fault::ForkWithoutCheck], || {
@@ -105,8 +105,8 @@ fn the_last_searcher_finds_work() {
     });
 }
 
-/// A processor comes to rest while the last searcher finds work, beside one who forks: the fork wakes the one that rests, or one of
-/// the two others sees to it that somebody does.
+/// A processor comes to rest while the last searcher finds work and another processor forks. The fork wakes the processor
+/// that rests, or one of the other two sees the fork.
 #[test]
 fn rest_against_the_last_searcher() {
     explore(3, &[Fault::QueueWithoutFence, Fault::ForkWithoutCheck], || {
@@ -137,7 +137,8 @@ fn rest_against_the_last_searcher() {
     });
 }
 
-/// An entry is posted to a processor that goes to rest: it is found before the processor rests, or wakes it.
+/// An entry is posted to a processor that goes to rest. It is found before the processor rests, or it wakes the
+/// processor.
 #[test]
 fn post_against_rest() {
     explore_weak(4, &[Fault::PostWithoutCount, Fault::LookBeforePosting], || {
@@ -147,7 +148,7 @@ fn post_against_rest() {
         let poster = {
             let (private, idle, task) = (Arc::clone(&private), Arc::clone(&idle), Arc::clone(&task));
             thread::spawn(move || {
-                // What the pool do under the lock of the idle list.
+                // What the pool does under the lock of the idle list.
                 let wake = || {
                     let mut idle = lock(&idle);
                     std::mem::take(&mut *idle)
@@ -158,7 +159,7 @@ fn post_against_rest() {
             })
         };
         *lock(&idle) = true;
-        // The holder has left; whoever wakes the processor now runs what is posted.
+        // The holder has left. Whoever wakes the processor now runs what is posted.
         let saw = !private.looks_empty() && {
             let mut idle = lock(&idle);
             std::mem::take(&mut *idle)

@@ -1,12 +1,13 @@
-//! `work-stealing`: what an idle, and what a waiting processor does. Also what it does under `heterogeneous:BETA`, where
-//! processors exchange CPUs besides ([`super::heterogeneous`]).
+//! `work-stealing`: what idle and waiting processors do. `heterogeneous:BETA` uses the same code, and its processors
+//! also exchange CPUs ([`super::heterogeneous`]).
 //!
-//! Blumofe and Leiserson, §4: a processor whose deque is empty becomes a thief. It picks a victim uniformly at random and takes
-//! the oldest entry of the victim's deque, again and again. How it takes that is told in [`steal`].
+//! Blumofe and Leiserson, §4: a processor whose deque is empty becomes a thief. It picks a victim uniformly at random
+//! and takes the oldest entry of the victim's deque. It repeats this until it finds an entry. [`steal`] explains how it
+//! takes one.
 //!
-//! **A waiting processor** takes only what descends from what it waits for. Such work buries nothing, needs no more stack than
-//! the serial program, and cannot deadlock where the serial program does not. If the processor sees other work, it is handed
-//! over. In a pool with fixed threads it cannot be handed over, and waits by other rules ([`fixed`]).
+//! **A waiting processor** takes only descendants of what it waits for. Such work buries nothing, needs no more stack
+//! than the serial program, and cannot deadlock unless the serial program does. If the processor sees other work, it is
+//! handed over. In a pool with fixed threads it cannot be handed over, and waits by other rules ([`fixed`]).
 
 mod fixed;
 pub(super) mod steal;
@@ -23,7 +24,8 @@ use steal::{own_work, random_victim, rob, take_of_scope, take_own};
 
 /// How long a processor searches before it is retired.
 pub(super) const SEARCH: Duration = Duration::from_micros(100);
-/// The same while enough others search. Not zero: a processor that lies down at once is woken by the next fork.
+/// How long it searches while enough others search. Not zero, because the next fork would wake a processor that rests
+/// at once.
 const SEARCH_IN_COMPANY: Duration = Duration::from_micros(10);
 
 /// How long a processor searches: for `alone`, or for a shorter time while enough others search.
@@ -69,7 +71,7 @@ impl<C: Cpus> Strategy for WorkStealing<C> {
         processor.deque.take_top(|entry| entry.taken(Place::Nowhere))
     }
 
-    /// The processor is busy as long as it has entries of its own.
+    /// The processor stays busy as long as it has entries itself.
     fn cease(&self, _processor: &Processor) {}
 
     fn wait(
@@ -84,7 +86,7 @@ impl<C: Cpus> Strategy for WorkStealing<C> {
         if let Some(own) = own_work(processor, key) {
             return own;
         }
-        // Not before: a processor that works off entries of its own is busy, and answers between them.
+        // Not before this point: a processor that works off its own entries is busy, and answers thieves between them.
         processor.set_busy(false);
         let mut other_work = pool.has_queued() || processor.offer.stands();
         for victim in pool.processors() {
@@ -165,7 +167,7 @@ fn search_until(processor: &Processor) -> Option<Entry> {
             return None;
         }
         processor.answer();
-        // Whoever is about to bring work, a thread outside of the pool for one, may have no core but this one.
+        // Whoever is about to bring work, for example a thread outside the pool, may have no other core to run on.
         yield_now();
     }
 }
