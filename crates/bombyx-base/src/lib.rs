@@ -5,7 +5,7 @@
 //!   exact fraction.
 //! - [`Paper`] has the short names of the papers.
 //! - [`Random`] is the random generator, and [`Crc`] is the checksum of files.
-//! - [`nearest`] finds what was meant by a typo, and [`count`] reads `50k`.
+//! - [`nearest`] finds what was meant by a typo, and [`count()`] reads `50k`.
 //!
 //! This crate depends on nothing, because the runtime depends on it.
 

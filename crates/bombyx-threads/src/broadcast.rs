@@ -55,7 +55,7 @@ where
     here().broadcast(|place| op(BroadcastContext::new(place)))
 }
 
-/// Like [`broadcast`], but returns at once. A panic goes to the same place as that of [`spawn`](crate::spawn).
+/// Like [`broadcast`], but returns at once. A panic goes to the same place as that of [`spawn`](crate::spawn()).
 ///
 /// ```
 /// let (sender, receiver) = std::sync::mpsc::channel();

@@ -1,5 +1,5 @@
-//! The claims of BL (Blumofe & Leiserson): what holds for every schedule, greedy schedules and busy leaves, its §2 and §3.
-//! §4 and §5 are in [`deques`] and [`recycling`], §6 in [`delays`] and [`bounds`], §7 in [`outlook`].
+//! The claims of BL (Blumofe & Leiserson) in its §2 and §3: what holds for every schedule, greedy schedules and busy
+//! leaves. §4 and §5 are in [`deques`] and [`recycling`], §6 is in [`delays`] and [`bounds`], and §7 in [`outlook`].
 
 mod bounds;
 mod delays;
@@ -150,7 +150,7 @@ fn linear_speedup(cx: &Context<'_>) -> Finding {
     let runs = grid(cx, &named(large(cx, Class::General)), &[Scheduler::BusyLeaves], processors(cx), 1);
     let wide = |run: &Run| run.measures().parallelism() >= run.processors as f64;
     cx.always(runs.into_iter().filter(wide).collect(), |run| {
-        // A thief is no part of a greedy schedule; where one goes wrong it is work stealing that is held to the bound.
+        // A greedy schedule has no thieves. If a mutant affects thieves, the bound is tried on work stealing.
         let run = match cx.plan.mutant {
             Some(Mutant::Scheduler(Mutation::Victim0 | Mutation::Themselves)) => {
                 run.under(Scheduler::WorkStealing)
@@ -191,7 +191,7 @@ fn stack_depths(c: &Computation) -> Vec<u64> {
     depths
 }
 
-/// Frames in use, and the stack depths of the leaves. A thread that died stays as long as its children live.
+/// Frames in use, and the stack depths of the leaves. A dead thread stays as long as its children live.
 fn frames_and_leaves(m: &Machine<'_>, depths: &[u64]) -> (u64, u64, usize) {
     let c = m.computation();
     let living = |&t: &ThreadId| match m.status(t) {

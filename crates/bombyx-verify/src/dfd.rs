@@ -1,9 +1,9 @@
-//! The claims of DFD (Narlikar): the rules of its list of deques, of the quota and of dummy threads, and its kinship with work
-//! stealing. What it says about [`space`] and [`time`] has files of its own.
+//! The claims of DFD (Narlikar): the rules of its list of deques, of the quota and of dummy threads, and how it relates
+//! to work stealing. What it says about [`space`] and [`time`] has separate files.
 //!
-//! Its cost model is used: when several thieves meet at a deque, one succeeds, and executes in the same step; the others
-//! fail (§4.1). Computations are nested-parallel. The paper gives constants for Lemma 4.4 only; the others are ours, around
-//! what is measured, and say so.
+//! The runs use its cost model: when several thieves meet at a deque, one succeeds and executes in the same step, and
+//! the others fail (§4.1). Computations are nested-parallel. The paper gives constants only for Lemma 4.4. The others
+//! are ours, around what is measured, and say so.
 
 mod space;
 mod time;
@@ -164,12 +164,12 @@ fn bytes(run: &Run) -> u64 {
     }
 }
 
-/// What ran: with dummy threads, if there were any.
+/// The computation that ran: with dummy threads, if there were any.
 fn ran<'a>(run: &'a Run, outcome: &'a Outcome) -> &'a Computation {
     outcome.with_dummies.as_ref().map_or(run.computation(), |with| &with.computation)
 }
 
-/// Notes for ε = 1/2, 1/4, …, 1/32 whether something is beyond its bound, which depends on ln 1/ε.
+/// Counts for ε = 1/2, 1/4, …, 1/32 whether something is beyond its bound, which depends on ln 1/ε.
 fn count_tails(tally: &mut Tally, beyond: impl Fn(f64) -> bool) {
     for n in 1..=5_u32 {
         tally.count((n, 0), 0.5f64.powi(n as i32), beyond(f64::from(n) * LN_2));
@@ -249,7 +249,8 @@ fn dummies(cx: &Context<'_>) -> Finding {
                 }
             }
         }
-        // In serial order an allocation's dummies stand right before it: how many, when the last one ended, how deep their tree.
+        // In serial order, an allocation's dummies come right before it: how many, when the last one ended, how deep
+        // their tree is.
         let (mut count, mut last, mut deepest) = (0, 0, 0);
         for strand in c.strands() {
             let thread = c.thread_of(strand);
@@ -294,7 +295,7 @@ fn waking(cx: &Context<'_>) -> Finding {
                     let holds_nothing = |deque: &Deque| deque.threads.is_empty();
                     let own = deques.iter().find(|deque| deque.owner == Some(p));
                     let runs = m.thread_of(p) == Some(parent);
-                    // A processor whose quota is used up, or that ended a dummy, leaves the parent in a deque of its own.
+                    // A processor that has used up its quota, or ended a dummy, leaves the parent in a separate deque.
                     let gave_up =
                         deques.iter().any(|deque| deque.owner.is_none() && deque.threads == [parent]);
                     let right = if runs { own.is_none_or(holds_nothing) } else { gave_up && limited };

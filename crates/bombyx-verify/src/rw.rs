@@ -1,5 +1,6 @@
-//! The claims of RW (Acar, Charguéraud, Muller & Rainey): its steal and join protocols, which use loads and stores only,
-//! on the TSO machine of `bombyx-sim`, small machines exhaustively and larger ones by random runs; and in virtual time.
+//! The claims of RW (Acar, Charguéraud, Muller & Rainey): its steal and join protocols, which use only loads and
+//! stores. They are tried on the TSO machine of `bombyx-sim`, small machines exhaustively and larger ones by random
+//! runs; and in virtual time.
 
 mod clock;
 mod proof;
@@ -182,7 +183,7 @@ fn machines(cx: &Context<'_>) -> Vec<Machine> {
     let mut machines: Vec<Machine> = [".", "(. .)"].map(|tree| Machine::new(2, tree, 2)).into();
     machines.push(Machine::new(3, ".", 1));
     if cx.plan.effort > crate::Effort::Quick {
-        // No buffer of two processors ever holds more than 8 stores, so that 9 are no bound at all.
+        // No buffer of two processors ever holds more than 8 stores, so 9 is no limit.
         machines.extend((2..=3).flat_map(Tree::all).map(|tree| Machine::new(2, &tree.to_string(), 9)));
         machines.push(Machine::new(3, "(. .)", 1));
     }
@@ -197,7 +198,7 @@ fn explored(machine: &Machine, mutation: Option<Mutation>, liveness: bool) -> Re
     explore(&config, |_| {}).map_err(|e| e.to_string())
 }
 
-/// A violation as the paper's theorem would see it, if it is of the kind asked for.
+/// A violation as the paper's theorem sees it, if it is of the kind in question.
 fn judge(outcome: &Outcome, kind: fn(&Violation) -> bool) -> Measured {
     match (&outcome.verdict, outcome.counterexample()) {
         (Verdict::Incomplete, _) => Err("there are more states than could be explored".to_owned()),

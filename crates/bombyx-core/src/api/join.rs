@@ -1,11 +1,14 @@
 //! `join`: what users call, and the fast path that everything else stays out of.
 //!
-//! A fork stores on the stack the closure, how to run it and where it was pushed. It stores the entry into the deque,
-//! raises the bottom, and compares once with the limit. The join reads where the job is, lowers the bottom, and
-//! compares with the top. That is all: plain loads and stores on two cache lines that belong to the processor.
+//! `join(a, b)` *forks* `b` and runs `a`. The fork leaves a [`Job`] on the stack: the closure `b`, how to run it, and
+//! where it was pushed. It pushes an [`Entry`] that names the job at the *bottom*, the young end, of its processor's
+//! deque. Then it compares once with the deque's *limit*. When `a` has returned, the join looks whether the job is
+//! *untouched*. If so, it lowers the bottom, compares with the *top*, the end from which thieves take entries, and
+//! calls `b`. That is all: plain loads and stores on two cache lines that belong to the processor.
 //!
-//! A scheduler or a tool that wants something else uses one of the two branches. It can poison the limit before the
-//! push ([`crate::protocol::deque`]), or expose or take the job before the pop ([`crate::protocol::job`]).
+//! Everything else happens on two slow paths. Whoever wants the processor's attention *poisons* the limit, and the next
+//! fork calls [`attend_fork`] ([`crate::protocol::deque`]). Whoever takes or exposes the job marks it, and its join
+//! calls [`Fork::settle`] ([`crate::protocol::job`]).
 
 use crate::api::pool::Pool;
 use crate::machine::current;
@@ -154,7 +157,8 @@ fn attend_fork(processor: &Processor, site: Site, code: usize) -> bool {
         // A pool that counts threads sends every fork here, before its first half begins.
         pool.thread_created();
         if pool.observer().is_some() {
-            // From its push to its pop, a fork must either keep its job or not keep it.
+            // Decide now whether this processor relies on the heavy barrier. The two calls below keep the job or expose
+            // it accordingly, and both must see the same answer.
             processor.choose_barrier();
         }
         let long = profile::fork(processor, site, code);
@@ -246,7 +250,7 @@ where
     #[inline(never)]
     fn abandon(&self, payload: Payload) -> ! {
         if current::processor().is_none() {
-            // This is a child process, which lost the processor. The rest of the frame's duties are the parent's.
+            // This is a child process, which holds no processor. The second half belongs to the parent process.
             panic::resume_unwind(payload);
         }
         guarded(|| {
@@ -269,7 +273,8 @@ where
         panic::resume_unwind(payload)
     }
 
-    /// What a taker calls.
+    /// Runs the closure for whoever took the job, writes the result, and ends the job. Returns the carrier that this
+    /// enabled.
     ///
     /// # Safety
     /// As for [`crate::protocol::job::Exec`]: `job` is the first field of a `Fork`, taken by the caller.
@@ -289,8 +294,8 @@ where
     }
 }
 
-/// The join of a job whose plain pop failed. Dropping it, by a return or by a panic, ends the join. This type holds the
-/// code that does not depend on the type of the closure.
+/// The join of a job whose plain pop failed. Dropping it, by a return or by a panic, ends the join. The code here does
+/// not depend on the type of the closure, so it is compiled once.
 struct Settling<'a> {
     job: &'a Job,
     joining: Joining,
@@ -357,9 +362,9 @@ impl Drop for Settling<'_> {
     }
 }
 
-/// One half of a join has ended. The second half of that join is not *untouched*, and the calling thread holds a
-/// processor of its pool. If the half that ended is the child, its thread (in the papers' sense) no longer lives,
-/// whether or not the join can go on.
+/// Counts the end of a thread, in the papers' sense, if the pool counts threads. One half of a join has ended, and the
+/// job of the join is no longer *untouched*. Only the half that the pool counts as the child is a thread. The thread
+/// has ended whether or not the join can go on.
 #[inline(always)]
 fn thread_ended(half: Child) {
     if let Some(pool) = current::processor().map(|processor| processor.pool())

@@ -81,7 +81,7 @@ impl Pool {
         global::slot().get().is_some()
     }
 
-    /// Runs `f` in this pool and returns its result. Forks inside of `f` use the processors of this pool.
+    /// Runs `f` in this pool and returns its result. Forks inside `f` use the processors of this pool.
     ///
     /// If a processor is idle, it is lent to the calling thread, which runs `f` itself. Otherwise `f` is queued and the
     /// calling thread waits. With a chosen stack size, `f` always runs on a carrier.

@@ -47,7 +47,8 @@ impl Handlers {
     }
 }
 
-/// Drops the payload of a panic that nobody receives. If its destructor panics, the payload stays as it is then.
+/// Drops the payload of a panic that nobody receives. If its destructor panics, the
+/// payload of that second panic is leaked.
 pub(crate) fn drop_payload(payload: Payload) {
     if let Err(another) = panic::catch_unwind(AssertUnwindSafe(|| drop(payload))) {
         mem::forget(another);

@@ -1,4 +1,4 @@
-//! [`Writer`]: writes a dag file along with the serial execution. [`write`] writes a whole computation.
+//! [`Writer`]: writes a dag file along with the serial execution. [`write()`] writes a whole computation.
 
 use super::bytes::Sink;
 use super::{ALLOCATES, FRAME, FREES, MAGIC, SITE, VERSION, WAITS, kind};

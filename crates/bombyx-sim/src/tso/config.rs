@@ -61,13 +61,13 @@ impl Config {
         }
     }
 
-    /// The same with another capacity of the store buffers.
+    /// This configuration with another capacity of the store buffers.
     pub fn with_capacity(mut self, capacity: usize) -> Config {
         self.capacity = capacity;
         self
     }
 
-    /// The same with a mutated protocol.
+    /// This configuration with a mutated protocol.
     pub fn with_mutation(mut self, mutation: impl Into<Option<Mutation>>) -> Config {
         self.mutation = mutation.into();
         self

@@ -157,7 +157,7 @@ fn lemma_11_core(cx: &Context<'_>) -> Finding {
         let outcome = run.simulation().trace().run().map_err(text)?;
         let history = history(run, &outcome)?;
         let c = run.computation();
-        // Who holds the thread of each instruction when the instruction becomes critical.
+        // The processor that holds the thread of each instruction when the instruction becomes critical.
         let mut starts: Vec<(u64, StrandId)> =
             c.strands().filter_map(|v| Some((*history.critical(v)?.start(), v))).collect();
         starts.sort_unstable();

@@ -61,7 +61,8 @@ pub(super) const CLAIMS: &[Claim] = &[
     },
 ];
 
-/// The run on processors of speed 1 of which the adversary stops some at every `period`, for as long as the run could take.
+/// The run on processors of speed 1. The adversary stops some of them every `period`, for as long as the run could
+/// take.
 fn interrupted(run: &Run, kind: u64, period: u64) -> Run {
     let p = run.processors;
     let mut speeds = Speeds::from_list(vec![Ratio::ONE; p]);
@@ -84,7 +85,7 @@ fn interrupted(run: &Run, kind: u64, period: u64) -> Run {
             }
         }
     }
-    // In the end all run.
+    // In the end all processors run.
     for (at, runs) in running.into_iter().enumerate() {
         if !runs {
             let end = (times + 1) * period;

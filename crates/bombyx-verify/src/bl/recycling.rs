@@ -1,4 +1,4 @@
-//! BL §5: the recycling game. What a mutant gets wrong here is how balls find their bins.
+//! BL §5: the recycling game. Here, mutants change how balls find their bins.
 
 use crate::claim::{Claim, Paper};
 use crate::context::{Context, Sample, Subject, Tally};
@@ -216,7 +216,7 @@ fn delay_for(chance: f64, tosses: u64, balls: usize) -> u64 {
             ln_choose(indicators, delay) - delay as f64 * (balls as f64).ln()
         }
     };
-    // Beyond the mean it falls.
+    // Beyond the mean, the chance falls.
     let mean = indicators / balls as u64;
     (mean..).find(|&delay| ln_chance(delay) <= chance.ln()).expect("it falls without end")
 }

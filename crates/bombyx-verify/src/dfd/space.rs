@@ -17,7 +17,7 @@ use bombyx_sim::{AttemptResult, EventKind, Mutation, Outcome, Quota, Scheduler};
 const HEAVY: f64 = 1.0;
 /// The constant of Theorem 4.3 that is checked.
 const SPACE: f64 = 0.5;
-/// The share of min(K, S1)·P·D that the tight example needs, at least.
+/// The least share of min(K, S1)·P·D that the tight example needs.
 const TIGHT: f64 = 1.0 / 12.0;
 
 pub(crate) const SPACE_CLAIMS: &[Claim] = &[
@@ -312,13 +312,13 @@ fn hoards(cx: &Context<'_>, scheduler: Scheduler) -> Vec<Run> {
     sizes.into_iter().map(run).collect()
 }
 
-/// The space that a hoard needs, at least, against what it takes.
+/// The least space that a hoard needs, compared with what it takes.
 fn needs_space(cx: &Context<'_>, scheduler: Scheduler) -> Finding {
     cx.on_average(hoards(cx, scheduler), cx.by_effort(4, 12, 40), |run| {
         let m = run.measures();
         let unit = (m.serial_space * m.span) as f64 * run.processors as f64;
         let peak = run.outcome()?.peak.total as f64;
-        // The mean of what the run lacks must not be positive; so the bound is that of the largest peak.
+        // The mean of what the run lacks must not be positive. So the bound is that of the largest peak.
         Ok(Sample::new(TIGHT * unit / peak, 1.0).constant_at_least("S1·P·D", peak / unit, TIGHT, None))
     })
 }

@@ -1,9 +1,9 @@
-//! DFD §4.3: the bound on time, by its Lemma 4.4's two types of steps, with its constants.
+//! DFD §4.3: the bound on time, by the two types of steps in its Lemma 4.4, with its constants.
 //!
-//! A step is of type A if at its start there are at least P deques, else of type B. In a step of type A at least P/2e actions
-//! are executed in expectation, and at least P/4e with chance 1/10. Steps of type B are cut into phases of P to 2P − 1 steal
-//! attempts; in each the potential of what is ready falls by a quarter with chance 1/4 (Arora, Blumofe & Plaxton's
-//! argument, which the paper uses).
+//! A step is of type A if there are at least P deques at its start, else of type B. In a step of type A, at least P/2e
+//! actions are executed in expectation, and at least P/4e with chance 1/10. Steps of type B are cut into phases of P to
+//! 2P − 1 steal attempts. In each phase the potential of what is ready falls by a quarter with chance 1/4 (Arora,
+//! Blumofe & Plaxton's argument, which the paper uses).
 
 use super::{QUOTAS, STEALING, allocating, bytes, count_tails, dfdeques, epsilon, in_cost_model, planted};
 use crate::claim::{Claim, Paper};
@@ -15,17 +15,17 @@ use bombyx_dag::{Measures, path_lengths};
 use bombyx_sim::{Beta, Machine, Mode, Mutation, Outcome, Quota, Ready, Scheduler};
 use std::f64::consts::E;
 
-/// The constants that are checked; those of the proof are 40e, 80e and 40.
+/// The constants that are checked. Those of the proof are 40e, 80e and 40.
 const STEPS_A: f64 = 1.5;
 const STEPS_A_TAIL: f64 = 1.5;
-/// Actions in a step of type A, in P: at least so many on average. The proof has 1/2e.
+/// The least mean number of actions in a step of type A, in P. The proof has 1/2e.
 const ACTIONS_A: f64 = 0.6;
 /// Attempts in steps of type B, in P·D.
 const ATTEMPTS_B: f64 = 2.0;
-/// Of Theorem 4.5.
+/// The constant of Theorem 4.5.
 const TIME: f64 = 2.5;
 
-/// What can go wrong in steps of type A. Work stealing has P deques always, most of them empty.
+/// What can go wrong in steps of type A. Work stealing always has P deques, most of them empty.
 const TYPE_A: &[Mutant] = &[
     planted(Mutation::Serial),
     planted(Mutation::Half),
@@ -186,24 +186,24 @@ fn many_deques(cx: &Context<'_>, processors: &[usize]) -> Vec<Run> {
 /// What Lemma 4.4 counts, step by step.
 #[derive(Default)]
 struct Steps {
-    /// Of each step of type A in which somebody steals, the actions that were executed.
+    /// The actions executed in each step of type A in which somebody steals.
     a: Vec<u64>,
     /// Attempts in steps of type B.
     attempts_b: u64,
-    /// Of each phase of type B, the share of the potential that was left at its end.
+    /// For each phase of type B, the share of the potential that was left at its end.
     phases: Vec<f64>,
 }
 
 fn steps(run: &Run) -> Result<(Steps, Outcome), String> {
     let mut steps = Steps::default();
     let p = run.processors as u64;
-    // The phase under way: the potential at its start, and its attempts so far.
+    // The present phase: the potential at its start, and its attempts so far.
     let mut phase: Option<(f64, u64)> = None;
-    // A failed attempt takes a step, so a processor that does not work has made one.
+    // A failed attempt takes a step, so a processor that does not work has made an attempt.
     let mut depths = Vec::new();
     let watch = |m: &Machine<'_>, ready: &Ready| {
         if depths.is_empty() {
-            // Of the computation that runs, dummy threads included.
+            // Of the computation that runs, including dummy threads.
             depths = path_lengths(m.computation()).into_iter().map(|length| length - 1).collect();
         }
         let working = m.working() as u64;
@@ -225,7 +225,8 @@ fn steps(run: &Run) -> Result<(Steps, Outcome), String> {
     Ok((steps, outcome))
 }
 
-/// The potential of all ready and running nodes, over that of the root. `depths` are the nodes on a longest path to each.
+/// The potential of all ready and running nodes, relative to that of the root. `depths` are the nodes on a longest path
+/// to each.
 fn potential(m: &Machine<'_>, ready: &Ready, depths: &[u64]) -> f64 {
     let at = |thread| m.next_strand(thread).map_or(0.0, |s| 9f64.powi(-(depths[s.index()] as i32)));
     let Ready::Deques(deques) = ready else { return 0.0 };
@@ -239,7 +240,7 @@ fn type_a_mean(cx: &Context<'_>) -> Finding {
     cx.on_average(many_deques(cx, &processors), cx.by_effort(3, 5, 20), |run| {
         let (steps, _) = steps(run)?;
         let p = run.processors as f64;
-        // Without a step of type A there is nothing to say.
+        // Without a step of type A there is nothing to check.
         let mean = match steps.a.len() {
             0 => p,
             count => steps.a.iter().sum::<u64>() as f64 / count as f64,

@@ -1,8 +1,8 @@
-//! The claims of HET §3 about the enhanced Cilk scheduler: it is Cilk on equal processors, and its time on unequal ones by
-//! the potential function of §3.2.
+//! The claims of HET §3 about the enhanced Cilk scheduler: on equal processors it is Cilk, and its time on unequal ones
+//! follows by the potential function of §3.2.
 //!
 //! Weights are by depth in the enabling tree, as in the proof that HET follows: w(v) = W∞ − d(v). Where the paper says
-//! O(·) the constants here are ours and say so.
+//! O(·), the constants here are ours and say so.
 
 use super::{PERIODS, SPEEDS, beta, changes, erratic, factor, runs_at, within};
 use crate::claim::{Claim, Paper};
@@ -163,7 +163,7 @@ fn heterogeneous() -> [Scheduler; 3] {
     [beta(1, 1), beta(3, 2), beta(3, 1)].map(Scheduler::Heterogeneous)
 }
 
-/// The enabling tree of a run: for every instruction the last of its predecessors to be executed.
+/// The enabling tree of a run: for every instruction, the last of its predecessors to be executed.
 struct EnablingTree {
     parent: Vec<Option<StrandId>>,
     depth: Vec<u32>,
@@ -184,7 +184,8 @@ impl EnablingTree {
             let joins = c.joins_from(u).iter().map(|&to| (to, false));
             for (to, by_thread) in c.next(u).into_iter().chain(c.spawned(u)).map(|to| (to, true)).chain(joins)
             {
-                // Of several in one step: the thread's own, for then it never stalled; else the last to resolve a join.
+                // Of several in one step: the thread's own, because then it never stalled; else the last to resolve a
+                // join.
                 let here = (step, by_thread, processor);
                 if parent[to.index()].is_none() || here > rank[to.index()] {
                     (parent[to.index()], rank[to.index()]) = (Some(u), here);
@@ -235,7 +236,7 @@ fn nodes_of(
     (assigned, threads.iter().filter_map(|&t| m.next_strand(t)).collect())
 }
 
-/// Unit instructions, some speeds, some seeds: cases whose every state is looked at.
+/// Unit instructions, some speeds, some seeds: cases in which every state is checked.
 fn stepped(cx: &Context<'_>, schedulers: &[Scheduler]) -> Vec<Run> {
     let mut cases = Vec::new();
     for named in &named_in_units(small(cx, Class::NestedParallel)) {
@@ -281,13 +282,13 @@ fn observation_1(cx: &Context<'_>) -> Finding {
     })
 }
 
-/// The potential of HET §3.2, by powers of 3 relative to the heaviest possible node, so that it fits a float.
+/// The potential of HET §3.2, in powers of 3 relative to the heaviest possible node, so that it fits a float.
 struct Potential<'t> {
     tree: &'t EnablingTree,
 }
 
 impl Potential<'_> {
-    /// 3^(2w) of a node that waits, 3^(2w − 1) of an assigned one, over 3^(2·W∞).
+    /// 3^(2w) for a node that waits and 3^(2w − 1) for an assigned one, over 3^(2·W∞).
     fn of(&self, node: StrandId, assigned: bool) -> f64 {
         3f64.powi(-2 * self.tree.depth[node.index()] as i32 - i32::from(assigned))
     }
@@ -342,7 +343,7 @@ fn theorem_8(cx: &Context<'_>) -> Finding {
         let executed = executed(run.computation(), &first);
         let (mut at, mut phase) = (0, None);
         let mut broken = Ok(());
-        // Traced too, so that every attempt is an instant that is watched.
+        // Also traced, so that every attempt is an instant that is watched.
         simulation
             .trace()
             .watch(|m, ready| {
@@ -388,9 +389,9 @@ fn executed(c: &Computation, outcome: &Outcome) -> Vec<(ProcessorId, u64)> {
 
 /// The ready nodes at the beginning of a phase.
 struct Phase {
-    /// Each with its potential, relative to the heaviest, and its processor if that has an empty deque.
+    /// Each with its potential, relative to the heaviest, and its processor if that processor has an empty deque.
     nodes: Vec<(StrandId, f64, Option<ProcessorId>)>,
-    /// The depth of the heaviest, which counts as 0, so that deep computations do not underflow.
+    /// The depth of the heaviest node. It counts as 0, so that deep computations do not underflow.
     base: u32,
 }
 
@@ -427,7 +428,7 @@ impl Phase {
         for (node, assigned, _) in ready_nodes(m, ready) {
             let potential = power(tree, node, assigned, self.base);
             left[0].1 += potential;
-            // The node of the beginning that has enabled it, or that it is.
+            // The node of the beginning that enabled it, or that is it.
             let root = std::iter::successors(Some(node), |u| tree.parent[u.index()])
                 .find_map(|u| self.nodes.binary_search_by_key(&u.index(), |(node, ..)| node.index()).ok());
             if let Some(root) = root {
@@ -439,12 +440,12 @@ impl Phase {
     }
 }
 
-/// 3^(2w) of a node that waits, 3^(2w − 1) of an assigned one, over that of a node of depth `base` that waits.
+/// 3^(2w) for a node that waits and 3^(2w − 1) for an assigned one, over that of a node of depth `base` that waits.
 fn power(tree: &EnablingTree, node: StrandId, assigned: bool, base: u32) -> f64 {
     3f64.powi(-2 * (tree.depth[node.index()] as i32 - base as i32) - i32::from(assigned))
 }
 
-/// All ready nodes, whether each is assigned, and its processor if that has an empty deque.
+/// All ready nodes, whether each is assigned, and its processor if that processor has an empty deque.
 fn ready_nodes(m: &Machine<'_>, ready: &Ready) -> Vec<(StrandId, bool, Option<ProcessorId>)> {
     let Ready::Deques(deques) = ready else { return Vec::new() };
     let waiting = deques.iter().flat_map(|deque| nodes_of(m, None, &deque.threads).1);
@@ -485,7 +486,7 @@ fn muggable(cx: &Context<'_>) -> Vec<Named> {
     long.iter().chain(others).map(|spec| Named::new(spec)).collect()
 }
 
-/// The slow processor first, where the root thread begins, and the fast one first.
+/// The slow processor first, where the root thread begins, or the fast one first.
 const MUGGING_SPEEDS: [&str; 4] = ["1,100", "4,2,1", "9,8,2,2,1", "100,3x1"];
 
 fn theorem_6(cx: &Context<'_>) -> Finding {
@@ -516,7 +517,7 @@ fn footnote_2(cx: &Context<'_>) -> Finding {
         let (rest, p) = (list[1..].iter().sum::<f64>(), (list.len() - 1) as f64);
         let m = run.measures();
         let stop = run.speeds.as_ref().map_or(0.0, |speeds| speeds.changes()[0].at.to_f64());
-        // Thieves also ask the processor that stopped, in vain: one attempt in P more.
+        // Thieves also ask the processor that stopped, in vain: one more attempt in P.
         let second = 6.0 * factor(run.scheduler) * (p + 1.0) * m.span as f64 / rest;
         Ok(Sample::new(outcome.time() - stop, m.work as f64 / rest + second))
     })
@@ -574,7 +575,8 @@ mod tests {
         assert!(tree.check(&[StrandId(1), StrandId(4), StrandId(5)]).is_err());
     }
 
-    /// Phases of a chain grow as its length, not as the logarithm: Theorem 8's statement is a slip, its proof is right.
+    /// The phases of a chain grow with its length, not with its logarithm. Theorem 8's statement is a slip; its proof
+    /// is right.
     #[test]
     fn phases_of_a_chain_are_linear() {
         let phases = |length: u64| {

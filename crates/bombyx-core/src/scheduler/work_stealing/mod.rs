@@ -2,12 +2,13 @@
 //! also exchange CPUs ([`super::heterogeneous`]).
 //!
 //! Blumofe and Leiserson, §4: a processor whose deque is empty becomes a thief. It picks a victim uniformly at random
-//! and takes the oldest entry of the victim's deque. It repeats this until it finds an entry. [`steal`] explains how it
-//! takes one.
+//! and takes the oldest entry of the victim's deque. It repeats this until it finds an entry, or until it has searched
+//! for [`SEARCH`]. Then it rests. [`steal`] explains how a thief takes an entry.
 //!
-//! **A waiting processor** takes only descendants of what it waits for. Such work buries nothing, needs no more stack
-//! than the serial program, and cannot deadlock unless the serial program does. If the processor sees other work, it is
-//! handed over. In a pool with fixed threads it cannot be handed over, and waits by other rules ([`fixed`]).
+//! **A waiting processor** takes only descendants of what it waits for. That work has to end anyway before the waiting
+//! frame can go on. It needs no more stack than the serial program, and cannot deadlock unless the serial program does.
+//! If there is only other work, the carrier hands the processor over to another carrier. In a pool with fixed threads
+//! it cannot do that, and waits by other rules ([`fixed`]).
 
 mod fixed;
 pub(super) mod steal;
@@ -22,7 +23,7 @@ use crate::system::primitive::yield_now;
 use std::time::{Duration, Instant};
 use steal::{expected_victim, own_work, random_victim, rob, take_of_scope, take_own};
 
-/// How long a processor searches before it is retired.
+/// How long a processor searches before it rests in the idle list.
 pub(super) const SEARCH: Duration = Duration::from_micros(100);
 /// How long it searches while enough others search. Not zero, because the next fork would wake a processor that rests
 /// at once.
@@ -93,6 +94,7 @@ impl<C: Cpus> Strategy for WorkStealing<C> {
             if std::ptr::eq(victim, processor) {
                 continue;
             }
+            // Entries of a deque with the root `key` descend from what this processor waits for.
             if victim.deque.root() == key && victim.is_busy() {
                 processor.stats.attempts.add(1);
                 if let Some(entry) = rob(processor, victim, key, done) {

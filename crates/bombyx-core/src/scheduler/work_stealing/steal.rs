@@ -29,8 +29,9 @@ const STAND: Duration = Duration::from_micros(20);
 /// How long a request stands at a processor that rests, before the thief looks elsewhere and lets others use its core.
 const STAND_AT_REST: Duration = Duration::from_micros(5);
 
-/// An entry that the processor still has itself: one left by a carrier that blocks, or spawned by one that has ended,
-/// else the oldest that only this processor may run.
+/// An entry that the processor has itself: the youngest of its deque, else its offer, else the oldest that only this
+/// processor may run. At the foot of a stack, the deque holds only entries that a carrier that blocks has left there,
+/// or that one that has ended has spawned.
 ///
 /// An offered entry counts as stolen, whoever takes it. It left the deque out of turn, so the join that it belongs to
 /// may miss, as if by a steal.
@@ -40,8 +41,8 @@ pub(in crate::scheduler) fn take_own(processor: &Processor) -> Option<Entry> {
     processor.has_something().then(open).flatten().or_else(|| processor.private.take(|_| true))
 }
 
-/// The youngest entry of the processor's deque that was spawned in the scope with this key. In an ordered pool, entries
-/// that another scope has put on top of it go first, on other processors.
+/// The youngest entry of the processor's deque that was spawned in the scope with this key. In an ordered pool there is
+/// none while entries of other scopes lie on top of it: those go first, on other processors.
 pub(super) fn take_of_scope(processor: &Processor, key: usize) -> Option<Entry> {
     let ordered = processor.pool().config.ordered;
     let mut covered = false;

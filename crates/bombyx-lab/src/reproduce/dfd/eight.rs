@@ -1,6 +1,6 @@
 //! Living threads and heap memory on as many real processors as the paper had. Here they share the cores of the
-//! machine, so times say nothing; but which threads are alive, and what they hold, is decided by eight processors of the
-//! runtime itself.
+//! machine, so times say nothing. But eight processors of the runtime itself decide which threads are alive and what
+//! they hold.
 
 use super::order::{Counted, NEAREST, five, four, heaps_in_order, nearest};
 use super::{EIGHT, paper};
@@ -137,7 +137,7 @@ fn peaks(lab: &Lab, row: &Row, grain: Grain) -> Result<Peaks> {
     let mut carriers = [0; 5];
     let progress = Progress::new(4 * runs(lab) + 1);
     for round in 0..runs(lab) {
-        // FIFO, which comes first, has so many more that once is enough, and may take a minute.
+        // FIFO, which comes first, has so many more that one run is enough. It may take a minute.
         for (nth, pool) in pools.iter().enumerate().skip(usize::from(round > 0)) {
             progress.doing(format!("{name}, {grain} grain: {}, {EIGHT} processors", pool.scheduler()));
             pool.forget_peaks();

@@ -109,7 +109,7 @@ pub(in crate::reproduce) fn figure_11(lab: &Lab) -> Result<Page> {
         lanes: lanes.iter().map(|(name, color)| ((*name).to_owned(), Whose::Ours, *color)).collect(),
         groups,
     };
-    // Where all schedulers hold the same, or next to nothing, there is nothing to compare.
+    // If all schedulers hold the same, or next to nothing, there is nothing to compare.
     let (least, most) = (
         |heaps: &[u64; 4]| heaps.iter().min().copied().unwrap_or(0),
         |heaps: &[u64; 4]| heaps.iter().max().copied().unwrap_or(0),

@@ -12,10 +12,10 @@ use bombyx_dag::generate::Spec;
 use bombyx_workloads::Grain;
 use serde_json::{Value, json};
 
-/// What a panel shows, and how a run gives it.
+/// What a panel shows, and how to get it from a run.
 type Quantity = (&'static str, fn(&Simulated) -> f64);
 
-/// A quantity over K: one curve for DFDeques, level lines for schedulers without a K.
+/// A quantity over K: one curve for DFDeques, and level lines for schedulers without a K.
 fn panel(y: &str, dfd: Vec<(f64, f64)>, references: &[(&str, usize, f64)]) -> Panel {
     let (low, high) = (dfd.first().map_or(1.0, |p| p.0), dfd.last().map_or(2.0, |p| p.0));
     let level = |(name, color, value): &(&str, usize, f64)| Series {
