@@ -79,7 +79,7 @@ impl PoolCore {
         if !processor.private.looks_empty() {
             self.wake_private();
         }
-        if self.look_once_more() {
+        if self.look_unless_searched() {
             self.wake(|_| None);
         }
         match carrier.receive() {

@@ -185,7 +185,7 @@ pub(crate) trait Strategy: Send + Sync {
     /// The last look before a processor rests: whether there is something to take. With `all_idle`, all processors are
     /// idle, so nobody can fork meanwhile.
     fn look_before_rest(&self, pool: &PoolCore, all_idle: bool) -> bool {
-        if all_idle { pool.work_visible() } else { pool.look_once_more() }
+        if all_idle { pool.work_visible() } else { pool.look_unless_searched() }
     }
 
     /// Whether entries seem to wait outside the deques of the processors.

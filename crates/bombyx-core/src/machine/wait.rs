@@ -16,7 +16,7 @@ use crate::protocol::latch::Latch;
 use crate::protocol::lineage;
 use crate::system::guard::{guarded, tripwire};
 use std::ptr::{self, NonNull};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The life of a carrier that the pool started: spare, working, spare, …, stopped.
 pub(crate) fn main(pool: &PoolCore, carrier: &Carrier) {
@@ -175,6 +175,10 @@ fn return_stock(enabled: Enabled) -> Enabled {
     }
 }
 
+/// How long a frame waits for a half that was taken before it looks for something to help with. Two halves of equal length
+/// end within such a time of each other. Helping takes longer, and disturbs the processor that is about to end.
+const ABOUT_TO_END: Duration = Duration::from_nanos(300);
+
 /// How long a waiting carrier sleeps at a time when there is nothing to do, in a pool without spares.
 const NAP: Duration = Duration::from_micros(200);
 
@@ -240,6 +244,7 @@ pub(crate) fn wait(latch: &Latch, root: usize, job: Option<&Job>) -> Waited {
     if let Some(enabled) = return_credits(None) {
         current::held().submit(Entry::carrier(enabled));
     }
+    about_to_end(latch);
     current::held().strategy().cease(current::held());
     if current::held().pool().has_fixed_threads() {
         return current::held().strategy().wait_fixed(latch, root, job);
@@ -314,6 +319,17 @@ pub(crate) fn wait(latch: &Latch, root: usize, job: Option<&Job>) -> Waited {
                 unsafe { hand_over(Heir::Nobody, Next::Waits) }.resume_or_help(latch);
             }
         }
+    }
+}
+
+/// Gives what `latch` stands for a moment to end, unless others may need the core for it.
+fn about_to_end(latch: &Latch) {
+    if current::held().pool().config.crowded {
+        return;
+    }
+    let start = Instant::now();
+    while !latch.is_done() && start.elapsed() < ABOUT_TO_END {
+        std::hint::spin_loop();
     }
 }
 

@@ -17,6 +17,12 @@
 //! one passes the duty on: if others rest, it does (2) to (4) in their place. So while processors rest, somebody
 //! searches, or every fork will notice.
 //!
+//! A processor that falls asleep while somebody else searches leaves (2) to (4) to that searcher
+//! ([`Sleepers::rest`]). It enters itself among the resting, issues a full fence, and then reads the count of searchers. The
+//! last searcher leaves the count, issues a full fence, and then reads how many rest. So one of the two sees the other, and
+//! looks. This matters most for a thread outside of the pool that calls in again and again: a barrier interrupts every
+//! running thread, and would cost such a caller more than a short region does.
+//!
 //! # Private deques
 //!
 //! With [private deques](crate::protocol::deque::Deque::private), searchers keep no count: that would cost a
@@ -83,7 +89,8 @@ impl Sleepers {
         self.searching.load(Relaxed)
     }
 
-    /// Whether there is a searcher that will see what the caller has queued ([`crate::protocol::queue`]).
+    /// Whether there is a searcher that will see what the caller did before: queued an entry
+    /// ([`crate::protocol::queue`]), or entered a processor among the resting.
     pub(crate) fn is_searched(&self) -> bool {
         if !planted(Fault::QueueWithoutFence) {
             // Pairs with the fence in `found_work`.
@@ -106,6 +113,18 @@ impl Sleepers {
     /// Whether a fork that attends should wake a sleeper.
     pub(crate) fn wants_wake(&self) -> bool {
         self.any_resting() && self.searching() == 0
+    }
+
+    /// Steps (2) to (4) of a processor that has been entered among the resting. If somebody searches, that searcher takes
+    /// these steps later. Returns whether there is something already.
+    #[must_use]
+    pub(crate) fn rest<'a>(
+        &self,
+        deques: impl Iterator<Item = &'a Deque> + Clone,
+        wait_for_stores: impl FnOnce(),
+        visible: impl Fn() -> bool,
+    ) -> bool {
+        !self.is_searched() && self.look_once_more(deques, wait_for_stores, visible)
     }
 
     /// Steps (2) to (4): makes sure that every later fork will attend. Returns whether there is something already, in a

@@ -70,7 +70,8 @@ pub(super) struct Simulated {
     /// The most heap memory, and the most of heap and frames together, in bytes.
     pub(super) heap: u64,
     pub(super) memory: u64,
-    /// Work from one steal to the next (DFD §6), and threads of the own deque per steal (DFD §5.3), without dummies.
+    /// Work from one steal to the next (DFD §6), and threads from the processor's own deque per steal (DFD §5.3). Both
+    /// without dummies.
     pub(super) granularity: f64,
     pub(super) threads_per_steal: f64,
 }

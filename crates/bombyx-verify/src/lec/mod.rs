@@ -131,7 +131,7 @@ const CLAIMS: &[Claim] = &[
         name: "Definition 16",
         statement: "Rounds of at least P attempts have at most 2P − 1",
         quantity: "attempts of a round against 2P − 1",
-        scope: "Attempts of one step. At most P − 1 are begun in one step, so that a round has even at most 2P − 2.",
+        scope: "Attempts of one step. At most P − 1 are begun in one step, so a round has in fact at most 2P − 2.",
         mutants: mutants![LeavesParent, Share, EnableElsewhere, Wanders],
         few: "",
         attempt: rounds,

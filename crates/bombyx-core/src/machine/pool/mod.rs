@@ -33,6 +33,7 @@ use crate::system::process::Generation;
 use config::{Config, Threads};
 use std::io;
 use std::ptr::NonNull;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Condvar, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -44,6 +45,8 @@ pub(crate) struct PoolCore {
     processors: Box<[Processor]>,
     pub(crate) sleepers: Sleepers,
     pub(crate) gauges: Gauges,
+    /// 1 more than the index of the processor that a thread outside the pool held last; 0 if none did. A hint.
+    pub(in crate::machine) visited: AtomicUsize,
     /// How many entries are in `shared.queue`, for a look without the lock.
     queued: Queued,
     pub(crate) shared: Mutex<Shared>,
@@ -190,6 +193,7 @@ impl PoolCore {
             PoolCore {
                 this: this.clone(),
                 gauges: Gauges::default(),
+                visited: AtomicUsize::new(0),
                 sleepers: Sleepers::new(resting),
                 fixed_carriers,
                 processors,

@@ -13,7 +13,7 @@
 mod fixed;
 pub(super) mod steal;
 
-use crate::machine::patience::{Patience, Wait, Waited};
+use crate::machine::patience::{BEFORE_YIELDING, Patience, Wait, Waited};
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
 use crate::machine::strategy::{AnyCpus, Cpus, Strategy};
@@ -21,7 +21,7 @@ use crate::protocol::job::{Entry, Job, Place, belongs_to};
 use crate::protocol::latch::Latch;
 use crate::system::primitive::yield_now;
 use std::time::{Duration, Instant};
-use steal::{own_work, random_victim, rob, take_of_scope, take_own};
+use steal::{expected_victim, own_work, random_victim, rob, take_of_scope, take_own};
 
 /// How long a processor searches before it rests in the idle list.
 pub(super) const SEARCH: Duration = Duration::from_micros(100);
@@ -156,7 +156,8 @@ fn search_until(processor: &Processor) -> Option<Entry> {
             return Some(entry);
         }
         processor.set_busy(false);
-        let found = random_victim(processor).and_then(|victim| {
+        let victim = random_victim(processor).or_else(|| expected_victim(processor));
+        let found = victim.and_then(|victim| {
             let better = || pool.has_queued() || victim.offer.stands();
             victim.offer.take().or_else(|| rob(processor, victim, 0, better))
         });
@@ -165,11 +166,14 @@ fn search_until(processor: &Processor) -> Option<Entry> {
             return Some(entry);
         }
         let now = Instant::now();
-        if now.duration_since(*start.get_or_insert(now)) > patience_to_search(pool, SEARCH) {
+        let searched = now.duration_since(*start.get_or_insert(now));
+        if searched > patience_to_search(pool, SEARCH) {
             return None;
         }
         processor.answer();
         // Whoever is about to bring work, for example a thread outside the pool, may have no other core to run on.
-        yield_now();
+        if pool.config.crowded || searched > BEFORE_YIELDING {
+            yield_now();
+        }
     }
 }

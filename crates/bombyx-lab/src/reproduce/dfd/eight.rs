@@ -87,8 +87,8 @@ pub(in crate::reproduce) fn eight(lab: &Lab) -> Result<Page> {
     }
     verdicts.judge(Counted::all_in_order(&as_the_paper), Counted::verdict(&as_the_paper, NEAREST));
     verdicts.note(
-        "numbers of threads differ, as in Figure 8; eight processors on fewer cores take turns, milliseconds each, in which those \
-         that wait go on with nothing",
+        "numbers of threads differ, as in Figure 8; eight processors on fewer cores take turns of milliseconds, \
+         and a processor that waits for its turn makes no progress",
     );
     let texts = verdicts.texts();
     sheets.push(spaces);

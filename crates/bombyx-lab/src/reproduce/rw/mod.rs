@@ -1,7 +1,7 @@
 //! Exhibits of Acar, Charguéraud, Muller and Rainey's paper, on their scheduler and its baselines as in `bombyx-rw`:
 //! one program, in continuation-passing style, on private deques with compare-and-swap, on concurrent deques with their
-//! fence, and on loads and stores. rayon takes the place of Cilk Plus as the runtime from outside. The authors used 30
-//! cores. Ours run on the cores that there are, and on 30 processors in virtual time.
+//! fence, and on loads and stores. The paper also compares with a runtime of others, Cilk Plus; here that is rayon.
+//! The authors used 30 cores. We use the cores that this machine has, and 30 processors in virtual time.
 
 mod lanes;
 
@@ -25,7 +25,7 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
     },
     Exhibit {
         id: "rw-table-2",
-        about: "the same against the runtime from outside and concurrent deques with their fence",
+        about: "the same against a runtime of others and concurrent deques with their fence",
         make: table_2,
     },
     Exhibit { id: "rw-figure-8", about: "numbers of steals", make: figure_8 },
@@ -69,7 +69,7 @@ fn method(lab: &Lab, benches: &[Bench]) -> String {
     let absent = if benches.iter().any(|bench| bench.runs.lanes.contains_key(RAYON)) {
         ""
     } else {
-        " rayon is not in this build, so without figures."
+        " This build does not contain rayon, so rayon has no figures."
     };
     format!(
         "Measured on {} processors of this machine, {} inputs at medium grain, {rounds} rounds in which lanes run one after \
@@ -326,7 +326,7 @@ fn table_2(lab: &Lab) -> Result<Page> {
         groups.push((bench.row.name.to_owned(), bars));
     }
     let bars = Bars {
-        title: "Time against the runtime from outside (Acar et al., Table 2)".into(),
+        title: "Time against a runtime of others (Acar et al., Table 2)".into(),
         unit: "% more time than Cilk Plus (paper), rayon (ours); cut at 200".into(),
         scale: Scale::Linear,
         lanes: lanes_of(&[("Chase Lev", 2), ("WS", 0), ("WS+JR", 1)]),
@@ -344,7 +344,7 @@ fn table_2(lab: &Lab) -> Result<Page> {
             fence.map_or(f64::NAN, |fence| fence.median)
         ),
     );
-    verdicts.note("rayon is no Cilk Plus, and runs the programs in direct form: what continuations cost is in these figures");
+    verdicts.note("rayon is not Cilk Plus, and runs the programs in direct form, so these figures include the cost of continuations");
     page(lab, &benches, verdicts, vec![sheet, spawns], &bars)
 }
 
