@@ -21,7 +21,7 @@ use std::{fmt, io, thread};
 /// pools may have four for each processor.
 const MIN_SURPLUS: usize = 64;
 
-/// The settings of a pool that is to be built. From [`Pool::builder`].
+/// The settings of a new pool. From [`Pool::builder`].
 ///
 /// ```
 /// let pool = bombyx::Pool::builder()

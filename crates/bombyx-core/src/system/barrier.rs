@@ -126,7 +126,8 @@ impl Side {
     }
 }
 
-/// The rare side: pairs with [`light`]. Returns false if it has not reached one of these processors that relies on it.
+/// The rare side: pairs with [`light`]. Returns false if one of these processors relies on the barrier and was not
+/// reached.
 #[must_use]
 pub(crate) fn heavy<'a>(mut sides: impl Iterator<Item = &'a Side>) -> bool {
     let early = planted(Fault::LookBeforeFence).then(|| sides.any(Side::relies));
