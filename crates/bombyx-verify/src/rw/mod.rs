@@ -50,7 +50,7 @@ pub(crate) const CLAIMS: &[Claim] = &[
         name: "Theorem 5.1, progress",
         statement: "The program ends if its bodies do: no fair run goes on for ever",
         quantity: "fair endless runs",
-        scope: "The same machines; every cycle of the graph of states that a fair run could follow.",
+        scope: "The same machines; every cycle of the state graph that a fair run could follow.",
         mutants: protocol![
             NoWatch,
             NoSelfBlock,
@@ -73,8 +73,8 @@ pub(crate) const CLAIMS: &[Claim] = &[
         name: "Theorem 5.1, Mem(C); RM",
         statement: "A thread sees what its predecessors stored in application memory",
         quantity: "threads that do not",
-        scope: "2 processors with up to 2 forks, buffers never full: every body stores a cell through the buffers, and looks for \
-            those of its predecessors.",
+        scope: "2 processors with up to 2 forks, buffers never full: every body stores to a cell through the buffers, and looks \
+            for the stores of its predecessors.",
         mutants: protocol![UnorderedFlush, EarlyAck, TakesAcknowledged],
         few: "",
         attempt: |cx| application(cx, Joins::ReadWrite),
@@ -96,7 +96,7 @@ pub(crate) const CLAIMS: &[Claim] = &[
         name: "§6, watch lists",
         statement: "The watch lists of all processors together name at most P − 1 joins",
         quantity: "most joins against P − 1",
-        scope: "The same machines. Each open join has an entry for either side, so that there may be 2(P − 1) entries.",
+        scope: "The same machines. Each open join has an entry for each side, so there may be 2(P − 1) entries.",
         mutants: protocol![NoRemoval, NoTransfer, TieToBoth, NoLocalJoin, NoRoundCheck],
         few: "a list is short whatever goes wrong elsewhere: an entry stands for a thread that was stolen, and no error of the \
             protocols steals more",
