@@ -38,7 +38,7 @@ mod lec;
 mod mutant;
 mod paths;
 mod run;
-mod rw;
+pub mod rw;
 mod statistics;
 mod verify;
 
