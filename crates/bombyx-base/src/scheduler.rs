@@ -1,14 +1,14 @@
-//! The names of all schedulers, one table for threads and simulator, and how a name with its parameter is read.
+//! The names of all schedulers, in one table for threads and simulator, and how a name and its parameter are read.
 
 use crate::{Beta, Paper, Quota, beta, nearest, quota};
 use std::fmt;
 
-/// A scheduler as it is listed.
+/// A scheduler in the list.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// The name with the letter of its parameter: `work-stealing`, `dfdeques:K`.
+    /// The name with its parameter's letter: `work-stealing`, `dfdeques:K`.
     pub spelling: &'static str,
-    /// Who proposed it, and where.
+    /// The paper that proposed it, and the section.
     pub source: (Paper, &'static str),
     /// What it does, in one line.
     pub about: &'static str,
@@ -104,7 +104,7 @@ pub const ALL: [Entry; 13] = [
     simulated(entry("high-utilization:BETA", Paper::Het, "§2", "maximum utilization up to a factor BETA")),
 ];
 
-/// Where a scheduler is to run.
+/// Where a scheduler should run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A pool of threads.
@@ -197,7 +197,7 @@ pub fn parse(text: &str, place: Place) -> Result<(&'static str, Parameter), Sche
     Ok((entry.name(), parameter))
 }
 
-/// Text that names no scheduler, or not with a parameter it can have.
+/// The text names no scheduler, or gives it a wrong parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SchedulerError {
@@ -205,7 +205,7 @@ pub enum SchedulerError {
     Unknown {
         /// What was given.
         given: String,
-        /// Where it was to run.
+        /// Where it should run.
         place: Place,
         /// Whether it exists in the other place.
         elsewhere: bool,
@@ -222,7 +222,7 @@ pub enum SchedulerError {
 }
 
 impl SchedulerError {
-    /// A scheduler that was put together, not read, with a quota that it cannot have.
+    /// The error for a scheduler that was built in code, not parsed, with a quota that it cannot have.
     pub fn quota(given: String, spelling: &'static str) -> Self {
         Self::Parameter { given, spelling, rule: quota::RULE }
     }

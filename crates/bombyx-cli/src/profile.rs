@@ -1,7 +1,7 @@
 //! `bombyx profile`: why a program scales as it does.
 //!
-//! This file is the command line and the order of events; [`report`] prints the profile, [`plot`] draws it. What a
-//! profile means is in `bombyx-profile`, how it is measured in `bombyx`.
+//! This file has the command line and the order of events. [`report`] prints the profile, and [`plot`] draws it.
+//! `bombyx-profile` says what a profile means, and `bombyx` measures it.
 
 pub(crate) mod plot;
 mod report;
@@ -19,9 +19,9 @@ use std::process::ExitCode;
 
 /// Run a program and say how well it scales, and why.
 ///
-/// The program must use Bombyx, or rayon on Bombyx; it need not be compiled again. Its own output is left alone: the
-/// report goes to standard error, JSON and CSV to standard output, all of them to a file with -o. With --csv, work and
-/// span have Cilkscale's column names, for its plotter.
+/// The program must use Bombyx, or rayon on Bombyx. It need not be compiled again. Its own output is not changed. The
+/// report goes to standard error, JSON and CSV go to standard output, and -o sends any of them to a file. With --csv,
+/// work and span have Cilkscale's column names, for its plotter.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     output::check_pictures([&args.plot])?;
     let processors = args.pools.one("profile")?;
     if args.read.is_some() && processors.is_some() {
-        return Err(Usage("`--read` shows a profile that exists, so `-p` changes nothing".to_owned()).into());
+        return Err(Usage("`--read` shows an existing profile, so `-p` has no effect".to_owned()).into());
     }
     if let Some(path) = &args.read {
         let profile = load(path)?;
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     Ok(ended.exit_code())
 }
 
-/// Runs a program and gives how it ended and its profile, if it wrote one.
+/// Runs a program. Returns how it ended, and its profile if it wrote one.
 pub(crate) fn profiled(
     program: &[OsString],
     processors: Option<usize>,
@@ -108,7 +108,7 @@ pub(crate) fn profiled(
     Ok((ended, with_nodes(&path, profile)?))
 }
 
-/// Adds the profiles of the workers of a cluster, which lie beside that of the program. The program may have none itself.
+/// Adds the profiles of a cluster's workers, which lie beside that of the program. The program itself may have none.
 fn with_nodes(path: &Path, own: Option<Result<Profile>>) -> Result<Option<Result<Profile>>> {
     let (folder, name) = (path.parent().unwrap_or(Path::new(".")), path.file_name().unwrap_or_default());
     let mut nodes = Vec::new();
@@ -149,7 +149,7 @@ fn show(args: &Args, profile: &Profile, ended: Option<&Ended>, contention: Optio
         output::picture(path, &plot::of_profile(profile, &scaling)?)?;
     }
     let cores = host::cores() as u32;
-    // The program's own output goes to standard output, so people find the report elsewhere.
+    // The program's own output goes to standard output, so the report goes elsewhere.
     let aside = args.output.to.output.is_none() && args.read.is_none();
     let style = if aside { terminal::error_style() } else { args.output.to.style() };
     let text = match &args.output {

@@ -1,8 +1,8 @@
 //! `bombyx simulate`: schedulers in virtual time.
 //!
-//! This file is the command line; [`input`] finds the computation, [`faster`] changes it, [`runs`] makes the runs,
-//! [`report`] and [`sites`] print them, [`plot`] and [`gantt`] draw them, and [`crate::output`] writes what comes of it. All
-//! scheduling is in `bombyx-sim`, all computations are in `bombyx-dag`.
+//! This file has the command line. [`input`] finds the computation, [`faster`] changes it, and [`runs`] makes the runs.
+//! [`report`] and [`sites`] print them, [`plot`] and [`gantt`] draw them, and [`crate::output`] writes the results. All
+//! scheduling is in `bombyx-sim`, and all computations are in `bombyx-dag`.
 
 mod cluster;
 mod faster;
@@ -51,64 +51,65 @@ pub(crate) struct Args {
     #[arg(short, long, alias = "scheduler", value_name = "LIST", default_value = "work-stealing")]
     schedulers: SchedulerList,
 
-    /// Numbers of processors: `8`, `1,2,4`, `1..64` (doubling), `1..10+3` (by 3), `1..1000*10` (times 10).
-    /// Unless given, `1..64`, or as many as there are speeds
+    /// Numbers of processors: `8`, `1,2,4`, `1..64` (doubling), `1..10+3` (by 3), `1..1000*10` (times 10). Default:
+    /// `1..64`, or as many as there are speeds
     #[arg(short, long, value_name = "LIST")]
     processors: Option<Numbers>,
 
-    /// Speeds of the processors, `8,3x1` for one of 8 and three of 1, repeated if there are more processors; then
-    /// changes, as in `8,3x1;1000:p2=1/2`: at time 1000, processor 2 slows to one half. Speed 0 stops a processor;
-    /// `1000:p2=crash` stops it too, and it loses what it has done of its strand
+    /// Speeds of the processors: `8,3x1` for one of speed 8 and three of speed 1, repeated if there are more
+    /// processors. Changes follow, as in `8,3x1;1000:p2=1/2`: at time 1000, processor 2 slows to one half. Speed 0
+    /// stops a processor. `1000:p2=crash` stops it too, and it loses what it has done of its strand
     #[arg(long, value_name = "LIST", help_heading = "Machine")]
     speeds: Option<Speeds>,
 
-    /// The factors by which processors misjudge their own speeds, `2,3x1` for one that believes to be twice as fast as it
-    /// is; repeated if there are more processors. Unless given, all are right
+    /// Factors by which processors misjudge their own speeds: `2,3x1` if the first believes that it is twice as fast as
+    /// it is. Repeated if there are more processors. Default: none misjudges
     #[arg(long, value_name = "LIST", help_heading = "Machine")]
     estimates: Option<Speeds>,
 
-    /// Instructions that a processor spends on a thread that has moved to it, before it works on it
+    /// Instructions that a processor spends on a thread that has moved to it, before it runs the thread
     #[arg(long, value_name = "STEPS", default_value_t = 0, help_heading = "Machine")]
     migration_cost: u64,
 
-    /// A steal attempt takes as long as its victim needs, not the thief: a victim that stands still holds up its thieves
+    /// A steal attempt takes as long as the victim needs, not the thief: a victim that stands still holds up its
+    /// thieves
     #[arg(long, help_heading = "Machine")]
     victims_speed: bool,
 
-    /// Steps that a steal attempt takes; unless given, what the recorded program measured, or 1
+    /// Steps that a steal attempt takes. Default: what the recorded program measured, or 1
     #[arg(long, value_name = "STEPS", help_heading = "Machine")]
     steal_cost: Option<u64>,
 
-    /// A processor without a thread visits the queue of `fifo` and `depth-first`, which takes as long as a steal attempt;
-    /// unless given, it gets a thread from there at once
+    /// A processor without a thread must visit the queue of `fifo` and `depth-first`, which takes as long as a steal
+    /// attempt. Default: it gets a thread from there at once
     #[arg(long, help_heading = "Machine")]
     visits: bool,
 
-    /// A thief that succeeds executes in the step of its attempt, as in the cost model of DFD §4.1; unless given, every attempt
-    /// takes a step
+    /// A thief that succeeds executes in the same step as its attempt, as in the cost model of DFD §4.1. Default: every
+    /// attempt takes a step
     #[arg(long, help_heading = "Machine")]
     same_step: bool,
 
-    /// The quota of `dfdeques` and `depth-first` counts heap memory only, as an allocator would (DFD §5); unless given, it
-    /// counts the frames of threads too (DFD §3.3)
+    /// The quota of `dfdeques` and `depth-first` counts only heap memory, as an allocator would (DFD §5). Default: it
+    /// also counts the frames of threads (DFD §3.3)
     #[arg(long, help_heading = "Machine")]
     heap_quota: bool,
 
-    /// What happens when thieves meet at a deque: one waits its turn (`fifo`, `lifo`, `random`, `biased`), all but
-    /// one fail (`denied`), or all are served (`free`). Unless given, `fifo`; `denied` if weights are nanoseconds or strands
-    /// have more than 1000 instructions on average
+    /// What happens when thieves meet at a deque: they wait their turn (`fifo`, `lifo`, `random`, `biased`), all but
+    /// one fail (`denied`), or all are served (`free`). Default: `fifo`, or `denied` if weights are nanoseconds or
+    /// strands have more than 1000 instructions on average
     #[arg(long, value_name = "MODEL", help_heading = "Machine")]
     contention: Option<Contention>,
 
     #[command(flatten)]
     cluster: cluster::Args,
 
-    /// Change the join edges so that the computation is of this class, with every order kept (BL §2)
+    /// Change the join edges so that the computation belongs to this class; every order is kept (BL §2)
     #[arg(long, value_name = "CLASS", help_heading = "What if")]
     make: Option<Make>,
 
     /// What if the closures forked at a site were faster: `sort.rs:41=2` for twice as fast. Any part of the site's name
-    /// that no other has will do; may be given several times
+    /// that no other site has is enough. May be given several times
     #[arg(long, value_name = "SITE=FACTOR", help_heading = "What if")]
     faster: Vec<Faster>,
 
@@ -139,11 +140,11 @@ pub(crate) struct Args {
     #[arg(long, help_heading = "Output")]
     sites: bool,
 
-    /// Save the computation as a dag file, or as text that people can write if the name ends in .txt
+    /// Save the computation as a dag file or, if the name ends in .txt, as text that people can write
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     save: Option<PathBuf>,
 
-    /// Draw the computation (small ones); with a name that ends in .dot, as Graphviz reads it
+    /// Draw the computation (small ones only); if the name ends in .dot, for Graphviz
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Pictures (SVG or PNG, by the file's name)")]
     draw: Option<PathBuf>,
 
@@ -168,7 +169,7 @@ pub(crate) struct Args {
     list: bool,
 }
 
-/// A class that `--make` makes computations of.
+/// A class into which `--make` turns computations.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(crate) enum Make {
     /// Every join edge leads to an ancestor.
@@ -290,7 +291,7 @@ fn borrowed<'a, 'b>(
     (plan, runs)
 }
 
-/// What is in a dag file, in a few lines: for `bombyx record`, which has just written it under another name.
+/// Describes a dag file in a few lines. For `bombyx record`, which has just written it under another name.
 pub(crate) fn describe(path: &Path, name: &str) -> Result<String> {
     let input = input::read(path, name)?;
     let style = crate::terminal::error_style();
@@ -298,7 +299,7 @@ pub(crate) fn describe(path: &Path, name: &str) -> Result<String> {
 }
 
 impl Args {
-    /// The factors by which processors misjudge their speeds; empty if none does.
+    /// The factors by which processors misjudge their speeds. Empty if none misjudges.
     fn estimates(&self) -> Result<Vec<bombyx_sim::Ratio>> {
         let Some(given) = &self.estimates else { return Ok(Vec::new()) };
         if !given.changes().is_empty() {

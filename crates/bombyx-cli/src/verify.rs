@@ -1,7 +1,7 @@
-//! `bombyx verify`: the papers' theorems and lemmas, tried one after another.
+//! `bombyx verify`: tries the papers' theorems and lemmas, one after another.
 //!
-//! This file is the command line and the order of events; [`table`] prints findings, [`json`] writes them, [`explain`]
-//! draws pictures. The claims are in `bombyx-verify`.
+//! This file has the command line and the order of events. [`table`] prints findings, [`json`] writes them, and
+//! [`explain`] draws pictures. The claims are in `bombyx-verify`.
 
 mod explain;
 mod json;
@@ -19,9 +19,9 @@ use std::time::Instant;
 
 /// Try the papers' theorems and lemmas, each as a check that can fail.
 ///
-/// Every claim is tried on many computations, numbers of processors and seeds, and then on wrong schedulers, its mutants.
-/// What is printed says how near it came to its bound and which mutants it noticed; a claim that is broken is shown with
-/// the smallest run found that breaks it. The exit status is 0 only if all hold.
+/// Tries every claim on many computations, numbers of processors and seeds, and then on wrong schedulers, its mutants.
+/// Shows how near the claim came to its bound and which mutants it noticed. A broken claim is shown with the smallest
+/// run found that breaks it. The exit status is 0 only if all claims hold.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -36,15 +36,15 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ID,…", value_delimiter = ',')]
     only: Vec<String>,
 
-    /// More and larger computations: some ten minutes and 2 GiB in place of one minute
+    /// More and larger computations: takes some ten minutes and 2 GiB instead of one minute
     #[arg(long)]
     thorough: bool,
 
-    /// A few small computations: seconds
+    /// A few small computations: takes seconds
     #[arg(long, conflicts_with = "thorough")]
     quick: bool,
 
-    /// All random choices follow from this number
+    /// The seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
@@ -67,7 +67,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     output: Output,
 
-    /// How many threads; as many as there are processors unless given
+    /// How many threads to use [default: one per processor]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
 }
@@ -77,7 +77,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     Ok(if held { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Whether everything turned out as it should.
+/// Tries everything. Returns whether it turned out as it should.
 fn run_to_end(args: &Args) -> Result<bool> {
     if args.list {
         print(&table::list())?;
@@ -99,7 +99,7 @@ fn run_to_end(args: &Args) -> Result<bool> {
     };
     let plan = Plan { effort, seed: args.seed, mutant: None };
     let begin = Instant::now();
-    // Findings come one by one, unless standard output is for programs. A file gets them all.
+    // Findings are printed one by one, unless standard output is for programs. A file gets them all at the end.
     let file = args.output.to.file().is_some();
     let streams = !args.table && (args.output.is_text() || file);
     let findings = try_claims(&chosen, plan, args.threads, streams)?;
@@ -124,7 +124,7 @@ fn run_to_end(args: &Args) -> Result<bool> {
     Ok(findings.iter().all(Finding::holds))
 }
 
-/// Shows what becomes of claims on their mutants. Whether each notices as many as it should.
+/// Shows what becomes of claims on their mutants. Returns whether each claim notices as many as it should.
 fn mutate(chosen: &[&'static Claim], seed: u64) -> Result<bool> {
     let mut all = true;
     for claim in chosen {
@@ -177,7 +177,7 @@ fn try_claims(
     }
 }
 
-/// The claims of these ids, in the order of the papers; all if there are none.
+/// The claims with these ids, in the order of the papers. All claims if there are no ids.
 fn choose(ids: &[String]) -> Result<Vec<&'static Claim>> {
     for id in ids {
         if claim(id).is_none() && !claims().any(|c| is_paper(c, id)) {

@@ -1,16 +1,18 @@
-//! The board of `local` and `processes`: which calls wait, where the others run, which results are kept.
+//! The board of `local` and `processes`: which calls wait, where the others run, and which results are kept.
 //!
-//! **Who does what.** Engines tell the board of calls and of nodes that come, finish a call, pause, resume and die; the board
-//! tells nodes to start a call, and callers how it ended. Everything that the board has to tell is gathered while its lock is
-//! held, and told after: nobody waits for anybody else under the lock.
+//! **Who does what.** Engines tell the board about calls, and about nodes that join, finish a call, pause, resume and
+//! die. The board tells nodes to start a call, and callers how it ended. While its lock is held, the board only gathers
+//! what it has to tell. It tells afterwards, so nobody waits for anybody else under the lock.
 //!
-//! **Exactly one answer.** A call's entry holds its reply. Whoever removes the entry answers it, and an entry is removed once.
-//! A result counts only if its entry says that this node runs the call: a node that was given up cannot answer.
+//! **Exactly one answer.** A call's entry holds its reply. Whoever removes the entry answers it, and an entry is
+//! removed once. A result counts only if its entry says that this node runs the call, so a node that was given up
+//! cannot answer.
 //!
-//! **At least one run.** An entry that is not blocked is in the queue or at a node that is alive. A node that dies gives its
-//! calls back to the queue, each with one failure more; a call with more failures than allowed is answered as lost.
+//! **At least one run.** An entry that is not blocked is in the queue or at a living node. A node that dies gives its
+//! calls back to the queue, each with one more failure. A call with more failures than allowed is answered as lost.
 //!
-//! **Nobody works for the dead.** What a node's own calls asked for goes with the node: they run again and ask again.
+//! **Nobody works for the dead.** When a node dies, the calls that its own calls asked for are dropped. Its calls run
+//! again and ask again.
 
 use crate::engine::Call;
 use crate::error::Error;
@@ -25,15 +27,15 @@ pub(crate) trait Node: Send + Sync {
     /// Runs the call and tells the board when it is done. Must not block.
     fn start(&self, call: Arc<Call>);
 
-    /// All calls here are cancelled. Says whether the node will end them by its own death; then it gets no more calls, and
-    /// [`abandon`](Self::abandon) follows.
+    /// All calls here are cancelled. Returns whether the node will end them by its own death. If so, it gets no more
+    /// calls, and [`abandon`](Self::abandon) follows.
     fn is_expendable(&self) -> bool;
 
-    /// Dies, and has the board told. Must not block.
+    /// Dies, and makes sure that the board learns of it. Must not block.
     fn abandon(&self);
 }
 
-/// Names a node. No two nodes of a board have the same.
+/// Names a node. No two nodes of a board have the same id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct NodeId(pub(crate) u64);
 
@@ -46,7 +48,7 @@ pub(crate) struct Board {
 #[derive(Default)]
 struct State {
     entries: HashMap<Key, Entry>,
-    /// The deepest calls first, then in the order of their coming.
+    /// The deepest calls first, then in the order of arrival.
     queue: BTreeMap<(Reverse<u32>, u64), Key>,
     kept: HashMap<Key, Kept>,
     nodes: BTreeMap<NodeId, Desk>,
@@ -58,7 +60,7 @@ struct State {
 /// A call that has not ended.
 struct Entry {
     call: Arc<Call>,
-    /// None if the result is kept.
+    /// `None` if the result is kept.
     reply: Option<Reply>,
     /// The node whose call asked for it.
     origin: Option<NodeId>,
@@ -67,11 +69,11 @@ struct Entry {
 }
 
 enum At {
-    /// So many needs are not there yet.
+    /// This many needs are not there yet.
     Blocked(usize),
     Queued(u64),
     Running(NodeId),
-    /// Runs, but nobody wants it any more.
+    /// Runs, but nobody wants the result any more.
     Cancelled(NodeId),
 }
 
@@ -80,7 +82,7 @@ struct Kept {
     outcome: Option<Outcome>,
     waiting: Vec<Reply>,
     dependents: Vec<Key>,
-    /// The owner, and the calls that need it and have not ended.
+    /// The owner, plus the calls that need it and have not ended.
     users: usize,
     origin: Option<NodeId>,
 }
@@ -90,7 +92,7 @@ struct Desk {
     slots: usize,
     running: usize,
     paused: usize,
-    /// Gets no more calls.
+    /// Whether it gets no more calls.
     leaving: bool,
 }
 
@@ -100,7 +102,7 @@ impl Desk {
     }
 }
 
-/// What is to be told when the lock is free again.
+/// What must be told once the lock is free again.
 type Told = Vec<Box<dyn FnOnce()>>;
 
 impl Board {
@@ -179,18 +181,18 @@ impl Board {
         self.change(|state, told| match state.entries.get(key).map(|entry| &entry.at) {
             Some(At::Running(at)) if *at == node => state.end(key, Ok(result), told),
             Some(At::Cancelled(at)) if *at == node => state.end(key, Err(Error::Cancelled), told),
-            // A node that was given up meanwhile.
+            // The node was given up meanwhile.
             _ => {}
         });
     }
 
-    /// A node came.
+    /// A node joins.
     pub(crate) fn join(&self, id: NodeId, node: Arc<dyn Node>, slots: usize) {
         let desk = Desk { node, slots, running: 0, paused: 0, leaving: false };
         self.change(|state, _| state.nodes.insert(id, desk));
     }
 
-    /// A node gets no more calls. Says whether it has none, so that it can go.
+    /// A node gets no more calls. Returns whether it has none, so that it can go.
     pub(crate) fn leave(&self, node: NodeId) -> bool {
         self.change(|state, _| {
             let Some(desk) = state.nodes.get_mut(&node) else { return true };
@@ -199,7 +201,7 @@ impl Board {
         })
     }
 
-    /// A node died, or went. What it ran runs again elsewhere.
+    /// A node died, or went. Its calls run again elsewhere.
     pub(crate) fn died(&self, node: NodeId, reason: &str) {
         self.change(|state, told| {
             if state.nodes.remove(&node).is_none() {
@@ -251,7 +253,7 @@ impl Board {
         });
     }
 
-    /// It goes on.
+    /// The call goes on.
     pub(crate) fn resume(&self, node: NodeId) {
         self.change(|state, _| {
             if let Some(desk) = state.nodes.get_mut(&node) {
@@ -274,7 +276,7 @@ impl Board {
         self.change(|state, _| state.nodes.values().filter(|desk| !desk.leaving).map(|desk| desk.slots).sum())
     }
 
-    /// Nothing waits, runs or is kept.
+    /// Whether nothing waits, runs or is kept.
     #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {
         self.change(|state, _| state.entries.is_empty() && state.queue.is_empty() && state.kept.is_empty())
@@ -287,14 +289,14 @@ impl At {
     }
 }
 
-/// What a call's needs lack.
+/// Which needs of a call are missing.
 struct Missing {
     pending: usize,
     unknown: Option<Key>,
 }
 
 impl State {
-    /// Registers the call with what it needs.
+    /// Registers the call as a user of what it needs.
     fn missing(&mut self, call: &Call) -> Missing {
         let mut missing = Missing { pending: 0, unknown: None };
         for need in &call.needs {
@@ -333,7 +335,7 @@ impl State {
         }
     }
 
-    /// Removes an entry and tells how it ended.
+    /// Removes an entry and reports how it ended.
     fn end(&mut self, key: &Key, outcome: Outcome, told: &mut Told) {
         let Some(entry) = self.entries.remove(key) else { return };
         match entry.at {
@@ -356,7 +358,7 @@ impl State {
         }
     }
 
-    /// A result that is kept is there.
+    /// A kept result has arrived.
     fn arrived(&mut self, key: &Key, outcome: Outcome, told: &mut Told) {
         let Some(kept) = self.kept.get_mut(key) else { return };
         let (waiting, dependents) = (std::mem::take(&mut kept.waiting), std::mem::take(&mut kept.dependents));
@@ -377,7 +379,7 @@ impl State {
         }
     }
 
-    /// One user of a kept result less. Without users it goes, and so does the call that makes it.
+    /// A kept result has one user less. Without users it is forgotten, and the call that makes it is cancelled.
     fn unuse(&mut self, key: &Key, told: &mut Told) {
         let Some(kept) = self.kept.get_mut(key) else { return };
         kept.users -= 1;

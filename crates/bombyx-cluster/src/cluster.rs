@@ -25,7 +25,7 @@ use std::time::Instant;
 #[derive(Clone)]
 pub struct Cluster {
     engine: Arc<dyn Engine>,
-    /// Ends the workers. None in a remote function: the cluster is its caller's.
+    /// Ends the workers. `None` in a remote function, because the cluster belongs to the caller.
     _owner: Option<Arc<Owner>>,
 }
 
@@ -40,7 +40,7 @@ impl Drop for Owner {
 
 static DEFAULT: Mutex<Option<std::sync::Weak<dyn Engine>>> = Mutex::new(None);
 
-/// This cluster is the current one wherever no other is, unless an older one still is.
+/// Makes this cluster the current one wherever there is no other, unless an older one still is.
 pub(crate) fn set_default(cluster: &Cluster) {
     let mut default = DEFAULT.lock().unwrap_or_else(PoisonError::into_inner);
     if default.as_ref().is_none_or(|engine| engine.strong_count() == 0) {
@@ -48,13 +48,13 @@ pub(crate) fn set_default(cluster: &Cluster) {
     }
 }
 
-/// Starts the cluster that `BOMBYX_CLUSTER` names; unless given, `local`. Call it first in `main`.
+/// Starts the cluster that `BOMBYX_CLUSTER` names. Default: `local`. Call it first in `main`.
 ///
-/// In a process that was started as a worker, it works for the cluster and never returns: what stands behind the call happens
-/// in the client only.
+/// In a process that was started as a worker, this works for the cluster and never returns. So what follows the call
+/// happens only in the client.
 ///
 /// # Errors
-/// If the address makes no sense, or the cluster does not start.
+/// If the address makes no sense, or if the cluster does not start.
 pub fn start() -> Result<Cluster, Error> {
     crate::work_if_worker();
     Cluster::builder().start()
@@ -69,13 +69,14 @@ impl Cluster {
         Builder::default()
     }
 
-    /// The cluster of the remote function that calls this; elsewhere the oldest of this process that has not ended.
+    /// The cluster of the remote function that calls this. Elsewhere, the oldest cluster of this process that has not
+    /// ended.
     ///
-    /// Closures that a remote function forks run on other threads, which do not know the function. In a process with several
-    /// clusters, a function gets its cluster before it forks, and the closures use that.
+    /// Closures that a remote function forks run on other threads, which do not know the function. In a process with
+    /// several clusters, get the cluster before you fork, and use it in the closures.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there is no cluster.
     pub fn current() -> Cluster {
         if let Some(cluster) = with_running(|running| running.map(|running| running.cluster.clone())) {
             return cluster;
@@ -119,7 +120,7 @@ impl Cluster {
     /// ```
     ///
     /// # Errors
-    /// If the function is not remote, the call is lost, or the cluster is gone.
+    /// If the function is not remote, if the call is lost, or if the cluster is gone.
     ///
     /// # Panics
     /// If the function panics, with its message and backtrace.
@@ -231,7 +232,8 @@ impl Cluster {
     /// Calls a remote function and leaves its result where it is made. Does not wait.
     ///
     /// # Errors
-    /// If the function is not remote or its argument cannot be written. What else goes wrong, [`Remote::get`] tells.
+    /// If the function is not remote or its argument cannot be written. [`Remote::get`] reports everything else that
+    /// goes wrong.
     #[track_caller]
     pub fn keep<F, A, R>(&self, function: F, argument: A) -> Result<Remote<R>, Error>
     where
@@ -248,7 +250,7 @@ impl Cluster {
     /// Puts a value on the cluster once, for many calls to refer to.
     ///
     /// # Errors
-    /// If the value cannot be written, or holds a `Remote` itself.
+    /// If the value cannot be written, or contains a `Remote`.
     pub fn put<T: Serialize>(&self, value: &T) -> Result<Remote<T>, Error> {
         let wrong = |reason: String| Error::Codec {
             function: "put".to_owned(),
@@ -269,11 +271,11 @@ impl Cluster {
         self.engine.slots()
     }
 
-    /// Starts or ends workers of this cluster until there are so many. Workers of `processes` that end finish what they run; those
-    /// of `dask-local` may leave calls that run again elsewhere.
+    /// Starts or ends workers of this cluster until there are this many. Workers of `processes` first finish what they
+    /// run. Workers of `dask-local` may leave calls, which then run again elsewhere.
     ///
     /// # Errors
-    /// If the engine has no workers of its own.
+    /// If the engine does not own its workers.
     pub fn resize(&self, workers: usize) -> Result<(), Error> {
         self.engine.resize(workers)
     }
@@ -286,11 +288,11 @@ impl Cluster {
     /// Submits a call whose answer goes to `to` with a number.
     pub(crate) fn submit(&self, call: Call, number: usize, to: &Sender<Answer>) {
         let to = to.clone();
-        // Whoever does not listen any more does not want it.
+        // If the receiver no longer listens, nobody wants the answer.
         self.engine.submit(call, Box::new(move |outcome| drop(to.send((number, outcome)))));
     }
 
-    /// Waits. Meanwhile another call has this one's slot, and another closure its processor.
+    /// Waits. Meanwhile another call has this one's slot, and another closure has its processor.
     pub(crate) fn wait<R>(&self, f: impl FnOnce() -> R) -> R {
         let began = Instant::now();
         let paused = self.engine.pause();
@@ -306,7 +308,7 @@ impl Cluster {
         result
     }
 
-    /// Submits the calls and waits for all; the first failure cancels the others.
+    /// Submits the calls and waits for all of them. The first failure cancels the others.
     #[track_caller]
     fn gather<const N: usize>(&self, calls: [Call; N]) -> Result<[Tagged; N], Error> {
         let region = record::Region::begin(&calls[0].function);
@@ -373,7 +375,7 @@ pub(crate) fn open<R: DeserializeOwned>(result: &Tagged, function: &str, place: 
     }
 }
 
-/// Goes on with a panic that began in a remote function.
+/// Resumes a panic that began in a remote function.
 #[track_caller]
 pub(crate) fn rethrow(function: &str, place: &str, panic: &Panic) -> ! {
     panic!(

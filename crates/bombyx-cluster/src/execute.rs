@@ -1,7 +1,8 @@
 //! Runs one call of a remote function in this process: on Bombyx, with its panic caught.
 //!
-//! **Backtraces.** The function may fork, so its panic may begin on another thread than the one that catches it. The hook keeps
-//! the last few panics with their backtraces; whoever catches one looks for the newest with the same message.
+//! **Backtraces.** The function may fork, so its panic may begin on another thread than the one that catches it. The
+//! hook keeps the last few panics with their backtraces. Whoever catches a panic looks for the newest one with the same
+//! message.
 
 use crate::cluster::Cluster;
 use crate::key::Key;
@@ -33,7 +34,7 @@ pub(crate) fn with_running<R>(look: impl FnOnce(Option<&mut Running>) -> R) -> R
     RUNNING.with_borrow_mut(|running| look(running.as_mut()))
 }
 
-/// Calls the function of that name. Its nested calls go to `cluster`.
+/// Calls the function with this name. Its nested calls go to `cluster`.
 pub(crate) fn execute(cluster: &Cluster, key: Key, depth: u32, function: &str, argument: &[u8]) -> Tagged {
     watch_panics();
     let Some(invoke) = registry::find(function) else {
@@ -83,5 +84,5 @@ fn caught(payload: &(dyn Any + Send)) -> Panic {
 fn message(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic with a payload that is no text".to_owned())
+        .unwrap_or_else(|| "a panic with a payload that is not text".to_owned())
 }

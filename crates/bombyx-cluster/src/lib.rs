@@ -23,12 +23,12 @@
 //! The same program runs in one process, on child processes and on Dask: `BOMBYX_CLUSTER=local`, `processes:4`,
 //! `dask-local:4`, `dask://host:8786` ([`Address`]). The guide `docs/cluster.md` says what to make remote, and what failures cost.
 //!
-//! **Remote functions must be repeatable.** When a worker fails, its calls run again elsewhere. A function that changes something
-//! outside of itself, such as a file, may do so twice.
+//! **Remote functions must be repeatable.** When a worker fails, its calls run again elsewhere. A function that changes
+//! something outside itself, such as a file, may do so twice.
 //!
-//! The walk of a call through the files: [`Cluster`] (what users call) → `registry` (its name) → `codec` (its bytes) →
-//! [`Engine`] (who runs it): `local`, `processes` with their `board`, or `dask` with its `link` → `worker` and `execute` (where
-//! it runs) → `outcome` (what comes back).
+//! A call goes through the files in this order: [`Cluster`] (what users call) → `registry` (its name) → `codec` (its
+//! bytes) → [`Engine`] (what runs it): `local`, `processes` with their `board`, or `dask` with its `link` → `worker`
+//! and `execute` (where it runs) → `outcome` (what comes back).
 
 #[cfg(not(unix))]
 compile_error!("bombyx-cluster needs Unix: workers hang on socket pairs");

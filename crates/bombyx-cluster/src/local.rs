@@ -1,7 +1,8 @@
-//! The engine `local`: everything in this process, on Bombyx's global pool. Arguments and results are turned into bytes and
-//! back, as they are on a real cluster, so a program that runs here runs there.
+//! The engine `local`: everything runs in this process, on Bombyx's global pool. Arguments and results are turned into
+//! bytes and back, as on a real cluster. So a program that runs here also runs there.
 //!
-//! A call cannot crash without the process, and a cancelled call that runs already runs to its end: threads cannot be ended.
+//! A call cannot crash without the process. A cancelled call that already runs goes on to its end, because threads
+//! cannot be ended.
 
 use crate::board::{Board, Node, NodeId};
 use crate::cluster::Cluster;
@@ -83,7 +84,7 @@ impl Engine for Local {
         self.board.cancel(key);
     }
 
-    /// Calls run in the pool, so whoever waits there holds a slot.
+    /// Calls run in the pool, so a closure that waits there holds a slot.
     fn pause(&self) -> bool {
         let inside = bombyx::in_pool();
         if inside {

@@ -1,10 +1,11 @@
-//! The engine `processes`: workers are child processes of this one, running the same program.
+//! The engine `processes`: workers are child processes of this one, and run the same program.
 //!
-//! It exists to test what crashes do, and to use where Dask is not wanted. Kept results stay in this process: a worker fetches
-//! them when it needs them, and no crash of a worker loses them.
+//! It is for tests of crashes, and for use without Dask. Kept results stay in this process. A worker fetches them when
+//! it needs them, so no crash of a worker loses them.
 //!
-//! One thread, the keeper, starts, watches and ends all workers. It lives as long as the engine, because the kernel ends a
-//! worker when the *thread* that started it ends. A worker that does not answer for as long as the keeper's patience is killed.
+//! One thread, the keeper, starts, watches and ends all workers. It lives as long as the engine, because the kernel
+//! ends a worker when the *thread* that started it ends. If a worker does not answer within the keeper's patience, the
+//! keeper kills it.
 
 use crate::board::{Board, Node, NodeId};
 use crate::engine::{Call, Engine};
@@ -28,7 +29,7 @@ use std::time::{Duration, Instant};
 const ROUND: Duration = Duration::from_millis(250);
 /// How long a worker has to end when it is asked to.
 const GRACE: Duration = Duration::from_secs(2);
-/// So many workers in a row may end before they are ready.
+/// How many workers in a row may end before they are ready.
 const FALSE_STARTS: u32 = 5;
 
 pub(crate) struct Processes {
@@ -76,7 +77,7 @@ impl Processes {
     }
 
     fn order(&self, order: Order) {
-        // A keeper that has ended has nothing to keep.
+        // If the keeper has ended, there is nothing to keep.
         let _ = self.orders.send(order);
     }
 }
@@ -134,7 +135,7 @@ impl Engine for Processes {
         self.order(Order::Close);
         let keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(keeper) = keeper {
-            // It panicked: then its workers end because their sockets do.
+            // The keeper panicked. Then its workers end because their sockets do.
             let _ = keeper.join();
         }
     }
@@ -229,9 +230,9 @@ impl Keeper {
         }
     }
 
-    /// Pings all, gives up those that have not answered for long, lets those go who leave and are done.
+    /// Pings all workers, gives up those that have not answered for long, and lets those go that leave and are done.
     fn look_after(&mut self, since: Duration) {
-        // If this process itself stood still, nobody could be heard.
+        // If this process itself stood still, it could not hear anybody.
         let stood_still = since > self.patience / 2 + ROUND;
         for (&id, worker) in &mut self.workers {
             let _ = worker.to.send(Header::Ping.into());
@@ -247,14 +248,14 @@ impl Keeper {
         }
     }
 
-    /// Ends a worker, has its calls run elsewhere, and starts another one.
+    /// Ends a worker, lets its calls run elsewhere, and starts another one.
     fn bury(&mut self, id: NodeId, reason: &str) {
         let Some(mut worker) = self.workers.remove(&id) else {
-            // Its last words may have reached the board after its burial.
+            // The worker's last frames may have reached the board after it was buried.
             return self.board.died(id, reason);
         };
         self.pids.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
-        // It has ended by itself, or ends now: nothing survives this signal.
+        // The worker has ended by itself, or ends now: nothing survives this signal.
         let _ = worker.child.kill();
         let status = worker.child.wait();
         let reason = match status.as_ref().map(|status| (status.code(), status.signal())) {
@@ -347,7 +348,7 @@ impl Seat {
         let _ = self.orders.send(Order::End(self.id, reason));
     }
 
-    /// Takes a frame; none if it makes no sense.
+    /// Takes a frame. `None` if it makes no sense.
     fn take(self: &Arc<Seat>, board: &Board, Frame { header, body }: Frame, slots: usize) -> Option<()> {
         let origin = Some(self.id);
         let call = |key: String, function, needs: Vec<String>, depth, place| Call {

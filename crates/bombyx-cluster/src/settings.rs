@@ -1,4 +1,4 @@
-//! [`Builder`] and [`Address`]: which engine, where, and how patient it is.
+//! [`Builder`] and [`Address`]: which engine to use, where, and how patient it is.
 
 use crate::cluster::Cluster;
 use crate::error::Error;
@@ -19,7 +19,7 @@ use std::time::Duration;
 /// use bombyx_cluster::Address;
 /// assert_eq!("processes:4".parse::<Address>()?, Address::Processes { workers: 4, threads: 1 });
 /// assert_eq!("processes:0".parse::<Address>().unwrap_err().to_string(),
-///     "`processes:0` is no address of a cluster: `0` must be a number of workers from 1 to 10000");
+///     "`processes:0` is not the address of a cluster: `0` must be a number of workers from 1 to 10000");
 /// # Ok::<(), bombyx_cluster::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,16 +31,16 @@ pub enum Address {
     },
     /// In child processes.
     Processes {
-        /// How many.
+        /// How many child processes.
         workers: usize,
-        /// Calls at a time in each of them, and processors of its pool.
+        /// How many calls run at a time in each of them. Also the number of processors of its pool.
         threads: usize,
     },
     /// On a Dask cluster that belongs to this process.
     DaskLocal {
         /// How many workers.
         workers: usize,
-        /// Dask's threads in each of them, and processors of its pool.
+        /// How many Dask threads each of them has. Also the number of processors of its pool.
         threads: usize,
     },
     /// On the workers of a Dask scheduler.
@@ -106,16 +106,16 @@ impl fmt::Display for Address {
     }
 }
 
-/// What an engine needs to know.
+/// The settings of an engine.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) allowed_failures: u32,
     pub(crate) patience: Duration,
 }
 
-/// Makes a cluster. What is not said here is read from the environment.
+/// Makes a cluster. Settings that are not given here come from the environment.
 ///
-/// | variable | meaning | unless given |
+/// | variable | meaning | default |
 /// |---|---|---|
 /// | `BOMBYX_CLUSTER` | the [`Address`] | `local` |
 /// | `BOMBYX_CLUSTER_ALLOWED_FAILURES` | how many workers may fail under a call before it is lost | 3 |
@@ -136,14 +136,15 @@ impl Builder {
         self
     }
 
-    /// How many workers may fail under a call before it is [lost](Error::Lost). For a Dask scheduler that runs already, its own
-    /// setting `distributed.scheduler.allowed-failures` counts for workers that die, and this one for their children that crash.
+    /// How many workers may fail under a call before it is [lost](Error::Lost). For a Dask scheduler that already runs,
+    /// this counts for children that crash. For workers that die, its own setting
+    /// `distributed.scheduler.allowed-failures` counts.
     pub fn allowed_failures(mut self, count: u32) -> Builder {
         self.allowed_failures = Some(count);
         self
     }
 
-    /// How long a worker may be silent before it is given up. For a Dask scheduler that runs already, its own setting
+    /// How long a worker may be silent before it is given up. For a Dask scheduler that already runs, its own setting
     /// `distributed.scheduler.worker-ttl` counts.
     pub fn patience(mut self, patience: Duration) -> Builder {
         self.patience = Some(patience);

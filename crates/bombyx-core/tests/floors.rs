@@ -1,16 +1,16 @@
 //! The floors of the runtime, and the circles of every crate, read from the sources.
 //!
-//! A floor is a folder of `crates/bombyx-core/src` that knows only the floors below it. On each floor, and in each crate of the
-//! workspace, a circle of modules that need each other may have at most [`LARGEST`] members: a circle is read, tested and
-//! replaced as one.
+//! A floor is a folder of `crates/bombyx-core/src` that knows only the floors below it. On each floor, and in each
+//! crate of the workspace, a circle of modules that need each other may have at most [`LARGEST`] members, because a
+//! circle can only be read, tested and replaced as one.
 //!
-//! What counts is what the code names: paths that begin with `crate::`. Comments and unit tests are left out.
+//! What counts is what the code names: paths that begin with `crate::`. Comments and unit tests do not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// From the ground up. The profiler stands beside the schedulers: neither knows the other.
+/// From the ground up. The profiler is beside the schedulers: neither knows the other.
 const FLOORS: &[&[&str]] = &[&["system"], &["protocol"], &["machine"], &["scheduler", "profile"], &["api"]];
 
 /// The most modules that may need each other in a circle.
@@ -38,7 +38,7 @@ fn each_floor_knows_only_those_below() {
             if path[0] == file.module[0] {
                 continue;
             }
-            // What is named without a floor is a name of the crate's own interface, which is the top floor's.
+            // A name without a floor belongs to the crate's own interface, which is on the top floor.
             let there = level(&path[0]).unwrap_or(FLOORS.len() - 1);
             let path = path.join("::");
             assert!(
@@ -184,7 +184,7 @@ fn named(text: &str) -> Vec<Vec<String>> {
     paths
 }
 
-/// Reads one path, or a group of them, and adds what it names. Returns what follows.
+/// Reads one path, or a group of them, and adds what it names. Returns the rest of the text.
 fn take_apart<'a>(text: &'a str, prefix: &[String], paths: &mut Vec<Vec<String>>) -> &'a str {
     let text = text.trim_start();
     if let Some(mut rest) = text.strip_prefix('{') {

@@ -1,8 +1,8 @@
-//! Generators of computations, each a file and a line in [`GENERATORS`].
+//! Generators of computations. Each is a file and a line in [`GENERATORS`].
 //!
-//! A generator is a function of whole-number parameters; randomised ones take their randomness from a `seed`
-//! parameter, so that a [`Spec`] names one computation on every platform. Generators tell a [`Builder`] the serial
-//! execution with an explicit stack, so that deep computations need no deep recursion.
+//! A generator is a function of whole-number parameters. Random ones take their randomness from a `seed` parameter, so
+//! a [`Spec`] names the same computation on every platform. Generators feed the serial execution to a [`Builder`] with
+//! an explicit stack, so deep computations need no deep recursion.
 
 mod bushy;
 mod divide;
@@ -28,7 +28,7 @@ use crate::{BuildError, Builder, Computation};
 pub struct Parameter {
     /// Its name in a spec.
     pub name: &'static str,
-    /// What it is when the spec does not say.
+    /// The value if the spec does not give one.
     pub default: u64,
     /// The least it can be.
     pub min: u64,
@@ -45,9 +45,9 @@ pub struct Generator {
     pub name: &'static str,
     /// What it makes, in one line.
     pub about: &'static str,
-    /// What it takes; a spec may give the first parameter without its name.
+    /// The parameters. A spec may give the first one without its name.
     pub parameters: &'static [Parameter],
-    /// How many strands or join edges it makes, whichever are more: exact, or an upper bound for random shapes.
+    /// How many strands or join edges it makes, whichever are more. Exact, or an upper bound for random shapes.
     size: fn(&[u64]) -> f64,
     build: fn(&[u64]) -> Result<Computation, BuildError>,
 }

@@ -1,7 +1,7 @@
 //! Bombyx and its peers on the same programs in the same run.
 //!
-//! This file says what is measured and in which order; [`case`] takes the measurements, [`workload`] and [`micro`] say of
-//! what, [`bar`] and [`judge`] say what must hold of them, [`report`] and [`plot`] show them.
+//! This file says what is measured and in which order. [`case`] takes the measurements, and [`workload`] and [`micro`]
+//! say of what. [`bar`] and [`judge`] say what must hold, and [`report`] and [`plot`] show the results.
 
 mod bar;
 pub mod case;
@@ -26,7 +26,7 @@ use case::Case;
 use micro::{MICROS, Micro};
 use std::fmt::Write;
 
-/// A workload that misses a bar is measured on, for so many times the rounds.
+/// A workload that misses a bar is measured again, for this many times the rounds.
 const FURTHER: usize = 6;
 
 /// Something that can be measured by name.
@@ -43,7 +43,7 @@ impl Target {
     /// What a name stands for: a workload, a program with all its inputs, `workloads` or a micro-benchmark.
     ///
     /// # Errors
-    /// If nothing is called so.
+    /// If nothing has this name.
     pub fn named(name: &str) -> std::result::Result<Self, String> {
         if let Some(micro) = MICROS.iter().find(|micro| micro.name == name) {
             return Ok(Self(Kind::Micro(micro)));
@@ -61,9 +61,9 @@ impl Target {
 
 /// What to measure, and how.
 pub struct Plan {
-    /// What is measured; without any, all workloads, or for the bars all micro-benchmarks.
+    /// What is measured. If empty: all workloads, or for the bars all micro-benchmarks.
     pub targets: Vec<Target>,
-    /// Whether the results are held against what must hold.
+    /// Whether the results are compared with the bars.
     pub bars: bool,
     /// How much work a run is.
     pub size: Size,
@@ -71,11 +71,11 @@ pub struct Plan {
     pub grain: Grain,
     /// The seed of inputs.
     pub seed: u64,
-    /// Measured rounds, or what suits a benchmark.
+    /// Measured rounds, or `None` for what suits a benchmark.
     pub rounds: Option<usize>,
-    /// Numbers of processors for workloads; without any, 1 and all cores.
+    /// Numbers of processors for workloads. If empty: 1 and all cores.
     pub processors: Vec<usize>,
-    /// Schedulers for workloads; without any, the default.
+    /// Schedulers for workloads. If empty: the default.
     pub schedulers: Vec<Scheduler>,
 }
 
@@ -109,7 +109,7 @@ impl Results {
 }
 
 impl Plan {
-    /// Measures everything and says line by line what came of it.
+    /// Measures everything and shows the results line by line.
     ///
     /// # Errors
     /// If a pool cannot be built or a result is wrong.
@@ -130,7 +130,8 @@ impl Plan {
             }
             for workload in &workloads {
                 let mut case = workload::measure(*workload, &setup, &contenders)?;
-                // Near a bar, a few rounds on a restless machine decide nothing. All rounds count, and nothing is tried again.
+                // Near a bar, a few rounds on a restless machine decide nothing. All rounds count, and nothing is tried
+                // again.
                 let (suite, bound, grain) = (workload.suite(), workload.bound(), setup.grain);
                 if self.bars && judge::misses(judge::Judged { case: &case, suite, bound, grain }) {
                     let longer = workload::Setup { rounds: FURTHER * setup.rounds, ..setup };
@@ -169,7 +170,7 @@ impl Plan {
         Ok(results)
     }
 
-    /// What a workload is called where both grains stand side by side.
+    /// The name of a workload when both grains are shown side by side.
     fn label(&self, workload: &dyn Workload, grain: Grain) -> String {
         match grain {
             Grain::Fine if self.bars => format!("{}, fine", workload.name()),
@@ -177,7 +178,7 @@ impl Plan {
         }
     }
 
-    /// How to measure workloads: at the grain that was asked for, or for the bars at both.
+    /// How to measure workloads: at the chosen grain, or for the bars at both.
     fn setups(&self) -> Vec<workload::Setup> {
         let rounds = self.rounds.unwrap_or(if self.bars { 3 } else { 5 });
         let grains = if self.bars { Grain::ALL.to_vec() } else { vec![self.grain] };
@@ -214,7 +215,8 @@ impl Plan {
             contenders.push(Contender::bombyx(judge::PROCESSORS, None)?);
             contenders.extend(Contender::peers(judge::PROCESSORS)?);
             for scheduler in judge::SCHEDULERS {
-                // Some cannot be had everywhere: pinned processors need more than one CPU. They are not judged then.
+                // Some schedulers are not available everywhere: pinned processors need more than one CPU. They are not
+                // judged then.
                 contenders.extend(Contender::bombyx(judge::PROCESSORS, Some(scheduler.parse()?)).ok());
             }
             return Ok(contenders);

@@ -1,9 +1,8 @@
-//! The counting allocator of this program: how much heap all runtimes together use, and what a single thread
-//! allocates.
+//! The counting allocator of this program: how much heap all runtimes together use, and what a single thread allocates.
 //!
-//! Threads count for themselves and settle with the process whenever they have gained or lost [`STEP`] bytes, so a
-//! count costs no shared memory access and the process-wide figures are right to within one step per thread.
-//! Nothing here allocates or has a destructor, so threads may allocate while they begin and end.
+//! Each thread counts for itself, and reports to the process whenever it has gained or lost [`STEP`] bytes. So a count
+//! costs no shared memory access, and the process-wide figures are right to within one step per thread. Nothing here
+//! allocates or has a destructor, so threads may allocate while they begin and end.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -98,7 +97,7 @@ pub fn of_this_thread() -> (u64, u64) {
     LOCAL.with(|local| (local.allocated.get(), local.freed.get()))
 }
 
-/// From here on the peak counts anew. Returns what is in use.
+/// Starts a new peak. Returns what is in use.
 pub fn forget_peak() -> i64 {
     LOCAL.with(Local::settle);
     let now = NOW.load(Relaxed);

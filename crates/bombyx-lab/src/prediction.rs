@@ -1,11 +1,11 @@
 //! How good the predictions are.
 //!
-//! Each workload is profiled and recorded on one processor; then one and two processors take turns. The median on two is compared
-//! with the bounds that the profile gives, and with what the simulator makes of the recording.
+//! Each workload is profiled and recorded on one processor. Then one and two processors take turns. The median on two
+//! processors is compared with the bounds that the profile gives, and with the simulated time of the recording.
 //!
-//! Bounds are multiples of T1, and how well that is known is measured too: whatever disturbs a run only makes it longer, so
-//! the program itself takes at most as long as its best run, and runs like those on two processors take the median. The
-//! lower bound is of the one, the upper bound of the other, and nothing else is allowed for.
+//! Bounds are multiples of T1, and how well T1 is known is measured too. Disturbances only make a run longer, so the
+//! program itself takes at most as long as its best run, while runs like those on two processors take the median. The
+//! lower bound uses the best run and the upper bound the median, and there is no other tolerance.
 
 use crate::bench::case::median;
 use crate::contender::Contender;
@@ -51,7 +51,7 @@ struct Compared {
     parallelism: f64,
     /// The shortest and longest time on two processors that the profile allows.
     bounds: (f64, f64),
-    /// The same if cores keep their data apart, and gain nothing from having caches of their own.
+    /// The same if cores keep their data apart and gain nothing from their own caches.
     narrow: (f64, f64),
     simulated: f64,
 }
@@ -61,7 +61,7 @@ impl Compared {
         self.bounds.0 <= self.two && self.two <= self.bounds.1
     }
 
-    /// Where it lies, and in brief why.
+    /// Where the time lies, and briefly why.
     fn place(&self) -> Place {
         match self.two {
             _ if !self.inside() => Place::Outside,
@@ -80,9 +80,9 @@ impl Compared {
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     Inside,
-    /// Only because cores may share data.
+    /// Inside only because cores may share data.
     Shares,
-    /// Only because of caches.
+    /// Inside only because of caches.
     Caches,
     Outside,
 }
@@ -98,7 +98,7 @@ impl Place {
     }
 }
 
-/// Compares workload by workload and says line by line what came of it.
+/// Compares workload by workload and shows the results line by line.
 ///
 /// # Errors
 /// If a result is wrong, or a program cannot be recorded.

@@ -1,7 +1,7 @@
 //! Figures and tables of the papers, with the paper's figures beside ours.
 //!
-//! This file finds exhibits by name; [`exhibit`] says what a reproduction is, [`lab`] makes the runs, [`seed`] holds what
-//! the papers print; [`bl`], [`dfd`], [`rw`] and [`het`] are the exhibits, [`plot`] draws them.
+//! This file finds exhibits by name. [`exhibit`] says what a reproduction is, [`lab`] makes the runs, and [`seed`]
+//! holds what the papers print. [`bl`], [`dfd`], [`rw`] and [`het`] are the exhibits, and [`plot`] draws them.
 
 mod bl;
 mod dfd;
@@ -23,7 +23,7 @@ pub fn exhibits() -> impl Iterator<Item = &'static Exhibit> {
     bl::EXHIBITS.iter().chain(dfd::EXHIBITS).chain(rw::EXHIBITS).chain(het::EXHIBITS)
 }
 
-/// The paper, which the id begins with.
+/// The paper, which is the beginning of the id.
 pub fn paper_of(exhibit: &Exhibit) -> Paper {
     let id = exhibit.id.split_once('-').map_or(exhibit.id, |(paper, _)| paper);
     Paper::named(id).unwrap_or_else(|| unreachable!("{} begins with no paper", exhibit.id))
@@ -32,7 +32,7 @@ pub fn paper_of(exhibit: &Exhibit) -> Paper {
 /// The exhibits that a name stands for: one, all of a paper, or `all`.
 ///
 /// # Errors
-/// If nothing is called so.
+/// If nothing has this name.
 pub fn select(name: &str) -> Result<Vec<&'static Exhibit>, String> {
     let chosen = |exhibit: &&Exhibit| name == "all" || exhibit.id == name || paper_of(exhibit).id() == name;
     let exhibits: Vec<_> = exhibits().filter(chosen).collect();

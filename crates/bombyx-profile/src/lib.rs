@@ -1,12 +1,12 @@
 //! What a profile of a fork-join program says: work, span, how it will scale, what to change.
 //!
-//! - [`Profile`] is what the runtime writes to the file named by `BOMBYX_PROFILE`; [`read`] reads such a file and
+//! - [`Profile`] is what the runtime writes to the file named by `BOMBYX_PROFILE`. [`read`] reads such a file, and
 //!   answers a damaged or hostile one with a [`ReadError`].
 //! - [`Scaling`] predicts speedups from work, span and burdened span, each as a [`Prediction`] between two bounds.
-//! - [`advise`] says in a sentence what a colleague would say who has seen the profile.
+//! - [`advise`] says in a sentence what a colleague would say after a look at the profile.
 //! - [`cilkscale_csv`] writes what Cilkscale's plotter reads.
 //!
-//! Nothing here measures or runs anything: that is the runtime's part.
+//! Nothing here measures or runs anything. The runtime does that.
 //!
 //! ```
 //! let file = include_bytes!("../corpus/sort.json");

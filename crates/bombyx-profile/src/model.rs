@@ -1,7 +1,7 @@
 //! [`Profile`]: the file that the runtime writes, field by field. All times are in nanoseconds.
 //!
-//! Fields may be added without a new [`VERSION`]; readers skip what they do not know. A field that goes or changes its
-//! meaning makes a new version.
+//! Fields may be added without a new [`VERSION`], because readers skip fields that they do not know. A field that is
+//! removed or changes its meaning makes a new version.
 
 use crate::Scaling;
 use serde::{Deserialize, Serialize};
@@ -32,13 +32,13 @@ pub struct Profile {
     pub scheduler: String,
     /// The processors of the largest pool.
     pub processors: u32,
-    /// What was read to tell the time.
+    /// The clock that was used.
     pub clock: Clock,
     /// What single events cost on this machine.
     pub costs: Costs,
-    /// Outermost runs in pools.
+    /// The number of outermost runs in pools.
     pub runs: u64,
-    /// How long they took by the clock on the wall, one after another.
+    /// How long they took by the wall clock, one after another.
     pub wall_ns: u64,
     /// T1: the time of all strands.
     pub work_ns: u64,
@@ -48,9 +48,9 @@ pub struct Profile {
     pub burdened_span_ns: u64,
     /// Time that strands spent in `blocking`.
     pub blocked_ns: u64,
-    /// Closures forked.
+    /// The number of closures forked.
     pub forks: u64,
-    /// Strands executed.
+    /// The number of strands executed.
     pub strands: u64,
     /// Closures that another processor took.
     pub steals: u64,
@@ -64,7 +64,7 @@ pub struct Profile {
     pub peak_carriers: u64,
     /// The most heap memory in use at once, if it was metered.
     pub peak_heap_bytes: Option<u64>,
-    /// What the system said of the runs, where it did.
+    /// What the system said about the runs, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// The longest times without a run, longest first.
@@ -76,7 +76,7 @@ pub struct Profile {
     pub sites: Vec<Site>,
 }
 
-/// What was read to tell the time.
+/// The clock that was used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Clock {
@@ -89,7 +89,7 @@ pub enum Clock {
 /// What single events cost on the machine, measured when profiling began.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Costs {
-    /// What profiling itself adds to a fork; it is subtracted from all other figures.
+    /// What profiling itself adds to a fork. It is subtracted from all other figures.
     pub fork_hook_ns: f64,
     /// A steal, from the search to the first instruction of what was stolen.
     pub steal_ns: f64,
@@ -97,7 +97,7 @@ pub struct Costs {
     pub hand_over_ns: f64,
 }
 
-/// What the system says of the whole process during its runs.
+/// What the system says about the whole process during its runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// Time on a CPU, of all threads.
@@ -108,14 +108,14 @@ pub struct Usage {
     pub involuntary_switches: u64,
 }
 
-/// A time in which there was no run: code outside of all pools.
+/// A time without a run: code outside all pools.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gap {
-    /// How long it was, in all the times that the program passed there.
+    /// How long it was, summed over all the times that the program passed there.
     pub ns: u64,
-    /// Where the run before it was entered; none at the beginning of the program.
+    /// Where the run before it was entered. `None` at the beginning of the program.
     pub before: Option<String>,
-    /// Where the run after it was entered; none at the end of the program.
+    /// Where the run after it was entered. `None` at the end of the program.
     pub after: Option<String>,
 }
 
@@ -135,7 +135,7 @@ pub struct ProcessorTimes {
 }
 
 impl ProcessorTimes {
-    /// All of it.
+    /// The sum of all times.
     pub fn total_ns(&self) -> u64 {
         let parts = [self.busy_ns, self.search_ns, self.help_ns, self.hand_over_ns, self.idle_ns];
         parts.into_iter().fold(0, u64::saturating_add)
@@ -151,14 +151,14 @@ pub struct Site {
     pub line: u32,
     /// Column in the line.
     pub column: u32,
-    /// What is written there: `join`, `scope`, `spawn`, `for_each` and their kin; or `run`, where a pool is entered. What
-    /// belongs to a run is outside of all forks.
+    /// The kind of code there: `join`, `scope`, `spawn`, `for_each` and others, or `run`, where a pool is entered. What
+    /// belongs to a run is outside all forks.
     pub kind: String,
     /// How often a closure was forked there.
     pub forks: u64,
-    /// The time of the strands that belong to it: those of its closures, without what these fork in turn.
+    /// The time of the strands that belong to it: those of its closures, without what they fork in turn.
     pub work_ns: u64,
-    /// The part of that which is on the critical path.
+    /// The part of this work that is on the critical path.
     pub span_ns: u64,
     /// How many strands belong to it.
     pub strands: u64,
@@ -171,10 +171,10 @@ pub struct Site {
 }
 
 impl Site {
-    /// File, line and column, as compilers print them; the function, if the program has no line tables.
+    /// File, line and column, as compilers print them. The function, if the program has no line tables.
     pub fn location(&self) -> String {
         match self.line {
-            // Of a program without line tables only the function is known.
+            // In a program without line tables, only the function is known.
             0 => self.file.clone(),
             line => format!("{}:{line}:{}", self.file, self.column),
         }
@@ -197,8 +197,8 @@ impl Profile {
         Scaling::new(self.work_ns as f64 / 1e9, self.span_ns as f64 / 1e9, self.burdened_span_ns as f64 / 1e9)
     }
 
-    /// Work over wall time: how many processors were at work on average. That is no speedup: strands may take longer beside
-    /// others than alone.
+    /// Work over wall time: how many processors were at work on average. This is not a speedup, because strands may
+    /// take longer beside others than alone.
     pub fn busy_processors(&self) -> f64 {
         if self.wall_ns == 0 { 1.0 } else { self.work_ns as f64 / self.wall_ns as f64 }
     }
@@ -208,8 +208,8 @@ impl Profile {
         self.gaps.iter().fold(0, |sum: u64, gap| sum.saturating_add(gap.ns))
     }
 
-    /// The share of the processors' active time in which their threads were not on a CPU, between 0 and 1; none if the system
-    /// did not tell.
+    /// The share of the processors' active time in which their threads were not on a CPU, between 0 and 1. `None` if
+    /// the system did not say.
     pub fn share_off_cpu(&self) -> Option<f64> {
         let active = |times: &ProcessorTimes| {
             [times.busy_ns, times.search_ns, times.help_ns, times.hand_over_ns]
@@ -227,7 +227,7 @@ impl Profile {
         self.work_ns as f64 / self.strands.max(1) as f64
     }
 
-    /// The share of the processors' time that one use of it has, between 0 and 1; none if no time was accounted for.
+    /// The share of the processors' time for one kind of use, between 0 and 1. `None` if no time was accounted for.
     ///
     /// ```
     /// let profile = bombyx_profile::read(&include_bytes!("../corpus/sort.json")[..])?;
@@ -243,19 +243,19 @@ impl Profile {
         (total > 0.0).then(|| sum(&of) / total)
     }
 
-    /// The sites that fork by their part of the span, largest first; sites with equal parts by their work.
+    /// The sites that fork, by their part of the span, largest first. Sites with equal parts are ordered by their work.
     pub fn sites_by_span(&self) -> Vec<&Site> {
         let mut sites: Vec<&Site> = self.sites.iter().filter(|site| site.forks_here()).collect();
         sites.sort_by_key(|site| std::cmp::Reverse((site.span_ns, site.work_ns)));
         sites
     }
 
-    /// The share of the span that a number of nanoseconds on it is, at most 1.
+    /// The share of the span that this many nanoseconds on it make up, at most 1.
     pub fn share_of_span(&self, span_ns: u64) -> f64 {
         if self.span_ns == 0 { 0.0 } else { (span_ns as f64 / self.span_ns as f64).min(1.0) }
     }
 
-    /// The share of the span that is in no closure forked anywhere.
+    /// The share of the span that is in no forked closure.
     pub fn serial_share_of_span(&self) -> f64 {
         let forking = self.sites.iter().filter(|site| site.forks_here());
         let in_sites = forking.fold(0, |sum: u64, site| sum.saturating_add(site.span_ns));

@@ -5,9 +5,10 @@ use crate::{Profile, Site};
 impl Profile {
     /// Adds what a worker process of the same program did.
     ///
-    /// Work, forks, strands, steals and their kin add up, and so do those of each site. The workers ran beside each other, so the
-    /// span grows only if the worker's is the longest so far: it is the client's span and the longest of its workers', each with
-    /// its calls one after another. `longest` is the longest so far, and is brought up to date; it begins with `None`.
+    /// Work, forks, strands, steals and other counts add up, and so do those of each site. The workers ran beside each
+    /// other, so the span grows only if the worker's span is the longest so far. It is the client's span plus the
+    /// longest of its workers', each with its calls one after another. `longest` is the longest so far. It begins with
+    /// `None`, and this updates it.
     ///
     /// ```
     /// let client = bombyx_profile::read(&include_bytes!("../corpus/sort.json")[..])?;

@@ -1,19 +1,19 @@
 //! The engine: one loop over the instants at which something ends.
 //!
-//! Every processor has at most one event on the agenda: the end of its strand (or single instruction) or of its
-//! steal attempt. An instant takes all events of one tick, in the order described in
-//! [`scheduler`](crate::scheduler). The engine relies on [`Machine`] for state and on a [`Policy`] for rules, and
-//! promises that a run depends on nothing but its inputs and its seed: ties are broken by processor number, queues
-//! are first in first out, and no clock, hash order or floating point number takes part.
+//! Every processor has at most one event on the agenda: the end of its strand (or single instruction) or of its steal
+//! attempt. An instant takes all events of one tick, in the order described in [`scheduler`](crate::scheduler). The
+//! engine relies on [`Machine`] for state and on a [`Policy`] for rules. It promises that a run depends only on its
+//! inputs and its seed: ties are broken by processor number, queues are first in first out, and no clock, hash order or
+//! floating point number takes part.
 //!
-//! Thieves that cannot succeed cost nothing: while [`Policy::may_succeed`] is false they are parked, and when it
-//! becomes true their attempts are counted and their random streams advanced as if each had been made. That is
-//! exact unless failing thieves delay each other ([`Contention::Queued`]); then their attempts are played out, if
-//! possible by a [`Lull`]. If attempts are to be traced, each is an event.
+//! Thieves that cannot succeed cost nothing. While [`Policy::may_succeed`] is false they are parked. When it becomes
+//! true, their attempts are counted and their random streams advanced as if each attempt had been made. That is exact
+//! unless failing thieves delay each other ([`Contention::Queued`]); then their attempts are played out, if possible by
+//! a [`Lull`]. If attempts are to be traced, each is an event.
 //!
-//! An attempt is served at the end of the step in which it is made, so that a thief executes one step later (BL §5), or
-//! at its beginning, so that the thief executes in the same step (DFD §4.1, [`Rules::same_step`]). In both, an attempt that
-//! fails takes the step.
+//! An attempt is served at the end of the step in which it is made, so that a thief executes one step later (BL §5). Or
+//! it is served at the beginning, so that the thief executes in the same step (DFD §4.1, [`Rules::same_step`]). In both
+//! cases, an attempt that fails takes the step.
 
 mod parking;
 mod same_step;
@@ -31,24 +31,24 @@ use crate::{ProcessorId, SimulationError};
 use bombyx_base::Random;
 use bombyx_dag::ThreadId;
 
-/// How the engine runs, besides what the machine and the policy know.
+/// How the engine runs, apart from what the machine and the policy know.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
     pub(crate) contention: Contention,
     /// Steps that a steal attempt takes.
     pub(crate) steal_cost: u64,
-    /// Whether they are steps of the victim, not of the thief.
+    /// Whether these are steps of the victim, not of the thief.
     pub(crate) at_victims_speed: bool,
-    /// Whether every instruction is an event of its own.
+    /// Whether every instruction is a separate event.
     pub(crate) single_steps: bool,
     /// Whether a thief that succeeds executes in the step of its attempt.
     pub(crate) same_step: bool,
     pub(crate) seed: u64,
-    /// An error to make on purpose.
+    /// A deliberate error.
     pub(crate) mutation: Option<Mutation>,
 }
 
-/// After so many failed attempts in a row a thief gives up, if it is told to make that mistake.
+/// With one mutation, a thief gives up after this many failed attempts in a row.
 const PATIENCE: u32 = 8;
 
 /// The slot of a choice that names no deque.
@@ -63,7 +63,7 @@ pub(crate) struct Engine<'c> {
     adversary: Random,
     /// Choices to make before random ones, by processor.
     choices: Vec<std::vec::IntoIter<Option<u32>>>,
-    /// Attempts of each processor that failed in a row; counted only for the mutation that looks at them.
+    /// How many attempts of each processor failed in a row. Counted only for the mutation that looks at them.
     failures: Vec<u32>,
     parked: Vec<ProcessorId>,
     may_park: bool,
@@ -74,16 +74,16 @@ pub(crate) struct Engine<'c> {
     /// Crashes that have happened, and when the last speed changes.
     crashed: usize,
     last_change: u64,
-    /// How to pass over failing attempts where they must be played out.
+    /// How to pass over failing attempts when they must be played out.
     lull: Option<Lull>,
-    // The rest lives for one instant; it is kept to reuse its memory.
+    // The rest lives for one instant, and is kept to reuse its memory.
     ended: Vec<ProcessorId>,
     completed: Vec<Completed>,
     enabled: Vec<(ProcessorId, ThreadId)>,
     arrived: Vec<ProcessorId>,
     requests: Vec<Request>,
     orders: Vec<ProcessorId>,
-    /// With [`Rules::same_step`], who attempts to steal at this instant.
+    /// With [`Rules::same_step`], the processors that attempt to steal at this instant.
     thieves: Vec<ProcessorId>,
 }
 
@@ -159,7 +159,7 @@ impl<'c> Engine<'c> {
         Ok(self.m)
     }
 
-    /// Passes over time in which nothing happens but attempts that must fail, if that is worth its set-up.
+    /// Passes over time in which there are only attempts that must fail, if that is worth its set-up.
     fn pass_lull(&mut self) {
         let Some(lull) = &mut self.lull else { return };
         if self.policy.may_succeed(&self.m) {
@@ -178,8 +178,8 @@ impl<'c> Engine<'c> {
         SimulationError::Stuck { tick: self.m.now, unfinished: self.m.unfinished() }
     }
 
-    /// Takes the events of this tick from the agenda: strands that end and attempts that arrive, each in the order
-    /// of the processors. Returns whether there was any.
+    /// Takes the events of this tick from the agenda: strands that end and attempts that arrive, each in the order of
+    /// the processors. Returns whether there was any.
     fn collect_events(&mut self) -> bool {
         let mut any = false;
         self.ended.clear();
@@ -240,7 +240,7 @@ impl<'c> Engine<'c> {
         }
     }
 
-    /// All strands that end now end together; then the rules are applied.
+    /// All strands that end now end together. Then the rules are applied.
     fn end_strands(&mut self) {
         let Self { m, policy, completed, enabled, .. } = self;
         completed.clear();
@@ -273,7 +273,7 @@ impl<'c> Engine<'c> {
         }
     }
 
-    /// Serves the attempts that arrive now, as the contention model has it.
+    /// Serves the attempts that arrive now, as the contention model says.
     fn serve_attempts(&mut self) {
         if !self.parked.is_empty() && self.policy.may_succeed(&self.m) {
             self.unpark(true);
@@ -516,8 +516,8 @@ impl<'c> Engine<'c> {
     }
 }
 
-/// The part of a strand that ends with its next instruction. Only the first instruction can be cut short: by an
-/// interruption before.
+/// The part of a strand that ends with its next instruction. Only the first instruction can be incomplete, because of
+/// an earlier interruption.
 fn first_instruction(quanta: u64, whole: u64) -> u64 {
     match quanta % whole {
         0 => whole,

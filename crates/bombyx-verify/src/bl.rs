@@ -1,5 +1,5 @@
-//! The claims of BL (Blumofe & Leiserson): what holds for every schedule, greedy schedules and busy leaves, its §2 and §3.
-//! §4 and §5 are in [`deques`] and [`recycling`], §6 in [`delays`] and [`bounds`], §7 in [`outlook`].
+//! The claims of BL (Blumofe & Leiserson) in its §2 and §3: what holds for every schedule, greedy schedules and busy
+//! leaves. §4 and §5 are in [`deques`] and [`recycling`], §6 is in [`delays`] and [`bounds`], and §7 in [`outlook`].
 
 mod bounds;
 mod delays;
@@ -67,7 +67,8 @@ const CLAIMS: &[Claim] = &[
         name: "§2, linear speedup",
         statement: "A greedy schedule with parallelism T1/T∞ ≥ P takes at most 2·T1/P steps",
         quantity: "steps against 2·T1/P",
-        scope: "Computations and P with T1/T∞ ≥ P. With k·P in place of P it is (1 + 1/k)·T1/P; k is what the computation has.",
+        scope: "Computations and P with T1/T∞ ≥ P. With k·P in place of P the bound is (1 + 1/k)·T1/P; the computation determines \
+            k.",
         mutants: mutants![Serial, Half, BlocksAtStall, Victim0, Themselves],
         few: "",
         attempt: linear_speedup,
@@ -89,8 +90,8 @@ const CLAIMS: &[Claim] = &[
         name: "Lemma 2",
         statement: "A schedule that keeps every leaf busy uses at most S1·P space",
         quantity: "bytes of frames against the stack depths of the leaves, at most P of them",
-        scope: "Unequal frames. Stack space only: the heap is DFD's subject. At every step of busy-leaves and work-stealing: every \
-            leaf is busy, there are at most P leaves, and the frames in use are on the paths to them, which is sharper than S1·P.",
+        scope: "Unequal frames. Stack space only: DFD treats the heap. At every step of busy-leaves and work-stealing: every leaf \
+            is busy, there are at most P leaves, and all frames in use lie on the paths to the leaves. This is sharper than S1·P.",
         mutants: mutants![KeepParent, PushTop, PopTop, StealBottom, EnableElsewhere, Share, LeavesParent],
         few: "",
         attempt: lemma_2,
@@ -150,7 +151,7 @@ fn linear_speedup(cx: &Context<'_>) -> Finding {
     let runs = grid(cx, &named(large(cx, Class::General)), &[Scheduler::BusyLeaves], processors(cx), 1);
     let wide = |run: &Run| run.measures().parallelism() >= run.processors as f64;
     cx.always(runs.into_iter().filter(wide).collect(), |run| {
-        // A thief is no part of a greedy schedule; where one goes wrong it is work stealing that is held to the bound.
+        // A greedy schedule has no thieves. If a mutant affects thieves, the bound is tried on work stealing.
         let run = match cx.plan.mutant {
             Some(Mutant::Scheduler(Mutation::Victim0 | Mutation::Themselves)) => {
                 run.under(Scheduler::WorkStealing)
@@ -191,7 +192,7 @@ fn stack_depths(c: &Computation) -> Vec<u64> {
     depths
 }
 
-/// Frames in use, and the stack depths of the leaves. A thread that died stays as long as its children live.
+/// Frames in use, and the stack depths of the leaves. A dead thread stays as long as its children live.
 fn frames_and_leaves(m: &Machine<'_>, depths: &[u64]) -> (u64, u64, usize) {
     let c = m.computation();
     let living = |&t: &ThreadId| match m.status(t) {

@@ -1,10 +1,10 @@
 //! Delay sequences from traces, by the papers' own constructions (BL §6, LEC §5): why a run had so many steal attempts.
 //!
-//! A [`History`] holds when every instruction was executed and when it was critical. From it come the path U of BL
-//! Lemma 9 and LEC Lemma 18, of which some instruction is critical at every step; the [rounds](History::rounds) of steal
-//! attempts; and the partition Π of the rounds along U: a [`DelaySequence`]. Everything is about computations of unit
-//! instructions. The constructions and the definitions they must satisfy are written independently of each other:
-//! [`DelaySequence::check`] knows nothing of how the sequence was made.
+//! A [`History`] holds when every instruction was executed and when it was critical. From it come three things: the
+//! path U of BL Lemma 9 and LEC Lemma 18, of which some instruction is critical at every step; the
+//! [rounds](History::rounds) of steal attempts; and the partition Π of the rounds along U. Together they are a
+//! [`DelaySequence`]. Everything is about computations of unit instructions. The constructions and the definitions that
+//! they must satisfy are written independently: [`DelaySequence::check`] does not know how the sequence was made.
 
 mod picture;
 
@@ -19,7 +19,7 @@ use std::ops::RangeInclusive;
 pub enum Edges {
     /// G': with deque edges (BL §6).
     Augmented,
-    /// G: without. The constructions fail with it; that is what deque edges are for.
+    /// G, without deque edges. The constructions fail with it. That is why there are deque edges.
     Plain,
 }
 
@@ -38,14 +38,14 @@ impl Edges {
 pub struct History<'c> {
     computation: &'c Computation,
     executed: Vec<u64>,
-    /// The step in which the last of all predecessors in G', direct and indirect, was executed; 0 if there are none.
+    /// The step in which the last of all predecessors in G', direct and indirect, was executed. 0 if there are none.
     ready: Vec<u64>,
     /// Steps in which steal attempts were initiated, in order.
     attempts: Vec<u64>,
     steps: u64,
 }
 
-/// Why a run is no history of steps.
+/// Why a run is not a history of steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoHistory {
     /// The run recorded no trace.
@@ -69,7 +69,7 @@ impl<'c> History<'c> {
     /// Reads the history of a traced run.
     ///
     /// # Errors
-    /// If there is no trace, or the run does not go by unit steps.
+    /// If there is no trace, or if the run does not go by unit steps.
     pub fn of(computation: &'c Computation, outcome: &Outcome) -> Result<Self, NoHistory> {
         let trace = outcome.trace.as_ref().ok_or(NoHistory::NoTrace)?;
         if outcome.ticks_per_unit != 1 || computation.strands().any(|s| computation.weight(s) > 1) {
@@ -98,7 +98,7 @@ impl<'c> History<'c> {
         self.executed[strand.index()]
     }
 
-    /// What ran.
+    /// The computation that ran.
     pub(crate) fn computation(&self) -> &'c Computation {
         self.computation
     }
@@ -113,8 +113,8 @@ impl<'c> History<'c> {
         self.attempts.len()
     }
 
-    /// The steps in which an instruction was critical: unexecuted although all its predecessors in G' were executed. The
-    /// last is the step that executes it. None if it was executed before some predecessor in G'.
+    /// The steps in which an instruction was critical: unexecuted although all its predecessors in G' were executed.
+    /// The last is the step that executes it. `None` if it was executed before some predecessor in G'.
     pub fn critical(&self, strand: StrandId) -> Option<RangeInclusive<u64>> {
         let (first, last) = (self.ready[strand.index()] + 1, self.executed(strand));
         (first <= last).then_some(first..=last)
@@ -136,7 +136,8 @@ impl<'c> History<'c> {
     }
 
     /// The path U of BL Lemma 9: backwards from the last instruction, always to a predecessor with the latest execution
-    /// time; where several were executed in that step, to one that has none of the others before it. From first to last.
+    /// time. If several were executed in that step, to one that has none of the others before it. Returned from first
+    /// to last.
     pub fn path(&self, edges: Edges) -> Vec<StrandId> {
         let c = self.computation;
         // For each instruction: the step of the latest predecessor, that predecessor, and the edge that leads to it.
@@ -197,7 +198,7 @@ impl DelaySequence {
         Self::along(history, history.path(edges), least)
     }
 
-    /// The same along any path.
+    /// Like [`DelaySequence::of`], along any path.
     pub(crate) fn along(history: &History<'_>, path: Vec<StrandId>, least: usize) -> Self {
         let rounds = history.rounds(least);
         let (mut within, mut across) = (vec![0; path.len()], vec![0; path.len()]);

@@ -1,9 +1,9 @@
-//! The claims of DFD (Narlikar): the rules of its list of deques, of the quota and of dummy threads, and its kinship with work
-//! stealing. What it says about [`space`] and [`time`] has files of its own.
+//! The claims of DFD (Narlikar): the rules of its list of deques, of the quota and of dummy threads, and how it relates
+//! to work stealing. What it says about [`space`] and [`time`] has separate files.
 //!
-//! Its cost model is used: when several thieves meet at a deque, one succeeds, and executes in the same step; the others
-//! fail (§4.1). Computations are nested-parallel. The paper gives constants for Lemma 4.4 only; the others are ours, around
-//! what is measured, and say so.
+//! The runs use its cost model: when several thieves meet at a deque, one succeeds and executes in the same step, and
+//! the others fail (§4.1). Computations are nested-parallel. The paper gives constants only for Lemma 4.4. The others
+//! are ours, around what is measured, and say so.
 
 mod space;
 mod time;
@@ -44,7 +44,7 @@ pub(crate) const CLAIMS: &[Claim] = &[
         statement: "The deques of R from left to right hold the threads in the order of their priorities",
         quantity: "states that break it",
         scope: "Nested-parallel computations with memory, several quotas K, dummy threads included. For fully strict \
-            computations that are not nested-parallel it fails, although the seed says \"(or fully strict)\".",
+            computations that are not nested-parallel it fails, although the paper says \"(or fully strict)\".",
         mutants: mutants![NewDequeLeft, StealBottom, KeepParent, PopTop, LeavesParent],
         few: "",
         attempt: lemma_3_1,
@@ -55,8 +55,8 @@ pub(crate) const CLAIMS: &[Claim] = &[
         name: "§3.3, quota",
         statement: "From one steal to the next a processor allocates at most K bytes net, on heap and stack",
         quantity: "most net bytes against K",
-        scope: "Counted from the trace: what every strand allocates and the frames of the threads that it forks, less what is \
-            freed of it. A strand that asks for more than K counts for nothing: its dummy threads have paid (dfd-dummies).",
+        scope: "Counted from the trace: what every strand allocates and the frames of the threads that it forks, minus what of \
+            this is freed. A strand that asks for more than K does not count: its dummy threads have paid for it (dfd-dummies).",
         mutants: &[planted(Mutation::IgnoreQuota), STEALING, FIFO, DEPTH_FIRST],
         few: "",
         attempt: quota,
@@ -67,8 +67,8 @@ pub(crate) const CLAIMS: &[Claim] = &[
         name: "§3.3, dummies",
         statement: "Before m > K bytes are allocated, ⌈m/K⌉ dummies have run, and each cost its processor a steal",
         quantity: "allocations and dummies that break it",
-        scope: "Dummies are told from the trace: threads that were inserted and fork nothing. Each must be followed by a steal \
-            attempt of its processor; an allocation has ⌈m/K⌉ of them, in a binary tree, and all end before it begins.",
+        scope: "The check recognizes dummies in the trace: they are inserted threads that fork nothing. After each of them its \
+            processor must attempt a steal. An allocation has ⌈m/K⌉ of them, in a binary tree, and all end before it begins.",
         mutants: &[
             planted(Mutation::NoDummies),
             planted(Mutation::KeepDequeAfterDummy),
@@ -85,8 +85,8 @@ pub(crate) const CLAIMS: &[Claim] = &[
         name: "§3.3, waking",
         statement: "When a thread that ends wakes its parent, the processor's deque is empty, and the parent runs next",
         quantity: "wake-ups that break it",
-        scope: "Nested-parallel computations, several quotas, every state of every run. A processor that has used up its quota, or \
-            ended a dummy, leaves the parent alone in a deque of its own instead; without a quota there is no such case.",
+        scope: "Nested-parallel computations, several quotas, every state of every run. A processor that has used up its quota, \
+            or ended a dummy, instead leaves the parent behind, alone in a deque. Without a quota this case does not exist.",
         mutants: &[
             planted(Mutation::KeepParent),
             planted(Mutation::StealBottom),
@@ -120,7 +120,7 @@ pub(crate) const CLAIMS: &[Claim] = &[
         name: "§3.3, deques",
         statement: "Without a quota there are never more than P deques",
         quantity: "most deques against P",
-        scope: "Nested-parallel computations; with a quota there are more, and thieves see the leftmost P only.",
+        scope: "Nested-parallel computations. With a quota there are more deques, and thieves see only the leftmost P.",
         mutants: &[SMALL_QUOTA, SMALLER_QUOTA, Mutant::Instead(Scheduler::Dfdeques(Quota::of(1)))],
         few: "only a quota makes a processor leave a deque",
         attempt: at_most_p_deques,
@@ -164,12 +164,12 @@ fn bytes(run: &Run) -> u64 {
     }
 }
 
-/// What ran: with dummy threads, if there were any.
+/// The computation that ran: with dummy threads, if there were any.
 fn ran<'a>(run: &'a Run, outcome: &'a Outcome) -> &'a Computation {
     outcome.with_dummies.as_ref().map_or(run.computation(), |with| &with.computation)
 }
 
-/// Notes for ε = 1/2, 1/4, …, 1/32 whether something is beyond its bound, which depends on ln 1/ε.
+/// Counts for ε = 1/2, 1/4, …, 1/32 whether something is beyond its bound, which depends on ln 1/ε.
 fn count_tails(tally: &mut Tally, beyond: impl Fn(f64) -> bool) {
     for n in 1..=5_u32 {
         tally.count((n, 0), 0.5f64.powi(n as i32), beyond(f64::from(n) * LN_2));
@@ -249,7 +249,8 @@ fn dummies(cx: &Context<'_>) -> Finding {
                 }
             }
         }
-        // In serial order an allocation's dummies stand right before it: how many, when the last one ended, how deep their tree.
+        // In serial order, an allocation's dummies come right before it: how many, when the last one ended, how deep
+        // their tree is.
         let (mut count, mut last, mut deepest) = (0, 0, 0);
         for strand in c.strands() {
             let thread = c.thread_of(strand);
@@ -294,7 +295,7 @@ fn waking(cx: &Context<'_>) -> Finding {
                     let holds_nothing = |deque: &Deque| deque.threads.is_empty();
                     let own = deques.iter().find(|deque| deque.owner == Some(p));
                     let runs = m.thread_of(p) == Some(parent);
-                    // A processor whose quota is used up, or that ended a dummy, leaves the parent in a deque of its own.
+                    // A processor that has used up its quota, or ended a dummy, leaves the parent in a separate deque.
                     let gave_up =
                         deques.iter().any(|deque| deque.owner.is_none() && deque.threads == [parent]);
                     let right = if runs { own.is_none_or(holds_nothing) } else { gave_up && limited };

@@ -1,9 +1,10 @@
 //! The recycling game (BL §5): balls are steal requests, bins are deques, and an adversary decides when requests are
 //! made. Lemma 6 says that it cannot make them wait long.
 //!
-//! In each step the adversary tosses any of the balls in the reservoir, each into a bin chosen at random; then one ball
-//! of every non-empty bin returns to the reservoir. Which ball is immaterial to the total delay; here it is the oldest
-//! unless told otherwise, so that the delay of each ball is known too. The game ends when all tosses are made and all balls are back.
+//! In each step the adversary tosses any of the balls in the reservoir, each into a bin chosen at random. Then one ball
+//! of every non-empty bin returns to the reservoir. Which ball it is does not affect the total delay. By default it is
+//! the oldest here, so that the delay of each ball is known too. The game ends when all tosses are made and all balls
+//! are back.
 
 mod best;
 mod picture;
@@ -24,19 +25,19 @@ pub enum Strategy {
     Half,
     /// All, but only when all are in the reservoir: every thief at the same moment.
     Burst,
-    /// All while some bin holds at least two balls, else a quarter: feeds congestion where it sees it.
+    /// All while some bin holds at least two balls, else a quarter. This feeds congestion where it sees it.
     Feed,
     /// Each with chance ½.
     Coin,
-    /// The ball that was tossed most often, as long as it can be; others only to keep a bin busy.
+    /// The ball that was tossed most often, as long as it can be. Others only to keep a bin busy.
     Favourite,
-    /// Tosses the first ball only when the second and the third lie in one bin: knows where balls are. The proof of
-    /// Lemma 6 has no such adversary in mind (see the limits).
+    /// Tosses the first ball only when the second and the third lie in one bin, so it knows where balls are. The proof
+    /// of Lemma 6 does not allow for such an adversary (see the limits).
     Ambush,
 }
 
 impl Strategy {
-    /// All strategies but the ambush.
+    /// All strategies except the ambush.
     pub const ALL: [Self; 6] =
         [Self::Eager, Self::Half, Self::Burst, Self::Feed, Self::Coin, Self::Favourite];
 }
@@ -55,7 +56,7 @@ impl fmt::Display for Strategy {
     }
 }
 
-/// A (P, M)-recycling game to be played.
+/// A (P, M)-recycling game.
 ///
 /// ```
 /// use bombyx_verify::game::{Game, Service, Strategy, Toss};
@@ -72,7 +73,7 @@ pub struct Game {
     pub tosses: u64,
     /// Which adversary plays.
     pub strategy: Strategy,
-    /// Of the random choices.
+    /// The seed of the random choices.
     pub seed: u64,
     /// How a ball finds its bin.
     pub toss: Toss,
@@ -83,7 +84,7 @@ pub struct Game {
 /// How a ball finds its bin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Toss {
-    /// Any bin, as the rules have it.
+    /// Any bin, as the rules say.
     #[default]
     Any,
     /// Against the rules: always the first bin.
@@ -95,7 +96,7 @@ pub enum Toss {
 }
 
 impl Toss {
-    /// The wrong ways, with the names of the mutants that toss so.
+    /// The wrong ways, with the names of the mutants that use them.
     pub const WRONG: [(Self, &'static str); 3] =
         [(Self::First, "first-bin"), (Self::Half, "half-bins"), (Self::Fullest, "fullest-bin")];
 }
@@ -117,7 +118,7 @@ pub enum Service {
 }
 
 impl Service {
-    /// The wrong ways, with the names of the mutants that serve so.
+    /// The wrong ways, with the names of the mutants that use them.
     pub const WRONG: [(Self, &'static str); 3] =
         [(Self::Two, "two-served"), (Self::All, "all-served"), (Self::Pauses, "pauses")];
 }
@@ -143,7 +144,7 @@ impl Played {
 }
 
 impl Game {
-    /// Plays it.
+    /// Plays the game.
     pub fn play(&self) -> Played {
         let mut random = Random::new(self.seed ^ 0xBA11_5EED);
         let mut reservoir: Vec<usize> = (0..self.balls).collect();

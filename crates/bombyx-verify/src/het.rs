@@ -1,11 +1,12 @@
-//! The claims of HET (Bender & Rabin) about its schedules on processors of different speeds (§1, §2); those about the
+//! The claims of HET (Bender & Rabin) about its schedules on processors of different speeds (§1, §2). Those about the
 //! enhanced Cilk scheduler (§3) are in [`mugging`].
 //!
-//! Times are exact. In runs with very many cuts the simulator rounds moments up to a tick, far below the billionth part
-//! of a bound by which a measurement may exceed it.
+//! Times are exact. In runs with very many cuts the simulator rounds moments up to a tick. That is far below the
+//! billionth part of a bound by which a measurement may exceed it.
 //!
-//! Not executable: "almost optimal in the common case" (§2.1) and "users prefer" (§1.3) state no bound. The O(log p)
-//! approximations that §1.6 mentions belong to other papers; the ratios that HET builds upon are in [`ratios`].
+//! Some statements are not executable: "almost optimal in the common case" (§2.1) and "users prefer" (§1.3) give no
+//! bound. The O(log p) approximations that §1.6 mentions belong to other papers. The ratios that HET builds upon are in
+//! [`ratios`].
 
 mod level;
 mod mugging;
@@ -227,7 +228,7 @@ fn theorem_1(cx: &Context<'_>) -> Finding {
     })
 }
 
-/// The slowest of the simulator's schedule and of those that an adversary orders, with the invariant checked.
+/// The slowest of the simulator's schedule and those that an adversary orders, with the invariant checked.
 fn utilization(cx: &Context<'_>, run: &Run) -> Result<Outcome, String> {
     if cx.mutated() {
         return run.outcome();
@@ -300,7 +301,7 @@ fn theorem_4(cx: &Context<'_>) -> Finding {
     })
 }
 
-/// The run with its speeds handed round the processors every `period` units of time, for as long as it could take.
+/// The run with its speeds passed around the processors every `period` units of time, for as long as it could take.
 fn erratic(run: &Run, period: u64) -> Run {
     let list = run.speeds.as_ref().and_then(Speeds::list).unwrap_or_default().to_vec();
     let p = list.len();
@@ -338,8 +339,8 @@ fn changing_speeds(cx: &Context<'_>) -> Finding {
     })
 }
 
-/// S1 of HET §1.5: the edges of the dag of instructions after every instruction with one edge in and one out is left out,
-/// which joins its two edges to one.
+/// S1 of HET §1.5: leave out every instruction with one edge in and one out, which joins its two edges into one. S1 is
+/// the number of edges that remain.
 fn threads_of_paper(c: &Computation) -> u64 {
     let mut into = vec![0u64; c.strand_count()];
     let mut edges = 0;
@@ -353,7 +354,7 @@ fn threads_of_paper(c: &Computation) -> u64 {
             edges += 1;
         }
     }
-    // All but the first and the last instruction of a strand have one edge in and one out.
+    // All instructions of a strand except the first and the last have one edge in and one out.
     let plain = |strand: bombyx_dag::StrandId| {
         let (first, last) = (into[strand.index()] == 1, out(strand).count() == 1);
         match c.weight(strand) {
@@ -419,7 +420,8 @@ mod tests {
         assert!(speeds.starts_with("3,2,1;10:p1=2;10:p2=1;10:p3=3;20:p1=1"), "{speeds}");
     }
 
-    /// A migration delays the thread that moves, and with it the longest path: 2·M·S1/p, which HET adds, is not enough.
+    /// A migration delays the thread that moves, and with it the longest path. So 2·M·S1/p, which HET adds, is not
+    /// enough.
     #[test]
     fn migrations_delay_the_longest_path_too() {
         let named = Named::new("fan:children=1,work=1");
@@ -431,7 +433,7 @@ mod tests {
         assert!(outcome.time() > free.bound + added, "{} and {}", outcome.time(), free.bound + added);
     }
 
-    /// Every instruction of Figure 1 with one edge in and one out joins two edges to one thread.
+    /// Every instruction of Figure 1 with one edge in and one out joins two edges into one thread.
     #[test]
     fn threads_of_the_paper_are_counted() {
         let threads = |spec: &str| threads_of_paper(Named::new(spec).computation());

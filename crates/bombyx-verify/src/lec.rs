@@ -1,5 +1,6 @@
 //! The claims of LEC, the lecture on the Cilk scheduler: its rules, the depth lemma, the augmented dag, and its shorter
-//! delay-sequence argument with rounds of P to 2P − 1 attempts that take one step each. The formulae are in [`formulae`].
+//! delay-sequence argument, with rounds of P to 2P − 1 attempts that take one step each. The formulae are in
+//! [`formulae`].
 
 mod formulae;
 mod referee;
@@ -28,8 +29,8 @@ const CLAIMS: &[Claim] = &[
         name: "§1, rules",
         statement: "Cilk's rules for spawn, return and sync are BL's: bottom of the deque, else the parent, else steal",
         quantity: "events in which the two differ",
-        scope: "Nested-parallel computations. Beside BL's scheduler a referee goes through every run who knows the lecture's rules \
-            only: return (a), (b), (c), and that the deque is empty when a sync stalls.",
+        scope: "Nested-parallel computations. A referee that knows only the lecture's rules goes through every run beside BL's \
+            scheduler: return (a), (b), (c), and that the deque is empty when a sync stalls.",
         mutants: mutants![
             PopTop,
             LeavesParent,
@@ -148,7 +149,7 @@ const CLAIMS: &[Claim] = &[
         name: "Definition 16",
         statement: "Rounds of at least P attempts have at most 2P − 1",
         quantity: "attempts of a round against 2P − 1",
-        scope: "Attempts of one step. At most P − 1 are begun in one step, so that a round has even at most 2P − 2.",
+        scope: "Attempts of one step. At most P − 1 are begun in one step, so a round has in fact at most 2P − 2.",
         mutants: mutants![LeavesParent, Share, EnableElsewhere, Wanders],
         few: "",
         attempt: rounds,
@@ -355,7 +356,7 @@ fn rounds(cx: &Context<'_>) -> Finding {
     cx.always(runs, |run| {
         let rounds = history(run.computation(), &traced(run, false)?)?.rounds(run.processors);
         let most = rounds.iter().map(|round| round.attempts).max().unwrap_or(0) as u64;
-        // Two less than 2P: the lecture's 2P − 1 would be reached only if all P attempted at once.
+        // Two less than 2P. The lecture's 2P − 1 would be reached only if all P attempted at once.
         Ok(Sample::of(most, 2 * run.processors as u64 - 2))
     })
 }

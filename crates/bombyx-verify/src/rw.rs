@@ -1,5 +1,6 @@
-//! The claims of RW (Acar, Charguéraud, Muller & Rainey): its steal and join protocols, which use loads and stores only,
-//! on the TSO machine of `bombyx-sim`, small machines exhaustively and larger ones by random runs; and in virtual time.
+//! The claims of RW (Acar, Charguéraud, Muller & Rainey): its steal and join protocols, which use only loads and
+//! stores. They are tried on the TSO machine of `bombyx-sim`, small machines exhaustively and larger ones by random
+//! runs; and in virtual time.
 
 mod clock;
 pub mod parts;
@@ -52,7 +53,7 @@ pub(crate) const CLAIMS: &[Claim] = &[
         name: "Theorem 5.1, progress",
         statement: "The program ends if its bodies do: no fair run goes on for ever",
         quantity: "fair endless runs",
-        scope: "The same machines; every cycle of the graph of states that a fair run could follow.",
+        scope: "The same machines; every cycle of the state graph that a fair run could follow.",
         mutants: protocol![
             NoWatch,
             NoSelfBlock,
@@ -75,8 +76,8 @@ pub(crate) const CLAIMS: &[Claim] = &[
         name: "Theorem 5.1, Mem(C); RM",
         statement: "A thread sees what its predecessors stored in application memory",
         quantity: "threads that do not",
-        scope: "2 processors with up to 2 forks, buffers never full: every body stores a cell through the buffers, and looks for \
-            those of its predecessors.",
+        scope: "2 processors with up to 2 forks, buffers never full: every body stores to a cell through the buffers, and looks \
+            for the stores of its predecessors.",
         mutants: protocol![UnorderedFlush, EarlyAck, TakesAcknowledged],
         few: "",
         attempt: |cx| application(cx, Joins::ReadWrite),
@@ -98,7 +99,7 @@ pub(crate) const CLAIMS: &[Claim] = &[
         name: "§6, watch lists",
         statement: "The watch lists of all processors together name at most P − 1 joins",
         quantity: "most joins against P − 1",
-        scope: "The same machines. Each open join has an entry for either side, so that there may be 2(P − 1) entries.",
+        scope: "The same machines. Each open join has an entry for each side, so there may be 2(P − 1) entries.",
         mutants: protocol![NoRemoval, NoTransfer, TieToBoth, NoLocalJoin, NoRoundCheck],
         few: "a list is short whatever goes wrong elsewhere: an entry stands for a thread that was stolen, and no error of the \
             protocols steals more",
@@ -197,7 +198,7 @@ fn machines(cx: &Context<'_>) -> Vec<Machine> {
     let mut machines: Vec<Machine> = [".", "(. .)"].map(|tree| Machine::new(2, tree, 2)).into();
     machines.push(Machine::new(3, ".", 1));
     if cx.plan.effort > crate::Effort::Quick {
-        // No buffer of two processors ever holds more than 8 stores, so that 9 are no bound at all.
+        // No buffer of two processors ever holds more than 8 stores, so 9 is no limit.
         machines.extend((2..=3).flat_map(Tree::all).map(|tree| Machine::new(2, &tree.to_string(), 9)));
         machines.push(Machine::new(3, "(. .)", 1));
     }
@@ -212,7 +213,7 @@ fn explored(machine: &Machine, mutation: Option<Mutation>, liveness: bool) -> Re
     explore(&config, |_| {}).map_err(|e| e.to_string())
 }
 
-/// A violation as the paper's theorem would see it, if it is of the kind asked for.
+/// A violation as the paper's theorem sees it, if it is of the kind in question.
 fn judge(outcome: &Outcome, kind: fn(&Violation) -> bool) -> Measured {
     match (&outcome.verdict, outcome.counterexample()) {
         (Verdict::Incomplete, _) => Err("there are more states than could be explored".to_owned()),

@@ -1,6 +1,6 @@
-//! Deterministic reservations (Blelloch, Fineman, Gibbons, Shun, PPoPP 2012): runs a greedy loop in parallel and
-//! gives the result of the sequential one. Each round takes the earliest iterations that are left; all of them
-//! first reserve what they need, by priority, and then those that hold all they reserved commit.
+//! Deterministic reservations (Blelloch, Fineman, Gibbons, Shun, PPoPP 2012): runs a greedy loop in parallel and gives
+//! the result of the sequential one. Each round takes the earliest iterations that are left. First all of them reserve
+//! what they need, by priority. Then those that hold everything they reserved commit.
 
 mod continuations;
 
@@ -56,11 +56,11 @@ pub(crate) trait Speculative: Sync {
     /// What an iteration learned in its first phase.
     type Plan: Copy + Default + Send + Sync;
 
-    /// First phase: looks at the state and reserves. Runs in parallel with other reservations only.
+    /// First phase: looks at the state and reserves. Runs in parallel only with other reservations.
     fn reserve(&self, iteration: u32) -> Self::Plan;
 
-    /// Second phase: acts if the reservations held, and says whether the iteration is over (else it is tried
-    /// again in the next round). Runs in parallel with other commits only.
+    /// Second phase: acts if the reservations held, and returns whether the iteration is over. If not, it is tried
+    /// again in the next round. Runs in parallel only with other commits.
     fn commit(&self, iteration: u32, plan: Self::Plan) -> bool;
 }
 

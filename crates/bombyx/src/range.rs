@@ -109,7 +109,7 @@ macro_rules! indexed {
             #[inline]
             fn split_at(self, index: usize) -> (Self, Self) {
                 assert!(index <= self.0.len(), "cannot split behind the end of a range");
-                // It is at most the end, so it does not wrap around in the end.
+                // The index is at most the length, so the result is right even if the addition wraps around.
                 #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
                 let middle = self.0.start.wrapping_add(index as $t);
                 (RangeProducer(self.0.start..middle), RangeProducer(middle..self.0.end))
@@ -122,7 +122,7 @@ struct RangeProducer<T>(Range<T>);
 
 indexed! { u8 u16 u32 usize i8 i16 i32 isize }
 
-/// Types that have longer ranges than can be indexed.
+/// Types whose ranges can be longer than an index can express.
 macro_rules! unindexed {
     ($($t:ty, $unsigned:ty;)*) => {$(
         impl Of<$t> {
@@ -178,18 +178,18 @@ macro_rules! unindexed {
     )*};
 }
 
-/// A range that may be longer than can be indexed.
+/// A range that may be longer than an index can express.
 struct Long<T>(Of<T>);
 
 unindexed! { u64, u64; i64, u64; u128, u128; i128, u128; }
 
 // ---- Characters ---------------------------------------------------------------------------------------------
 
-/// The first number behind the gap in which there are no characters, and how long that gap is.
+/// The first number after the gap in which there are no characters, and how long the gap is.
 const BEHIND_GAP: u32 = 0xE000;
 const GAP: u32 = 0x800;
 
-/// The position of a character among all.
+/// The position of a character among all characters.
 fn position(c: char) -> u32 {
     let code = u32::from(c);
     if code < BEHIND_GAP { code } else { code - GAP }
@@ -198,7 +198,7 @@ fn position(c: char) -> u32 {
 /// The character at a position.
 fn character(position: u32) -> char {
     let code = if position < BEHIND_GAP - GAP { position } else { position + GAP };
-    char::from_u32(code).expect("between two characters there are no other numbers but the gap")
+    char::from_u32(code).expect("between two characters there are no other numbers except the gap")
 }
 
 impl Of<char> {

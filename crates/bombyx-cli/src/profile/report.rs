@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::time::Duration;
 
-/// Seconds as people read them, from nanoseconds.
+/// Nanoseconds, as a time that people can read.
 fn ns(time_ns: u64) -> String {
     time(time_ns as f64 / 1e9)
 }
@@ -60,7 +60,7 @@ pub(super) fn text(
     line("busy", &format!("{busy} processors on average, which is no speedup{}", shares(profile)));
     line("peak", &peak(profile));
     let mut predictions = predictions(profile, scaling);
-    // As many as fit; the last one stays.
+    // As many columns as fit. The last one always stays.
     let fit = style.width.map_or(usize::MAX, |width| (width.saturating_sub(14) / 7).max(2));
     while predictions.len() > fit {
         predictions.remove(predictions.len() - 2);
@@ -107,7 +107,7 @@ pub(super) fn text(
 fn head(profile: &Profile, elapsed: Option<Duration>) -> String {
     let mut words = profile.program.clone();
     for argument in &profile.arguments {
-        // A line is a line, whatever the arguments.
+        // The report has one line for this, whatever the arguments contain.
         let argument: String =
             argument.chars().map(|c| if c.is_control() { ' ' } else { c }).take(60).collect();
         let _ = write!(words, " {argument}");
@@ -119,7 +119,7 @@ fn head(profile: &Profile, elapsed: Option<Duration>) -> String {
     };
     format!(
         "{words}{}: {} on {} processor{}, {} run{} in {}{outside}",
-        if profile.interrupted { " (interrupted; the runs that had ended)" } else { "" },
+        if profile.interrupted { " (interrupted; only the runs that had ended)" } else { "" },
         profile.scheduler,
         profile.processors,
         plural(u64::from(profile.processors)),
@@ -180,7 +180,7 @@ fn peak(profile: &Profile) -> String {
     out
 }
 
-/// The places that make the span, with what is outside of all of them in its place.
+/// The sites that make up the span. What is outside all of them has its place among them.
 fn sites(profile: &Profile, top: usize) -> Vec<String> {
     let rows = profile.sites_by_span();
     let width = rows.iter().take(top).map(|site| site.location().chars().count()).max().unwrap_or(0).max(20);

@@ -23,7 +23,7 @@ fn pop_against_steal() {
         };
         for task in [&tasks[1], &tasks[0]] {
             if !join(&deque, task) {
-                // Taken, so filled in: the latch can be looked at.
+                // The job was taken, so it is filled in and the latch can be looked at.
                 // SAFETY: the job is not untouched.
                 let _ = unsafe { task.job.latch() }.is_done();
             }
@@ -33,14 +33,14 @@ fn pop_against_steal() {
     });
 }
 
-/// The owner of a profiled pool keeps its entries, pops them as kept ones, and perhaps exposes them in between, while a thief
-/// steals: every entry goes to exactly one side, and nobody reads a job while it is filled in.
+/// The owner of a profiled pool keeps its entries, pops them as kept ones, and perhaps exposes them in between, while a
+/// thief steals. Every entry goes to exactly one side, and nobody reads a job while it is filled in.
 #[test]
 fn keep_against_steal() {
     explore(4, &[Fault::KeepWithoutPop, Fault::PopWithoutBarrier], || keep(false));
 }
 
-/// The same, with the entries exposed before they are joined.
+/// Like [`keep_against_steal`], with the entries exposed before they are joined.
 #[test]
 fn keep_and_expose_against_steal() {
     explore(4, &[Fault::KeepWithoutPop], || keep(true));
@@ -84,13 +84,14 @@ fn keep(expose: bool) {
     assert!(tasks.iter().all(|task| task.runs.load(Relaxed) == 1), "an entry was lost or run twice");
 }
 
-/// A spawned closure pushed over a join's entry while a thief takes that: neither is lost.
+/// A spawned closure is pushed over a join's entry while a thief takes that entry. Neither is lost.
 #[test]
 fn push_over_against_steal() {
     explore(6, &[Fault::PushOverBlindly], || push_over(false));
 }
 
-/// The same where the thief has raised the top and not yet told the job, which loom does not reach by itself.
+/// Like [`push_over_against_steal`], after the thief has raised the top and before it has told the job. Loom does not
+/// get there by itself.
 #[test]
 fn push_over_in_the_middle_of_a_steal() {
     explore(6, &[Fault::TrustRaisedTop], || push_over(true));
@@ -117,7 +118,7 @@ fn push_over(meet: bool) {
     while meet && raised.load(Relaxed) == 0 {
         thread::yield_now();
     }
-    // Stands for a closure on the heap: nobody joins it, whoever finds it runs it.
+    // Stands for a closure on the heap. Nobody joins it; whoever finds it runs it.
     let _ = deque.push_over(Entry::heap(NonNull::from(&tasks[1].job)));
     if tasks[0].job.untouched().is_some() {
         join(&deque, &tasks[0]);
@@ -131,7 +132,7 @@ fn push_over(meet: bool) {
     assert!(tasks.iter().all(|task| task.runs.load(Relaxed) == 1), "an entry was lost or run twice");
 }
 
-/// Loose entries and forks, popped and stolen by who may do what without a barrier: every entry goes to one side.
+/// Loose entries and forks: the owner pops, and a thief steals without a barrier. Every entry goes to one side.
 #[test]
 fn loose_against_pop() {
     explore_weak(5, &[Fault::StealForksAsLoose], || {
@@ -165,7 +166,7 @@ fn loose_against_pop() {
     });
 }
 
-/// Exposed entries and forks: a thief without barrier gets the exposed ones only, and every entry goes to one side.
+/// Exposed entries and forks: a thief without a barrier gets only exposed entries, and every entry goes to one side.
 #[test]
 fn exposed_against_pop() {
     explore_weak(5, &[Fault::KeepExposedMark], || {
@@ -199,7 +200,7 @@ fn exposed_against_pop() {
     });
 }
 
-/// Two thieves and a root: only descendants of what is wanted are taken.
+/// Two thieves and a root: thieves take only descendants of what they want.
 #[test]
 fn steal_only_what_is_wanted() {
     explore(5, &[Fault::StealWhatever], || {
@@ -228,7 +229,7 @@ fn steal_only_what_is_wanted() {
     });
 }
 
-/// A thief takes an exposed job while a stranger withdraws it: it goes to one of them.
+/// A thief takes an exposed job while another thread withdraws it. The job goes to one of them.
 #[test]
 fn withdraw_against_steal() {
     explore_weak(6, &[Fault::WithdrawWithoutLock], || {
@@ -259,7 +260,7 @@ fn withdraw_against_steal() {
     });
 }
 
-/// The buffer moves to a larger one while thieves steal: every entry goes to one side, also those that have moved.
+/// The buffer moves to a larger one while thieves steal. Every entry goes to one side, even those that have moved.
 #[test]
 fn growth_against_steal() {
     explore(2, &[Fault::MoveUntouched], || {

@@ -1,16 +1,16 @@
-//! [`Profile`]: what a profiler tells, as a value and as the text of a file.
+//! [`Profile`]: what a profiler reports, as a value and as the text of a file.
 //!
-//! The file is JSON, one object, with the fields of [`Profile`] under their names. It is written by hand: the runtime depends
-//! on no library for that.
+//! The file is JSON: one object, with the fields of [`Profile`] under their names. It is written by hand, because the
+//! runtime depends on no library for that.
 
 use super::sites::{Kind, Named};
 use std::fmt::{self, Write as _};
 
-/// Work, span and what else was measured of the runs of a pool that have ended ([`crate::Pool::profile`]), or of all pools of
+/// Work, span and other measures of the runs that have ended, of one pool ([`crate::Pool::profile`]) or of all pools of
 /// the process (`BOMBYX_PROFILE`).
 ///
-/// Runs that follow one another count in series, runs that overlap in time in parallel. Times are in nanoseconds, and the
-/// profiler's own time is not in them.
+/// Runs that follow one another count in series; runs that overlap in time count in parallel. Times are in nanoseconds.
+/// They do not include the profiler's own time.
 ///
 /// ```
 /// let pool = bombyx::Pool::builder().processors(2).profile(true).build()?;
@@ -24,33 +24,33 @@ use std::fmt::{self, Write as _};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Profile {
-    /// Whether a signal ended the process, so that there was, perhaps, a run that is not in here.
+    /// Whether a signal ended the process. Then a run that had not ended may be missing.
     pub interrupted: bool,
-    /// The scheduler of the pool, of the largest if there are several.
+    /// The scheduler of the pool, or of the largest pool if there are several.
     pub scheduler: String,
-    /// The processors of the pool, of the largest if there are several.
+    /// The processors of the pool, or of the largest pool if there are several.
     pub processors: usize,
-    /// What time was read from: `tsc` or `monotonic`.
+    /// The clock that was used: `tsc` or `monotonic`.
     pub clock: &'static str,
     pub(super) ns_per_tick: f64,
-    /// What was measured before the first run.
+    /// The costs that were measured before the first run.
     pub costs: Costs,
-    /// How often a pool was entered: runs, and closures spawned on a pool.
+    /// How often a pool was entered: by runs, and by closures spawned on a pool.
     pub runs: u64,
-    /// How long there was a run.
+    /// How long at least one run was under way.
     pub wall_ns: u64,
     /// T1: the sum of all strands.
     pub work_ns: u64,
     /// T∞: the longest chain of strands.
     pub span_ns: u64,
-    /// The same where every second half of a fork, and every spawned closure, pays for a steal and a hand-over.
+    /// The span if every second half of a fork, and every spawned closure, pays for a steal and a hand-over.
     pub burdened_span_ns: u64,
-    /// Time in [`crate::blocking`], or waiting for another pool. Part of the span where it is on the longest chain, but no
-    /// work.
+    /// Time in [`crate::blocking`], or waiting for another pool. It is part of the span where it is on the longest
+    /// chain, but it is not work.
     pub blocked_ns: u64,
-    /// Second halves and spawned closures.
+    /// The number of second halves and spawned closures.
     pub forks: u64,
-    /// Pieces between forks and joins.
+    /// The number of pieces between forks and joins.
     pub strands: u64,
     /// As in [`crate::Stats`].
     pub steals: u64,
@@ -62,11 +62,11 @@ pub struct Profile {
     pub peak_frames: usize,
     /// As in [`crate::Stats`].
     pub peak_carriers: u64,
-    /// The most heap memory that the processors had in use, if they allocated any in a program that is
-    /// [metered](crate::api::alloc::Metered) or [says itself](crate::charge) what it allocates. As in [`crate::Stats`]; of
-    /// several pools, the one that had most.
+    /// The most heap memory that the processors had in use. `None` unless the program is
+    /// [metered](crate::api::alloc::Metered) or [reports](crate::charge) what it allocates. As in [`crate::Stats`]; of
+    /// several pools, the one that had the most.
     pub peak_heap_bytes: Option<u64>,
-    /// What the system says of the time of the runs, where it does.
+    /// What the system says about the time of the runs, if it does.
     pub usage: Option<Usage>,
     /// The longest times without a run, longest first.
     pub gaps: Vec<Gap>,
@@ -80,17 +80,17 @@ pub struct Profile {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Costs {
-    /// What a fork costs more while it is profiled.
+    /// What profiling adds to the cost of a fork.
     pub fork_hook_ns: f64,
-    /// What a fork costs otherwise; that is part of the work.
+    /// What a fork costs without profiling. This is part of the work.
     pub fork_ns: f64,
-    /// From a fork until its second half runs elsewhere.
+    /// The time from a fork until its second half runs on another processor.
     pub steal_ns: f64,
-    /// From giving a processor to a parked carrier until that runs.
+    /// The time from giving a processor to a parked carrier until that carrier runs.
     pub hand_over_ns: f64,
 }
 
-/// What the system says of the whole process during its runs. Part of a [`Profile`].
+/// What the system says about the whole process during its runs. Part of a [`Profile`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Usage {
@@ -102,15 +102,15 @@ pub struct Usage {
     pub involuntary_switches: u64,
 }
 
-/// A time in which there was no run: code outside of all pools. Part of a [`Profile`].
+/// A time without a run: code outside all pools. Part of a [`Profile`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Gap {
-    /// How long it was, in all the times that the program passed there.
+    /// How long it was, summed over all the times that the program passed there.
     pub ns: u64,
-    /// Where the run before it was entered; None at the beginning of the program.
+    /// Where the run before it was entered. `None` at the beginning of the program.
     pub before: Option<String>,
-    /// Where the run after it was entered; None at the end of the program.
+    /// Where the run after it was entered. `None` at the end of the program.
     pub after: Option<String>,
 }
 
@@ -120,7 +120,7 @@ pub struct Gap {
 pub struct Times {
     /// Running closures.
     pub busy_ns: u64,
-    /// Looking for some, with nothing to do or while a join waited.
+    /// Looking for closures to run, while idle or while a join waited.
     pub search_ns: u64,
     /// Running a part of what its carrier waited for.
     pub help_ns: u64,
@@ -136,17 +136,17 @@ pub struct Times {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SiteProfile {
-    /// The source file; the function that calls a library, if the program has no line tables.
+    /// The source file, or, if the program has no line tables, the function that calls a library.
     pub file: String,
-    /// The line, from 1; 0 if it is not known.
+    /// The line, from 1, or 0 if it is unknown.
     pub line: u32,
-    /// The column, from 1; 0 if it is not known.
+    /// The column, from 1, or 0 if it is unknown.
     pub column: u32,
     /// What is written there.
     pub kind: Kind,
-    /// How often it was reached. Scopes are not counted among all forks; runs are not counted here.
+    /// How often it was reached. Scopes are not counted among the forks of the profile; runs are not counted here.
     pub forks: u64,
-    /// Of the strands that belong to it.
+    /// The work of the strands that belong to it.
     pub work_ns: u64,
     /// Its part of the span. The parts of all sites add up to the span.
     pub span_ns: u64,
@@ -154,12 +154,12 @@ pub struct SiteProfile {
     pub strands: u64,
     /// The longest of them.
     pub longest_ns: u64,
-    /// How long they were in [`crate::blocking`].
+    /// How long its strands were in [`crate::blocking`].
     pub blocked_ns: u64,
 }
 
 impl SiteProfile {
-    /// Nothing yet.
+    /// A site for which nothing is counted yet.
     pub(super) fn new(site: Named) -> SiteProfile {
         let Named { file, line, column, kind } = site;
         SiteProfile {

@@ -25,7 +25,7 @@ fn pool(processors: usize, burden: Burden) -> Pool {
     Builder::measuring(processors, Some(profiler)).build().unwrap()
 }
 
-/// What `f` measures on pools of several sizes, and without `membarrier`: always the same.
+/// What `f` measures on pools of several sizes, and without `membarrier`. It is always the same.
 fn profile(burden: Burden, f: impl Fn() + Sync) -> Profile {
     let measured = |pool: Pool| {
         pool.run(&f);
@@ -93,7 +93,7 @@ fn a_balanced_tree() {
     assert_eq!(profile.sites.iter().map(|site| site.span_ns).sum::<u64>(), profile.span_ns);
 }
 
-/// Where the hooks cost less than what was measured before, strands measure below nothing. The laws hold all the same.
+/// If the hooks cost less than what was measured before, strands measure less than nothing. The laws still hold.
 #[test]
 fn what_is_subtracted_does_not_break_the_laws() {
     for cost in [10, 40, 1_000] {
@@ -261,7 +261,7 @@ fn forks_inside_of_iterations_are_part_of_the_span() {
 
 #[test]
 fn libraries_that_split_where_work_was_stolen_split_by_the_clock() {
-    /// Splits as rayon does: as often as there are processors, and further where a half has migrated.
+    /// Splits as rayon does: as often as there are processors, and further if a half has migrated.
     fn split(length: u64, splits: usize, migrated: bool) {
         if length == 1 || splits == 0 && !migrated {
             return instant(length * 100_000);
@@ -402,7 +402,7 @@ fn a_thread_that_holds_a_processor_for_good() {
 
 // ---- Recording ----------------------------------------------------------------------------------------------
 
-/// Records `f` on so many processors, within so many bytes, and reads it back.
+/// Records `f` on this many processors, within this many bytes, and reads it back.
 fn recorded(processors: usize, limit: usize, grain: i64, f: impl Fn() + Sync) -> Computation {
     let profiler = Arc::new(Profiler::bare(Clock::Virtual, NOTHING, Some(Recorder::new(limit, grain))));
     let pool = Builder::measuring(processors, Some(Arc::clone(&profiler))).build().unwrap();
@@ -413,8 +413,8 @@ fn recorded(processors: usize, limit: usize, grain: i64, f: impl Fn() + Sync) ->
     bombyx_dag::format::read(&file[..]).unwrap_or_else(|error| panic!("on {processors} processors: {error}"))
 }
 
-/// What is recorded is what is measured, whatever the schedule. No strand is shorter than a tick, and what
-/// is given to one is taken from others, so work and span of the dag may be off by one for each strand.
+/// The recording equals the measurement, whatever the schedule. No strand is shorter than a tick, and what is added to
+/// one is taken from others. So work and span of the dag may be wrong by one for each strand.
 fn check_recording(f: impl Fn() + Sync) {
     let profile = profile(NOTHING, &f);
     let first = recorded(1, usize::MAX, 1, &f);
@@ -531,7 +531,7 @@ fn recorded_allocations() {
             });
             release(600);
         });
-        // Of what was there before the run.
+        // This frees memory that was there before the run.
         release(1_000_000);
         blocking(|| advance(10));
     };

@@ -1,6 +1,6 @@
-//! Measurements and how they are taken: a [`Sample`] is one run, an [`Entry`] the runs of one runtime, a [`Case`]
-//! one thing measured on all of them. [`interleave`] promises that runtimes take turns, so that a change in the
-//! machine's mood meets all of them alike.
+//! Measurements and how they are taken. A [`Sample`] is one run, an [`Entry`] has the runs of one runtime, and a
+//! [`Case`] is one thing measured on all of them. [`interleave`] makes the runtimes take turns, so that a change in the
+//! machine's state affects all of them alike.
 
 use crate::Result;
 use crate::contender::Contender;
@@ -16,7 +16,7 @@ use std::time::Instant;
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Sample {
     pub seconds: f64,
-    /// What it took of memory, unless that was not looked at.
+    /// How much memory it took, unless nobody looked.
     pub memory: Option<Memory>,
     /// What the pool counted, if it is one of Bombyx.
     pub counts: Option<Counts>,
@@ -35,10 +35,10 @@ pub struct Counts {
     in_place: u64,
     pub muggings: u64,
     peak_carriers: u64,
-    /// Zero if the pool does not count them.
+    /// 0 if the pool does not count them.
     #[serde(default)]
     peak_threads: u64,
-    /// Of the schedulers with private deques; absent in earlier records.
+    /// For schedulers with private deques. Absent in earlier records.
     #[serde(default)]
     gifts: u64,
     #[serde(default)]
@@ -75,12 +75,12 @@ impl From<Stats> for Counts {
 }
 
 impl Sample {
-    /// A time alone.
+    /// A sample that has only a time.
     pub fn seconds(seconds: f64) -> Self {
         Self { seconds, memory: None, counts: None }
     }
 
-    /// Measures `work`, which says itself how many seconds of it count.
+    /// Measures `work`, which returns how many of its seconds count.
     pub fn of(contender: &Contender, work: impl FnOnce() -> f64) -> Self {
         contender.forget_peaks();
         let (before, watch) = (contender.stats(), Watch::start());
@@ -108,8 +108,8 @@ pub struct Entry {
     pub processors: usize,
     /// In the order of the rounds, at least one.
     samples: Vec<Sample>,
-    /// The most living threads at a time, if they were counted, in the median of runs: of these, if the pool counts anyway,
-    /// else of others, because counting takes time.
+    /// The most living threads at a time, if they were counted, in the median of runs. These are the same runs if the
+    /// pool counts anyway, and other runs if not, because counting takes time.
     pub threads: Option<u64>,
 }
 
@@ -151,8 +151,8 @@ impl Entry {
         median(&self.sorted().iter().map(|sample| sample.seconds).collect::<Vec<_>>())
     }
 
-    /// This runtime's time over that of another, in the median of the rounds in which both ran: what changes from round to
-    /// round changes for both.
+    /// This runtime's time over that of another, in the median of the rounds in which both ran. What changes from round
+    /// to round changes for both.
     pub fn over(&self, other: &Self) -> f64 {
         let pairs = self.samples.iter().zip(&other.samples);
         let mut ratios: Vec<f64> = pairs.map(|(ours, theirs)| ours.seconds / theirs.seconds).collect();
@@ -185,7 +185,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// The entry of a runtime; the serial elision has the same one for every number of processors.
+    /// The entry of a runtime. The serial elision has the same one for every number of processors.
     pub fn entry(&self, runtime: &str, processors: usize) -> Option<&Entry> {
         self.entries
             .iter()
@@ -215,10 +215,10 @@ impl Case {
     }
 }
 
-/// Lets all contenders run once to warm up, then `rounds` times in turn, in a different order in each round, so that none
+/// Lets all contenders run once to warm up, then `rounds` times in turn. The order differs in each round, so that none
 /// always comes after the same other one.
 ///
-/// `once` is told whether it is the warm-up, whose sample is dropped.
+/// `once` learns whether it is the warm-up, whose sample is dropped.
 pub fn interleave<T: Display>(
     what: &str,
     rounds: usize,
@@ -265,20 +265,20 @@ pub fn compete(
     Ok(contenders.iter().zip(samples).map(entry).collect())
 }
 
-/// The median of numbers in order, at least one.
+/// The median of at least one number. The numbers are in order.
 pub fn median(sorted: &[f64]) -> f64 {
     let middle = sorted.len() / 2;
     if sorted.len().is_multiple_of(2) { (sorted[middle - 1] + sorted[middle]) / 2.0 } else { sorted[middle] }
 }
 
-/// The figure in the middle, of nothing: nothing.
+/// The figure in the middle. `None` if there are no figures.
 pub fn middle<T: PartialOrd + Copy>(figures: impl IntoIterator<Item = T>) -> Option<T> {
     let mut figures: Vec<T> = figures.into_iter().collect();
     figures.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
     figures.get(figures.len() / 2).copied()
 }
 
-/// The geometric mean, of nothing: nothing.
+/// The geometric mean. `None` if there are no ratios.
 pub fn geometric_mean(ratios: impl IntoIterator<Item = f64>) -> Option<f64> {
     let (count, logarithms) =
         ratios.into_iter().fold((0u32, 0.0), |(n, sum), ratio| (n + 1, sum + ratio.ln()));

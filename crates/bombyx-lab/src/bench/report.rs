@@ -19,7 +19,7 @@ pub(super) struct Report {
     style: Style,
 }
 
-/// A ratio of Bombyx to another runtime above this is shown as bad: ours should not be noticeably slower.
+/// If Bombyx takes more than this many times as long as another runtime, the ratio is shown as bad.
 const NOTICEABLE: f64 = 1.05;
 
 impl Report {

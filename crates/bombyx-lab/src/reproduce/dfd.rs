@@ -1,8 +1,8 @@
 //! Exhibits of Narlikar's DFDeques paper: threads, speedups and memory of FIFO, the depth-first scheduler (ADF), DFDeques
 //! (DFD) and work stealing.
 //!
-//! The paper has eight processors: those runs are simulated, on recordings of our workloads. The same schedulers on real
-//! threads of this machine stand beside, where they exist.
+//! The paper has eight processors. Those runs are simulated, on recordings of our workloads. Beside them are the same
+//! schedulers on real threads of this machine, where they exist.
 
 mod counters;
 mod eight;
@@ -94,11 +94,11 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
     },
 ];
 
-/// Their names in the paper, and ours. K is the paper's (§5.2); its work stealer is called Cilk, or DFD-inf.
+/// Their names in the paper, and ours. K is the paper's (§5.2). Its work stealer is called Cilk, or DFD-inf.
 const SCHEDULERS: [(&str, &str); 4] =
     [("FIFO", "fifo"), ("ADF", "depth-first:50000"), ("DFD", "dfdeques:50000"), ("WS", "work-stealing")];
-/// The same with ten times the quota, measured beside: on today's processors the paper's 50,000 bytes last `dense-mm` at fine
-/// grain for about 100 µs.
+/// DFDeques with ten times the quota, measured beside. On today's processors the paper's 50,000 bytes last `dense-mm`
+/// at fine grain for about 100 µs.
 const LARGER: &str = "dfdeques:500000";
 /// The paper's number of processors.
 const EIGHT: usize = 8;
@@ -129,7 +129,7 @@ fn paper<T: Copy>(three: &Three<T>) -> [T; 3] {
     [three.fifo, three.adf, three.dfd]
 }
 
-/// What the measured runs at these grains took of memory.
+/// How much memory the measured runs at these grains took.
 fn space(lab: &Lab, grains: &[Grain]) -> Result<Sheet> {
     let mut sheet = Sheet::spaces(&["benchmark", "grain"], &SCHEDULERS.map(|(paper, _)| paper));
     for &grain in grains {
@@ -285,8 +285,8 @@ fn figure_1(lab: &Lab) -> Result<Page> {
         Some(no_more_there(0)),
     );
     verdicts.note(
-        "the simulator charges for visits of the queue, but nothing for cache misses, stacks or waiting for the queue's lock, \
-         by which the paper's FIFO and ADF lose too; our threads are shorter by a factor of ten to a thousand",
+        "the simulator charges for visits of the queue, but not for cache misses, stacks or waiting for the queue's lock, \
+         which also slow the paper's FIFO and ADF; our threads are shorter by a factor of ten to a thousand",
     );
     verdicts.note(locality::MODEL);
     verdicts.note(locality::counted(counts));
@@ -300,7 +300,7 @@ fn figure_1(lab: &Lab) -> Result<Page> {
     })
 }
 
-/// "FIFO ≫ DFD", which is at least twice as many, and "DFD slightly more than ADF", in living threads.
+/// Judges "FIFO ≫ DFD", which means at least twice as many, and "DFD slightly more than ADF", in living threads.
 fn judge_threads(verdicts: &mut Verdicts, ours: &[[u64; 4]], theirs: &[[u64; 3]], where_: &str) {
     let (of, paper) = (ours.len(), theirs);
     let claim = format!("FIFO has at least twice as many living threads as DFD {where_}");
@@ -443,8 +443,8 @@ fn figure_8(lab: &Lab) -> Result<Page> {
     verdicts.note(format!(
         "our problems are larger, every loop is a binary tree of forks, a fork makes one thread (the paper's forks make one per \
          half), and forks are cheaper. The paper's threads cost so much that its fine grain, of which they take 5 %, is about \
-         our medium one: that has {:.1} × as many threads (geometric mean), our fine one {:.0} ×. There ADF's processors leave \
-         what they have just unfolded for what is farther left, and unfold that; in balanced trees all three may unfold P·D",
+         our medium one, which has {:.1} × as many threads (geometric mean); our fine one has {:.0} ×. There ADF's processors \
+         leave what they have just unfolded for what is farther left, and unfold that; in balanced trees all three may unfold P·D",
         totals[0], totals[1]
     ));
     let (agrees, differs) = verdicts.texts();

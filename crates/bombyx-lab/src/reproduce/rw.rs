@@ -1,7 +1,7 @@
-//! Exhibits of Acar, Charguéraud, Muller and Rainey's paper, on their scheduler and its baselines as `bombyx-rw` has them: one
-//! program, in continuation-passing style, on private deques with compare-and-swap, on concurrent deques with their fence,
-//! and on loads and stores. rayon stands for Cilk Plus as the runtime from outside. They ran on 30 cores; ours run on those
-//! that there are, and on 30 processors in virtual time.
+//! Exhibits of Acar, Charguéraud, Muller and Rainey's paper, on their scheduler and its baselines as in `bombyx-rw`:
+//! one program, in continuation-passing style, on private deques with compare-and-swap, on concurrent deques with their
+//! fence, and on loads and stores. The paper also compares with a runtime of others, Cilk Plus; here that is rayon.
+//! The authors used 30 cores. We use the cores that this machine has, and 30 processors in virtual time.
 
 mod lanes;
 
@@ -25,7 +25,7 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
     },
     Exhibit {
         id: "rw-table-2",
-        about: "the same against the runtime from outside and concurrent deques with their fence",
+        about: "the same against a runtime of others and concurrent deques with their fence",
         make: table_2,
     },
     Exhibit { id: "rw-figure-8", about: "numbers of steals", make: figure_8 },
@@ -57,7 +57,7 @@ impl Bench {
         self.runs.against(lane, base, seconds)
     }
 
-    /// How often faster than serially.
+    /// How many times as fast as the serial program.
     fn speedup(&self, lane: &str) -> Option<f64> {
         Some(self.runs.median(SERIAL, seconds)? / self.runs.median(lane, seconds)?)
     }
@@ -69,7 +69,7 @@ fn method(lab: &Lab, benches: &[Bench]) -> String {
     let absent = if benches.iter().any(|bench| bench.runs.lanes.contains_key(RAYON)) {
         ""
     } else {
-        " rayon is not in this build, so without figures."
+        " This build does not contain rayon, so rayon has no figures."
     };
     format!(
         "Measured on {} processors of this machine, {} inputs at medium grain, {rounds} rounds in which lanes run one after \
@@ -83,7 +83,7 @@ fn method(lab: &Lab, benches: &[Bench]) -> String {
     )
 }
 
-/// What ran: the paper's inputs are larger.
+/// The inputs. The paper's are larger.
 fn inputs(benches: &[Bench]) -> Sheet {
     let mut sheet = Sheet::new("Our inputs; the paper's are larger", &["benchmark", "workload", "input"]);
     for Bench { row, runs } in benches {
@@ -92,11 +92,12 @@ fn inputs(benches: &[Bench]) -> Sheet {
     sheet
 }
 
-/// Our directions beside the paper's: 1 for more, −1 for less, 0 where ours is open; and the paper's per cent.
+/// Our directions beside the paper's: 1 for more, −1 for less, 0 if ours is open. Also the paper's per cent.
 struct Directions(Vec<(i32, f64)>);
 
 impl Directions {
-    /// Rows in which the paper has a direction, and ours is surely the same, or surely the opposite.
+    /// The number of rows in which the paper has a direction, in which ours is surely the same, and in which it is
+    /// surely the opposite.
     fn same_and_opposite(&self) -> [usize; 3] {
         let decided = |(_, paper): &(i32, f64)| paper.abs() > NOISE;
         let agrees =
@@ -104,7 +105,8 @@ impl Directions {
         [holds(&self.0, decided), agrees(1.0), agrees(-1.0)]
     }
 
-    /// Agrees if no direction is the opposite of the paper's, and at least half of the paper's directions are ours.
+    /// Agrees if no direction is the opposite of the paper's, and at least half of the paper's directions are also
+    /// ours.
     fn judge(&self, verdicts: &mut Verdicts, what: &str, [more, less]: [&str; 2]) {
         let [decided, same, opposite] = self.same_and_opposite();
         let count = |wanted: i32| holds(&self.0, |(direction, _)| *direction == wanted);
@@ -129,7 +131,7 @@ fn value(of: Option<f64>) -> Value {
     of.map_or_else(none, |of| json!(of))
 }
 
-/// A ratio in per cent more, with its interval.
+/// A ratio, as per cent more, with its interval.
 fn interval(of: Option<Interval>) -> Value {
     let Some(Interval { median, ends }) = of else { return none() };
     let per_cent = |ratio: f64| (ratio - 1.0) * 100.0;
@@ -157,10 +159,11 @@ fn paper_mean(of: fn(&Row) -> f64) -> f64 {
     geometric_mean(ROWS.iter().map(|row| 1.0 + of(row) / 100.0)).unwrap_or(1.0)
 }
 
-/// Per cent that the paper's tables cannot tell from nothing: it speaks of 5 % to 10 % of noise, averaged over 20 runs.
+/// A difference in per cent that the paper's tables cannot tell from zero: it speaks of 5 % to 10 % of noise, averaged
+/// over 20 runs.
 const NOISE: f64 = 2.0;
 
-/// Holds our comparison of two lanes against the paper's, benchmark by benchmark and in the mean, in both directions.
+/// Compares our comparison of two lanes with the paper's, benchmark by benchmark and in the mean, in both directions.
 fn compare(verdicts: &mut Verdicts, benches: &[Bench], [lane, base]: [&str; 2], theirs: fn(&Row) -> f64) {
     let Some(ours) = mean(benches, lane, base) else {
         return verdicts.judge(false, format!("{lane} against {base}: not in this build"));
@@ -267,7 +270,7 @@ fn page(lab: &Lab, benches: &[Bench], verdicts: Verdicts, sheets: Vec<Sheet>, ba
     Ok(Page { method: method(lab, benches), sheets, agrees, differs, plot: bars.draw()? })
 }
 
-/// A bar; longer ones are cut, so that the others can be seen.
+/// A bar. Longer ones are cut, so that the others remain visible.
 fn bar(of: Option<Interval>) -> Option<f64> {
     cut(of.map(|interval| (interval.median - 1.0) * 100.0))
 }
@@ -323,7 +326,7 @@ fn table_2(lab: &Lab) -> Result<Page> {
         groups.push((bench.row.name.to_owned(), bars));
     }
     let bars = Bars {
-        title: "Time against the runtime from outside (Acar et al., Table 2)".into(),
+        title: "Time against a runtime of others (Acar et al., Table 2)".into(),
         unit: "% more time than Cilk Plus (paper), rayon (ours); cut at 200".into(),
         scale: Scale::Linear,
         lanes: lanes_of(&[("Chase Lev", 2), ("WS", 0), ("WS+JR", 1)]),
@@ -341,7 +344,7 @@ fn table_2(lab: &Lab) -> Result<Page> {
             fence.map_or(f64::NAN, |fence| fence.median)
         ),
     );
-    verdicts.note("rayon is no Cilk Plus, and runs the programs in direct form: what continuations cost is in these figures");
+    verdicts.note("rayon is not Cilk Plus, and runs the programs in direct form, so these figures include the cost of continuations");
     page(lab, &benches, verdicts, vec![sheet, spawns], &bars)
 }
 
@@ -375,7 +378,7 @@ struct Statistic {
     of: &'static str,
     unit: &'static str,
     theirs: fn(&Row) -> [f64; 4],
-    /// None in virtual time if it says nothing there.
+    /// `None` if it says nothing in virtual time.
     thirty: Option<fn(&Thirty) -> f64>,
 }
 
@@ -433,8 +436,8 @@ impl Statistic {
         (if self.thirty.is_some() { vec![sheet, thirty] } else { vec![sheet] }, bars)
     }
 
-    /// For each other lane: in how many benchmarks it has more or less than WS, beside the paper's; differs if a direction is
-    /// the opposite of the paper's, measured or in virtual time.
+    /// For each other lane: in how many benchmarks it has more or less than WS, beside the paper's. Differs if a
+    /// direction is the opposite of the paper's, measured or in virtual time.
     fn judge(&self, verdicts: &mut Verdicts, benches: &[Bench], ours: &dyn Fn(&Run) -> f64) {
         for (nth, lane) in OTHERS.into_iter().enumerate() {
             let theirs = |bench: &Bench| (self.theirs)(bench.row)[nth + 1];
@@ -470,7 +473,7 @@ fn rank_correlation(pairs: &[(f64, f64)]) -> f64 {
     dot(&a, &b) / (dot(&a, &a) * dot(&b, &b)).sqrt().max(f64::MIN_POSITIVE)
 }
 
-/// The middle of numbers in any order.
+/// The median of numbers in any order.
 fn middle(mut numbers: Vec<f64>) -> f64 {
     numbers.sort_by(f64::total_cmp);
     numbers.get(numbers.len() / 2).copied().unwrap_or(0.0)
@@ -567,7 +570,7 @@ mod tests {
         assert!((alike - 1.0).abs() < 1e-9 && (opposed + 1.0).abs() < 1e-9);
     }
 
-    /// A benchmark whose lane takes so many times as long as its base.
+    /// A benchmark whose lane takes `ratio` times as long as its base.
     fn bench(row: &'static Row, ratio: f64) -> Bench {
         let run = |seconds| vec![Run { seconds, ..Run::default() }; 20];
         let lanes = [(PD_CAS, 1.0), (WS, ratio)].map(|(lane, seconds)| (lane.to_owned(), run(seconds)));

@@ -1,4 +1,4 @@
-//! What the papers print, as data: a file per paper, each figure with the place it stands in.
+//! What the papers print, as data: a file per paper. Each figure says where in the paper it is.
 
 pub(super) mod dfd;
 pub(super) mod rw;

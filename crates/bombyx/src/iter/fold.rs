@@ -1,4 +1,4 @@
-//! Adapters whose runs carry something: `fold`, `try_fold`, `map_with`, `map_init`, `flat_map` and their relatives.
+//! Adapters whose runs carry a value: `fold`, `try_fold`, `map_with`, `map_init`, `flat_map` and their relatives.
 
 use super::onto::{Inner, Onto};
 use super::plumbing::{Consumer, Place, Producer, ProducerCallback, UnindexedConsumer, as_base};
@@ -10,14 +10,14 @@ use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 
-/// Makes what a run begins with.
+/// Makes the value that a run begins with.
 pub(crate) trait Begin: Send + Sync {
     type Value;
 
     fn begin(&self) -> Self::Value;
 }
 
-/// Calls a closure.
+/// Makes it by calling a closure.
 pub(crate) struct ByCall<F>(pub(crate) F);
 
 impl<T, F: Fn() -> T + Sync + Send> Begin for ByCall<F> {
@@ -28,7 +28,7 @@ impl<T, F: Fn() -> T + Sync + Send> Begin for ByCall<F> {
     }
 }
 
-/// Clones a value that runs on other processors cannot see at the same time.
+/// Makes it by cloning a value. Runs on other processors cannot see that value at the same time.
 pub(crate) struct ByClone<T>(Mutex<T>);
 
 impl<T> ByClone<T> {
@@ -247,7 +247,7 @@ where
     as_base!(results);
 }
 
-/// What makes producers that carry something: each part begins with a value of its own.
+/// Makes producers that carry a value. Each part begins with its own value.
 pub(crate) struct MapParts<'f, B, F> {
     begin: B,
     op: &'f F,
@@ -263,7 +263,7 @@ pub(crate) struct MapPartsIter<'f, I, V, F> {
     op: &'f F,
 }
 
-/// Begins a part, and another one.
+/// Begins a part, and can make another one.
 pub(crate) trait Parts: Send {
     type Value;
 
@@ -282,7 +282,7 @@ impl<U, F: Fn() -> U + Sync + Send> Parts for &F {
     }
 }
 
-/// A value that parts have clones of.
+/// A value that is cloned for each part.
 pub(crate) struct Cloning<U>(U);
 
 impl<U: Clone + Send> Parts for Cloning<U> {
@@ -399,12 +399,12 @@ struct FlatMapConsumer<C, F> {
     op: F,
 }
 
-/// A run over inner loops: what those before yielded that were shared, and the folder since then.
+/// A run over inner loops: the results of those that were shared, and the folder since then.
 struct Flat<R, F> {
     before: Option<R>,
     folder: F,
     at: usize,
-    /// What follows makes no difference.
+    /// Whether what follows makes no difference.
     settled: bool,
 }
 

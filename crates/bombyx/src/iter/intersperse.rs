@@ -1,4 +1,4 @@
-//! `intersperse`: an element between each two items.
+//! `intersperse`: puts an element between every two items.
 
 use super::fold::{Begin, ByClone};
 use super::plumbing::{Consumer, Place, Producer, ProducerCallback, UnindexedConsumer, as_base};
@@ -104,13 +104,13 @@ struct InterspersedAdapt<T> {
     len: usize,
 }
 
-/// A producer or an iterator of items and elements by turns.
+/// A producer or an iterator that alternates between items and elements.
 struct Interspersed<B, T> {
     base: B,
     element: T,
-    /// Of both together.
+    /// How many items and elements there are together.
     len: usize,
-    /// The element is next.
+    /// Whether the element is next.
     element_next: bool,
 }
 
@@ -166,7 +166,7 @@ impl<T: Clone, B: Iterator<Item = T>> Iterator for Interspersed<B, T> {
 impl<T: Clone, B: DoubleEndedIterator<Item = T>> DoubleEndedIterator for Interspersed<B, T> {
     fn next_back(&mut self) -> Option<T> {
         self.len = self.len.checked_sub(1)?;
-        // Turns alternate from the next one on.
+        // From the next one on, items and elements alternate.
         let element = self.element_next ^ (self.len % 2 == 1);
         if element { Some(self.element.clone()) } else { self.base.next_back() }
     }

@@ -1,4 +1,4 @@
-//! Adapters that change nothing about the items, but how the loop runs, or who hears of it: `deterministic`, `progress`.
+//! Adapters that leave the items alone, and change how the loop runs or who hears of it: `deterministic`, `progress`.
 
 use super::explain::Trace;
 use super::plumbing::{Consumer, Place, Plan, UnindexedConsumer, as_base};
@@ -13,7 +13,7 @@ pub(crate) struct Planned<'t, C> {
     pub(crate) change: Change<'t>,
 }
 
-/// What is different.
+/// What the new plan changes.
 #[derive(Clone, Copy)]
 pub(crate) enum Change<'t> {
     Site(LoopSite),
@@ -58,7 +58,7 @@ impl<T, C: Consumer<T>> Consumer<T> for Planned<'_, C> {
     }
 }
 
-/// A loop that is known by the place of the method that began it, not of the collection that runs it.
+/// A loop that is known by the place where its method was called, not by the place of the collection that runs it.
 #[derive(Clone, Debug)]
 pub(crate) struct Sited<I> {
     pub(crate) base: I,

@@ -1,4 +1,4 @@
-//! [`ParallelIterator`]: what every parallel iterator can do.
+//! [`ParallelIterator`]: the methods of every parallel iterator.
 
 use super::collect::pieces;
 use super::explain::{Explain, Explanation};
@@ -28,8 +28,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 /// An iterator whose items are computed in parallel.
 ///
-/// The methods have the names and the meaning of those of [`Iterator`]. Closures are called on several processors at a time, so
-/// they are `Fn` and `Sync`. Nothing happens before a method is called that yields a result.
+/// The methods have the names and the meaning of those of [`Iterator`]. Several processors call the closures at the
+/// same time, so closures are `Fn` and `Sync`. Nothing happens before a method is called that yields a result.
 ///
 /// ```
 /// use bombyx::prelude::*;
@@ -37,7 +37,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 /// assert_eq!(sum, (0..1000u64).filter(|n| n % 3 == 0).map(|n| n * n).sum());
 /// ```
 pub trait ParallelIterator: Sized + Send {
-    /// What the iterator yields.
+    /// The type of the items.
     type Item: Send;
 
     // ---- Effects --------------------------------------------------------------------------------------------
@@ -76,8 +76,8 @@ pub trait ParallelIterator: Sized + Send {
         self.map_with(init, op).for_each(drop);
     }
 
-    /// Like [`for_each`](Self::for_each), with what `init` makes for every run of items on one processor. See
-    /// [`with_state`](Self::with_state) for one per processor.
+    /// Like [`for_each`](Self::for_each), with a value that `init` makes for every run of items on one processor. See
+    /// [`with_state`](Self::with_state) for one value per processor.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -98,8 +98,8 @@ pub trait ParallelIterator: Sized + Send {
         self.map_init(init, op).for_each(drop);
     }
 
-    /// Calls `op` for every item until one call fails. The others stop within a block. If several fail, the result is one of
-    /// theirs.
+    /// Calls `op` for every item until one call fails. The others then stop within a block. If several calls fail, the
+    /// result is that of one of them.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -134,7 +134,8 @@ pub trait ParallelIterator: Sized + Send {
         self.map_with(init, op).try_reduce(|| (), |(), ()| R::from_output(()))
     }
 
-    /// Like [`try_for_each`](Self::try_for_each), with what `init` makes for every run of items on one processor.
+    /// Like [`try_for_each`](Self::try_for_each), with a value that `init` makes for every run of items on one
+    /// processor.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -156,7 +157,7 @@ pub trait ParallelIterator: Sized + Send {
 
     // ---- Adapters -------------------------------------------------------------------------------------------
 
-    /// What `map_op` makes of every item.
+    /// Maps every item with `map_op`.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -186,7 +187,7 @@ pub trait ParallelIterator: Sized + Send {
         MapWith { base: self, init, op: map_op }
     }
 
-    /// Like [`map`](Self::map), with what `init` makes for every run of items on one processor.
+    /// Like [`map`](Self::map), with a value that `init` makes for every run of items on one processor.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -206,7 +207,7 @@ pub trait ParallelIterator: Sized + Send {
         MapInit { base: self, init, op: map_op }
     }
 
-    /// Clones of the items, which are references.
+    /// Clones the items, which are references.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -221,7 +222,7 @@ pub trait ParallelIterator: Sized + Send {
         Cloned { base: self }
     }
 
-    /// Copies of the items, which are references.
+    /// Copies the items, which are references.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -235,7 +236,7 @@ pub trait ParallelIterator: Sized + Send {
         Copied { base: self }
     }
 
-    /// The same items, after a look at each.
+    /// Calls `inspect_op` with a reference to each item, and passes the item on.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -249,7 +250,7 @@ pub trait ParallelIterator: Sized + Send {
         Inspect { base: self, op: inspect_op }
     }
 
-    /// The same items, after a change to each.
+    /// Lets `update_op` change each item, and passes the item on.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -263,7 +264,7 @@ pub trait ParallelIterator: Sized + Send {
         Update { base: self, op: update_op }
     }
 
-    /// The items for which `filter_op` is true.
+    /// Keeps the items for which `filter_op` is true.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -276,7 +277,7 @@ pub trait ParallelIterator: Sized + Send {
         Filter { base: self, op: filter_op }
     }
 
-    /// What `filter_op` makes of those items that it makes something of.
+    /// Maps every item with `filter_op`, and keeps the results that are `Some`.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -291,8 +292,8 @@ pub trait ParallelIterator: Sized + Send {
         FilterMap { base: self, op: filter_op }
     }
 
-    /// The items of the parallel iterators that `map_op` makes. Use [`flat_map_iter`](Self::flat_map_iter) for short ordinary
-    /// ones.
+    /// Maps every item to a parallel iterator, and yields the items of all of these. For short ordinary iterators, use
+    /// [`flat_map_iter`](Self::flat_map_iter).
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -307,7 +308,7 @@ pub trait ParallelIterator: Sized + Send {
         FlatMap { base: self, op: map_op }
     }
 
-    /// The items of the ordinary iterators that `map_op` makes.
+    /// Maps every item to an ordinary iterator, and yields the items of all of these.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -322,7 +323,7 @@ pub trait ParallelIterator: Sized + Send {
         FlatMapIter { base: self, op: map_op }
     }
 
-    /// The items of the items, which are parallel iterators, or collections.
+    /// Yields the items of the items, which are parallel iterators or collections.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -336,7 +337,7 @@ pub trait ParallelIterator: Sized + Send {
         Flatten { base: self }
     }
 
-    /// The items of the items, which are ordinary iterators, or collections.
+    /// Yields the items of the items, which are ordinary iterators or collections.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -350,8 +351,8 @@ pub trait ParallelIterator: Sized + Send {
         FlattenIter { base: self }
     }
 
-    /// Folds the items of each run on one processor into one, beginning with `identity`; the result is an iterator over those.
-    /// How many there are depends on who wanted work when: combine them.
+    /// Folds the items of each run on one processor into one value, starting with the result of `identity`. The result
+    /// is an iterator over these values. How many there are depends on who wanted work and when, so combine them.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -369,7 +370,7 @@ pub trait ParallelIterator: Sized + Send {
         Fold { base: self, identity, op: fold_op }
     }
 
-    /// Like [`fold`](Self::fold), beginning with clones of `init`.
+    /// Like [`fold`](Self::fold), starting with clones of `init`.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -399,7 +400,7 @@ pub trait ParallelIterator: Sized + Send {
         TryFold { base: self, identity, op: fold_op, marker: PhantomData }
     }
 
-    /// Like [`try_fold`](Self::try_fold), beginning with clones of `init`.
+    /// Like [`try_fold`](Self::try_fold), starting with clones of `init`.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -428,7 +429,7 @@ pub trait ParallelIterator: Sized + Send {
         Chain { a: self, b: chain.into_par_iter() }
     }
 
-    /// The same items with `element` between each two.
+    /// Puts `element` between every two items.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -441,7 +442,7 @@ pub trait ParallelIterator: Sized + Send {
         Intersperse { base: self, element }
     }
 
-    /// What is in the items, up to the first that is `None`; some items behind that may be taken, too.
+    /// The values of the items up to the first `None`. Some items after that may be used, too.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -455,7 +456,8 @@ pub trait ParallelIterator: Sized + Send {
         WhileSome { base: self }
     }
 
-    /// The same iterator. In rayon this makes others stop when a closure panics; here they always do, within a block.
+    /// The same iterator. In rayon, this makes others stop when a closure panics. Here they always stop, within a
+    /// block.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -465,7 +467,7 @@ pub trait ParallelIterator: Sized + Send {
         PanicFuse { base: self }
     }
 
-    /// `n` of the items, whichever come first; they stay in order.
+    /// Takes any `n` of the items, whichever come first. They stay in order.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -475,7 +477,7 @@ pub trait ParallelIterator: Sized + Send {
         TakeAny { base: self, count: n }
     }
 
-    /// All items but `n`, whichever come first; they stay in order.
+    /// Skips any `n` of the items, whichever come first. The others stay in order.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -485,7 +487,7 @@ pub trait ParallelIterator: Sized + Send {
         SkipAny { base: self, count: n }
     }
 
-    /// Items until `predicate` is false for one, whichever comes first.
+    /// Takes items until `predicate` is false for one of them, whichever comes first.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -498,7 +500,7 @@ pub trait ParallelIterator: Sized + Send {
         TakeAnyWhile { base: self, op: predicate }
     }
 
-    /// Items from when `predicate` is false for one, whichever comes first.
+    /// Skips items until `predicate` is false for one of them, whichever comes first.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -513,8 +515,8 @@ pub trait ParallelIterator: Sized + Send {
 
     // ---- How the loop runs ----------------------------------------------------------------------------------
 
-    /// Splits this loop in the same way in every run, on any number of processors, so that a sum of floats is always the same.
-    /// Put this last in the chain.
+    /// Splits this loop in the same way in every run, on any number of processors, so that a sum of floats is always
+    /// the same. Put this last in the chain.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -525,8 +527,8 @@ pub trait ParallelIterator: Sized + Send {
         Deterministic { base: self }
     }
 
-    /// Calls `tell` now and then, from whichever processor, with how many items are done and how many there are, if that is
-    /// known. Calls may overtake each other; one of them has all items. Put this last in the chain.
+    /// Calls `tell` now and then, from any processor, with the number of items done and the number of all items, if
+    /// known. Calls may overtake each other. One of them reports all items as done. Put this last in the chain.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -543,8 +545,8 @@ pub trait ParallelIterator: Sized + Send {
         Progress { base: self, tell }
     }
 
-    /// Calls `tell` at the end with what the loop did: splits, steals, the size of blocks, how evenly the work was shared. Put
-    /// this last in the chain.
+    /// Calls `tell` at the end with what the loop did: splits, steals, the size of blocks, how evenly the work was
+    /// shared. Put this last in the chain.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -559,8 +561,8 @@ pub trait ParallelIterator: Sized + Send {
         Explain { base: self, tell }
     }
 
-    /// One value that `init` makes for each processor that takes part, for closures that need scratch space or count something.
-    /// All of them are handed back at the end.
+    /// Gives closures a value for each processor that takes part, made by `init`. For closures that need scratch space
+    /// or count something. All values are handed back at the end.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -589,7 +591,7 @@ pub trait ParallelIterator: Sized + Send {
         self.drive_unindexed(Count { site: LoopSite::map_reduce() })
     }
 
-    /// Combines all items with `op`, which must be associative, beginning with what `identity` makes.
+    /// Combines all items with `op`, which must be associative, starting with the result of `identity`.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -621,7 +623,7 @@ pub trait ParallelIterator: Sized + Send {
         self.drive_unindexed(ReduceWith { site: LoopSite::map_reduce(), op })
     }
 
-    /// Like [`reduce`](Self::reduce), until an item or `op` fails; the others stop within a block.
+    /// Like [`reduce`](Self::reduce), until an item or `op` fails. The others then stop within a block.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -642,7 +644,7 @@ pub trait ParallelIterator: Sized + Send {
             .expect("every run began with an identity")
     }
 
-    /// Like [`reduce_with`](Self::reduce_with), until an item or `op` fails; the others stop within a block.
+    /// Like [`reduce_with`](Self::reduce_with), until an item or `op` fails. The others then stop within a block.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -689,7 +691,7 @@ pub trait ParallelIterator: Sized + Send {
         product.unwrap_or_else(|| std::iter::empty::<P>().product())
     }
 
-    /// The least item; the first of several.
+    /// The least item, or the first of several.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -703,7 +705,7 @@ pub trait ParallelIterator: Sized + Send {
         self.reduce_with(Ord::min)
     }
 
-    /// The least item by `f`; the first of several.
+    /// The least item by `f`, or the first of several.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -717,7 +719,7 @@ pub trait ParallelIterator: Sized + Send {
         self.reduce_with(move |a, b| if f(&a, &b) == Ordering::Greater { b } else { a })
     }
 
-    /// The item with the least key; the first of several.
+    /// The item with the least key, or the first of several.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -733,7 +735,7 @@ pub trait ParallelIterator: Sized + Send {
         keyed.reduce_with(|a, b| if a.0 > b.0 { b } else { a }).map(|(_, item)| item)
     }
 
-    /// The greatest item; the last of several.
+    /// The greatest item, or the last of several.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -747,7 +749,7 @@ pub trait ParallelIterator: Sized + Send {
         self.reduce_with(Ord::max)
     }
 
-    /// The greatest item by `f`; the last of several.
+    /// The greatest item by `f`, or the last of several.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -761,7 +763,7 @@ pub trait ParallelIterator: Sized + Send {
         self.reduce_with(move |a, b| if f(&a, &b) == Ordering::Greater { a } else { b })
     }
 
-    /// The item with the greatest key; the last of several.
+    /// The item with the greatest key, or the last of several.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -779,7 +781,7 @@ pub trait ParallelIterator: Sized + Send {
 
     // ---- Search ---------------------------------------------------------------------------------------------
 
-    /// An item for which `predicate` is true, whichever is found first. The others stop within a block.
+    /// Any item for which `predicate` is true: the one that is found first. The others then stop within a block.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -793,7 +795,7 @@ pub trait ParallelIterator: Sized + Send {
         self.find_map_any(move |item| predicate(&item).then_some(item))
     }
 
-    /// The first item for which `predicate` is true. An early hit costs little more than it would in an ordinary loop.
+    /// The first item for which `predicate` is true. An early hit costs little more than in an ordinary loop.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -821,7 +823,7 @@ pub trait ParallelIterator: Sized + Send {
         self.find_map_last(move |item| predicate(&item).then_some(item))
     }
 
-    /// What `predicate` makes of an item that it makes something of, whichever is found first.
+    /// The result of `predicate` for any item for which it returns `Some`: the one that is found first.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -840,7 +842,7 @@ pub trait ParallelIterator: Sized + Send {
         })
     }
 
-    /// What `predicate` makes of the first item that it makes something of.
+    /// The result of `predicate` for the first item for which it returns `Some`.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -856,7 +858,7 @@ pub trait ParallelIterator: Sized + Send {
         self.drive_unindexed(FindFirst { site: LoopSite::map_reduce(), op: predicate, best })
     }
 
-    /// What `predicate` makes of the last item that it makes something of.
+    /// The result of `predicate` for the last item for which it returns `Some`.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -882,7 +884,7 @@ pub trait ParallelIterator: Sized + Send {
         self.find_any(predicate)
     }
 
-    /// Whether `predicate` is true for an item.
+    /// Whether `predicate` is true for any item.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -912,8 +914,8 @@ pub trait ParallelIterator: Sized + Send {
 
     // ---- Collections ----------------------------------------------------------------------------------------
 
-    /// A collection of the items, in order. Where their number is known, a vector is allocated once and the items are written
-    /// straight into place.
+    /// Collects the items in order. If their number is known, a vector is allocated once and the items are written
+    /// directly into place.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -933,7 +935,7 @@ pub trait ParallelIterator: Sized + Send {
         C::from_par_iter(Sited { base: self, site: LoopSite::map_reduce() })
     }
 
-    /// Two collections from pairs.
+    /// Makes two collections from pairs.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -954,7 +956,7 @@ pub trait ParallelIterator: Sized + Send {
         both
     }
 
-    /// Two collections: the items for which `predicate` is true, and the others.
+    /// Makes two collections: the items for which `predicate` is true, and the others.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -974,7 +976,7 @@ pub trait ParallelIterator: Sized + Send {
         both
     }
 
-    /// Two collections, of what `predicate` puts left and right.
+    /// Makes two collections, of what `predicate` puts left and right.
     ///
     /// ```
     /// use bombyx::iter::Either;
@@ -1000,7 +1002,7 @@ pub trait ParallelIterator: Sized + Send {
         both
     }
 
-    /// The items in the pieces in which they were computed, for collections that take them piece by piece.
+    /// The items in the pieces in which they were computed. For collections that take them piece by piece.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -1019,12 +1021,12 @@ pub trait ParallelIterator: Sized + Send {
 
     // ---- Plumbing -------------------------------------------------------------------------------------------
 
-    /// Feeds the consumer with all items. For those who write iterators: see [`plumbing`](super::plumbing).
+    /// Feeds the consumer with all items. For authors of iterators: see [`plumbing`](super::plumbing).
     fn drive_unindexed<C>(self, consumer: C) -> C::Result
     where
         C: UnindexedConsumer<Self::Item>;
 
-    /// How many items there are, if that is known: then the consumer is told the exact position of every item.
+    /// How many items there are, if known. Then the consumer learns the exact position of every item.
     ///
     /// ```
     /// use bombyx::prelude::*;

@@ -1,4 +1,4 @@
-//! Consumers that end a chain with one value: `for_each`, `reduce`, `sum` and what is built of them.
+//! Consumers that end a chain with one value: `for_each`, `reduce`, `sum` and others that are built from them.
 
 use super::plumbing::{Consumer, Place, Plan};
 use super::private::Try;
@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What consumers do that care for no positions, and can always take more.
+/// The methods of consumers that do not need positions and can always take more.
 macro_rules! simple {
     () => {
         #[inline]
@@ -52,7 +52,7 @@ impl<T, F: Fn(T) + Sync + Send> Consumer<T> for ForEach<F> {
     simple!();
 }
 
-/// Combines all items, from a neutral one.
+/// Combines all items, starting with a neutral one.
 pub(crate) struct Reduce<ID, F> {
     pub(crate) site: LoopSite,
     pub(crate) identity: ID,
@@ -112,7 +112,7 @@ impl<T: Send, F: Fn(T, T) -> T + Sync + Send> Consumer<T> for ReduceWith<F> {
     simple!();
 }
 
-/// Counts.
+/// Counts the items.
 pub(crate) struct Count {
     pub(crate) site: LoopSite,
 }
@@ -177,7 +177,7 @@ macro_rules! accumulate {
 accumulate!(SumOf, Sum, sum);
 accumulate!(ProductOf, Product, product);
 
-/// Combines what items carry until one of them fails. Without an identity: if there are any.
+/// Combines the values of the items until one of them fails. Without an identity, only if there are any items.
 pub(crate) struct TryReduce<ID, F> {
     pub(crate) site: LoopSite,
     pub(crate) identity: ID,
@@ -192,7 +192,7 @@ where
     F: Fn(T::Output, T::Output) -> T + Sync + Send,
 {
     type Folder = ControlFlow<T::Residual, Option<T::Output>>;
-    /// None: there were no items.
+    /// `None` if there were no items.
     type Result = Option<T>;
 
     fn start(&self, _: Place) -> Self::Folder {
