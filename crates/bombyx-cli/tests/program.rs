@@ -1,5 +1,5 @@
-//! The program as its users see it: `bombyx`, `bombyx run` and `bombyx bench` are run, and what they print, write and
-//! return is looked at. Sizes are small and nothing depends on how long anything takes.
+//! The program as its users see it. The tests run `bombyx`, `bombyx run` and `bombyx bench`, and look at what they
+//! print, write and return. Sizes are small, and nothing depends on how long anything takes.
 
 mod common;
 

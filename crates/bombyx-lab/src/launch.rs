@@ -179,7 +179,7 @@ pub fn wrote_nothing(program: &Path, what: &str, complaint: Option<&str>) -> Str
     match complaint {
         Some(complaint) => {
             format!(
-                "{program} {complaint}, before it wrote a {what}; a {what} has the runs in pools that have ended"
+                "{program} {complaint}, before it wrote a {what}; a {what} contains only runs in pools that have ended"
             )
         }
         None => format!(

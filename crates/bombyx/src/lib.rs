@@ -24,7 +24,7 @@
 //!
 //! - A *processor* is one of the P virtual processors of a pool. It has a deque of work, and no stack.
 //! - A *carrier* is an operating-system thread that belongs to a pool. It runs closures while it holds a processor.
-//!   There are more carriers than processors: a carrier that has to wait hands its processor to another carrier.
+//!   A carrier that has to wait hands its processor to another carrier, so a pool can have more carriers than processors.
 //! - A *thread* is an operating-system thread where these pages speak of stacks, names or fixed threads. The papers use
 //!   the same word for a spawned closure and all the calls below it; where that is meant, the text says so.
 //!
@@ -37,7 +37,8 @@
 //!
 //! Unrelated work never buries a closure that waits. Whatever runs on top of a waiting frame is part of what the frame
 //! waits for. So a lock that is held across a `join` is not met again on the same stack, and stacks grow no deeper than
-//! the serial program needs.
+//! the serial program needs. Two settings give this up where a pool would otherwise stop: [fixed threads](Threads::Fixed)
+//! and the [limit of carriers](Builder::max_carriers).
 //!
 //! `ARCHITECTURE.md` explains how this works without moving any stack between threads.
 //!

@@ -166,7 +166,8 @@ fn nothing_to_steal() -> bool {
 pub mod plumbing {
     use super::{BLOCK, current, join_at, nothing_to_steal};
     use crate::api::pool::Pool;
-    use crate::profile::{Clock, Kind, Site};
+    use crate::profile::clock::Clock;
+    use crate::profile::{Kind, Site};
     use std::sync::OnceLock;
     use std::time::Instant;
 

@@ -16,6 +16,7 @@ use crate::system::affinity::{CpuSet, Thread};
 use crate::system::guard::guarded;
 use crate::system::primitive::lock;
 use std::ptr::NonNull;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// How long work waits for a carrier before a thread that waits for the work looks itself.
@@ -49,6 +50,7 @@ impl Drop for Visit<'_> {
         }
         guarded(|| {
             current::carrier().set_root(self.root);
+            self.pool.expect_visit_at(current::held());
             // SAFETY: no carrier is named.
             unsafe { hand_over(Heir::Nobody, Next::Leaves) }.stay_without();
             if let Some(cpus) = &self.cpus {
@@ -75,11 +77,25 @@ pub(crate) fn lend_a_hand(pool: &PoolCore, done: impl Fn() -> bool) {
 }
 
 impl PoolCore {
+    /// Notes that a thread outside the pool is about to give `processor` back. If it comes again soon, it will get the same
+    /// one: the idle list is last in, first out.
+    fn expect_visit_at(&self, processor: &Processor) {
+        let mark = processor.index + 1;
+        if self.visited.load(Relaxed) != mark {
+            self.visited.store(mark, Relaxed);
+        }
+    }
+
+    /// The processor that the next visitor is likely to hold.
+    pub(crate) fn expected_visit(&self) -> Option<&Processor> {
+        self.processors().get(self.visited.load(Relaxed).wrapping_sub(1))
+    }
+
     /// Makes the calling thread hold processor 0 of this new pool. Nobody may free the pool before the thread is
-    /// unseated.
-    pub(crate) fn seat_current_thread(&self) {
+    /// dismissed.
+    pub(crate) fn adopt_current_thread(&self) {
         lock(&self.shared).numbered = 1;
-        let first = match self.seats.first() {
+        let first = match self.fixed_carriers.first() {
             Some(carrier) => {
                 carrier.begin(&std::thread::current());
                 current::set_carrier(Some(NonNull::from(&**carrier)));
@@ -90,8 +106,8 @@ impl PoolCore {
         go_on(first);
     }
 
-    /// Takes back the processor on which the calling thread was seated.
-    pub(crate) fn unseat_current_thread(&self) {
+    /// Takes back the processor with which the calling thread was adopted.
+    pub(crate) fn dismiss_current_thread(&self) {
         if self.has_fixed_threads() {
             release();
             current::set_carrier(None);

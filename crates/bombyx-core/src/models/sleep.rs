@@ -15,11 +15,7 @@ fn no_lost_wake_up() {
             thread::spawn(move || {
                 sleepers.set_resting(1);
                 sleepers.stop_search();
-                sleepers.look_once_more(
-                    std::iter::once(&*deque),
-                    || unreachable!("the barrier reaches everyone"),
-                    || !deque.looks_empty(),
-                )
+                look(&deque, &sleepers)
             })
         };
         let pushed = fork(&deque, &task);
@@ -33,6 +29,16 @@ fn no_lost_wake_up() {
     });
 }
 
+/// The barrier of these models is never refused.
+fn unrefused() {
+    unreachable!("the barrier reaches everyone")
+}
+
+/// The look that follows when a processor has been entered among the resting.
+fn look(deque: &Deque, sleepers: &Sleepers) -> bool {
+    sleepers.look_once_more(std::iter::once(deque), unrefused, || !deque.looks_empty())
+}
+
 /// A carrier that has found nothing puts its processor among the resting, which `idle` counts, and looks once more.
 fn fall_asleep(deque: &Deque, sleepers: &Sleepers, idle: &Mutex<usize>) -> bool {
     {
@@ -41,11 +47,7 @@ fn fall_asleep(deque: &Deque, sleepers: &Sleepers, idle: &Mutex<usize>) -> bool 
         sleepers.set_resting(*idle);
     }
     sleepers.stop_search();
-    sleepers.look_once_more(
-        std::iter::once(deque),
-        || unreachable!("the barrier reaches everyone"),
-        || !deque.looks_empty(),
-    )
+    look(deque, sleepers)
 }
 
 /// Two processors fall asleep at once while another one forks. The fork wakes one of them, or one of them sees the
@@ -86,16 +88,10 @@ fn the_last_searcher_finds_work() {
         let searcher = {
             let (deque, sleepers) = (Arc::clone(&deque), Arc::clone(&sleepers));
             thread::spawn(move || {
-                let visible = || !deque.looks_empty();
                 sleepers.stop_search()
                     && sleepers.any_resting()
                     && !planted(Fault::FindWithoutPassingOn)
-                    && (visible()
-                        || sleepers.look_once_more(
-                            std::iter::once(&*deque),
-                            || unreachable!("the barrier reaches everyone"),
-                            visible,
-                        ))
+                    && (!deque.looks_empty() || look(&deque, &sleepers))
             })
         };
         let pushed = fork(&deque, &task);
@@ -106,6 +102,38 @@ fn the_last_searcher_finds_work() {
         }
         let passed_on = searcher.join().unwrap();
         assert!(woke || passed_on, "a job waits, one rests, and nobody looks out");
+    });
+}
+
+/// A processor comes to rest while the last searcher finds work and another processor forks. The fork wakes the processor
+/// that rests, or one of the other two sees the fork.
+#[test]
+fn rest_against_the_last_searcher() {
+    explore(3, &[Fault::QueueWithoutFence, Fault::ForkWithoutCheck], || {
+        let deque = Arc::new(relying());
+        let sleepers = Arc::new(Sleepers::new(0));
+        let task = Arc::new(Task::new());
+        sleepers.start_search();
+        let searcher = {
+            let (deque, sleepers) = (Arc::clone(&deque), Arc::clone(&sleepers));
+            thread::spawn(move || sleepers.found_work() && sleepers.any_resting() && look(&deque, &sleepers))
+        };
+        let rests = {
+            let (deque, sleepers) = (Arc::clone(&deque), Arc::clone(&sleepers));
+            thread::spawn(move || {
+                sleepers.set_resting(1);
+                sleepers.rest(std::iter::once(&*deque), unrefused, || !deque.looks_empty())
+            })
+        };
+        let pushed = fork(&deque, &task);
+        let mut woke = false;
+        if deque.wants_attention(pushed) {
+            deque.attend();
+            woke = sleepers.wants_wake();
+        }
+        let passed_on = searcher.join().unwrap();
+        let saw = rests.join().unwrap();
+        assert!(woke || passed_on || saw, "a job waits, one rests, and nobody looks out");
     });
 }
 

@@ -75,7 +75,7 @@ pub(super) struct Sheet {
 /// Headings of a [`Space`], one column per figure.
 const SPACE: [&str; 4] = ["heap", "RSS", "carr", "thr"];
 const SPACE_LEGEND: &str = "\
-heap, RSS: peaks of heap memory above the inputs and of resident memory, MiB; carr: most carriers (OS threads of the pool); thr: most living threads (of the papers); –: not counted: by rayon, private deques, and in long runs.";
+heap, RSS: peaks of heap memory above the inputs and of resident memory, MiB; carr: most carriers (OS threads of the pool); thr: most living threads (of the papers); –: not counted (rayon, private deques and long runs).";
 
 /// How much memory the runs of one scheduler on one benchmark took.
 #[derive(Clone, Copy, Default)]

@@ -2,11 +2,12 @@
 //! processors as the paper had. Everything is made at most once per command, because several exhibits show the same
 //! runs.
 
-use crate::bench::case::{Case, Entry, middle};
+use crate::bench::case::{Case, Entry};
 use crate::bench::workload::{Setup, measure};
 use crate::contender::Contender;
 use crate::host::cores;
 use crate::progress::Progress;
+use crate::statistics::middle;
 use crate::{Result, heap};
 use bombyx_dag::{Accesses, Computation, Measures};
 use bombyx_sim::{Metering, Outcome, Scheduler, Simulation, SpaceUse};
@@ -69,7 +70,8 @@ pub(super) struct Simulated {
     /// The most heap memory, and the most of heap and frames together, in bytes.
     pub(super) heap: u64,
     pub(super) memory: u64,
-    /// Work from one steal to the next (DFD §6), and threads of the own deque per steal (DFD §5.3), without dummies.
+    /// Work from one steal to the next (DFD §6), and threads from the processor's own deque per steal (DFD §5.3). Both
+    /// without dummies.
     pub(super) granularity: f64,
     pub(super) threads_per_steal: f64,
 }

@@ -32,7 +32,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         name: "Lemma 12, mean",
         statement: "There are O(P·T∞) steal attempts on average",
         quantity: "mean attempts against 1.5·P·T∞",
-        scope: "The constant 1.5 is ours. Without parallelism all thieves search all the time: then attempts and waiting come to \
+        scope: "The constant 1.5 is ours. Without parallelism all thieves search all the time, and attempts and waiting add up to \
             nearly (P − 1)·T∞.",
         mutants: mutants![Serial, Half, Victim0, Neighbour, Themselves, LeavesParent, StealBottom, GivesUp],
         few: "",
@@ -77,8 +77,8 @@ pub(super) const CLAIMS: &[Claim] = &[
         name: "Theorem 14, mean",
         statement: "Processors send each other O(P·T∞·(1 + n_d)·S_max) bytes on average",
         quantity: "mean bytes against ½·P·T∞·(S_max + n_d·(S_max + 8))",
-        scope: "Unequal frames. Per steal, as in the proof, a frame, and for each of n_d join edges 8 bytes and a frame: every run \
-            is held to that price per steal. The constant ½ is ours.",
+        scope: "Unequal frames. As in the proof, a steal may send one frame, and 8 bytes and a frame for each of n_d join edges. \
+            Every run is held to this price per steal. The constant ½ is ours.",
         mutants: mutants![Share, EnableElsewhere, LeavesParent, StealBottom, Neighbour, KeepParent],
         few: "",
         attempt: theorem_14,

@@ -27,8 +27,9 @@ pub(crate) const SPACE_CLAIMS: &[Claim] = &[
         name: "Lemma 4.1",
         statement: "At most O(P·D) heavy nodes are premature at any time, on average",
         quantity: "mean of the most heavy premature nodes against P·D",
-        scope: "Unit instructions that allocate at most K, with quotas at which processors give up; the constant is ours. Heavy: \
-            first after a steal; premature: executed before something that comes earlier in the serial order.",
+        scope: "Unit instructions that allocate at most K, with quotas at which processors give up; the constant is ours. A heavy \
+            instruction is the first after a steal; a premature one is executed before something that comes earlier in the serial \
+            order.",
         mutants: &[
             planted(Mutation::StealRight),
             planted(Mutation::StealAnywhere),
@@ -45,7 +46,7 @@ pub(crate) const SPACE_CLAIMS: &[Claim] = &[
         name: "Lemma 4.1, tail",
         statement: "There are O(P·(D + ln 1/ε)) heavy premature nodes with chance at least 1 − ε",
         quantity: "frequency of more than P·(D + ln 1/ε) against ε",
-        scope: "As the mean; ε = 1/2, 1/4, …, 1/32; the constant is ours.",
+        scope: "As for the mean; ε = 1/2, 1/4, …, 1/32; the constant is ours.",
         mutants: &[
             planted(Mutation::StealRight),
             planted(Mutation::StealAnywhere),
@@ -84,7 +85,8 @@ pub(crate) const SPACE_CLAIMS: &[Claim] = &[
         name: "Theorem 4.3",
         statement: "DFDeques uses S1 + O(min(K, S1)·P·D) space on average",
         quantity: "mean peak of memory against S1 + 0.5·min(K, S1)·P·D",
-        scope: "Heap and frames; allocations above K included, D is the depth with their dummy threads. The constant is ours.",
+        scope: "Heap and frames; allocations above K are included, and D is the depth with their dummy threads. The constant is \
+            ours.",
         mutants: &[
             planted(Mutation::NoDummies),
             planted(Mutation::KeepDequeAfterDummy),
@@ -104,7 +106,7 @@ pub(crate) const SPACE_CLAIMS: &[Claim] = &[
         name: "Theorem 4.3, tail",
         statement: "Space is S1 + O(min(K, S1)·P·(D + ln 1/ε)) with chance at least 1 − ε",
         quantity: "frequency of more than S1 + 0.5·min(K, S1)·P·(D + ln 1/ε) against ε",
-        scope: "As the mean; ε = 1/2, 1/4, …, 1/32; the constant is ours.",
+        scope: "As for the mean; ε = 1/2, 1/4, …, 1/32; the constant is ours.",
         mutants: &[
             planted(Mutation::NoDummies),
             planted(Mutation::KeepDequeAfterDummy),

@@ -43,7 +43,7 @@ pub(crate) const TIME_CLAIMS: &[Claim] = &[
         statement: "A step that begins with at least P deques executes at least P/2e actions on average",
         quantity: "0.6·P against the mean of the actions in such steps",
         scope: "Unit instructions, quotas so small that deques are many; P ≥ 8. Steps in which nobody steals execute P actions \
-            and are not counted. The proof's constant is 1/2e, the one that is checked is ours.",
+            and are not counted. The proof's constant is 1/2e; the constant that is checked is ours.",
         mutants: TYPE_A,
         few: "",
         attempt: type_a_mean,
@@ -54,8 +54,8 @@ pub(crate) const TIME_CLAIMS: &[Claim] = &[
         name: "Lemma 4.4, type A",
         statement: "A step that begins with at least P deques executes P/4e actions with chance at least 1/10",
         quantity: "frequency of fewer than P/2 actions against 1/10",
-        scope: "As above, P ≥ 16. The proof has P/4e actions, and allows fewer with a chance of 9/10, which every run that works at \
-            all keeps; what is checked is ours.",
+        scope: "As above, P ≥ 16. The proof has P/4e actions and allows fewer with a chance of 9/10. Every run that works at all \
+            keeps this, so the bound that is checked is ours.",
         mutants: TYPE_A,
         few: "",
         attempt: type_a_chance,
@@ -66,7 +66,7 @@ pub(crate) const TIME_CLAIMS: &[Claim] = &[
         name: "Lemma 4.4, steps of type A",
         statement: "There are at most 40e·W/P steps of type A on average",
         quantity: "mean number of steps of type A against 1.5·W/P",
-        scope: "As above; the proof's constant is 40e = 108.7, the one that is checked is ours.",
+        scope: "As above; the proof's constant is 40e = 108.7; the constant that is checked is ours.",
         mutants: TYPE_A,
         few: "",
         attempt: type_a_steps,
@@ -77,7 +77,7 @@ pub(crate) const TIME_CLAIMS: &[Claim] = &[
         name: "Lemma 4.4, steps of type A, tail",
         statement: "There are at most 80e·W/P + 40·ln 1/ε steps of type A with chance at least 1 − ε",
         quantity: "frequency of more than 1.5·(W/P + ln 1/ε) against ε",
-        scope: "ε = 1/2, 1/4, …, 1/32. The proof's constants are 80e and 40, the one that is checked is ours.",
+        scope: "ε = 1/2, 1/4, …, 1/32. The proof's constants are 80e and 40; the constant that is checked is ours.",
         mutants: TYPE_A,
         few: "",
         attempt: type_a_tail,
@@ -158,7 +158,7 @@ pub(crate) const TIME_CLAIMS: &[Claim] = &[
         name: "Theorem 4.5, tail",
         statement: "Time is O(W/P + S_a/(P·K) + D + ln 1/ε) with chance at least 1 − ε",
         quantity: "frequency of more than 2.5·(W/P + S_a/(P·K) + D + ln 1/ε) against ε",
-        scope: "As the mean; ε = 1/2, 1/4, …, 1/32.",
+        scope: "As for the mean; ε = 1/2, 1/4, …, 1/32.",
         mutants: &[
             planted(Mutation::Serial),
             planted(Mutation::Half),

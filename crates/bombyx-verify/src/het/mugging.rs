@@ -43,7 +43,7 @@ pub(crate) const CLAIMS: &[Claim] = &[
         name: "Observation 1",
         statement: "The work bucket ends with exactly W1 dollars, and both buckets together with π_tot per unit of time",
         quantity: "dollars that are missing or too many",
-        scope: "Exact integrals; attempts under way at the end count by what was done of them.",
+        scope: "Exact integrals; an attempt under way at the end counts for the part that was done.",
         mutants: mutants![GivesUp, BlocksAtStall, LeavesParent],
         few: "only a scheduler that leaves processors idle puts in fewer dollars",
         attempt: observation_1,
@@ -65,10 +65,10 @@ pub(crate) const CLAIMS: &[Claim] = &[
         name: "Theorem 8",
         statement: "In a phase of (β + 2)·p attempts the potential falls by a constant factor with constant chance",
         quantity: "chance that a phase leaves more than 3/4 of the potential, or of a component of it, against 3/4",
-        scope: "The constants are those of the proof that HET follows (Arora, Blumofe, Plaxton). Also for the proof's three \
-            components apart: D of processors with nonempty deques, S of slow and F of fast processors with empty ones; what is left \
-            of a node is the potential of what it has enabled. F always falls, to at most 4/9. Phases with an end, nested-parallel \
-            computations of unit instructions, β = 1, 1.5 and 3.",
+        scope: "The constants are those of the proof that HET follows (Arora, Blumofe, Plaxton). The claim is also checked for \
+            each of the proof's three components: D of processors with nonempty deques, S of slow and F of fast processors with \
+            empty ones; what is left of a node is the potential of what it has enabled. F always falls, to at most 4/9. Phases \
+            with an end, nested-parallel computations of unit instructions, β = 1, 1.5 and 3.",
         mutants: mutants![NoMugging, MugFaster, Themselves, MugInVain],
         few: "",
         attempt: theorem_8,
@@ -118,8 +118,9 @@ pub(crate) const CLAIMS: &[Claim] = &[
         name: "§1, estimates",
         statement: "Estimates wrong by a factor f cost no more than a β that is f² times as large",
         quantity: "mean dollars beside work against p·3·β·f²·W∞",
-        scope: "The paper asks for estimates that are mostly accurate and gives no bound; this one is ours: who is mugged is less than \
-            β·f² times as slow. The fastest believes to be f times slower, the slowest f times faster, f = 2.",
+        scope: "The paper asks for estimates that are mostly accurate and gives no bound; this one is ours: a processor that is \
+            not mugged is at most β·f² times as slow as the thief. The fastest processor believes that it is f times slower \
+            than it is, the slowest that it is f times faster; f = 2.",
         mutants: mutants![NoMugging, MugFaster, Themselves],
         few: "",
         attempt: estimates,

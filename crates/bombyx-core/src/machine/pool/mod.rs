@@ -33,6 +33,7 @@ use crate::system::process::Generation;
 use config::{Config, Threads};
 use std::io;
 use std::ptr::NonNull;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Condvar, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -44,11 +45,13 @@ pub(crate) struct PoolCore {
     processors: Box<[Processor]>,
     pub(crate) sleepers: Sleepers,
     pub(crate) gauges: Gauges,
+    /// 1 more than the index of the processor that a thread outside the pool held last; 0 if none did. A hint.
+    pub(in crate::machine) visited: AtomicUsize,
     /// How many entries are in `shared.queue`, for a look without the lock.
     queued: Queued,
     pub(crate) shared: Mutex<Shared>,
     /// The carriers, if each of them holds one processor for the life of the pool ([`crate::machine::fixed`]).
-    pub(crate) seats: Box<[Arc<Carrier>]>,
+    pub(crate) fixed_carriers: Box<[Arc<Carrier>]>,
     /// Spawned closures that belong to no scope and have not ended. Dropping the pool waits for them.
     detached: std::sync::Mutex<Detached>,
     detached_ended: Condvar,
@@ -156,7 +159,7 @@ impl PoolCore {
                 // SAFETY: the pool owns the processors.
                 .map(|index| Processor::new(index, &config, unsafe { PoolRef::new(this.as_ptr()) }))
                 .collect();
-            let seats: Box<[_]> = match config.threads {
+            let fixed_carriers: Box<[_]> = match config.threads {
                 Threads::Fixed => processors.iter().map(|_| Arc::new(Carrier::to_be_started())).collect(),
                 Threads::Moving => Box::default(),
             };
@@ -190,8 +193,9 @@ impl PoolCore {
             PoolCore {
                 this: this.clone(),
                 gauges: Gauges::default(),
+                visited: AtomicUsize::new(0),
                 sleepers: Sleepers::new(resting),
-                seats,
+                fixed_carriers,
                 processors,
                 config,
                 queued: Queued::none(),

@@ -26,6 +26,8 @@ use std::time::{Duration, Instant};
 const ESCALATE: Duration = Duration::from_micros(10);
 /// How long a request waits at one busy victim that has nothing.
 const STAND: Duration = Duration::from_micros(20);
+/// How long a request stands at a processor that rests, before the thief looks elsewhere and lets others use its core.
+const STAND_AT_REST: Duration = Duration::from_micros(5);
 
 /// An entry that the processor has itself: the youngest of its deque, else its offer, else the oldest that only this
 /// processor may run. At the foot of a stack, the deque holds only entries that a carrier that blocks has left there,
@@ -39,13 +41,13 @@ pub(in crate::scheduler) fn take_own(processor: &Processor) -> Option<Entry> {
     processor.has_something().then(open).flatten().or_else(|| processor.private.take(|_| true))
 }
 
-/// The youngest entry of the processor's deque that was spawned in the scope with this key. In an ordered pool there is
+/// The youngest entry of the processor's deque that was spawned in the scope with this root. In an ordered pool there is
 /// none while entries of other scopes lie on top of it: those go first, on other processors.
-pub(super) fn take_of_scope(processor: &Processor, key: usize) -> Option<Entry> {
+pub(super) fn take_of_scope(processor: &Processor, root: usize) -> Option<Entry> {
     let ordered = processor.pool().config.ordered;
     let mut covered = false;
     processor.deque.take_youngest(|entry| {
-        let ours = belongs_to(entry, key);
+        let ours = belongs_to(entry, root);
         covered |= ordered && !ours && !belongs_to(entry, 0);
         ours && !covered
     })
@@ -65,6 +67,12 @@ pub(in crate::scheduler) fn random_victim(processor: &Processor) -> Option<&Proc
     processor.stats.attempts.add(1);
     let full = (0..all.len() - 1).map(at).find(|victim| victim.has_something());
     full.or_else(|| Some(at(0)).filter(|victim| victim.is_busy()))
+}
+
+/// The processor that a thread outside the pool held last, if that was another one. Such threads often come again at once.
+/// A thief that stands there before they come gets the first fork.
+pub(super) fn expected_victim(processor: &Processor) -> Option<&Processor> {
+    processor.pool().expected_visit().filter(|expected| !std::ptr::eq(*expected, processor))
 }
 
 /// Tries to get the oldest entry of `victim` that descends from `want`, until `stop` says that there is something
@@ -91,6 +99,12 @@ pub(in crate::scheduler) fn rob_by(
         return None;
     }
     victim.deque.poison();
+    // A victim that rests, with an empty deque, is worth a wait if its holder is expected to come back.
+    let expected = want == 0
+        && !victim.is_busy()
+        && victim.deque.looks_empty()
+        && expected_victim(thief).is_some_and(|expected| std::ptr::eq(expected, victim));
+    let stand = if expected { STAND_AT_REST } else { STAND };
     let start = Instant::now();
     let mut round = 0u32;
     loop {
@@ -103,8 +117,9 @@ pub(in crate::scheduler) fn rob_by(
         if round.is_multiple_of(4) {
             thief.answer();
             let waited = start.elapsed();
-            let overdue = (waited > ESCALATE || !victim.is_busy()) && !victim.deque.looks_empty();
-            if overdue || waited > STAND || stop() || !victim.is_busy() {
+            let rests = !expected && !victim.is_busy();
+            let overdue = (waited > ESCALATE || rests) && !victim.deque.looks_empty();
+            if overdue || waited > stand || stop() || rests {
                 if victim.requests.cancel(&thief.post) {
                     return if overdue { escalate(thief, victim, want) } else { None };
                 }
@@ -156,12 +171,12 @@ pub(in crate::scheduler) fn escalate(thief: &Processor, steal: Steal) -> Option<
 }
 
 /// What a waiting carrier does with its processor's own entries, be they of the scope that it waits for or others.
-pub(in crate::scheduler) fn own_work(processor: &Processor, key: usize) -> Option<Wait> {
+pub(in crate::scheduler) fn own_work(processor: &Processor, root: usize) -> Option<Wait> {
     if !processor.deque.looks_empty() {
-        return Some(take_of_scope(processor, key).map_or(Wait::OtherWork, Wait::Help));
+        return Some(take_of_scope(processor, root).map_or(Wait::OtherWork, Wait::Help));
     }
     if !processor.private.looks_empty() {
-        let ours = processor.private.take(|entry| belongs_to(entry, key));
+        let ours = processor.private.take(|entry| belongs_to(entry, root));
         return Some(ours.map_or(Wait::OtherWork, Wait::Help));
     }
     None

@@ -11,8 +11,8 @@ use bombyx_sim::{Caches, Metering, Outcome, Simulation};
 use serde_json::json;
 
 /// How the model relates to the paper's machine.
-pub(super) const MODEL: &str = "in the model every processor has a cache of its own, eight lines of 64 bytes to a set, of which \
-     the least recently used leaves; it holds 1/48 of what the program touches, at least 16 KiB: the paper's 512 KiB against the \
+pub(super) const MODEL: &str = "in the model every processor has its own cache, with sets of eight 64-byte lines that evict \
+     the least recently used line; it holds 1/48 of what the program touches, at least 16 KiB: the paper's 512 KiB against the \
      24 MiB of its matrices. It counts a lookup for every line of every block that a strand reads or writes, so its rates are \
      those of blocks, not of single loads. Caches do not invalidate each other. All but dense-mm are small inputs there";
 

@@ -91,8 +91,8 @@ pub(in crate::reproduce) fn figure_14(lab: &Lab) -> Result<Page> {
         );
     }
     verdicts.note(
-        "a lock here guards a few stores and descending takes none, so threads seldom meet and seldom suspend, and two cores \
-         seldom do; the paper gives its values as a plot",
+        "a lock here guards a few stores and descending takes none, so threads seldom meet and seldom suspend, above all on \
+         two cores; the paper gives its values as a plot",
     );
     let (agrees, differs) = verdicts.texts();
     Ok(Page {

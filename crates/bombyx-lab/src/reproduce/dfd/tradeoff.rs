@@ -84,7 +84,7 @@ pub(in crate::reproduce) fn figure_12(lab: &Lab) -> Result<Page> {
     verdicts.judge(memory, "memory grows with K throughout (up to 2 %)");
     verdicts.judge(
         granularity,
-        "granularity, in threads of the own deque per steal, grows with K throughout (up to 2 %)",
+        "granularity, in threads from the processor's own deque per steal, grows with K throughout (up to 2 %)",
     );
     verdicts.judge(time, "time falls with K throughout (up to 2 %)");
     verdicts.note(

@@ -1,7 +1,7 @@
 //! Exhibits of Acar, Charguéraud, Muller and Rainey's paper, on their scheduler and its baselines as in `bombyx-rw`:
 //! one program, in continuation-passing style, on private deques with compare-and-swap, on concurrent deques with their
-//! fence, and on loads and stores. rayon takes the place of Cilk Plus as the runtime from outside. The authors used 30
-//! cores. Ours run on the cores that there are, and on 30 processors in virtual time.
+//! fence, and on loads and stores. The paper also compares with a runtime of others, Cilk Plus; here that is rayon.
+//! The authors used 30 cores. We use the cores that this machine has, and 30 processors in virtual time.
 
 mod lanes;
 
@@ -11,7 +11,7 @@ use super::plot::{Bars, Scale, Whose};
 use super::seed::rw::{ROWS, Row};
 use super::verdict::{Verdicts, holds};
 use crate::Result;
-use crate::bench::case::{geometric_mean, median};
+use crate::statistics::{geometric_mean, median, middle};
 use lanes::{
     CHASE_LEV, DELTA, Interval, LANES, PD_CAS, RAYON, Run, Runs, SERIAL, TAU, THIRTY, Thirty, WS, WS_JR,
 };
@@ -25,7 +25,7 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
     },
     Exhibit {
         id: "rw-table-2",
-        about: "the same against the runtime from outside and concurrent deques with their fence",
+        about: "the same against a runtime of others and concurrent deques with their fence",
         make: table_2,
     },
     Exhibit { id: "rw-figure-8", about: "numbers of steals", make: figure_8 },
@@ -69,7 +69,7 @@ fn method(lab: &Lab, benches: &[Bench]) -> String {
     let absent = if benches.iter().any(|bench| bench.runs.lanes.contains_key(RAYON)) {
         ""
     } else {
-        " rayon is not in this build, so without figures."
+        " This build does not contain rayon, so rayon has no figures."
     };
     format!(
         "Measured on {} processors of this machine, {} inputs at medium grain, {rounds} rounds in which lanes run one after \
@@ -326,7 +326,7 @@ fn table_2(lab: &Lab) -> Result<Page> {
         groups.push((bench.row.name.to_owned(), bars));
     }
     let bars = Bars {
-        title: "Time against the runtime from outside (Acar et al., Table 2)".into(),
+        title: "Time against a runtime of others (Acar et al., Table 2)".into(),
         unit: "% more time than Cilk Plus (paper), rayon (ours); cut at 200".into(),
         scale: Scale::Linear,
         lanes: lanes_of(&[("Chase Lev", 2), ("WS", 0), ("WS+JR", 1)]),
@@ -344,7 +344,7 @@ fn table_2(lab: &Lab) -> Result<Page> {
             fence.map_or(f64::NAN, |fence| fence.median)
         ),
     );
-    verdicts.note("rayon is no Cilk Plus, and runs the programs in direct form: what continuations cost is in these figures");
+    verdicts.note("rayon is not Cilk Plus, and runs the programs in direct form, so these figures include the cost of continuations");
     page(lab, &benches, verdicts, vec![sheet, spawns], &bars)
 }
 
@@ -473,12 +473,6 @@ fn rank_correlation(pairs: &[(f64, f64)]) -> f64 {
     dot(&a, &b) / (dot(&a, &a) * dot(&b, &b)).sqrt().max(f64::MIN_POSITIVE)
 }
 
-/// The median of numbers in any order.
-fn middle(mut numbers: Vec<f64>) -> f64 {
-    numbers.sort_by(f64::total_cmp);
-    numbers.get(numbers.len() / 2).copied().unwrap_or(0.0)
-}
-
 fn figure_8(lab: &Lab) -> Result<Page> {
     let benches = Bench::all(lab)?;
     let statistic = Statistic {
@@ -525,7 +519,7 @@ fn figure_9(lab: &Lab) -> Result<Page> {
     let theirs: Vec<f64> = ROWS.iter().flat_map(|row| row.work[1..].to_vec()).map(f64::abs).collect();
     let ours = benches.iter().flat_map(|bench| OTHERS.map(|lane| bench.runs.against(lane, WS, &work)));
     let ours: Vec<f64> = ours.flatten().map(|interval| ((interval.median - 1.0) * 100.0).abs()).collect();
-    let (ours, theirs) = (middle(ours), middle(theirs));
+    let [ours, theirs] = [ours, theirs].map(|all| middle(all).unwrap_or(0.0));
     verdicts.judge(
         ours <= 2.0 * theirs.max(1.0),
         format!("what threads take depends little on the scheduler: half of our differences are below {ours:.1} % (paper: {theirs:.1} %)"),
@@ -548,8 +542,8 @@ fn figure_10(lab: &Lab) -> Result<Page> {
     let (sheets, bars) = statistic.show(&benches, &idle);
     let mut verdicts = Verdicts::default();
     let medians: Vec<f64> = benches.iter().filter_map(|bench| bench.runs.median(WS, idle)).collect();
-    let theirs = middle(ROWS.iter().map(|row| row.idle[0]).collect());
-    let ours = middle(medians);
+    let theirs = middle(ROWS.iter().map(|row| row.idle[0])).unwrap_or(0.0);
+    let ours = middle(medians).unwrap_or(0.0);
     verdicts.judge(
         ours <= theirs.max(5.0),
         format!("idle time is small: a median of {ours:.1} % here (paper: {theirs:.0} %)"),

@@ -44,7 +44,7 @@ pub(crate) const CLAIMS: &[Claim] = &[
         statement: "The deques of R from left to right hold the threads in the order of their priorities",
         quantity: "states that break it",
         scope: "Nested-parallel computations with memory, several quotas K, dummy threads included. For fully strict \
-            computations that are not nested-parallel it fails, although the seed says \"(or fully strict)\".",
+            computations that are not nested-parallel it fails, although the paper says \"(or fully strict)\".",
         mutants: mutants![NewDequeLeft, StealBottom, KeepParent, PopTop, LeavesParent],
         few: "",
         attempt: lemma_3_1,
@@ -55,8 +55,8 @@ pub(crate) const CLAIMS: &[Claim] = &[
         name: "§3.3, quota",
         statement: "From one steal to the next a processor allocates at most K bytes net, on heap and stack",
         quantity: "most net bytes against K",
-        scope: "Counted from the trace: what every strand allocates and the frames of the threads that it forks, less what is \
-            freed of it. A strand that asks for more than K counts for nothing: its dummy threads have paid (dfd-dummies).",
+        scope: "Counted from the trace: what every strand allocates and the frames of the threads that it forks, minus what of \
+            this is freed. A strand that asks for more than K does not count: its dummy threads have paid for it (dfd-dummies).",
         mutants: &[planted(Mutation::IgnoreQuota), STEALING, FIFO, DEPTH_FIRST],
         few: "",
         attempt: quota,
@@ -67,8 +67,8 @@ pub(crate) const CLAIMS: &[Claim] = &[
         name: "§3.3, dummies",
         statement: "Before m > K bytes are allocated, ⌈m/K⌉ dummies have run, and each cost its processor a steal",
         quantity: "allocations and dummies that break it",
-        scope: "Dummies are told from the trace: threads that were inserted and fork nothing. Each must be followed by a steal \
-            attempt of its processor; an allocation has ⌈m/K⌉ of them, in a binary tree, and all end before it begins.",
+        scope: "The check recognizes dummies in the trace: they are inserted threads that fork nothing. After each of them its \
+            processor must attempt a steal. An allocation has ⌈m/K⌉ of them, in a binary tree, and all end before it begins.",
         mutants: &[
             planted(Mutation::NoDummies),
             planted(Mutation::KeepDequeAfterDummy),
@@ -85,8 +85,8 @@ pub(crate) const CLAIMS: &[Claim] = &[
         name: "§3.3, waking",
         statement: "When a thread that ends wakes its parent, the processor's deque is empty, and the parent runs next",
         quantity: "wake-ups that break it",
-        scope: "Nested-parallel computations, several quotas, every state of every run. A processor that has used up its quota, or \
-            ended a dummy, leaves the parent alone in a deque of its own instead; without a quota there is no such case.",
+        scope: "Nested-parallel computations, several quotas, every state of every run. A processor that has used up its quota, \
+            or ended a dummy, instead leaves the parent behind, alone in a deque. Without a quota this case does not exist.",
         mutants: &[
             planted(Mutation::KeepParent),
             planted(Mutation::StealBottom),
@@ -120,7 +120,7 @@ pub(crate) const CLAIMS: &[Claim] = &[
         name: "§3.3, deques",
         statement: "Without a quota there are never more than P deques",
         quantity: "most deques against P",
-        scope: "Nested-parallel computations; with a quota there are more, and thieves see the leftmost P only.",
+        scope: "Nested-parallel computations. With a quota there are more deques, and thieves see only the leftmost P.",
         mutants: &[SMALL_QUOTA, SMALLER_QUOTA, Mutant::Instead(Scheduler::Dfdeques(Quota::of(1)))],
         few: "only a quota makes a processor leave a deque",
         attempt: at_most_p_deques,

@@ -20,7 +20,8 @@ use super::plot::{Bars, Scale, Whose};
 use super::seed::dfd::{ROWS, Row, Three};
 use super::verdict::{Verdicts, holds};
 use crate::Result;
-use crate::bench::case::{Case, Entry, geometric_mean};
+use crate::bench::case::{Case, Entry};
+use crate::statistics::geometric_mean;
 use bombyx_workloads::Grain;
 use serde_json::{Value, json};
 
@@ -285,8 +286,8 @@ fn figure_1(lab: &Lab) -> Result<Page> {
         Some(no_more_there(0)),
     );
     verdicts.note(
-        "the simulator charges for visits of the queue, but nothing for cache misses, stacks or waiting for the queue's lock, \
-         by which the paper's FIFO and ADF lose too; our threads are shorter by a factor of ten to a thousand",
+        "the simulator charges for visits of the queue, but not for cache misses, stacks or waiting for the queue's lock, \
+         which also slow the paper's FIFO and ADF; our threads are shorter by a factor of ten to a thousand",
     );
     verdicts.note(locality::MODEL);
     verdicts.note(locality::counted(counts));
@@ -443,8 +444,8 @@ fn figure_8(lab: &Lab) -> Result<Page> {
     verdicts.note(format!(
         "our problems are larger, every loop is a binary tree of forks, a fork makes one thread (the paper's forks make one per \
          half), and forks are cheaper. The paper's threads cost so much that its fine grain, of which they take 5 %, is about \
-         our medium one: that has {:.1} × as many threads (geometric mean), our fine one {:.0} ×. There ADF's processors leave \
-         what they have just unfolded for what is farther left, and unfold that; in balanced trees all three may unfold P·D",
+         our medium one, which has {:.1} × as many threads (geometric mean); our fine one has {:.0} ×. There ADF's processors \
+         leave what they have just unfolded for what is farther left, and unfold that; in balanced trees all three may unfold P·D",
         totals[0], totals[1]
     ));
     let (agrees, differs) = verdicts.texts();

@@ -3,6 +3,7 @@
 //! runs; and in virtual time.
 
 mod clock;
+pub mod parts;
 mod proof;
 
 use crate::claim::{Claim, Paper};
@@ -10,7 +11,9 @@ use crate::context::{Context, Measured, Sample, Subject};
 use crate::finding::Finding;
 use crate::mutant::Mutant;
 use bombyx_rw::Joins;
-use bombyx_sim::tso::{Config, Mutation, Outcome, Tree, Verdict, Violation, explore, walk};
+use bombyx_sim::tso::{
+    Ask, Config, LOST_JOIN, Mutation, Outcome, Tree, Verdict, Violation, explore, follow, walk,
+};
 pub(crate) use clock::CLOCK;
 pub(crate) use proof::PROOF;
 use std::fmt;
@@ -50,7 +53,7 @@ pub(crate) const CLAIMS: &[Claim] = &[
         name: "Theorem 5.1, progress",
         statement: "The program ends if its bodies do: no fair run goes on for ever",
         quantity: "fair endless runs",
-        scope: "The same machines; every cycle of the graph of states that a fair run could follow.",
+        scope: "The same machines; every cycle of the state graph that a fair run could follow.",
         mutants: protocol![
             NoWatch,
             NoSelfBlock,
@@ -73,8 +76,8 @@ pub(crate) const CLAIMS: &[Claim] = &[
         name: "Theorem 5.1, Mem(C); RM",
         statement: "A thread sees what its predecessors stored in application memory",
         quantity: "threads that do not",
-        scope: "2 processors with up to 2 forks, buffers never full: every body stores a cell through the buffers, and looks for \
-            those of its predecessors.",
+        scope: "2 processors with up to 2 forks, buffers never full: every body stores to a cell through the buffers, and looks \
+            for the stores of its predecessors.",
         mutants: protocol![UnorderedFlush, EarlyAck, TakesAcknowledged],
         few: "",
         attempt: |cx| application(cx, Joins::ReadWrite),
@@ -96,7 +99,7 @@ pub(crate) const CLAIMS: &[Claim] = &[
         name: "§6, watch lists",
         statement: "The watch lists of all processors together name at most P − 1 joins",
         quantity: "most joins against P − 1",
-        scope: "The same machines. Each open join has an entry for either side, so that there may be 2(P − 1) entries.",
+        scope: "The same machines. Each open join has an entry for each side, so there may be 2(P − 1) entries.",
         mutants: protocol![NoRemoval, NoTransfer, TieToBoth, NoLocalJoin, NoRoundCheck],
         few: "a list is short whatever goes wrong elsewhere: an entry stands for a thread that was stolen, and no error of the \
             protocols steals more",
@@ -120,6 +123,18 @@ pub(crate) const CLAIMS: &[Claim] = &[
         ],
         few: "random runs meet the other errors too seldom; rw-thm-5-1 finds them by looking at all runs of small machines",
         attempt: random_runs,
+    },
+    Claim {
+        id: "rw-poll",
+        paper: Paper::Rw,
+        name: "§4.3, where polls are",
+        statement: "With polls inside bodies no thread is lost, runs twice or runs early",
+        quantity: "runs that break it",
+        scope: "4 processors, `((. .) (. .))`: random moves with fair flushes; watch lists are not checked. The paper says that the \
+            place of polls does not matter. Between two threads it does: a written schedule shows how a poll there loses a join.",
+        mutants: protocol![PollBetweenThreads, ServesStale, NoRoundCheck],
+        few: "",
+        attempt: polls,
     },
 ];
 
@@ -258,6 +273,23 @@ fn application(cx: &Context<'_>, joins: Joins) -> Finding {
     let mutation = planted(cx);
     cx.always(application_machines(joins), |machine| {
         judge(&explored(machine, mutation, false)?, |v| !is_endless(v))
+    })
+}
+
+fn polls(cx: &Context<'_>) -> Finding {
+    let mutation = planted(cx);
+    let machine = Machine::new(4, "((. .) (. .))", 2);
+    let machines = (0..cx.by_effort(60, 300, 5_000)).map(|nth| machine.with_seed(cx.seed(nth))).collect();
+    cx.always(machines, |machine| {
+        let config = Config { ask: Ask::Threads, ..machine.config.clone() }.with_mutation(mutation);
+        let known = mutation == Some(Mutation::PollBetweenThreads) && config.tree.forks() == 3;
+        if known && let Some(found) = follow(&config, LOST_JOIN).map_err(|e| e.to_string())? {
+            return Err(format!("{}\n{found}", found.violation));
+        }
+        match walk(&config, machine.seed, 1, 100_000).map_err(|e| e.to_string())?.broken {
+            Some((_, found)) => Err(format!("{}\n{found}", found.violation)),
+            None => Ok(Sample::HELD),
+        }
     })
 }
 

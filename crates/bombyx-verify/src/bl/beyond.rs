@@ -28,7 +28,8 @@ pub(super) const CLAIMS: &[Claim] = &[
         name: "§7, model",
         statement: "T1/P + T∞ predicts the time of work stealing",
         quantity: "mean factor between time and T1/P + T∞, whichever is larger, against 1.75",
-        scope: "The paper's experience with Cilk, here for simulated runs: never off by more than a factor of 1.75, either way.",
+        scope: "The paper's experience with Cilk, here for simulated runs: the prediction is never off by more than a factor of \
+            1.75 in either direction.",
         mutants: mutants![Serial, Half, Victim0, Themselves, GivesUp, LeavesParent],
         few: "",
         attempt: model,
@@ -39,9 +40,9 @@ pub(super) const CLAIMS: &[Claim] = &[
         name: "§7, P(t)",
         statement: "If an adversary grows and shrinks the set of processors, T ≤ T1/P_A + O(T∞·P/P_A), P_A their average",
         quantity: "mean steps of processors that run against T1 + 6·P·T∞",
-        scope: "Arora, Blumofe and Plaxton's bound, multiplied by P_A: what all processors together could have executed. The adversary \
-            stops and starts a random half of the processors, all but one, or one after the other, every 7 or 40 steps, and does \
-            not know who works. The constant 6 is ours. With P(t) = P it is Theorem 13.",
+        scope: "Arora, Blumofe and Plaxton's bound, multiplied by P_A: what all processors together could have executed. The \
+            adversary stops and starts a random half of the processors, all but one, or one after the other, every 7 or 40 steps, \
+            and does not know which processors work. The constant 6 is ours. With P(t) = P it is Theorem 13.",
         mutants: mutants![Serial, Half, Victim0, Themselves, GivesUp],
         few: "",
         attempt: adversary,
@@ -52,9 +53,9 @@ pub(super) const CLAIMS: &[Claim] = &[
         name: "§7, crashes",
         statement: "If processors crash, others execute again what was begun: the run ends after T1 + lost + O(P·T∞) steps",
         quantity: "mean steps of processors that run against T1 + lost + 2·P·T∞",
-        scope: "Cilk-NOW's promise, on a machine where a crashed processor loses what it has done of its strand and its deque stays in \
-            reach. All but one processor crash one after the other, and half of them come back. Every instruction is executed \
-            once to its end; the lost work is at most a strand for each crash.",
+        scope: "Cilk-NOW's promise, on a machine where a crashed processor loses its progress on the current strand, and its \
+            deque stays in reach. All but one processor crash one after the other, and half of them come back. Every instruction \
+            is executed once to its end; the lost work is at most a strand for each crash.",
         mutants: mutants![Serial, Half, Themselves, GivesUp],
         few: "",
         attempt: crashes,

@@ -1,10 +1,10 @@
 //! The claims of BL (Blumofe & Leiserson) in its §2 and §3: what holds for every schedule, greedy schedules and busy
-//! leaves. §4 and §5 are in [`deques`] and [`recycling`], §6 is in [`delays`] and [`bounds`], and §7 in [`outlook`].
+//! leaves. §4 and §5 are in [`deques`] and [`recycling`], §6 is in [`delays`] and [`bounds`], and §7 in [`beyond`].
 
+mod beyond;
 mod bounds;
 mod delays;
 mod deques;
-mod outlook;
 mod recycling;
 
 use crate::claim::{Claim, Paper};
@@ -18,7 +18,7 @@ use bombyx_sim::{Contention, Invariant, Machine, Mode, Mutation, Quota, Schedule
 
 /// All claims of the paper, in its order.
 pub(crate) fn claims() -> impl Iterator<Item = &'static Claim> + Clone {
-    [CLAIMS, deques::CLAIMS, recycling::CLAIMS, delays::CLAIMS, bounds::CLAIMS, outlook::CLAIMS]
+    [CLAIMS, deques::CLAIMS, recycling::CLAIMS, delays::CLAIMS, bounds::CLAIMS, beyond::CLAIMS]
         .into_iter()
         .flatten()
 }
@@ -67,7 +67,8 @@ const CLAIMS: &[Claim] = &[
         name: "§2, linear speedup",
         statement: "A greedy schedule with parallelism T1/T∞ ≥ P takes at most 2·T1/P steps",
         quantity: "steps against 2·T1/P",
-        scope: "Computations and P with T1/T∞ ≥ P. With k·P in place of P it is (1 + 1/k)·T1/P; k is what the computation has.",
+        scope: "Computations and P with T1/T∞ ≥ P. With k·P in place of P the bound is (1 + 1/k)·T1/P; the computation determines \
+            k.",
         mutants: mutants![Serial, Half, BlocksAtStall, Victim0, Themselves],
         few: "",
         attempt: linear_speedup,
@@ -89,8 +90,8 @@ const CLAIMS: &[Claim] = &[
         name: "Lemma 2",
         statement: "A schedule that keeps every leaf busy uses at most S1·P space",
         quantity: "bytes of frames against the stack depths of the leaves, at most P of them",
-        scope: "Unequal frames. Stack space only: the heap is DFD's subject. At every step of busy-leaves and work-stealing: every \
-            leaf is busy, there are at most P leaves, and the frames in use are on the paths to them, which is sharper than S1·P.",
+        scope: "Unequal frames. Stack space only: DFD treats the heap. At every step of busy-leaves and work-stealing: every leaf \
+            is busy, there are at most P leaves, and all frames in use lie on the paths to the leaves. This is sharper than S1·P.",
         mutants: mutants![KeepParent, PushTop, PopTop, StealBottom, EnableElsewhere, Share, LeavesParent],
         few: "",
         attempt: lemma_2,
