@@ -114,14 +114,9 @@ fn sealed(records: &[u8], counts: [u8; 3]) -> Vec<u8> {
     file.extend_from_slice(records);
     file.push(7);
     file.extend(counts);
-    let mut crc = u32::MAX;
-    for &byte in &file {
-        crc ^= u32::from(byte);
-        for _ in 0..8 {
-            crc = if crc & 1 == 1 { (crc >> 1) ^ 0xedb8_8320 } else { crc >> 1 };
-        }
-    }
-    file.extend((!crc).to_le_bytes());
+    let mut crc = bombyx_base::Crc::new();
+    crc.add(&file);
+    file.extend(crc.value().to_le_bytes());
     file
 }
 

@@ -342,12 +342,7 @@ fn sealed(file: &mut Vec<u8>) {
         }
         file.push(count as u8);
     }
-    let mut crc = u32::MAX;
-    for &byte in file.iter() {
-        crc ^= u32::from(byte);
-        for _ in 0..8 {
-            crc = if crc & 1 == 1 { (crc >> 1) ^ 0xedb8_8320 } else { crc >> 1 };
-        }
-    }
-    file.extend((!crc).to_le_bytes());
+    let mut crc = bombyx_base::Crc::new();
+    crc.add(file);
+    file.extend(crc.value().to_le_bytes());
 }

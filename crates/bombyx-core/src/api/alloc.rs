@@ -121,7 +121,7 @@ pub fn release(bytes: usize) {
 /// others go first, before the memory is taken.
 ///
 /// With `dfdeques:K` and `depth-first:K`, a block above K waits here for ⌈bytes/K⌉ dummy threads, as the paper requires
-/// (Narlikar §3.3). A smaller block waits only if the remaining quota is too small, until it is this thread's turn
+/// (DFD §3.3). A smaller block waits only if the remaining quota is too small, until it is this thread's turn
 /// again. With other schedulers, and outside a pool, this does nothing. The thread may stop here for a while, so do not
 /// call this with a lock held.
 ///

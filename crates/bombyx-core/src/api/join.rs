@@ -8,7 +8,7 @@
 //!
 //! Everything else happens on two slow paths. Whoever wants the processor's attention *poisons* the limit, and the next
 //! fork calls [`attend_fork`] ([`crate::protocol::deque`]). Whoever takes or exposes the job marks it, and its join
-//! calls [`Fork::settle`] ([`crate::protocol::job`]).
+//! calls [`Fork::finish`] ([`crate::protocol::job`]).
 
 use crate::api::pool::Pool;
 use crate::machine::current;

@@ -29,7 +29,7 @@ pub(crate) const BATCH: i64 = 4096;
 /// allocates nor locks.
 ///
 /// Blocks of at most K bytes use up quota when they are allocated and give it back when they are freed. A larger block
-/// should be [reserved](crate::reserve) first, which owes ⌈m/K⌉ dummy threads instead (Narlikar §3.3). If it was not
+/// should be [reserved](crate::reserve) first, which owes ⌈m/K⌉ dummy threads instead (DFD §3.3). If it was not
 /// reserved, its memory is already taken when anybody could be held up. Stopping its thread then would only keep the
 /// memory longer, so such a block does not count.
 pub(crate) struct Meter {

@@ -183,7 +183,7 @@ statistics! {
 
 impl Stats {
     /// How many threads a processor took from its own deque for each one that it took from elsewhere: the scheduling
-    /// granularity (Narlikar §5.3). `None` if forks are not counted ([`crate::lab::BuilderExt::count_threads`]).
+    /// granularity (DFD §5.3). `None` if forks are not counted ([`crate::lab::BuilderExt::count_threads`]).
     ///
     /// ```
     /// use bombyx::lab::BuilderExt as _;

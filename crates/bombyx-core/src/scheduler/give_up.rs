@@ -55,7 +55,7 @@ pub(super) fn give_up(
     true
 }
 
-/// Runs dummy threads, which do nothing (Narlikar §3.3). A processor that runs one has lost its deque and steals. With
+/// Runs dummy threads, which do nothing (DFD §3.3). A processor that runs one has lost its deque and steals. With
 /// more processors than cores, the threads that come first may need this processor's core in order to appear. So the
 /// processor lets others run now and then. The kernel may give the core to another program, for milliseconds. So after a
 /// yield of some length, [`SHARE`] times as long must pass before the next one.

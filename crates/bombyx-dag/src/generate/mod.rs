@@ -5,13 +5,13 @@
 //! an explicit stack, so deep computations need no deep recursion.
 
 mod bushy;
+mod dfd;
 mod divide;
 mod fib;
 mod figure1;
 mod geometric;
 mod greedy_trap;
 mod lines;
-mod narlikar;
 mod parallel_loop;
 mod random;
 mod spec;
@@ -66,9 +66,9 @@ pub static GENERATORS: &[Generator] = &[
     geometric::GENERATOR,
     greedy_trap::GENERATOR,
     wavefront::GENERATOR,
-    narlikar::FIGURE2,
-    narlikar::FIGURE4,
-    narlikar::HOARD,
+    dfd::FIGURE2,
+    dfd::FIGURE4,
+    dfd::HOARD,
 ];
 
 const fn parameter(name: &'static str, default: u64, min: u64, max: u64, about: &'static str) -> Parameter {

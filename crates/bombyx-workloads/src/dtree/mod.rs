@@ -152,7 +152,7 @@ fn grow<F: Fork>(fork: &mut F, data: &Data, instances: &[u32], grain: usize) -> 
     if pure || instances.len() < SMALLEST_SPLIT {
         return Node::Leaf(tally);
     }
-    // Each attribute sorts a copy. All blocks are announced, as by the `malloc` of the paper's library (Narlikar §5).
+    // Each attribute sorts a copy. All blocks are announced, as by the `malloc` of the paper's library (DFD §5).
     fork.reserve(instances.len() * size_of::<(f32, u8)>());
     let split = |a: std::ops::Range<usize>| {
         data.touch::<F>(instances, a.start);

@@ -1,5 +1,5 @@
 //! The list R of DFDeques(K): all deques, with an owner or without, in the order of the serial depth-first execution
-//! (Narlikar §3.2 and Lemma 3.1).
+//! (DFD §3.2 and Lemma 3.1).
 //!
 //! A deque with an owner is the processor's own ([`Deque`]), and its node only says where it ranks. A deque that was
 //! given up has its entries in its node, the oldest first. It may also have a number of dummy threads below all of
@@ -33,7 +33,7 @@
 //! that goes with most of them takes 5 to 20 µs. With one steal per 100 µs on each processor, the lock is taken P·10⁴
 //! times a second, so at P ≈ 100 it is busy a tenth of the time. Beyond that, deques should be inserted and deleted
 //! lazily: each processor keeps its changes until the next time slot, when one of them merges all changes into an array
-//! of deques, and thieves index that array without a lock (Narlikar §4.1).
+//! of deques, and thieves index that array without a lock (DFD §4.1).
 
 use super::list::{List, Node};
 use crate::protocol::deque::{Deque, Steal};

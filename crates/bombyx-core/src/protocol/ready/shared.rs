@@ -16,7 +16,7 @@
 //! # Order
 //!
 //! [`Order::Arrival`]: new entries go to the right end, and the leftmost is next. [`Order::Serial`]: the order of the
-//! serial depth-first execution (Narlikar §3.2). There, every processor that runs something has a node, so that what it
+//! serial depth-first execution (DFD §3.2). There, every processor that runs something has a node, so that what it
 //! forks can be put beside that node. The second half of a join goes directly right of it, because it comes later. A
 //! spawned closure goes directly left of it, because it comes before what its parent does next. A frame that waits for
 //! another processor needs no node: whoever finishes last is at the very place where the frame goes on.
@@ -66,7 +66,7 @@ struct Inner {
 struct Position {
     /// What is ready here. `None` if a processor works here.
     entry: Option<Entry>,
-    /// How many dummy threads must run before the entry, or the frame that the processor works on, goes on (Narlikar
+    /// How many dummy threads must run before the entry, or the frame that the processor works on, goes on (DFD
     /// §3.3).
     dummies: u64,
 }

@@ -64,7 +64,7 @@ pub(in crate::reproduce) fn figure_14(lab: &Lab) -> Result<Page> {
         series.push(Series { name: name.into(), color, dashed: false, points });
     }
     let lines = Lines {
-        title: "Tree building of Barnes-Hut under locks (Narlikar, Figure 14)".into(),
+        title: "Tree building of Barnes-Hut under locks (DFD, Figure 14)".into(),
         x: format!("processors, on {} cores", cores()),
         scale: Scale::Count,
         panels: vec![Panel { y: "speedup".into(), scale: Scale::Linear, series }],

@@ -42,7 +42,7 @@ pub(in crate::reproduce) fn figure_10(lab: &Lab) -> Result<Page> {
         heaps.row([vec![name.into()], Space::of(Some(entry)).cells().to_vec()].concat());
     }
     let lines = Lines {
-        title: "Memory of dense matrix multiply, fine grain (Narlikar, Figure 10)".into(),
+        title: "Memory of dense matrix multiply, fine grain (DFD, Figure 10)".into(),
         x: "processors".into(),
         scale: Scale::Count,
         panels: vec![Panel { y: "peak of memory, MiB".into(), scale: Scale::Linear, series }],
@@ -103,7 +103,7 @@ pub(in crate::reproduce) fn figure_11(lab: &Lab) -> Result<Page> {
     }
     let lanes = [("FIFO", 1), ("ADF", 2), ("DFD", 0), ("WS", 3)];
     let bars = Bars {
-        title: "High water of heap memory on 8 simulated processors (Narlikar, Figure 11)".into(),
+        title: "High water of heap memory on 8 simulated processors (DFD, Figure 11)".into(),
         unit: "MiB, logarithmic".into(),
         scale: Scale::Log(10),
         lanes: lanes.iter().map(|(name, color)| ((*name).to_owned(), Whose::Ours, *color)).collect(),

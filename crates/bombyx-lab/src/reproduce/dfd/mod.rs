@@ -248,7 +248,7 @@ fn figure_1(lab: &Lab) -> Result<Page> {
         theirs.into_iter().chain([(format!("{name}, simulated"), Whose::Ours, *color)])
     });
     let bars = Bars {
-        title: "Speedup on 8 processors, fine grain (Narlikar, Figure 1)".into(),
+        title: "Speedup on 8 processors, fine grain (DFD, Figure 1)".into(),
         unit: "speedup over one processor".into(),
         scale: Scale::Linear,
         lanes: lanes.collect(),
@@ -392,7 +392,7 @@ fn figure_8(lab: &Lab) -> Result<Page> {
         ]
     });
     let bars = Bars {
-        title: "Most threads alive at a time on 8 processors (Narlikar, Figure 8)".into(),
+        title: "Most threads alive at a time on 8 processors (DFD, Figure 8)".into(),
         unit: "threads, logarithmic".into(),
         scale: Scale::Log(10),
         lanes: lanes.chain([("WS, simulated".to_owned(), Whose::Ours, 3)]).collect(),
@@ -489,7 +489,7 @@ fn figure_9(lab: &Lab) -> Result<Page> {
     sheets.push(space(lab, Grain::ALL)?);
     let lanes = [("FIFO", 1), ("ADF", 2), ("DFD", 0), ("WS", 3)];
     let bars = Bars {
-        title: "Speedup on 8 simulated processors (Narlikar, Figure 9)".into(),
+        title: "Speedup on 8 simulated processors (DFD, Figure 9)".into(),
         unit: "speedup over one processor".into(),
         scale: Scale::Linear,
         lanes: lanes.iter().map(|(name, color)| ((*name).to_owned(), Whose::Ours, *color)).collect(),

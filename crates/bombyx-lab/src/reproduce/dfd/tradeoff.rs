@@ -68,7 +68,7 @@ pub(in crate::reproduce) fn figure_12(lab: &Lab) -> Result<Page> {
         ("granularity, own threads per steal", |run| run.threads_per_steal),
     ];
     let lines = Lines {
-        title: "Dense matrix multiply, fine grain, 8 simulated processors (Narlikar, Figure 12)".into(),
+        title: "Dense matrix multiply, fine grain, 8 simulated processors (DFD, Figure 12)".into(),
         x: "K, bytes".into(),
         scale: Scale::Log(10),
         panels: panels
@@ -147,7 +147,7 @@ pub(in crate::reproduce) fn figure_13(lab: &Lab) -> Result<Page> {
         ("granularity, instructions between two steals", |run| run.granularity),
     ];
     let lines = Lines {
-        title: format!("Synthetic divide and conquer, {PROCESSORS} processors (Narlikar, Figure 13)"),
+        title: format!("Synthetic divide and conquer, {PROCESSORS} processors (DFD, Figure 13)"),
         x: "K, bytes".into(),
         scale: Scale::Log(10),
         panels: panels
