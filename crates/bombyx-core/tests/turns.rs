@@ -65,6 +65,58 @@ fn a_closure_that_spawns_itself_for_ever_keeps_nobody_waiting() {
     }
 }
 
+/// One processor, so that nobody steals. Callers queue up all the time, closures spawn themselves for ever, and a closure that is
+/// older than these gets its turn.
+#[test]
+fn callers_without_end_keep_no_older_closure_waiting() {
+    for name in ["work-stealing", "private-cas", "read-write"] {
+        let builder = Pool::builder().processors(1).scheduler(name.parse().unwrap());
+        let pool = builder.lend(false).build().unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let older = Arc::new(AtomicBool::new(false));
+        pool.run(|| {
+            let older = Arc::clone(&older);
+            pool.spawn(move || older.store(true, SeqCst));
+            again(pool.handle(), Arc::clone(&stop));
+        });
+        // What is queued queues itself again, so that the queue is never empty.
+        fn call(handle: Handle, stop: Arc<AtomicBool>) {
+            if !stop.load(SeqCst) {
+                let again = Arc::clone(&stop);
+                let outside = handle.clone();
+                thread::spawn(move || outside.spawn(move || call(handle, again)));
+            }
+        }
+        for _ in 0..8 {
+            call(pool.handle(), Arc::clone(&stop));
+        }
+        while !older.load(SeqCst) {
+            thread::yield_now();
+        }
+        stop.store(true, SeqCst);
+    }
+}
+
+/// The same where a scope waits for closures that spawn others without end.
+#[test]
+fn a_scope_without_end_keeps_no_older_closure_waiting() {
+    fn more<'scope>(s: &bombyx::Scope<'scope>, stop: &'scope AtomicBool) {
+        if !stop.load(SeqCst) {
+            s.defer(|s| more(s, stop));
+        }
+    }
+    for (name, carriers) in [("work-stealing", 8), ("work-stealing", 1), ("private-cas", 8)] {
+        let builder = Pool::builder().processors(1).scheduler(name.parse().unwrap());
+        let pool = builder.max_carriers(carriers).lend(false).build().unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        pool.run(|| {
+            let older = Arc::clone(&stop);
+            pool.spawn(move || older.store(true, SeqCst));
+            scope(|s| more(s, &stop));
+        });
+    }
+}
+
 #[test]
 fn a_scope_without_end_keeps_no_call_waiting() {
     fn more<'scope>(s: &bombyx::Scope<'scope>, stop: &'scope AtomicBool) {

@@ -1,10 +1,14 @@
 //! The queue of the pool: entries from outside, and carriers that are ready.
 //!
 //! **Everyone gets a turn.** The queue is first in, first out, for calls from outside and for ready carriers alike. A processor
-//! looks into it at least once in [`crate::machine::wait::TURNS`] entries that it runs, however many it finds in its deque. So
-//! what is at place k of the queue begins after at most k · `TURNS` entries of each processor. Once in
-//! [`crate::machine::wait::OWN_TURNS`] such turns, if the queue is empty, the processor takes the oldest entry of its deque, so
-//! that no entry waits there for ever, either. (With fixed threads only where no carrier waits: a wait runs nothing but
+//! takes a *turn* once in [`crate::machine::wait::TURNS`] entries that it runs, however many it finds in its deque. One in
+//! [`crate::machine::wait::OWN_TURNS`] turns is for the oldest entry of its own deque, so that no entry waits there for ever; all
+//! others are for the queue. So what is at place k of the queue begins after at most 2 · k · `TURNS` entries of each processor, and
+//! what has k older entries in its deque after at most (k + 1) · `TURNS` · `OWN_TURNS`, if nobody steals it before. A carrier that
+//! waits in a scope, and runs closures of the scope without end, gives its processor away for a turn. Which schedulers have
+//! deques with a bound says [`take_oldest_own`](crate::machine::strategy::Strategy::take_oldest_own): those of work stealing and
+//! those with private deques. The others run spawned closures in the order of their papers.
+//! (With fixed threads all this holds only where no carrier waits: a wait runs nothing but
 //! descendants.) An entry that never ends is outside of any bound: it keeps its processor.
 
 use super::PoolCore;
