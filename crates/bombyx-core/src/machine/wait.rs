@@ -101,13 +101,15 @@ fn own_is_due(processor: &Processor) -> bool {
     processor.own_turns.get() >= OWN_TURNS
 }
 
-/// For a carrier that waits for something whose descendants have the root `key`, and helps with them: whether it is the turn of
-/// something else, for which the processor must go to another carrier.
-fn is_others_turn(processor: &Processor, key: usize) -> bool {
+/// For a carrier that waits, and helps with what it waits for: whether it is the turn of something queued, or of a closure in the
+/// deque that belongs to no scope. Those need another carrier.
+fn is_others_turn(processor: &Processor) -> bool {
     if !begin_turn(processor) {
         return false;
     }
-    let own = own_is_due(processor) && !processor.deque.looks_empty() && processor.deque.root() != key;
+    // What else lies in the deque is part of something that waits itself, here or below on this stack.
+    let detached = |entry: Entry| matches!(entry.kind(), Kind::Heap(_)) && lineage::key_of(entry) == 0;
+    let own = own_is_due(processor) && processor.deque.oldest_is(detached);
     if own {
         // Whoever gets the processor takes that entry in the first turn.
         processor.turns.set(TURNS);
@@ -282,7 +284,7 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
         let processor = current::held();
         let pool = processor.pool();
         // A scope whose closures spawn others without end keeps neither the queue nor older closures waiting.
-        let step = match is_others_turn(processor, key) {
+        let step = match is_others_turn(processor) {
             true => Wait::OtherWork,
             false => processor.strategy().wait(&mut patience, processor, key, &|| latch.is_done()),
         };

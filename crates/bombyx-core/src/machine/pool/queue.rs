@@ -5,9 +5,10 @@
 //! [`crate::machine::wait::OWN_TURNS`] turns is for the oldest entry of its own deque, so that no entry waits there for ever; all
 //! others are for the queue. So what is at place k of the queue begins after at most 2 · k · `TURNS` entries of each processor, and
 //! what has k older entries in its deque after at most (k + 1) · `TURNS` · `OWN_TURNS`, if nobody steals it before. A carrier that
-//! waits in a scope, and runs closures of the scope without end, gives its processor away for a turn. Which schedulers have
-//! deques with a bound says [`take_oldest_own`](crate::machine::strategy::Strategy::take_oldest_own): those of work stealing and
-//! those with private deques. The others run spawned closures in the order of their papers.
+//! waits in a scope, and runs closures of the scope without end, gives its processor away for a turn, if something is queued or the
+//! oldest entry belongs to no scope. Schedulers without
+//! [`take_oldest_own`](crate::machine::strategy::Strategy::take_oldest_own) run spawned closures in the order of their papers:
+//! there only the bound of the queue holds.
 //! (With fixed threads all this holds only where no carrier waits: a wait runs nothing but
 //! descendants.) An entry that never ends is outside of any bound: it keeps its processor.
 

@@ -307,6 +307,20 @@ impl Deque {
         self.oldest(wanted).inspect(|&entry| taken(entry))
     }
 
+    /// Whether there is an oldest entry, and `what` holds for it. For the owner.
+    pub(crate) fn oldest_is(&self, what: impl FnOnce(Entry) -> bool) -> bool {
+        let mut is = false;
+        let none = self.take_top_if(
+            |entry| {
+                is = what(entry);
+                false
+            },
+            |_| {},
+        );
+        debug_assert!(none.is_none(), "nothing is wanted");
+        is
+    }
+
     fn oldest(&self, wanted: impl FnOnce(Entry) -> bool) -> Option<Entry> {
         let bottom = self.bottom.load(Relaxed);
         let mut top = self.top.load(Relaxed);
