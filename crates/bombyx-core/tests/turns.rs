@@ -65,39 +65,40 @@ fn a_closure_that_spawns_itself_for_ever_keeps_nobody_waiting() {
     }
 }
 
-/// One processor, so that nobody steals. Callers queue up all the time, closures spawn themselves for ever, and a closure that is
-/// older than these gets its turn.
+/// One processor, so that nobody steals. A closure lies in its deque, a younger one spawns itself for ever, and the queue is long: it
+/// need not be empty before the older closure gets its turn.
 #[test]
-fn callers_without_end_keep_no_older_closure_waiting() {
+fn a_long_queue_keeps_no_older_closure_waiting() {
+    const QUEUED: usize = 1_000;
+    const NOT_YET: usize = usize::MAX;
     for name in ["work-stealing", "private-cas", "read-write"] {
         let builder = Pool::builder().processors(1).scheduler(name.parse().unwrap());
         let pool = builder.lend(false).build().unwrap();
         let stop = Arc::new(AtomicBool::new(false));
-        let older = Arc::new(AtomicBool::new(false));
+        let (served, before) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(NOT_YET)));
         pool.run(|| {
-            let older = Arc::clone(&older);
-            pool.spawn(move || older.store(true, SeqCst));
+            let (begins, count) = (Arc::clone(&before), Arc::clone(&served));
+            pool.spawn(move || begins.store(count.load(SeqCst), SeqCst));
             again(pool.handle(), Arc::clone(&stop));
+            let (handle, served) = (pool.handle(), Arc::clone(&served));
+            let outside = thread::spawn(move || {
+                for _ in 0..QUEUED {
+                    let served = Arc::clone(&served);
+                    handle.spawn(move || drop(served.fetch_add(1, SeqCst)));
+                }
+            });
+            outside.join().unwrap();
         });
-        // What is queued queues itself again, so that the queue is never empty.
-        fn call(handle: Handle, stop: Arc<AtomicBool>) {
-            if !stop.load(SeqCst) {
-                let again = Arc::clone(&stop);
-                let outside = handle.clone();
-                thread::spawn(move || outside.spawn(move || call(handle, again)));
-            }
-        }
-        for _ in 0..8 {
-            call(pool.handle(), Arc::clone(&stop));
-        }
-        while !older.load(SeqCst) {
+        while before.load(SeqCst) == NOT_YET {
             thread::yield_now();
         }
         stop.store(true, SeqCst);
+        assert!(before.load(SeqCst) <= 128, "{name}: {} went first", before.load(SeqCst));
     }
 }
 
-/// The same where a scope waits for closures that spawn others without end.
+/// A scope waits for closures that spawn others without end. A closure that lies below them in the deque gets its turn: on another
+/// carrier, or on top of the scope if there is none.
 #[test]
 fn a_scope_without_end_keeps_no_older_closure_waiting() {
     fn more<'scope>(s: &bombyx::Scope<'scope>, stop: &'scope AtomicBool) {
