@@ -121,7 +121,7 @@ fn doze_against_rouse() {
 /// any more; or it goes on with the processor.
 #[test]
 fn surplus_spare_against_give() {
-    explore_weak(4, &[Fault::EndWithoutLook, Fault::GiveWithoutOrder], || {
+    explore_weak(4, &[Fault::EndWithoutLook], || {
         /// A processor, with what its holders write.
         struct Held(Processor, UnsafeCell<u32>);
         // SAFETY: that access to the cell is ordered is what the model checks.
