@@ -1,5 +1,5 @@
-//! Everyone gets a turn: carriers that are ready, spawned closures and calls from outside, whatever else there is to do. And
-//! with few carriers, nothing waits for ever that has work.
+//! Everyone gets a turn: ready carriers, spawned closures and calls from outside, whatever else there is to do. And
+//! with few carriers, nothing that has work waits for ever.
 
 use bombyx::dropin::HandleExt as _;
 use bombyx::lab::BuilderExt as _;
@@ -9,7 +9,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-/// Closures that block and go on in turn, on one processor: each has gone on as often as the others, up to one round.
+/// Closures that block and go on in turn, on one processor. Each has gone on as often as the others, up to one round.
 #[test]
 fn carriers_that_block_in_turn_all_go_on() {
     const CLOSURES: usize = 6;
@@ -27,7 +27,7 @@ fn carriers_that_block_in_turn_all_go_on() {
             }
         });
     }
-    // A call from outside is served, too.
+    // A call from outside is also served.
     while counts.iter().any(|count| count.load(SeqCst) < 20) {
         pool.run(|| ());
     }
@@ -48,7 +48,7 @@ fn a_closure_that_spawns_itself_for_ever_keeps_nobody_waiting() {
         let stop = Arc::new(AtomicBool::new(false));
         let older = Arc::new(AtomicBool::new(false));
         pool.run(|| {
-            // Lies below the ones that come, at the oldest end of the deque.
+            // Lies below those that come later, at the oldest end of the deque.
             let older = Arc::clone(&older);
             pool.spawn(move || older.store(true, SeqCst));
             for _ in 0..2 {
@@ -136,7 +136,7 @@ fn a_scope_without_end_keeps_no_call_waiting() {
     });
 }
 
-/// One carrier blocks, and there is one other for two processors: it runs both parts of the broadcast.
+/// One carrier blocks, and there is one other for two processors. It runs both parts of the broadcast.
 #[test]
 fn a_broadcast_ends_with_one_free_carrier() {
     let pool = Pool::builder().processors(2).max_carriers(2).build().unwrap();
@@ -155,7 +155,8 @@ fn a_broadcast_ends_with_one_free_carrier() {
     go.send(()).unwrap();
 }
 
-/// The only carrier blocks until a closure has run that the calling thread has spawned: the calling thread runs it itself.
+/// The only carrier blocks until a closure has run that the calling thread has spawned. The calling thread runs it
+/// itself.
 #[test]
 fn who_waits_outside_works_itself_if_there_is_no_carrier() {
     let pool = Pool::builder().processors(1).max_carriers(1).build().unwrap();
@@ -177,7 +178,7 @@ fn who_waits_outside_works_itself_if_there_is_no_carrier() {
     pool.handle().broadcast(|_| sender.send(()).unwrap());
 }
 
-/// The only carrier of one pool waits inside of another pool, whose carrier waits for the first one.
+/// The only carrier of one pool waits inside another pool, whose carrier waits for the first one.
 #[test]
 fn pools_with_one_carrier_each_may_wait_for_each_other() {
     let pool = || Pool::builder().processors(1).max_carriers(1).build().unwrap();
@@ -195,7 +196,7 @@ fn pools_with_one_carrier_each_may_wait_for_each_other() {
     assert_eq!(receiver.recv(), Ok(vec![0]));
 }
 
-/// A call and the end of a pool at the same time: the call is served, or says that the pool has ended.
+/// A call and the end of a pool at the same time. The call is served, or reports that the pool has ended.
 #[test]
 fn a_call_while_the_pool_is_closed_does_not_hang() {
     for _ in 0..200 {

@@ -118,7 +118,7 @@ fn walks() -> Result {
     Ok(holds)
 }
 
-/// Machines that are too large without symmetry: every interleaving, safety alone.
+/// Machines that are too large without symmetry. Every interleaving, but only safety.
 fn large() -> Result {
     println!("The published protocol, names of processors exchanged freely:");
     let three = Tree::all(2).into_iter().map(|tree| Config::new(3, tree).with_capacity(2));
@@ -184,7 +184,7 @@ fn timed(config: &Config) -> std::result::Result<Outcome, Box<dyn Error>> {
     Ok(outcome)
 }
 
-/// A line on the terminal that is rewritten as the exploration gets on.
+/// A line on the terminal that is rewritten as the exploration goes on.
 struct Reporter {
     start: Instant,
     last: Instant,

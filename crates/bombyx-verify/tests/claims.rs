@@ -22,7 +22,7 @@ fn all_claims_notice_wrong_schedulers() {
     notice_wrong_schedulers(1);
 }
 
-/// What is noticed does not hang on one seed.
+/// What is noticed does not depend on one seed.
 #[test]
 fn all_claims_notice_wrong_schedulers_with_another_seed() {
     notice_wrong_schedulers(4);
@@ -93,7 +93,7 @@ fn counterexamples_are_made_smaller() {
     assert!(broken.run.contains("P = 2") && broken.run != broken.found, "{broken:?}");
 }
 
-/// `verify --mutate` shows every error of the protocols by some claim.
+/// For every error of the protocols, `verify --mutate` has a claim that shows it.
 #[test]
 fn every_error_of_the_protocols_belongs_to_a_claim() {
     let tried: BTreeSet<String> =

@@ -5,7 +5,7 @@ use bombyx_verify::{Claim, Counterexample, Finding, Mutant, Noticed, Plan, Worst
 use std::fmt::Write;
 use std::time::Duration;
 
-/// A claim and what came of it.
+/// A claim and its result.
 pub(super) fn block(claim: &Claim, finding: &Finding) -> String {
     let mut out = format!("{:16} {} {:24} {}\n", claim.id, claim.paper, claim.name, finding.verdict);
     let mut tell = |title: &str, text: &str| {

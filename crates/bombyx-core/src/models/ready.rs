@@ -1,10 +1,11 @@
-//! Models of where ready entries wait outside of deques: the shared pool and the list of deques.
+//! Models of the places where ready entries wait outside deques: the shared pool and the list of deques.
 
 use super::*;
 use crate::protocol::ready::shared::{Order, SharedPool, Taken, Turn};
 
-/// The join of a task that was moved into a list and is not untouched any more: takes it back, if `take_back` does.
-fn settle(task: &Task, take_back: impl FnOnce(Entry, crate::protocol::ready::list::Node) -> bool) {
+/// The join of a task that was moved into a list and is no longer untouched. Takes the task back, if `take_back` allows
+/// it.
+fn join(task: &Task, take_back: impl FnOnce(Entry, crate::protocol::ready::list::Node) -> bool) {
     assert!(task.job.untouched().is_none(), "a listed job was not told so");
     // SAFETY: the job is not untouched.
     match unsafe { task.job.place() } {
@@ -18,7 +19,7 @@ fn settle(task: &Task, take_back: impl FnOnce(Entry, crate::protocol::ready::lis
     }
 }
 
-/// A fork's entry in the shared pool: its join or whoever searches gets it, and nobody else's in its place.
+/// A fork's entry in the shared pool: its join or a searcher gets it, and nobody gets another entry in its place.
 fn take_back_against_take(order: Order) {
     let pool = Arc::new(SharedPool::new(order, 2));
     let tasks = Arc::new([Task::new(), Task::new()]);
@@ -32,15 +33,15 @@ fn take_back_against_take(order: Order) {
             if let Taken::Entry(entry) = pool.take(1) {
                 assert!(execute(entry).is_none());
             }
-            // Whatever number the first node had may be used again.
+            // The number of the first node may be used again.
             let deque = Deque::new(false);
             fork(&deque, &tasks[1]);
             pool.absorb(1, &deque);
         })
     };
-    settle(&tasks[0], |entry, node| pool.take_back(entry, node, false));
+    join(&tasks[0], |entry, node| pool.take_back(entry, node, false));
     other.join().unwrap();
-    settle(&tasks[1], |entry, node| pool.take_back(entry, node, false));
+    join(&tasks[1], |entry, node| pool.take_back(entry, node, false));
     assert!(tasks.iter().all(|task| task.runs.load(Relaxed) == 1), "an entry was lost or run twice");
     assert_eq!((pool.take(0), pool.len()), (Taken::Nothing, 0));
 }
@@ -59,8 +60,8 @@ fn take_back_against_take_in_serial_order() {
     });
 }
 
-/// A frame that is to take memory, on processor 1, against the frame left of it that goes back into the pool: it takes
-/// the memory when its dummy thread has run and the other one has gone on, and nothing is lost.
+/// A frame on processor 1 wants to take memory, while the frame left of it goes back into the pool. The first frame
+/// takes the memory when its dummy thread has run and the other frame has gone on. Nothing is lost.
 #[test]
 fn turn_against_put_frame() {
     explore_weak(5, &[Fault::OutOfTurn], || {
@@ -92,7 +93,7 @@ fn turn_against_put_frame() {
                     pool.put_frame(1, entry(&carriers, 1));
                     assert_eq!(pool.take(1), Taken::Entry(entry(&carriers, 0)));
                     was_set_aside = true;
-                    // The left frame goes on and ends; then the right one is next.
+                    // The left frame goes on and ends. Then the right one is next.
                     let next = loop {
                         match pool.take(1) {
                             Taken::Dummy => dummies += 1,
@@ -111,7 +112,7 @@ fn turn_against_put_frame() {
 
 /// A deque that was given up: a join that looks for its half there against a thief.
 #[test]
-fn withdraw_against_draw() {
+fn take_back_against_draw() {
     explore_weak(5, &[Fault::TakeBackFromNode, Fault::ListWithoutPlace], || {
         let ranks = Arc::new(Ranks::new(2));
         let tasks = Arc::new([Task::new(), Task::new()]);
@@ -130,7 +131,7 @@ fn withdraw_against_draw() {
             })
         };
         for task in tasks.iter().rev() {
-            settle(task, |entry, node| ranks.withdraw(entry, node));
+            join(task, |entry, node| ranks.take_back(entry, node));
         }
         let mut frames = thief.join().unwrap();
         frames += (0..3).filter(|_| drawn(&ranks, 1)).count();
@@ -143,7 +144,7 @@ fn withdraw_against_draw() {
 /// A dummy for each byte.
 const SINGLE: u64 = 1;
 
-/// Draws at the left end and runs what is found. Whether that was the frame.
+/// Draws at the left end and runs what is found. Returns whether that was the frame.
 fn drawn(ranks: &Ranks, thief: usize) -> bool {
     match ranks.draw(thief, 0, SINGLE) {
         Drawn::Entry(entry) if entry.is_stack() => {
@@ -155,8 +156,8 @@ fn drawn(ranks: &Ranks, thief: usize) -> bool {
     }
 }
 
-/// A thief that robs a deque without its owner's help while that gives it up: no entry is lost, and the thief's
-/// deque ranks right of what it robbed; the victim has no rank any more.
+/// A thief robs a deque without its owner's help while the owner gives it up. No entry is lost, the thief's deque ranks
+/// right of what it robbed, and the victim has no rank any more.
 #[test]
 fn give_up_against_rob() {
     explore(5, &[Fault::RobWithoutRanks], || {

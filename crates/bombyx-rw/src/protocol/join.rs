@@ -7,7 +7,7 @@ use super::{Cont, Mutation, Pc, Processor, Side, Status, Watch};
 /// Lines 113 to 132, one step of resolving `c`.
 ///
 /// # Errors
-/// If a `match` has no case for what it finds, and what [`Processor::enter`] says of the next thread.
+/// If a `match` has no case for what it finds, or if [`Processor::enter`] refuses the next thread.
 #[inline(always)]
 pub fn resolve_join<P: Processor>(p: &mut P, c: Cont<P::Join>) -> Result<(), P::Fault> {
     let other = c.other();
@@ -102,7 +102,7 @@ pub fn resolve_join<P: Processor>(p: &mut P, c: Cont<P::Join>) -> Result<(), P::
     Ok(())
 }
 
-/// Loads a status cell and says so.
+/// Loads a status cell and reports it.
 #[inline(always)]
 fn look<P: Processor>(p: &mut P, line: u16, of: Cont<P::Join>, whose: &str) -> Status<P::List> {
     let value = p.load_status(of);
@@ -116,7 +116,7 @@ fn look<P: Processor>(p: &mut P, line: u16, of: Cont<P::Join>, whose: &str) -> S
 /// Lines 134 to 139 for one edge of the watch list: called from a body, from line 123 or from line 147.
 ///
 /// # Errors
-/// None; the type is that of the other steps.
+/// Never. The type is that of the other steps.
 #[inline(always)]
 pub fn watch_test<P: Processor>(p: &mut P, c: Cont<P::Join>) -> Result<(), P::Fault> {
     let value = p.load_status(c.other());

@@ -21,7 +21,7 @@ pub fn fork<P: Processor>(p: &mut P, left: P::Thread, right: P::Thread, join: P:
 /// Lines 44 and 54 to 67: what follows the body that the processor was in. All of it is private.
 ///
 /// # Errors
-/// What [`Processor::enter`] says of the next thread.
+/// If [`Processor::enter`] refuses the next thread.
 #[inline(always)]
 pub fn finish<P: Processor>(p: &mut P) -> Result<(), P::Fault> {
     let Some(next) = p.current() else { return main_loop(p) };
@@ -82,7 +82,7 @@ pub(super) fn main_loop<P: Processor>(p: &mut P) -> Result<(), P::Fault> {
 /// Lines 39 to 43: take the bottom thread and enter its body, or `acquire` one.
 ///
 /// # Errors
-/// What [`Processor::enter`] says.
+/// If [`Processor::enter`] refuses the thread.
 #[inline(always)]
 pub fn next_thread<P: Processor>(p: &mut P) -> Result<(), P::Fault> {
     let Some(thread) = p.pop_bottom() else {
@@ -107,11 +107,11 @@ pub(super) fn push_join<P: Processor>(p: &mut P, join: P::Join) -> Result<(), P:
     main_loop(p)
 }
 
-/// What follows a body where deques are concurrent, so that nobody can look at the bottom thread and leave it there: whether
-/// the right branch is still here shows when it is popped.
+/// What follows a body if deques are concurrent. Then nobody can look at the bottom thread and leave it there. Whether
+/// the right branch is still here shows only when it is popped.
 ///
 /// # Errors
-/// What [`Processor::enter`] says of the next thread.
+/// If [`Processor::enter`] refuses the next thread.
 #[inline(always)]
 pub fn finish_concurrent<P: Processor>(p: &mut P) -> Result<(), P::Fault> {
     let Some(next) = p.current() else { return next_thread(p) };
@@ -139,10 +139,10 @@ pub fn finish_concurrent<P: Processor>(p: &mut P) -> Result<(), P::Fault> {
     }
 }
 
-/// Lines 42 and 43 for a thread that is in the processor's hands.
+/// Lines 42 and 43 for a thread that the processor already has.
 ///
 /// # Errors
-/// What [`Processor::enter`] says.
+/// If [`Processor::enter`] refuses the thread.
 #[inline(always)]
 pub fn start<P: Processor>(p: &mut P, thread: P::Thread) -> Result<(), P::Fault> {
     let next = p.conti(thread);

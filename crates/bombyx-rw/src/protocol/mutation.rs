@@ -1,4 +1,4 @@
-//! Deliberately wrong versions of the protocol: the checker must tell each of them from the real one.
+//! Deliberately wrong versions of the protocol. The checker must tell each of them from the real one.
 
 use std::fmt;
 use std::str::FromStr;
@@ -36,7 +36,7 @@ macro_rules! mutations {
 }
 
 mutations! {
-    /// `communicate` serves whatever query it finds (lines 95 and 96 left out).
+    /// `communicate` serves any query that it finds (lines 95 and 96 left out).
     NoRoundCheck = "no-round-check",
     /// `communicate` serves another processor's query of an older round, if it was a real one.
     ServesStale = "serves-stale",
@@ -80,7 +80,7 @@ mutations! {
     StaleContinuation = "stale-continuation",
     /// A thread that forks keeps its continuation (line 47 left out).
     KeepsContinuation = "keeps-continuation",
-    /// `cur_cont` keeps what the last thread left there, as the paper's figures have it (RC2 says otherwise).
+    /// `cur_cont` keeps what the last thread left there, as in the paper's figures (RC2 says otherwise).
     KeepsEnded = "keeps-ended",
     /// A processor that leaves `acquire` does not open a round (line 88 left out).
     NoAccept = "no-accept",
@@ -136,9 +136,9 @@ mutations! {
     SwapsBodies = "swaps-bodies",
     /// A side that leaves a tied join to the other resolves it again (line 131 goes to 113).
     ResolvesAgain = "resolves-again",
-    /// A body calls `communicate` a quarter as often as τ says. Only a clock sees it.
+    /// A body calls `communicate` a quarter as often as τ says. Only a clock notices.
     SkipsPolls = "skips-polls",
-    /// A thief waits for 10 Δ between the victim's round and its query (lines 73 and 77). Only a clock sees it.
+    /// A thief waits for 10 Δ between the victim's round and its query (lines 73 and 77). Only a clock notices.
     Dawdles = "dawdles",
     /// A counter is counted down without waiting for the buffer (where joins are counted).
     PlainCounter = "plain-counter",

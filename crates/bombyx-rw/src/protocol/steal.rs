@@ -7,7 +7,7 @@ use super::{After, Cont, Id, Mutation, Next, Pc, PcOf, Processor, Query, Side, S
 /// Lines 68 to 90 and, for `block`, 105 to 111, one step. `victim` is the random choice of line 72.
 ///
 /// # Errors
-/// What [`Processor::enter`] says of a thread that was received.
+/// If [`Processor::enter`] refuses a thread that was received.
 #[inline(always)]
 pub fn acquire<P: Processor>(p: &mut P, victim: impl FnOnce(&mut P) -> Id) -> Result<(), P::Fault> {
     let me = p.id();
@@ -178,7 +178,7 @@ fn unblocked<P: Processor>(after: After<P::Round>) -> PcOf<P> {
 /// Lines 91 to 102: the load of the own query cell and what follows from it.
 ///
 /// # Errors
-/// What [`Processor::enter`] says, under one mutation.
+/// If [`Processor::enter`] refuses a thread, under one mutation.
 #[inline(always)]
 pub fn communicate<P: Processor>(p: &mut P, running: Option<P::Thread>) -> Result<(), P::Fault> {
     let me = p.id();
@@ -220,7 +220,7 @@ pub fn communicate<P: Processor>(p: &mut P, running: Option<P::Thread>) -> Resul
 /// Lines 103 and 104.
 ///
 /// # Errors
-/// What [`Processor::enter`] says, under one mutation.
+/// If [`Processor::enter`] refuses a thread, under one mutation.
 #[inline(always)]
 pub fn answer<P: Processor>(p: &mut P) -> Result<(), P::Fault> {
     match p.pc() {

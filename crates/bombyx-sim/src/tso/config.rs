@@ -28,15 +28,16 @@ pub struct Config {
     pub fences: bool,
     /// Whether the proof is checked on every transition: relation R and all invariants of RW Appendix B.
     pub proof: bool,
-    /// The only part of the proof that counts, and nothing else; all parts and all promises if there is none.
+    /// If given, the only part of the proof that is checked. If not, all parts and all promises are.
     pub rule: Option<Rule>,
-    /// Whether stores are taken along with the step before them. Off is slower and finds the same.
+    /// Whether stores are taken along with the step before them. Without this, exploration is slower and finds the
+    /// same.
     pub merge_stores: bool,
-    /// Whether states that differ in the names of processors only count as one. Then liveness is not asked.
+    /// Whether states that differ only in the names of processors count as one. Then liveness is not checked.
     pub symmetry: bool,
-    /// Whether fair endless runs are looked for once no broken state was found.
+    /// Whether fair endless runs are searched for once no broken state was found.
     pub liveness: bool,
-    /// Where to give up.
+    /// At how many states to give up.
     pub max_states: usize,
 }
 
@@ -60,19 +61,19 @@ impl Config {
         }
     }
 
-    /// The same with another capacity of the store buffers.
+    /// This configuration with another capacity of the store buffers.
     pub fn with_capacity(mut self, capacity: usize) -> Config {
         self.capacity = capacity;
         self
     }
 
-    /// The same with a mutated protocol.
+    /// This configuration with a mutated protocol.
     pub fn with_mutation(mut self, mutation: impl Into<Option<Mutation>>) -> Config {
         self.mutation = mutation.into();
         self
     }
 
-    /// Whether fair endless runs are looked for: fairness is about named processors and about every step.
+    /// Whether fair endless runs are searched for. Fairness is about named processors and about every step.
     pub(super) fn asks_liveness(&self) -> bool {
         self.liveness && !self.symmetry && !self.proof
     }

@@ -1,4 +1,4 @@
-//! What is known of each mutation: the smallest machine that shows it, or why it can do no harm.
+//! What is known of each mutation: the smallest machine that shows it, or why it does no harm.
 
 use super::Mutation;
 use super::config::Config;
@@ -44,7 +44,7 @@ impl Fate {
             | Mutation::NoRemoval
             | Mutation::NoLocalJoin
             | Mutation::SingleAndResolves => Fate::Caught(on(2, "(. .)")),
-            // What these do shows in the proof; not all of it ever shows in a result.
+            // The effect of these shows in the proof. Not all of it ever shows in a result.
             Mutation::StaleContinuation
             | Mutation::KeepsContinuation
             | Mutation::KeepsEnded

@@ -1,9 +1,9 @@
-//! The abstract state of RW Appendix B.2, carried along with every state of the machine: nodes, running threads and owners.
-//! Each step of the machine that the proof gives an abstract step takes that step here, by the rules START, FORK and END of
-//! RW Figure 12; a rule that does not apply is a counterexample to Lemma 5.2.
+//! The abstract state of RW Appendix B.2, carried along with every state of the machine: nodes, running threads and
+//! owners. If the proof gives a step of the machine an abstract step, that step is taken here, by the rules START, FORK
+//! and END of RW Figure 12. A rule that does not apply is a counterexample to Lemma 5.2.
 //!
-//! φ is the identity: a node is the number of its thread. A node has one edge, to the join that its thread continues to, so
-//! that the nodes determine the edges. `Branch` is the paper's, with SINGLE where the other edge is gone or line 65 says
+//! φ is the identity: a node is the number of its thread. A node has one edge, to the join that its thread continues
+//! to, so the nodes determine the edges. `Branch` is the paper's, with SINGLE if the other edge is gone or line 65 says
 //! so.
 
 use super::Violation;
@@ -67,7 +67,7 @@ impl Ghost {
     /// START: an idle processor begins with a ready node.
     pub(super) fn start(&mut self, threads: &Threads, p: Processor, t: Thread) -> Result<(), Violation> {
         let name = threads.name(t);
-        // Where another rule is asked for, what is not allowed happens all the same.
+        // If another rule is asked for, a step that is not allowed still happens.
         let before = std::mem::replace(&mut self.code[usize::from(p)], Code::Body(t));
         if before != Code::None {
             return broken(Rule::Start, format!("p{p} is bound to a thread when it begins with {name}"));
@@ -105,7 +105,8 @@ impl Ghost {
         Ok(())
     }
 
-    /// END: a node whose body is over goes, with its edge. A join that has lost both edges is a leaf of whoever pushes it.
+    /// END: a node whose body is over goes, with its edge. A join that has lost both edges is a leaf of whoever pushes
+    /// it.
     pub(super) fn end(&mut self, threads: &Threads, p: Processor, t: Thread) -> Result<(), Violation> {
         if self.code[usize::from(p)] != Code::Noop(t) || !self.has(t) {
             return broken(
@@ -138,7 +139,7 @@ impl Ghost {
         Ok(())
     }
 
-    /// Lines 118 and 132: END of the own node and, if the other side still stands on line 113 to 132, of its node, too.
+    /// Lines 118 and 132: END of the own node. If the other side is still on lines 113 to 132, END of its node too.
     pub(super) fn take_over(&mut self, threads: &Threads, p: Processor, f: Fork) -> Result<(), Violation> {
         let own = match self.code[usize::from(p)] {
             Code::Noop(t) => t,

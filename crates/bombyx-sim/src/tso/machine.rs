@@ -1,9 +1,9 @@
-//! Which moves a state allows, and what each of them does. The steps are those of [`bombyx_rw::protocol`], the very code
-//! that runs on threads; `view.rs` gives it the buffers of this machine for memory.
+//! Which moves a state allows, and what each of them does. The steps are those of [`bombyx_rw::protocol`], the same
+//! code that runs on threads. `view.rs` gives it the buffers of this machine as memory.
 //!
-//! A move is a flush of one processor's oldest store, or a step of one processor's program. A step makes one access
-//! to shared memory, together with the private work next to it; stores that follow it directly are taken along
-//! while the buffer has room, unless [`Machine::merge_stores`] is off. Line numbers are those of RW's figures 3 to 7.
+//! A move is a flush of one processor's oldest store, or a step of one processor's program. A step makes one access to
+//! shared memory, together with the private work next to it. Stores that follow it directly are taken along while the
+//! buffer has room, unless [`Machine::merge_stores`] is off. Line numbers are those of RW's figures 3 to 7.
 
 use super::ghost::Ghost;
 use super::proof::Rule;
@@ -35,7 +35,7 @@ pub(super) enum Choice {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Move {
     Flush(Processor),
-    /// Only where the machine is not TSO: the newest store overtakes the others.
+    /// Only if the machine is not TSO: the newest store overtakes the others.
     Overtake(Processor),
     Step(Processor, Choice),
 }
@@ -53,7 +53,7 @@ pub(super) struct Machine {
     pub(super) fences: bool,
     pub(super) proof: bool,
     pub(super) symmetry: bool,
-    /// The only part of the proof that counts, if it is not all.
+    /// The only part of the proof that is checked, if not all of it.
     pub(super) rule: Option<Rule>,
 }
 
@@ -75,7 +75,7 @@ impl Machine {
         self.mutation == Some(mutation)
     }
 
-    /// Whether this is what was asked for.
+    /// Whether the configuration asks about this violation.
     pub(super) fn asks(&self, violation: &Violation) -> bool {
         match (self.rule, violation) {
             (None, _) => true,
@@ -86,7 +86,7 @@ impl Machine {
 
     fn normalise(&self, s: &mut State) {
         use Mutation::*;
-        // These look at cells that the protocol proper never looks at again.
+        // These look at cells that the real protocol never looks at again.
         let looks = matches!(
             self.mutation,
             Some(
@@ -207,8 +207,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Executes `m` and tells `log` about it. The state keeps its round numbers as they are, so that a reader of the
-    /// log can follow them; this is for short runs only.
+    /// Executes `m` and reports it to `log`. The state keeps its round numbers as they are, so that a reader of the log
+    /// can follow them. This is only for short runs.
     pub(super) fn replay(&self, s: &mut State, m: Move, log: &mut Log<'_>) -> Result<(), Violation> {
         match m {
             Move::Flush(p) | Move::Overtake(p) => {
@@ -272,8 +272,8 @@ mod tests {
     use crate::tso::{Config, Fate};
     use bombyx_base::Random;
 
-    /// The normalised run and the plain one must allow the same moves and stay in the same class, whatever happens:
-    /// this is what makes normalisation sound.
+    /// The normalised run and the plain one must allow the same moves and stay in the same class, whatever happens.
+    /// This makes normalisation sound.
     fn run_side_by_side(config: &Config, seed: u64) {
         let machine = config.machine();
         let mut random = Random::new(seed);
@@ -300,8 +300,8 @@ mod tests {
     #[test]
     fn normalisation_keeps_every_distinction_that_matters() {
         let config = Config::new(3, "((. .) (. .))".parse().unwrap()).with_capacity(4);
-        // Not those that only the proof stops: they lead out of the protocol's states altogether, and exploring them without
-        // the proof says nothing.
+        // Not those that only the proof stops. They lead out of the protocol's states altogether, and exploring them
+        // without the proof says nothing.
         let plain = |m: &&Mutation| !matches!(Fate::of(**m), Fate::Caught(Config { proof: true, .. }));
         let mutated = Mutation::ALL.iter().filter(plain).map(|&m| config.clone().with_mutation(m));
         for config in mutated.chain([config.clone()]) {

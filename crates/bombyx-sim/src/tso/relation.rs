@@ -46,7 +46,7 @@ impl<'a> Labelled<'a> {
         self.as_join(t).is_none_or(|parents| parents == [None, None])
     }
 
-    /// Def. 7: the owner of a leaf, or the one owner of all that a join waits for.
+    /// Def. 7: the owner of a leaf, or the single owner of everything that a join waits for.
     pub(super) fn owner(&self, t: Thread) -> Option<Processor> {
         if self.is_leaf(t) {
             let owns = |leaves: &u32| leaves & (1 << t.0) != 0;
@@ -143,10 +143,11 @@ impl<'a> Labelled<'a> {
 
     /// `W(p, n, b)`: the edges that a processor must have in its list.
     ///
-    /// Two corrections of the paper's definition, without which the protocol itself breaks RW2. An edge whose source is on
-    /// its way to the processor is not due (the paper says ¬B there, and means its E). And "the status is WORK" must mean
-    /// that nobody has stored anything else, not that this processor sees WORK: a left side that answers a READY while it
-    /// waits on line 122, and then loses its own join, leaves that ACK in its buffer when its successor becomes watcher.
+    /// This makes two corrections to the paper's definition, without which the protocol itself breaks RW2. An edge
+    /// whose source is on its way to the processor is not due (the paper says ¬B there, and means its E). And "the
+    /// status is WORK" must mean that nobody has stored anything else, not that this processor sees WORK. A left side
+    /// may answer a READY while it waits on line 122, and then lose its own join. It leaves that ACK in its buffer when
+    /// its successor becomes watcher.
     fn due(&self, p: Processor) -> ContSet {
         let arriving = migrating(self.s, p).and_then(|t| self.machine.threads.cont(t));
         let mut due = ContSet::default();
@@ -201,7 +202,7 @@ impl<'a> Labelled<'a> {
         }
     }
 
-    /// RD, and RT2 for what lies in the deque.
+    /// RD, and RT2 for the threads in the deque.
     fn threads(&self, p: Processor) -> Result<(), Violation> {
         let local = &self.s.locals[usize::from(p)];
         let running = match self.s.memory.ghost.code[usize::from(p)] {
@@ -247,7 +248,7 @@ impl<'a> Labelled<'a> {
         let due = self.due(p);
         let arriving = transferred(self.s, p).unwrap_or_default();
         let name = |c: Cont| self.machine.threads.cont_name(c);
-        // Line 103 is one of those where lists may be ahead.
+        // Line 103 is one of the lines where lists may be ahead.
         let inconsistent = matches!(local.pc, Pc::HandOut { .. });
         for c in local.watching.iter().filter(|_| !inconsistent) {
             self.require(Rule::Rw1, due.contains(c), || {

@@ -1,8 +1,8 @@
-//! Symmetry: processors are interchangeable. Renaming them turns every run into a run, so one state of each orbit is enough
-//! for what a state can break. [`canonical`] renames processors in the order of what they do, which picks one state of most
-//! orbits; a choice that is not unique costs states and is never wrong.
+//! Symmetry: processors are interchangeable. Renaming them turns every run into a run, so for broken states one state
+//! of each orbit is enough. [`canonical`] renames processors in the order of what they do, which picks one state of
+//! most orbits. A choice that is not unique costs states and is never wrong.
 //!
-//! Fairness is about processors by name, so that liveness is asked of the full graph only.
+//! Fairness is about processors by name, so liveness is checked only on the full graph.
 
 use super::ghost::Ghost;
 use super::state::{After, Local, MAX_PROCESSORS, Pc, Processor, State, Store};

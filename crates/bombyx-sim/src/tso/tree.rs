@@ -1,8 +1,8 @@
 //! The small fork-join computations that the machine runs, and their threads.
 //!
-//! A computation is fixed before the run: the model checker needs every thread, continuation and predecessor
-//! to be a constant. [`Tree`] is the shape as a user writes it; [`Threads`] is the numbering derived from it, on
-//! which the protocol works. Nothing here changes while the machine runs.
+//! A computation is fixed before the run: the model checker needs every thread, continuation and predecessor to be a
+//! constant. [`Tree`] is the shape as a user writes it. [`Threads`] is the numbering derived from it, on which the
+//! protocol works. Nothing here changes while the machine runs.
 
 use bombyx_rw::protocol::Side;
 use std::fmt;
@@ -168,8 +168,8 @@ pub(super) struct Thread(pub(super) u8);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Fork(pub(super) u8);
 
-/// An edge into a join thread (RW Fig. 3, `cont`): which fork's join, and from which side. SINGLE is not a side of its own
-/// here: it is a flag of the fork, set when the left branch ended with the right one still in the own deque.
+/// An edge into a join thread (RW Fig. 3, `cont`): which fork's join, and from which side. SINGLE is not a separate
+/// side here. It is a flag of the fork, set when the left branch ended with the right one still in the own deque.
 pub(super) type Cont = bombyx_rw::protocol::Cont<Fork>;
 
 /// The number of an edge, among all edges into joins.
@@ -297,7 +297,7 @@ impl Threads {
         Thread(2 + 3 * f.0)
     }
 
-    /// The other branch of the fork that made this one; none for joins and the first thread.
+    /// The other branch of the fork that made this one. `None` for joins and the first thread.
     pub(super) fn sibling(&self, t: Thread) -> Option<Thread> {
         let f = self.creator(t).filter(|_| !self.is_join(t))?;
         Some(if t == self.left(f) { self.right(f) } else { self.left(f) })
@@ -321,7 +321,7 @@ impl Threads {
         t.0 != 0 && t.0.is_multiple_of(3)
     }
 
-    /// The thread that ends last of all that `t` becomes by forking.
+    /// Of all the threads that `t` becomes by forking, the one that ends last.
     pub(super) fn last(&self, t: Thread) -> Thread {
         self.body(t).map_or(t, |f| self.last(self.join(f)))
     }

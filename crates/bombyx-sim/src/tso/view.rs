@@ -1,5 +1,5 @@
-//! One processor of the machine as [`bombyx_rw::protocol`] sees it: loads look into the store buffer first, stores go to its
-//! end. What the protocol does on threads and what is explored here is one code.
+//! One processor of the machine as [`bombyx_rw::protocol`] sees it: loads look into the store buffer first, and stores
+//! go to its end. The code that is explored here is the code that runs on threads.
 
 use super::ghost::Ghost;
 use super::machine::Machine;
@@ -229,7 +229,7 @@ impl Processor for View<'_, '_> {
         self.s.local(self.p).current = next;
     }
 
-    /// Continuations of threads are constants here: threads are written before anybody else can see them.
+    /// Here, the continuations of threads are constants: threads are written before anybody else can see them.
     fn set_conti(&mut self, _: Thread, _: Next<Fork>) {}
 
     fn init_status(&mut self, _: Fork) {}
@@ -304,7 +304,7 @@ impl Processor for View<'_, '_> {
         self.abstractly(|ghost, p| ghost.take_over(threads, p, join));
     }
 
-    /// Whether it is the first time, after its predecessors, and with what they stored in sight.
+    /// Checks that this is the first time, that the predecessors have ended, and that what they stored is visible.
     fn enter(&mut self, t: Thread) -> Result<(), Violation> {
         let Machine { threads, .. } = self.machine;
         self.abstractly(|ghost, p| ghost.start(threads, p, t));
@@ -329,7 +329,7 @@ impl Processor for View<'_, '_> {
         Ok(())
     }
 
-    /// The end of all: no thread is left (RW Theorem 5.1).
+    /// The end of everything: no thread is left (RW Theorem 5.1).
     fn exit(&mut self) {
         self.s.memory.exited = true;
         if let Some(t) = self.machine.threads.all().find(|&t| !self.s.has_ended(t)) {
