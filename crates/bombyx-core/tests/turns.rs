@@ -84,7 +84,7 @@ fn a_long_queue_keeps_no_older_closure_waiting() {
             let outside = thread::spawn(move || {
                 for _ in 0..QUEUED {
                     let served = Arc::clone(&served);
-                    handle.spawn(move || drop(served.fetch_add(1, SeqCst)));
+                    handle.spawn(move || _ = served.fetch_add(1, SeqCst));
                 }
             });
             outside.join().unwrap();
