@@ -4,15 +4,18 @@
 //! - [`scheduler`] has the names of all schedulers. [`Quota`] and [`Beta`] are their parameters, and [`Ratio`] is an
 //!   exact fraction.
 //! - [`Paper`] has the short names of the papers.
+//! - [`profile`] has what the runtime measures and `bombyx-profile` reads.
 //! - [`Random`] is the random generator, and [`Crc`] is the checksum of files.
 //! - [`nearest`] finds what was meant by a typo, and [`count()`] reads `50k`.
 //!
-//! This crate depends on nothing, because the runtime depends on it.
+//! This crate depends on nothing, because the runtime depends on it. Its feature `serde`, for who reads profiles, is the
+//! exception.
 
 mod beta;
 mod count;
 mod crc;
 mod paper;
+pub mod profile;
 mod quota;
 mod random;
 mod ratio;

@@ -8,12 +8,12 @@
 use crate::args::{Pools, Program};
 use crate::launch::{Ended, Launch, wrote_nothing};
 use crate::output::{self, Output};
-use crate::profile::{plot, profiled};
+use crate::profile::{self, plot, profiled};
 use crate::table::{Cell, Style, Table, Tone};
 use crate::text::{ratio, time, wrapped};
 use crate::{Result, contention, host};
-use bombyx_lab::bench::median;
 use bombyx_lab::progress::Progress;
+use bombyx_lab::statistics::median;
 use bombyx_profile::{Prediction, Profile, Scaling, advise, cilkscale_csv};
 use clap::ValueHint;
 use serde::Serialize;
@@ -146,7 +146,7 @@ fn measure(args: &Args) -> Result<Scaled> {
     drop(progress);
     let outside = (ended.elapsed.as_secs_f64() - profile.wall_ns as f64 / 1e9).max(0.0);
     let scaling =
-        contention::measured().into_iter().fold(profile.scaling().with_serial(outside), Scaling::on);
+        contention::measured().into_iter().fold(Scaling::of(&profile).with_serial(outside), Scaling::on);
     let of = |times: &[f64]| {
         let mut sorted = times.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -259,7 +259,7 @@ impl Scaled {
             "parallelism": self.scaling.parallelism(),
             "outside_seconds": self.outside,
             "rows": serde_json::to_value(&self.rows)?,
-            "profile": self.profile,
+            "profile": profile::as_value(&self.profile),
         }))
     }
 

@@ -13,7 +13,6 @@ use crate::outcome::{Reply, Tagged};
 use crate::pipe::{self, Frames};
 use crate::settings::{Address, Settings};
 use crate::wire::{self, Header, PROTOCOL};
-use crate::worker::WORKER_OF;
 use sha1::{Digest, Sha1};
 use std::ffi::OsString;
 use std::os::unix::fs::DirBuilderExt;
@@ -23,6 +22,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+/// Makes a program a worker of the Dask scheduler at this address.
+pub(crate) const WORKER_OF: &str = "BOMBYX_CLUSTER_WORKER";
 
 const SHIM: &str = include_str!("shim.py");
 

@@ -26,8 +26,9 @@
 //! **Remote functions must be repeatable.** When a worker fails, its calls run again elsewhere. A function that changes
 //! something outside itself, such as a file, may do so twice.
 //!
-//! A call goes through the files in this order: [`Cluster`] (what users call) → `registry` (its name) → `codec` (its
-//! bytes) → [`Engine`] (what runs it): `local`, `processes` with their `board`, or `dask` with its `link` → `worker`
+//! A call goes through the files in this order: `calls` (what users call on a
+//! [`Cluster`]) → `registry` (its name) → `codec` (its
+//! bytes) → [`Engine`] (what runs it): `local`, `processes` with `hosted` and `board`, or `dask` with its `link` → `worker`
 //! and `execute` (where it runs) → `outcome` (what comes back).
 
 #[cfg(not(unix))]
@@ -35,12 +36,16 @@ compile_error!("bombyx-cluster needs Unix: workers hang on socket pairs");
 
 mod board;
 mod build;
+mod builder;
+mod calls;
 mod cluster;
 mod codec;
+mod current;
 mod dask;
 mod engine;
 mod error;
 mod execute;
+mod hosted;
 mod key;
 mod link;
 mod local;
@@ -58,7 +63,9 @@ mod wire;
 mod worker;
 
 pub use bombyx_cluster_macros::remote;
-pub use cluster::{Cluster, start};
+pub use builder::Builder;
+pub use calls::start;
+pub use cluster::Cluster;
 pub use dask::run_worker;
 pub use engine::{Call, Engine};
 pub use error::Error;
@@ -70,5 +77,5 @@ pub use outcome::{Outcome, Reply, Tagged};
 #[doc(hidden)]
 pub use registry::Entry;
 pub use remote::Remote;
-pub use settings::{Address, Builder};
+pub use settings::Address;
 pub use worker::work_if_worker;

@@ -10,6 +10,7 @@
 use crate::board::{Board, Node, NodeId};
 use crate::engine::{Call, Engine};
 use crate::error::Error;
+use crate::hosted::{Host, Hosted};
 use crate::key::Key;
 use crate::link::reply_frame;
 use crate::outcome::{Reply, Tagged};
@@ -32,8 +33,8 @@ const GRACE: Duration = Duration::from_secs(2);
 /// How many workers in a row may end before they are ready.
 const FALSE_STARTS: u32 = 5;
 
+/// Lends child processes.
 pub(crate) struct Processes {
-    board: Arc<Board>,
     orders: Sender<Order>,
     keeper: Mutex<Option<JoinHandle<()>>>,
     pids: Arc<Mutex<BTreeMap<NodeId, u32>>>,
@@ -54,7 +55,7 @@ impl Processes {
         workers: usize,
         threads: usize,
         settings: &Settings,
-    ) -> Result<Arc<Processes>, Error> {
+    ) -> Result<Arc<dyn Engine>, Error> {
         let board = Arc::new(Board::new(settings.allowed_failures));
         let (orders, inbox) = channel();
         let pids = Arc::new(Mutex::new(BTreeMap::new()));
@@ -73,7 +74,8 @@ impl Processes {
             .name("bombyx-cluster-keeper".to_owned())
             .spawn(move || keeper.run(&inbox))
             .map_err(|error| Error::Start(error.to_string()))?;
-        Ok(Arc::new(Processes { board, orders, keeper: Mutex::new(Some(thread)), pids }))
+        let host = Processes { orders, keeper: Mutex::new(Some(thread)), pids };
+        Ok(Arc::new(Hosted { board, host }))
     }
 
     fn order(&self, order: Order) {
@@ -82,41 +84,13 @@ impl Processes {
     }
 }
 
-impl Engine for Processes {
-    fn submit(&self, call: Call, reply: Reply) {
-        self.board.submit(call, Some(reply), None);
-    }
-
-    fn keep(&self, call: Call) {
-        self.board.submit(call, None, None);
-    }
-
-    fn put(&self, key: &Key, value: Tagged) {
-        self.board.put(key, value, None);
-    }
-
-    fn fetch(&self, key: &Key, reply: Reply) {
-        self.board.fetch(key, reply);
-    }
-
-    fn release(&self, key: &Key) {
-        self.board.release(key);
-    }
-
-    fn cancel(&self, key: &Key) {
-        self.board.cancel(key);
-    }
-
+impl Host for Processes {
     /// No call runs in this process.
-    fn pause(&self) -> bool {
+    fn pause(&self, _: &Board) -> bool {
         false
     }
 
-    fn resume(&self) {}
-
-    fn slots(&self) -> usize {
-        self.board.slots()
-    }
+    fn resume(&self, _: &Board) {}
 
     fn resize(&self, workers: usize) -> Result<(), Error> {
         if workers == 0 {
@@ -131,7 +105,6 @@ impl Engine for Processes {
     }
 
     fn close(&self) {
-        self.board.give_up(&Error::Gone("it was closed".to_owned()));
         self.order(Order::Close);
         let keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(keeper) = keeper {
@@ -211,10 +184,10 @@ impl Keeper {
         profile::hand_down(&mut command, id.0);
         let (child, to, frames) = pipe::spawn(&mut command)?;
         self.pids.lock().unwrap_or_else(PoisonError::into_inner).insert(id, child.id());
-        let seat =
-            Arc::new(Seat { id, to: to.clone(), orders: self.orders.clone(), calls: Mutex::default() });
+        let post =
+            Arc::new(Post { id, to: to.clone(), orders: self.orders.clone(), calls: Mutex::default() });
         let (board, slots) = (self.board.clone(), self.threads);
-        std::thread::spawn(move || seat.listen(&board, frames, slots));
+        std::thread::spawn(move || post.listen(&board, frames, slots));
         let worker = Worker { child, to, heard: Instant::now(), ready: false, leaving: false };
         self.workers.insert(id, worker);
         Ok(())
@@ -296,7 +269,7 @@ impl Keeper {
 }
 
 /// A worker, as the board sees it.
-struct Seat {
+struct Post {
     id: NodeId,
     to: Sender<Frame>,
     orders: Sender<Order>,
@@ -309,7 +282,7 @@ struct Calls {
     keys: HashMap<u64, Key>,
 }
 
-impl Node for Seat {
+impl Node for Post {
     fn start(&self, call: Arc<Call>) {
         let number = {
             let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
@@ -331,9 +304,9 @@ impl Node for Seat {
     }
 }
 
-impl Seat {
+impl Post {
     /// Listens to the worker until its end.
-    fn listen(self: Arc<Seat>, board: &Board, mut frames: Frames, slots: usize) {
+    fn listen(self: Arc<Post>, board: &Board, mut frames: Frames, slots: usize) {
         let reason = loop {
             match wire::read(&mut frames) {
                 Ok(Some(frame)) => {
@@ -349,7 +322,7 @@ impl Seat {
     }
 
     /// Takes a frame. `None` if it makes no sense.
-    fn take(self: &Arc<Seat>, board: &Board, Frame { header, body }: Frame, slots: usize) -> Option<()> {
+    fn take(self: &Arc<Post>, board: &Board, Frame { header, body }: Frame, slots: usize) -> Option<()> {
         let origin = Some(self.id);
         let call = |key: String, function, needs: Vec<String>, depth, place| Call {
             key: Key::from(&*key),

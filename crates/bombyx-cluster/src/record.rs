@@ -5,7 +5,7 @@
 //! is the bytes of its argument and its result. A function that makes nested calls is cut into equal pieces between
 //! them. Kept calls are not recorded. The root is the client, and its strands are the times between the calls.
 
-use crate::execute::with_running;
+use crate::current::with_running;
 use crate::key::Key;
 use crate::outcome::Tagged;
 use bombyx_dag::{Builder, SiteId, StrandId, WeightUnit, format};

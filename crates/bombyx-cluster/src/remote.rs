@@ -1,6 +1,6 @@
 //! [`Remote`]: a result that stays where it was made.
 
-use crate::cluster::{Cluster, rethrow};
+use crate::cluster::{Cluster, open};
 use crate::codec;
 use crate::error::Error;
 use crate::key::Key;
@@ -84,14 +84,7 @@ impl<T: DeserializeOwned> Remote<T> {
         cluster.engine().fetch(&self.held.key, Box::new(move |outcome| drop(send.send(outcome))));
         let outcome = cluster.wait(|| receive.recv()).unwrap_or(Err(Error::Cancelled))?;
         let function = self.held.key.as_str();
-        match outcome.open() {
-            Ok(bytes) => codec::decode(bytes).map_err(|reason| Error::Codec {
-                function: function.to_owned(),
-                place: "a result that stays on its node".to_owned(),
-                reason,
-            }),
-            Err(panic) => rethrow(function, "a result that stays on its node", &panic),
-        }
+        open(&outcome, function, "a result that stays on its node")
     }
 }
 

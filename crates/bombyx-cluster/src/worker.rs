@@ -4,22 +4,22 @@
 //! in two ways: the socket ends, or the kernel ends the process (PR_SET_PDEATHSIG). The latter also reaches a process
 //! that stands still.
 
-use crate::cluster::{self, Cluster};
+use crate::build;
+use crate::current;
+use crate::dask::{self, WORKER_OF};
+use crate::engine::Engine;
 use crate::error::Error;
 use crate::execute::execute;
 use crate::key::Key;
 use crate::link::Link;
 use crate::pipe::{self, SOCKET_VARIABLE};
 use crate::wire::{self, Frame, Header, PROTOCOL};
-use crate::{build, dask};
 use std::os::fd::{FromRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
 /// Asks a worker which build it is. Reading a program to find its build takes a while.
 pub(crate) const ASK_BUILD: &str = "BOMBYX_CLUSTER_ASK_BUILD";
-/// Makes a program a worker of the Dask scheduler at this address.
-pub(crate) const WORKER_OF: &str = "BOMBYX_CLUSTER_WORKER";
 
 /// If this process was started as a worker, works and never returns. Otherwise does nothing.
 ///
@@ -61,8 +61,8 @@ fn serve(socket: RawFd) -> ! {
         None => String::new(),
     };
     let link = Arc::new(Link::new(to, true));
-    let cluster = Cluster::of(link.clone());
-    cluster::set_default(&cluster);
+    let engine: Arc<dyn Engine> = link.clone();
+    current::set_default(&engine);
     link.send(Header::Hello { protocol: PROTOCOL, build });
     loop {
         match wire::read(&mut frames) {
@@ -70,9 +70,9 @@ fn serve(socket: RawFd) -> ! {
                 let Some(Frame { header, body }) = link.receive(frame) else { continue };
                 match header {
                     Header::Call { call, function, depth } => {
-                        let (link, cluster) = (link.clone(), cluster.clone());
+                        let (link, engine) = (link.clone(), engine.clone());
                         std::thread::spawn(move || {
-                            let result = execute(&cluster, Key::from(&*function), depth, &function, &body);
+                            let result = execute(engine, Key::from(&*function), depth, &function, &body);
                             drop(body);
                             link.send(Frame { header: Header::Done { call }, body: result.into_bytes() });
                         });

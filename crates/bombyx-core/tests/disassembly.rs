@@ -99,7 +99,7 @@ mod x86_64 {
             "of pools with fixed threads, which have another scheduler; not reached",
         ),
         (
-            "bombyx_core::machine::wait::settle_scope",
+            "bombyx_core::machine::wait::return_stock",
             "closures of a scope ran, and scopes count with atomics",
         ),
         ("bombyx_core::machine::current::visitor", "a thread that no pool started becomes a carrier"),

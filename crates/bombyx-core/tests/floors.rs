@@ -4,6 +4,8 @@
 //! crate of the workspace, a circle of modules that need each other may have at most [`LARGEST`] members, because a
 //! circle can only be read, tested and replaced as one.
 //!
+//! No source file is longer than [`LONGEST`] lines, and the root of a module with a folder is its `mod.rs`.
+//!
 //! What counts is what the code names: paths that begin with `crate::`. Comments and unit tests do not count.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,8 +18,8 @@ const FLOORS: &[&[&str]] = &[&["system"], &["protocol"], &["machine"], &["schedu
 /// The most modules that may need each other in a circle.
 const LARGEST: usize = 4;
 
-/// Crates with a larger circle, and its size, which must not grow.
-const KNOWN: &[(&str, usize)] = &[("bombyx-cluster", 10)];
+/// The most lines of a source file.
+const LONGEST: usize = 600;
 
 /// Which module names which.
 type Graph = BTreeMap<String, BTreeSet<String>>;
@@ -54,31 +56,34 @@ fn each_floor_knows_only_those_below() {
 
 #[test]
 fn no_large_circle_in_any_crate() {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the folder of all crates");
-    let mut sources: Vec<PathBuf> =
-        fs::read_dir(crates).unwrap().map(|one| one.unwrap().path().join("src")).collect();
-    sources.retain(|source| source.is_dir());
-    assert!(sources.len() > 5, "the crates were not found: {sources:?}");
-    for source in sources {
+    for source in sources() {
         let all = files(&source);
         // The crate itself, and each floor of the runtime.
         let mut folders = vec![Vec::new()];
         if source.starts_with(env!("CARGO_MANIFEST_DIR")) {
             folders.extend(FLOORS.iter().copied().flatten().map(|floor| vec![(*floor).to_owned()]));
         }
-        let known = |(name, _): &&(&str, usize)| source.parent().is_some_and(|one| one.ends_with(name));
-        let largest = KNOWN.iter().find(known).map_or(LARGEST, |(_, size)| *size);
         for folder in folders {
             for circle in circles(&graph(&all, &folder)) {
                 let place = source.join(folder.join("/"));
                 assert!(
-                    circle.len() <= largest,
+                    circle.len() <= LARGEST,
                     "a circle of {} in {}: {circle:?}",
                     circle.len(),
                     place.display()
                 );
             }
         }
+    }
+}
+
+#[test]
+fn no_file_is_long_and_modules_have_one_style() {
+    for path in sources().iter().flat_map(|source| rust_files(source)) {
+        let lines = fs::read_to_string(&path).unwrap().lines().count();
+        assert!(lines <= LONGEST, "{} has {lines} lines", path.display());
+        let folder = path.with_extension("");
+        assert!(!folder.is_dir(), "{} belongs into its folder, as mod.rs", path.display());
     }
 }
 
@@ -142,27 +147,44 @@ fn circles(graph: &Graph) -> Vec<BTreeSet<String>> {
     all.into_iter().collect()
 }
 
-/// The files of a crate's source folder, without its root, models and tests.
-fn files(source: &Path) -> Vec<File> {
-    let mut found = Vec::new();
-    let mut open = vec![source.to_owned()];
+/// The source folders of all crates.
+fn sources() -> Vec<PathBuf> {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the folder of all crates");
+    let mut sources: Vec<PathBuf> =
+        fs::read_dir(crates).unwrap().map(|one| one.unwrap().path().join("src")).collect();
+    sources.retain(|source| source.is_dir());
+    assert!(sources.len() > 5, "the crates were not found: {sources:?}");
+    sources
+}
+
+/// All files of Rust below a folder.
+fn rust_files(source: &Path) -> Vec<PathBuf> {
+    let (mut found, mut open) = (Vec::new(), vec![source.to_owned()]);
     while let Some(folder) = open.pop() {
-        for entry in fs::read_dir(&folder).unwrap() {
-            let path = entry.unwrap().path();
+        for path in fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
             if path.is_dir() {
                 open.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let relative = path.strip_prefix(source).expect("a file of the folder").with_extension("");
-                let mut module: Vec<String> =
-                    relative.iter().map(|part| part.to_str().expect("plain names").to_owned()).collect();
-                if module.len() > 1 && module.last().is_some_and(|last| last == "mod") {
-                    module.pop();
-                }
-                let skipped = ["lib", "main", "models", "tests", "compile_fail", "mod"];
-                if !module.iter().any(|part| skipped.contains(&part.as_str())) {
-                    found.push(File { module, named: named(&fs::read_to_string(&path).unwrap()) });
-                }
+                found.push(path);
             }
+        }
+    }
+    found
+}
+
+/// The files of a crate's source folder, without its root, models and tests.
+fn files(source: &Path) -> Vec<File> {
+    let mut found = Vec::new();
+    for path in rust_files(source) {
+        let relative = path.strip_prefix(source).expect("a file of the folder").with_extension("");
+        let mut module: Vec<String> =
+            relative.iter().map(|part| part.to_str().expect("plain names").to_owned()).collect();
+        if module.len() > 1 && module.last().is_some_and(|last| last == "mod") {
+            module.pop();
+        }
+        let skipped = ["lib", "main", "models", "tests", "compile_fail", "mod"];
+        if !module.iter().any(|part| skipped.contains(&part.as_str())) {
+            found.push(File { module, named: named(&fs::read_to_string(&path).unwrap()) });
         }
     }
     found

@@ -2,10 +2,10 @@
 //! instructions of the whole process. The program's hidden command `child` makes them.
 
 use crate::Result;
-use crate::bench::Sample;
 use crate::contender::Contender;
 use crate::programs;
 use crate::resources::{Watch, cpu_seconds};
+use crate::sample::Sample;
 use std::hint::black_box;
 use std::process::{Command, Stdio};
 use std::thread;

@@ -1,6 +1,6 @@
 //! The contenders of a measurement: the serial elision, or a pool of Bombyx or of a peer.
 
-use crate::bench::case::middle;
+use crate::statistics::middle;
 use bombyx::lab::BuilderExt as _;
 use bombyx::{Pool, Scheduler, Stats};
 use bombyx_workloads::Runtime;

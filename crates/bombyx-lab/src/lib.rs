@@ -18,6 +18,8 @@ pub mod programs;
 pub mod progress;
 pub mod reproduce;
 pub mod resources;
+pub mod sample;
+pub mod statistics;
 pub mod table;
 pub mod text;
 

@@ -7,10 +7,10 @@
 //! program itself takes at most as long as its best run, while runs like those on two processors take the median. The
 //! lower bound uses the best run and the upper bound the median, and there is no other tolerance.
 
-use crate::bench::case::median;
 use crate::contender::Contender;
 use crate::launch::{Launch, Scratch};
 use crate::progress::Progress;
+use crate::statistics::median;
 use crate::table::{Cell, Style, Table, Tone};
 use crate::text::time;
 use crate::{Result, contention};
@@ -62,12 +62,12 @@ impl Compared {
     }
 
     /// Where the time lies, and briefly why.
-    fn place(&self) -> Place {
+    fn within(&self) -> Within {
         match self.two {
-            _ if !self.inside() => Place::Outside,
-            two if two > self.narrow.1 => Place::Shares,
-            two if two < self.narrow.0 => Place::Caches,
-            _ => Place::Inside,
+            _ if !self.inside() => Within::Outside,
+            two if two > self.narrow.1 => Within::Shares,
+            two if two < self.narrow.0 => Within::Caches,
+            _ => Within::Inside,
         }
     }
 
@@ -78,7 +78,7 @@ impl Compared {
 
 /// Where a time lies between its bounds.
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+enum Within {
     Inside,
     /// Inside only because cores may share data.
     Shares,
@@ -87,7 +87,7 @@ enum Place {
     Outside,
 }
 
-impl Place {
+impl Within {
     fn name(self) -> &'static str {
         match self {
             Self::Inside => "inside",
@@ -117,12 +117,12 @@ pub fn run(plan: &Plan, style: Style, say: &mut dyn FnMut(&str) -> Result<()>) -
         .numbers("error", 8);
     say(&table.head())?;
     let progress = Progress::new(all.len());
-    let (mut places, mut near) = (Vec::new(), 0);
+    let (mut verdicts, mut near) = (Vec::new(), 0);
     for workload in all {
         progress.doing(workload.name());
         let compared = compare(*workload, plan)?;
-        let place = compared.place();
-        places.push(place);
+        let within = compared.within();
+        verdicts.push(within);
         near += usize::from(compared.error().abs() <= NEAR);
         let tone = |good: bool| if good { Tone::Good } else { Tone::Bad };
         say(&table.line([
@@ -133,21 +133,21 @@ pub fn run(plan: &Plan, style: Style, say: &mut dyn FnMut(&str) -> Result<()>) -
             Cell::new(time(compared.two), Tone::Strong),
             Cell::from(time(compared.bounds.0)),
             Cell::from(time(compared.bounds.1)),
-            Cell::new(place.name(), tone(place != Place::Outside)),
+            Cell::new(within.name(), tone(within != Within::Outside)),
             Cell::from(time(compared.simulated)),
             Cell::new(format!("{:+.1} %", 100.0 * compared.error()), tone(compared.error().abs() <= NEAR)),
         ]))?;
         progress.step();
     }
     drop(progress);
-    let of = all.len();
-    let count = |which: Place| places.iter().filter(|&&place| place == which).count();
+    let of = verdicts.len();
+    let count = |which: Within| verdicts.iter().filter(|&&within| within == which).count();
     say(&format!(
         "\n{} of {of} inside the bounds, {} of them because cores share data and {} because they have caches of their own; {near} \
          of {of} simulated within {:.0} %\n",
-        of - count(Place::Outside),
-        count(Place::Shares),
-        count(Place::Caches),
+        of - count(Within::Outside),
+        count(Within::Shares),
+        count(Within::Caches),
         100.0 * NEAR
     ))?;
     Ok(())
@@ -157,9 +157,7 @@ fn compare(workload: &dyn Workload, plan: &Plan) -> Result<Compared> {
     let mut prepared = workload.prepare(plan.size, plan.grain, 42);
     let profiled = Contender::of(Pool::builder().processors(1).profile(true).build()?);
     prepared.run(profiled.runtime());
-    let profile =
-        profiled.profile().ok_or("the pool was built to be profiled")?.to_json(workload.name(), &[]);
-    let profile = bombyx_profile::read(profile.as_bytes())?;
+    let profile = profiled.profile().ok_or("the pool was built to be profiled")?;
     drop(profiled);
     let contenders = [Contender::bombyx(1, None)?, Contender::bombyx(TWO as usize, None)?];
     let mut rounds: Vec<[f64; 2]> = Vec::new();
@@ -181,7 +179,7 @@ fn compare(workload: &dyn Workload, plan: &Plan) -> Result<Compared> {
         times
     });
     let (best, one, two) = (one[0], median(&one), median(&two));
-    let scaling = contention::measured().into_iter().fold(profile.scaling(), Scaling::on);
+    let scaling = contention::measured().into_iter().fold(Scaling::of(&profile), Scaling::on);
     let prediction = scaling.predict(TWO);
     Ok(Compared {
         best,

@@ -232,7 +232,7 @@ pub(crate) fn profiles() -> Target {
             Err(error) => error.to_string().chars().filter(|c| !c.is_ascii_digit()).collect(),
             Ok(profile) => {
                 for processors in [1, 2, 1000, u32::MAX] {
-                    let prediction = profile.scaling().predict(processors);
+                    let prediction = bombyx_profile::Scaling::of(&profile).predict(processors);
                     assert!(0.0 < prediction.lower && prediction.lower <= prediction.likely);
                     assert!(
                         prediction.likely <= prediction.upper && prediction.upper <= f64::from(processors)
@@ -240,7 +240,11 @@ pub(crate) fn profiles() -> Target {
                 }
                 let advice = bombyx_profile::advise(&profile, 8);
                 assert!(!advice[0].text.is_empty());
-                let csv = bombyx_profile::cilkscale_csv(&profile.program, &profile.scaling(), &[]);
+                let csv = bombyx_profile::cilkscale_csv(
+                    &profile.program,
+                    &bombyx_profile::Scaling::of(&profile),
+                    &[],
+                );
                 assert_eq!(csv.lines().count(), 2);
                 assert!(
                     profile

@@ -3,7 +3,7 @@
 //! Each [`Rule`] looks at one thing and speaks only if it matters. The last one always has something to say. The
 //! thresholds are constants with their reasons.
 
-use crate::model::{Profile, Site, Usage};
+use crate::{Profile, Scaling, SiteProfile, Usage};
 use serde::Serialize;
 use std::fmt;
 
@@ -92,7 +92,7 @@ impl fmt::Display for Advice {
 /// ```
 pub fn advise(profile: &Profile, cores: u32) -> Vec<Advice> {
     let cores = f64::from(cores.max(profile.processors).max(1));
-    let look = Look { profile, cores, parallelism: profile.scaling().parallelism() };
+    let look = Look { profile, cores, parallelism: Scaling::of(profile).parallelism() };
     let unseen = look.unseen();
     let long_piece = look.long_piece();
     // What another rule says better is not said again.
@@ -261,7 +261,7 @@ impl Look<'_> {
     }
 
     fn heavy_burden(&self) -> Option<String> {
-        let burdened = self.profile.scaling().burdened_parallelism();
+        let burdened = Scaling::of(self.profile).burdened_parallelism();
         let heavy = burdened * HEAVY_BURDEN < self.parallelism && burdened < SLACK * self.cores;
         (self.profile.forks > 0 && heavy).then(|| {
             format!(
@@ -344,7 +344,7 @@ impl Look<'_> {
 }
 
 /// `the join in src/sort.rs:41`.
-fn place(site: &Site) -> String {
+fn place(site: &SiteProfile) -> String {
     match site.line {
         0 => format!("the {} in {}", site.kind, site.file),
         line => format!("the {} in {}:{line}", site.kind, site.file),

@@ -1,6 +1,6 @@
 //! [`ReadError`]: why a file is not a profile.
 
-use crate::model::VERSION;
+use crate::VERSION;
 use std::{fmt, io};
 
 /// What is wrong with a profile, and what to do about it.

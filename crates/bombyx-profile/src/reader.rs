@@ -4,8 +4,7 @@
 //! with: times add up to less than 2^64, costs are finite and not negative, the burdened span is no shorter than the
 //! span, and the span is hardly longer than the work plus the blocked time on it.
 
-use crate::model::{Profile, VERSION};
-use crate::{Gap, ReadError, Site};
+use crate::{Gap, Profile, ReadError, SiteProfile, VERSION};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::io::Read;
@@ -102,6 +101,7 @@ fn check(profile: &Profile) -> Result<(), ReadError> {
     let costs = &profile.costs;
     for (field, cost) in [
         ("costs.fork_hook_ns", costs.fork_hook_ns),
+        ("costs.fork_ns", costs.fork_ns),
         ("costs.steal_ns", costs.steal_ns),
         ("costs.hand_over_ns", costs.hand_over_ns),
     ] {
@@ -119,7 +119,7 @@ fn check(profile: &Profile) -> Result<(), ReadError> {
         possible(field, time)?;
     }
     profile.per_processor.iter().try_for_each(|times| possible("per_processor", times.total_ns()))?;
-    for Site { file, kind, work_ns, span_ns, longest_ns, blocked_ns, .. } in &profile.sites {
+    for SiteProfile { file, kind, work_ns, span_ns, longest_ns, blocked_ns, .. } in &profile.sites {
         short("sites.file", file)?;
         short("sites.kind", kind)?;
         for (field, time) in [

@@ -9,6 +9,7 @@
 //! | caches | or, if each core has a part of the data in its own caches, are up to this many times as fast | measured, too |
 //! | burdened | T_P ≤ T1/P + c·(1 − 1/P)·T̂∞ with c = [`SPAN_COEFFICIENT`] | Cilkview, on burdened dags, and its successor Cilkscale |
 
+use crate::Profile;
 use serde::Serialize;
 
 /// The factor of the burdened span in the lower bound on speedup. It is Cilkview's, whose authors found it on real
@@ -75,6 +76,12 @@ impl Scaling {
     /// From work, span and burdened span, in the same unit.
     pub fn new(work: f64, span: f64, burdened_span: f64) -> Self {
         Self { work, span, burdened_span, contention: None }
+    }
+
+    /// Of a profiled program.
+    pub fn of(profile: &Profile) -> Self {
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        Self::new(seconds(profile.work_ns), seconds(profile.span_ns), seconds(profile.burdened_span_ns))
     }
 
     /// The same program on a machine with this contention.

@@ -19,7 +19,7 @@ const SPARES: usize = 1024;
 type PanicHandler = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
 type CarrierHandler = Box<dyn Fn(usize) + Send + Sync>;
 
-/// The settings of a pool that is to be built.
+/// The settings of a new pool.
 ///
 /// ```
 /// let pool = bombyx_threads::ThreadPoolBuilder::new().num_threads(2).thread_name(|i| format!("worker-{i}")).build()?;

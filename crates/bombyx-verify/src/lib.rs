@@ -39,7 +39,7 @@ mod lec;
 mod mutant;
 mod paths;
 mod run;
-mod rw;
+pub mod rw;
 mod statistics;
 mod verify;
 

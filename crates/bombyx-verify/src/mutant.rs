@@ -39,6 +39,10 @@ macro_rules! mutants {
 }
 pub(crate) use mutants;
 
+/// What a work stealer can do wrong with its deques.
+pub(crate) const WRONG_DEQUES: &[Mutant] =
+    mutants![KeepParent, PushTop, PopTop, StealBottom, StealTwo, EnableElsewhere, Share, LeavesParent];
+
 /// Its name, in few letters.
 impl fmt::Display for Mutant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,6 +1,8 @@
 //! Every claim holds on small cases, and notices wrong schedulers.
 
 use bombyx_sim::Mutation;
+use bombyx_sim::tso::Rule;
+use bombyx_verify::rw::parts::{Caught, PARTS};
 use bombyx_verify::{Effort, Mutant, News, Plan, claim, claims, verify};
 use std::collections::BTreeSet;
 
@@ -50,6 +52,24 @@ fn every_part_of_the_proof_notices_each_of_its_errors() {
         }
     }
     assert!(missed.is_empty(), "{missed:#?}");
+}
+
+/// Every part of the proof says something that no other part says, or follows from others.
+#[test]
+fn every_part_of_the_proof_notices_an_error_first() {
+    let rules: Vec<_> = PARTS.iter().map(|part| part.rule).collect();
+    assert_eq!(rules, Rule::ALL, "each part once");
+    let mut first = Vec::new();
+    for part in PARTS {
+        let name = part.rule.name();
+        match part.caught() {
+            None => {}
+            Some((Caught::Alone, _)) => {}
+            Some((Caught::First, _)) => first.push(name),
+            Some((Caught::Never, _)) => panic!("{name} does not notice its error first"),
+        }
+    }
+    assert_eq!(first, ["RT1", "IT2", "IJ1", "IJ3", "IJ5", "IJ6", "IJ9"], "all others notice theirs alone");
 }
 
 #[test]

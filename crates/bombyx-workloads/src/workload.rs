@@ -2,14 +2,15 @@
 //! [`Entry`]). A kernel is generic over the runtime it forks on. This file turns it into the object that the registry
 //! hands out. Generating inputs, restoring them and checking results stay outside the timed part.
 
+use bombyx_base::mix;
 use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use crate::continuations::Visit;
-use crate::inputs::mix;
 use crate::record::Recorder;
 use crate::timed::Timed;
+use crate::unknown_name::UnknownName;
 use crate::{Bombyx, Fork, Meter, RwPool, Serial, StrandTime};
 use bombyx_dag::{Accesses, BuildError, Computation};
 use bombyx_rw::{Discipline, Pool};
@@ -88,28 +89,6 @@ spelled!(Size, "size": Small = "small", Default = "default", Large = "large");
 spelled!(Grain, "grain": Medium = "medium", Fine = "fine");
 spelled!(Suite, "suite": ReadWrite = "read-write", DfDeques = "dfdeques", Classics = "classics");
 spelled!(Bound, "bound": Compute = "compute", Memory = "memory");
-
-/// A size, grain, suite or bound that does not exist.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownName {
-    what: &'static str,
-    name: String,
-    known: &'static [&'static str],
-}
-
-impl UnknownName {
-    pub(crate) fn new(what: &'static str, name: &str, known: &'static [&'static str]) -> UnknownName {
-        UnknownName { what, name: name.to_owned(), known }
-    }
-}
-
-impl fmt::Display for UnknownName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "there is no {} `{}`; choose one of {}", self.what, self.name, self.known.join(", "))
-    }
-}
-
-impl std::error::Error for UnknownName {}
 
 /// The runtime that a workload runs on. [`Prepared::compute`] enters its pool.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 
 use crate::table::Style;
 use crate::text::{bytes, grouped, ratio, time, wrapped};
-use bombyx_profile::{Prediction, ProcessorTimes, Profile, Scaling, advise, cilkscale_csv};
+use bombyx_profile::{Prediction, Profile, Scaling, Times, advise, cilkscale_csv};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::time::Duration;
@@ -23,7 +23,7 @@ fn parallelism(number: f64) -> String {
 
 /// The numbers of processors for which speedups are predicted: powers of 2 until more would not help.
 pub(super) fn interesting(profile: &Profile) -> Vec<u32> {
-    let enough = (2.0 * profile.scaling().parallelism()).min(1024.0) as u32;
+    let enough = (2.0 * Scaling::of(profile).parallelism()).min(1024.0) as u32;
     let most = enough.max(profile.processors * 2).max(8);
     (0..=16).map(|nth| 1 << nth).take_while(|&processors| processors <= most).collect()
 }
@@ -150,7 +150,7 @@ fn work(profile: &Profile) -> String {
 }
 
 fn shares(profile: &Profile) -> String {
-    type Use = (&'static str, fn(&ProcessorTimes) -> u64);
+    type Use = (&'static str, fn(&Times) -> u64);
     let uses: [Use; 5] = [
         ("utilisation", |times| times.busy_ns),
         ("search", |times| times.search_ns),
@@ -218,12 +218,12 @@ pub(super) fn json(profile: &Profile, scaling: &Scaling, cores: u32) -> Value {
         "contention": scaling.contention,
         "predictions": predictions(profile, scaling),
         "advice": advise(profile, cores),
-        "profile": profile,
+        "profile": super::as_value(profile),
     })
 }
 
 /// One row for Cilkscale's plotter.
 pub(super) fn csv(profile: &Profile) -> String {
     let measured = (profile.processors, profile.wall_ns as f64 / 1e9);
-    cilkscale_csv(&profile.program, &profile.scaling(), &[measured])
+    cilkscale_csv(&profile.program, &Scaling::of(profile), &[measured])
 }

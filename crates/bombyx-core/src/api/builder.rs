@@ -21,7 +21,7 @@ use std::{fmt, io, thread};
 /// pools may have four for each processor.
 const MIN_SURPLUS: usize = 64;
 
-/// The settings of a pool that is to be built. From [`Pool::builder`].
+/// The settings of a new pool. From [`Pool::builder`].
 ///
 /// ```
 /// let pool = bombyx::Pool::builder()
@@ -200,7 +200,7 @@ impl Builder {
         impl Drop for Unfinished<'_> {
             fn drop(&mut self) {
                 if self.here {
-                    self.pool.unseat_current_thread();
+                    self.pool.dismiss_current_thread();
                 }
                 self.pool.close();
             }
@@ -213,7 +213,7 @@ impl Builder {
         let pool = PoolCore::without_carriers(config);
         let unfinished = Unfinished { pool: &pool, here };
         if here {
-            pool.seat_current_thread();
+            pool.adopt_current_thread();
         }
         for _ in usize::from(here)..pool.processors().len() {
             start(pool.new_carrier().map_err(Error::Thread)?).map_err(Error::Thread)?;

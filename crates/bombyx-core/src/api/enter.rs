@@ -84,10 +84,10 @@ where
         // A processor may have come free while the pool cannot start a carrier for it. This thread can take the
         // carrier's place.
         let Some(processor) = pool.borrow_processor() else { continue };
-        if pool.withdraw(entry) {
+        if pool.take_back(entry) {
             guard.passed();
             drop(blocked);
-            // SAFETY: the entry was withdrawn, so nobody else has the closure.
+            // SAFETY: the entry was taken back, so nobody else has the closure.
             let closure = unsafe { ManuallyDrop::take(&mut *job.closure.get()) };
             return lent(pool, processor, site, closure);
         }

@@ -143,7 +143,7 @@ where
     }
     // SAFETY: the call returned, and its last step wrote the result.
     let ra = unsafe { ra.assume_init() };
-    let rb = if fork.pop() { fork.call(false) } else { fork.settle() };
+    let rb = if fork.pop() { fork.call(false) } else { fork.finish() };
     (ra, rb)
 }
 
@@ -232,9 +232,9 @@ where
     /// Gets the result of a job when the plain pop failed.
     #[cold]
     #[inline(never)]
-    fn settle(&self) -> R {
-        let settling = Settling::new(&self.job, Settling::begin(&self.job));
-        match settling.waited {
+    fn finish(&self) -> R {
+        let finishing = Finishing::new(&self.job, Finishing::begin(&self.job));
+        match finishing.waited {
             Waited::TakenBack => self.call(profile::second_is_long()),
             Waited::Done => {
                 // SAFETY: the latch is set, so the taker has written the result and no longer touches the job.
@@ -260,10 +260,10 @@ where
                 return joining.end(&self.job);
             }
             thread_ended(Child::First);
-            let settling = Settling::new(&self.job, Settling::go_on(joining, &self.job));
-            match settling.waited {
+            let finishing = Finishing::new(&self.job, Finishing::go_on(joining, &self.job));
+            match finishing.waited {
                 Waited::TakenBack => drop_unwanted(|| self.call(false)),
-                // SAFETY: as in `settle`.
+                // SAFETY: as in `finish`.
                 Waited::Done => match unsafe { (*self.result.get()).assume_init_read() } {
                     Ok(result) => drop_unwanted(|| result),
                     Err(payload) => drop_payload(payload),
@@ -296,16 +296,16 @@ where
 
 /// The join of a job whose plain pop failed. Dropping it, by a return or by a panic, ends the join. The code here does
 /// not depend on the type of the closure, so it is compiled once.
-struct Settling<'a> {
+struct Finishing<'a> {
     job: &'a Job,
     joining: Joining,
     waited: Waited,
 }
 
-impl<'a> Settling<'a> {
+impl<'a> Finishing<'a> {
     #[inline(always)]
-    fn new(job: &'a Job, (joining, waited): (Joining, Waited)) -> Settling<'a> {
-        Settling { job, joining, waited }
+    fn new(job: &'a Job, (joining, waited): (Joining, Waited)) -> Finishing<'a> {
+        Finishing { job, joining, waited }
     }
 
     /// The first half has ended. Gets the job back, or waits until the job has ended.
@@ -318,13 +318,13 @@ impl<'a> Settling<'a> {
             thread_ended(Child::First);
             // SAFETY: the pop failed, so the job is not untouched.
             let Some(deque) = (unsafe { job.kept_in() }) else {
-                return Settling::go_on(Joining::begin(), job);
+                return Finishing::go_on(Joining::begin(), job);
             };
             let joining = Joining::begin_kept();
             // SAFETY: the job is kept, so this carrier, which forked it, still owns the deque, and the job is its
             // youngest entry.
             if !unsafe { (*deque).pop_kept() } {
-                return Settling::go_on(joining, job);
+                return Finishing::go_on(joining, job);
             }
             let processor = current::held();
             processor.stats.joins_local.add(1);
@@ -333,7 +333,7 @@ impl<'a> Settling<'a> {
         })
     }
 
-    /// The rest of [`Settling::begin`], after the profiler has been told.
+    /// The rest of [`Finishing::begin`], after the profiler has been told.
     #[inline(never)]
     fn go_on(mut joining: Joining, job: &Job) -> (Joining, Waited) {
         let waited = wait_for(job);
@@ -355,10 +355,10 @@ impl<'a> Settling<'a> {
     }
 }
 
-impl Drop for Settling<'_> {
+impl Drop for Finishing<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        Settling::end(self.job, self.joining, self.waited);
+        Finishing::end(self.job, self.joining, self.waited);
     }
 }
 

@@ -111,7 +111,7 @@ where
     let scope = Scope {
         // SAFETY: a scope ends before its pool.
         pool: unsafe { PoolRef::new(pool) },
-        ancestor: Ancestor { root: if signal.is_here() { current::carrier().root() } else { 0 } },
+        ancestor: Ancestor { opened_under: if signal.is_here() { current::carrier().root() } else { 0 } },
         end: End { credits: Credits::new(End::tell), signal },
         closures: Closures::begin(pool, site),
         tickets: OnceLock::new(),
@@ -127,7 +127,7 @@ where
     guarded(|| {
         let ending = scope.closures.body_ended();
         if !scope.end.credits.end_body(current::processor().map(|processor| &*processor.stock)) {
-            scope.end.signal.wait(pool, scope.key());
+            scope.end.signal.wait(pool, scope.root());
         }
         drop(ending);
     });
@@ -228,7 +228,7 @@ impl<'scope> Scope<'scope> {
             }
             self.pool().thread_created();
             let job = Spawned {
-                head: HeapJob::new(Spawned::<F>::exec, self.key()),
+                head: HeapJob::new(Spawned::<F>::exec, self.root()),
                 scope: ptr::from_ref(self).cast(),
                 profile: self.closures.spawn(site),
                 closure: f,
@@ -245,7 +245,7 @@ impl<'scope> Scope<'scope> {
 
     /// The roots of which a spawned closure is a part: that of the scope's body, and that of its closures.
     pub(super) fn roots(&self) -> [usize; 2] {
-        [self.ancestor.root, self.key()]
+        [self.ancestor.opened_under, self.root()]
     }
 
     pub(super) fn pool(&self) -> &PoolCore {
@@ -268,8 +268,8 @@ impl<'scope> Scope<'scope> {
         self.closures.end_closure(profile);
     }
 
-    pub(super) fn key(&self) -> usize {
-        self.ancestor.key()
+    pub(super) fn root(&self) -> usize {
+        self.ancestor.root()
     }
 }
 

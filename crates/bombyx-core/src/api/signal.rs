@@ -90,13 +90,13 @@ impl Signal {
     }
 
     /// Waits until the signal is set, on the thread that made it, for work in `pool`. Meanwhile a carrier helps with
-    /// the descendants of `key`, as in every wait, and may hold another processor afterwards. A thread without a
+    /// the descendants of `root`, as in every wait, and may hold another processor afterwards. A thread without a
     /// processor works in the pool itself if no carrier can be started there.
-    pub(crate) fn wait(&self, pool: &PoolCore, key: usize) {
-        guarded(|| self.wait_here(pool, key));
+    pub(crate) fn wait(&self, pool: &PoolCore, root: usize) {
+        guarded(|| self.wait_here(pool, root));
     }
 
-    fn wait_here(&self, pool: &PoolCore, key: usize) {
+    fn wait_here(&self, pool: &PoolCore, root: usize) {
         match &self.waiter {
             Waiter::Here | Waiter::Elsewhere(_) => {
                 // The joins below on this stack may resume on another processor, although nobody took their halves
@@ -105,8 +105,8 @@ impl Signal {
                 // With fixed threads, a wait for another pool takes other work sooner.
                 let elsewhere = matches!(self.waiter, Waiter::Elsewhere(_));
                 let fixed = current::held().pool().has_fixed_threads();
-                let key = if elsewhere && fixed { 0 } else { key };
-                let Waited::Done = wait(&self.latch, key, None) else {
+                let root = if elsewhere && fixed { 0 } else { root };
+                let Waited::Done = wait(&self.latch, root, None) else {
                     unreachable!("only a join's own job is taken back")
                 };
             }

@@ -23,7 +23,7 @@ use crate::machine::hand_over::{release, take_hold};
 use crate::machine::observer::State;
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
-use crate::protocol::carrier::{Carrier, Spot};
+use crate::protocol::carrier::{Carrier, WakeOn};
 use crate::protocol::job::Entry;
 use crate::protocol::latch::Latch;
 use crate::system::guard::guarded;
@@ -32,8 +32,8 @@ use std::ptr::{self, NonNull};
 
 impl PoolCore {
     /// The carrier that holds a processor for the life of the pool.
-    pub(crate) fn seated(&self, processor: &Processor) -> Option<&Carrier> {
-        self.seats.get(processor.index).map(|carrier| &**carrier)
+    pub(crate) fn carrier_of(&self, processor: &Processor) -> Option<&Carrier> {
+        self.fixed_carriers.get(processor.index).map(|carrier| &**carrier)
     }
 
     /// Whether a processor is idle whose carrier does not wait for anything.
@@ -98,7 +98,7 @@ impl PoolCore {
         let sleeper = unsafe { carrier.as_ref() };
         let own = |processor: &NonNull<Processor>| {
             // SAFETY: the pool owns the processors.
-            self.seated(unsafe { processor.as_ref() }).is_some_and(|seated| ptr::eq(seated, sleeper))
+            self.carrier_of(unsafe { processor.as_ref() }).is_some_and(|fixed| ptr::eq(fixed, sleeper))
         };
         match shared.waiting.iter().position(own) {
             Some(at) => {
@@ -106,7 +106,7 @@ impl PoolCore {
                 self.count_resting(&shared);
                 drop(shared);
                 // SAFETY: the processor came out of the list, and its carrier waits only for this processor.
-                unsafe { Carrier::give(carrier, processor.cast(), Spot::Anywhere) };
+                unsafe { Carrier::give(carrier, processor.cast(), WakeOn::Anywhere) };
             }
             None => {
                 drop(shared);
@@ -118,7 +118,7 @@ impl PoolCore {
     /// Whether every carrier holds one processor for the life of the pool.
     #[inline]
     pub(crate) fn has_fixed_threads(&self) -> bool {
-        !self.seats.is_empty()
+        !self.fixed_carriers.is_empty()
     }
 }
 

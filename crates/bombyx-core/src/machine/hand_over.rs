@@ -10,7 +10,7 @@ use crate::machine::current;
 use crate::machine::observer::State;
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
-use crate::protocol::carrier::{Carrier, Spot};
+use crate::protocol::carrier::{Carrier, WakeOn};
 use crate::protocol::latch::Latch;
 use crate::system::affinity::Thread;
 use crate::system::guard::tripwire;
@@ -143,7 +143,7 @@ pub(crate) fn go_on(processor: NonNull<Processor>) {
 pub(super) fn release() {
     let processor = current::held();
     let pool = processor.pool();
-    if let Some(enabled) = processor.settle() {
+    if let Some(enabled) = processor.return_credits() {
         pool.readmit(enabled);
     }
     processor.set_busy(false);
@@ -191,19 +191,19 @@ impl PoolCore {
         // SAFETY: as the caller promises.
         unsafe {
             match self.config.strategy.cpus().cpu_of(passed) {
-                Some(cpu) => Carrier::give(receiver, processor, Spot::PinnedTo(cpu)),
-                None if room_elsewhere() => Carrier::give(receiver, processor, Spot::Anywhere),
+                Some(cpu) => Carrier::give(receiver, processor, WakeOn::PinnedTo(cpu)),
+                None if room_elsewhere() => Carrier::give(receiver, processor, WakeOn::Anywhere),
                 None => leaving.succeed(receiver, processor),
             }
         }
     }
 
     /// Where a carrier should begin with a processor that has rested. The processor is the caller's to give.
-    pub(super) fn spot_for(&self, processor: &Processor) -> Spot {
+    pub(super) fn wake_on(&self, processor: &Processor) -> WakeOn {
         match self.config.strategy.cpus().cpu_of(processor) {
-            Some(cpu) => Spot::PinnedTo(cpu),
-            None if self.has_fixed_threads() => Spot::Anywhere,
-            None => processor.left_lately().map_or(Spot::Anywhere, Spot::FirstOn),
+            Some(cpu) => WakeOn::PinnedTo(cpu),
+            None if self.has_fixed_threads() => WakeOn::Anywhere,
+            None => processor.left_lately().map_or(WakeOn::Anywhere, WakeOn::FirstOn),
         }
     }
 }

@@ -154,8 +154,8 @@ impl PoolCore {
             names.get(index).filter(|name| !name.contains('\0')).cloned()
         });
         shared.numbered += 1;
-        let carrier = match self.seats.get(index) {
-            Some(seat) => Arc::clone(seat),
+        let carrier = match self.fixed_carriers.get(index) {
+            Some(fixed) => Arc::clone(fixed),
             None => Arc::new(Carrier::to_be_started()),
         };
         Ok(NewCarrier::new(self.arc(), carrier, index, name))

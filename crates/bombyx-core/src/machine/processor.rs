@@ -237,10 +237,10 @@ impl Processor {
         self.waits_for.load(Relaxed)
     }
 
-    /// Holder. From now on it waits for `key`. Returns what it waited for before, in an older frame.
-    pub(crate) fn wait_for(&self, key: usize) -> usize {
+    /// Holder. From now on it waits for `root`. Returns what it waited for before, in an older frame.
+    pub(crate) fn wait_for(&self, root: usize) -> usize {
         let outer = self.waits_for.load(Relaxed);
-        self.waits_for.store(key, Relaxed);
+        self.waits_for.store(root, Relaxed);
         outer
     }
 
@@ -249,10 +249,10 @@ impl Processor {
         self.foot.load(Relaxed)
     }
 
-    /// Holder. From now on everything on its stack descends from `key`. Returns the previous ancestor.
-    pub(crate) fn set_foot(&self, key: usize) -> usize {
+    /// Holder. From now on everything on its stack descends from `root`. Returns the previous ancestor.
+    pub(crate) fn set_foot(&self, root: usize) -> usize {
         let before = self.foot.load(Relaxed);
-        self.foot.store(key, Relaxed);
+        self.foot.store(root, Relaxed);
         before
     }
 
@@ -261,10 +261,10 @@ impl Processor {
         self.origin.load(Relaxed)
     }
 
-    /// Holder. The entry that it runs descends from `key`. Returns the previous ancestor.
-    pub(crate) fn set_origin(&self, key: usize) -> usize {
+    /// Holder. The entry that it runs descends from `root`. Returns the previous ancestor.
+    pub(crate) fn set_origin(&self, root: usize) -> usize {
         let before = self.origin.load(Relaxed);
-        self.origin.store(key, Relaxed);
+        self.origin.store(root, Relaxed);
         before
     }
 
@@ -549,7 +549,7 @@ impl Processor {
     /// Holder. Gives back the credits of the scope whose closures ran here. The caller must give a processor to the
     /// carrier that is returned.
     #[inline]
-    pub(crate) fn settle(&self) -> Enabled {
+    pub(crate) fn return_credits(&self) -> Enabled {
         tell(self.stock.empty())
     }
 

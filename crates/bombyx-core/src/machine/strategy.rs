@@ -64,7 +64,7 @@ pub(crate) trait Strategy: Send + Sync {
         None
     }
 
-    /// Like [`Strategy::take_next`], if that entry was spawned in the scope with this key.
+    /// Like [`Strategy::take_next`], if that entry was spawned in the scope with this root.
     fn take_next_of_scope(&self, _processor: &Processor, _key: usize) -> Option<Entry> {
         None
     }
@@ -87,16 +87,16 @@ pub(crate) trait Strategy: Send + Sync {
         processor.set_busy(false);
     }
 
-    /// One round of waiting for something whose descendants have the root `key`. `done` says whether it has ended.
+    /// One round of waiting for something whose descendants have the root `root`. `done` says whether it has ended.
     fn wait(
         &self,
         patience: &mut Patience,
         processor: &Processor,
-        key: usize,
+        root: usize,
         done: &dyn Fn() -> bool,
     ) -> Wait;
 
-    /// The youngest of a waiting processor's own entries that was spawned in the scope with this key.
+    /// The youngest of a waiting processor's own entries that was spawned in the scope with this root.
     fn take_sibling(&self, _processor: &Processor, _key: usize) -> Option<Entry> {
         None
     }
@@ -245,7 +245,7 @@ pub(crate) trait Cpus: Send + Sync {
 
     /// The CPU on which the next holder of the processor should wake up, if the processor is pinned.
     fn cpu_of(&self, processor: &Processor) -> Option<usize> {
-        if processor.pool().config.pin { affinity::seat(processor.index) } else { None }
+        if processor.pool().config.pin { affinity::cpu_of(processor.index) } else { None }
     }
 
     /// The pool begins. Starts whatever is needed beside the carriers.

@@ -92,10 +92,10 @@ impl PoolCore {
     }
 
     /// Makes the calling thread hold processor 0 of this new pool. Nobody may free the pool before the thread is
-    /// unseated.
-    pub(crate) fn seat_current_thread(&self) {
+    /// dismissed.
+    pub(crate) fn adopt_current_thread(&self) {
         lock(&self.shared).numbered = 1;
-        let first = match self.seats.first() {
+        let first = match self.fixed_carriers.first() {
             Some(carrier) => {
                 carrier.begin(&std::thread::current());
                 current::set_carrier(Some(NonNull::from(&**carrier)));
@@ -106,8 +106,8 @@ impl PoolCore {
         go_on(first);
     }
 
-    /// Takes back the processor on which the calling thread was seated.
-    pub(crate) fn unseat_current_thread(&self) {
+    /// Takes back the processor with which the calling thread was adopted.
+    pub(crate) fn dismiss_current_thread(&self) {
         if self.has_fixed_threads() {
             release();
             current::set_carrier(None);

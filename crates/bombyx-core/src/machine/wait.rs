@@ -37,14 +37,14 @@ pub(crate) fn work(pool: &PoolCore) {
     let mut next = pool.config.strategy.search(current::held());
     while let Some(entry) = next {
         current::held().begun.add(1);
-        current::held().set_foot(lineage::key_of(entry));
+        current::held().set_foot(lineage::root_of(entry));
         let enabled = match entry.kind() {
             Kind::Stack(_) => {
                 run_entry(entry).and_then(|enabled| pool.config.strategy.enabled(current::held(), enabled))
             }
             Kind::Heap(_) => {
-                let key = lineage::key_of(entry);
-                run_series(entry, |processor| pool.config.strategy.take_next_of_scope(processor, key))
+                let root = lineage::root_of(entry);
+                run_series(entry, |processor| pool.config.strategy.take_next_of_scope(processor, root))
                     .and_then(|enabled| pool.config.strategy.enabled(current::held(), enabled))
             }
             Kind::Carrier(ready) => Some(ready),
@@ -101,7 +101,7 @@ pub(crate) fn run_entry(entry: Entry) -> Enabled {
 #[inline]
 fn run_series(first: Entry, next: impl Fn(&Processor) -> Option<Entry>) -> Enabled {
     let carrier = current::carrier();
-    let root = lineage::key_of(first);
+    let root = lineage::root_of(first);
     let outer_root = carrier.set_root(root);
     let processor = current::held();
     processor.deque.set_root(root);
@@ -130,7 +130,7 @@ fn run_series(first: Entry, next: impl Fn(&Processor) -> Option<Entry>) -> Enabl
             None => break None,
         }
     };
-    let enabled = settle(enabled);
+    let enabled = return_credits(enabled);
     carrier.set_root(outer_root);
     // The carrier may hold another processor now. Either its deque holds nothing that descends from `root` any more, or
     // nothing is known of its entries from now on.
@@ -144,8 +144,8 @@ fn run_series(first: Entry, next: impl Fn(&Processor) -> Option<Entry>) -> Enabl
 /// Gives back the credits of the scope whose closures ran, if any. If two carriers go on now, one is admitted, and the
 /// caller must give its processor to the other.
 #[inline(always)]
-fn settle(enabled: Enabled) -> Enabled {
-    let enabled = if current::held().stock.is_empty() { enabled } else { settle_scope(enabled) };
+fn return_credits(enabled: Enabled) -> Enabled {
+    let enabled = if current::held().stock.is_empty() { enabled } else { return_stock(enabled) };
     if enabled.is_some() { rouse(enabled) } else { None }
 }
 
@@ -163,13 +163,13 @@ fn rouse(enabled: Enabled) -> Enabled {
 }
 
 #[inline(never)]
-fn settle_scope(enabled: Enabled) -> Enabled {
+fn return_stock(enabled: Enabled) -> Enabled {
     let processor = current::held();
-    match (enabled, processor.settle()) {
-        (None, settled) => settled,
+    match (enabled, processor.return_credits()) {
+        (None, other) => other,
         (enabled, None) => enabled,
-        (enabled, Some(settled)) => {
-            processor.admit(settled);
+        (enabled, Some(other)) => {
+            processor.admit(other);
             enabled
         }
     }
@@ -232,22 +232,22 @@ pub(crate) fn observe_go_on() {
 /// Waits until `latch` is set, on a carrier that holds a processor. Afterwards the carrier also holds a processor,
 /// perhaps another.
 ///
-/// Meanwhile the processor helps with descendants of `key`. Once other work is visible, it is handed over to another
+/// Meanwhile the processor helps with descendants of `root`. Once other work is visible, it is handed over to another
 /// carrier. When there is nothing to do at all, it is returned to the pool (design §2). With `job`, the latch's own
 /// job, this takes the job back if whoever was offered it has not picked it up.
-pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
+pub(crate) fn wait(latch: &Latch, root: usize, job: Option<&Job>) -> Waited {
     tripwire("wait");
     let carrier = current::carrier();
     let this = NonNull::from(carrier);
     let mut patience = Patience::new();
     observe_wait();
-    if let Some(enabled) = settle(None) {
+    if let Some(enabled) = return_credits(None) {
         current::held().submit(Entry::carrier(enabled));
     }
     about_to_end(latch);
     current::held().strategy().cease(current::held());
     if current::held().pool().has_fixed_threads() {
-        return current::held().strategy().wait_fixed(latch, key, job);
+        return current::held().strategy().wait_fixed(latch, root, job);
     }
     loop {
         if latch.is_done() {
@@ -269,7 +269,7 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
         }
         let step = match due && pool.has_queued() {
             true => Wait::OtherWork,
-            false => processor.strategy().wait(&mut patience, processor, key, &|| latch.is_done()),
+            false => processor.strategy().wait(&mut patience, processor, root, &|| latch.is_done()),
         };
         match step {
             Wait::Again => {}
@@ -305,7 +305,7 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
                         nested(carrier, entry, latch);
                     }
                     None => {
-                        change_seats(processor);
+                        exchange_processor(processor);
                     }
                 },
             },
@@ -335,7 +335,7 @@ fn about_to_end(latch: &Latch) {
 
 /// Lets time pass for a carrier that waits, in a pool without spares, when there is nothing to do on its processor.
 pub(crate) fn nap(processor: &'static Processor) {
-    if !change_seats(processor) {
+    if !exchange_processor(processor) {
         std::thread::sleep(NAP);
     }
 }
@@ -343,7 +343,7 @@ pub(crate) fn nap(processor: &'static Processor) {
 /// The calling carrier waits and has nothing to do on its processor. This exchanges the processor for one that rests
 /// and has entries that only its holder may take. Returns false if there is none. Without spares, nobody else would
 /// come to hold that processor: all carriers wait like the caller, perhaps for those very entries, or block.
-pub(crate) fn change_seats(processor: &'static Processor) -> bool {
+pub(crate) fn exchange_processor(processor: &'static Processor) -> bool {
     let pool = processor.pool();
     let Some(starved) = pool.starved_of_its_own() else { return false };
     // The joins on this stack may resume on another processor, so they must not pop blindly.
@@ -359,10 +359,10 @@ pub(crate) fn change_seats(processor: &'static Processor) -> bool {
 pub(crate) fn run_helping(entry: Entry, latch: &Latch) -> Enabled {
     let _helping = Helping::begin(current::held().pool());
     current::held().set_busy(true);
-    let scope = matches!(entry.kind(), Kind::Heap(_)).then(|| lineage::key_of(entry));
+    let scope = matches!(entry.kind(), Kind::Heap(_)).then(|| lineage::root_of(entry));
     run_series(entry, |processor| {
         processor.answer();
-        scope.filter(|_| !latch.is_done()).and_then(|key| processor.strategy().take_sibling(processor, key))
+        scope.filter(|_| !latch.is_done()).and_then(|root| processor.strategy().take_sibling(processor, root))
     })
 }
 
@@ -425,7 +425,7 @@ fn take_back_when(job: &Job, in_turn: bool) -> bool {
             Place::Deque(deque) => {
                 let owner = current::processor().filter(|processor| ptr::eq(&processor.deque, deque));
                 // SAFETY: as for mailboxes.
-                if unsafe { (*deque).withdraw(entry, owner.is_some()) } {
+                if unsafe { (*deque).take_back(entry, owner.is_some()) } {
                     return true;
                 }
                 // Somebody took the job meanwhile, and changed the place before releasing the deque's lock.
@@ -433,7 +433,7 @@ fn take_back_when(job: &Job, in_turn: bool) -> bool {
             Place::Queue(pool) => {
                 // If the entry is gone, its taker changed the place before releasing the lock.
                 // SAFETY: a pool outlives its jobs.
-                if unsafe { (*pool.cast::<PoolCore>()).withdraw(entry) } {
+                if unsafe { (*pool.cast::<PoolCore>()).take_back(entry) } {
                     return true;
                 }
             }

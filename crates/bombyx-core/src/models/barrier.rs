@@ -51,7 +51,7 @@ fn change_sides_against_sleep(before: bool) {
         woke |= fork_and_attend(&deque, &sleepers, task, relies);
         // Only the last fork is left for the sleeper.
         if !std::ptr::eq(task, &tasks[2]) {
-            join_or_withdraw(&deque, task);
+            pop_or_take_back(&deque, task);
         }
     }
     let saw = sleeper.join().unwrap();
@@ -94,15 +94,15 @@ fn change_sides_against_steal(before: bool, in_flight: bool) {
             }
         })
     };
-    join_or_withdraw(&deque, &tasks[1]);
+    pop_or_take_back(&deque, &tasks[1]);
     if !in_flight {
-        join_or_withdraw(&deque, &tasks[0]);
+        pop_or_take_back(&deque, &tasks[0]);
     }
     deque.poison();
     fork_and_attend(&deque, &sleepers, &tasks[2], !before);
-    join_or_withdraw(&deque, &tasks[2]);
+    pop_or_take_back(&deque, &tasks[2]);
     if in_flight {
-        join_or_withdraw(&deque, &tasks[0]);
+        pop_or_take_back(&deque, &tasks[0]);
     }
     thief.join().unwrap();
     assert!(tasks.iter().all(|task| task.runs.load(Relaxed) == 1), "an entry was lost or run twice");

@@ -72,7 +72,7 @@ fn keep(expose: bool) {
         // SAFETY: the job is not untouched.
         let ours = match unsafe { task.job.place() } {
             Place::Kept(_) => deque.pop_kept(),
-            Place::Deque(_) => deque.withdraw(task.entry(), true),
+            Place::Deque(_) => deque.take_back(task.entry(), true),
             Place::Nowhere => false,
             _ => unreachable!("nobody else moves an entry"),
         };
@@ -122,7 +122,7 @@ fn push_over(meet: bool) {
     let _ = deque.push_over(Entry::heap(NonNull::from(&tasks[1].job)));
     if tasks[0].job.untouched().is_some() {
         join(&deque, &tasks[0]);
-    } else if deque.withdraw(tasks[0].entry(), true) {
+    } else if deque.take_back(tasks[0].entry(), true) {
         tasks[0].run();
     }
     thief.join().unwrap();
@@ -186,13 +186,13 @@ fn exposed_against_pop() {
                 }
             })
         };
-        if deque.withdraw(tasks[1].entry(), true) {
+        if deque.take_back(tasks[1].entry(), true) {
             tasks[1].run();
         }
         // A fork in the slot of the exposed entry, or above it.
         fork(&deque, &tasks[2]);
         assert!(join(&deque, &tasks[2]), "nobody may take a fork without the barrier");
-        if deque.withdraw(tasks[0].entry(), true) {
+        if deque.take_back(tasks[0].entry(), true) {
             tasks[0].run();
         }
         thief.join().unwrap();
@@ -229,9 +229,9 @@ fn steal_only_what_is_wanted() {
     });
 }
 
-/// A thief takes an exposed job while another thread withdraws it. The job goes to one of them.
+/// A thief takes an exposed job while another thread takes it back. The job goes to one of them.
 #[test]
-fn withdraw_against_steal() {
+fn take_back_against_steal() {
     explore_weak(6, &[Fault::WithdrawWithoutLock], || {
         let deque = Arc::new(Deque::new(false));
         let tasks = Arc::new([Task::new(), Task::new()]);
@@ -248,8 +248,8 @@ fn withdraw_against_steal() {
                 }
             })
         };
-        let withdrawn = deque.withdraw(tasks[0].entry(), false);
-        if withdrawn {
+        let taken_back = deque.take_back(tasks[0].entry(), false);
+        if taken_back {
             tasks[0].run();
         }
         thief.join().unwrap();
@@ -285,7 +285,7 @@ fn growth_against_steal() {
             }
         }
         for task in tasks.iter().rev() {
-            join_or_withdraw(&deque, task);
+            pop_or_take_back(&deque, task);
         }
         thief.join().unwrap();
         assert!(tasks.iter().all(|task| task.runs.load(Relaxed) == 1), "an entry was lost or run twice");

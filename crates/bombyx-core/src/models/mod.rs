@@ -163,12 +163,12 @@ fn join(deque: &Deque, task: &Task) -> bool {
 }
 
 /// Like [`join`], where the task may have been exposed.
-fn join_or_withdraw(deque: &Deque, task: &Task) {
+fn pop_or_take_back(deque: &Deque, task: &Task) {
     if task.job.untouched().is_some() {
         join(deque, task);
     // SAFETY: the job is not untouched.
     } else if let Place::Deque(_) = unsafe { task.job.place() }
-        && deque.withdraw(task.entry(), true)
+        && deque.take_back(task.entry(), true)
     {
         task.run();
     }

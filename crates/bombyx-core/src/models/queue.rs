@@ -77,9 +77,9 @@ fn enqueue_against_the_last_searcher() {
     });
 }
 
-/// A join's job in the queue: its join withdraws it, or somebody else takes it and runs it. The join knows which.
+/// A join's job in the queue: its join takes it back, or somebody else takes it and runs it. The join knows which.
 #[test]
-fn withdraw_against_take() {
+fn take_back_against_take() {
     explore_weak(4, &[Fault::WithdrawWhatIsGone], || {
         let pool = Pool::new(Lists::default());
         let tasks = Arc::new([Task::new(), Task::new()]);
@@ -99,7 +99,7 @@ fn withdraw_against_take() {
             })
         };
         for task in tasks.iter().rev() {
-            if lock(&pool.lists).queue.withdraw(task.entry(), &pool.queued) {
+            if lock(&pool.lists).queue.take_back(task.entry(), &pool.queued) {
                 task.run();
             } else {
                 // SAFETY: the job is not untouched.

@@ -3,7 +3,7 @@
 
 use super::Processor;
 use super::{Task, execute, explore, explore_weak, fork, relying};
-use crate::protocol::carrier::{Carrier, Spot};
+use crate::protocol::carrier::{Carrier, WakeOn};
 use crate::protocol::deque::Deque;
 use crate::protocol::job::Place;
 use crate::protocol::query::{Poll, Queries, Round};
@@ -64,7 +64,7 @@ impl Cells {
     }
 
     /// Whether the attempt ends well, when from now on the thief only waits and the victim only polls.
-    fn settle(&self, thief: usize, attempt: Attempt) -> bool {
+    fn ends_well(&self, thief: usize, attempt: Attempt) -> bool {
         match attempt {
             Attempt::Ended(got) => got,
             Attempt::Waits(round) => {
@@ -130,7 +130,7 @@ fn two_thieves(looks: usize, victim: impl FnOnce(&Cells)) {
     let thieves = [1, 2].map(|thief| (thief, spawn_thief(&cells, thief, looks, false)));
     victim(&cells);
     let attempts = thieves.map(|(thief, handle)| (thief, handle.join().unwrap()));
-    let got = attempts.map(|(thief, attempt)| cells.settle(thief, attempt));
+    let got = attempts.map(|(thief, attempt)| cells.ends_well(thief, attempt));
     assert_ne!(got, [true, true]);
     cells.end();
     cells.check();
@@ -258,7 +258,7 @@ impl Join {
             // SAFETY: the left side waits, and named its carrier to this caller.
             unsafe {
                 carrier.as_ref().watching.append(list.take());
-                Carrier::give(carrier, self.processor.baton(), Spot::Anywhere);
+                Carrier::give(carrier, self.processor.baton(), WakeOn::Anywhere);
             }
         } else {
             assert!(list.is_empty());

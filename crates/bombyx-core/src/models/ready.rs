@@ -5,7 +5,7 @@ use crate::protocol::ready::shared::{Order, SharedPool, Taken, Turn};
 
 /// The join of a task that was moved into a list and is no longer untouched. Takes the task back, if `take_back` allows
 /// it.
-fn settle(task: &Task, take_back: impl FnOnce(Entry, crate::protocol::ready::list::Node) -> bool) {
+fn join(task: &Task, take_back: impl FnOnce(Entry, crate::protocol::ready::list::Node) -> bool) {
     assert!(task.job.untouched().is_none(), "a listed job was not told so");
     // SAFETY: the job is not untouched.
     match unsafe { task.job.place() } {
@@ -39,9 +39,9 @@ fn take_back_against_take(order: Order) {
             pool.absorb(1, &deque);
         })
     };
-    settle(&tasks[0], |entry, node| pool.take_back(entry, node, false));
+    join(&tasks[0], |entry, node| pool.take_back(entry, node, false));
     other.join().unwrap();
-    settle(&tasks[1], |entry, node| pool.take_back(entry, node, false));
+    join(&tasks[1], |entry, node| pool.take_back(entry, node, false));
     assert!(tasks.iter().all(|task| task.runs.load(Relaxed) == 1), "an entry was lost or run twice");
     assert_eq!((pool.take(0), pool.len()), (Taken::Nothing, 0));
 }
@@ -110,7 +110,7 @@ fn turn_against_put_frame() {
 
 /// A deque that was given up: a join that looks for its half there against a thief.
 #[test]
-fn withdraw_against_draw() {
+fn take_back_against_draw() {
     explore(5, &[Fault::TakeBackFromNode, Fault::ListWithoutPlace], || {
         let ranks = Arc::new(Ranks::new(2));
         let tasks = Arc::new([Task::new(), Task::new()]);
@@ -129,7 +129,7 @@ fn withdraw_against_draw() {
             })
         };
         for task in tasks.iter().rev() {
-            settle(task, |entry, node| ranks.withdraw(entry, node));
+            join(task, |entry, node| ranks.take_back(entry, node));
         }
         let mut frames = thief.join().unwrap();
         frames += (0..3).filter(|_| drawn(&ranks, 1)).count();

@@ -62,9 +62,9 @@ fn credits_of_a_scope() {
             })
         };
         let body_last = scope.credits.end_body(Some(&stock));
-        let settled = if body_last { None } else { scope.run(1, &stock).or_else(|| stock.empty()) };
+        let enabled = if body_last { None } else { scope.run(1, &stock).or_else(|| stock.empty()) };
         assert!(!body_last, "a closure had not ended");
-        if settled.is_some() {
+        if enabled.is_some() {
             scope.ended();
         }
         other.join().unwrap();

@@ -6,6 +6,7 @@
 //! same thread. That is why tests can use a virtual clock that each thread advances by hand. What they measure is then
 //! exact, wherever the strands ran.
 
+use bombyx_base::profile;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -44,14 +45,14 @@ impl Clock {
         }
     }
 
-    /// The name in profiles.
-    pub(crate) fn name(self) -> &'static str {
+    /// What profiles say of it.
+    pub(crate) fn named(self) -> profile::Clock {
         match self {
             #[cfg(target_arch = "x86_64")]
-            Clock::Tsc => "tsc",
-            Clock::Monotonic => "monotonic",
+            Clock::Tsc => profile::Clock::Tsc,
+            Clock::Monotonic => profile::Clock::Monotonic,
             #[cfg(test)]
-            Clock::Virtual => "virtual",
+            Clock::Virtual => profile::Clock::Monotonic,
         }
     }
 

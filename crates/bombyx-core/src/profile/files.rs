@@ -6,9 +6,9 @@
 use super::costs::Measure;
 use super::ledger::Profiler;
 use super::record::Recorder;
-use super::report::Profile;
 use crate::system::primitive::lock;
 use crate::system::process::Generation;
+use bombyx_base::profile::Profile;
 use std::ffi::{OsStr, OsString, c_int};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -122,21 +122,18 @@ fn write(interrupted: bool) -> io::Result<()> {
     static WRITING: Mutex<()> = Mutex::new(());
     let Some(files) = FILES.get().filter(|_| Generation::current().is_first()) else { return Ok(()) };
     let _one_at_a_time = lock(&WRITING);
-    let mut arguments = env::args_os().map(|argument| argument.to_string_lossy().into_owned());
-    let program = arguments.next().unwrap_or_default();
-    let program =
-        Path::new(&program).file_name().map_or(program.clone(), |name| name.to_string_lossy().into());
-    let arguments: Vec<_> = arguments.collect();
     let profile = Profile { interrupted, ..files.profiler.profile() };
     let written = files.profile.as_ref().map_or(Ok(()), |path| {
-        let json = profile.to_json(&program, &arguments);
+        let json = profile.to_json();
         let whole = replace(Path::new(path), |out| out.write_all(json.as_bytes()));
         named("BOMBYX_PROFILE", path, whole)
     });
     let recorded = match (&files.record, files.profiler.recorder()) {
-        (Some(path), Some(recorder)) => {
-            named("BOMBYX_RECORD", path, record(&profile, recorder, Path::new(path), program, &arguments))
-        }
+        (Some(path), Some(recorder)) => named(
+            "BOMBYX_RECORD",
+            path,
+            record(&profile, files.profiler.ns_per_tick(), recorder, Path::new(path)),
+        ),
         _ => Ok(()),
     };
     written.and(recorded)
@@ -191,19 +188,13 @@ fn named(variable: &str, path: &OsStr, result: io::Result<()>) -> io::Result<()>
     })
 }
 
-fn record(
-    profile: &Profile,
-    recorder: &Recorder,
-    path: &Path,
-    program: String,
-    arguments: &[String],
-) -> io::Result<()> {
+fn record(profile: &Profile, ns_per_tick: f64, recorder: &Recorder, path: &Path) -> io::Result<()> {
     let mut notes = vec![
-        ("program", program),
-        ("arguments", arguments.join(" ")),
+        ("program", profile.program.clone()),
+        ("arguments", profile.arguments.join(" ")),
         ("processors", profile.processors.to_string()),
         ("scheduler", profile.scheduler.clone()),
-        ("clock", profile.clock.to_owned()),
+        ("clock", profile.clock.name().to_owned()),
         ("steal_ns", format!("{:.0}", profile.costs.steal_ns)),
         ("hand_over_ns", format!("{:.0}", profile.costs.hand_over_ns)),
     ];
@@ -215,7 +206,7 @@ fn record(
         let text = match grain {
             i64::MAX => "everything that ended after memory was used up is one strand".to_owned(),
             _ => {
-                let ns = grain as f64 * profile.ns_per_tick;
+                let ns = grain as f64 * ns_per_tick;
                 format!(
                     "forks with less work than {ns:.0} ns (at the end) are part of the strand around them"
                 )
@@ -224,5 +215,5 @@ fn record(
         eprintln!("bombyx: {} is coarsened: {text}; BOMBYX_RECORD_MEMORY=MiB allows more", path.display());
         notes.push(("coarsened", text));
     }
-    replace(path, |mut out| super::dag::write(recorder, profile.ns_per_tick, &notes, &mut out))
+    replace(path, |mut out| super::dag::write(recorder, ns_per_tick, &notes, &mut out))
 }

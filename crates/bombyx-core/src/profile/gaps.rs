@@ -18,7 +18,7 @@ pub(crate) struct Gaps {
 impl Gaps {
     /// A run begins at `site`, after this many ticks without a run.
     pub(crate) fn begin(&mut self, site: SiteId, ticks: u64) {
-        self.settle();
+        self.close();
         self.last = Some((self.run, ticks));
         self.run = site;
     }
@@ -28,7 +28,7 @@ impl Gaps {
         self.run = site;
     }
 
-    fn settle(&mut self) {
+    fn close(&mut self) {
         if let Some((before, ticks)) = self.last.take() {
             *self.gaps.entry((before, self.run)).or_default() += ticks;
         }
@@ -37,7 +37,7 @@ impl Gaps {
     /// All gaps so far, longest first: the sites before and after, and the ticks. If there is no site after, the gap
     /// lasts until the end of the program, `since_last` ticks after the last run.
     pub(crate) fn all(&mut self, since_last: u64) -> Vec<(SiteId, Option<SiteId>, u64)> {
-        self.settle();
+        self.close();
         let mut all: Vec<_> =
             self.gaps.iter().map(|(&(before, after), &ticks)| (before, Some(after), ticks)).collect();
         all.push((self.run, None, since_last));

@@ -7,7 +7,6 @@ use super::clock::{Clock, Scale};
 use super::costs::{Costs, Measure};
 use super::gaps::Gaps;
 use super::record::{Log, Recorder};
-use super::report::{self, Profile};
 use super::sites::{self, Kind, SiteId};
 use super::usage::{self, Used};
 use crate::machine::observer::State;
@@ -15,6 +14,7 @@ use crate::machine::pool::PoolCore;
 use crate::machine::stats::Stats;
 use crate::protocol::job::Job;
 use crate::system::primitive::lock;
+use bombyx_base::profile::{self, Profile};
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -279,7 +279,7 @@ impl Profiler {
     }
 
     /// The longest gaps between runs.
-    fn gaps(&self, ledger: &mut Ledger, names: &[sites::Named]) -> Vec<report::Gap> {
+    fn gaps(&self, ledger: &mut Ledger, names: &[sites::Named]) -> Vec<profile::Gap> {
         const KEPT: usize = 16;
         let ns_per_tick = self.ns_per_tick();
         let place =
@@ -292,7 +292,7 @@ impl Profiler {
             let before = place(before);
             // What the process did before there was a profiler is part of the first gap.
             let age_ns = if before.is_none() { self.age_ns } else { 0 };
-            report::Gap {
+            profile::Gap {
                 ns: (ticks as f64 * ns_per_tick) as u64 + age_ns,
                 before,
                 after: after.and_then(place),
@@ -327,7 +327,7 @@ impl Profiler {
             let of = |state: State| ns(spent[state as usize] as i64);
             let [busy, search, help, hand_over] =
                 [State::Busy, State::Search, State::Help, State::HandOver].map(of);
-            report::Times {
+            profile::Times {
                 busy_ns: busy,
                 search_ns: search,
                 help_ns: help,
@@ -340,12 +340,14 @@ impl Profiler {
         let names = sites::all();
         let gaps = self.gaps(&mut ledger, &names);
         let tallies = names.into_iter().zip(ledger.tallies.iter().skip(1)).enumerate();
-        let mut sites: Vec<report::SiteProfile> = Vec::new();
+        let mut sites: Vec<profile::SiteProfile> = Vec::new();
+        let mut forks = 0;
         let mut known: HashMap<sites::Named, usize> = HashMap::new();
         for (index, (site, tally)) in tallies.filter(|(_, (_, tally))| **tally != Tally::default()) {
             // A library call can have several forks inside, all with the name of the call.
+            forks += if site.kind.is_fork() { tally.forks } else { 0 };
             let at = *known.entry(site.clone()).or_insert_with(|| {
-                sites.push(report::SiteProfile::new(site));
+                sites.push(site.profile());
                 sites.len() - 1
             });
             let profile = &mut sites[at];
@@ -356,17 +358,21 @@ impl Profiler {
             profile.longest_ns = profile.longest_ns.max(ns(tally.longest));
             profile.blocked_ns += ns(tally.blocked);
         }
+        // Tenths of a nanosecond.
+        let cost = |ticks: f64| (ticks * ns_per_tick * 10.0).round() / 10.0;
+        let (program, arguments) = command();
         let profile = Profile {
+            program,
+            arguments,
             interrupted: false,
             scheduler: pools.scheduler,
-            processors: pools.processors.len(),
-            clock: self.clock.name(),
-            ns_per_tick,
-            costs: report::Costs {
-                fork_hook_ns: self.costs.hook * ns_per_tick,
-                fork_ns: self.costs.plain * ns_per_tick,
-                steal_ns: self.costs.burden.steal as f64 * ns_per_tick,
-                hand_over_ns: self.costs.burden.hand_over as f64 * ns_per_tick,
+            processors: pools.processors.len() as u32,
+            clock: self.clock.named(),
+            costs: profile::Costs {
+                fork_hook_ns: cost(self.costs.hook),
+                fork_ns: cost(self.costs.plain),
+                steal_ns: cost(self.costs.burden.steal as f64),
+                hand_over_ns: cost(self.costs.burden.hand_over as f64),
             },
             runs: ledger.runs,
             wall_ns: wall,
@@ -374,15 +380,15 @@ impl Profiler {
             span_ns,
             burdened_span_ns: ns(ledger.longest.length.burdened()).max(span_ns),
             blocked_ns,
-            forks: sites.iter().filter(|site| site.kind.is_fork()).map(|site| site.forks).sum(),
+            forks,
             strands: sites.iter().map(|site| site.strands).sum(),
             steals: pools.stats.steals,
             helps: pools.stats.helps,
             hand_overs: pools.stats.hand_overs,
-            peak_frames: ledger.peak_frames,
+            peak_frames: ledger.peak_frames as u64,
             peak_carriers: pools.stats.peak_carriers,
             peak_heap_bytes: Some(pools.stats.peak_heap).filter(|&bytes| bytes > 0),
-            usage: ledger.used.map(|used| report::Usage {
+            usage: ledger.used.map(|used| profile::Usage {
                 cpu_ns: used.cpu_ns,
                 voluntary_switches: used.voluntary,
                 involuntary_switches: used.involuntary,
@@ -395,6 +401,14 @@ impl Profiler {
         drop(alive);
         profile
     }
+}
+
+/// The name of the running program, and its arguments.
+fn command() -> (String, Vec<String>) {
+    let mut arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
+    let program = arguments.next().unwrap_or_default();
+    let name = std::path::Path::new(&program).file_name().map(|name| name.to_string_lossy().into());
+    (name.unwrap_or(program), arguments.collect())
 }
 
 /// The shortest forks that a recorder drops when memory gets short: about a microsecond, whatever a tick is.

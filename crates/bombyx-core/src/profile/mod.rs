@@ -1,7 +1,7 @@
 //! The profiler and the recorder: work, span and their split by fork sites, of whatever runs in a pool.
 //!
 //! While a pool is profiled, its deques' limits stay poisoned, so every fork attends (`processor.rs`) and calls a hook
-//! here. Its job is *kept* (`job.rs`), so its join settles on the slow path and calls another hook. If no pool is
+//! here. Its job is *kept* (`job.rs`), so its join ends on the slow path and calls another hook. If no pool is
 //! profiled, none of this is on the fork path.
 //!
 //! | file | has |
@@ -13,7 +13,7 @@
 //! | `account.rs` | what a processor spends its time on; `usage.rs`: what the system says about that; `gaps.rs`: the time between runs |
 //! | `costs.rs`, `clock.rs` | what is subtracted, and time |
 //! | `sites.rs` | fork sites; `caller.rs`: which line a fork inside a library stands for |
-//! | `report.rs`, `files.rs` | [`Profile`], and the files that the environment asks for; `interrupt.rs`: also after Ctrl-C |
+//! | `files.rs` | the files that the environment asks for; `interrupt.rs`: also after Ctrl-C |
 //! | `record.rs`, `dag.rs` | recorded runs and their file; `heap.rs`: what strands allocate |
 //!
 //! # What is measured
@@ -27,7 +27,7 @@ mod account;
 mod algebra;
 mod caller;
 mod chain;
-mod clock;
+pub(crate) mod clock;
 mod costs;
 mod dag;
 mod files;
@@ -39,7 +39,6 @@ mod interrupt;
 mod ledger;
 mod origin;
 mod record;
-mod report;
 mod scope;
 mod shadow;
 mod sites;
@@ -48,17 +47,15 @@ mod tests;
 mod usage;
 
 pub(crate) use algebra::Burden;
-pub(crate) use clock::Clock;
+pub use bombyx_base::profile::{Clock, Costs, Gap, Profile, SiteProfile, Times, Usage};
 pub(crate) use costs::Costs as CostsInTicks;
 pub use files::write_profile;
 use heap::Heap;
 pub(crate) use heap::note_block;
 pub(crate) use ledger::{Profiler, Totals};
 pub(crate) use record::Recorder;
-pub use report::{Costs, Gap, Profile, SiteProfile, Times, Usage};
 pub(crate) use scope::{Closures, Spawned};
-pub use sites::Kind;
-pub(crate) use sites::{Site, SiteId};
+pub(crate) use sites::{Kind, Site, SiteId};
 
 use crate::machine::current;
 use crate::machine::observer::{Account, Observer, State};

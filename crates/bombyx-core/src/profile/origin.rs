@@ -16,11 +16,11 @@ use std::sync::{Arc, OnceLock};
 /// See the module text.
 #[derive(Debug, Default)]
 pub(crate) struct Origin {
-    place: OnceLock<Place>,
+    link: OnceLock<Link>,
 }
 
 #[derive(Debug)]
-struct Place {
+struct Link {
     /// The foot of the other chain.
     parent: Arc<Origin>,
     /// The path from there.
@@ -32,7 +32,7 @@ struct Place {
 }
 
 impl Origin {
-    /// The foot of a run, or of a chain whose place is not known yet.
+    /// The foot of a run, or of a chain whose link is not known yet.
     pub(crate) fn unknown() -> Arc<Origin> {
         Arc::default()
     }
@@ -40,22 +40,22 @@ impl Origin {
     /// The foot of a chain that begins at `path` from the foot `parent`. Its closure was forked at `site`.
     pub(crate) fn at(parent: Arc<Origin>, path: Path, depth: usize, site: SiteId) -> Arc<Origin> {
         let origin = Origin::default();
-        origin.settle(parent, path, depth, site);
+        origin.link(parent, path, depth, site);
         Arc::new(origin)
     }
 
     /// The foot of a chain that begins at `path` from this foot. Its closure was forked at `site`. It is linked
     /// directly to this foot's parent if that is known.
     pub(crate) fn extended(self: &Arc<Origin>, path: Path, depth: usize, site: SiteId) -> Arc<Origin> {
-        let Some(place) = self.place.get() else { return Origin::at(Arc::clone(self), path, depth, site) };
-        let mut whole = place.path.clone();
-        whole.append(&path, place.site);
-        Origin::at(Arc::clone(&place.parent), whole, place.depth + depth, site)
+        let Some(link) = self.link.get() else { return Origin::at(Arc::clone(self), path, depth, site) };
+        let mut whole = link.path.clone();
+        whole.append(&path, link.site);
+        Origin::at(Arc::clone(&link.parent), whole, link.depth + depth, site)
     }
 
     /// Says where the foot lies.
-    pub(crate) fn settle(&self, parent: Arc<Origin>, path: Path, depth: usize, site: SiteId) {
-        let known = self.place.set(Place { parent, path, depth, site });
+    pub(crate) fn link(&self, parent: Arc<Origin>, path: Path, depth: usize, site: SiteId) {
+        let known = self.link.set(Link { parent, path, depth, site });
         known.unwrap_or_else(|_| unreachable!("a chain is joined once"));
     }
 
@@ -64,9 +64,9 @@ impl Origin {
         let mut steps = Vec::new();
         let mut here = self;
         while !Arc::ptr_eq(here, ancestor) {
-            let place = here.place.get()?;
-            steps.push(place);
-            here = &place.parent;
+            let link = here.link.get()?;
+            steps.push(link);
+            here = &link.parent;
         }
         let (mut path, mut depth) = (Path::default(), 0);
         // Each chain leaves the site of its own foot open, and the chain that it hangs on knows it. The site of the
@@ -97,7 +97,7 @@ mod tests {
         let spawned = Origin::at(Arc::clone(&stolen), path(SiteId::TAKEN, 3), 1, site(7));
         assert_eq!(spawned.path_from(&stolen), Some((path(SiteId::TAKEN, 3), 1)));
         assert_eq!(spawned.path_from(&run), None);
-        stolen.settle(Arc::clone(&run), path(SiteId::TAKEN, 4), 5, site(8));
+        stolen.link(Arc::clone(&run), path(SiteId::TAKEN, 4), 5, site(8));
         let whole = Path { length: Length::strand(7), split: vec![(SiteId::TAKEN, 4), (site(8), 3)] };
         assert_eq!(spawned.path_from(&run), Some((whole, 6)));
         assert_eq!(run.path_from(&run), Some((Path::default(), 0)));

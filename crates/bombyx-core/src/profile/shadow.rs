@@ -373,7 +373,7 @@ impl Shadow {
                 if let Some(origin) = report.origin {
                     let mut path = self.path_to_fork();
                     path.length = path.length.burdened_by(burden.steal);
-                    origin.settle(self.chain.origin(), path, depth, own);
+                    origin.link(self.chain.origin(), path, depth, own);
                 }
                 self.chain.log.append(report.log);
                 at.then(report.path.length).burdened_by(burden.steal + burden.hand_over)

@@ -4,6 +4,7 @@
 use super::caller::{self, Caller};
 use super::heap::Uncharged;
 use crate::system::primitive::lock;
+use bombyx_base::profile::SiteProfile;
 use std::backtrace::Backtrace;
 use std::collections::HashMap;
 use std::fmt;
@@ -14,8 +15,7 @@ use std::sync::{LazyLock, Mutex};
 
 /// What is written at a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Kind {
+pub(crate) enum Kind {
     /// Where a pool was entered. Its strands are what runs before the first fork and after the last join.
     Run,
     /// [`crate::join`] and [`crate::join_context`].
@@ -134,6 +134,14 @@ pub(crate) struct Named {
     pub(crate) line: u32,
     pub(crate) column: u32,
     pub(crate) kind: Kind,
+}
+
+impl Named {
+    /// Nothing measured yet.
+    pub(crate) fn profile(self) -> SiteProfile {
+        let Named { file, line, column, kind } = self;
+        SiteProfile { file, line, column, kind: kind.to_string(), ..SiteProfile::default() }
+    }
 }
 
 impl fmt::Display for Named {

@@ -20,7 +20,7 @@
 //! it then needs no other core, either. The restriction to lift is in `confined`, which is written before `given` is
 //! stored and read after `given` is seen.
 //!
-//! If processors are pinned to CPUs, the receiver's place is the processor's CPU ([`Spot::PinnedTo`]). If it woke up
+//! If processors are pinned to CPUs, the receiver's place is the processor's CPU ([`WakeOn::PinnedTo`]). If it woke up
 //! elsewhere, the kernel would have to move it first, which takes some hundred microseconds.
 
 use crate::protocol::resolution::WatchList;
@@ -36,7 +36,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// Where the receiver of a processor wakes up if it is asleep.
 #[derive(Clone, Copy)]
-pub(crate) enum Spot {
+pub(crate) enum WakeOn {
     /// Wherever the kernel finds room.
     Anywhere,
     /// On this CPU. After that it may run wherever it could before.
@@ -119,21 +119,21 @@ impl Carrier {
         self.thread.get_or_init(|| thread.clone());
     }
 
-    /// Hands `processor` to `carrier`, which continues at once, at `spot`.
+    /// Hands `processor` to `carrier`, which continues at once, where `on` says.
     ///
     /// # Safety
     /// The carrier was found waiting and was removed from where it was found. The caller gives up its hold on the
     /// processor. The carrier may be gone after the call.
-    pub(crate) unsafe fn give(carrier: NonNull<Carrier>, processor: NonNull<Baton>, spot: Spot) {
+    pub(crate) unsafe fn give(carrier: NonNull<Carrier>, processor: NonNull<Baton>, on: WakeOn) {
         // SAFETY: a waiting carrier is alive until it is given something.
         let receiver = unsafe { carrier.as_ref() };
         let number = receiver.number.load(Relaxed) as u32;
-        let confined = match spot {
+        let confined = match on {
             // A carrier that does not sleep yet is best left where it runs: two carriers may be giving to each other.
             _ if !receiver.asleep.load(Relaxed) => None,
-            Spot::Anywhere => None,
-            Spot::FirstOn(cpu) => affinity::confine(number, cpu),
-            Spot::PinnedTo(cpu) => {
+            WakeOn::Anywhere => None,
+            WakeOn::FirstOn(cpu) => affinity::confine(number, cpu),
+            WakeOn::PinnedTo(cpu) => {
                 affinity::pin_sleeper(number, cpu);
                 None
             }
@@ -149,11 +149,11 @@ impl Carrier {
     pub(crate) unsafe fn succeed(&self, carrier: NonNull<Carrier>, processor: NonNull<Baton>) {
         // A carrier that has already been given another processor will not sleep.
         let sleeps = self.given.load(Relaxed).is_null();
-        let spot = sleeps.then(affinity::here).flatten().map_or(Spot::Anywhere, Spot::FirstOn);
+        let on = sleeps.then(affinity::here).flatten().map_or(WakeOn::Anywhere, WakeOn::FirstOn);
         // This is nearly true: the receiver, once woken, is likely to run before this thread does.
         self.asleep.store(true, Relaxed);
         // SAFETY: as the caller promises.
-        unsafe { Carrier::give(carrier, processor, spot) }
+        unsafe { Carrier::give(carrier, processor, on) }
     }
 
     /// Tells a spare to end.
@@ -254,15 +254,15 @@ impl Carrier {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::{Carrier, Spot};
+    use super::{Carrier, WakeOn};
     use crate::system::affinity::{Thread, cpus, here};
     use crate::system::primitive::current_thread;
     use std::ptr::NonNull;
     use std::sync::atomic::Ordering::Relaxed;
     use std::thread;
 
-    /// Where a sleeper runs, and where it may run, after it was given something with this spot.
-    fn wakes_up(spot: Spot) -> (Option<usize>, Vec<usize>) {
+    /// Where a sleeper runs, and where it may run, after it was given something to wake up there.
+    fn wakes_up(on: WakeOn) -> (Option<usize>, Vec<usize>) {
         let carrier = Carrier::to_be_started();
         thread::scope(|scope| {
             let receiver = scope.spawn(|| {
@@ -274,7 +274,7 @@ mod tests {
                 thread::yield_now();
             }
             // SAFETY: the carrier waits, nobody else has found it, and it does not look at what it is given.
-            unsafe { Carrier::give(NonNull::from(&carrier), NonNull::dangling(), spot) };
+            unsafe { Carrier::give(NonNull::from(&carrier), NonNull::dangling(), on) };
             receiver.join().unwrap()
         })
     }
@@ -286,9 +286,9 @@ mod tests {
             return; // Nothing to choose from.
         }
         for &cpu in all {
-            assert_eq!(wakes_up(Spot::PinnedTo(cpu)), (Some(cpu), vec![cpu]));
-            assert_eq!(wakes_up(Spot::FirstOn(cpu)).1, all);
+            assert_eq!(wakes_up(WakeOn::PinnedTo(cpu)), (Some(cpu), vec![cpu]));
+            assert_eq!(wakes_up(WakeOn::FirstOn(cpu)).1, all);
         }
-        assert_eq!(wakes_up(Spot::Anywhere).1, all);
+        assert_eq!(wakes_up(WakeOn::Anywhere).1, all);
     }
 }

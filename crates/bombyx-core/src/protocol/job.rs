@@ -9,8 +9,8 @@
 //! |---|---|---|---|---|
 //! | untouched | set | – | the deque it was pushed on, owned by the carrier that forked it | its join, by a plain pop; a thief, under the deque's lock |
 //! | kept | null | its deque, kept | that deque, still owned by the carrier that forked it | its join, by a plain pop; a thief, under the deque's lock |
-//! | exposed | null | a deque | that deque | its join, by withdrawing it; a thief; both under the deque's lock |
-//! | queued | null | the pool | the pool's queue | its join, by withdrawing it; anyone; all under the lock of the pool |
+//! | exposed | null | a deque | that deque | its join, by taking it back; a thief; both under the deque's lock |
+//! | queued | null | the pool | the pool's queue | its join, by taking it back; anyone; all under the lock of the pool |
 //! | listed | null | a node | a pool or a list of deques ([`crate::protocol::ready`]) | its join, by taking it back; whoever searches; both under the list's lock |
 //! | offered | null | a cell | on its way into, or in, a mailbox | its join or the mailbox's owner: one compare-and-swap |
 //! | taken | null | nowhere | nowhere | the taker alone |
@@ -86,7 +86,7 @@ pub(crate) enum Place {
     Nowhere,
     /// Nowhere, and the job ends by resolution.
     Branch,
-    /// The deque, by withdrawing it.
+    /// The deque, by taking it back.
     Deque(*const Deque),
     /// The deque, by popping it: it is the youngest entry, and the carrier that forked it owns the deque.
     Kept(*const Deque),
@@ -266,31 +266,31 @@ impl Job {
 #[repr(C)]
 pub(crate) struct HeapJob {
     job: Job,
-    /// The ancestor of the closure's forks: the key of its scope or broadcast, or 0 ([`crate::protocol::lineage`]).
-    key: usize,
+    /// The ancestor of the closure's forks: the root of its scope or broadcast, or 0 ([`crate::protocol::lineage`]).
+    root: usize,
 }
 
 impl HeapJob {
-    pub(crate) fn new(exec: Exec, key: usize) -> HeapJob {
-        HeapJob { job: Job::spawned(exec), key }
+    pub(crate) fn new(exec: Exec, root: usize) -> HeapJob {
+        HeapJob { job: Job::spawned(exec), root }
     }
 
-    /// The key of a heap job.
+    /// The root of a heap job.
     ///
     /// # Safety
     /// The job is on the heap, and alive.
-    pub(crate) unsafe fn key_of(job: *const Job) -> usize {
+    pub(crate) unsafe fn root_of(job: *const Job) -> usize {
         // SAFETY: every job on the heap begins with a `HeapJob`.
-        unsafe { (*job.cast::<HeapJob>()).key }
+        unsafe { (*job.cast::<HeapJob>()).root }
     }
 }
 
-/// Whether the entry was spawned in the scope with this key. If the entry is in a deque, the caller holds the deque's
+/// Whether the entry was spawned in the scope with this root. If the entry is in a deque, the caller holds the deque's
 /// lock.
-pub(crate) fn belongs_to(entry: Entry, key: usize) -> bool {
+pub(crate) fn belongs_to(entry: Entry, root: usize) -> bool {
     match entry.kind() {
         // SAFETY: a heap job in a deque is alive while the deque's lock is held.
-        Kind::Heap(job) => unsafe { HeapJob::key_of(job) == key },
+        Kind::Heap(job) => unsafe { HeapJob::root_of(job) == root },
         _ => false,
     }
 }

@@ -10,7 +10,7 @@
 //! | carrier | done | the finisher, swap | the finisher must see to it that the carrier gets a processor |
 //!
 //! All transitions are read-modify-writes on one word, so exactly one comes first. Either the finisher finds the
-//! carrier in its hands, or the carrier's compare-and-swap into the latch fails and the carrier goes on at once. The
+//! carrier in the latch, or the carrier's compare-and-swap into the latch fails and the carrier goes on at once. The
 //! same holds for a carrier that leaves the latch: either it has left, and the finisher gives it nothing, or it fails
 //! to leave, and a processor is on its way.
 //!

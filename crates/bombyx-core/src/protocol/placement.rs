@@ -46,11 +46,11 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 /// See the module text. Each thread is known by a number, which is never 0.
 pub(crate) struct Placement {
-    seats: Box<[Seat]>,
+    assignments: Box<[Assignment]>,
 }
 
-/// What is known of one processor.
-struct Seat {
+/// The CPU of one processor, and the carrier that holds it.
+struct Assignment {
     /// Written by whoever has claimed the processor.
     cpu: AtomicUsize,
     /// Written by the carriers that hold the processor. 0 if nobody holds it.
@@ -74,27 +74,27 @@ pub(crate) enum Mugging {
 impl Placement {
     /// Deals the CPUs out to the processors in turn. Nobody holds a processor yet.
     pub(crate) fn new(processors: usize, cpus: &[usize]) -> Placement {
-        let seat = |&cpu| Seat {
+        let assignment = |&cpu| Assignment {
             cpu: AtomicUsize::new(cpu),
             holder: AtomicUsize::new(0),
             claimed: AtomicBool::new(false),
         };
-        Placement { seats: cpus.iter().cycle().take(processors).map(seat).collect() }
+        Placement { assignments: cpus.iter().cycle().take(processors).map(assignment).collect() }
     }
 
     /// The CPU of a processor.
     pub(crate) fn cpu(&self, processor: usize) -> usize {
-        self.seats[processor].cpu.load(Relaxed)
+        self.assignments[processor].cpu.load(Relaxed)
     }
 
     /// The carrier that holds a processor, or 0 if none does.
     pub(crate) fn holder(&self, processor: usize) -> usize {
-        self.seats[processor].holder.load(Relaxed)
+        self.assignments[processor].holder.load(Relaxed)
     }
 
     /// A carrier has taken hold of a processor. `pin` pins the calling carrier.
     pub(crate) fn arrive(&self, processor: usize, carrier: usize, pin: impl Fn(usize)) {
-        self.seats[processor].holder.store(carrier, Relaxed);
+        self.assignments[processor].holder.store(carrier, Relaxed);
         // Between (A1) and (A2): pairs with the one after (X1).
         fence(SeqCst);
         let mut cpu = self.cpu(processor);
@@ -112,7 +112,7 @@ impl Placement {
 
     /// The carrier that holds a processor lets it go.
     pub(crate) fn leave(&self, processor: usize) {
-        self.seats[processor].holder.store(0, Relaxed);
+        self.assignments[processor].holder.store(0, Relaxed);
     }
 
     /// Called by the thief. Exchanges the CPUs of the two processors if the thief is idle, the victim is not, and
@@ -140,7 +140,7 @@ impl Placement {
 
     /// (X0). Dropping the guard frees the claim (X5).
     fn claim(&self, processor: usize) -> Option<Claim<'_>> {
-        let claimed = &self.seats[processor].claimed;
+        let claimed = &self.assignments[processor].claimed;
         let free = claimed.compare_exchange(false, true, Acquire, Relaxed).is_ok();
         (free || planted(Fault::MugWithoutClaim)).then_some(Claim(claimed))
     }
@@ -148,28 +148,28 @@ impl Placement {
     /// Returns false if the system refused and everything is as before.
     fn exchange(&self, a: usize, b: usize, pin: impl Fn(usize, usize) -> bool) -> bool {
         self.swap(a, b);
-        if self.settle(a, &pin) && self.settle(b, &pin) {
+        if self.pin_holder(a, &pin) && self.pin_holder(b, &pin) {
             return true;
         }
         if !planted(Fault::KeepRefusedExchange) {
             self.swap(a, b);
         }
-        self.settle(a, &pin);
-        self.settle(b, &pin);
+        self.pin_holder(a, &pin);
+        self.pin_holder(b, &pin);
         false
     }
 
     /// (X1).
     fn swap(&self, a: usize, b: usize) {
         let (cpu_a, cpu_b) = (self.cpu(a), self.cpu(b));
-        self.seats[a].cpu.store(cpu_b, Relaxed);
-        self.seats[b].cpu.store(cpu_a, Relaxed);
+        self.assignments[a].cpu.store(cpu_b, Relaxed);
+        self.assignments[b].cpu.store(cpu_a, Relaxed);
         // Pairs with those in `arrive`.
         fence(SeqCst);
     }
 
     /// (X2) to (X4). Returns false if the holder stayed and the system refused.
-    fn settle(&self, processor: usize, pin: &impl Fn(usize, usize) -> bool) -> bool {
+    fn pin_holder(&self, processor: usize, pin: &impl Fn(usize, usize) -> bool) -> bool {
         let mut at = processor;
         loop {
             let carrier = self.holder(at);
@@ -190,7 +190,7 @@ impl Placement {
                 }
                 continue;
             }
-            match (0..self.seats.len()).find(|&other| self.holder(other) == carrier) {
+            match (0..self.assignments.len()).find(|&other| self.holder(other) == carrier) {
                 Some(other) => at = other,
                 None => return true,
             }

@@ -12,7 +12,7 @@
 //! afterwards.
 //!
 //! **A join's job in the queue** is told under the lock when it enters the queue and when it leaves. So the join knows
-//! whether it has withdrawn the job or somebody else has taken it.
+//! whether it has taken the job back or somebody else has taken it.
 
 use crate::protocol::carrier::Carrier;
 use crate::protocol::job::{Entry, Kind, Place};
@@ -83,7 +83,7 @@ impl Queue {
     }
 
     /// Withdraws the entry of a join. Returns false if it is gone.
-    pub(crate) fn withdraw(&mut self, entry: Entry, queued: &Queued) -> bool {
+    pub(crate) fn take_back(&mut self, entry: Entry, queued: &Queued) -> bool {
         let at = self.0.iter().position(|&one| one == entry);
         if let Some(at) = at {
             self.remove(at, queued);

@@ -1,7 +1,7 @@
 //! Join resolution with loads and stores only: the status cells of a join, and the watch lists of processors (Acar,
 //! Charguéraud, Muller and Rainey, §4.4 and Figure 7; RW below).
 //!
-//! # What is to be decided
+//! # The question
 //!
 //! In RW, the branch of a join that ends last runs what comes after. Here the frame stays on the stack of its carrier,
 //! which runs the left branch. So the question is which *processor* continues the frame. If the frame's carrier still

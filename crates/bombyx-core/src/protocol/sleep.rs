@@ -1,13 +1,15 @@
 //! How processors fall asleep and are woken without a fence on any fork.
 //!
-//! The danger is the lost wake-up: a fork that sees no sleeper, and a sleeper that does not see the fork's
-//! entry. The forker must not pay for this, so:
+//! The danger is the lost wake-up: a fork that sees no sleeper, and a sleeper that does not see the fork's entry. The
+//! forker must not pay for this. Every fork compares with the *limit* of its deque anyway. At the limit it takes a slow
+//! path, in which it *attends* to others ([`crate::protocol::deque`]). To *poison* a limit means to set it so that the
+//! next fork attends. So:
 //!
 //! - A processor falls asleep in four steps. (1) It is entered among the resting, and its carrier leaves the count of
-//!   searchers. (2) It *poisons* the limit of every deque. (3) It issues the heavy barrier. (4) It looks once more at
+//!   searchers. (2) It poisons the limit of every deque. (3) It issues the heavy barrier. (4) It looks once more at
 //!   every deque and the queue. If there is anything, somebody must be woken, perhaps the processor itself.
-//! - A fork pushes its entry and then compares with its limit (`light` between), which it does anyway. If the limit is
-//!   poisoned, the fork attends, lifts the poison, and wakes a sleeper if nobody searches.
+//! - A fork pushes its entry and then compares with its limit (`light` between). If the limit is poisoned, the fork
+//!   attends, lifts the poison, and wakes a sleeper if nobody searches.
 //!
 //! By the asymmetric barrier, either the fork sees the poison of (2), or the look of (4) sees the fork's entry. The
 //! poison is lifted by a swap that synchronises with (2), so the attending fork sees (1) as well. If another poison
@@ -121,36 +123,40 @@ impl Sleepers {
     pub(crate) fn rest<'a>(
         &self,
         deques: impl Iterator<Item = &'a Deque> + Clone,
-        settle: impl FnOnce(),
+        wait_for_stores: impl FnOnce(),
         visible: impl Fn() -> bool,
     ) -> bool {
-        !self.is_searched() && self.look_once_more(deques, settle, visible)
+        !self.is_searched() && self.look_once_more(deques, wait_for_stores, visible)
     }
 
     /// Steps (2) to (4): makes sure that every later fork will attend. Returns whether there is something already, in a
-    /// deque or elsewhere, as `visible` sees. If the barrier is refused, `settle` waits instead.
+    /// deque or elsewhere, as `visible` sees. If the barrier is refused, `wait_for_stores` waits instead.
     #[must_use]
     pub(crate) fn look_once_more<'a>(
         &self,
         deques: impl Iterator<Item = &'a Deque> + Clone,
-        settle: impl FnOnce(),
+        wait_for_stores: impl FnOnce(),
         visible: impl Fn() -> bool,
     ) -> bool {
         for deque in deques.clone() {
             deque.poison();
         }
         if !barrier::heavy(deques.map(|deque| &deque.side)) {
-            settle();
+            wait_for_stores();
         }
         !planted(Fault::SleepWithoutSecondLook) && visible()
     }
 
     /// Steps (3) and (2) for private deques: makes sure that every owner that has not seen a processor rest will
     /// attend.
-    pub(crate) fn call<'a>(&self, deques: impl Iterator<Item = &'a Deque> + Clone, settle: impl FnOnce()) {
+    pub(crate) fn call<'a>(
+        &self,
+        deques: impl Iterator<Item = &'a Deque> + Clone,
+        wait_for_stores: impl FnOnce(),
+    ) {
         // Pairs with `light` in `attend` of private deques.
         if !planted(Fault::PoisonBeforeBarrier) && !barrier::heavy(deques.clone().map(|deque| &deque.side)) {
-            settle();
+            wait_for_stores();
         }
         for deque in deques {
             deque.poison();

@@ -29,9 +29,9 @@ unsafe impl Sync for Tickets {}
 unsafe impl Send for Tickets {}
 
 impl Tickets {
-    /// A queue for closures of the scope with this key, or 0 for detached closures.
-    pub(crate) fn new(key: usize) -> Tickets {
-        Tickets { head: HeapJob::new(Tickets::exec, key), queue: Mutex::new(VecDeque::new()) }
+    /// A queue for closures of the scope with this root, or 0 for detached closures.
+    pub(crate) fn new(root: usize) -> Tickets {
+        Tickets { head: HeapJob::new(Tickets::exec, root), queue: Mutex::new(VecDeque::new()) }
     }
 
     /// Queues a heap entry and returns the ticket that must be pushed in its place.

@@ -16,7 +16,7 @@ mod work_stealing;
 pub use bombyx_base::{Beta, BetaError, Quota, QuotaError, SchedulerError};
 
 use crate::machine::strategy::{AnyCpus, Strategy};
-use bombyx_base::scheduler::{self as names, Parameter, Place};
+use bombyx_base::scheduler::{self as names, Parameter, RunsOn};
 use dfdeques::Dfdeques;
 use heterogeneous::Heterogeneous;
 use private_deques::PrivateDeques;
@@ -67,7 +67,7 @@ macro_rules! schedulers {
             pub(crate) fn named(given: &str) -> Result<Scheduler, SchedulerError> {
                 $($(#[cfg($cfg)])?
                 schedulers!(@plain given, $name, $Variant $(, $Type)?);)*
-                let (name, parameter) = names::parse(given, Place::Threads)?;
+                let (name, parameter) = names::parse(given, RunsOn::Threads)?;
                 $($(#[cfg($cfg)])?
                 schedulers!(@with name, parameter, $name, $Variant $(, $Type)?);)*
                 unreachable!("the list of names has exactly what the table has")

@@ -56,14 +56,14 @@ pub(crate) fn pin_sleeper(thread: u32, cpu: usize) {
 
 /// The CPU of the processor with this index, if processors are pinned. The CPUs that the process may use are dealt out
 /// in turn.
-pub(crate) fn seat(index: usize) -> Option<usize> {
+pub(crate) fn cpu_of(index: usize) -> Option<usize> {
     cpus().get(index % cpus().len().max(1)).copied()
 }
 
 /// Pins the calling thread to the CPU of the processor with this index. If the system refuses (a CPU went offline, the
 /// set was narrowed), the thread stays as it is.
 pub(crate) fn pin(index: usize) {
-    if let Some(cpu) = seat(index) {
+    if let Some(cpu) = cpu_of(index) {
         Thread::HERE.pin(cpu);
     }
 }

@@ -42,7 +42,7 @@
 //! | a thief that has raised the top ([`crate::protocol::deque::Deque::steal`]) | lowers it again, and leaves: the owner has the entry, or waits for the lock and finds the top lowered. Entries that the owner has exposed need no barrier; from now on thieves take those |
 //! | a thief that withdraws its query ([`crate::protocol::query`]) | waits until the round has ended |
 //! | a left side that leaves without an answer ([`crate::protocol::resolution`]) | waits for the answer |
-//! | a sleeper ([`crate::protocol::sleep`]) | has poisoned all limits, so every fork that begins from now on attends. It looks after [`settle`], when the entries of earlier forks are visible |
+//! | a sleeper ([`crate::protocol::sleep`]) | has poisoned all limits, so every fork that begins from now on attends. It looks after [`wait_for_stores`], when the entries of earlier forks are visible |
 //!
 //! Only the last case depends on time: it assumes that a store of one core reaches the others within a millisecond. If
 //! that failed, no entry would be lost or run twice. The entry would wait for its owner's next fork, or join.
@@ -126,7 +126,8 @@ impl Side {
     }
 }
 
-/// The rare side: pairs with [`light`]. Returns false if it has not reached one of these processors that relies on it.
+/// The rare side: pairs with [`light`]. Returns false if one of these processors relies on the barrier and was not
+/// reached.
 #[must_use]
 pub(crate) fn heavy<'a>(mut sides: impl Iterator<Item = &'a Side>) -> bool {
     let early = planted(Fault::LookBeforeFence).then(|| sides.any(Side::relies));
@@ -145,7 +146,7 @@ use models::interrupt;
 #[cfg(all(not(loom), target_os = "linux"))]
 use process::interrupt;
 #[cfg(all(not(loom), target_os = "linux"))]
-pub(crate) use process::{leave_parent, offered, prepare, prepare_beside, settle};
+pub(crate) use process::{leave_parent, offered, prepare, prepare_beside, wait_for_stores};
 
 /// What `membarrier` does in the models.
 #[cfg(loom)]
@@ -179,7 +180,7 @@ mod nowhere {
     }
     pub(crate) fn prepare() {}
     pub(crate) fn prepare_beside() {}
-    pub(crate) fn settle() {}
+    pub(crate) fn wait_for_stores() {}
     pub(super) fn interrupt() -> bool {
         unreachable!("nobody relies on a barrier that was never offered")
     }
@@ -187,7 +188,7 @@ mod nowhere {
 #[cfg(all(not(loom), not(target_os = "linux")))]
 use nowhere::interrupt;
 #[cfg(all(not(loom), not(target_os = "linux")))]
-pub(crate) use nowhere::{offered, prepare, prepare_beside, settle};
+pub(crate) use nowhere::{offered, prepare, prepare_beside, wait_for_stores};
 
 /// What the process knows of `membarrier`.
 #[cfg(all(not(loom), target_os = "linux"))]
@@ -207,7 +208,7 @@ mod process {
 
     static STATE: AtomicUsize = AtomicUsize::new(UNKNOWN);
     /// The longest time until others see what a core has stored.
-    const SETTLE: Duration = Duration::from_millis(1);
+    const STORES_TAKE: Duration = Duration::from_millis(1);
 
     const PRIVATE_EXPEDITED: libc::c_int = 1 << 3;
     const REGISTER_PRIVATE_EXPEDITED: libc::c_int = 1 << 4;
@@ -276,8 +277,8 @@ mod process {
 
     /// Waits until what was stored before is visible everywhere.
     #[cold]
-    pub(crate) fn settle() {
-        thread::sleep(SETTLE);
+    pub(crate) fn wait_for_stores() {
+        thread::sleep(STORES_TAKE);
     }
 
     /// Whether the environment asks to do without the barrier.

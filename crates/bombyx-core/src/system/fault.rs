@@ -24,7 +24,7 @@ pub(crate) enum Fault {
     PushOverBlindly,
     /// A thief takes an entry that does not descend from what it wants.
     StealWhatever,
-    /// An exposed entry is withdrawn without the deque's lock.
+    /// An exposed entry is taken back without the deque's lock.
     WithdrawWithoutLock,
     /// A deque moves its entries and leaves their jobs untouched, so that joins look for them at their old places.
     MoveUntouched,
@@ -60,7 +60,7 @@ pub(crate) enum Fault {
     LookBeforePosting,
     /// The last to come to the queue goes first.
     QueueLastFirst,
-    /// A join believes that it has withdrawn an entry from the queue that was taken before.
+    /// A join believes that it has taken an entry back from the queue that was taken before.
     WithdrawWhatIsGone,
     /// Whoever queues an entry looks for searchers without a fence.
     QueueWithoutFence,

@@ -5,100 +5,12 @@
 use crate::Result;
 use crate::contender::Contender;
 use crate::progress::Progress;
-use crate::resources::{Memory, Watch};
-use bombyx::{Scheduler, Stats};
-use serde::{Deserialize, Serialize};
+use crate::resources::Memory;
+use crate::sample::{Counts, Sample};
+use crate::statistics::{median, middle};
+use bombyx::Scheduler;
 use std::fmt::Display;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
-use std::time::Instant;
-
-/// What one run took.
-#[derive(Clone, Serialize, Deserialize)]
-pub struct Sample {
-    pub seconds: f64,
-    /// How much memory it took, unless nobody looked.
-    pub memory: Option<Memory>,
-    /// What the pool counted, if it is one of Bombyx.
-    pub counts: Option<Counts>,
-}
-
-/// [`Stats`], to be written to a file.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-pub struct Counts {
-    pub steals: u64,
-    attempts: u64,
-    escalations: u64,
-    helps: u64,
-    pub hand_overs: u64,
-    sleeps: u64,
-    wakes: u64,
-    in_place: u64,
-    pub muggings: u64,
-    peak_carriers: u64,
-    /// 0 if the pool does not count them.
-    #[serde(default)]
-    peak_threads: u64,
-    /// For schedulers with private deques. Absent in earlier records.
-    #[serde(default)]
-    gifts: u64,
-    #[serde(default)]
-    queries: u64,
-    #[serde(default)]
-    served: u64,
-    #[serde(default)]
-    declined: u64,
-    #[serde(default)]
-    withdrawn: u64,
-}
-
-impl From<Stats> for Counts {
-    fn from(stats: Stats) -> Self {
-        Self {
-            steals: stats.steals,
-            attempts: stats.attempts,
-            escalations: stats.escalations,
-            helps: stats.helps,
-            hand_overs: stats.hand_overs,
-            sleeps: stats.sleeps,
-            wakes: stats.wakes,
-            in_place: stats.in_place,
-            muggings: stats.muggings,
-            peak_carriers: stats.peak_carriers,
-            peak_threads: stats.peak_threads,
-            gifts: stats.gifts,
-            queries: stats.queries,
-            served: stats.served,
-            declined: stats.declined,
-            withdrawn: stats.withdrawn,
-        }
-    }
-}
-
-impl Sample {
-    /// A sample that has only a time.
-    pub fn seconds(seconds: f64) -> Self {
-        Self { seconds, memory: None, counts: None }
-    }
-
-    /// Measures `work`, which returns how many of its seconds count.
-    pub fn of(contender: &Contender, work: impl FnOnce() -> f64) -> Self {
-        contender.forget_peaks();
-        let (before, watch) = (contender.stats(), Watch::start());
-        let seconds = work();
-        let memory = Some(watch.memory());
-        let counts = contender.stats().zip(before).map(|(after, before)| Counts::from(after - before));
-        Self { seconds, memory, counts }
-    }
-
-    /// Measures all of `work`, in seconds per `repetitions`.
-    pub fn per(contender: &Contender, repetitions: u32, work: impl FnOnce()) -> Self {
-        Self::of(contender, || {
-            let start = Instant::now();
-            work();
-            start.elapsed().as_secs_f64() / f64::from(repetitions)
-        })
-    }
-}
 
 /// The runs of one runtime.
 #[derive(Clone)]
@@ -265,26 +177,6 @@ pub fn compete(
     Ok(contenders.iter().zip(samples).map(entry).collect())
 }
 
-/// The median of at least one number. The numbers are in order.
-pub fn median(sorted: &[f64]) -> f64 {
-    let middle = sorted.len() / 2;
-    if sorted.len().is_multiple_of(2) { (sorted[middle - 1] + sorted[middle]) / 2.0 } else { sorted[middle] }
-}
-
-/// The figure in the middle. `None` if there are no figures.
-pub fn middle<T: PartialOrd + Copy>(figures: impl IntoIterator<Item = T>) -> Option<T> {
-    let mut figures: Vec<T> = figures.into_iter().collect();
-    figures.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
-    figures.get(figures.len() / 2).copied()
-}
-
-/// The geometric mean. `None` if there are no ratios.
-pub fn geometric_mean(ratios: impl IntoIterator<Item = f64>) -> Option<f64> {
-    let (count, logarithms) =
-        ratios.into_iter().fold((0u32, 0.0), |(n, sum), ratio| (n + 1, sum + ratio.ln()));
-    (count > 0).then(|| (logarithms / f64::from(count)).exp())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -314,7 +206,7 @@ mod tests {
     #[test]
     fn threads_are_the_median_of_the_runs_that_counted() {
         let counted = |threads| {
-            let counts = Counts { peak_threads: threads, ..Counts::from(Stats::default()) };
+            let counts = Counts { peak_threads: threads, ..Counts::from(bombyx::Stats::default()) };
             Sample { counts: Some(counts), ..Sample::seconds(1.0) }
         };
         assert_eq!(Entry::new("bombyx", None, 2, [9, 3, 5].map(counted).to_vec()).threads, Some(5));
@@ -367,11 +259,5 @@ mod tests {
         assert_eq!(case.against("serial", 2), Some(0.5));
         assert_eq!(case.against("rayon", 2), Some(0.25));
         assert_eq!(case.against("rayon", 1), None);
-    }
-
-    #[test]
-    fn geometric_means() {
-        assert_eq!(geometric_mean([]), None);
-        assert!((geometric_mean([0.5, 2.0, 1.0]).unwrap() - 1.0).abs() < 1e-12);
     }
 }

@@ -6,7 +6,8 @@
 //! and all that are missed.
 
 use super::bar::{Bar, Verdict};
-use super::case::{Case, Entry, geometric_mean};
+use super::case::{Case, Entry};
+use crate::statistics::geometric_mean;
 use crate::table::{Style, Table};
 use bombyx::Scheduler;
 use bombyx_workloads::{Bound, Grain, Suite};
@@ -78,7 +79,7 @@ type Choice = fn(&Judged<'_>) -> bool;
 
 /// The best that could be reached against rayon: with forks that cost nothing, and also with processors that never wait
 /// or slow each other down, so that a workload takes TS/P. `None` if nothing was compared.
-pub(super) fn outlook(judged: &[Judged<'_>], style: Style) -> Option<String> {
+pub(super) fn limits(judged: &[Judged<'_>], style: Style) -> Option<String> {
     let rows: [(&str, Choice); 4] = [
         ("both grains", |_| true),
         ("medium grain", |one| one.grain == Grain::Medium),
@@ -168,8 +169,9 @@ fn each(
 
 #[cfg(test)]
 mod tests {
-    use super::super::case::{Entry, Sample};
+    use super::super::case::Entry;
     use super::*;
+    use crate::sample::Sample;
 
     fn case(name: &str, serial: f64, one: f64, two: f64, rayon: f64) -> Case {
         let entry = |runtime: &str, p, seconds| Entry::new(runtime, None, p, vec![Sample::seconds(seconds)]);
@@ -240,9 +242,9 @@ mod tests {
     fn what_any_scheduler_could_reach_is_told() {
         let cases = [case("a", 1.0, 1.0, 0.6, 0.625), case("b", 1.0, 1.25, 0.7, 1.0)];
         let judged = [judge(&cases[0], Grain::Medium), judge(&cases[1], Grain::Fine)];
-        let outlook = outlook(&judged, false.into()).unwrap();
+        let limits = limits(&judged, false.into()).unwrap();
         let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-        let lines: Vec<String> = outlook.lines().filter(|line| !line.starts_with('─')).map(words).collect();
+        let lines: Vec<String> = limits.lines().filter(|line| !line.starts_with('─')).map(words).collect();
         assert_eq!(
             lines,
             [
@@ -253,6 +255,6 @@ mod tests {
                 "fine, and medium where a paper has both 0.700 0.560 0.500",
             ]
         );
-        assert!(super::outlook(&judged[..0], false.into()).is_none());
+        assert!(super::limits(&judged[..0], false.into()).is_none());
     }
 }

@@ -2,13 +2,15 @@
 //! programs are in [`crate::programs`], the same for all runtimes.
 
 use super::bar::Bar;
-use super::case::{Case, Entry, Sample, compete, interleave, median};
+use super::case::{Case, Entry, compete, interleave};
 use crate::Result;
 use crate::child::Child;
 use crate::contender::Contender;
 use crate::host::cores;
 use crate::programs;
 use crate::progress::Progress;
+use crate::sample::Sample;
+use crate::statistics::median;
 use bombyx_workloads::Size;
 use std::time::{Duration, Instant};
 

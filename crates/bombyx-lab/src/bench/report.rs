@@ -2,9 +2,11 @@
 
 use super::Results;
 use super::bar::BarRecord;
-use super::case::{Case, Entry, geometric_mean};
+use super::case::{Case, Entry};
 use super::micro::MICROS;
 use crate::Result;
+use crate::sample::Sample;
+use crate::statistics::geometric_mean;
 use crate::table::{Cell, Style, Table, Tone};
 use crate::text::{grouped, ratio, three_digits, time, wrapped};
 use bombyx_workloads::Grain;
@@ -227,7 +229,7 @@ impl Row {
 struct FullRow {
     #[serde(flatten)]
     row: Row,
-    samples: Vec<super::Sample>,
+    samples: Vec<Sample>,
 }
 
 #[derive(Serialize)]

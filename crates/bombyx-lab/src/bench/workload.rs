@@ -1,9 +1,10 @@
 //! Workloads on all contenders: results checked, inputs made once.
 
-use super::case::{Case, Entry, Sample, compete};
+use super::case::{Case, Entry, compete};
 use crate::Result;
 use crate::contender::Contender;
 use crate::host;
+use crate::sample::Sample;
 use bombyx_workloads::{Grain, Runtime, Size, Workload};
 use std::time::Instant;
 

@@ -2,11 +2,12 @@
 //! processors as the paper had. Everything is made at most once per command, because several exhibits show the same
 //! runs.
 
-use crate::bench::case::{Case, Entry, middle};
+use crate::bench::case::{Case, Entry};
 use crate::bench::workload::{Setup, measure};
 use crate::contender::Contender;
 use crate::host::cores;
 use crate::progress::Progress;
+use crate::statistics::middle;
 use crate::{Result, heap};
 use bombyx_dag::{Accesses, Computation, Measures};
 use bombyx_sim::{Metering, Outcome, Scheduler, Simulation, SpaceUse};

@@ -38,6 +38,9 @@ pub fn resolve_join<P: Processor>(p: &mut P, c: Cont<P::Join>) -> Result<(), P::
         Pc::WriteReady { cont } => {
             let cell = if p.is(Mutation::WrongCell) { other } else { c };
             p.store_status(cell, Status::Ready);
+            if p.is(Mutation::ResetsOther) {
+                p.store_status(other, Status::Work);
+            }
             let kept = p.is(Mutation::NoRemoval) || p.is(Mutation::TransfersItself) && c.side == Side::Left;
             if !kept {
                 p.watch_remove(c);
@@ -87,6 +90,9 @@ pub fn resolve_join<P: Processor>(p: &mut P, c: Cont<P::Join>) -> Result<(), P::
             Pc::Transfer { cont }
         }
         Pc::Transfer { .. } => {
+            if p.is(Mutation::TransfersMore) {
+                p.watch_push(c);
+            }
             let all = p.watch_take();
             let sent = if p.is(Mutation::NoTransfer) { p.empty_list() } else { all };
             if p.is(Mutation::KeepsTransferred) {

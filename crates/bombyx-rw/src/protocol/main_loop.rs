@@ -7,7 +7,9 @@ use super::{Cont, Mutation, Next, Pc, Processor, Side};
 pub fn fork<P: Processor>(p: &mut P, left: P::Thread, right: P::Thread, join: P::Join) {
     let Some(current) = p.current() else { unreachable!("a thread forks once") };
     let thread = p.join_thread(join);
-    p.set_conti(thread, current);
+    if !p.is(Mutation::NoInheritance) {
+        p.set_conti(thread, current);
+    }
     if !p.is(Mutation::KeepsContinuation) {
         p.set_current(None);
     }
@@ -56,6 +58,9 @@ pub fn finish<P: Processor>(p: &mut P) -> Result<(), P::Fault> {
                 let side = if cont.side == Side::Left { "LEFT" } else { "RIGHT" };
                 format!("ends, resolves {{{}, {side}}}", p.name(p.join_thread(cont.join)))
             });
+            if p.is(Mutation::NoResolution) {
+                return main_loop(p);
+            }
             resolve(p, cont);
             Ok(())
         }
@@ -89,6 +94,10 @@ pub fn next_thread<P: Processor>(p: &mut P) -> Result<(), P::Fault> {
         let clears = !p.is(Mutation::NoClear);
         p.go(if clears { Pc::Clear } else { Pc::Choose });
         return Ok(());
+    };
+    let thread = match p.conti(thread) {
+        Next::Branch(c) if p.is(Mutation::StartsJoin) => p.join_thread(c.join),
+        _ => thread,
     };
     p.say(43, |p| format!("runs {}", p.name(thread)));
     let next = p.conti(thread);

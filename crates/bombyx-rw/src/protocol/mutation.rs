@@ -86,7 +86,7 @@ mutations! {
     NoAccept = "no-accept",
     /// A thief stores the victim's next round itself, so as not to wait for it (after line 77).
     ForgedRound = "forged-round",
-    /// A processor stores its old round again in place of the next one (lines 88, 104 and 111).
+    /// A processor stores its old round again in place of the next one (lines 88 and 104).
     RepeatsRound = "repeats-round",
     /// A thief signs its query with the victim's number (lines 77 and 81).
     ForgedQuery = "forged-query",
@@ -120,7 +120,7 @@ mutations! {
     SnoopsReception = "snoops-reception",
     /// ACK goes into the cell that READY came from (line 141).
     AckInPlace = "ack-in-place",
-    /// A branch is READY as soon as its thread is received (line 86).
+    /// A branch is READY as soon as its thread is received, and is not watched (in place of line 86).
     EarlyReady = "early-ready",
     /// A left branch turns the right one SINGLE and resolves the join besides (lines 65 and 67).
     SingleAndResolves = "single-and-resolves",
@@ -132,6 +132,23 @@ mutations! {
     ForksTwice = "forks-twice",
     /// A thread that ends runs `handle_cont` twice (line 44 twice).
     EndsTwice = "ends-twice",
+    /// The main loop enters the join that follows the thread it took (line 43).
+    StartsJoin = "starts-join",
+    /// A branch that ended does not resolve its join (line 67 left out).
+    NoResolution = "no-resolution",
+    /// A victim stores the thread into the thief's cell twice (line 103 twice).
+    HandsOutTwice = "hands-out-twice",
+    /// A thief empties its reception cell once more when it has taken the thread (after line 88).
+    ClearsAgain = "clears-again",
+    /// The side that ends first stores WORK into the other's status cell besides (line 120).
+    ResetsOther = "resets-other",
+    /// The left side hands over the join that it has just lost, too (line 127).
+    TransfersMore = "transfers-more",
+    /// A join does not get the continuation of the thread that forks (line 46 left out).
+    NoInheritance = "no-inheritance",
+    /// Not in the protocol but in the abstract machine of the proof: in its rule FORK the join does not get the edge of the
+    /// thread that forks.
+    ForkDropsEdge = "fork-drops-edge",
     /// The branches of a fork get each other's bodies (`run` of lines 48 and 49).
     SwapsBodies = "swaps-bodies",
     /// A side that leaves a tied join to the other resolves it again (line 131 goes to 113).

@@ -28,7 +28,7 @@ use crate::ProcessorId;
 use crate::machine::Machine;
 use crate::mutation::Mutation;
 use crate::trace::AttemptResult;
-use bombyx_base::scheduler::{self as names, Parameter, Place};
+use bombyx_base::scheduler::{self as names, Parameter, RunsOn};
 use bombyx_dag::{StrandId, ThreadId};
 use std::fmt;
 use std::str::FromStr;
@@ -172,7 +172,7 @@ macro_rules! schedulers {
             type Err = SchedulerError;
 
             fn from_str(text: &str) -> Result<Self, SchedulerError> {
-                let (name, parameter) = names::parse(text, Place::Simulator)?;
+                let (name, parameter) = names::parse(text, RunsOn::Simulator)?;
                 Ok(match name {
                     $( $name => schedulers!(@read $variant parameter $($parameter)?), )*
                     _ => unreachable!("the table of names has {name}, which the simulator does not know"),

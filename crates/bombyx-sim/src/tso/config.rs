@@ -9,6 +9,18 @@ use super::proof::Rule;
 use super::state::{MAX_CAPACITY, MAX_PROCESSORS};
 use super::tree::{MAX_FORKS, Threads, Tree};
 
+/// What an exploration or a walk looks for. A run ends where anything else is broken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ask {
+    /// All that is promised, and with [`Config::proof`] all parts of the proof.
+    #[default]
+    All,
+    /// What RW Theorem 5.1 says of threads: none is lost, runs twice or runs early. Nothing of how the protocol sees to it.
+    Threads,
+    /// One part of the proof.
+    Rule(Rule),
+}
+
 /// A machine, the computation that it runs, and how it is explored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -28,13 +40,16 @@ pub struct Config {
     pub fences: bool,
     /// Whether the proof is checked on every transition: relation R and all invariants of RW Appendix B.
     pub proof: bool,
-    /// If given, the only part of the proof that is checked. If not, all parts and all promises are.
-    pub rule: Option<Rule>,
+    /// What is looked for.
+    pub ask: Ask,
     /// Whether stores are taken along with the step before them. Without this, exploration is slower and finds the
     /// same.
     pub merge_stores: bool,
     /// Whether states that differ only in the names of processors count as one. Then liveness is not checked.
     pub symmetry: bool,
+    /// Whether moves that commute with all others are made at once, and no other move where there is one. Then what is asked
+    /// is what [`Ask::Threads`] says, and neither the proof nor liveness is.
+    pub reduce: bool,
     /// Whether fair endless runs are searched for once no broken state was found.
     pub liveness: bool,
     /// At how many states to give up.
@@ -53,9 +68,10 @@ impl Config {
             application: false,
             fences: false,
             proof: false,
-            rule: None,
+            ask: Ask::All,
             merge_stores: true,
             symmetry: false,
+            reduce: false,
             liveness: true,
             max_states: 100_000_000,
         }
@@ -75,7 +91,7 @@ impl Config {
 
     /// Whether fair endless runs are searched for. Fairness is about named processors and about every step.
     pub(super) fn asks_liveness(&self) -> bool {
-        self.liveness && !self.symmetry && !self.proof
+        self.liveness && !self.symmetry && !self.reduce && !self.proof
     }
 
     pub(super) fn validate(&self, most_processors: usize) -> Result<(), ConfigError> {
@@ -100,7 +116,9 @@ impl Config {
             fences: self.fences,
             proof: self.proof,
             symmetry: self.symmetry,
-            rule: self.rule,
+            reduce: self.reduce && !self.proof && self.mutation.is_none(),
+            ask: if self.reduce && self.ask == Ask::All { Ask::Threads } else { self.ask },
+            broken: None,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! counterexample. If no state is broken, [`super::liveness`] searches the collected graph for fair runs that never
 //! end.
 
+use std::collections::VecDeque;
 use std::fmt;
 
 use super::config::{Config, ConfigError};
@@ -185,6 +186,7 @@ impl Search<'_> {
         };
         self.graph.insert_initial(&self.machine.initial())?;
         let mut moves = Vec::new();
+        let mut ended = VecDeque::new();
         let mut level_end = 1;
         let mut at = 0;
         while at < self.graph.len() {
@@ -195,6 +197,15 @@ impl Search<'_> {
             if at % PROGRESS_EVERY == 0 {
                 let (states, depth) = (self.graph.len(), self.stats.depth);
                 progress(Progress::Exploring { states, waiting: states - at, depth });
+            }
+            // Where a run has ended with what nobody asked for, it does not go on.
+            if ended.front() == Some(&(at as Id)) {
+                ended.pop_front();
+                if config.asks_liveness() {
+                    self.graph.close_state();
+                }
+                at += 1;
+                continue;
             }
             let state = self.graph.state(at as Id);
             self.machine.moves(&state, &mut moves);
@@ -217,8 +228,12 @@ impl Search<'_> {
                     continue;
                 }
                 self.measure(&next);
-                if let Err(violation) = check(self.machine, &next) {
-                    return broken(self, violation, id, None);
+                match check(self.machine, &next) {
+                    Err(violation) if self.machine.asks(&violation) => {
+                        return broken(self, violation, id, None);
+                    }
+                    Err(_) => ended.push_back(id),
+                    Ok(()) => {}
                 }
                 if self.graph.len() > config.max_states {
                     return Err(Full);

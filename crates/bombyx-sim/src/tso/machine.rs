@@ -5,8 +5,10 @@
 //! shared memory, together with the private work next to it. Stores that follow it directly are taken along while the
 //! buffer has room, unless [`Machine::merge_stores`] is off. Line numbers are those of RW's figures 3 to 7.
 
+use super::config::Ask;
 use super::ghost::Ghost;
-use super::proof::Rule;
+use super::proof::{Rule, RuleSet};
+use super::reduce::eager;
 use super::state::{Pc, Processor, State, Status, Watch};
 use super::symmetry::canonical;
 use super::trace::Log;
@@ -14,7 +16,8 @@ use super::tree::{Cont, ContSet, Thread, Threads};
 use super::view::View;
 use super::{Mutation, Violation};
 use bombyx_rw::Joins;
-use bombyx_rw::protocol;
+use bombyx_rw::protocol::{self, Side};
+use std::cell::Cell;
 
 /// What a processor does next where its program leaves a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,8 +56,10 @@ pub(super) struct Machine {
     pub(super) fences: bool,
     pub(super) proof: bool,
     pub(super) symmetry: bool,
-    /// The only part of the proof that is checked, if not all of it.
-    pub(super) rule: Option<Rule>,
+    pub(super) reduce: bool,
+    pub(super) ask: Ask,
+    /// Where the parts of the proof that are broken are noted, if they are not to end the run.
+    pub(super) broken: Option<Cell<RuleSet>>,
 }
 
 impl Machine {
@@ -77,11 +82,25 @@ impl Machine {
 
     /// Whether the configuration asks about this violation.
     pub(super) fn asks(&self, violation: &Violation) -> bool {
-        match (self.rule, violation) {
-            (None, _) => true,
-            (Some(only), Violation::Proof { rule, .. }) => *rule == only,
-            (Some(_), _) => false,
+        use Violation::*;
+        match (self.ask, violation) {
+            (Ask::All, _) => true,
+            (Ask::Threads, RunsTwice(_) | RunsTooEarly(_) | ExitsEarly(_) | Lost(_) | Unseen { .. }) => true,
+            (Ask::Rule(only), Proof { rule, .. }) => *rule == only,
+            _ => false,
         }
+    }
+
+    /// Notes that a part of the proof is broken, if that is wanted.
+    pub(super) fn notes(&self, rule: Rule) -> bool {
+        let Some(broken) = &self.broken else { return false };
+        broken.set(broken.get().with(rule));
+        true
+    }
+
+    /// Whether something was noted.
+    pub(super) fn has_noted(&self) -> bool {
+        self.broken.as_ref().is_some_and(|broken| !broken.get().is_empty())
     }
 
     fn normalise(&self, s: &mut State) {
@@ -164,6 +183,13 @@ impl Machine {
                 }
             }
             let stores = self.stores_next(s, p);
+            if self.reduce
+                && let Some(only) = eager(s, p)
+            {
+                out.clear();
+                out.push(only);
+                return;
+            }
             if stores && !self.has_room(s, p) {
                 continue;
             }
@@ -176,7 +202,14 @@ impl Machine {
             let watches = || watching.iter().map(move |c| Move::Step(p, Choice::Watch(c)));
             let waiting_watches = || watches().filter(|_| !self.is(Mutation::NoWatchInWait));
             match (local.watch, local.pc) {
-                (Watch::AwaitTransfer(_), _) | (Watch::Idle, Pc::AwaitReply { .. }) => {
+                // The inner call of line 147 does not wait: for a right side it would have to (`Violation::TwoRightSides`).
+                (Watch::AwaitTransfer(_), _) => {
+                    out.push(Move::Step(p, Choice::Next));
+                    let left =
+                        |m: &Move| matches!(m, Move::Step(_, Choice::Watch(c)) if c.side == Side::Left);
+                    out.extend(waiting_watches().filter(left));
+                }
+                (Watch::Idle, Pc::AwaitReply { .. }) => {
                     out.push(Move::Step(p, Choice::Next));
                     out.extend(waiting_watches());
                 }

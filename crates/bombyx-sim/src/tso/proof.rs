@@ -6,6 +6,7 @@
 //! list with X behind it, and Xⁱ is the head of X⃗ⁱ: what i would load.
 
 use super::Violation;
+use super::config::Ask;
 use super::ghost::Code;
 use super::machine::Machine;
 use super::relation::Labelled;
@@ -109,6 +110,37 @@ rules! {
     C1 = "Lemma C.1",
 }
 
+/// A set of parts of the proof.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RuleSet(u64);
+
+impl RuleSet {
+    /// The set and this part.
+    pub fn with(self, rule: Rule) -> RuleSet {
+        RuleSet(self.0 | 1 << rule as u32)
+    }
+
+    /// Whether the part is in it.
+    pub fn contains(self, rule: Rule) -> bool {
+        self.0 & 1 << rule as u32 != 0
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// What is in either set.
+    pub fn union(self, other: RuleSet) -> RuleSet {
+        RuleSet(self.0 | other.0)
+    }
+
+    /// Its parts, in the order of the appendix.
+    pub fn iter(self) -> impl Iterator<Item = Rule> {
+        Rule::ALL.iter().copied().filter(move |&rule| self.contains(rule))
+    }
+}
+
 /// Unless the condition holds, this part of the proof is broken. Does nothing if another part was asked for.
 pub(super) fn require(
     machine: &Machine,
@@ -116,7 +148,8 @@ pub(super) fn require(
     holds: bool,
     text: impl FnOnce() -> String,
 ) -> Result<(), Violation> {
-    if holds || machine.rule.is_some_and(|only| only != rule) {
+    let other = matches!(machine.ask, Ask::Rule(only) if only != rule);
+    if holds || other || machine.notes(rule) {
         return Ok(());
     }
     Err(Violation::Proof { rule, text: text() })
@@ -128,6 +161,15 @@ pub(super) fn check(machine: &Machine, s: &State) -> Result<(), Violation> {
         return Ok(());
     }
     let proof = Proof { machine, s, labelled: Labelled::new(machine, s) };
+    // What follows is stated in terms of a tree, and then of owners.
+    proof.labelled.tree()?;
+    if machine.has_noted() {
+        return Ok(());
+    }
+    proof.labelled.owners()?;
+    if machine.has_noted() {
+        return Ok(());
+    }
     for i in 0..s.processors {
         proof.rounds(i)?;
         proof.reception(i)?;
@@ -328,7 +370,7 @@ impl Proof<'_> {
         let mut owner = None;
         for i in 0..self.s.processors {
             let local = self.local(i);
-            let holds = |t: &Thread| threads.cont(*t) == Some(c) && !self.s.is_single(c.join);
+            let holds = |t: &Thread| self.labelled.edge(*t) == Some(c) && !self.s.is_single(c.join);
             let owns = local.watching.contains(c)
                 || local.resolving() == Some(c)
                 || local.deque.threads().iter().any(holds)

@@ -9,7 +9,7 @@ use bombyx_rw::protocol::Next;
 use std::hash::{Hash, Hasher};
 
 use super::ghost::Ghost;
-use super::tree::{Cont, ContSet, Fork, MAX_FORKS, Thread, index_of};
+use super::tree::{Cont, ContSet, Edges, Fork, MAX_FORKS, Thread, index_of};
 
 /// Most processors that a state can hold.
 pub(super) const MAX_PROCESSORS: usize = 8;
@@ -180,6 +180,8 @@ pub(super) struct Memory {
     pub(super) in_query: [Query; MAX_PROCESSORS],
     pub(super) received: [Option<Thread>; MAX_PROCESSORS],
     pub(super) status: [Status; 2 * MAX_FORKS],
+    /// The `conti` fields of threads, without SINGLE.
+    pub(super) conti: Edges,
     /// Forks whose right branch was turned into a SINGLE one (line 65). Only the owner of that branch looks.
     pub(super) single: u8,
     /// How many branches were counted down, two bits for each join, if joins are counted.
@@ -288,6 +290,7 @@ impl State {
             in_query: [Query::default(); MAX_PROCESSORS],
             received: [None; MAX_PROCESSORS],
             status: [Status::Work; 2 * MAX_FORKS],
+            conti: Edges::default(),
             single: 0,
             counted: 0,
             application: 0,

@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use super::config::Ask;
 use super::machine::Machine;
 use super::proof::Rule;
 use super::state::{Local, Pc, State, Status, Store, Watch};
@@ -120,15 +121,16 @@ impl Watched {
 pub(super) fn check(machine: &Machine, s: &State) -> Result<(), Violation> {
     if machine.proof {
         super::proof::check(machine, s)?;
-        if machine.rule.is_some() {
+        if matches!(machine.ask, Ask::Rule(_)) {
             return Ok(());
         }
     }
+    let lists = machine.ask != Ask::Threads;
     let joins = Watched::of(s).joins;
-    if joins as usize >= machine.processors {
+    if lists && joins as usize >= machine.processors {
         return Err(Violation::WatchLists { joins });
     }
-    if let Some(processor) = s.locals().iter().position(|local| right_sides(local) > 1) {
+    if lists && let Some(processor) = s.locals().iter().position(|local| right_sides(local) > 1) {
         return Err(Violation::TwoRightSides { processor });
     }
     let held = Holders::of(s);
@@ -149,7 +151,7 @@ pub(super) fn check(machine: &Machine, s: &State) -> Result<(), Violation> {
         }
         let remote = s.has_started(right) || held.sent & (1 << right.0) != 0;
         let by_messages = machine.joins == bombyx_rw::Joins::ReadWrite;
-        if by_messages && remote && !s.has_started(join) && !s.is_single(f) {
+        if lists && by_messages && remote && !s.has_started(join) && !s.is_single(f) {
             let sides =
                 [(left, Side::Left), (right, Side::Right)].map(|(t, side)| (t, Cont { join: f, side }));
             for (branch, c) in sides {

@@ -60,7 +60,7 @@ pub fn walk(config: &Config, seed: u64, runs: u64, max_moves: u64) -> Result<Wal
                 break None;
             }
             if made.len() as u64 == max_moves {
-                break Some(Violation::Livelock);
+                break Some(Violation::Livelock).filter(|violation| machine.asks(violation));
             }
             let m = temper.choose(&choices, &mut random);
             made.push(m);

@@ -5,7 +5,7 @@ use crate::claim::{Claim, Paper};
 use crate::context::{Context, Sample, Tally};
 use crate::delay::{DelaySequence, History};
 use crate::finding::Finding;
-use crate::mutant::mutants;
+use crate::mutant::{WRONG_DEQUES, mutants};
 use crate::paths;
 use crate::run::{Named, Run, grid, large, named_in_units, small, text};
 use bombyx_dag::{Augmented, Class, StrandId};
@@ -57,16 +57,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         quantity: "states that break it",
         scope: "Fully strict computations of unit instructions; every state of every run; for instructions that wait and for those \
             being executed.",
-        mutants: mutants![
-            KeepParent,
-            PushTop,
-            PopTop,
-            StealBottom,
-            StealTwo,
-            EnableElsewhere,
-            Share,
-            LeavesParent
-        ],
+        mutants: WRONG_DEQUES,
         few: "",
         attempt: lemma_10,
     },

@@ -1,6 +1,6 @@
 //! [`RwPool`]: a pool of `bombyx-rw` whose scheduler is chosen when the program runs.
 
-use crate::workload::UnknownName;
+use crate::unknown_name::UnknownName;
 use bombyx_rw::{ChaseLev, Count, Discipline, PdCas, PdCasJr, Pool, PoolError, Shaken, Ws, WsJr};
 use std::fmt;
 use std::str::FromStr;

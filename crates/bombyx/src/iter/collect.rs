@@ -1,7 +1,7 @@
 //! `collect` into vectors: directly into place if the number of items is known, else into pieces that are moved once.
 
 use super::ParallelIterator;
-use super::plumbing::{Consumer, Place};
+use super::plumbing::{Consumer, Extent};
 use super::terminal::simple;
 use bombyx_core::join;
 use bombyx_core::loop_plumbing::LoopSite;
@@ -63,14 +63,14 @@ impl<'a, T: Send> Consumer<T> for InPlace<'a, T> {
     type Folder = Run<'a, T>;
     type Result = Run<'a, T>;
 
-    fn start(&self, place: Place) -> Run<'a, T> {
+    fn start(&self, extent: Extent) -> Run<'a, T> {
         assert!(
-            place.exact && place.start <= place.end && place.end <= self.len,
+            extent.exact && extent.start <= extent.end && extent.end <= self.len,
             "an iterator yields more items than it said"
         );
         // SAFETY: within the memory, or at its end.
-        let target = unsafe { self.target.add(place.start) };
-        Run { target, len: 0, room: place.end - place.start, start: place.start, marker: PhantomData }
+        let target = unsafe { self.target.add(extent.start) };
+        Run { target, len: 0, room: extent.end - extent.start, start: extent.start, marker: PhantomData }
     }
 
     #[inline]
@@ -166,7 +166,7 @@ impl<T: Send> Consumer<T> for Pieces {
     /// The pieces in order. None is empty.
     type Result = Vec<Vec<T>>;
 
-    fn start(&self, _: Place) -> Filling<T> {
+    fn start(&self, _: Extent) -> Filling<T> {
         Filling { full: Vec::new(), open: Vec::new() }
     }
 

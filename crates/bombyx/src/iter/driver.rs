@@ -12,7 +12,7 @@
 
 use super::explain::Trace;
 use super::onto::Onto;
-use super::plumbing::{Consumer, Folder, Place, Plan, Producer, Running, UnindexedProducer};
+use super::plumbing::{Consumer, Extent, Folder, Plan, Producer, Running, UnindexedProducer};
 use bombyx_core::in_pool;
 use bombyx_core::loop_plumbing::{self as runtime, BlockClock, Costs, Cuts, Pace};
 use std::sync::atomic::AtomicBool;
@@ -130,20 +130,29 @@ where
     S: Source,
     C: Consumer<S::Item>,
 {
-    let this = Loop {
-        consumer,
-        plan: consumer.plan(),
-        clock: BlockClock::get(),
-        stop: AtomicBool::new(false),
-        min: source.min_weight().max(1),
-        max: source.max_weight().max(1),
-        exact: source.is_exact(),
-        positions: source.has_positions(),
-    };
-    this.begin(source)
+    Loop::over(&source, consumer, source.is_exact()).begin(source)
 }
 
 impl<'a, C> Loop<'a, C> {
+    /// A loop over the items of `source`. `exact`: positions are those of the items.
+    #[inline]
+    fn over<S>(source: &S, consumer: &'a C, exact: bool) -> Loop<'a, C>
+    where
+        S: Source,
+        C: Consumer<S::Item>,
+    {
+        Loop {
+            consumer,
+            plan: consumer.plan(),
+            clock: BlockClock::get(),
+            stop: AtomicBool::new(false),
+            min: source.min_weight().max(1),
+            max: source.max_weight().max(1),
+            exact,
+            positions: source.has_positions(),
+        }
+    }
+
     fn begin<S>(&self, source: S) -> C::Result
     where
         S: Source,
@@ -166,7 +175,7 @@ impl<'a, C> Loop<'a, C> {
                 None => self.begin_run(source, 0, Pace::UNKNOWN),
             });
         }
-        let folder = self.consumer.start(self.place(0, self.behind(0, weight)));
+        let folder = self.consumer.start(self.extent(0, self.behind(0, weight)));
         let (mut folder, rest) = self.alone(source, folder);
         let Some((rest, at, pace)) = rest else { return self.consumer.complete(folder) };
         if inside {
@@ -178,8 +187,8 @@ impl<'a, C> Loop<'a, C> {
         self.consumer.reduce(first, rest)
     }
 
-    fn place(&self, start: usize, end: usize) -> Place {
-        Place { start, end, exact: self.exact }
+    fn extent(&self, start: usize, end: usize) -> Extent {
+        Extent { start, end, exact: self.exact }
     }
 
     /// The position after this much.
@@ -192,7 +201,7 @@ impl<'a, C> Loop<'a, C> {
         S: Source,
         C: Consumer<S::Item>,
     {
-        let folder = self.consumer.start(self.place(at, self.behind(at, source.weight())));
+        let folder = self.consumer.start(self.extent(at, self.behind(at, source.weight())));
         self.run(source, at, folder, pace)
     }
 
@@ -319,7 +328,7 @@ impl<'a, C> Loop<'a, C> {
             }
             (leaf, None) => {
                 let guard = StopOnPanic(&self.stop);
-                let mut folder = self.consumer.start(self.place(at, self.behind(at, weight)));
+                let mut folder = self.consumer.start(self.extent(at, self.behind(at, weight)));
                 if !self.stop.load(Relaxed) && !self.consumer.full(&folder) {
                     let running = Running { consumer: self.consumer, folder };
                     folder = cuts.piece(weight, || leaf.fold_with(running)).folder;
@@ -360,7 +369,7 @@ impl<'a, C> Loop<'a, C> {
                         || self.tree(left, (start, middle), folder, budget / 2),
                         |migrated| {
                             let budget = if migrated { self.pieces().max(budget / 2) } else { budget / 2 };
-                            let folder = self.consumer.start(self.place(middle, end));
+                            let folder = self.consumer.start(self.extent(middle, end));
                             self.tree(right, (middle, end), folder, budget)
                         },
                     );
@@ -397,7 +406,7 @@ where
         positions: true,
     };
     runtime::enter(this.plan.site, || {
-        let folder = consumer.start(this.place(0, usize::MAX));
+        let folder = consumer.start(this.extent(0, usize::MAX));
         this.tree(producer, (0, usize::MAX), folder, this.pieces())
     })
 }
@@ -410,16 +419,7 @@ where
     S: Source,
     C: Consumer<S::Item>,
 {
-    let this = Loop {
-        consumer,
-        plan: consumer.plan(),
-        clock: BlockClock::get(),
-        stop: AtomicBool::new(false),
-        min: source.min_weight().max(1),
-        max: source.max_weight().max(1),
-        exact: false,
-        positions: source.has_positions(),
-    };
+    let this = Loop::over(&source, consumer, false);
     let weight = source.weight();
     if weight == 0 {
         return Onto::Folder(folder);

@@ -1,7 +1,7 @@
 //! `find_any`, `find_first`, `find_last`: loops that end early. Within a block the search stops at the hit. Between
 //! blocks each run checks whether another run has a better hit.
 
-use super::plumbing::{Consumer, Place};
+use super::plumbing::{Consumer, Extent};
 use super::terminal::simple;
 use bombyx_core::loop_plumbing::LoopSite;
 use std::sync::atomic::Ordering::Relaxed;
@@ -18,7 +18,7 @@ impl<T, R: Send, F: Fn(T) -> Option<R> + Sync + Send> Consumer<T> for FindAny<F>
     type Folder = Option<R>;
     type Result = Option<R>;
 
-    fn start(&self, _: Place) -> Option<R> {
+    fn start(&self, _: Extent) -> Option<R> {
         None
     }
     #[inline]
@@ -62,8 +62,8 @@ impl<T, R: Send, F: Fn(T) -> Option<R> + Sync + Send> Consumer<T> for FindFirst<
     type Folder = Hit<R>;
     type Result = Option<R>;
 
-    fn start(&self, place: Place) -> Hit<R> {
-        Hit { start: place.start, item: None }
+    fn start(&self, extent: Extent) -> Hit<R> {
+        Hit { start: extent.start, item: None }
     }
     #[inline]
     fn consume_iter<I: Iterator<Item = T>>(&self, mut folder: Hit<R>, mut iter: I) -> Hit<R> {
@@ -110,8 +110,8 @@ impl<T, R: Send, F: Fn(T) -> Option<R> + Sync + Send> Consumer<T> for FindLast<F
     type Folder = LastHit<R>;
     type Result = Option<R>;
 
-    fn start(&self, place: Place) -> LastHit<R> {
-        LastHit { start: place.start, end: place.end, item: None }
+    fn start(&self, extent: Extent) -> LastHit<R> {
+        LastHit { start: extent.start, end: extent.end, item: None }
     }
     #[inline]
     fn consume_iter<I: Iterator<Item = T>>(&self, mut folder: LastHit<R>, iter: I) -> LastHit<R> {

@@ -1,7 +1,7 @@
 //! Adapters whose runs carry a value: `fold`, `try_fold`, `map_with`, `map_init`, `flat_map` and their relatives.
 
 use super::onto::{Inner, Onto};
-use super::plumbing::{Consumer, Place, Producer, ProducerCallback, UnindexedConsumer, as_base};
+use super::plumbing::{Consumer, Extent, Producer, ProducerCallback, UnindexedConsumer, as_base};
 use super::private::Try;
 use super::producers::{Adapt, lengths_of, with_base};
 use super::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator, delegate};
@@ -119,8 +119,8 @@ where
     type Folder = With<U, C::Folder>;
     type Result = C::Result;
 
-    fn start(&self, place: Place) -> Self::Folder {
-        With { value: self.begin.begin(), folder: self.base.start(place.inexact()) }
+    fn start(&self, extent: Extent) -> Self::Folder {
+        With { value: self.begin.begin(), folder: self.base.start(extent.inexact()) }
     }
     #[inline]
     fn consume_iter<I: Iterator<Item = T>>(&self, with: Self::Folder, iter: I) -> Self::Folder {
@@ -170,8 +170,8 @@ where
     type Folder = With<ControlFlow<R::Residual, R::Output>, C::Folder>;
     type Result = C::Result;
 
-    fn start(&self, place: Place) -> Self::Folder {
-        With { value: ControlFlow::Continue(self.begin.begin()), folder: self.base.start(place.inexact()) }
+    fn start(&self, extent: Extent) -> Self::Folder {
+        With { value: ControlFlow::Continue(self.begin.begin()), folder: self.base.start(extent.inexact()) }
     }
     #[inline]
     fn consume_iter<I: Iterator<Item = T>>(&self, with: Self::Folder, mut iter: I) -> Self::Folder {
@@ -226,8 +226,8 @@ where
     type Folder = With<B::Value, C::Folder>;
     type Result = C::Result;
 
-    fn start(&self, place: Place) -> Self::Folder {
-        With { value: self.begin.begin(), folder: self.base.start(place) }
+    fn start(&self, extent: Extent) -> Self::Folder {
+        With { value: self.begin.begin(), folder: self.base.start(extent) }
     }
     #[inline]
     fn consume_iter<I: Iterator<Item = T>>(&self, with: Self::Folder, iter: I) -> Self::Folder {
@@ -429,9 +429,9 @@ where
     type Folder = Flat<C::Result, C::Folder>;
     type Result = C::Result;
 
-    fn start(&self, place: Place) -> Self::Folder {
-        let at = place.start;
-        Flat { before: None, folder: self.base.start(place.inexact()), at, settled: false }
+    fn start(&self, extent: Extent) -> Self::Folder {
+        let at = extent.start;
+        Flat { before: None, folder: self.base.start(extent.inexact()), at, settled: false }
     }
 
     fn consume_iter<I: Iterator<Item = T>>(&self, mut flat: Self::Folder, iter: I) -> Self::Folder {
@@ -442,7 +442,7 @@ where
                 Onto::Result(result) => {
                     flat.settled = self.base.settled(&result);
                     flat.before = Some(self.plus(flat.before, result));
-                    flat.folder = self.base.start(Place { start: flat.at, end: flat.at, exact: false });
+                    flat.folder = self.base.start(Extent { start: flat.at, end: flat.at, exact: false });
                 }
             }
             if self.full(&flat) {

@@ -1,7 +1,7 @@
 //! Adapters that leave the items alone, and change how the loop runs or who hears of it: `deterministic`, `progress`.
 
 use super::explain::Trace;
-use super::plumbing::{Consumer, Place, Plan, UnindexedConsumer, as_base};
+use super::plumbing::{Consumer, Extent, Plan, UnindexedConsumer, as_base};
 use super::{ParallelIterator, delegate};
 use bombyx_core::loop_plumbing::LoopSite;
 use std::sync::atomic::AtomicUsize;
@@ -25,8 +25,8 @@ impl<T, C: Consumer<T>> Consumer<T> for Planned<'_, C> {
     type Folder = C::Folder;
     type Result = C::Result;
 
-    fn start(&self, place: Place) -> C::Folder {
-        self.base.start(place)
+    fn start(&self, extent: Extent) -> C::Folder {
+        self.base.start(extent)
     }
     #[inline]
     fn consume_iter<I: Iterator<Item = T>>(&self, folder: C::Folder, iter: I) -> C::Folder {
@@ -141,8 +141,8 @@ impl<T, C: Consumer<T>, F: Fn(usize, Option<usize>) + Sync + Send> Consumer<T> f
     type Folder = C::Folder;
     type Result = C::Result;
 
-    fn start(&self, place: Place) -> C::Folder {
-        self.base.start(place)
+    fn start(&self, extent: Extent) -> C::Folder {
+        self.base.start(extent)
     }
     #[inline]
     fn consume_iter<I: Iterator<Item = T>>(&self, folder: C::Folder, iter: I) -> C::Folder {

@@ -3,7 +3,7 @@
 
 use super::IndexedParallelIterator;
 use super::driver;
-use super::plumbing::{Consumer, Place, Producer, ProducerCallback, as_base};
+use super::plumbing::{Consumer, Extent, Producer, ProducerCallback, as_base};
 
 /// The outcome of a loop that began with a folder: the folder, unless the loop was shared.
 #[doc(hidden)]
@@ -51,10 +51,10 @@ impl<T, C: Consumer<T>> Consumer<T> for Inner<'_, C> {
     type Folder = C::Folder;
     type Result = C::Result;
 
-    fn start(&self, place: Place) -> C::Folder {
+    fn start(&self, extent: Extent) -> C::Folder {
         self.base.start(match self.at {
-            Some(at) => Place { start: at, end: at, exact: false },
-            None => place.inexact(),
+            Some(at) => Extent { start: at, end: at, exact: false },
+            None => extent.inexact(),
         })
     }
     #[inline]

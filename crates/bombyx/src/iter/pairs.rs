@@ -1,6 +1,6 @@
 //! Two iterators become one: `zip`, `interleave`, `chain`.
 
-use super::plumbing::{Consumer, Place, Producer, ProducerCallback, UnindexedConsumer, as_base};
+use super::plumbing::{Consumer, Extent, Producer, ProducerCallback, UnindexedConsumer, as_base};
 use super::producers::{Pair, with_both};
 use super::{IndexedParallelIterator, ParallelIterator, delegate};
 use bombyx_core::loop_plumbing as runtime;
@@ -248,11 +248,11 @@ impl<T, C: Consumer<T>> Consumer<T> for Shifted<'_, C> {
     type Folder = C::Folder;
     type Result = C::Result;
 
-    fn start(&self, place: Place) -> C::Folder {
-        let exact = self.exact && place.exact;
-        assert!(!exact || place.end <= self.limit, "an iterator yields more items than it said");
+    fn start(&self, extent: Extent) -> C::Folder {
+        let exact = self.exact && extent.exact;
+        assert!(!exact || extent.end <= self.limit, "an iterator yields more items than it said");
         let shift = |position: usize| self.offset.saturating_add(position.min(self.limit));
-        self.base.start(Place { start: shift(place.start), end: shift(place.end), exact })
+        self.base.start(Extent { start: shift(extent.start), end: shift(extent.end), exact })
     }
     #[inline]
     fn consume_iter<I: Iterator<Item = T>>(&self, folder: C::Folder, iter: I) -> C::Folder {

@@ -42,7 +42,7 @@
 
 use super::IndexedParallelIterator;
 use super::driver;
-pub(crate) use sealed::{Place, Plan};
+pub(crate) use sealed::{Extent, Plan};
 
 /// Something to do with a producer, whatever its type.
 pub trait ProducerCallback<T> {
@@ -130,7 +130,7 @@ pub trait Consumer<Item>: Send + Sync + Sized {
 
     /// Begins a run.
     #[doc(hidden)]
-    fn start(&self, place: Place) -> Self::Folder;
+    fn start(&self, extent: Extent) -> Self::Folder;
 
     /// Takes a block.
     fn consume_iter<I>(&self, folder: Self::Folder, iter: I) -> Self::Folder
@@ -168,19 +168,19 @@ mod sealed {
     use crate::iter::explain::Trace;
     use bombyx_core::loop_plumbing::LoopSite;
 
-    /// Which items a run gets. Only the driver makes places, each for a part of its loop that no other run has.
+    /// Which items a run gets. Only the driver makes extents, each for a part of its loop that no other run has.
     #[derive(Debug)]
-    pub struct Place {
+    pub struct Extent {
         pub(crate) start: usize,
         pub(crate) end: usize,
         /// Whether the positions are those of the items. If not, they only have the same order.
         pub(crate) exact: bool,
     }
 
-    impl Place {
-        /// The same place, for items that may be fewer or more than the positions.
-        pub(crate) fn inexact(self) -> Place {
-            Place { exact: false, ..self }
+    impl Extent {
+        /// The same extent, for items that may be fewer or more than the positions.
+        pub(crate) fn inexact(self) -> Extent {
+            Extent { exact: false, ..self }
         }
     }
 

@@ -2,7 +2,7 @@
 //! stays one loop.
 
 use super::onto::{Inner, Onto};
-use super::plumbing::{Consumer, Place, Producer, ProducerCallback, UnindexedConsumer, as_base};
+use super::plumbing::{Consumer, Extent, Producer, ProducerCallback, UnindexedConsumer, as_base};
 use super::producers::{Adapt, Each, EachItem, with_base};
 use super::{IndexedParallelIterator, ParallelIterator, delegate};
 use std::iter;
@@ -35,8 +35,8 @@ impl<T, S: Stage<T>, C: Consumer<S::Out>> Consumer<T> for Staged<S, C> {
     type Result = C::Result;
 
     #[inline]
-    fn start(&self, place: Place) -> C::Folder {
-        self.base.start(if S::EXACT { place } else { place.inexact() })
+    fn start(&self, extent: Extent) -> C::Folder {
+        self.base.start(if S::EXACT { extent } else { extent.inexact() })
     }
 
     #[inline]

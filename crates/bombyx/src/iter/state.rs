@@ -1,6 +1,6 @@
 //! `with_state`: one value for each processor that takes part.
 
-use super::plumbing::{Consumer, Place, UnindexedConsumer, as_base};
+use super::plumbing::{Consumer, Extent, UnindexedConsumer, as_base};
 use super::{ParallelIterator, delegate};
 use std::mem;
 use std::sync::{Mutex, MutexGuard};
@@ -144,10 +144,10 @@ where
     type Folder = (Taken<'s, S>, C::Folder);
     type Result = C::Result;
 
-    fn start(&self, place: Place) -> Self::Folder {
+    fn start(&self, extent: Extent) -> Self::Folder {
         let idle = lock(self.idle).pop();
         let state = Some(idle.unwrap_or_else(&self.init));
-        (Taken { state, idle: self.idle }, self.base.start(place))
+        (Taken { state, idle: self.idle }, self.base.start(extent))
     }
     #[inline]
     fn consume_iter<I: Iterator<Item = T>>(

@@ -1,6 +1,6 @@
 //! Consumers that end a chain with one value: `for_each`, `reduce`, `sum` and others that are built from them.
 
-use super::plumbing::{Consumer, Place, Plan};
+use super::plumbing::{Consumer, Extent, Plan};
 use super::private::Try;
 use bombyx_core::loop_plumbing::LoopSite;
 use std::iter::{Product, Sum};
@@ -42,7 +42,7 @@ impl<T, F: Fn(T) + Sync + Send> Consumer<T> for ForEach<F> {
     type Folder = ();
     type Result = ();
 
-    fn start(&self, _: Place) {}
+    fn start(&self, _: Extent) {}
     #[inline]
     fn consume_iter<I: Iterator<Item = T>>(&self, (): (), iter: I) {
         iter.for_each(&self.op);
@@ -63,7 +63,7 @@ impl<T: Send, ID: Fn() -> T + Sync + Send, F: Fn(T, T) -> T + Sync + Send> Consu
     type Folder = T;
     type Result = T;
 
-    fn start(&self, _: Place) -> T {
+    fn start(&self, _: Extent) -> T {
         (self.identity)()
     }
     #[inline]
@@ -89,7 +89,7 @@ impl<T: Send, F: Fn(T, T) -> T + Sync + Send> Consumer<T> for ReduceWith<F> {
     type Folder = Option<T>;
     type Result = Option<T>;
 
-    fn start(&self, _: Place) -> Option<T> {
+    fn start(&self, _: Extent) -> Option<T> {
         None
     }
     #[inline]
@@ -121,7 +121,7 @@ impl<T> Consumer<T> for Count {
     type Folder = usize;
     type Result = usize;
 
-    fn start(&self, _: Place) -> usize {
+    fn start(&self, _: Extent) -> usize {
         0
     }
     #[inline]
@@ -149,7 +149,7 @@ macro_rules! accumulate {
             type Folder = Option<S>;
             type Result = Option<S>;
 
-            fn start(&self, _: Place) -> Option<S> {
+            fn start(&self, _: Extent) -> Option<S> {
                 None
             }
             #[inline]
@@ -195,7 +195,7 @@ where
     /// `None` if there were no items.
     type Result = Option<T>;
 
-    fn start(&self, _: Place) -> Self::Folder {
+    fn start(&self, _: Extent) -> Self::Folder {
         ControlFlow::Continue((self.identity)())
     }
 

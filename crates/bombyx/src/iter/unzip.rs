@@ -4,7 +4,7 @@
 //! its items, gives the second collection another iterator. When that one is asked for its items, it runs the loop with
 //! both consumers.
 
-use super::plumbing::{Consumer, Place, Plan, UnindexedConsumer};
+use super::plumbing::{Consumer, Extent, Plan, UnindexedConsumer};
 use super::{FromParallelIterator, ParallelExtend, ParallelIterator};
 use either::Either;
 
@@ -74,10 +74,10 @@ impl<T, O: Op<T>, A: Consumer<O::A>, B: Consumer<O::B>> Consumer<T> for Unzippin
     type Folder = (A::Folder, B::Folder);
     type Result = (A::Result, B::Result);
 
-    fn start(&self, place: Place) -> Self::Folder {
-        let place = if O::BOTH { place } else { place.inexact() };
-        let again = Place { ..place };
-        (self.a.start(place), self.b.start(again))
+    fn start(&self, extent: Extent) -> Self::Folder {
+        let extent = if O::BOTH { extent } else { extent.inexact() };
+        let again = Extent { ..extent };
+        (self.a.start(extent), self.b.start(again))
     }
 
     #[inline]

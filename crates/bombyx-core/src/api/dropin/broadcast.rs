@@ -49,10 +49,10 @@ where
     let processors = pool.processors().len();
     let call =
         Call { f, site, processors, unfinished: AtomicUsize::new(processors), signal: Signal::from(pool) };
-    let key = ptr::from_ref(&call) as usize | lineage::BROADCAST;
+    let root = ptr::from_ref(&call) as usize | lineage::BROADCAST;
     let parts: Vec<_> = (0..processors)
         .map(|index| Part {
-            head: HeapJob::new(Part::<F, R>::exec, key),
+            head: HeapJob::new(Part::<F, R>::exec, root),
             call: &call,
             index,
             result: UnsafeCell::new(None),
@@ -64,7 +64,7 @@ where
         }
         pool.wake_private();
         let blocked = Blocked::begin();
-        call.signal.wait(pool, key);
+        call.signal.wait(pool, root);
         drop(blocked);
     });
     let mut panics = None;

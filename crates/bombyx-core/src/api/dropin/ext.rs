@@ -265,7 +265,7 @@ impl<'scope> ScopeExt<'scope> for Scope<'scope> {
             Some(processor) => {
                 let tickets = self
                     .tickets
-                    .get_or_init(|| pool.processors().iter().map(|_| Tickets::new(self.key())).collect());
+                    .get_or_init(|| pool.processors().iter().map(|_| Tickets::new(self.root())).collect());
                 processor.submit_under(tickets[processor.index].push(entry), &self.roots());
             }
             None => pool.inject(entry),

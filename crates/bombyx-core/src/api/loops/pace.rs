@@ -2,7 +2,8 @@
 //! of loops that are not cut on demand.
 
 use crate::machine::current;
-use crate::profile::{self, Clock};
+use crate::profile;
+use crate::profile::clock::Clock;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;

@@ -89,7 +89,7 @@ impl PoolCore {
         if self.has_fixed_threads() {
             for processor in std::mem::take(&mut shared.idle) {
                 // SAFETY: the pool owns the processor.
-                if let Some(carrier) = self.seated(unsafe { processor.as_ref() }) {
+                if let Some(carrier) = self.carrier_of(unsafe { processor.as_ref() }) {
                     // SAFETY: the processor was idle, so its carrier sleeps at the foot of its stack.
                     unsafe { Carrier::stop(NonNull::from(carrier)) };
                 }

@@ -90,7 +90,7 @@ impl PoolCore {
             unsafe {
                 match leaving {
                     Some(leaving) => self.pass_on(leaving, carrier, processor),
-                    None => Carrier::give(carrier, processor.cast(), self.spot_for(processor.as_ref())),
+                    None => Carrier::give(carrier, processor.cast(), self.wake_on(processor.as_ref())),
                 }
             }
         };
@@ -167,11 +167,11 @@ impl PoolCore {
                 processor.as_ref().stats.wakes.add(1);
                 processor.as_ref().deque.poison();
                 processor.as_ref().called.set(waits);
-                Carrier::give(carrier, processor.cast(), self.spot_for(processor.as_ref()));
+                Carrier::give(carrier, processor.cast(), self.wake_on(processor.as_ref()));
             }
         }
         // A fixed carrier may nap instead.
-        for (carrier, processor) in self.seats.iter().zip(&self.processors) {
+        for (carrier, processor) in self.fixed_carriers.iter().zip(&self.processors) {
             if !processor.private.looks_empty() {
                 carrier.nudge();
             }
@@ -187,7 +187,7 @@ impl PoolCore {
         match self.idle_or_queue(carrier) {
             // SAFETY: the caller found the carrier waiting, and the processor came out of the list.
             Some(processor) => unsafe {
-                Carrier::give(carrier, processor.cast(), self.spot_for(processor.as_ref()));
+                Carrier::give(carrier, processor.cast(), self.wake_on(processor.as_ref()));
             },
             None => self.wake_if_resting(),
         }

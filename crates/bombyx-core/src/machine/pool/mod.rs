@@ -51,7 +51,7 @@ pub(crate) struct PoolCore {
     queued: Queued,
     pub(crate) shared: Mutex<Shared>,
     /// The carriers, if each of them holds one processor for the life of the pool ([`crate::machine::fixed`]).
-    pub(crate) seats: Box<[Arc<Carrier>]>,
+    pub(crate) fixed_carriers: Box<[Arc<Carrier>]>,
     /// Spawned closures that belong to no scope and have not ended. Dropping the pool waits for them.
     detached: std::sync::Mutex<Detached>,
     detached_ended: Condvar,
@@ -159,7 +159,7 @@ impl PoolCore {
                 // SAFETY: the pool owns the processors.
                 .map(|index| Processor::new(index, &config, unsafe { PoolRef::new(this.as_ptr()) }))
                 .collect();
-            let seats: Box<[_]> = match config.threads {
+            let fixed_carriers: Box<[_]> = match config.threads {
                 Threads::Fixed => processors.iter().map(|_| Arc::new(Carrier::to_be_started())).collect(),
                 Threads::Moving => Box::default(),
             };
@@ -195,7 +195,7 @@ impl PoolCore {
                 gauges: Gauges::default(),
                 visited: AtomicUsize::new(0),
                 sleepers: Sleepers::new(resting),
-                seats,
+                fixed_carriers,
                 processors,
                 config,
                 queued: Queued::none(),

@@ -57,7 +57,7 @@ impl PoolCore {
     /// Withdraws the entry of a join from the queue. Returns false if it is gone.
     #[cold]
     #[inline(never)]
-    pub(crate) fn withdraw(&self, entry: Entry) -> bool {
-        lock(&self.shared).queue.withdraw(entry, &self.queued)
+    pub(crate) fn take_back(&self, entry: Entry) -> bool {
+        lock(&self.shared).queue.take_back(entry, &self.queued)
     }
 }

@@ -35,12 +35,12 @@ impl PoolCore {
     }
 
     pub(crate) fn look_once_more(&self) -> bool {
-        self.sleepers.look_once_more(self.deques(), || self.settle_barrier(), || self.work_visible())
+        self.sleepers.look_once_more(self.deques(), || self.wait_for_stores(), || self.work_visible())
     }
 
     /// The look of a processor that has been entered among the resting, unless a searcher will take it.
     pub(crate) fn look_unless_searched(&self) -> bool {
-        self.sleepers.rest(self.deques(), || self.settle_barrier(), || self.work_visible())
+        self.sleepers.rest(self.deques(), || self.wait_for_stores(), || self.work_visible())
     }
 
     fn deques(&self) -> impl Iterator<Item = &Deque> + Clone {
@@ -50,7 +50,7 @@ impl PoolCore {
     /// The system refuses the heavy barrier. Waits until what others have stored is visible. Resting processors stop
     /// relying on the barrier; the others stop when they next attend.
     #[cold]
-    pub(crate) fn settle_barrier(&self) {
+    pub(crate) fn wait_for_stores(&self) {
         let shared = lock(&self.shared);
         for processor in shared.idle.iter().chain(&shared.waiting) {
             // SAFETY: the pool owns the processor. It is in the list, so it belongs to the caller while the lock is
@@ -59,6 +59,6 @@ impl PoolCore {
             unsafe { processor.as_ref() }.deque.side.cease();
         }
         drop(shared);
-        barrier::settle();
+        barrier::wait_for_stores();
     }
 }

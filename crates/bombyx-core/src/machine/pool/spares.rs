@@ -59,7 +59,7 @@ impl PoolCore {
         processor: NonNull<Processor>,
     ) -> io::Result<NonNull<Carrier>> {
         // SAFETY: the pool owns the processor.
-        match self.seated(unsafe { processor.as_ref() }) {
+        match self.carrier_of(unsafe { processor.as_ref() }) {
             Some(carrier) => Ok(NonNull::from(carrier)),
             None => self.any_spare(shared),
         }

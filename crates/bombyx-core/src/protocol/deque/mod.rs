@@ -9,7 +9,7 @@ use crate::system::primitive::{AtomicBool, AtomicPtr, AtomicUsize, Mutex, lock, 
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-/// One place of the buffer: the bits of an [`Entry`], or 0 where an entry was withdrawn from the middle.
+/// One place of the buffer: the bits of an [`Entry`], or 0 where an entry was taken back from the middle.
 pub(crate) type Slot = AtomicUsize;
 
 /// Slots of a new deque. Small enough to stay in the first-level cache, large enough that few programs grow it.
@@ -348,25 +348,25 @@ impl Deque {
         (bottom as usize).saturating_sub(top as usize) / size_of::<Slot>()
     }
 
-    /// Says what the next entries descend from. If the deque is empty now, its root is `key`; otherwise it becomes
+    /// Says what the next entries descend from. If the deque is empty now, its root is `root`; otherwise it becomes
     /// unknown.
     #[inline]
-    pub(crate) fn set_root(&self, key: usize) {
+    pub(crate) fn set_root(&self, root: usize) {
         // Only the owner changes the root, and the owner is here. Others only take entries away.
-        let root = self.root();
-        if root != key && (root != 0 || self.looks_empty()) {
-            if self.private { self.store_root(key) } else { self.change_root(key) }
+        let before = self.root();
+        if before != root && (before != 0 || self.looks_empty()) {
+            if self.private { self.store_root(root) } else { self.change_root(root) }
         }
     }
 
     #[inline(never)]
-    fn change_root(&self, key: usize) {
+    fn change_root(&self, root: usize) {
         let _slots = lock(&self.slots);
-        self.store_root(key);
+        self.store_root(root);
     }
 
-    fn store_root(&self, key: usize) {
-        self.root.store(if self.looks_empty() { key } else { 0 }, Relaxed);
+    fn store_root(&self, root: usize) {
+        self.root.store(if self.looks_empty() { root } else { 0 }, Relaxed);
     }
 
     /// Moves the entries to the start of the buffer, or to a larger one, so that a push has room. Untouched jobs are
@@ -494,7 +494,7 @@ impl Deque {
     ///
     /// For entries that the owner does not pop by its fast path ([`Entry::expose`]), so the lock alone protects this.
     /// With `owner`, the caller owns the deque and the bottom may be lowered.
-    pub(crate) fn withdraw(&self, entry: Entry, owner: bool) -> bool {
+    pub(crate) fn take_back(&self, entry: Entry, owner: bool) -> bool {
         if self.private {
             return self.remove(entry, true);
         }
@@ -518,7 +518,7 @@ impl Deque {
     }
 }
 
-/// The entry in the slot, if it was not withdrawn. The caller holds the lock, or owns a [private] deque, and
+/// The entry in the slot, if it was not taken back. The caller holds the lock, or owns a [private] deque, and
 /// `slot` is between the ends.
 fn entry_at(slot: *mut Slot) -> Option<Entry> {
     // SAFETY: slots between the ends lie in the buffer, which is replaced only under the lock.

@@ -15,7 +15,7 @@
 //! | *draw* | a thief | picks the r-th deque from the left; if it has no owner: takes its oldest entry, gets a node directly right of it, and deletes the node if it has no entries left |
 //! | *follow* | a victim that serves a request | the thief's node is put directly right of the victim's, before the answer is sent |
 //! | *rob* | a thief whose victim does not answer | takes the victim's oldest entry, and gets a node directly right of the victim's |
-//! | *withdraw* | a join whose job was given up with the deque | the entry leaves the node |
+//! | *take back* | a join whose job was given up with the deque | the entry leaves the node |
 //! | *arrive*, *leave* | a processor that begins with something from outside; one that has nothing left | a node at the right end; its node is deleted |
 //!
 //! *Give up against rob*: both hold the lock for the whole step. So a thief finds the victim's entries either still in
@@ -176,13 +176,13 @@ impl Ranks {
     }
 
     /// What the thief `index` finds in the leftmost `count` deques without an owner, if everything in the deque
-    /// descends from `key`.
-    pub(crate) fn draw_descendant(&self, index: usize, count: usize, key: usize) -> Drawn {
+    /// descends from `root`.
+    pub(crate) fn draw_descendant(&self, index: usize, count: usize, root: usize) -> Drawn {
         if !self.has_left() {
             return Drawn::Nothing;
         }
         let mut inner = lock(&self.inner);
-        let descends = |node: &Node| matches!(inner.list.get(*node), Some(Ranked::Left(left)) if left.root == key && left.delay == 0);
+        let descends = |node: &Node| matches!(inner.list.get(*node), Some(Ranked::Left(left)) if left.root == root && left.delay == 0);
         let found = inner.list.nodes().take(count).find(descends);
         found.map_or(Drawn::Nothing, |node| self.take_from(&mut inner, node, index, 0))
     }
@@ -197,10 +197,10 @@ impl Ranks {
         inner.list.nodes().take(count).filter_map(owner).find(|&owner| wanted(owner))
     }
 
-    /// The join of a job withdraws it from the deque without an owner with which it was given up. Returns false if it
+    /// The join of a job takes it back from the deque without an owner with which it was given up. Returns false if it
     /// is gone.
     #[must_use]
-    pub(crate) fn withdraw(&self, entry: Entry, node: Node) -> bool {
+    pub(crate) fn take_back(&self, entry: Entry, node: Node) -> bool {
         let mut inner = lock(&self.inner);
         let Some(Ranked::Left(left)) = inner.list.get_mut(node) else { return false };
         if planted(Fault::TakeBackFromNode) {

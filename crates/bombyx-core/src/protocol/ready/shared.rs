@@ -57,13 +57,13 @@ pub(crate) struct SharedPool {
 }
 
 struct Inner {
-    list: List<Spot>,
+    list: List<Position>,
     /// Where each processor works, in serial order.
     works_at: Box<[Option<Node>]>,
 }
 
-/// A place in the order.
-struct Spot {
+/// A position in the serial order.
+struct Position {
     /// What is ready here. `None` if a processor works here.
     entry: Option<Entry>,
     /// How many dummy threads must run before the entry, or the frame that the processor works on, goes on (Narlikar
@@ -71,13 +71,13 @@ struct Spot {
     dummies: u64,
 }
 
-impl Spot {
-    fn ready(entry: Entry) -> Spot {
-        Spot { entry: Some(entry), dummies: 0 }
+impl Position {
+    fn ready(entry: Entry) -> Position {
+        Position { entry: Some(entry), dummies: 0 }
     }
 
-    fn running() -> Spot {
-        Spot { entry: None, dummies: 0 }
+    fn running() -> Position {
+        Position { entry: None, dummies: 0 }
     }
 
     /// Whether a processor that looks for something finds it here.
@@ -154,7 +154,7 @@ impl SharedPool {
     pub(crate) fn delay(&self, index: usize, dummies: u64) {
         let mut inner = lock(&self.inner);
         let node = inner.node_of(index);
-        self.change(&mut inner, node, |spot| spot.dummies = dummies);
+        self.change(&mut inner, node, |position| position.dummies = dummies);
     }
 
     /// Whether the frame that processor `index` works on comes before everything that is ready.
@@ -165,7 +165,7 @@ impl SharedPool {
         if first != Some(own) && !planted(Fault::OutOfTurn) {
             return Turn::Later;
         }
-        if self.change(&mut inner, own, Spot::take_dummy) { Turn::Dummy } else { Turn::Now }
+        if self.change(&mut inner, own, Position::take_dummy) { Turn::Dummy } else { Turn::Now }
     }
 
     /// The frame that processor `index` works on is ready. Whoever takes it continues it, when the dummy threads that
@@ -174,7 +174,7 @@ impl SharedPool {
         let mut inner = lock(&self.inner);
         let node = inner.node_of(index);
         inner.works_at[index] = None;
-        self.change(&mut inner, node, |spot| spot.entry = Some(carrier));
+        self.change(&mut inner, node, |position| position.entry = Some(carrier));
     }
 
     /// Takes what is next, for processor `index`, which works there from now on.
@@ -186,7 +186,7 @@ impl SharedPool {
         let mut inner = lock(&self.inner);
         inner.leave(index);
         let Some(node) = inner.next() else { return Taken::Nothing };
-        if self.change(&mut inner, node, Spot::take_dummy) {
+        if self.change(&mut inner, node, Position::take_dummy) {
             return Taken::Dummy;
         }
         let entry = self.remove(&mut inner, node, index);
@@ -215,7 +215,7 @@ impl SharedPool {
         let mut inner = lock(&self.inner);
         let node = inner.next()?;
         let entry = inner.at(node).entry.filter(|&entry| wanted(entry))?;
-        if self.change(&mut inner, node, Spot::take_dummy) {
+        if self.change(&mut inner, node, Position::take_dummy) {
             return None;
         }
         Some(self.take_out(&mut inner, node, entry))
@@ -269,7 +269,7 @@ impl SharedPool {
             Order::Arrival => inner.list.remove(node).entry,
             Order::Serial => {
                 inner.works_at[index] = Some(node);
-                std::mem::replace(inner.at(node), Spot::running()).entry
+                std::mem::replace(inner.at(node), Position::running()).entry
             }
         };
         self.count(inner, -1);
@@ -281,12 +281,12 @@ impl SharedPool {
         &self,
         inner: &mut MutexGuard<'_, Inner>,
         node: Node,
-        change: impl FnOnce(&mut Spot) -> R,
+        change: impl FnOnce(&mut Position) -> R,
     ) -> R {
-        let spot = inner.at(node);
-        let before = spot.is_open();
-        let result = change(spot);
-        let after = spot.is_open();
+        let position = inner.at(node);
+        let before = position.is_open();
+        let result = change(position);
+        let after = position.is_open();
         self.count(inner, isize::from(after) - isize::from(before));
         result
     }
@@ -298,12 +298,12 @@ impl SharedPool {
 }
 
 impl Inner {
-    fn at(&mut self, node: Node) -> &mut Spot {
+    fn at(&mut self, node: Node) -> &mut Position {
         self.list.get_mut(node).expect("the node is in the list")
     }
 
     fn is_open(&self, node: Node) -> bool {
-        self.list.get(node).is_some_and(Spot::is_open)
+        self.list.get(node).is_some_and(Position::is_open)
     }
 
     fn due_at(&self, node: Node) -> Option<Entry> {
@@ -317,7 +317,7 @@ impl Inner {
 
     /// Where processor `index` works. Work that begins outside the pool comes after everything that is there.
     fn node_of(&mut self, index: usize) -> Node {
-        let node = self.works_at[index].unwrap_or_else(|| self.list.push_right(Spot::running()));
+        let node = self.works_at[index].unwrap_or_else(|| self.list.push_right(Position::running()));
         self.works_at[index] = Some(node);
         node
     }
@@ -331,12 +331,12 @@ impl Inner {
     /// Inserts what processor `index` has forked, spawned or enabled.
     fn insert(&mut self, order: Order, index: usize, entry: Entry) -> Node {
         if order == Order::Arrival {
-            return self.list.push_right(Spot::ready(entry));
+            return self.list.push_right(Position::ready(entry));
         }
         let here = self.node_of(index);
         match entry.kind() {
-            Kind::Stack(_) => self.list.insert_right_of(here, Spot::ready(entry)),
-            Kind::Heap(_) | Kind::Carrier(_) => self.list.insert_left_of(here, Spot::ready(entry)),
+            Kind::Stack(_) => self.list.insert_right_of(here, Position::ready(entry)),
+            Kind::Heap(_) | Kind::Carrier(_) => self.list.insert_left_of(here, Position::ready(entry)),
         }
     }
 }

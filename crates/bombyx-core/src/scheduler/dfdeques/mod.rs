@@ -88,20 +88,20 @@ impl Strategy for Dfdeques {
         &self,
         patience: &mut Patience,
         processor: &Processor,
-        key: usize,
+        root: usize,
         done: &dyn Fn() -> bool,
     ) -> Wait {
-        let pool = processor.pool();
         processor.answer();
-        if let Some(own) = own_work(processor, key) {
+        if let Some(own) = own_work(processor, root) {
             return own;
         }
-        if let Some(entry) = self.help(processor, key, done) {
+        if let Some(entry) = self.help(processor, root, done) {
             processor.stats.steals.add(1);
             processor.stats.helps.add(1);
             self.renew(processor);
             return Wait::Help(entry);
         }
+        let pool = processor.pool();
         let others = || pool.processors().iter().any(Processor::has_something);
         let other_work = pool.has_queued() || self.ranks.has_left() || others();
         patience.consider(pool.config.crowded, other_work)
@@ -114,7 +114,7 @@ impl Strategy for Dfdeques {
     }
 
     fn take_back(&self, entry: Entry, node: Node, _in_turn: bool) -> bool {
-        self.ranks.withdraw(entry, node)
+        self.ranks.take_back(entry, node)
     }
 
     fn served(&self, victim: &Processor, mailbox: &Mailbox) {
@@ -277,18 +277,18 @@ impl Dfdeques {
     }
 
     /// A descendant of what a carrier waits for, from one of the leftmost P deques.
-    fn help(&self, processor: &Processor, key: usize, done: &dyn Fn() -> bool) -> Option<Entry> {
+    fn help(&self, processor: &Processor, root: usize, done: &dyn Fn() -> bool) -> Option<Entry> {
         let all = processor.pool().processors();
-        if let Drawn::Entry(entry) = self.ranks.draw_descendant(processor.index, all.len(), key) {
+        if let Drawn::Entry(entry) = self.ranks.draw_descendant(processor.index, all.len(), root) {
             return Some(entry);
         }
-        let descends = |other: &&Processor| other.deque.root() == key && other.is_busy();
+        let descends = |other: &&Processor| other.deque.root() == root && other.is_busy();
         // A look without the lock first.
         all.iter().find(|other| other.index != processor.index && descends(other))?;
         let owner =
             self.ranks.find_owner(all.len(), |owner| owner != processor.index && descends(&&all[owner]))?;
         processor.stats.attempts.add(1);
-        self.rob(processor, &all[owner], key, done)
+        self.rob(processor, &all[owner], root, done)
     }
 
     /// Robs `victim`. The thief then has a deque right of the victim's.

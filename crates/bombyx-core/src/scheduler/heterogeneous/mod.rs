@@ -109,7 +109,7 @@ impl Cpus for Arc<Heterogeneous> {
     }
 
     fn cpu_of(&self, processor: &Processor) -> Option<usize> {
-        self.seat(processor.index)
+        self.wakes_on(processor.index)
     }
 
     fn start(&self, pool: Arc<PoolCore>) -> io::Result<()> {
@@ -159,7 +159,7 @@ impl Heterogeneous {
     /// The CPU on which a sleeping carrier should wake up when it is given this processor. This is the processor's own
     /// CPU if it has not been slow lately. Otherwise it is `None`: a carrier that is queued on a slow CPU cannot be
     /// mugged until it has run there.
-    pub(crate) fn seat(&self, processor: usize) -> Option<usize> {
+    pub(crate) fn wakes_on(&self, processor: usize) -> Option<usize> {
         let slow_at = self.known[processor].slow_at.load(Relaxed);
         let calm = self.now().saturating_sub(slow_at) >= CALM;
         calm.then(|| self.placement.cpu(processor))

@@ -11,7 +11,7 @@ use crate::machine::hand_over::{Heir, Next, hand_over};
 use crate::machine::observer::Helping;
 use crate::machine::patience::{Patience, Wait, Waited};
 use crate::machine::processor::Processor;
-use crate::machine::wait::{change_seats, nap, run_entry};
+use crate::machine::wait::{exchange_processor, nap, run_entry};
 use crate::protocol::carrier::{Carrier, Enabled};
 use crate::protocol::job::{Entry, Job, Kind};
 use crate::protocol::resolution::{GoesOn, Reply, Resolution};
@@ -61,7 +61,7 @@ pub(super) fn wait(job: &Job, resolution: NonNull<Resolution>) -> Waited {
     Waited::Done
 }
 
-fn stay_until_ended(resolution: &Resolution, key: usize) {
+fn stay_until_ended(resolution: &Resolution, root: usize) {
     let mut patience = Patience::new();
     super::cease::<StealsAndJoins>(current::held());
     loop {
@@ -71,7 +71,7 @@ fn stay_until_ended(resolution: &Resolution, key: usize) {
             return;
         }
         let left =
-            match super::wait::<StealsAndJoins>(&mut patience, processor, key, &|| resolution.is_ended()) {
+            match super::wait::<StealsAndJoins>(&mut patience, processor, root, &|| resolution.is_ended()) {
                 Wait::Again => false,
                 Wait::Help(entry) => help(entry, resolution),
                 Wait::Carrier(_) => unreachable!("private deques are not searched for carriers"),
@@ -145,7 +145,7 @@ fn leave_to_spare(processor: &'static Processor, resolution: &Resolution) -> boo
     let Some(spare) = pool.spare() else {
         // No thread can be started, so run what there is on this stack rather than wait for nothing.
         let Some(entry) = super::take_anything::<StealsAndJoins>(processor) else {
-            change_seats(processor);
+            exchange_processor(processor);
             return false;
         };
         processor.stats.in_place.add(1);

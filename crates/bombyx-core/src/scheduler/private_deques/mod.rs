@@ -79,10 +79,10 @@ impl<C: Channel> Strategy for PrivateDeques<C> {
         &self,
         patience: &mut Patience,
         processor: &Processor,
-        key: usize,
+        root: usize,
         done: &dyn Fn() -> bool,
     ) -> Wait {
-        wait::<C>(patience, processor, key, done)
+        wait::<C>(patience, processor, root, done)
     }
 
     fn take_anything(&self, processor: &Processor) -> Option<Entry> {
@@ -144,7 +144,7 @@ impl<C: Channel> Strategy for PrivateDeques<C> {
     fn look_before_rest(&self, pool: &PoolCore, all_idle: bool) -> bool {
         if !all_idle {
             let deques = pool.processors().iter().map(|processor| &processor.deque);
-            pool.sleepers.call(deques, || pool.settle_barrier());
+            pool.sleepers.call(deques, || pool.wait_for_stores());
         }
         pool.has_queued()
     }
@@ -174,7 +174,7 @@ pub(super) trait Channel: Send + Sync {
     fn repeat(thief: &Processor, victim: &Processor, ticket: Self::Ticket);
 
     /// Makes sure that no answer can come any more, and returns the answer that came.
-    fn settle(thief: &Processor, victim: &Processor, ticket: Self::Ticket) -> Option<Entry>;
+    fn conclude(thief: &Processor, victim: &Processor, ticket: Self::Ticket) -> Option<Entry>;
 
     /// The victim answers the thief that waits here, if there is one.
     fn answer(victim: &Processor);
@@ -288,24 +288,24 @@ fn rob<C: Channel>(
         }
         pause(thief.pool().config.crowded);
     }
-    C::settle(thief, victim, ticket)
+    C::conclude(thief, victim, ticket)
 }
 
-/// One round of waiting for something whose descendants have the root `key`.
+/// One round of waiting for something whose descendants have the root `root`.
 fn wait<C: Channel>(
     patience: &mut Patience,
     processor: &Processor,
-    key: usize,
+    root: usize,
     done: &dyn Fn() -> bool,
 ) -> Wait {
     let pool = processor.pool();
     cease::<C>(processor);
     C::watch(processor);
     if !processor.deque.looks_empty() {
-        return own_entry(processor, key);
+        return own_entry(processor, root);
     }
     if !processor.private.looks_empty() {
-        return match take_private(processor, |entry| belongs_to(entry, key)) {
+        return match take_private(processor, |entry| belongs_to(entry, root)) {
             Some(entry) => Wait::Help(entry),
             None => Wait::OtherWork,
         };
@@ -315,13 +315,13 @@ fn wait<C: Channel>(
             || pool.processors().iter().any(|other| !std::ptr::eq(other, but) && other.has_something())
     };
     for victim in pool.processors() {
-        if std::ptr::eq(victim, processor) || victim.deque.root() != key || !victim.is_busy() {
+        if std::ptr::eq(victim, processor) || victim.deque.root() != root || !victim.is_busy() {
             continue;
         }
         processor.stats.attempts.add(1);
         let stop =
             |waited| waited > BEFORE_PARKING || waited > BEFORE_HAND_OVER && (done() || elsewhere(victim));
-        if let Some(entry) = rob::<C>(processor, victim, key, stop) {
+        if let Some(entry) = rob::<C>(processor, victim, root, stop) {
             processor.stats.steals.add(1);
             processor.stats.helps.add(1);
             return Wait::Help(entry);
@@ -335,12 +335,12 @@ fn wait<C: Channel>(
 }
 
 /// A waiting carrier's processor has entries: of the scope that the carrier waits for, or others.
-fn own_entry(processor: &Processor, key: usize) -> Wait {
+fn own_entry(processor: &Processor, root: usize) -> Wait {
     // In an ordered pool, entries that another scope has put on top of ours go first, on other processors.
     let ordered = processor.pool().config.ordered;
     let mut covered = false;
     let ours = |entry| {
-        let ours = belongs_to(entry, key);
+        let ours = belongs_to(entry, root);
         covered |= ordered && !ours && !belongs_to(entry, 0);
         ours && !covered
     };

@@ -27,7 +27,7 @@ impl Channel for Cas {
 
     fn repeat(_: &Processor, _: &Processor, (): ()) {}
 
-    fn settle(thief: &Processor, victim: &Processor, (): ()) -> Option<Entry> {
+    fn conclude(thief: &Processor, victim: &Processor, (): ()) -> Option<Entry> {
         if !thief.post.mailbox.has_mail() {
             if victim.requests.cancel(&thief.post) {
                 thief.stats.withdrawn.add(1);

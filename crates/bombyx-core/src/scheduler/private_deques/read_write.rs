@@ -48,7 +48,7 @@ impl<Q: Queries> Channel for Q {
         }
     }
 
-    fn settle(thief: &Processor, victim: &Processor, round: Round) -> Option<Entry> {
+    fn conclude(thief: &Processor, victim: &Processor, round: Round) -> Option<Entry> {
         if !victim.queries.is_over(round) {
             thief.stats.withdrawn.add(1);
             victim.queries.withdraw(thief.index, round, &victim.deque.side);

@@ -14,7 +14,7 @@
 //! and returns to the list if not. For the same reason a thread keeps its carrier while it waits for dummy threads.
 //!
 //! Space is close to that of the serial execution, S1 + O(K·P·D). But a processor returns to the list after almost
-//! every thread: it goes on where it was only if nothing comes before that. Here each of these switches is one of OS
+//! every thread: it goes on where it was only if nothing comes before that. Here each such switch is a switch of OS
 //! threads, which makes fine-grained programs slow.
 //!
 //! Dummies and quotas take effect at the next fork, not inside the allocator ([`crate::scheduler::give_up`]).

@@ -74,14 +74,14 @@ impl Strategy for Shared {
         &self,
         patience: &mut Patience,
         processor: &Processor,
-        key: usize,
+        root: usize,
         _done: &dyn Fn() -> bool,
     ) -> Wait {
-        if let Some(own) = own_work(processor, key) {
+        if let Some(own) = own_work(processor, root) {
             return own;
         }
         // A closure of the scope that we wait for.
-        let ours = |entry| belongs_to(entry, key);
+        let ours = |entry| belongs_to(entry, root);
         let found = if self.rules.in_turn { self.pool.take_next_if(ours) } else { self.pool.take_any(ours) };
         if let Some(entry) = found {
             processor.stats.steals.add(1);

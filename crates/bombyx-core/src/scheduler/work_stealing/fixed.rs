@@ -46,7 +46,7 @@ const DEEPEST_ELSEWHERE: usize = 64;
 /// How long other work waits, while no processor begins another entry, before a waiting carrier takes it.
 const STUCK: Duration = Duration::from_millis(100);
 /// Among how many descendants of what it waits for a carrier looks for work.
-const KEYS: usize = 32;
+const ROOTS: usize = 32;
 /// The first and the longest nap of a carrier that leaves other work to others.
 const NAPS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_micros(1600));
 
@@ -62,11 +62,11 @@ enum Seen {
     Nothing,
 }
 
-/// Waits until `latch` is set. A `key` of 0 says that the carrier waits for something in another pool.
-pub(super) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
+/// Waits until `latch` is set. A `root` of 0 says that the carrier waits for something in another pool.
+pub(super) fn wait(latch: &Latch, root: usize, job: Option<&Job>) -> Waited {
     let processor = current::held();
-    let outer = processor.wait_for(key);
-    let mut waiting = Waiting::new(processor, latch, key);
+    let outer = processor.wait_for(root);
+    let mut waiting = Waiting::new(processor, latch, root);
     let waited = loop {
         if latch.is_done() {
             break Waited::Done;
@@ -95,7 +95,7 @@ pub(super) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
 struct Waiting<'a> {
     processor: &'static Processor,
     latch: &'a Latch,
-    key: usize,
+    root: usize,
     since: Instant,
     /// Whether the carrier was woken by a fork and counts as a searcher.
     searching: bool,
@@ -107,11 +107,11 @@ struct Waiting<'a> {
 }
 
 impl<'a> Waiting<'a> {
-    fn new(processor: &'static Processor, latch: &'a Latch, key: usize) -> Waiting<'a> {
+    fn new(processor: &'static Processor, latch: &'a Latch, root: usize) -> Waiting<'a> {
         Waiting {
             processor,
             latch,
-            key,
+            root,
             since: Instant::now(),
             searching: false,
             naps: false,
@@ -125,9 +125,9 @@ impl<'a> Waiting<'a> {
         let processor = self.processor;
         processor.answer();
         let mut other = false;
-        let descends = |entry| self.key != 0 && belongs_to(entry, self.key);
+        let descends = |entry| self.root != 0 && belongs_to(entry, self.root);
         if !processor.deque.looks_empty() {
-            match (self.key != 0).then(|| take_of_scope(processor, self.key)).flatten() {
+            match (self.root != 0).then(|| take_of_scope(processor, self.root)).flatten() {
                 Some(entry) => return Seen::Descendant(entry),
                 None => other = true,
             }
@@ -140,7 +140,7 @@ impl<'a> Waiting<'a> {
         }
         // Not before this point: a carrier that works off its own entries is busy, and answers thieves between them.
         processor.set_busy(false);
-        if self.key != 0
+        if self.root != 0
             && let Some(entry) = self.help()
         {
             return Seen::Descendant(entry);
@@ -154,7 +154,7 @@ impl<'a> Waiting<'a> {
     /// Takes a descendant of what the carrier waits for.
     ///
     /// [`Waiting::helper`] guesses where one is, from words that change at any time. So after the entry is taken, this
-    /// checks whether it [descends](lineage::descends) from the key. If not, the entry goes to the queue.
+    /// checks whether it [descends](lineage::descends) from the root. If not, the entry goes to the queue.
     fn help(&self) -> Option<Entry> {
         let processor = self.processor;
         let victim = self.helper()?;
@@ -165,7 +165,7 @@ impl<'a> Waiting<'a> {
         processor.stats.attempts.add(1);
         let entry = rob(processor, victim, root, || self.latch.is_done())?;
         processor.stats.steals.add(1);
-        if !lineage::descends(entry, self.key) {
+        if !lineage::descends(entry, self.root) {
             processor.pool().requeue(entry);
             return None;
         }
@@ -176,22 +176,22 @@ impl<'a> Waiting<'a> {
     /// A processor that seems to be inside what the carrier waits for: one that has entries if there is one, else one
     /// that runs.
     ///
-    /// A processor is inside a key if it runs what the key names, or something that it took from a processor inside the
-    /// key, or if everything on its stack descends from the key. What such a processor runs, and what it waits for, are
-    /// further keys.
+    /// A processor is inside a root if it runs what the root names, or something that it took from a processor inside the
+    /// root, or if everything on its stack descends from the root. What such a processor runs, and what it waits for, are
+    /// further roots.
     fn helper(&self) -> Option<&'static Processor> {
         let all = self.processor.pool().processors();
-        let mut keys = [0; KEYS];
-        keys[0] = self.key;
+        let mut roots = [0; ROOTS];
+        roots[0] = self.root;
         let mut known = 1;
         let mut runs = None;
         let mut at = 0;
         while at < known {
-            let key = keys[at];
+            let root = roots[at];
             at += 1;
             for victim in all.iter().filter(|victim| !ptr::eq(*victim, self.processor)) {
-                let root = victim.deque.root();
-                if root == 0 || ![root, victim.origin(), victim.foot()].contains(&key) {
+                let theirs = victim.deque.root();
+                if theirs == 0 || ![theirs, victim.origin(), victim.foot()].contains(&root) {
                     continue;
                 }
                 if !victim.deque.looks_empty() {
@@ -200,9 +200,9 @@ impl<'a> Waiting<'a> {
                 if victim.is_busy() {
                     runs = runs.or(Some(victim));
                 }
-                for further in [root, victim.waits_for()] {
-                    if further != 0 && known < KEYS && !keys[..known].contains(&further) {
-                        keys[known] = further;
+                for further in [theirs, victim.waits_for()] {
+                    if further != 0 && known < ROOTS && !roots[..known].contains(&further) {
+                        roots[known] = further;
                         known += 1;
                     }
                 }
@@ -257,7 +257,7 @@ impl<'a> Waiting<'a> {
     /// Whether the carrier waits for another pool, and few frames are buried on its stack. Then there is nothing to
     /// help with, and the other pool may wait for this one.
     fn may_bury_at_once(&self) -> bool {
-        self.key == 0 && self.processor.buried.get() < DEEPEST_ELSEWHERE
+        self.root == 0 && self.processor.buried.get() < DEEPEST_ELSEWHERE
     }
 
     /// There is no work at all.

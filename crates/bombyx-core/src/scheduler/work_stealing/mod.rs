@@ -58,11 +58,11 @@ impl<C: Cpus> Strategy for WorkStealing<C> {
     }
 
     #[inline]
-    fn take_next_of_scope(&self, processor: &Processor, key: usize) -> Option<Entry> {
+    fn take_next_of_scope(&self, processor: &Processor, root: usize) -> Option<Entry> {
         if processor.deque.looks_empty() {
             return None;
         }
-        processor.deque.take_bottom(|entry| belongs_to(entry, key))
+        processor.deque.take_bottom(|entry| belongs_to(entry, root))
     }
 
     fn take_oldest_own(&self, processor: &Processor) -> Option<Entry> {
@@ -79,12 +79,12 @@ impl<C: Cpus> Strategy for WorkStealing<C> {
         &self,
         patience: &mut Patience,
         processor: &Processor,
-        key: usize,
+        root: usize,
         done: &dyn Fn() -> bool,
     ) -> Wait {
         let pool = processor.pool();
         processor.answer();
-        if let Some(own) = own_work(processor, key) {
+        if let Some(own) = own_work(processor, root) {
             return own;
         }
         // Not before this point: a processor that works off its own entries is busy, and answers thieves between them.
@@ -94,10 +94,10 @@ impl<C: Cpus> Strategy for WorkStealing<C> {
             if std::ptr::eq(victim, processor) {
                 continue;
             }
-            // Entries of a deque with the root `key` descend from what this processor waits for.
-            if victim.deque.root() == key && victim.is_busy() {
+            // Entries of a deque with the root `root` descend from what this processor waits for.
+            if victim.deque.root() == root && victim.is_busy() {
                 processor.stats.attempts.add(1);
-                if let Some(entry) = rob(processor, victim, key, done) {
+                if let Some(entry) = rob(processor, victim, root, done) {
                     processor.stats.steals.add(1);
                     processor.stats.helps.add(1);
                     return Wait::Help(entry);
@@ -109,8 +109,8 @@ impl<C: Cpus> Strategy for WorkStealing<C> {
         patience.consider(pool.config.crowded, other_work)
     }
 
-    fn take_sibling(&self, processor: &Processor, key: usize) -> Option<Entry> {
-        if processor.deque.looks_empty() { None } else { take_of_scope(processor, key) }
+    fn take_sibling(&self, processor: &Processor, root: usize) -> Option<Entry> {
+        if processor.deque.looks_empty() { None } else { take_of_scope(processor, root) }
     }
 
     fn take_anything(&self, processor: &Processor) -> Option<Entry> {
@@ -124,8 +124,8 @@ impl<C: Cpus> Strategy for WorkStealing<C> {
         processor.be_generous();
     }
 
-    fn wait_fixed(&self, latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
-        fixed::wait(latch, key, job)
+    fn wait_fixed(&self, latch: &Latch, root: usize, job: Option<&Job>) -> Waited {
+        fixed::wait(latch, root, job)
     }
 
     fn attend(&self, processor: &Processor) {

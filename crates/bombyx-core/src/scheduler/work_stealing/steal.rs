@@ -41,13 +41,13 @@ pub(in crate::scheduler) fn take_own(processor: &Processor) -> Option<Entry> {
     processor.has_something().then(open).flatten().or_else(|| processor.private.take(|_| true))
 }
 
-/// The youngest entry of the processor's deque that was spawned in the scope with this key. In an ordered pool there is
+/// The youngest entry of the processor's deque that was spawned in the scope with this root. In an ordered pool there is
 /// none while entries of other scopes lie on top of it: those go first, on other processors.
-pub(super) fn take_of_scope(processor: &Processor, key: usize) -> Option<Entry> {
+pub(super) fn take_of_scope(processor: &Processor, root: usize) -> Option<Entry> {
     let ordered = processor.pool().config.ordered;
     let mut covered = false;
     processor.deque.take_youngest(|entry| {
-        let ours = belongs_to(entry, key);
+        let ours = belongs_to(entry, root);
         covered |= ordered && !ours && !belongs_to(entry, 0);
         ours && !covered
     })
@@ -171,12 +171,12 @@ pub(in crate::scheduler) fn escalate(thief: &Processor, steal: Steal) -> Option<
 }
 
 /// What a waiting carrier does with its processor's own entries, be they of the scope that it waits for or others.
-pub(in crate::scheduler) fn own_work(processor: &Processor, key: usize) -> Option<Wait> {
+pub(in crate::scheduler) fn own_work(processor: &Processor, root: usize) -> Option<Wait> {
     if !processor.deque.looks_empty() {
-        return Some(take_of_scope(processor, key).map_or(Wait::OtherWork, Wait::Help));
+        return Some(take_of_scope(processor, root).map_or(Wait::OtherWork, Wait::Help));
     }
     if !processor.private.looks_empty() {
-        let ours = processor.private.take(|entry| belongs_to(entry, key));
+        let ours = processor.private.take(|entry| belongs_to(entry, root));
         return Some(ours.map_or(Wait::OtherWork, Wait::Help));
     }
     None

@@ -5,7 +5,6 @@
 use super::order::{Counted, NEAREST, five, four, heaps_in_order, nearest};
 use super::{EIGHT, paper};
 use crate::Result;
-use crate::bench::case::middle;
 use crate::host::cores;
 use crate::progress::Progress;
 use crate::reproduce::exhibit::{Page, Sheet, Space, mebibytes};
@@ -14,6 +13,7 @@ use crate::reproduce::plot::{Bars, Scale, Whose};
 use crate::reproduce::seed::dfd::{ROWS, Row};
 use crate::reproduce::verdict::Verdicts;
 use crate::resources::{Memory, Watch};
+use crate::statistics::middle;
 use bombyx::Pool;
 use bombyx::lab::BuilderExt as _;
 use bombyx_workloads::{Grain, Runtime, find};

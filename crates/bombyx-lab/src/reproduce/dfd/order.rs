@@ -4,10 +4,10 @@
 
 use super::{LARGER, measured, names};
 use crate::Result;
-use crate::bench::case::geometric_mean;
 use crate::reproduce::exhibit::Space;
 use crate::reproduce::lab::{Lab, lane};
 use crate::reproduce::seed::dfd::{ROWS, Row};
+use crate::statistics::geometric_mean;
 use bombyx_workloads::Grain;
 
 /// How often the order FIFO > work stealing ≥ DFDeques ≥ depth-first holds, up to a tenth and four threads.

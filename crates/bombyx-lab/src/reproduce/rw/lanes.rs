@@ -3,8 +3,8 @@
 
 use super::super::lab::{Lab, SEED, contender};
 use crate::Result;
-use crate::bench::case::{median, middle};
 use crate::progress::Progress;
+use crate::statistics::{median, middle};
 use bombyx_rw::{Count, Joins, Steals};
 use bombyx_sim::timed::Timed;
 use bombyx_workloads::{Checksum, Grain, Prepared, Runtime, RwLane, RwPool, Size, find};

@@ -11,7 +11,7 @@ use super::plot::{Bars, Scale, Whose};
 use super::seed::rw::{ROWS, Row};
 use super::verdict::{Verdicts, holds};
 use crate::Result;
-use crate::bench::case::{geometric_mean, median};
+use crate::statistics::{geometric_mean, median, middle};
 use lanes::{
     CHASE_LEV, DELTA, Interval, LANES, PD_CAS, RAYON, Run, Runs, SERIAL, TAU, THIRTY, Thirty, WS, WS_JR,
 };
@@ -473,12 +473,6 @@ fn rank_correlation(pairs: &[(f64, f64)]) -> f64 {
     dot(&a, &b) / (dot(&a, &a) * dot(&b, &b)).sqrt().max(f64::MIN_POSITIVE)
 }
 
-/// The median of numbers in any order.
-fn middle(mut numbers: Vec<f64>) -> f64 {
-    numbers.sort_by(f64::total_cmp);
-    numbers.get(numbers.len() / 2).copied().unwrap_or(0.0)
-}
-
 fn figure_8(lab: &Lab) -> Result<Page> {
     let benches = Bench::all(lab)?;
     let statistic = Statistic {
@@ -525,7 +519,7 @@ fn figure_9(lab: &Lab) -> Result<Page> {
     let theirs: Vec<f64> = ROWS.iter().flat_map(|row| row.work[1..].to_vec()).map(f64::abs).collect();
     let ours = benches.iter().flat_map(|bench| OTHERS.map(|lane| bench.runs.against(lane, WS, &work)));
     let ours: Vec<f64> = ours.flatten().map(|interval| ((interval.median - 1.0) * 100.0).abs()).collect();
-    let (ours, theirs) = (middle(ours), middle(theirs));
+    let [ours, theirs] = [ours, theirs].map(|all| middle(all).unwrap_or(0.0));
     verdicts.judge(
         ours <= 2.0 * theirs.max(1.0),
         format!("what threads take depends little on the scheduler: half of our differences are below {ours:.1} % (paper: {theirs:.1} %)"),
@@ -548,8 +542,8 @@ fn figure_10(lab: &Lab) -> Result<Page> {
     let (sheets, bars) = statistic.show(&benches, &idle);
     let mut verdicts = Verdicts::default();
     let medians: Vec<f64> = benches.iter().filter_map(|bench| bench.runs.median(WS, idle)).collect();
-    let theirs = middle(ROWS.iter().map(|row| row.idle[0]).collect());
-    let ours = middle(medians);
+    let theirs = middle(ROWS.iter().map(|row| row.idle[0])).unwrap_or(0.0);
+    let ours = middle(medians).unwrap_or(0.0);
     verdicts.judge(
         ours <= theirs.max(5.0),
         format!("idle time is small: a median of {ours:.1} % here (paper: {theirs:.0} %)"),

@@ -12,7 +12,6 @@ mod report;
 pub mod workload;
 
 pub use bar::Verdict;
-pub use case::{Sample, median};
 
 use crate::Result;
 use crate::contender::Contender;
@@ -119,7 +118,7 @@ impl Plan {
         let names = workloads.iter().map(|workload| workload.name());
         let several_schedulers = self.schedulers.len() > 1 || (self.bars && !workloads.is_empty());
         let report = report::Report::new(names, !micros.is_empty(), several_schedulers, style);
-        let mut outlook = None;
+        let mut limits = None;
         let mut results = Results { workloads: vec![], micros: vec![], bars: vec![] };
         show(&report.head())?;
         let mut known = Vec::new();
@@ -152,7 +151,7 @@ impl Plan {
                 .map(|(case, (suite, bound, grain))| judge::Judged { case, suite, bound, grain })
                 .collect();
             results.bars.extend(judge::bars(&judged));
-            outlook = judge::outlook(&judged, style);
+            limits = judge::limits(&judged, style);
         }
         for micro in micros {
             let outcome = micro.run(self.size, self.rounds)?;
@@ -163,7 +162,7 @@ impl Plan {
         show(&report.legend())?;
         if self.bars {
             show(&format!("\n{}", bar::table(&results.bars, style)))?;
-            outlook.iter().try_for_each(|table| show(&format!("\n{table}")))?;
+            limits.iter().try_for_each(|table| show(&format!("\n{table}")))?;
         } else {
             results.bars.clear();
         }

@@ -9,7 +9,7 @@ use crate::claim::{Claim, Paper};
 use crate::context::{Context, Measured, Sample, Tally};
 use crate::delay::{DelaySequence, Edges, History};
 use crate::finding::{Constant, Finding, ratio};
-use crate::mutant::mutants;
+use crate::mutant::{WRONG_DEQUES, mutants};
 use crate::paths;
 use crate::run::{Named, Run, grid, large, named, named_in_units, processors, small, text};
 use crate::statistics::ln_choose;
@@ -53,16 +53,7 @@ const CLAIMS: &[Claim] = &[
         scope: "Cilk's joins only: nested-parallel computations, where every child joins once, at its end. On other fully \
             strict computations an enabled thread can be shallower than those above it, and the lemma fails (limits). Corollary 5 \
             follows: the shallowest thread of a processor is on top of its deque or being executed.",
-        mutants: mutants![
-            KeepParent,
-            PushTop,
-            PopTop,
-            StealBottom,
-            StealTwo,
-            EnableElsewhere,
-            Share,
-            LeavesParent
-        ],
+        mutants: WRONG_DEQUES,
         few: "",
         attempt: lemma_3,
     },
@@ -74,16 +65,7 @@ const CLAIMS: &[Claim] = &[
         quantity: "states that break it",
         scope: "Nested-parallel computations; on other fully strict ones a thread may lie above it (BL Lemma 10). With G in place of \
             G' it fails (Example 1, limits).",
-        mutants: mutants![
-            KeepParent,
-            PushTop,
-            PopTop,
-            StealBottom,
-            StealTwo,
-            EnableElsewhere,
-            Share,
-            LeavesParent
-        ],
+        mutants: WRONG_DEQUES,
         few: "",
         attempt: proposition_7,
     },

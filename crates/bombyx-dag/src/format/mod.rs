@@ -1,4 +1,4 @@
-#![doc = include_str!("../../../docs/dag-format.md")]
+#![doc = include_str!("../../../../docs/dag-format.md")]
 
 mod bytes;
 mod error;

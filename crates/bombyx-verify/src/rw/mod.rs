@@ -3,6 +3,7 @@
 //! runs; and in virtual time.
 
 mod clock;
+pub mod parts;
 mod proof;
 
 use crate::claim::{Claim, Paper};
@@ -10,7 +11,9 @@ use crate::context::{Context, Measured, Sample, Subject};
 use crate::finding::Finding;
 use crate::mutant::Mutant;
 use bombyx_rw::Joins;
-use bombyx_sim::tso::{Config, Mutation, Outcome, Tree, Verdict, Violation, explore, walk};
+use bombyx_sim::tso::{
+    Ask, Config, LOST_JOIN, Mutation, Outcome, Tree, Verdict, Violation, explore, follow, walk,
+};
 pub(crate) use clock::CLOCK;
 pub(crate) use proof::PROOF;
 use std::fmt;
@@ -120,6 +123,18 @@ pub(crate) const CLAIMS: &[Claim] = &[
         ],
         few: "random runs meet the other errors too seldom; rw-thm-5-1 finds them by looking at all runs of small machines",
         attempt: random_runs,
+    },
+    Claim {
+        id: "rw-poll",
+        paper: Paper::Rw,
+        name: "§4.3, where polls are",
+        statement: "With polls inside of bodies no thread is lost, runs twice or runs early",
+        quantity: "runs that break it",
+        scope: "4 processors, `((. .) (. .))`: random moves with fair flushes, and how watch lists look is not asked. The paper says \
+            that the place of polls does not matter. Between two threads it does: a join is lost, in a schedule that is followed.",
+        mutants: protocol![PollBetweenThreads, ServesStale, NoRoundCheck],
+        few: "",
+        attempt: polls,
     },
 ];
 
@@ -258,6 +273,23 @@ fn application(cx: &Context<'_>, joins: Joins) -> Finding {
     let mutation = planted(cx);
     cx.always(application_machines(joins), |machine| {
         judge(&explored(machine, mutation, false)?, |v| !is_endless(v))
+    })
+}
+
+fn polls(cx: &Context<'_>) -> Finding {
+    let mutation = planted(cx);
+    let machine = Machine::new(4, "((. .) (. .))", 2);
+    let machines = (0..cx.by_effort(60, 300, 5_000)).map(|nth| machine.with_seed(cx.seed(nth))).collect();
+    cx.always(machines, |machine| {
+        let config = Config { ask: Ask::Threads, ..machine.config.clone() }.with_mutation(mutation);
+        let known = mutation == Some(Mutation::PollBetweenThreads) && config.tree.forks() == 3;
+        if known && let Some(found) = follow(&config, LOST_JOIN).map_err(|e| e.to_string())? {
+            return Err(format!("{}\n{found}", found.violation));
+        }
+        match walk(&config, machine.seed, 1, 100_000).map_err(|e| e.to_string())?.broken {
+            Some((_, found)) => Err(format!("{}\n{found}", found.violation)),
+            None => Ok(Sample::HELD),
+        }
     })
 }
 

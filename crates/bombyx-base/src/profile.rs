@@ -1,32 +1,23 @@
-//! [`Profile`]: the file that the runtime writes, field by field. All times are in nanoseconds.
+//! [`Profile`]: what the runtime measures of a program, as a value and as a file. All times are in nanoseconds.
 //!
 //! Fields may be added without a new [`VERSION`], because readers skip fields that they do not know. A field that is
-//! removed or changes its meaning makes a new version.
+//! removed or changes its meaning makes a new version. `bombyx-profile` reads the file, and says what it means.
 
-use crate::Scaling;
-use serde::{Deserialize, Serialize};
+use std::fmt::{self, Write as _};
 
-/// The version of the file that this crate reads and writes.
+/// The version of the file.
 pub const VERSION: u64 = 1;
 
 /// What a program did while it was profiled: the sum of all outermost runs in pools.
-///
-/// ```
-/// let profile = bombyx_profile::read(&include_bytes!("../corpus/sort.json")[..])?;
-/// assert_eq!(profile.program, "sort");
-/// assert!(profile.scaling().parallelism() > 7.0);
-/// # Ok::<(), bombyx_profile::ReadError>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 pub struct Profile {
-    /// [`VERSION`].
-    pub bombyx_profile: u64,
     /// The program's name, without its folder.
     pub program: String,
     /// Its arguments.
     pub arguments: Vec<String>,
     /// Whether a signal ended the program: only the runs that had ended by then are in the profile.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub interrupted: bool,
     /// The scheduler of the largest pool.
     pub scheduler: String,
@@ -65,20 +56,21 @@ pub struct Profile {
     /// The most heap memory in use at once, if it was metered.
     pub peak_heap_bytes: Option<u64>,
     /// What the system said about the runs, if it did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub usage: Option<Usage>,
     /// The longest times without a run, longest first.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub gaps: Vec<Gap>,
     /// What each processor spent its time on.
-    pub per_processor: Vec<ProcessorTimes>,
+    pub per_processor: Vec<Times>,
     /// Where the program forks.
-    pub sites: Vec<Site>,
+    pub sites: Vec<SiteProfile>,
 }
 
 /// The clock that was used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
 pub enum Clock {
     /// The processor's time stamp counter.
     Tsc,
@@ -86,11 +78,25 @@ pub enum Clock {
     Monotonic,
 }
 
+impl Clock {
+    /// How the file spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tsc => "tsc",
+            Self::Monotonic => "monotonic",
+        }
+    }
+}
+
 /// What single events cost on the machine, measured when profiling began.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 pub struct Costs {
     /// What profiling itself adds to a fork. It is subtracted from all other figures.
     pub fork_hook_ns: f64,
+    /// What a fork costs otherwise; that is part of the work.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub fork_ns: f64,
     /// A steal, from the search to the first instruction of what was stolen.
     pub steal_ns: f64,
     /// A hand-over of a processor to another carrier.
@@ -98,7 +104,8 @@ pub struct Costs {
 }
 
 /// What the system says about the whole process during its runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 pub struct Usage {
     /// Time on a CPU, of all threads.
     pub cpu_ns: u64,
@@ -109,7 +116,8 @@ pub struct Usage {
 }
 
 /// A time without a run: code outside all pools.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 pub struct Gap {
     /// How long it was, summed over all the times that the program passed there.
     pub ns: u64,
@@ -120,8 +128,9 @@ pub struct Gap {
 }
 
 /// What a processor spent its time on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProcessorTimes {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize))]
+pub struct Times {
     /// Running strands.
     pub busy_ns: u64,
     /// Looking for something to steal.
@@ -134,7 +143,7 @@ pub struct ProcessorTimes {
     pub idle_ns: u64,
 }
 
-impl ProcessorTimes {
+impl Times {
     /// The sum of all times.
     pub fn total_ns(&self) -> u64 {
         let parts = [self.busy_ns, self.search_ns, self.help_ns, self.hand_over_ns, self.idle_ns];
@@ -143,8 +152,9 @@ impl ProcessorTimes {
 }
 
 /// A place in the program that forks, and what became of the closures forked there.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Site {
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize))]
+pub struct SiteProfile {
     /// Source file.
     pub file: String,
     /// Line in it.
@@ -163,14 +173,14 @@ pub struct Site {
     /// How many strands belong to it.
     pub strands: u64,
     /// The longest of them.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub longest_ns: u64,
     /// How long they were in `blocking`.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub blocked_ns: u64,
 }
 
-impl Site {
+impl SiteProfile {
     /// File, line and column, as compilers print them. The function, if the program has no line tables.
     pub fn location(&self) -> String {
         match self.line {
@@ -192,9 +202,9 @@ impl Site {
 }
 
 impl Profile {
-    /// Work, span and burdened span, for predictions.
-    pub fn scaling(&self) -> Scaling {
-        Scaling::new(self.work_ns as f64 / 1e9, self.span_ns as f64 / 1e9, self.burdened_span_ns as f64 / 1e9)
+    /// T1 / T∞.
+    pub fn parallelism(&self) -> f64 {
+        self.work_ns.max(1) as f64 / self.span_ns.max(1) as f64
     }
 
     /// Work over wall time: how many processors were at work on average. This is not a speedup, because strands may
@@ -211,7 +221,7 @@ impl Profile {
     /// The share of the processors' active time in which their threads were not on a CPU, between 0 and 1. `None` if
     /// the system did not say.
     pub fn share_off_cpu(&self) -> Option<f64> {
-        let active = |times: &ProcessorTimes| {
+        let active = |times: &Times| {
             [times.busy_ns, times.search_ns, times.help_ns, times.hand_over_ns]
                 .iter()
                 .map(|&ns| ns as f64)
@@ -228,24 +238,16 @@ impl Profile {
     }
 
     /// The share of the processors' time for one kind of use, between 0 and 1. `None` if no time was accounted for.
-    ///
-    /// ```
-    /// let profile = bombyx_profile::read(&include_bytes!("../corpus/sort.json")[..])?;
-    /// let utilisation = profile.share_of_time(|times| times.busy_ns).expect("there are processors");
-    /// assert!(utilisation > 0.9);
-    /// # Ok::<(), bombyx_profile::ReadError>(())
-    /// ```
-    pub fn share_of_time(&self, of: impl Fn(&ProcessorTimes) -> u64) -> Option<f64> {
-        let sum = |of: &dyn Fn(&ProcessorTimes) -> u64| {
-            self.per_processor.iter().map(|times| of(times) as f64).sum::<f64>()
-        };
-        let total = sum(&ProcessorTimes::total_ns);
+    pub fn share_of_time(&self, of: impl Fn(&Times) -> u64) -> Option<f64> {
+        let sum =
+            |of: &dyn Fn(&Times) -> u64| self.per_processor.iter().map(|times| of(times) as f64).sum::<f64>();
+        let total = sum(&Times::total_ns);
         (total > 0.0).then(|| sum(&of) / total)
     }
 
     /// The sites that fork, by their part of the span, largest first. Sites with equal parts are ordered by their work.
-    pub fn sites_by_span(&self) -> Vec<&Site> {
-        let mut sites: Vec<&Site> = self.sites.iter().filter(|site| site.forks_here()).collect();
+    pub fn sites_by_span(&self) -> Vec<&SiteProfile> {
+        let mut sites: Vec<&SiteProfile> = self.sites.iter().filter(|site| site.forks_here()).collect();
         sites.sort_by_key(|site| std::cmp::Reverse((site.span_ns, site.work_ns)));
         sites
     }
@@ -262,8 +264,152 @@ impl Profile {
         self.share_of_span(self.span_ns.saturating_sub(in_sites))
     }
 
-    /// The profile as the runtime would write it.
+    /// The profile as the text of a file: one object of JSON, with the fields under their names. It is written by hand, because
+    /// the runtime, which writes it, depends on no library for that.
     pub fn to_json(&self) -> String {
-        serde_json::to_string_pretty(self).expect("a profile is plain data with string keys") + "\n"
+        let mut json = String::new();
+        self.write_json(&mut json).unwrap_or_else(|_| unreachable!("a string takes all"));
+        json
+    }
+
+    fn write_json(&self, out: &mut String) -> fmt::Result {
+        write!(out, "{{\"bombyx_profile\":{VERSION},\"program\":{},\"arguments\":[", Text(&self.program))?;
+        list(out, &self.arguments, |out, argument| write!(out, "{}", Text(argument)))?;
+        writeln!(
+            out,
+            "],\n\"interrupted\":{},\"scheduler\":{},\"processors\":{},\"clock\":{},",
+            self.interrupted,
+            Text(&self.scheduler),
+            self.processors,
+            Text(self.clock.name())
+        )?;
+        let costs = &self.costs;
+        writeln!(
+            out,
+            "\"costs\":{{\"fork_hook_ns\":{},\"fork_ns\":{},\"steal_ns\":{},\"hand_over_ns\":{}}},",
+            costs.fork_hook_ns, costs.fork_ns, costs.steal_ns, costs.hand_over_ns
+        )?;
+        let counts = [
+            ("runs", self.runs),
+            ("wall_ns", self.wall_ns),
+            ("work_ns", self.work_ns),
+            ("span_ns", self.span_ns),
+            ("burdened_span_ns", self.burdened_span_ns),
+            ("blocked_ns", self.blocked_ns),
+            ("forks", self.forks),
+            ("strands", self.strands),
+            ("steals", self.steals),
+            ("helps", self.helps),
+            ("hand_overs", self.hand_overs),
+            ("peak_frames", self.peak_frames),
+            ("peak_carriers", self.peak_carriers),
+        ];
+        for (name, count) in counts {
+            write!(out, "\"{name}\":{count},")?;
+        }
+        match self.peak_heap_bytes {
+            Some(bytes) => writeln!(out, "\"peak_heap_bytes\":{bytes},")?,
+            None => out.write_str("\"peak_heap_bytes\":null,\n")?,
+        }
+        if let Some(Usage { cpu_ns, voluntary_switches, involuntary_switches }) = self.usage {
+            write!(out, "\"usage\":{{\"cpu_ns\":{cpu_ns},\"voluntary_switches\":{voluntary_switches},")?;
+            writeln!(out, "\"involuntary_switches\":{involuntary_switches}}},")?;
+        }
+        out.write_str("\"gaps\":[")?;
+        list(out, &self.gaps, |out, gap| {
+            write!(out, "\n{{\"ns\":{},\"before\":", gap.ns)?;
+            optional(out, gap.before.as_deref())?;
+            out.write_str(",\"after\":")?;
+            optional(out, gap.after.as_deref())?;
+            out.write_char('}')
+        })?;
+        out.write_str("],\n\"per_processor\":[")?;
+        list(out, &self.per_processor, |out, times| {
+            write!(
+                out,
+                "\n{{\"busy_ns\":{},\"search_ns\":{},\"help_ns\":{},\"hand_over_ns\":{},\"idle_ns\":{}}}",
+                times.busy_ns, times.search_ns, times.help_ns, times.hand_over_ns, times.idle_ns
+            )
+        })?;
+        out.write_str("],\n\"sites\":[")?;
+        list(out, &self.sites, |out, site| {
+            write!(
+                out,
+                "\n{{\"file\":{},\"line\":{},\"column\":{},\"kind\":{},",
+                Text(&site.file),
+                site.line,
+                site.column,
+                Text(&site.kind)
+            )?;
+            write!(
+                out,
+                "\"forks\":{},\"work_ns\":{},\"span_ns\":{},\"strands\":{},\"longest_ns\":{},\"blocked_ns\":{}}}",
+                site.forks, site.work_ns, site.span_ns, site.strands, site.longest_ns, site.blocked_ns
+            )
+        })?;
+        out.write_str("]}\n")
+    }
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "work {} ns, span {} ns, parallelism {:.1}, {} forks, {} steals",
+            self.work_ns,
+            self.span_ns,
+            self.parallelism(),
+            self.forks,
+            self.steals
+        )
+    }
+}
+
+fn optional(out: &mut String, text: Option<&str>) -> fmt::Result {
+    match text {
+        Some(text) => write!(out, "{}", Text(text)),
+        None => out.write_str("null"),
+    }
+}
+
+fn list<T>(
+    out: &mut String,
+    items: &[T],
+    mut write: impl FnMut(&mut String, &T) -> fmt::Result,
+) -> fmt::Result {
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        write(out, item)?;
+    }
+    Ok(())
+}
+
+/// A string in JSON.
+struct Text<'a>(&'a str);
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_char('"')?;
+        for c in self.0.chars() {
+            match c {
+                '"' => f.write_str("\\\"")?,
+                '\\' => f.write_str("\\\\")?,
+                c if c < ' ' => write!(f, "\\u{:04x}", c as u32)?,
+                c => f.write_char(c)?,
+            }
+        }
+        f.write_char('"')
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_are_escaped() {
+        assert_eq!(Text("a\"b\\c\nd\u{e9}").to_string(), "\"a\\\"b\\\\c\\u000ad\u{e9}\"");
     }
 }

@@ -115,6 +115,9 @@ fn run_to_end(args: &Args) -> Result<bool> {
     if args.output.is_text() || file {
         if args.table {
             print(&table::matrix(&chosen, &findings))?;
+            if chosen.iter().any(|claim| claim.id == "rw-lem-5-2") {
+                print(&table::parts())?;
+            }
         }
         print(&summary)?;
     }

@@ -10,7 +10,7 @@ use crate::args::Pools;
 use crate::launch::{Ended, Launch, Scratch, wrote_nothing};
 use crate::output::{self, Output, document};
 use crate::{Result, Usage, contention, files, host, terminal};
-use bombyx_profile::{Contention, Profile, Scaling, read};
+use bombyx_profile::{Contention, Profile, Scaling, add_node, read};
 use clap::ValueHint;
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -127,9 +127,14 @@ fn with_nodes(path: &Path, own: Option<Result<Profile>>) -> Result<Option<Result
     };
     let (mut sum, mut longest) = (sum, None);
     for node in nodes {
-        sum.add_node(&node?, &mut longest);
+        add_node(&mut sum, &node?, &mut longest);
     }
     Ok(Some(Ok(sum)))
+}
+
+/// A profile as part of a larger object, as its file spells it.
+pub(crate) fn as_value(profile: &Profile) -> serde_json::Value {
+    serde_json::from_str(&profile.to_json()).expect("the file of a profile is JSON")
 }
 
 fn load(path: &Path) -> Result<Profile> {
@@ -140,7 +145,7 @@ fn load(path: &Path) -> Result<Profile> {
 
 /// Prints the report and writes the files that were asked for.
 fn show(args: &Args, profile: &Profile, ended: Option<&Ended>, contention: Option<Contention>) -> Result<()> {
-    let scaling = contention.into_iter().fold(profile.scaling(), Scaling::on);
+    let scaling = contention.into_iter().fold(Scaling::of(profile), Scaling::on);
     if let Some(path) = &args.save {
         let json = profile.to_json();
         if output::is_standard(path) { terminal::print(&json)? } else { files::write(path, json.as_bytes())? }

@@ -20,7 +20,8 @@ use super::plot::{Bars, Scale, Whose};
 use super::seed::dfd::{ROWS, Row, Three};
 use super::verdict::{Verdicts, holds};
 use crate::Result;
-use crate::bench::case::{Case, Entry, geometric_mean};
+use crate::bench::case::{Case, Entry};
+use crate::statistics::geometric_mean;
 use bombyx_workloads::Grain;
 use serde_json::{Value, json};
 

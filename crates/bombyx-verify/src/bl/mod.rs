@@ -1,10 +1,10 @@
 //! The claims of BL (Blumofe & Leiserson) in its §2 and §3: what holds for every schedule, greedy schedules and busy
-//! leaves. §4 and §5 are in [`deques`] and [`recycling`], §6 is in [`delays`] and [`bounds`], and §7 in [`outlook`].
+//! leaves. §4 and §5 are in [`deques`] and [`recycling`], §6 is in [`delays`] and [`bounds`], and §7 in [`beyond`].
 
+mod beyond;
 mod bounds;
 mod delays;
 mod deques;
-mod outlook;
 mod recycling;
 
 use crate::claim::{Claim, Paper};
@@ -18,7 +18,7 @@ use bombyx_sim::{Contention, Invariant, Machine, Mode, Mutation, Quota, Schedule
 
 /// All claims of the paper, in its order.
 pub(crate) fn claims() -> impl Iterator<Item = &'static Claim> + Clone {
-    [CLAIMS, deques::CLAIMS, recycling::CLAIMS, delays::CLAIMS, bounds::CLAIMS, outlook::CLAIMS]
+    [CLAIMS, deques::CLAIMS, recycling::CLAIMS, delays::CLAIMS, bounds::CLAIMS, beyond::CLAIMS]
         .into_iter()
         .flatten()
 }
