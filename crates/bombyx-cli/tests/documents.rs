@@ -1,4 +1,4 @@
-//! What the Markdown documents of the repository point to exists: links, headings, files, examples, commands and options.
+//! What the Markdown documents of the repository point to exists: links, headings, files, examples, commands, options and models.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -193,6 +193,23 @@ fn commands_and_options_exist() {
     }
     assert!(looked > 50, "{looked} commands");
     assert_none(&wrong);
+}
+
+#[test]
+fn every_model_is_listed() {
+    let mut models = BTreeSet::new();
+    for entry in fs::read_dir(root().join("crates/bombyx-core/src/models")).unwrap() {
+        let text = fs::read_to_string(entry.unwrap().path()).unwrap();
+        let name = |test: &str| Some(test.split_once("fn ")?.1.split_once('(')?.0.to_owned());
+        models.extend(text.split("#[test]").skip(1).filter_map(name));
+    }
+    assert!(models.len() > 30, "{} models", models.len());
+    // A model is a row of words; what else stands between backticks there is a file, a folder or a script.
+    let model =
+        |code: &String| code.contains('_') && code.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+    let listed: BTreeSet<_> =
+        Document::read(root().join("docs/concurrency.md")).code().into_iter().filter(model).collect();
+    assert_eq!(listed, models);
 }
 
 #[test]

@@ -140,7 +140,7 @@ pub(super) fn matrix(chosen: &[&Claim], findings: &[Finding]) -> String {
 /// The parts of RW's proof, each with the error that it notices first.
 pub(super) fn parts() -> String {
     let mut out = String::from(
-        "\nRW, the proof: for each part an error that it notices, and what every run of two processors with this error breaks first.\n\n",
+        "\nRW, the proof: an error for each part, and what the runs of two processors with this error break first.\n\n",
     );
     for part in PARTS {
         let name = part.rule.name();

@@ -11,6 +11,9 @@ use crate::machine::processor::Processor;
 use crate::protocol::job::{Entry, Kind};
 use crate::system::primitive::yield_now;
 use std::ptr::NonNull;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
 
 /// Lets the calling carrier's frame wait for its turn. `leave` puts the frame where others find it. The processor
 /// continues with what `next` gives, or searches. The carrier may hold another processor afterwards.
@@ -52,14 +55,64 @@ pub(super) fn give_up(
     true
 }
 
-/// Runs a dummy thread, which does nothing (Narlikar §3.3). Its processor has lost its deque and steals again. With
-/// more processors than cores, the threads that come first may need this processor's core in order to appear. So it
-/// lets others run once in every [`DUMMIES_PER_YIELD`] dummies.
-pub(super) fn run_dummy(processor: &Processor) {
-    if processor.pool().config.crowded && processor.rng.below(DUMMIES_PER_YIELD) == 0 {
-        yield_now();
+/// Runs dummy threads, which do nothing (Narlikar §3.3). A processor that runs one has lost its deque and steals. With
+/// more processors than cores, the threads that come first may need this processor's core in order to appear. So the
+/// processor lets others run now and then. The kernel may give the core to another program, for milliseconds. So after a
+/// yield of some length, [`SHARE`] times as long must pass before the next one.
+pub(super) struct Courtesy {
+    start: Instant,
+    /// When each processor may yield again, in nanoseconds since the start.
+    until: Box<[AtomicU64]>,
+}
+
+impl Courtesy {
+    pub(super) fn new(processors: usize) -> Courtesy {
+        Courtesy { start: Instant::now(), until: (0..processors).map(|_| AtomicU64::new(0)).collect() }
+    }
+
+    pub(super) fn run_dummy(&self, processor: &Processor) {
+        if processor.pool().config.crowded && processor.rng.below(DUMMIES_PER_LOOK) == 0 {
+            self.give_way(processor.index, yield_now);
+        }
+    }
+
+    fn give_way(&self, index: usize, yields: impl FnOnce()) {
+        let until = &self.until[index];
+        let before = self.now();
+        if before < until.load(Relaxed) {
+            return;
+        }
+        yields();
+        let after = self.now();
+        until.store(after + SHARE * (after - before), Relaxed);
+    }
+
+    fn now(&self) -> u64 {
+        self.start.elapsed().as_nanos() as u64
     }
 }
 
-/// Letting others run takes microseconds; a dummy thread takes a tenth of one.
-const DUMMIES_PER_YIELD: usize = 8;
+/// A yield takes microseconds, a look at the clock tens of nanoseconds; a dummy thread takes a tenth of a microsecond.
+const DUMMIES_PER_LOOK: usize = 8;
+/// Yields take at most one part in `SHARE + 1` of a processor's time.
+const SHARE: u64 = 4;
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::thread::sleep;
+    use std::time::Duration;
+
+    #[test]
+    fn after_a_long_yield_comes_a_longer_time_without() {
+        let courtesy = Courtesy::new(2);
+        courtesy.give_way(0, || sleep(Duration::from_millis(2)));
+        let until = courtesy.until[0].load(Relaxed);
+        assert!(until >= 2_000_000 * (1 + SHARE));
+        courtesy.until[0].store(u64::MAX, Relaxed);
+        courtesy.give_way(0, || unreachable!("it is too early"));
+        let mut gave_way = false;
+        courtesy.give_way(1, || gave_way = true);
+        assert!(gave_way, "each processor counts for itself");
+    }
+}

@@ -136,18 +136,18 @@ mutations! {
     StartsJoin = "starts-join",
     /// A branch that ended does not resolve its join (line 67 left out).
     NoResolution = "no-resolution",
-    /// A victim stores the thread into the thief's cell twice (line 103 twice).
+    /// A victim stores the thread into the thief's cell twice (line 103).
     HandsOutTwice = "hands-out-twice",
     /// A thief empties its reception cell once more when it has taken the thread (after line 88).
     ClearsAgain = "clears-again",
-    /// The side that ends first stores WORK into the other's status cell besides (line 120).
+    /// The side that ends first also stores WORK into the other side's status cell (line 120).
     ResetsOther = "resets-other",
-    /// The left side hands over the join that it has just lost, too (line 127).
+    /// The left side also hands over the join that it has just lost (line 127).
     TransfersMore = "transfers-more",
     /// A join does not get the continuation of the thread that forks (line 46 left out).
     NoInheritance = "no-inheritance",
-    /// Not in the protocol but in the abstract machine of the proof: in its rule FORK the join does not get the edge of the
-    /// thread that forks.
+    /// An error in the abstract machine of the proof, not in the protocol: in its rule FORK the join does not get the edge of
+    /// the thread that forks.
     ForkDropsEdge = "fork-drops-edge",
     /// The branches of a fork get each other's bodies (`run` of lines 48 and 49).
     SwapsBodies = "swaps-bodies",

@@ -9,13 +9,14 @@ use super::proof::Rule;
 use super::state::{MAX_CAPACITY, MAX_PROCESSORS};
 use super::tree::{MAX_FORKS, Threads, Tree};
 
-/// What an exploration or a walk looks for. A run ends where anything else is broken.
+/// What an exploration or a walk looks for. A run that breaks something else ends there, without a finding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ask {
-    /// All that is promised, and with [`Config::proof`] all parts of the proof.
+    /// Everything that the protocol promises, and with [`Config::proof`] all parts of the proof.
     #[default]
     All,
-    /// What RW Theorem 5.1 says of threads: none is lost, runs twice or runs early. Nothing of how the protocol sees to it.
+    /// What RW Theorem 5.1 says of threads: none is lost, runs twice or runs early. How the protocol achieves this is not
+    /// checked.
     Threads,
     /// One part of the proof.
     Rule(Rule),
@@ -47,8 +48,9 @@ pub struct Config {
     pub merge_stores: bool,
     /// Whether states that differ only in the names of processors count as one. Then liveness is not checked.
     pub symmetry: bool,
-    /// Whether moves that commute with all others are made at once, and no other move where there is one. Then what is asked
-    /// is what [`Ask::Threads`] says, and neither the proof nor liveness is.
+    /// Whether a move that commutes with all others is made at once, in place of all other moves of the state. Then
+    /// [`Ask::All`] means [`Ask::Threads`], and liveness is not checked. With [`Config::proof`] or a mutation, nothing is
+    /// reduced.
     pub reduce: bool,
     /// Whether fair endless runs are searched for once no broken state was found.
     pub liveness: bool,

@@ -198,7 +198,7 @@ impl Search<'_> {
                 let (states, depth) = (self.graph.len(), self.stats.depth);
                 progress(Progress::Exploring { states, waiting: states - at, depth });
             }
-            // Where a run has ended with what nobody asked for, it does not go on.
+            // The run broke something that nobody asked about. It ends here.
             if ended.front() == Some(&(at as Id)) {
                 ended.pop_front();
                 if config.asks_liveness() {

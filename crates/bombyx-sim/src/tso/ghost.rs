@@ -85,7 +85,7 @@ impl Ghost {
         Ok(())
     }
 
-    /// FORK: n is replaced by n1, n2 and nj, and nj inherits its edge (unless one mutation has it otherwise).
+    /// FORK: n is replaced by n1, n2 and nj, and nj inherits its edge (except under one mutation).
     pub(super) fn fork(
         &mut self,
         threads: &Threads,

@@ -58,7 +58,7 @@ pub(super) struct Machine {
     pub(super) symmetry: bool,
     pub(super) reduce: bool,
     pub(super) ask: Ask,
-    /// Where the parts of the proof that are broken are noted, if they are not to end the run.
+    /// If present, broken parts of the proof are noted here and do not end the run.
     pub(super) broken: Option<Cell<RuleSet>>,
 }
 

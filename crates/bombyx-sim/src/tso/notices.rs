@@ -1,8 +1,8 @@
-//! Which part of the proof notices an error first: every run of a wrong protocol up to the first transition that breaks
-//! something, and all the parts that this transition breaks.
+//! Which part of the proof notices an error first. This follows every run of a wrong protocol up to the first transition that
+//! breaks something, and lists all the parts that this transition breaks.
 //!
-//! A part is not asked where what it is stated in terms of is broken: where the abstract machine refuses a step there is no
-//! abstract state to relate, where Lemma B.1 fails there is no tree to label, and where Def. 7 fails there are no owners.
+//! A part is not checked if something that it is stated in terms of is broken. If the abstract machine refuses a step, there is
+//! no abstract state to relate. If Lemma B.1 fails, there is no tree to label. If Def. 7 fails, there are no owners.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -15,23 +15,23 @@ use super::violation::check;
 /// What broke first in the runs of a wrong protocol.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notices {
-    /// For each transition that is the first to break a part of the proof: all the parts that it breaks. Each set once.
+    /// For each transition that is the first to break a part of the proof: the set of all parts that it breaks.
     pub first: BTreeSet<RuleSet>,
     /// Whether some run breaks a promise of the theorem before any part of the proof.
     pub unproved: bool,
-    /// States that nothing was broken in.
+    /// States in which nothing was broken.
     pub states: usize,
     /// Whether there were more states than the configuration allows.
     pub incomplete: bool,
 }
 
 impl Notices {
-    /// Whether this part, and no other, is what every run breaks first.
+    /// Whether every run breaks this part first, and no other part with it.
     pub fn alone(&self, rule: Rule) -> bool {
         !self.unproved && self.first.len() == 1 && self.first.contains(&RuleSet::default().with(rule))
     }
 
-    /// Whether some run breaks this part first, and no other with it.
+    /// Whether some run breaks this part first, and no other part with it.
     pub fn first(&self, rule: Rule) -> bool {
         self.first.contains(&RuleSet::default().with(rule))
     }
@@ -42,7 +42,7 @@ impl Notices {
     }
 }
 
-/// Explores every run of `config`, whose protocol is wrong, up to what breaks first.
+/// Explores every run of `config`, whose protocol is wrong, up to the first transition that breaks something.
 ///
 /// ```
 /// use bombyx_sim::tso::{Config, Mutation, Rule, notices};

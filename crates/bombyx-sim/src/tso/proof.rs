@@ -120,17 +120,17 @@ impl RuleSet {
         RuleSet(self.0 | 1 << rule as u32)
     }
 
-    /// Whether the part is in it.
+    /// Whether the part is in the set.
     pub fn contains(self, rule: Rule) -> bool {
         self.0 & 1 << rule as u32 != 0
     }
 
-    /// Whether there is nothing in it.
+    /// Whether the set is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// What is in either set.
+    /// The parts that are in either set.
     pub fn union(self, other: RuleSet) -> RuleSet {
         RuleSet(self.0 | other.0)
     }
@@ -161,7 +161,7 @@ pub(super) fn check(machine: &Machine, s: &State) -> Result<(), Violation> {
         return Ok(());
     }
     let proof = Proof { machine, s, labelled: Labelled::new(machine, s) };
-    // What follows is stated in terms of a tree, and then of owners.
+    // The following parts are stated in terms of a tree, and then of owners.
     proof.labelled.tree()?;
     if machine.has_noted() {
         return Ok(());

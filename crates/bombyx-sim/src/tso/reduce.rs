@@ -1,18 +1,18 @@
-//! Partial order: where a processor has a move whose outcome nobody can change any more, and which nobody can tell from its
-//! doing, this move is made at once and no other move of the state is tried.
+//! Partial order reduction. If nobody can change the outcome of a move any more, and nobody can observe when the move is
+//! made, the exploration makes this move at once and tries no other move of the state.
 //!
 //! Such a move is an ample set of one (Clarke, Grumberg & Peled, *Model Checking*, ch. 10):
 //!
-//! - it commutes with every move that can come before it, because nothing that can come before it stores what it loads, or
-//!   loads what it stores; each case below says why;
-//! - it is the only step of its processor, and stays possible until it is made;
-//! - what is asked about threads cannot be missed: a thread that is lost stays lost, and whether a body is entered twice or too
-//!   early is seen by the step that enters it, which sees it all the better the earlier it comes;
-//! - no cycle consists of such moves alone: each is a line of a loop whose other lines are not, or a flush.
+//! - It commutes with every move that can come before it, because no such move stores what it loads, or loads what it
+//!   stores. Each case below says why.
+//! - It is the only step of its processor, and stays possible until it is made.
+//! - The exploration cannot miss what it is asked about threads. A lost thread stays lost. The step that enters a body sees
+//!   whether the body is entered twice or too early, and making that step earlier hides nothing.
+//! - No cycle consists of such moves alone. Each is a flush, or a line of a loop that has other lines as well.
 //!
-//! The cases rest on facts that are read off the state, and on two of the program text: a processor alone stores its round and
-//! only ever a greater one, and `communicate` serves a query of its own newest round alone. So only the protocol proper is
-//! reduced, no mutation.
+//! The cases rest on facts that are visible in the state, and on two facts of the program text: only the processor itself
+//! stores its round, and only a greater one; and `communicate` serves only a query of its processor's newest round. A
+//! mutation may break these, so only the unmutated protocol is reduced.
 
 use super::machine::{Choice, Move};
 use super::state::{Pc, Processor, State, Store, Watch};
@@ -20,8 +20,8 @@ use super::state::{Pc, Processor, State, Store, Watch};
 /// The one move of `p` that may be made at once, if there is one.
 pub(super) fn eager(s: &State, p: Processor) -> Option<Move> {
     let local = &s.locals[usize::from(p)];
-    // Line 70: nobody else loads this cell, and nobody can store it as long as no query of this processor can be served.
-    // Queries that it sent since lie behind this store.
+    // Line 70: nobody else loads this cell, and nobody can store to it as long as no query of this processor can be served.
+    // Later queries of this processor are behind this store in its buffer.
     if let Some(Store::Received { to, thread: None }) = local.buffer.entries().first()
         && *to == p
         && is_quiet(s, p, false)
@@ -30,16 +30,16 @@ pub(super) fn eager(s: &State, p: Processor) -> Option<Move> {
     }
     let next = Some(Move::Step(p, Choice::Next));
     match (local.watch, local.pc) {
-        // Line 78: rounds increase, so that the answer "the attempt is over" is final.
+        // Line 78: rounds increase, so the answer "the attempt is over" is final.
         (Watch::Idle, Pc::Await { victim, round }) if s.memory.round[victim as usize] != round => next,
-        // Line 84: what the cell holds is final if nobody can store it.
+        // Line 84: the content of the cell is final if nobody can store to it.
         (Watch::Idle, Pc::Receive { .. }) if is_quiet(s, p, true) => next,
         _ => None,
     }
 }
 
-/// Whether no store to the reception cell of `p` by another processor is buffered, about to be made, or can come of a query
-/// that is in memory or, if `buffered`, on its way there.
+/// Whether no other processor will store to the reception cell of `p`: no such store is buffered or about to be made, and none
+/// can result from a query that is in memory or, if `buffered`, on its way there.
 fn is_quiet(s: &State, p: Processor, buffered: bool) -> bool {
     let to_p = |store: &Store| matches!(store, Store::Received { to, .. } if *to == p);
     let others = (0..s.processors).filter(|&k| k != p);

@@ -1,4 +1,4 @@
-//! Runs by hand: a schedule in words, for a run that is too rare to meet by chance and too long to search for.
+//! Runs by hand: a schedule written in words, for a run that is too rare to find by chance and too long to find by search.
 
 use std::fmt;
 
@@ -13,9 +13,9 @@ use bombyx_rw::protocol::Side;
 /// A schedule that cannot be followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScriptError {
-    /// The machine is impossible.
+    /// No machine has this configuration.
     Config(ConfigError),
-    /// A word that means nothing.
+    /// A word that names no move.
     Word(String),
     /// A move that the state does not allow: the word, and how many moves came before it.
     Move(String, usize),
@@ -27,7 +27,7 @@ impl fmt::Display for ScriptError {
             ScriptError::Config(error) => error.fmt(f),
             ScriptError::Word(word) => write!(
                 f,
-                "`{word}` is no move; say `0:flush`, `0:next`, `0:ask1`, `0:poll`, `0:end` or \
+                "`{word}` is not a move; write `0:flush`, `0:next`, `0:ask1`, `0:poll`, `0:end` or \
                 `0:watchAL`"
             ),
             ScriptError::Move(word, at) => write!(f, "`{word}` is not possible after {at} moves"),
@@ -62,7 +62,7 @@ pub const FIGURE_1: &str = "\
 /// (`communicate`), `0:end` (the body ends), `0:watchAL` (`watch` looks at the left side of join A).
 ///
 /// # Errors
-/// If a word is no move, or a move is not possible where it stands.
+/// If a word names no move, or a move is not possible at that point.
 ///
 /// ```
 /// use bombyx_sim::tso::{Config, FIGURE_1, follow};

@@ -128,10 +128,10 @@ pub(crate) const CLAIMS: &[Claim] = &[
         id: "rw-poll",
         paper: Paper::Rw,
         name: "§4.3, where polls are",
-        statement: "With polls inside of bodies no thread is lost, runs twice or runs early",
+        statement: "With polls inside bodies no thread is lost, runs twice or runs early",
         quantity: "runs that break it",
-        scope: "4 processors, `((. .) (. .))`: random moves with fair flushes, and how watch lists look is not asked. The paper says \
-            that the place of polls does not matter. Between two threads it does: a join is lost, in a schedule that is followed.",
+        scope: "4 processors, `((. .) (. .))`: random moves with fair flushes; watch lists are not checked. The paper says that the \
+            place of polls does not matter. Between two threads it does: a written schedule shows how a poll there loses a join.",
         mutants: protocol![PollBetweenThreads, ServesStale, NoRoundCheck],
         few: "",
         attempt: polls,

@@ -17,7 +17,7 @@ pub struct Part {
 pub enum Shown {
     /// Two processors run this tree with this error, and a run breaks this part first, and no other with it.
     By(Mutation, &'static str),
-    /// It follows from other parts, so that one of them breaks before it or with it.
+    /// It follows from other parts, so one of them breaks before it or with it.
     Follows(&'static str),
 }
 

@@ -34,7 +34,7 @@
 
 mod tuner;
 
-use super::give_up::{give_up, run_dummy};
+use super::give_up::{Courtesy, give_up};
 use super::work_stealing::steal::{self, escalate, own_work, rob_by};
 use super::work_stealing::{SEARCH, patience_to_search};
 use crate::machine::patience::{Patience, Wait};
@@ -55,6 +55,7 @@ use tuner::Tuner;
 pub(super) struct Dfdeques {
     ranks: Ranks,
     quota: Force,
+    courtesy: Courtesy,
 }
 
 /// How K is determined.
@@ -103,8 +104,9 @@ impl Strategy for Dfdeques {
         }
         let pool = processor.pool();
         let others = || pool.processors().iter().any(Processor::has_something);
-        let other_work = pool.has_queued() || self.ranks.has_left() || others();
-        patience.consider(pool.config.crowded, other_work)
+        // What is left in the list is there for whoever draws, so nobody needs this core to bring it.
+        let left = self.ranks.has_left();
+        patience.consider(pool.config.crowded && !left, left || pool.has_queued() || others())
     }
 
     fn take_anything(&self, processor: &Processor) -> Option<Entry> {
@@ -182,7 +184,7 @@ impl Dfdeques {
             Quota::Auto => Force::Auto(Tuner::new(processors)),
             quota => Force::Fixed(quota.limit()),
         };
-        Dfdeques { ranks: Ranks::new(processors), quota }
+        Dfdeques { ranks: Ranks::new(processors), quota, courtesy: Courtesy::new(processors) }
     }
 
     fn search_until(&self, processor: &Processor) -> Option<Entry> {
@@ -203,11 +205,16 @@ impl Dfdeques {
             if let Some(entry) = self.steal(processor) {
                 return Some(entry);
             }
+            processor.answer();
+            // This processor has no deque now. So at most P - 1 deques have owners, one of the leftmost P has none, and one draw in P
+            // finds it. To let another program have the core, or to lie down, would take much longer.
+            if self.ranks.has_left() {
+                continue;
+            }
             let now = Instant::now();
             if now.duration_since(*start.get_or_insert(now)) > patience_to_search(pool, SEARCH) {
                 return None;
             }
-            processor.answer();
             pause(pool.config.crowded);
         }
     }
@@ -240,7 +247,7 @@ impl Dfdeques {
             match self.ranks.draw(processor.index, processor.rng.below(all.len()), self.quota() as u64) {
                 Drawn::Nothing => return None,
                 Drawn::Entry(entry) => return Some(entry),
-                Drawn::Dummy => run_dummy(processor),
+                Drawn::Dummy => self.courtesy.run_dummy(processor),
                 Drawn::Owned(owner) => {
                     let victim = &all[owner];
                     let promising = if self.ranks.has_left() {
@@ -267,7 +274,7 @@ impl Dfdeques {
                     processor.stats.steals.add(1);
                     return Some(entry);
                 }
-                Drawn::Dummy => run_dummy(processor),
+                Drawn::Dummy => self.courtesy.run_dummy(processor),
                 Drawn::Owned(owner) if !all[owner].deque.looks_empty() => return None,
                 // At least our own deque, which has no owner now, is there.
                 Drawn::Owned(_) | Drawn::Nothing if self.ranks.has_left() => {}

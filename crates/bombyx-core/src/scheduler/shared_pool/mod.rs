@@ -10,7 +10,7 @@ pub(super) mod busy_leaves;
 pub(super) mod depth_first;
 pub(super) mod fifo;
 
-use super::give_up::{give_up, run_dummy};
+use super::give_up::{Courtesy, give_up};
 use super::work_stealing::steal::own_work;
 use super::work_stealing::{SEARCH, patience_to_search};
 use crate::machine::current;
@@ -45,6 +45,7 @@ pub(super) struct Shared {
     /// K, in bytes, or `i64::MAX` if there is no quota.
     quota: i64,
     pool: SharedPool,
+    courtesy: Courtesy,
 }
 
 impl Strategy for Shared {
@@ -155,7 +156,8 @@ impl Strategy for Shared {
 impl Shared {
     /// A pool with these rules and this quota K, or `i64::MAX` if there is none.
     pub(super) fn new(rules: Rules, quota: i64, processors: usize) -> Shared {
-        Shared { rules, quota, pool: SharedPool::new(rules.order, processors) }
+        let (pool, courtesy) = (SharedPool::new(rules.order, processors), Courtesy::new(processors));
+        Shared { rules, quota, pool, courtesy }
     }
 
     fn search_until(&self, processor: &Processor) -> Option<Entry> {
@@ -197,7 +199,7 @@ impl Shared {
                     processor.meter.reset(self.quota);
                     return Some(entry);
                 }
-                Taken::Dummy => run_dummy(processor),
+                Taken::Dummy => self.courtesy.run_dummy(processor),
                 Taken::Nothing => return None,
             }
         }
@@ -218,7 +220,7 @@ impl Shared {
             let processor = current::held();
             match self.pool.turn(processor.index) {
                 Turn::Now => return,
-                Turn::Dummy => run_dummy(processor),
+                Turn::Dummy => self.courtesy.run_dummy(processor),
                 Turn::Later => {
                     let leave = |frame| self.pool.put_frame(processor.index, frame);
                     if !give_up(processor, leave, || self.take_next(processor)) {
