@@ -7,6 +7,7 @@ use common::{builder, bump, pool, wait_until, watchdog, with_every_scheduler};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Barrier, Mutex, mpsc};
 use std::thread;
+use std::time::Duration;
 
 #[test]
 fn outside_of_a_pool_it_is_a_call() {
@@ -131,6 +132,30 @@ fn a_lock_inside_of_blocking() {
         });
         assert_eq!(sum.into_inner().unwrap(), 1_999_000);
     });
+}
+
+/// Far more closures than carriers wait for one lock: the pool keeps to its limit, and everything ends.
+#[test]
+fn a_contended_lock_does_not_make_carriers_without_end() {
+    const CLOSURES: usize = 400;
+    let pool = pool(2);
+    let lock = Mutex::new(0);
+    watchdog("a contended lock", || {
+        pool.run(|| {
+            scope(|s| {
+                for _ in 0..CLOSURES {
+                    s.defer(|_| {
+                        let mut count = blocking(|| lock.lock().unwrap());
+                        *count += 1;
+                        thread::sleep(Duration::from_micros(50));
+                    });
+                }
+            });
+        });
+    });
+    assert_eq!(lock.into_inner().unwrap(), CLOSURES);
+    let stats = pool.stats();
+    assert!(stats.peak_carriers <= 2 + 64, "{stats}");
 }
 
 /// If the pool may start no further carrier, blocking blocks the processor's other work, but not for ever.

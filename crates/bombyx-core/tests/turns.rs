@@ -65,6 +65,59 @@ fn a_closure_that_spawns_itself_for_ever_keeps_nobody_waiting() {
     }
 }
 
+/// One processor, so that nobody steals. A closure lies in its deque, a younger one spawns itself for ever, and the queue is long: it
+/// need not be empty before the older closure gets its turn.
+#[test]
+fn a_long_queue_keeps_no_older_closure_waiting() {
+    const QUEUED: usize = 1_000;
+    const NOT_YET: usize = usize::MAX;
+    for name in ["work-stealing", "private-cas", "read-write"] {
+        let builder = Pool::builder().processors(1).scheduler(name.parse().unwrap());
+        let pool = builder.lend(false).build().unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let (served, before) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(NOT_YET)));
+        pool.run(|| {
+            let (begins, count) = (Arc::clone(&before), Arc::clone(&served));
+            pool.spawn(move || begins.store(count.load(SeqCst), SeqCst));
+            again(pool.handle(), Arc::clone(&stop));
+            let (handle, served) = (pool.handle(), Arc::clone(&served));
+            let outside = thread::spawn(move || {
+                for _ in 0..QUEUED {
+                    let served = Arc::clone(&served);
+                    handle.spawn(move || _ = served.fetch_add(1, SeqCst));
+                }
+            });
+            outside.join().unwrap();
+        });
+        while before.load(SeqCst) == NOT_YET {
+            thread::yield_now();
+        }
+        stop.store(true, SeqCst);
+        assert!(before.load(SeqCst) <= 128, "{name}: {} went first", before.load(SeqCst));
+    }
+}
+
+/// A scope waits for closures that spawn others without end. A closure that lies below them in the deque gets its turn: on another
+/// carrier, or on top of the scope if there is none.
+#[test]
+fn a_scope_without_end_keeps_no_older_closure_waiting() {
+    fn more<'scope>(s: &bombyx::Scope<'scope>, stop: &'scope AtomicBool) {
+        if !stop.load(SeqCst) {
+            s.defer(|s| more(s, stop));
+        }
+    }
+    for (name, carriers) in [("work-stealing", 8), ("work-stealing", 1), ("private-cas", 8)] {
+        let builder = Pool::builder().processors(1).scheduler(name.parse().unwrap());
+        let pool = builder.max_carriers(carriers).lend(false).build().unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        pool.run(|| {
+            let older = Arc::clone(&stop);
+            pool.spawn(move || older.store(true, SeqCst));
+            scope(|s| more(s, &stop));
+        });
+    }
+}
+
 #[test]
 fn a_scope_without_end_keeps_no_call_waiting() {
     fn more<'scope>(s: &bombyx::Scope<'scope>, stop: &'scope AtomicBool) {

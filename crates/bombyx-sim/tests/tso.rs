@@ -2,8 +2,8 @@
 //! fate. Larger machines: the `tso` example.
 
 use bombyx_sim::tso::{
-    Ask, Config, Fate, LOST_JOIN, Mutation, Outcome, Rule, ScriptError, Tree, Violation, explore, follow,
-    walk,
+    Ask, Config, FIGURE_1, Fate, LOST_JOIN, Mutation, Outcome, Rule, ScriptError, Tree, Violation, explore,
+    follow, walk,
 };
 
 fn run(config: &Config) -> Outcome {
@@ -167,10 +167,20 @@ fn a_lost_watch_list_is_found_by_walking() {
 fn polling_between_threads_loses_a_join() {
     let config = Config { ask: Ask::Threads, ..config(4, "((. .) (. .))") };
     let wrong = config.clone().with_mutation(Mutation::PollBetweenThreads);
-    let found = follow(&wrong, LOST_JOIN).unwrap().expect("a join is lost");
-    assert_eq!(found.violation, Violation::Lost("A.join".to_owned()), "{found}");
+    let run = follow(&wrong, LOST_JOIN).unwrap();
+    assert_eq!(run.broken, Some(Violation::Lost("A.join".to_owned())), "{:#?}", run.steps);
     // The published protocol does not poll there.
     assert!(matches!(follow(&config, LOST_JOIN), Err(ScriptError::Move(..))));
+}
+
+/// RW Figure 1: processor k runs both joins, and gets processor i's watch list with the first.
+#[test]
+fn figure_1_runs_as_drawn() {
+    let run = follow(&config(3, "((. .) .)"), FIGURE_1).unwrap();
+    assert!(run.exited && run.broken.is_none(), "{:#?}", run.broken);
+    let says = |p, text: &str| run.steps.iter().any(|s| s.processor == p && s.text.contains(text));
+    assert!(says(1, "takes A.right") && says(2, "takes B.right"));
+    assert!(says(0, "TRANSFER [{A.join, LEFT}]") && says(2, "runs B.join") && says(2, "runs A.join"));
 }
 
 #[test]
@@ -188,7 +198,7 @@ fn reduction_changes_no_answer() {
 
 #[test]
 fn merging_stores_changes_no_answer() {
-    let mutated = finite().map(|m| Config { max_states: 200_000, ..config(2, "(. .)").with_mutation(m) });
+    let mutated = finite().map(|m| Config { max_states: 20_000, ..config(2, "(. .)").with_mutation(m) });
     for merged in mutated.chain([config(2, "(. (. .))"), config(2, "((. .) .)")]) {
         let separate = Config { merge_stores: false, ..merged.clone() };
         let (one, other) = (run(&merged), run(&separate));

@@ -183,6 +183,27 @@ impl Processor {
         (when.elapsed() < LEAVING && affinity::here() != Some(cpu)).then_some(cpu)
     }
 
+    /// Holder, which searches and is about to yield. If a busy processor was last seen on the same CPU, moves the holder to
+    /// a CPU where none was seen. The kernel would leave the two together until its next tick, for up to four
+    /// milliseconds, while another core is idle.
+    pub(crate) fn make_room(&self) {
+        let config = &self.pool().config;
+        if config.crowded || config.pin {
+            return;
+        }
+        self.note_cpu();
+        let others =
+            || self.pool().processors().iter().filter(|other| other.index != self.index && other.is_busy());
+        if !others().any(|other| other.shares_cpu(self)) {
+            return;
+        }
+        let free = |cpu: &&usize| others().all(|other| other.seen_on.load(Relaxed) != **cpu);
+        if let Some(&cpu) = affinity::cpus().iter().find(free) {
+            affinity::move_to(cpu);
+            self.note_cpu();
+        }
+    }
+
     pub(crate) fn pool(&self) -> &PoolCore {
         self.pool.get()
     }

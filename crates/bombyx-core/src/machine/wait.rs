@@ -74,20 +74,47 @@ pub(crate) const OWN_TURNS: u32 = 64;
 
 /// The entry whose turn it is, if the processor has run many others since the last such turn.
 fn take_in_turn(processor: &Processor) -> Option<Entry> {
-    if processor.turns.get() < TURNS {
+    if !begin_turn(processor) {
         return None;
     }
-    processor.turns.set(0);
-    processor.own_turns.set(processor.own_turns.get() + 1);
     let own = || {
-        let due = processor.own_turns.get() >= OWN_TURNS;
-        due.then(|| {
-            processor.own_turns.set(0);
-            processor.strategy().take_oldest_own(processor)
-        })
-        .flatten()
+        processor.own_turns.set(0);
+        processor.strategy().take_oldest_own(processor)
     };
-    processor.pool().take_queued().or_else(own)
+    // Not only if nothing is queued: there may always be something.
+    let own = if own_is_due(processor) { own() } else { None };
+    own.or_else(|| processor.pool().take_queued())
+}
+
+/// Whether the processor has run so many entries that it is somebody else's turn. If so, it counts again from now on.
+fn begin_turn(processor: &Processor) -> bool {
+    let due = processor.turns.get() >= TURNS;
+    if due {
+        processor.turns.set(0);
+        processor.own_turns.set(processor.own_turns.get().saturating_add(1));
+    }
+    due
+}
+
+/// Whether it is the turn of the oldest entry in the processor's own deque.
+fn own_is_due(processor: &Processor) -> bool {
+    processor.own_turns.get() >= OWN_TURNS
+}
+
+/// For a carrier that waits, and helps with what it waits for: whether it is the turn of something queued, or of a closure in the
+/// deque that belongs to no scope. Those need another carrier.
+fn is_others_turn(processor: &Processor) -> bool {
+    if !begin_turn(processor) {
+        return false;
+    }
+    // What else lies in the deque is part of something that waits itself, here or below on this stack.
+    let detached = |entry: Entry| matches!(entry.kind(), Kind::Heap(_)) && lineage::root_of(entry) == 0;
+    let own = own_is_due(processor) && processor.deque.oldest_is(detached);
+    if own {
+        // Whoever gets the processor takes that entry in the first turn.
+        processor.turns.set(TURNS);
+    }
+    own || processor.pool().has_queued()
 }
 
 /// Runs an entry, which is not a carrier. It was taken out of where it was, so only the calling carrier has it. Its
@@ -121,7 +148,7 @@ fn run_series(first: Entry, next: impl Fn(&Processor) -> Option<Entry>) -> Enabl
         let enabled = unsafe { Job::run(job) };
         // The carrier may hold another processor now: somebody else may hold the first one.
         let here = current::held();
-        here.turns.set(here.turns.get() + 1);
+        here.turns.set(here.turns.get().saturating_add(1));
         if enabled.is_some() || !ptr::eq(here, processor) || here.turns.get() >= TURNS {
             break enabled;
         }
@@ -262,12 +289,8 @@ pub(crate) fn wait(latch: &Latch, root: usize, job: Option<&Job>) -> Waited {
         }
         let processor = current::held();
         let pool = processor.pool();
-        // A scope whose closures spawn others without end must not keep the queue from being served.
-        let due = processor.turns.get() >= TURNS;
-        if due {
-            processor.turns.set(0);
-        }
-        let step = match due && pool.has_queued() {
+        // A scope whose closures spawn others without end keeps neither the queue nor older closures waiting.
+        let step = match is_others_turn(processor) {
             true => Wait::OtherWork,
             false => processor.strategy().wait(&mut patience, processor, root, &|| latch.is_done()),
         };
@@ -299,15 +322,17 @@ pub(crate) fn wait(latch: &Latch, root: usize, job: Option<&Job>) -> Waited {
                     observe_go_on();
                     return Waited::TakenBack;
                 }
-                None => match processor.strategy().take_anything(processor) {
-                    Some(entry) => {
-                        processor.stats.in_place.add(1);
-                        nested(carrier, entry, latch);
+                None => {
+                    match take_in_turn(processor).or_else(|| processor.strategy().take_anything(processor)) {
+                        Some(entry) => {
+                            processor.stats.in_place.add(1);
+                            nested(carrier, entry, latch);
+                        }
+                        None => {
+                            exchange_processor(processor);
+                        }
                     }
-                    None => {
-                        exchange_processor(processor);
-                    }
-                },
+                }
             },
             // If somebody has work for the processor later, there would be no thread for it.
             Wait::Nothing if !pool.has_reserve() => nap(processor),

@@ -118,6 +118,51 @@ fn doze_against_rouse() {
     });
 }
 
+/// The time of a surplus spare is up, while somebody takes it out of the list and gives it a processor. It ends, and nobody finds it
+/// any more; or it goes on with the processor.
+#[test]
+fn surplus_spare_against_give() {
+    explore_weak(4, &[Fault::EndWithoutLook], || {
+        /// A processor, with what its holders write.
+        struct Held(Processor, UnsafeCell<u32>);
+        // SAFETY: that access to the cell is ordered is what the model checks.
+        unsafe impl Sync for Held {}
+        // SAFETY: as above.
+        unsafe impl Send for Held {}
+        let processor = Arc::new(Held(Processor([0; 4]), UnsafeCell::new(0)));
+        let spare = Arc::new(Carrier::here());
+        // Whether the spare is listed: what a pool has under its lock.
+        let listed = Arc::new(Mutex::new(true));
+        let giver = {
+            let (processor, spare, listed) =
+                (Arc::clone(&processor), Arc::clone(&spare), Arc::clone(&listed));
+            thread::spawn(move || {
+                // SAFETY: checked by loom.
+                processor.1.with_mut(|used| unsafe { *used += 1 });
+                let found = std::mem::take(&mut *lock(&listed));
+                if found {
+                    // SAFETY: the spare came out of the list.
+                    unsafe {
+                        Carrier::give_raw(NonNull::from(&*spare), processor.0.baton().as_ptr(), None);
+                    }
+                }
+                found
+            })
+        };
+        let ends = std::mem::take(&mut *lock(&listed)) || planted(Fault::EndWithoutLook);
+        if !ends {
+            assert_eq!(spare.receive(), Some(processor.0.baton()));
+            // SAFETY: checked by loom.
+            processor.1.with_mut(|used| unsafe { *used += 1 });
+        }
+        let given = giver.join().unwrap();
+        assert!(
+            given != ends,
+            "a processor was given to a carrier that has ended, or a spare waits for ever"
+        );
+    });
+}
+
 /// A thread outside waits for work in a pool. It wakes up when the work has ended, sees what was done, and may leave at
 /// once.
 #[test]
@@ -157,7 +202,7 @@ fn signal_to_the_outside() {
 /// takes that processor when it waits, and the spare gets the first one.
 #[test]
 fn hand_over_in_the_middle_of_giving_up() {
-    explore(3, &[Fault::ForgetEarlyProcessor, Fault::GiveWithoutOrder], || {
+    explore_weak(3, &[Fault::ForgetEarlyProcessor, Fault::GiveWithoutOrder], || {
         /// Processors, with what their holders write.
         struct Processors([Processor; 2], [UnsafeCell<u32>; 2]);
         // SAFETY: the model checks that accesses to the cells are ordered.

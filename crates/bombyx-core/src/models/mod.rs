@@ -15,6 +15,7 @@ mod read_write;
 mod ready;
 mod scope;
 mod sleep;
+mod tickets;
 
 use crate::protocol::carrier::{Baton, Carrier, Enabled};
 use crate::protocol::credits::{Credits, Ended, Stock};
@@ -28,6 +29,7 @@ use crate::protocol::private::Private;
 use crate::protocol::ready::ranks::{Drawn, Ranks};
 use crate::protocol::sleep::Sleepers;
 use crate::system::affinity;
+use crate::system::barrier::models as barrier_of_models;
 use crate::system::fault::{Fault, plant, planted};
 use crate::system::primitive::{Mutex, lock};
 use loom::cell::UnsafeCell;
@@ -43,14 +45,24 @@ use std::sync::Arc;
 /// Like [`explore`], with a light barrier that is nothing, and a heavy one that is refused
 /// ([`crate::system::barrier`]).
 fn explore_weak(preemptions: usize, faults: &[Fault], model: fn()) {
-    crate::system::barrier::models::set_weak(true);
-    explore(preemptions, faults, model);
-    crate::system::barrier::models::set_weak(false);
+    barrier_of_models::set_weak(true);
+    check(preemptions, faults, model);
+    barrier_of_models::set_weak(false);
+}
+
+/// Explores a model of threads that call the heavy barrier.
+fn explore(preemptions: usize, faults: &[Fault], model: fn()) {
+    barrier_of_models::was_called();
+    check(preemptions, faults, model);
+    assert!(
+        std::env::var_os(FAULT).is_some() || barrier_of_models::was_called(),
+        "nobody calls the heavy barrier, so the light one must be nothing"
+    );
 }
 
 /// Runs the model as it is. Then runs it again with each fault planted, in a separate process, where it must fail.
 /// (Loom may abort when a model fails.)
-fn explore(preemptions: usize, faults: &[Fault], model: fn()) {
+fn check(preemptions: usize, faults: &[Fault], model: fn()) {
     assert!(!faults.is_empty(), "a model that has never failed proves nothing");
     let planted = std::env::var(FAULT).ok();
     plant(faults.iter().copied().find(|fault| planted.as_deref() == Some(&format!("{fault:?}"))));

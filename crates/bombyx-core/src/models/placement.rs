@@ -7,26 +7,26 @@ use crate::protocol::placement::Mugging;
 /// has.
 #[test]
 fn arrive_against_exchange() {
-    explore(6, &[Fault::ArriveWithoutSecondLook], || move_during_exchange(1, |_| true));
+    explore_weak(6, &[Fault::ArriveWithoutSecondLook], || move_during_exchange(1, |_| true));
 }
 
 /// A carrier leaves such a processor for one that takes no part in the exchange. It ends up on the CPU of the latter.
 #[test]
 fn leave_against_exchange() {
-    explore(6, &[Fault::ExchangeWithoutSecondLook], || move_during_exchange(2, |_| true));
+    explore_weak(6, &[Fault::ExchangeWithoutSecondLook], || move_during_exchange(2, |_| true));
 }
 
 /// Like [`leave_against_exchange`], while one of the CPUs cannot be used. A refused exchange changes nothing.
 #[test]
 fn leave_against_refused_exchange() {
-    explore(6, &[Fault::KeepRefusedExchange], || move_during_exchange(2, |cpu| cpu != CPUS[1]));
+    explore_weak(6, &[Fault::KeepRefusedExchange], || move_during_exchange(2, |cpu| cpu != CPUS[1]));
 }
 
 /// A carrier leaves a victim for another one, whose CPU another thief exchanges. It ends up on the CPU that the latter
 /// then has.
 #[test]
 fn leave_against_two_exchanges() {
-    explore(3, &[Fault::PinWithoutSecondLook, Fault::ExchangeWithoutSecondLook], || {
+    explore_weak(3, &[Fault::PinWithoutSecondLook, Fault::ExchangeWithoutSecondLook], || {
         let placement = Arc::new(Placement::new(4, &CPUS));
         let runs_on = Arc::new(AtomicUsize::new(CPUS[0]));
         placement.arrive(0, CARRIER, |_| ());
@@ -57,7 +57,7 @@ fn leave_against_two_exchanges() {
 /// other leaves it alone. Each CPU still belongs to one processor.
 #[test]
 fn two_thieves_mug_one_victim_once() {
-    explore(4, &[Fault::MugWithoutClaim, Fault::DecideBeforeClaim], || {
+    explore_weak(4, &[Fault::MugWithoutClaim, Fault::DecideBeforeClaim], || {
         const SLOW: usize = CPUS[0];
         let placement = Arc::new(Placement::new(3, &CPUS[..3]));
         let runs_on = Arc::new(AtomicUsize::new(SLOW));

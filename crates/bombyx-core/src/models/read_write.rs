@@ -139,14 +139,14 @@ fn two_thieves(looks: usize, victim: impl FnOnce(&Cells)) {
 /// One query cell: one thief overwrites the other's query. Both learn how it ended, and at most one gets the entry.
 #[test]
 fn overwritten_query() {
-    explore(3, &[Fault::RoundBeforeAnswer], || two_thieves(1, Cells::poll));
+    explore_weak(3, &[Fault::RoundBeforeAnswer], || two_thieves(1, Cells::poll));
 }
 
 /// A query of a round that has ended arrives late, perhaps over a newer one. The victim ignores it, and the newer thief
 /// repeats its own.
 #[test]
 fn stale_round() {
-    explore(2, &[Fault::ServeStaleQuery, Fault::NoResend], || {
+    explore_weak(2, &[Fault::ServeStaleQuery, Fault::NoResend], || {
         two_thieves(1, |cells| {
             cells.queries[0].set_open(false);
             cells.queries[0].set_open(true);
@@ -158,7 +158,7 @@ fn stale_round() {
 /// A victim declines two thieves, one after the other or both at once. Nobody waits for ever, and nothing is lost.
 #[test]
 fn simultaneous_declines() {
-    explore(3, &[Fault::RoundBeforeAnswer, Fault::ServeStaleQuery], || {
+    explore_weak(3, &[Fault::RoundBeforeAnswer, Fault::ServeStaleQuery], || {
         two_thieves(1, |cells| {
             match cells.queries[0].poll(|| {}) {
                 Poll::Nothing => {}
@@ -336,7 +336,7 @@ fn tie_at_a_join() {
 /// The left side stays where it is. It waits only for the right side's end.
 #[test]
 fn left_stays() {
-    explore(4, &[Fault::EarlyAck], || resolve(1, None));
+    explore_weak(4, &[Fault::EarlyAck], || resolve(1, None));
 }
 
 /// The left side leaves after the right side's ACK. The right side goes on watching, and ends.

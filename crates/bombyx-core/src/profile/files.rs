@@ -26,11 +26,8 @@ static FILES: OnceLock<Files> = OnceLock::new();
 
 /// The profiler of the process, if the environment asks for files.
 pub(super) fn profiler(measure: Measure) -> Option<Arc<Profiler>> {
-    if is_privileged() {
-        // Whoever starts the program may have fewer rights than the program, and must not choose what it writes.
-        return None;
-    }
-    let file = |name| env::var_os(name).filter(|path| !path.is_empty());
+    // Whoever starts the program may have fewer rights than the program, and must not choose what it writes.
+    let file = |name| env::var_os(name).filter(|path| !path.is_empty() && !is_privileged());
     let (profile, record) = (file("BOMBYX_PROFILE"), file("BOMBYX_RECORD"));
     let profiler = match (&profile, &record) {
         (None, None) => return None,

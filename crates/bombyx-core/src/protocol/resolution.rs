@@ -68,7 +68,7 @@
 use crate::protocol::carrier::Carrier;
 use crate::system::barrier::{self, Side};
 use crate::system::fault::{Fault, planted};
-use crate::system::primitive::{AtomicPtr, AtomicUsize, nap, spin_loop};
+use crate::system::primitive::{AtomicPtr, AtomicUsize, Spin, nap};
 use crate::system::shake::shake;
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
@@ -186,10 +186,11 @@ impl Resolution {
         self.left.store(address(list.head.get()) | TRANSFER, Release);
         // Pairs with `light` in `end`. If the barrier is refused, only an answer proves anything.
         let reached = planted(Fault::LeaveWithoutBarrier) || barrier::heavy(sides);
+        let mut spin = Spin::default();
         loop {
             shake();
             match self.right.load(Acquire) {
-                ENDING => spin_loop(),
+                ENDING => spin.pause(),
                 READY => return false,
                 WORK | ACK if !reached => nap(),
                 _ => {
@@ -260,7 +261,7 @@ impl Resolution {
 
     /// The list of a left side to which the right side has promised to go on. The list is on its way.
     fn await_transfer(&self) -> WatchList {
-        let mut looks = 0u32;
+        let mut spin = Spin::default();
         loop {
             shake();
             let left = self.left.load(Acquire);
@@ -270,8 +271,7 @@ impl Resolution {
             if planted(Fault::EndBeforeTransfer) {
                 return WatchList::default();
             }
-            looks = looks.wrapping_add(1);
-            if looks.is_multiple_of(64) { crate::system::primitive::yield_now() } else { spin_loop() }
+            spin.pause();
         }
     }
 }

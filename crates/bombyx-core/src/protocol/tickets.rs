@@ -11,9 +11,10 @@
 
 use crate::protocol::carrier::Enabled;
 use crate::protocol::job::{Entry, HeapJob, Job, Kind};
+use crate::system::fault::{Fault, planted};
+use crate::system::primitive::{Mutex, lock};
 use std::collections::VecDeque;
 use std::ptr::NonNull;
-use std::sync::Mutex;
 
 /// See the module text.
 #[repr(C)]
@@ -39,7 +40,7 @@ impl Tickets {
     /// The queue must outlive the ticket.
     #[must_use]
     pub(crate) fn push(&self, entry: Entry) -> Entry {
-        self.queue.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push_back(entry);
+        lock(&self.queue).push_back(entry);
         Entry::heap(NonNull::from(self).cast())
     }
 
@@ -50,7 +51,8 @@ impl Tickets {
             // SAFETY: the queue outlives its tickets. The closure below may be what keeps the queue alive, so the queue
             // is not touched after this block.
             let this = unsafe { &*job.cast::<Tickets>() };
-            this.queue.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).pop_front()
+            let mut queue = lock(&this.queue);
+            if planted(Fault::YoungestTicketFirst) { queue.pop_back() } else { queue.pop_front() }
         };
         match oldest.map(Entry::kind) {
             // SAFETY: the entry left the queue just now, so only this ticket has it.

@@ -38,6 +38,14 @@ pub(crate) fn confine(thread: u32, cpu: usize) -> Option<CpuSet> {
     (elsewhere && system::contains(&allowed.0, cpu) && thread.pin(cpu)).then_some(allowed)
 }
 
+/// Moves the calling thread to a CPU, from where it may run wherever it could before. Does nothing if it may not run there.
+pub(crate) fn move_to(cpu: usize) {
+    let Some(allowed) = Thread::HERE.allowed() else { return };
+    if system::contains(&allowed.0, cpu) && Thread::HERE.pin(cpu) {
+        Thread::HERE.allow(&allowed);
+    }
+}
+
 /// Pins the sleeping thread with this number to a CPU. If the system refuses, or the number is 0, the thread stays as
 /// it is.
 pub(crate) fn pin_sleeper(thread: u32, cpu: usize) {
@@ -200,5 +208,28 @@ mod system {
 
     pub(super) fn cpu_time(_: u32) -> Option<u64> {
         None
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::{Thread, cpus, here, move_to};
+
+    #[test]
+    fn a_thread_that_moves_may_still_run_everywhere() {
+        std::thread::spawn(|| {
+            let allowed = || Thread::HERE.allowed().expect("Linux tells").cpus().collect::<Vec<_>>();
+            let before = allowed();
+            for &cpu in cpus() {
+                move_to(cpu);
+                assert_eq!(allowed(), before);
+            }
+            Thread::HERE.pin(before[0]);
+            move_to(before[before.len() - 1]);
+            assert_eq!(allowed(), [before[0]], "a pinned thread stays");
+            assert!(here().is_none_or(|cpu| cpu == before[0]));
+        })
+        .join()
+        .unwrap();
     }
 }

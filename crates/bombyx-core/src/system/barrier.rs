@@ -156,6 +156,7 @@ pub(crate) mod models {
     thread_local! {
         /// Set for the test that the calling thread runs. Loom runs all threads of a model on one thread.
         static WEAK: Cell<bool> = const { Cell::new(false) };
+        static CALLED: Cell<bool> = const { Cell::new(false) };
     }
 
     /// Whether from now on `light` is nothing, and `heavy` reaches no processor that relies on it.
@@ -167,7 +168,13 @@ pub(crate) mod models {
         WEAK.get()
     }
 
+    /// Whether anybody has called `heavy`, for a processor that relies on it, since this was last asked.
+    pub(crate) fn was_called() -> bool {
+        CALLED.take()
+    }
+
     pub(super) fn interrupt() -> bool {
+        CALLED.set(true);
         !is_weak()
     }
 }

@@ -66,6 +66,10 @@ pub(crate) enum Fault {
     QueueWithoutFence,
     /// A carrier that becomes a spare does not check whether a processor rests because it has no carrier.
     SpareWithoutLook,
+    /// A spare that nobody has needed for long ends without looking whether it is still listed.
+    EndWithoutLook,
+    /// A ticket runs the youngest closure of its queue.
+    YoungestTicketFirst,
     /// The last searcher that finds work tells nobody to look out in its place.
     FindWithoutPassingOn,
     /// A sleeper does not look for work again after it has made its intent visible.

@@ -107,11 +107,24 @@ pub(crate) use loom::cell::UnsafeCell;
 
 /// Waits for something that another thread does within a few instructions. The system may have descheduled that thread
 /// in the middle of them, on this very CPU, so this thread gives way now and then.
+#[derive(Default)]
+pub(crate) struct Spin {
+    looks: u32,
+}
+
+impl Spin {
+    /// Lets a moment pass before the next look.
+    pub(crate) fn pause(&mut self) {
+        self.looks = self.looks.wrapping_add(1);
+        if self.looks.is_multiple_of(64) { yield_now() } else { spin_loop() }
+    }
+}
+
+/// The same until `done`.
 pub(crate) fn spin_until(done: impl Fn() -> bool) {
-    let mut looks = 0u32;
+    let mut spin = Spin::default();
     while !done() {
-        looks = looks.wrapping_add(1);
-        if looks.is_multiple_of(64) { yield_now() } else { spin_loop() }
+        spin.pause();
     }
 }
 

@@ -26,7 +26,7 @@ pub use explore::{Counterexample, Outcome, Progress, Stats, Verdict, explore};
 pub use fate::{Fate, LOST_JOIN};
 pub use notices::{Notices, notices};
 pub use proof::{Rule, RuleSet};
-pub use script::{ScriptError, follow};
+pub use script::{FIGURE_1, Followed, ScriptError, follow};
 pub use trace::Step;
 pub use tree::{MAX_FORKS, Tree, TreeError};
 pub use violation::Violation;

@@ -283,8 +283,12 @@ fn polls(cx: &Context<'_>) -> Finding {
     cx.always(machines, |machine| {
         let config = Config { ask: Ask::Threads, ..machine.config.clone() }.with_mutation(mutation);
         let known = mutation == Some(Mutation::PollBetweenThreads) && config.tree.forks() == 3;
-        if known && let Some(found) = follow(&config, LOST_JOIN).map_err(|e| e.to_string())? {
-            return Err(format!("{}\n{found}", found.violation));
+        if known {
+            let run = follow(&config, LOST_JOIN).map_err(|e| e.to_string())?;
+            if let Some(violation) = run.broken {
+                let steps: Vec<String> = run.steps.iter().map(|step| format!("      {step}")).collect();
+                return Err(format!("{violation}\n{}", steps.join("\n")));
+            }
         }
         match walk(&config, machine.seed, 1, 100_000).map_err(|e| e.to_string())?.broken {
             Some((_, found)) => Err(format!("{}\n{found}", found.violation)),

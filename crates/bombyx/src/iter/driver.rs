@@ -14,14 +14,9 @@ use super::explain::Trace;
 use super::onto::Onto;
 use super::plumbing::{Consumer, Extent, Folder, Plan, Producer, Running, UnindexedProducer};
 use bombyx_core::in_pool;
-use bombyx_core::loop_plumbing::{self as runtime, BlockClock};
+use bombyx_core::loop_plumbing::{self as runtime, BlockClock, Costs, Cuts, Pace};
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicU64};
-
-/// The most leaves of the fixed tree of a deterministic loop.
-const LEAVES: usize = 1 << 10;
-/// By which factor a block may be larger than the one before.
-const GROWTH: u64 = 8;
 
 /// A part of a loop as the driver sees it.
 pub(crate) trait Source: Send + Sized {
@@ -119,39 +114,6 @@ struct Loop<'a, C> {
     positions: bool,
 }
 
-/// How the blocks of a run have gone so far.
-#[derive(Clone, Copy)]
-struct Pace {
-    /// The weight of the next block.
-    block: usize,
-    /// The weight of the last block, and its ticks. No ticks if there was none.
-    weight: usize,
-    ticks: u64,
-}
-
-impl Pace {
-    const UNKNOWN: Pace = Pace { block: 1, weight: 1, ticks: 0 };
-
-    fn after(weight: usize, ticks: u64, clock: BlockClock) -> Pace {
-        let ticks = ticks.max(1);
-        let weight = weight.max(1);
-        let next = (weight as u64).saturating_mul(clock.block) / ticks;
-        let block = next.clamp((weight as u64).div_ceil(GROWTH), (weight as u64).saturating_mul(GROWTH));
-        Pace { block: usize::try_from(block).unwrap_or(usize::MAX), weight, ticks }
-    }
-
-    /// Whether this much is worth a thief's effort. If nothing is known, yes.
-    fn is_worth_sharing(self, weight: usize, clock: BlockClock) -> bool {
-        self.ticks == 0 || self.estimate(weight) > clock.block + clock.block / 2
-    }
-
-    /// How many ticks this much will take.
-    fn estimate(self, weight: usize) -> u64 {
-        let estimate = weight as u128 * u128::from(self.ticks) / self.weight as u128;
-        u64::try_from(estimate).unwrap_or(u64::MAX)
-    }
-}
-
 /// Sets the flag when its run unwinds.
 struct StopOnPanic<'a>(&'a AtomicBool);
 
@@ -199,14 +161,19 @@ impl<'a, C> Loop<'a, C> {
         let weight = source.weight();
         let inside = in_pool();
         let site = self.plan.site;
-        if self.plan.fixed || inside && runtime::splits_fixed() {
-            let grain = weight.div_ceil(LEAVES).max(self.min);
-            return runtime::enter(site, || self.fixed(source, 0, grain));
+        if self.plan.fixed {
+            return runtime::enter(site, || self.planned(source, 0, &Cuts::fixed(weight)));
+        }
+        if let Some(cuts) = Cuts::of_pool(weight) {
+            return self.planned(source, 0, &cuts);
         }
         let short =
-            weight <= self.max && self.plan.trace.is_none() && costs::are_short(site.key(), self.clock);
+            weight <= self.max && self.plan.trace.is_none() && Costs::are_short(site.key(), self.clock);
         if !(short && (inside || runtime::lends())) {
-            return runtime::enter(site, || self.begin_run(source, 0, Pace::UNKNOWN));
+            return runtime::enter(site, || match Cuts::of_pool(weight) {
+                Some(cuts) => self.planned(source, 0, &cuts),
+                None => self.begin_run(source, 0, Pace::UNKNOWN),
+            });
         }
         let folder = self.consumer.start(self.extent(0, self.behind(0, weight)));
         let (mut folder, rest) = self.alone(source, folder);
@@ -260,7 +227,7 @@ impl<'a, C> Loop<'a, C> {
             }
             source = rest;
         }
-        costs::note(self.plan.site.key(), pace.weight, pace.ticks);
+        Costs::note(self.plan.site.key(), pace);
         (folder, None)
     }
 
@@ -291,9 +258,7 @@ impl<'a, C> Loop<'a, C> {
         let result = loop {
             let weight = source.weight();
             if self.stop.load(Relaxed) || self.consumer.full(&folder) {
-                if pace.ticks > 0 {
-                    costs::note(self.plan.site.key(), pace.weight, pace.ticks);
-                }
+                Costs::note(self.plan.site.key(), pace);
                 break self.consumer.complete(folder);
             }
             let big = weight > self.max;
@@ -334,7 +299,7 @@ impl<'a, C> Loop<'a, C> {
             match rest {
                 Some(rest) => source = rest,
                 None => {
-                    costs::note(self.plan.site.key(), pace.weight, pace.ticks);
+                    Costs::note(self.plan.site.key(), pace);
                     break self.consumer.complete(folder);
                 }
             }
@@ -343,21 +308,21 @@ impl<'a, C> Loop<'a, C> {
         result
     }
 
-    /// Splits down to the grain, whether or not anybody wants work.
-    fn fixed<S>(&self, source: S, at: usize, grain: usize) -> C::Result
+    /// Splits where it is told to, whether or not anybody wants work.
+    fn planned<S>(&self, source: S, at: usize, cuts: &Cuts) -> C::Result
     where
         S: Source,
         C: Consumer<S::Item>,
     {
         let weight = source.weight();
-        let cut = if weight > grain && !self.stop.load(Relaxed) { source.halve() } else { (source, None) };
-        match cut {
+        let wanted = cuts.cut(weight) && weight / 2 >= self.min && !self.stop.load(Relaxed);
+        match if wanted { source.halve() } else { (source, None) } {
             (left, Some(right)) => {
                 let middle = self.behind(at, left.weight());
                 let (left, right) = runtime::fork(
                     self.plan.site,
-                    || self.fixed(left, at, grain),
-                    |_| self.fixed(right, middle, grain),
+                    || self.planned(left, at, cuts),
+                    |_| self.planned(right, middle, cuts),
                 );
                 self.consumer.reduce(left, right)
             }
@@ -365,7 +330,8 @@ impl<'a, C> Loop<'a, C> {
                 let guard = StopOnPanic(&self.stop);
                 let mut folder = self.consumer.start(self.extent(at, self.behind(at, weight)));
                 if !self.stop.load(Relaxed) && !self.consumer.full(&folder) {
-                    folder = leaf.fold_with(Running { consumer: self.consumer, folder }).folder;
+                    let running = Running { consumer: self.consumer, folder };
+                    folder = cuts.piece(weight, || leaf.fold_with(running)).folder;
                 }
                 std::mem::forget(guard);
                 self.consumer.complete(folder)
@@ -390,7 +356,7 @@ impl<'a, C> Loop<'a, C> {
         let result = if self.stop.load(Relaxed) || self.consumer.full(&folder) {
             self.consumer.complete(folder)
         } else {
-            let fixed = self.plan.fixed || runtime::splits_fixed();
+            let fixed = self.plan.fixed || Cuts::of_pool(1).is_some();
             let cut =
                 if budget > 0 || !fixed && runtime::hungry() { producer.split() } else { (producer, None) };
             match cut {
@@ -418,7 +384,8 @@ impl<'a, C> Loop<'a, C> {
 
     /// Into how many pieces to cut a producer that cannot be cut again once it has begun.
     fn pieces(&self) -> usize {
-        if self.plan.fixed { 64 } else { 4 * runtime::processors() }
+        let fixed = self.plan.fixed || Cuts::of_pool(1).is_some();
+        if fixed { 64 } else { 4 * runtime::processors() }
     }
 }
 
@@ -444,43 +411,6 @@ where
     })
 }
 
-/// How long the items of a loop took when it last ran, by its place in the program. A wrong guess only costs time.
-mod costs {
-    use super::*;
-
-    const ENTRIES: usize = 1 << 9;
-    /// The place is in the upper bits, and the ticks per item (limited to their size) in the lower ones.
-    const TICKS: u32 = 16;
-
-    static COSTS: [AtomicU64; ENTRIES] = [const { AtomicU64::new(0) }; ENTRIES];
-
-    fn entry(key: usize) -> &'static AtomicU64 {
-        &COSTS[(key >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (usize::BITS - ENTRIES.trailing_zeros())]
-    }
-
-    fn tag(key: usize) -> u64 {
-        (key as u64) << TICKS
-    }
-
-    /// Whether an item is known to take less than a quarter of a block.
-    #[inline]
-    pub(super) fn are_short(key: usize, clock: BlockClock) -> bool {
-        let found = entry(key).load(Relaxed) ^ tag(key);
-        found >> TICKS == 0 && found < clock.block / 4
-    }
-
-    #[inline]
-    pub(super) fn note(key: usize, weight: usize, ticks: u64) {
-        let each = (ticks / weight as u64).min((1 << TICKS) - 1);
-        let (entry, new) = (entry(key), tag(key) | each);
-        // Written seldom, so that loops that run at the same time do not fight for the cache line.
-        let old = entry.load(Relaxed);
-        if old >> TICKS != new >> TICKS || each > 2 * (old ^ tag(key)) + 8 || 2 * each + 8 < old ^ tag(key) {
-            entry.store(new, Relaxed);
-        }
-    }
-}
-
 /// Feeds a folder with all items of an inner loop. Takes no help before the loop has proved long. If it does, this ends
 /// the folder.
 #[inline]
@@ -494,8 +424,13 @@ where
     if weight == 0 {
         return Onto::Folder(folder);
     }
-    if weight == 1 || this.plan.fixed || runtime::splits_fixed() {
+    let cuts = Cuts::of_pool(weight);
+    if weight == 1 || this.plan.fixed || cuts.as_ref().is_some_and(Cuts::are_fixed) {
         return Onto::Folder(source.fold_with(Running { consumer, folder }).folder);
+    }
+    if let Some(cuts) = cuts {
+        let first = consumer.complete(folder);
+        return Onto::Result(consumer.reduce(first, this.planned(source, 0, &cuts)));
     }
     let (folder, rest) = this.alone(source, folder);
     let Some((rest, at, pace)) = rest else { return Onto::Folder(folder) };

@@ -154,7 +154,7 @@ impl PoolCore {
     }
 
     pub(crate) fn without_carriers(config: Config) -> Arc<PoolCore> {
-        Arc::new_cyclic(|this| {
+        let pool = Arc::new_cyclic(|this| {
             let processors: Box<[Processor]> = (0..config.processors)
                 // SAFETY: the pool owns the processors.
                 .map(|index| Processor::new(index, &config, unsafe { PoolRef::new(this.as_ptr()) }))
@@ -163,14 +163,8 @@ impl PoolCore {
                 Threads::Fixed => processors.iter().map(|_| Arc::new(Carrier::to_be_started())).collect(),
                 Threads::Moving => Box::default(),
             };
-            // A fixed carrier lists its own processor once it has started and found nothing.
-            let idle: Vec<_> = match config.threads {
-                Threads::Fixed => Vec::new(),
-                Threads::Moving => processors.iter().rev().map(NonNull::from).collect(),
-            };
-            let resting = idle.len();
             let shared = Shared {
-                idle,
+                idle: Vec::new(),
                 waiting: Vec::new(),
                 spares: Vec::new(),
                 queue: Queue::default(),
@@ -194,7 +188,7 @@ impl PoolCore {
                 this: this.clone(),
                 gauges: Gauges::default(),
                 visited: AtomicUsize::new(0),
-                sleepers: Sleepers::new(resting),
+                sleepers: Sleepers::new(0),
                 fixed_carriers,
                 processors,
                 config,
@@ -203,8 +197,20 @@ impl PoolCore {
                 detached: std::sync::Mutex::default(),
                 detached_ended: Condvar::new(),
             }
-        })
-        .observed()
+        });
+        pool.list_processors();
+        pool.observed()
+    }
+
+    /// Puts the processors of a new pool into the idle list. Not before the pool is in its place: pointers to processors do not
+    /// survive it when the box that owns them moves.
+    fn list_processors(&self) {
+        // A fixed carrier lists its own processor when it has started and found nothing.
+        if !self.has_fixed_threads() {
+            let mut shared = lock(&self.shared);
+            shared.idle.extend(self.processors.iter().rev().map(NonNull::from));
+            self.count_resting(&shared);
+        }
     }
 
     /// Tells the observer, if there is one, that the pool exists.

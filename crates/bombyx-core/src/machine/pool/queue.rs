@@ -1,10 +1,16 @@
 //! The queue of the pool: entries from outside, and carriers that are ready.
 //!
 //! **Everyone gets a turn.** The queue is first in, first out, both for calls from outside and for ready carriers. A
-//! processor looks into it at least once in every [`crate::machine::wait::TURNS`] entries that it runs, however many it
-//! finds in its deque. So the entry at place k of the queue begins after at most k · `TURNS` entries of each processor.
-//! Once in [`crate::machine::wait::OWN_TURNS`] such turns, if the queue is empty, the processor takes the oldest entry
-//! of its deque. So no entry waits there for ever, either. (With fixed threads this holds only where no carrier waits,
+//! processor takes a *turn* once in every [`crate::machine::wait::TURNS`] entries that it runs, however many it finds in
+//! its deque. One in [`crate::machine::wait::OWN_TURNS`] turns is for the oldest entry of its own deque, so no entry waits
+//! there for ever. All other turns are for the queue. So the entry at place k of the queue begins after at most
+//! 2 · k · `TURNS` entries of each processor. An entry with k older ones in its deque begins after at most
+//! (k + 1) · `TURNS` · `OWN_TURNS`, unless somebody steals it before.
+//!
+//! A carrier that waits in a scope may run closures of the scope without end. It gives its processor away for a turn, if
+//! something is queued or if the oldest entry belongs to no scope. Schedulers without
+//! [`take_oldest_own`](crate::machine::strategy::Strategy::take_oldest_own) run spawned closures in the order of their
+//! papers, so only the bound of the queue holds there. (With fixed threads all this holds only where no carrier waits,
 //! because a wait runs only descendants.) An entry that never ends keeps its processor, and no bound covers it.
 
 use super::PoolCore;

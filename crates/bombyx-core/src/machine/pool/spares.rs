@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 use std::time::Duration;
 
 /// How long a spare waits to be needed before it ends, if there are more spares than processors.
-const SURPLUS: Duration = Duration::from_secs(5);
+const SURPLUS: Duration = if cfg!(test) { Duration::from_millis(50) } else { Duration::from_secs(5) };
 
 impl PoolCore {
     /// Whether there would be a carrier for a processor that is given up now.
@@ -104,6 +104,39 @@ impl PoolCore {
             if let Some(at) = listed.filter(|_| shared.spares.len() > processors) {
                 shared.spares.remove(at);
                 return None;
+            }
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use crate::{Pool, blocking, scope};
+    use std::sync::Barrier;
+
+    /// Runs so many closures that block until all of them do.
+    fn burst(pool: &Pool, closures: usize) {
+        let all = Barrier::new(closures);
+        pool.run(|| {
+            scope(|s| {
+                for _ in 0..closures {
+                    s.defer(|_| {
+                        blocking(|| all.wait());
+                    });
+                }
+            });
+        });
+    }
+
+    /// Carriers that were needed for a burst of blocking calls end when it is over, and the pool can have others.
+    #[test]
+    fn spares_end_after_a_burst() {
+        let pool = Pool::builder().processors(2).build().unwrap();
+        for _ in 0..2 {
+            burst(&pool, 20);
+            assert!(pool.stats().peak_carriers >= 20);
+            while pool.stats().carriers > 2 {
+                std::thread::sleep(super::SURPLUS / 10);
             }
         }
     }

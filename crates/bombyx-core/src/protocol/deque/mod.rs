@@ -1,16 +1,17 @@
 #![doc = include_str!("README.md")]
 
 mod private;
+mod slots;
 
+pub(crate) use self::slots::Slot;
+
+use self::slots::Slots;
 use crate::protocol::job::{Entry, Place};
 use crate::system::barrier::{self, Side};
 use crate::system::fault::{Fault, planted};
 use crate::system::primitive::{AtomicBool, AtomicPtr, AtomicUsize, Mutex, lock, try_lock};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-
-/// One place of the buffer: the bits of an [`Entry`], or 0 where an entry was taken back from the middle.
-pub(crate) type Slot = AtomicUsize;
 
 /// Slots of a new deque. Small enough to stay in the first-level cache, large enough that few programs grow it.
 const INITIAL_SLOTS: usize = if cfg!(loom) { 4 } else { 256 };
@@ -66,20 +67,20 @@ pub(crate) struct Deque {
     /// Whether nobody but the owner touches the entries.
     private: bool,
     /// The buffer; its lock protects all of the above against everyone but the owner's push and pop.
-    slots: Mutex<Box<[Slot]>>,
+    slots: Mutex<Slots>,
 }
 
 impl Deque {
     /// A deque that anyone may take from, or a private one that only its owner touches.
     pub(crate) fn new(private: bool) -> Deque {
-        let slots = new_slots(INITIAL_SLOTS);
-        let base = base_of(&slots);
+        let slots = Slots::new(INITIAL_SLOTS);
+        let base = slots.base();
         Deque {
             bottom: AtomicPtr::new(base),
-            limit: AtomicPtr::new(last_of(&slots)),
+            limit: AtomicPtr::new(slots.last()),
             top: AtomicPtr::new(base),
             root: AtomicUsize::new(0),
-            last: AtomicPtr::new(last_of(&slots)),
+            last: AtomicPtr::new(slots.last()),
             loose: AtomicBool::new(false),
             side: Side::new(),
             exposed: AtomicPtr::new(base),
@@ -310,6 +311,20 @@ impl Deque {
         self.oldest(wanted).inspect(|&entry| taken(entry))
     }
 
+    /// Whether there is an oldest entry, and `what` holds for it. For the owner.
+    pub(crate) fn oldest_is(&self, what: impl FnOnce(Entry) -> bool) -> bool {
+        let mut is = false;
+        let none = self.take_top_if(
+            |entry| {
+                is = what(entry);
+                false
+            },
+            |_| {},
+        );
+        debug_assert!(none.is_none(), "nothing is wanted");
+        is
+    }
+
     fn oldest(&self, wanted: impl FnOnce(Entry) -> bool) -> Option<Entry> {
         let bottom = self.bottom.load(Relaxed);
         let mut top = self.top.load(Relaxed);
@@ -371,11 +386,11 @@ impl Deque {
 
     /// Moves the entries to the start of the buffer, or to a larger one, so that a push has room. Untouched jobs are
     /// exposed first, because their joins find them by their place.
-    fn make_room(&self, slots: &mut Box<[Slot]>) {
-        if self.bottom.load(Relaxed) < last_of(slots) {
+    fn make_room(&self, slots: &mut Slots) {
+        if self.bottom.load(Relaxed) < slots.last() {
             return;
         }
-        let mut entries = Vec::with_capacity(room(slots));
+        let mut entries = Vec::with_capacity(slots.room());
         self.each(|entry| {
             if !planted(Fault::MoveUntouched) {
                 entry.expose(self);
@@ -383,14 +398,14 @@ impl Deque {
             entries.push(entry);
             true
         });
-        if entries.len() * 2 > room(slots) {
-            *slots = new_slots(room(slots) * 2);
-            self.last.store(last_of(slots), Relaxed);
+        if entries.len() * 2 > slots.room() {
+            *slots = Slots::new(slots.room() * 2);
+            self.last.store(slots.last(), Relaxed);
         }
         for (slot, entry) in slots[1..].iter().zip(entries.iter().rev()) {
             slot.store(entry.bits(), Relaxed);
         }
-        let base = base_of(slots);
+        let base = slots.base();
         let bottom = base.wrapping_add(entries.len());
         self.top.store(base, Relaxed);
         self.exposed.store(bottom, Relaxed);
@@ -523,22 +538,4 @@ impl Deque {
 fn entry_at(slot: *mut Slot) -> Option<Entry> {
     // SAFETY: slots between the ends lie in the buffer, which is replaced only under the lock.
     Entry::from_bits(unsafe { (*slot).load(Relaxed) })
-}
-
-/// A buffer with room for `count` entries, behind one slot that stays empty, for whoever looks below the bottom.
-fn new_slots(count: usize) -> Box<[Slot]> {
-    (0..=count).map(|_| Slot::new(0)).collect()
-}
-
-/// How many entries a buffer has room for.
-fn room(slots: &[Slot]) -> usize {
-    slots.len() - 1
-}
-
-fn base_of(slots: &[Slot]) -> *mut Slot {
-    slots.as_ptr().cast_mut().wrapping_add(1)
-}
-
-fn last_of(slots: &[Slot]) -> *mut Slot {
-    base_of(slots).wrapping_add(room(slots) - 1)
 }

@@ -71,6 +71,10 @@ impl<C: Channel> Strategy for PrivateDeques<C> {
         take_own(processor)
     }
 
+    fn take_oldest_own(&self, processor: &Processor) -> Option<Entry> {
+        processor.deque.private().take_oldest().inspect(|entry| entry.taken_out())
+    }
+
     fn cease(&self, processor: &Processor) {
         cease::<C>(processor);
     }

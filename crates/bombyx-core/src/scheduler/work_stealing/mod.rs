@@ -173,6 +173,7 @@ fn search_until(processor: &Processor) -> Option<Entry> {
         processor.answer();
         // Whoever is about to bring work, for example a thread outside the pool, may have no other core to run on.
         if pool.config.crowded || searched > BEFORE_YIELDING {
+            processor.make_room();
             yield_now();
         }
     }
