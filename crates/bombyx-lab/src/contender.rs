@@ -42,6 +42,19 @@ enum Kind {
     Chili(chili::ThreadPool),
 }
 
+/// How many carriers a pool under `fifo` may have beyond its processors. Every thread that waits keeps one, so the usual
+/// limit would decide how many threads there are.
+pub(crate) const FIFO_CARRIERS: usize = 1024;
+
+/// A pool that measures a scheduler.
+pub(crate) fn pool_of(processors: usize, scheduler: Scheduler) -> bombyx::Builder {
+    let builder = Pool::builder().processors(processors).scheduler(scheduler);
+    match scheduler {
+        Scheduler::Fifo => builder.max_carriers(processors + FIFO_CARRIERS),
+        _ => builder,
+    }
+}
+
 impl Contender {
     pub fn serial() -> Self {
         Self { kind: Kind::Serial, processors: 1 }
@@ -49,9 +62,11 @@ impl Contender {
 
     /// A Bombyx pool. Without a scheduler, the one that the environment asks for, or the default.
     pub fn bombyx(processors: usize, scheduler: Option<Scheduler>) -> Result<Self, bombyx::Error> {
-        let builder = Pool::builder().processors(processors);
-        let builder = scheduler.into_iter().fold(builder, bombyx::Builder::scheduler);
-        Ok(Self::of(builder.build()?))
+        let pool = match scheduler {
+            Some(scheduler) => pool_of(processors, scheduler),
+            None => Pool::builder().processors(processors),
+        };
+        Ok(Self::of(pool.build()?))
     }
 
     /// A Bombyx pool that exists already.
@@ -166,8 +181,7 @@ impl Contender {
         if taken > SHORT && taken * self.processors as f64 > MOSTLY_FORKS * serial {
             return Ok(None);
         }
-        let builder = Pool::builder().processors(self.processors).scheduler(scheduler);
-        let pool = builder.count_threads(true).build()?;
+        let pool = pool_of(self.processors, scheduler).count_threads(true).build()?;
         let peaks = (0..runs).map(|_| {
             pool.forget_peaks();
             run(Runtime::Bombyx(&pool));

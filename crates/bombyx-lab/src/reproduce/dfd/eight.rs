@@ -5,6 +5,7 @@
 use super::order::{Counted, NEAREST, five, four, heaps_in_order, nearest};
 use super::{EIGHT, paper};
 use crate::Result;
+use crate::contender::pool_of;
 use crate::host::cores;
 use crate::progress::Progress;
 use crate::reproduce::exhibit::{Page, Sheet, Space, mebibytes};
@@ -14,7 +15,6 @@ use crate::reproduce::seed::dfd::{ROWS, Row};
 use crate::reproduce::verdict::Verdicts;
 use crate::resources::{Memory, Watch};
 use crate::statistics::middle;
-use bombyx::Pool;
 use bombyx::lab::BuilderExt as _;
 use bombyx_workloads::{Grain, Runtime, find};
 use serde_json::{Value, json};
@@ -127,9 +127,7 @@ fn peaks(lab: &Lab, row: &Row, grain: Grain) -> Result<Peaks> {
     let mut prepared = find(name)?.prepare(lab.size(), grain, SEED);
     let mut pools = Vec::new();
     for scheduler in five() {
-        pools.push(
-            Pool::builder().processors(EIGHT).scheduler(scheduler.parse()?).count_threads(true).build()?,
-        );
+        pools.push(pool_of(EIGHT, scheduler.parse()?).count_threads(true).build()?);
     }
     let expected = prepared.run(Runtime::Serial).checksum;
     let mut threads = [const { Vec::new() }; 5];

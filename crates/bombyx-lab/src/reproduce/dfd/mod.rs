@@ -21,6 +21,7 @@ use super::seed::dfd::{ROWS, Row, Three};
 use super::verdict::{Verdicts, holds};
 use crate::Result;
 use crate::bench::case::{Case, Entry};
+use crate::contender::FIFO_CARRIERS;
 use crate::statistics::geometric_mean;
 use bombyx_workloads::Grain;
 use serde_json::{Value, json};
@@ -435,7 +436,7 @@ fn figure_8(lab: &Lab) -> Result<Page> {
             Ok(lane(&case, names()[0]).and_then(Entry::peak_carriers).unwrap_or(0))
         })
         .collect::<Result<_>>()?;
-    let cap = p as u64 + 1024;
+    let cap = (p + FIFO_CARRIERS) as u64;
     let capped = holds(&carriers, |carriers| *carriers >= cap);
     verdicts.note(format!(
         "measured FIFO reached its limit of {cap} carriers in {capped} of {} rows, and would have had more threads without it",
