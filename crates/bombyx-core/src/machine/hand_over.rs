@@ -198,12 +198,29 @@ impl PoolCore {
         }
     }
 
-    /// Where a carrier should begin with a processor that has rested. The processor is the caller's to give.
-    pub(super) fn wake_on(&self, processor: &Processor) -> WakeOn {
-        match self.config.strategy.cpus().cpu_of(processor) {
-            Some(cpu) => WakeOn::PinnedTo(cpu),
-            None if self.has_fixed_threads() => WakeOn::Anywhere,
-            None => processor.left_lately().map_or(WakeOn::Anywhere, WakeOn::FirstOn),
+    /// Where a carrier that sleeps should begin with a processor that has rested. The processor is the caller's to give.
+    ///
+    /// # Safety
+    /// The carrier waits, and the caller has taken it out of where it was found.
+    pub(super) unsafe fn wake_on(&self, carrier: NonNull<Carrier>, processor: &Processor) -> WakeOn {
+        if let Some(cpu) = self.config.strategy.cpus().cpu_of(processor) {
+            return WakeOn::PinnedTo(cpu);
         }
+        // SAFETY: a waiting carrier is alive until it is given something.
+        let elsewhere = || self.room_beside_caller(unsafe { carrier.as_ref() });
+        let left = if self.has_fixed_threads() { None } else { processor.left_lately() };
+        left.or_else(elsewhere).map_or(WakeOn::Anywhere, WakeOn::FirstOn)
+    }
+
+    /// Another CPU for a carrier that fell asleep on the CPU of the caller, who goes on with a processor of this pool. If all
+    /// CPUs were busy a moment ago, the kernel does not look for an idle one. It would put the carrier behind the caller,
+    /// and leave it there until its next tick.
+    fn room_beside_caller(&self, carrier: &Carrier) -> Option<usize> {
+        let caller = current::processor().filter(|processor| ptr::eq(processor.pool(), self))?;
+        if self.config.crowded || !carrier.sleeps_here() {
+            return None;
+        }
+        caller.note_cpu();
+        self.free_cpu()
     }
 }

@@ -169,6 +169,11 @@ impl Processor {
         self.seen_on.store(affinity::here().unwrap_or(usize::MAX), Relaxed);
     }
 
+    /// Whether the processor is busy, and its holder was last seen on this CPU.
+    pub(crate) fn is_busy_on(&self, cpu: usize) -> bool {
+        self.is_busy() && self.seen_on.load(Relaxed) == cpu
+    }
+
     /// Whether this processor's holder and the other's were last seen on the same CPU. Either may have moved since.
     pub(crate) fn shares_cpu(&self, other: &Processor) -> bool {
         let cpu = self.seen_on.load(Relaxed);
@@ -192,13 +197,11 @@ impl Processor {
             return;
         }
         self.note_cpu();
-        let others =
-            || self.pool().processors().iter().filter(|other| other.index != self.index && other.is_busy());
-        if !others().any(|other| other.shares_cpu(self)) {
-            return;
-        }
-        let free = |cpu: &&usize| others().all(|other| other.seen_on.load(Relaxed) != **cpu);
-        if let Some(&cpu) = affinity::cpus().iter().find(free) {
+        let crowded =
+            |other: &Processor| other.index != self.index && other.is_busy() && other.shares_cpu(self);
+        if self.pool().processors().iter().any(crowded)
+            && let Some(cpu) = self.pool().free_cpu()
+        {
             affinity::move_to(cpu);
             self.note_cpu();
         }

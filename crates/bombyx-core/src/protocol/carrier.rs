@@ -60,6 +60,8 @@ pub(crate) struct Carrier {
     given: AtomicPtr<Baton>,
     /// Whether the thread sleeps until it is given something, or is about to. A hint.
     asleep: AtomicBool,
+    /// The CPU where the thread last fell asleep. A hint.
+    slept_on: AtomicUsize,
     /// The CPUs that the thread may use, if the giver has confined it to the giver's CPU meanwhile.
     confined: UnsafeCell<Option<CpuSet>>,
     /// The ancestor of the code on top of this carrier's stack ([`crate::protocol::deque::Deque::set_root`]).
@@ -69,7 +71,7 @@ pub(crate) struct Carrier {
     pub(crate) watching: WatchList,
 }
 
-// SAFETY: other threads touch the thread's handle, which is set once, and the atomics `number`, `asleep` and `given`.
+// SAFETY: other threads touch the thread's handle, which is set once, and the atomics `number`, `asleep`, `slept_on` and `given`.
 // Only the carrier's own thread uses `root`. That thread uses `watching` and `confined`; while it waits, so does the
 // one thread that has found it waiting.
 unsafe impl Sync for Carrier {}
@@ -92,6 +94,7 @@ impl Carrier {
             number: AtomicUsize::new(0),
             given: AtomicPtr::new(ptr::null_mut()),
             asleep: AtomicBool::new(false),
+            slept_on: AtomicUsize::new(usize::MAX),
             confined: UnsafeCell::new(None),
             root: Cell::new(0),
             watching: WatchList::default(),
@@ -198,7 +201,7 @@ impl Carrier {
             if let Some(received) = self.take_given() {
                 return received;
             }
-            self.asleep.store(true, Relaxed);
+            self.fall_asleep();
             park(self.thread.get().expect("a waiting carrier has a thread"));
         }
     }
@@ -212,9 +215,19 @@ impl Carrier {
                 return Some(received);
             }
             let left = time.checked_sub(start.elapsed())?;
-            self.asleep.store(true, Relaxed);
+            self.fall_asleep();
             std::thread::park_timeout(left);
         }
+    }
+
+    fn fall_asleep(&self) {
+        self.slept_on.store(affinity::here().unwrap_or(usize::MAX), Relaxed);
+        self.asleep.store(true, Relaxed);
+    }
+
+    /// Whether the thread fell asleep on the CPU of the caller.
+    pub(crate) fn sleeps_here(&self) -> bool {
+        affinity::here().is_some_and(|cpu| cpu == self.slept_on.load(Relaxed))
     }
 
     /// What was given, if anything: a processor, or the order to stop.

@@ -90,7 +90,9 @@ impl PoolCore {
             unsafe {
                 match leaving {
                     Some(leaving) => self.pass_on(leaving, carrier, processor),
-                    None => Carrier::give(carrier, processor.cast(), self.wake_on(processor.as_ref())),
+                    None => {
+                        Carrier::give(carrier, processor.cast(), self.wake_on(carrier, processor.as_ref()))
+                    }
                 }
             }
         };
@@ -167,7 +169,7 @@ impl PoolCore {
                 processor.as_ref().stats.wakes.add(1);
                 processor.as_ref().deque.poison();
                 processor.as_ref().called.set(waits);
-                Carrier::give(carrier, processor.cast(), self.wake_on(processor.as_ref()));
+                Carrier::give(carrier, processor.cast(), self.wake_on(carrier, processor.as_ref()));
             }
         }
         // A fixed carrier may nap instead.
@@ -187,7 +189,7 @@ impl PoolCore {
         match self.idle_or_queue(carrier) {
             // SAFETY: the caller found the carrier waiting, and the processor came out of the list.
             Some(processor) => unsafe {
-                Carrier::give(carrier, processor.cast(), self.wake_on(processor.as_ref()));
+                Carrier::give(carrier, processor.cast(), self.wake_on(carrier, processor.as_ref()));
             },
             None => self.wake_if_resting(),
         }

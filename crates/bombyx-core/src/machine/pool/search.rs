@@ -3,6 +3,7 @@
 use super::PoolCore;
 use crate::machine::processor::Processor;
 use crate::protocol::deque::Deque;
+use crate::system::affinity;
 use crate::system::barrier;
 use crate::system::primitive::lock;
 
@@ -41,6 +42,12 @@ impl PoolCore {
     /// The look of a processor that has been entered among the resting, unless a searcher will take it.
     pub(crate) fn look_unless_searched(&self) -> bool {
         self.sleepers.rest(self.deques(), || self.wait_for_stores(), || self.work_visible())
+    }
+
+    /// A CPU on which no busy processor of the pool was seen.
+    pub(in crate::machine) fn free_cpu(&self) -> Option<usize> {
+        let free = |&cpu: &usize| !self.processors.iter().any(|processor| processor.is_busy_on(cpu));
+        affinity::cpus().iter().copied().find(free)
     }
 
     fn deques(&self) -> impl Iterator<Item = &Deque> + Clone {
