@@ -134,7 +134,8 @@ mod tests {
         let pool = Pool::builder().processors(2).build().unwrap();
         for _ in 0..2 {
             burst(&pool, 20);
-            assert!(pool.stats().peak_carriers >= 20);
+            // The caller, which is no carrier of the pool, may run one of the closures itself.
+            assert!(pool.stats().peak_carriers >= 19);
             while pool.stats().carriers > 2 {
                 std::thread::sleep(super::SURPLUS / 10);
             }
