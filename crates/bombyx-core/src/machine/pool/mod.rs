@@ -83,6 +83,8 @@ pub(crate) struct Shared {
     pub(in crate::machine) refused_at: Option<Instant>,
     /// How many carriers there have been, which numbers them.
     pub(in crate::machine) numbered: usize,
+    /// Carriers that will list themselves as spares, after their start handlers.
+    pub(in crate::machine) starting: usize,
     /// Whether a processor stayed idle because there was no carrier for it.
     starved: bool,
     pub(in crate::machine) stopping: bool,
@@ -173,6 +175,7 @@ impl PoolCore {
                 peak_carriers: 0,
                 refused_at: None,
                 numbered: 0,
+                starting: 0,
                 starved: false,
                 stopping: false,
             };
@@ -226,7 +229,7 @@ impl PoolCore {
             let mut shared = lock(&self.shared);
             let carrier = self.start_carrier(&mut shared)?;
             if !self.has_fixed_threads() {
-                shared.spares.push(carrier);
+                shared.spares.extend(carrier);
             }
         }
         self.start_watcher()
