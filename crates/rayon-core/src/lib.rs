@@ -10,8 +10,8 @@
 //! ```
 //!
 //! `docs/rayon.md` tells what changes and what gets better. In short: a pool has one thread per index, as in rayon. A thread
-//! that waits in `join` or `scope` helps with what it waits for, and runs other tasks on top of its stack only if nothing else
-//! in the pool makes progress. In pools whose threads move ([`ThreadPoolBuilder::moving_threads`]) another thread runs those
+//! that waits in `join` or `scope` helps with what it waits for, and runs other tasks on top of its stack only if no other
+//! thread comes for them. In pools whose threads move ([`ThreadPoolBuilder::moving_threads`]) another thread runs those
 //! instead, and the index of a thread can change wherever it waits.
 
 pub use bombyx_threads::*;

@@ -80,7 +80,7 @@ where
     let entry = Entry::heap(NonNull::from(&job).cast());
     let guard = Guard::new();
     pool.inject(entry);
-    while pool.config.lends && pool.has_queued() && !job.signal.wait_outside(STARVED) {
+    while pool.config.lends && pool.has_queued() && !job.signal.wait_outside(Some(STARVED)) {
         // A processor may have come free that no carrier can be had for; this thread is as good as one.
         let Some(processor) = pool.borrow_processor() else { continue };
         if pool.withdraw(entry) {

@@ -11,7 +11,7 @@ use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
 use crate::protocol::carrier::{Carrier, Spot};
 use crate::protocol::latch::Latch;
-use crate::system::affinity::Thread;
+use crate::system::affinity::{self, CpuSet, Thread};
 use crate::system::guard::tripwire;
 use std::ptr::{self, NonNull};
 use std::time::Duration;
@@ -190,11 +190,25 @@ impl PoolCore {
         }
     }
 
+    /// A CPU that no processor runs on, for a carrier that is woken by one that goes on running, in a pool that is meant to fill
+    /// the machine. Left to itself, the kernel often puts the two on one CPU, and leaves them there for a millisecond or more.
+    fn free_cpu(&self) -> Option<usize> {
+        let waker = current::processor()?;
+        let cpus = affinity::cpus();
+        if self.config.crowded || self.processors().len() < cpus.len() {
+            return None;
+        }
+        waker.note_cpu();
+        let busy = self.processors().iter().filter(|one| one.is_busy());
+        let taken = CpuSet::of(busy.filter_map(Processor::seen_on));
+        cpus.iter().copied().find(|&cpu| !taken.contains(cpu))
+    }
+
     /// Where a carrier is to begin with a processor that has rested, and is the caller's to give.
     pub(super) fn spot_for(&self, processor: &Processor) -> Spot {
         match self.config.strategy.cpus().cpu_of(processor) {
             Some(cpu) => Spot::PinnedTo(cpu),
-            None if self.has_fixed_threads() => Spot::Anywhere,
+            None if self.has_fixed_threads() => self.free_cpu().map_or(Spot::Anywhere, Spot::FirstOn),
             None => processor.left_lately().map_or(Spot::Anywhere, Spot::FirstOn),
         }
     }

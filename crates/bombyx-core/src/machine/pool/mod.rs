@@ -28,7 +28,7 @@ use crate::machine::processor::Processor;
 use crate::protocol::carrier::Carrier;
 use crate::protocol::queue::{Queue, Queued};
 use crate::protocol::sleep::Sleepers;
-use crate::system::primitive::{Mutex, lock};
+use crate::system::primitive::{AtomicBool, Mutex, lock};
 use crate::system::process::Generation;
 use config::{Config, Threads};
 use std::io;
@@ -47,6 +47,8 @@ pub(crate) struct PoolCore {
     /// How many are in `shared.queue`, for a look without the lock.
     queued: Queued,
     pub(crate) shared: Mutex<Shared>,
+    /// What `shared.stopping` says, for a look without the lock.
+    stopping: AtomicBool,
     /// The carriers, if they hold one processor each for life ([`crate::machine::fixed`]).
     pub(crate) seats: Box<[Arc<Carrier>]>,
     /// Spawned closures that belong to no scope and have not ended; dropping the pool waits for them.
@@ -195,6 +197,7 @@ impl PoolCore {
                 config,
                 queued: Queued::none(),
                 shared: Mutex::new(shared),
+                stopping: AtomicBool::new(false),
                 detached: std::sync::Mutex::default(),
                 detached_ended: Condvar::new(),
             }

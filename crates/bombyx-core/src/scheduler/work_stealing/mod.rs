@@ -19,7 +19,7 @@ use crate::protocol::job::{Entry, Job, Place, belongs_to};
 use crate::protocol::latch::Latch;
 use crate::system::primitive::yield_now;
 use std::time::{Duration, Instant};
-use steal::{own_work, random_victim, rob, take_of_scope, take_own};
+use steal::{own_work, random_victim, rob, steal_anything, take_of_scope, take_own};
 
 /// How long a processor searches before it is retired.
 pub(super) const SEARCH: Duration = Duration::from_micros(100);
@@ -110,10 +110,7 @@ impl<C: Cpus> Strategy for WorkStealing<C> {
     }
 
     fn take_anything(&self, processor: &Processor) -> Option<Entry> {
-        take_own(processor).or_else(|| processor.pool().take_queued()).or_else(|| {
-            let victim = random_victim(processor)?;
-            victim.offer.take().or_else(|| rob(processor, victim, 0, || true))
-        })
+        take_own(processor).or_else(|| processor.pool().take_queued()).or_else(|| steal_anything(processor))
     }
 
     fn waited(&self, processor: &Processor) {
@@ -141,6 +138,15 @@ impl<C: Cpus> Strategy for WorkStealing<C> {
     }
 }
 
+/// Lets the holder of `victim` go first if it was last seen on the CPU that the caller is on. A carrier that was woken there, by
+/// the holder's fork, keeps the holder from running for as long as it stands at the holder's door.
+fn make_way(processor: &Processor, victim: &Processor) {
+    processor.note_cpu();
+    if processor.shares_cpu(victim) {
+        yield_now();
+    }
+}
+
 fn search_until(processor: &Processor) -> Option<Entry> {
     let pool = processor.pool();
     if let Some(entry) = processor.take_gift() {
@@ -154,14 +160,21 @@ fn search_until(processor: &Processor) -> Option<Entry> {
         processor.set_busy(false);
         let found = random_victim(processor).and_then(|victim| {
             let better = || pool.has_queued() || victim.offer.stands();
-            victim.offer.take().or_else(|| rob(processor, victim, 0, better))
+            victim.offer.take().or_else(|| {
+                if start.is_none() && !victim.has_something() {
+                    make_way(processor, victim);
+                }
+                rob(processor, victim, 0, better)
+            })
         });
         if let Some(entry) = found {
             processor.stats.steals.add(1);
             return Some(entry);
         }
         let now = Instant::now();
-        if now.duration_since(*start.get_or_insert(now)) > patience_to_search(pool, SEARCH) {
+        if now.duration_since(*start.get_or_insert(now)) > patience_to_search(pool, SEARCH)
+            || pool.is_stopping()
+        {
             return None;
         }
         processor.answer();

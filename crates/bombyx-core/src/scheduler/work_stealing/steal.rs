@@ -63,6 +63,12 @@ pub(in crate::scheduler) fn random_victim(processor: &Processor) -> Option<&Proc
     full.or_else(|| Some(at(0)).filter(|victim| victim.is_busy()))
 }
 
+/// The oldest entry of a random victim, if that has one which can be had at once.
+pub(super) fn steal_anything(processor: &Processor) -> Option<Entry> {
+    let victim = random_victim(processor)?;
+    victim.offer.take().or_else(|| rob(processor, victim, 0, || true))
+}
+
 /// Tries to get the oldest entry of `victim` that descends from `want`, until `stop` says that there is
 /// something better to do.
 pub(in crate::scheduler) fn rob(
