@@ -1,8 +1,8 @@
 //! The interface of rayon-core 1.13 over [Bombyx](bombyx_threads).
 //!
-//! Nothing is here but the name: [`bombyx_threads`] is the interface, in the words of the runtime. Put this package in
-//! the place of the original with two lines in the root `Cargo.toml`, and `cargo update -p rayon-core`; then rayon and
-//! everything built on it runs on Bombyx, unchanged:
+//! This package has only the name: [`bombyx_threads`] is the interface, in the words of the runtime. To replace the
+//! original, put two lines into the root `Cargo.toml` and run `cargo update -p rayon-core`. Then rayon and everything
+//! built on it runs on Bombyx, unchanged:
 //!
 //! ```toml
 //! [patch.crates-io]

@@ -1,35 +1,31 @@
 //! The loop under all iterators: block by block, split only when somebody wants work.
 //!
-//! A run takes blocks from the front of its part of the loop. A block begins with one item and grows until it takes about two
-//! microseconds; within a block there is one ordinary inner loop, which the compiler sees whole. Between blocks the run looks at
-//! three things: whether the items that follow still matter (somebody found what was looked for, or panicked), whether a thief
-//! would leave empty-handed, and whether what is left is worth a thief's way. Only then is the rest cut in half.
+//! A run takes blocks from the front of its part of the loop. A block begins with one item and grows until it takes
+//! about two microseconds. Within a block there is one ordinary inner loop, which the compiler sees as a whole. Between
+//! blocks the run checks three things: whether the items that follow still matter (somebody found what was searched
+//! for, or panicked), whether a thief would leave empty-handed, and whether the rest is worth a thief's effort. Only
+//! then does it cut the rest in half.
 //!
-//! A loop whose place in the program is known to have short items does not ask for help before it has run for a moment:
-//! to wake somebody costs more than a thousand additions. From outside of a pool it does not even enter the pool
-//! before that. The first time, and where items are long, it asks at once.
+//! If a loop's place in the program is known to have short items, it does not ask for help before it has run for a
+//! moment, because waking somebody costs more than a thousand additions. From outside a pool it does not even enter the
+//! pool before that. The first time, and if items are long, it asks at once.
 
 use super::explain::Trace;
 use super::onto::Onto;
-use super::plumbing::{Consumer, Folder, Place, Plan, Producer, Running, UnindexedProducer};
+use super::plumbing::{Consumer, Extent, Folder, Plan, Producer, Running, UnindexedProducer};
 use bombyx_core::in_pool;
-use bombyx_core::loop_plumbing::{self as runtime, BlockClock};
+use bombyx_core::loop_plumbing::{self as runtime, BlockClock, Costs, Cuts, Pace};
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicU64};
-
-/// How many leaves the fixed tree of a deterministic loop has, at most.
-const LEAVES: usize = 1 << 10;
-/// How much faster than the last block the next one may grow.
-const GROWTH: u64 = 8;
 
 /// A part of a loop as the driver sees it.
 pub(crate) trait Source: Send + Sized {
     type Item;
 
-    /// How much there is, in a measure of its own: items, or bytes.
+    /// How much there is, in the source's own measure: items, or bytes.
     fn weight(&self) -> usize;
 
-    /// Cuts off a first part of about that weight, but more than nothing. None: that is all there was.
+    /// Cuts off a first part of about this weight, but not an empty one. `None` if nothing is left.
     fn cut(self, weight: usize) -> (Self, Option<Self>);
 
     /// Cuts in two halves, if possible.
@@ -57,7 +53,7 @@ pub(crate) trait Source: Send + Sized {
         false
     }
 
-    /// Whether weights add up to positions. If not, all items are at the same.
+    /// Whether weights add up to positions. If not, all items have the same position.
     fn has_positions(&self) -> bool {
         true
     }
@@ -110,45 +106,12 @@ struct Loop<'a, C> {
     consumer: &'a C,
     plan: Plan<'a>,
     clock: BlockClock,
-    /// Somebody panicked: what the others do is in vain.
+    /// Somebody panicked, so the work of the others is in vain.
     stop: AtomicBool,
     min: usize,
     max: usize,
     exact: bool,
     positions: bool,
-}
-
-/// How the blocks of a run went.
-#[derive(Clone, Copy)]
-struct Pace {
-    /// The weight of the next block.
-    block: usize,
-    /// What the last block weighed, and its ticks. No ticks: there was none.
-    weight: usize,
-    ticks: u64,
-}
-
-impl Pace {
-    const UNKNOWN: Pace = Pace { block: 1, weight: 1, ticks: 0 };
-
-    fn after(weight: usize, ticks: u64, clock: BlockClock) -> Pace {
-        let ticks = ticks.max(1);
-        let weight = weight.max(1);
-        let next = (weight as u64).saturating_mul(clock.block) / ticks;
-        let block = next.clamp((weight as u64).div_ceil(GROWTH), (weight as u64).saturating_mul(GROWTH));
-        Pace { block: usize::try_from(block).unwrap_or(usize::MAX), weight, ticks }
-    }
-
-    /// Whether so much is worth a thief's way. Unless something is known, yes.
-    fn is_worth_sharing(self, weight: usize, clock: BlockClock) -> bool {
-        self.ticks == 0 || self.estimate(weight) > clock.block + clock.block / 2
-    }
-
-    /// How many ticks so much will take.
-    fn estimate(self, weight: usize) -> u64 {
-        let estimate = weight as u128 * u128::from(self.ticks) / self.weight as u128;
-        u64::try_from(estimate).unwrap_or(u64::MAX)
-    }
 }
 
 /// Sets the flag when its run unwinds.
@@ -167,20 +130,29 @@ where
     S: Source,
     C: Consumer<S::Item>,
 {
-    let this = Loop {
-        consumer,
-        plan: consumer.plan(),
-        clock: BlockClock::get(),
-        stop: AtomicBool::new(false),
-        min: source.min_weight().max(1),
-        max: source.max_weight().max(1),
-        exact: source.is_exact(),
-        positions: source.has_positions(),
-    };
-    this.begin(source)
+    Loop::over(&source, consumer, source.is_exact()).begin(source)
 }
 
 impl<'a, C> Loop<'a, C> {
+    /// A loop over the items of `source`. `exact`: positions are those of the items.
+    #[inline]
+    fn over<S>(source: &S, consumer: &'a C, exact: bool) -> Loop<'a, C>
+    where
+        S: Source,
+        C: Consumer<S::Item>,
+    {
+        Loop {
+            consumer,
+            plan: consumer.plan(),
+            clock: BlockClock::get(),
+            stop: AtomicBool::new(false),
+            min: source.min_weight().max(1),
+            max: source.max_weight().max(1),
+            exact,
+            positions: source.has_positions(),
+        }
+    }
+
     fn begin<S>(&self, source: S) -> C::Result
     where
         S: Source,
@@ -189,16 +161,21 @@ impl<'a, C> Loop<'a, C> {
         let weight = source.weight();
         let inside = in_pool();
         let site = self.plan.site;
-        if self.plan.fixed || inside && runtime::splits_fixed() {
-            let grain = weight.div_ceil(LEAVES).max(self.min);
-            return runtime::enter(site, || self.fixed(source, 0, grain));
+        if self.plan.fixed {
+            return runtime::enter(site, || self.planned(source, 0, &Cuts::fixed(weight)));
+        }
+        if let Some(cuts) = Cuts::of_pool(weight) {
+            return self.planned(source, 0, &cuts);
         }
         let short =
-            weight <= self.max && self.plan.trace.is_none() && costs::are_short(site.key(), self.clock);
+            weight <= self.max && self.plan.trace.is_none() && Costs::are_short(site.key(), self.clock);
         if !(short && (inside || runtime::lends())) {
-            return runtime::enter(site, || self.begin_run(source, 0, Pace::UNKNOWN));
+            return runtime::enter(site, || match Cuts::of_pool(weight) {
+                Some(cuts) => self.planned(source, 0, &cuts),
+                None => self.begin_run(source, 0, Pace::UNKNOWN),
+            });
         }
-        let folder = self.consumer.start(self.place(0, self.behind(0, weight)));
+        let folder = self.consumer.start(self.extent(0, self.behind(0, weight)));
         let (mut folder, rest) = self.alone(source, folder);
         let Some((rest, at, pace)) = rest else { return self.consumer.complete(folder) };
         if inside {
@@ -210,11 +187,11 @@ impl<'a, C> Loop<'a, C> {
         self.consumer.reduce(first, rest)
     }
 
-    fn place(&self, start: usize, end: usize) -> Place {
-        Place { start, end, exact: self.exact }
+    fn extent(&self, start: usize, end: usize) -> Extent {
+        Extent { start, end, exact: self.exact }
     }
 
-    /// The position behind so much.
+    /// The position after this much.
     fn behind(&self, at: usize, weight: usize) -> usize {
         if self.positions { at.saturating_add(weight) } else { 0 }
     }
@@ -224,11 +201,11 @@ impl<'a, C> Loop<'a, C> {
         S: Source,
         C: Consumer<S::Item>,
     {
-        let folder = self.consumer.start(self.place(at, self.behind(at, source.weight())));
+        let folder = self.consumer.start(self.extent(at, self.behind(at, source.weight())));
         self.run(source, at, folder, pace)
     }
 
-    /// Takes blocks without a look at thieves, until the rest is known to be worth sharing.
+    /// Takes blocks without looking for thieves, until the rest is known to be worth sharing.
     #[allow(clippy::type_complexity)]
     fn alone<S>(&self, mut source: S, mut folder: C::Folder) -> (C::Folder, Option<(S, usize, Pace)>)
     where
@@ -250,11 +227,12 @@ impl<'a, C> Loop<'a, C> {
             }
             source = rest;
         }
-        costs::note(self.plan.site.key(), pace.weight, pace.ticks);
+        Costs::note(self.plan.site.key(), pace);
         (folder, None)
     }
 
-    /// Takes one block, and says how it went. The only place where items are handed over: the inner loop is compiled once.
+    /// Takes one block, and notes how it went. Items are handed over only here, so that the inner loop is compiled
+    /// once.
     #[inline(never)]
     fn block<S>(&self, source: S, folder: C::Folder, pace: &mut Pace) -> (C::Folder, Option<S>)
     where
@@ -280,9 +258,7 @@ impl<'a, C> Loop<'a, C> {
         let result = loop {
             let weight = source.weight();
             if self.stop.load(Relaxed) || self.consumer.full(&folder) {
-                if pace.ticks > 0 {
-                    costs::note(self.plan.site.key(), pace.weight, pace.ticks);
-                }
+                Costs::note(self.plan.site.key(), pace);
                 break self.consumer.complete(folder);
             }
             let big = weight > self.max;
@@ -323,7 +299,7 @@ impl<'a, C> Loop<'a, C> {
             match rest {
                 Some(rest) => source = rest,
                 None => {
-                    costs::note(self.plan.site.key(), pace.weight, pace.ticks);
+                    Costs::note(self.plan.site.key(), pace);
                     break self.consumer.complete(folder);
                 }
             }
@@ -332,29 +308,30 @@ impl<'a, C> Loop<'a, C> {
         result
     }
 
-    /// Splits down to the grain, whoever wants work.
-    fn fixed<S>(&self, source: S, at: usize, grain: usize) -> C::Result
+    /// Splits where it is told to, whether or not anybody wants work.
+    fn planned<S>(&self, source: S, at: usize, cuts: &Cuts) -> C::Result
     where
         S: Source,
         C: Consumer<S::Item>,
     {
         let weight = source.weight();
-        let cut = if weight > grain && !self.stop.load(Relaxed) { source.halve() } else { (source, None) };
-        match cut {
+        let wanted = cuts.cut(weight) && weight / 2 >= self.min && !self.stop.load(Relaxed);
+        match if wanted { source.halve() } else { (source, None) } {
             (left, Some(right)) => {
                 let middle = self.behind(at, left.weight());
                 let (left, right) = runtime::fork(
                     self.plan.site,
-                    || self.fixed(left, at, grain),
-                    |_| self.fixed(right, middle, grain),
+                    || self.planned(left, at, cuts),
+                    |_| self.planned(right, middle, cuts),
                 );
                 self.consumer.reduce(left, right)
             }
             (leaf, None) => {
                 let guard = StopOnPanic(&self.stop);
-                let mut folder = self.consumer.start(self.place(at, self.behind(at, weight)));
+                let mut folder = self.consumer.start(self.extent(at, self.behind(at, weight)));
                 if !self.stop.load(Relaxed) && !self.consumer.full(&folder) {
-                    folder = leaf.fold_with(Running { consumer: self.consumer, folder }).folder;
+                    let running = Running { consumer: self.consumer, folder };
+                    folder = cuts.piece(weight, || leaf.fold_with(running)).folder;
                 }
                 std::mem::forget(guard);
                 self.consumer.complete(folder)
@@ -362,7 +339,8 @@ impl<'a, C> Loop<'a, C> {
         }
     }
 
-    /// The same for producers that do not know how much they have. `budget` cuts are made whoever wants work.
+    /// The same for producers that do not know how much they have. Makes `budget` cuts whether or not anybody wants
+    /// work.
     fn tree<P>(
         &self,
         producer: P,
@@ -378,7 +356,7 @@ impl<'a, C> Loop<'a, C> {
         let result = if self.stop.load(Relaxed) || self.consumer.full(&folder) {
             self.consumer.complete(folder)
         } else {
-            let fixed = self.plan.fixed || runtime::splits_fixed();
+            let fixed = self.plan.fixed || Cuts::of_pool(1).is_some();
             let cut =
                 if budget > 0 || !fixed && runtime::hungry() { producer.split() } else { (producer, None) };
             match cut {
@@ -391,7 +369,7 @@ impl<'a, C> Loop<'a, C> {
                         || self.tree(left, (start, middle), folder, budget / 2),
                         |migrated| {
                             let budget = if migrated { self.pieces().max(budget / 2) } else { budget / 2 };
-                            let folder = self.consumer.start(self.place(middle, end));
+                            let folder = self.consumer.start(self.extent(middle, end));
                             self.tree(right, (middle, end), folder, budget)
                         },
                     );
@@ -404,13 +382,14 @@ impl<'a, C> Loop<'a, C> {
         result
     }
 
-    /// Into how many pieces a producer is cut that cannot be cut again once it has begun.
+    /// Into how many pieces to cut a producer that cannot be cut again once it has begun.
     fn pieces(&self) -> usize {
-        if self.plan.fixed { 64 } else { 4 * runtime::processors() }
+        let fixed = self.plan.fixed || Cuts::of_pool(1).is_some();
+        if fixed { 64 } else { 4 * runtime::processors() }
     }
 }
 
-/// [`drive`], for producers that cut themselves where they like.
+/// Like [`drive`], for producers that choose themselves where to cut.
 pub(crate) fn drive_tree<P, C>(producer: P, consumer: &C) -> C::Result
 where
     P: UnindexedProducer,
@@ -427,71 +406,31 @@ where
         positions: true,
     };
     runtime::enter(this.plan.site, || {
-        let folder = consumer.start(this.place(0, usize::MAX));
+        let folder = consumer.start(this.extent(0, usize::MAX));
         this.tree(producer, (0, usize::MAX), folder, this.pieces())
     })
 }
 
-/// What the items of a loop took when it ran last, by its place in the program. Wrong guesses only cost time.
-mod costs {
-    use super::*;
-
-    const ENTRIES: usize = 1 << 9;
-    /// The place in the upper bits, the ticks per item (at most so many) in the lower ones.
-    const TICKS: u32 = 16;
-
-    static COSTS: [AtomicU64; ENTRIES] = [const { AtomicU64::new(0) }; ENTRIES];
-
-    fn entry(key: usize) -> &'static AtomicU64 {
-        &COSTS[(key >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (usize::BITS - ENTRIES.trailing_zeros())]
-    }
-
-    fn tag(key: usize) -> u64 {
-        (key as u64) << TICKS
-    }
-
-    /// Whether an item is known to take less than a quarter of a block.
-    #[inline]
-    pub(super) fn are_short(key: usize, clock: BlockClock) -> bool {
-        let found = entry(key).load(Relaxed) ^ tag(key);
-        found >> TICKS == 0 && found < clock.block / 4
-    }
-
-    #[inline]
-    pub(super) fn note(key: usize, weight: usize, ticks: u64) {
-        let each = (ticks / weight as u64).min((1 << TICKS) - 1);
-        let (entry, new) = (entry(key), tag(key) | each);
-        // Written seldom, so that loops that run at the same time do not take the line from each other.
-        let old = entry.load(Relaxed);
-        if old >> TICKS != new >> TICKS || each > 2 * (old ^ tag(key)) + 8 || 2 * each + 8 < old ^ tag(key) {
-            entry.store(new, Relaxed);
-        }
-    }
-}
-
-/// Feeds a folder with all items of an inner loop. Takes no help before the loop has proved long, and then ends the folder.
+/// Feeds a folder with all items of an inner loop. Takes no help before the loop has proved long. If it does, this ends
+/// the folder.
 #[inline]
 pub(crate) fn drive_onto<S, C>(source: S, consumer: &C, folder: C::Folder) -> Onto<C::Folder, C::Result>
 where
     S: Source,
     C: Consumer<S::Item>,
 {
-    let this = Loop {
-        consumer,
-        plan: consumer.plan(),
-        clock: BlockClock::get(),
-        stop: AtomicBool::new(false),
-        min: source.min_weight().max(1),
-        max: source.max_weight().max(1),
-        exact: false,
-        positions: source.has_positions(),
-    };
+    let this = Loop::over(&source, consumer, false);
     let weight = source.weight();
     if weight == 0 {
         return Onto::Folder(folder);
     }
-    if weight == 1 || this.plan.fixed || runtime::splits_fixed() {
+    let cuts = Cuts::of_pool(weight);
+    if weight == 1 || this.plan.fixed || cuts.as_ref().is_some_and(Cuts::are_fixed) {
         return Onto::Folder(source.fold_with(Running { consumer, folder }).folder);
+    }
+    if let Some(cuts) = cuts {
+        let first = consumer.complete(folder);
+        return Onto::Result(consumer.reduce(first, this.planned(source, 0, &cuts)));
     }
     let (folder, rest) = this.alone(source, folder);
     let Some((rest, at, pace)) = rest else { return Onto::Folder(folder) };

@@ -1,4 +1,4 @@
-//! How a carrier waits that keeps its processor, in a pool with fixed threads ([`crate::machine::fixed`]).
+//! How a carrier that keeps its processor waits, in a pool with fixed threads ([`crate::machine::fixed`]).
 //!
 //! **What a waiting carrier does**, in this order:
 //!
@@ -34,30 +34,30 @@ use std::time::{Duration, Instant};
 
 /// How long a waiting carrier looks for work before it sleeps.
 const BEFORE_SLEEPING: Duration = Duration::from_micros(100);
-/// How long a waiting carrier keeps its core to itself.
+/// How long a waiting carrier keeps its core before it yields.
 const BEFORE_YIELDING: Duration = Duration::from_micros(5);
-/// How long nothing runs in the pool before a waiting carrier runs other work. Long enough for a processor between two
-/// jobs to find its next one.
+/// How long nothing must run in the pool before a waiting carrier runs other work. Long enough for a processor between
+/// two jobs to find its next one.
 const NOTHING_RUNS: Duration = Duration::from_micros(20);
 /// How long nobody comes for the entries of a deque before a waiting carrier runs one of them. About what a thief needs.
 const LEFT_ALONE: Duration = Duration::from_micros(20);
 /// How many frames may be buried on one stack while others run, or because nothing runs. With more, other work waits for
 /// [`STUCK`].
 const DEEPEST: usize = 16;
-/// How many may be buried at once by waits for another pool.
+/// How many frames may be buried at once by waits for another pool.
 const DEEPEST_ELSEWHERE: usize = 64;
 /// How long other work waits, while no processor begins another entry, before a waiting carrier takes it.
 const STUCK: Duration = Duration::from_millis(100);
 /// Among how many descendants of what it waits for a carrier looks for work.
-const KEYS: usize = 32;
+const ROOTS: usize = 32;
 /// The first and the longest nap of a carrier that leaves other work to others.
 const NAPS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_micros(1600));
 
 /// What one look around has shown.
 enum Seen {
-    /// This entry descends from what is waited for.
+    /// This entry descends from what the carrier waits for.
     Descendant(Entry),
-    /// This entry only the caller may run: its part of a broadcast.
+    /// Only the caller may run this entry: its part of a broadcast.
     Private(Entry),
     /// There is other work.
     Other,
@@ -65,12 +65,11 @@ enum Seen {
     Nothing,
 }
 
-/// Waits until `latch` is set. A `key` of 0 says that what is
-/// waited for runs in another pool.
-pub(super) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
+/// Waits until `latch` is set. A `root` of 0 says that the carrier waits for something in another pool.
+pub(super) fn wait(latch: &Latch, root: usize, job: Option<&Job>) -> Waited {
     let processor = current::held();
-    let outer = processor.wait_for(key);
-    let mut waiting = Waiting::new(processor, latch, key);
+    let outer = processor.wait_for(root);
+    let mut waiting = Waiting::new(processor, latch, root);
     let waited = loop {
         if latch.is_done() {
             break Waited::Done;
@@ -99,22 +98,23 @@ pub(super) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
 struct Waiting<'a> {
     processor: &'static Processor,
     latch: &'a Latch,
-    key: usize,
+    root: usize,
     since: Instant,
-    /// The carrier was woken by a fork and counts as a searcher.
+    /// Whether the carrier was woken by a fork and counts as a searcher.
     searching: bool,
-    /// The carrier was woken for work that is not its own. From then on it naps: listed, it would be woken again and again.
+    /// Whether the carrier was woken for work that is not its own. From then on it naps, because a listed carrier would
+    /// be woken again and again.
     naps: bool,
     nap: Duration,
     standstill: Standstill,
 }
 
 impl<'a> Waiting<'a> {
-    fn new(processor: &'static Processor, latch: &'a Latch, key: usize) -> Waiting<'a> {
+    fn new(processor: &'static Processor, latch: &'a Latch, root: usize) -> Waiting<'a> {
         Waiting {
             processor,
             latch,
-            key,
+            root,
             since: Instant::now(),
             searching: false,
             naps: false,
@@ -123,14 +123,14 @@ impl<'a> Waiting<'a> {
         }
     }
 
-    /// Looks for work, first for what descends from what is waited for.
+    /// Looks for work, first for descendants of what the carrier waits for.
     fn look(&self) -> Seen {
         let processor = self.processor;
         processor.answer();
         let mut other = false;
-        let descends = |entry| self.key != 0 && belongs_to(entry, self.key);
+        let descends = |entry| self.root != 0 && belongs_to(entry, self.root);
         if !processor.deque.looks_empty() {
-            match (self.key != 0).then(|| take_of_scope(processor, self.key)).flatten() {
+            match (self.root != 0).then(|| take_of_scope(processor, self.root)).flatten() {
                 Some(entry) => return Seen::Descendant(entry),
                 None => other = true,
             }
@@ -141,9 +141,9 @@ impl<'a> Waiting<'a> {
                 false => Seen::Private(entry),
             };
         }
-        // Not before: a carrier that works off entries of its own is busy, and answers between them.
+        // Not before this point: a carrier that works off its own entries is busy, and answers thieves between them.
         processor.set_busy(false);
-        if self.key != 0
+        if self.root != 0
             && let Some(entry) = self.help()
         {
             return Seen::Descendant(entry);
@@ -154,10 +154,10 @@ impl<'a> Waiting<'a> {
         if other { Seen::Other } else { Seen::Nothing }
     }
 
-    /// Takes an entry that descends from what is waited for.
+    /// Takes a descendant of what the carrier waits for.
     ///
-    /// [`Waiting::helper`] guesses where one is, from words that change at any time. What was taken is then
-    /// [known](lineage::descends) to descend from the key, or goes to the queue.
+    /// [`Waiting::helper`] guesses where one is, from words that change at any time. So after the entry is taken, this
+    /// checks whether it [descends](lineage::descends) from the root. If not, the entry goes to the queue.
     fn help(&self) -> Option<Entry> {
         let processor = self.processor;
         let victim = self.helper()?;
@@ -168,7 +168,7 @@ impl<'a> Waiting<'a> {
         processor.stats.attempts.add(1);
         let entry = rob(processor, victim, root, || self.latch.is_done())?;
         processor.stats.steals.add(1);
-        if !lineage::descends(entry, self.key) {
+        if !lineage::descends(entry, self.root) {
             processor.pool().requeue(entry);
             return None;
         }
@@ -176,24 +176,25 @@ impl<'a> Waiting<'a> {
         Some(entry)
     }
 
-    /// A processor that seems to be inside of what is waited for: one that has entries, if there is one, else one that runs.
+    /// A processor that seems to be inside what the carrier waits for: one that has entries if there is one, else one
+    /// that runs.
     ///
-    /// A processor is inside of a key if it runs what the key names, or something that it took from a processor inside of
-    /// the key, or if everything on its stack descends from the key. What such a processor runs and what it waits for are
-    /// further keys.
+    /// A processor is inside a root if it runs what the root names, or something that it took from a processor inside the
+    /// root, or if everything on its stack descends from the root. What such a processor runs, and what it waits for, are
+    /// further roots.
     fn helper(&self) -> Option<&'static Processor> {
         let all = self.processor.pool().processors();
-        let mut keys = [0; KEYS];
-        keys[0] = self.key;
+        let mut roots = [0; ROOTS];
+        roots[0] = self.root;
         let mut known = 1;
         let mut runs = None;
         let mut at = 0;
         while at < known {
-            let key = keys[at];
+            let root = roots[at];
             at += 1;
             for victim in all.iter().filter(|victim| !ptr::eq(*victim, self.processor)) {
-                let root = victim.deque.root();
-                if root == 0 || ![root, victim.origin(), victim.foot()].contains(&key) {
+                let theirs = victim.deque.root();
+                if theirs == 0 || ![theirs, victim.origin(), victim.foot()].contains(&root) {
                     continue;
                 }
                 if !victim.deque.looks_empty() {
@@ -202,9 +203,9 @@ impl<'a> Waiting<'a> {
                 if victim.is_busy() {
                     runs = runs.or(Some(victim));
                 }
-                for further in [root, victim.waits_for()] {
-                    if further != 0 && known < KEYS && !keys[..known].contains(&further) {
-                        keys[known] = further;
+                for further in [theirs, victim.waits_for()] {
+                    if further != 0 && known < ROOTS && !roots[..known].contains(&further) {
+                        roots[known] = further;
                         known += 1;
                     }
                 }
@@ -213,7 +214,7 @@ impl<'a> Waiting<'a> {
         runs
     }
 
-    /// Runs an entry that descends from what is waited for.
+    /// Runs a descendant of what the carrier waits for.
     fn run(&mut self, entry: Entry) {
         self.stop_search();
         self.standstill = Standstill::default();
@@ -225,7 +226,7 @@ impl<'a> Waiting<'a> {
         debug_assert!(enabled.is_none(), "with fixed threads nobody is given a processor");
     }
 
-    /// Runs an entry that does not: our own frame is buried until it has ended.
+    /// Runs any other entry. Our own frame is buried until that entry has ended.
     fn bury(&mut self, entry: Entry) {
         let processor = self.processor;
         processor.stats.in_place.add(1);
@@ -236,10 +237,10 @@ impl<'a> Waiting<'a> {
         processor.buried.set(processor.buried.get() - 1);
     }
 
-    /// There is work, but not for us, unless nobody else can do it.
+    /// There is work, but not for this carrier, unless nobody else can do it.
     fn leave_to_others(&mut self) {
         let pool = self.processor.pool();
-        // Entries of our own deque, if that is where the work is, can be taken without our help.
+        // If the work is in our own deque, others can take it without our help.
         if !self.processor.deque.looks_empty() {
             self.processor.deque.expose_all();
         }
@@ -261,10 +262,10 @@ impl<'a> Waiting<'a> {
         if self.since.elapsed() > BEFORE_SLEEPING { self.nap() } else { self.spin() }
     }
 
-    /// Whether the carrier waits for another pool, and few frames are buried on its stack: there is nothing to help with, and
-    /// the other pool may wait for this one.
+    /// Whether the carrier waits for another pool, and few frames are buried on its stack. Then there is nothing to
+    /// help with, and the other pool may wait for this one.
     fn may_bury_at_once(&self) -> bool {
-        self.key == 0 && self.processor.buried.get() < DEEPEST_ELSEWHERE
+        self.root == 0 && self.processor.buried.get() < DEEPEST_ELSEWHERE
     }
 
     /// There is no work at all.
@@ -289,7 +290,7 @@ impl<'a> Waiting<'a> {
     }
 
     fn spin(&self) {
-        // Whoever runs what this one waits for may have no core but this one.
+        // Whoever runs what this carrier waits for may have no other core to run on.
         if self.since.elapsed() > BEFORE_YIELDING {
             yield_now()
         } else {
@@ -325,7 +326,7 @@ fn take_forked(processor: &Processor) -> Option<Entry> {
 struct Standstill {
     /// Since when no processor has run anything.
     nothing_runs: Option<Instant>,
-    /// Since when no processor has begun another entry, and how many had begun then.
+    /// Since when no processor has begun another entry, and how many entries had begun by then.
     nothing_begins: Option<(Instant, u64)>,
     /// Since when no processor rests or searches.
     nobody_comes: Option<Instant>,

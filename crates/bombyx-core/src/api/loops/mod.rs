@@ -1,0 +1,179 @@
+//! Parallel loops that find their grain by themselves.
+//!
+//! Lazy binary splitting (Tzannes, Caragea, Barua and Vishkin, "Lazy binary-splitting: a run-time adaptive
+//! work-stealing scheduler", PPoPP 2010): a loop runs block by block. It splits the rest in two only when its processor
+//! has no entry that a thief could take, and when the rest is worth a thief's effort. A block begins with one iteration and
+//! grows until it takes two microseconds ([`pace`]). So cheap bodies do not drown in tests, and expensive bodies are
+//! shared promptly.
+//!
+//! If the iterations of a loop were short when it last ran, it runs its first blocks without looking for thieves: waking a
+//! thief costs more than a thousand additions. Outside of a pool it does not even enter one before that. The first time, and
+//! if iterations are long, it asks for help at once.
+//!
+//! With [`crate::Builder::deterministic`], the tree of halves depends only on the number of iterations. So results that
+//! depend on the order of combination (sums of floats) are the same in every run.
+//!
+//! In a profiled pool, only the clock decides how a loop is split ([`profile::Loop`]). So the profile shows the loop,
+//! and not the splits that thieves happened to ask for.
+
+mod pace;
+#[doc(hidden)]
+pub mod plumbing;
+
+use crate::machine::current;
+use pace::{BlockClock, Costs, Cuts, Pace};
+use plumbing::LoopSite;
+use std::ops::Range;
+
+/// Calls `f` for every number of the range, in parallel where that helps.
+///
+/// ```
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+/// let sum = AtomicUsize::new(0);
+/// bombyx::for_each(0..1000, |i| { sum.fetch_add(i, Ordering::Relaxed); });
+/// assert_eq!(sum.into_inner(), 499_500);
+/// ```
+#[track_caller]
+pub fn for_each<F>(range: Range<usize>, f: F)
+where
+    F: Fn(usize) + Sync,
+{
+    reduce_at(LoopSite::for_each(), range, f, || (), |(), ()| ());
+}
+
+/// Maps every number of the range and combines the results in order. `combine` must be associative, with `identity` as
+/// its neutral element.
+///
+/// ```
+/// let squares = bombyx::map_reduce(0..100, |i| i * i, || 0, |a, b| a + b);
+/// assert_eq!(squares, 328_350);
+/// ```
+#[track_caller]
+pub fn map_reduce<T, M, I, C>(range: Range<usize>, map: M, identity: I, combine: C) -> T
+where
+    T: Send,
+    M: Fn(usize) -> T + Sync,
+    I: Fn() -> T + Sync,
+    C: Fn(T, T) -> T + Sync,
+{
+    reduce_at(LoopSite::map_reduce(), range, map, identity, combine)
+}
+
+/// [`map_reduce`], with its forks at `site`.
+fn reduce_at<T, M, I, C>(site: LoopSite, range: Range<usize>, map: M, identity: I, combine: C) -> T
+where
+    T: Send,
+    M: Fn(usize) -> T + Sync,
+    I: Fn() -> T + Sync,
+    C: Fn(T, T) -> T + Sync,
+{
+    Body { site, clock: BlockClock::get(), map: &map, identity: &identity, combine: &combine }.begin(range)
+}
+
+struct Body<'a, M, I, C> {
+    site: LoopSite,
+    clock: BlockClock,
+    map: &'a M,
+    identity: &'a I,
+    combine: &'a C,
+}
+
+impl<T, M, I, C> Body<'_, M, I, C>
+where
+    T: Send,
+    M: Fn(usize) -> T + Sync,
+    I: Fn() -> T + Sync,
+    C: Fn(T, T) -> T + Sync,
+{
+    fn begin(&self, range: Range<usize>) -> T {
+        let cuts = Cuts::of_pool(range.len());
+        let short = cuts.is_none() && Costs::are_short(self.site.key(), self.clock);
+        if !(short && (current::processor().is_some() || plumbing::lends())) {
+            return plumbing::enter(self.site, || self.start(range));
+        }
+        let (first, rest, pace) = self.alone(range);
+        if rest.is_empty() {
+            return first;
+        }
+        plumbing::enter(self.site, || self.lazy(rest, first, pace))
+    }
+
+    /// In a pool.
+    fn start(&self, range: Range<usize>) -> T {
+        match Cuts::of_pool(range.len()) {
+            Some(cuts) => self.planned(range, &cuts),
+            None => self.lazy(range, (self.identity)(), Pace::UNKNOWN),
+        }
+    }
+
+    /// Takes blocks without looking for thieves, until the rest is known to be worth sharing. Returns their result and the rest.
+    fn alone(&self, mut range: Range<usize>) -> (T, Range<usize>, Pace) {
+        let (mut sum, mut pace, mut spent) = ((self.identity)(), Pace::UNKNOWN, 0);
+        while !range.is_empty() {
+            if spent > self.clock.block / 4 && pace.is_worth_sharing(range.len(), self.clock) {
+                return (sum, range, pace);
+            }
+            sum = self.block(&mut range, sum, &mut pace);
+            spent += pace.ticks;
+        }
+        Costs::note(self.site.key(), pace);
+        (sum, range, pace)
+    }
+
+    /// Takes one block off the front of the range. The only place where iterations run, so that the compiler sees one plain loop.
+    #[inline(never)]
+    fn block(&self, range: &mut Range<usize>, sum: T, pace: &mut Pace) -> T {
+        let block = range.start..range.start + pace.block.min(range.len());
+        range.start = block.end;
+        let (count, start) = (block.len(), self.clock.now());
+        let sum = self.serial(block, sum);
+        *pace = Pace::after(count, self.clock.now().wrapping_sub(start), self.clock);
+        sum
+    }
+
+    #[inline]
+    fn serial(&self, range: Range<usize>, first: T) -> T {
+        range.fold(first, |sum, i| (self.combine)(sum, (self.map)(i)))
+    }
+
+    /// Splits when somebody wants work. `sum` is the result of what came before the range.
+    fn lazy(&self, mut range: Range<usize>, mut sum: T, mut pace: Pace) -> T {
+        while !range.is_empty() {
+            let worth = range.len() > 1 && pace.is_worth_sharing(range.len(), self.clock);
+            if worth && nothing_to_steal() {
+                let middle = range.start + range.len() / 2;
+                let (left, right) = plumbing::fork(
+                    self.site,
+                    || self.lazy(range.start..middle, sum, pace),
+                    |_| self.lazy(middle..range.end, (self.identity)(), pace),
+                );
+                return (self.combine)(left, right);
+            }
+            sum = self.block(&mut range, sum, &mut pace);
+        }
+        Costs::note(self.site.key(), pace);
+        sum
+    }
+
+    /// Splits where it is told to, whoever wants work.
+    fn planned(&self, range: Range<usize>, cuts: &Cuts) -> T {
+        if !cuts.cut(range.len()) {
+            return cuts.piece(range.len(), || self.serial(range, (self.identity)()));
+        }
+        let middle = range.start + range.len() / 2;
+        let (left, right) = plumbing::fork(
+            self.site,
+            || self.planned(range.start..middle, cuts),
+            |_| self.planned(middle..range.end, cuts),
+        );
+        (self.combine)(left, right)
+    }
+}
+
+/// Answers a thief that waits, and returns whether the next thief would leave empty-handed.
+fn nothing_to_steal() -> bool {
+    current::processor().is_none_or(|processor| {
+        processor.poll();
+        processor.deque.looks_empty()
+    })
+}

@@ -1,0 +1,52 @@
+//! Loops in a profiled pool fork down to their iterations, on any number of processors. So the profile shows the loop, and not
+//! the splits that thieves happened to ask for.
+
+use bombyx::Pool;
+use bombyx::prelude::*;
+use std::thread::sleep;
+use std::time::Duration;
+
+const ITEMS: usize = 16;
+/// Longer than any piece that the profiler takes for one strand. The test does not mind if it takes longer.
+const LONG: Duration = Duration::from_millis(1);
+
+/// How many forks the profile of a loop shows.
+fn forks(processors: usize, run: impl Fn() + Send + Sync) -> u64 {
+    let pool = Pool::builder().processors(processors).profile(true).build().unwrap();
+    pool.run(&run);
+    pool.profile().expect("profiled").forks
+}
+
+#[test]
+fn long_iterations_are_forked_one_by_one() {
+    for processors in [1, 4] {
+        let loops: [fn(); 4] = [
+            || bombyx::for_each(0..ITEMS, |_| sleep(LONG)),
+            || (0..ITEMS).into_par_iter().for_each(|_| sleep(LONG)),
+            || {
+                assert_eq!(
+                    vec![1; ITEMS]
+                        .par_iter()
+                        .map(|x| {
+                            sleep(LONG);
+                            x
+                        })
+                        .sum::<i32>(),
+                    ITEMS as i32
+                )
+            },
+            || [(); ITEMS].par_chunks(1).for_each(|_| sleep(LONG)),
+        ];
+        for (number, run) in loops.iter().enumerate() {
+            assert_eq!(forks(processors, run), ITEMS as u64 - 1, "loop {number} on {processors} processors");
+        }
+    }
+}
+
+#[test]
+fn inner_loops_are_forked_too() {
+    let forks = forks(1, || {
+        (0..4).into_par_iter().flat_map(|_| (0..4).into_par_iter()).for_each(|_| sleep(LONG));
+    });
+    assert_eq!(forks, 15);
+}
