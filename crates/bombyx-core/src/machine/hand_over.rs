@@ -12,7 +12,7 @@ use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
 use crate::protocol::carrier::{Carrier, WakeOn};
 use crate::protocol::latch::Latch;
-use crate::system::affinity::Thread;
+use crate::system::affinity::{self, CpuSet, Thread};
 use crate::system::guard::tripwire;
 use std::ptr::{self, NonNull};
 use std::time::Duration;
@@ -198,11 +198,25 @@ impl PoolCore {
         }
     }
 
+    /// A CPU that no processor runs on, for a carrier that is woken by one that goes on running, in a pool that is meant to fill
+    /// the machine. Left to itself, the kernel often puts the two on one CPU, and leaves them there for a millisecond or more.
+    fn free_cpu(&self) -> Option<usize> {
+        let waker = current::processor()?;
+        let cpus = affinity::cpus();
+        if self.config.crowded || self.processors().len() < cpus.len() {
+            return None;
+        }
+        waker.note_cpu();
+        let busy = self.processors().iter().filter(|one| one.is_busy());
+        let taken = CpuSet::of(busy.filter_map(Processor::seen_on));
+        cpus.iter().copied().find(|&cpu| !taken.contains(cpu))
+    }
+
     /// Where a carrier should begin with a processor that has rested. The processor is the caller's to give.
     pub(super) fn wake_on(&self, processor: &Processor) -> WakeOn {
         match self.config.strategy.cpus().cpu_of(processor) {
             Some(cpu) => WakeOn::PinnedTo(cpu),
-            None if self.has_fixed_threads() => WakeOn::Anywhere,
+            None if self.has_fixed_threads() => self.free_cpu().map_or(WakeOn::Anywhere, WakeOn::FirstOn),
             None => processor.left_lately().map_or(WakeOn::Anywhere, WakeOn::FirstOn),
         }
     }

@@ -28,7 +28,7 @@ use crate::machine::processor::Processor;
 use crate::protocol::carrier::Carrier;
 use crate::protocol::queue::{Queue, Queued};
 use crate::protocol::sleep::Sleepers;
-use crate::system::primitive::{Mutex, lock};
+use crate::system::primitive::{AtomicBool, Mutex, lock};
 use crate::system::process::Generation;
 use config::{Config, Threads};
 use std::io;
@@ -50,6 +50,8 @@ pub(crate) struct PoolCore {
     /// How many entries are in `shared.queue`, for a look without the lock.
     queued: Queued,
     pub(crate) shared: Mutex<Shared>,
+    /// What `shared.stopping` says, for a look without the lock.
+    stopping: AtomicBool,
     /// The carriers, if each of them holds one processor for the life of the pool ([`crate::machine::fixed`]).
     pub(crate) fixed_carriers: Box<[Arc<Carrier>]>,
     /// Spawned closures that belong to no scope and have not ended. Dropping the pool waits for them.
@@ -197,6 +199,7 @@ impl PoolCore {
                 config,
                 queued: Queued::none(),
                 shared: Mutex::new(shared),
+                stopping: AtomicBool::new(false),
                 detached: std::sync::Mutex::default(),
                 detached_ended: Condvar::new(),
             }
