@@ -281,8 +281,8 @@ impl<'a> Lookout<'a> {
             if now - glanced >= GLANCE {
                 self.read(victim);
                 glanced = now;
-                if !self.could_mug(victim) || !half_way(shared.beta, self.speed(), self.victim(victim).speed)
-                {
+                // What was known of this CPU before does not count here: that it was slow is why it is probed.
+                if !self.could_mug(victim) || !self.suspects(victim) {
                     return false;
                 }
             }
