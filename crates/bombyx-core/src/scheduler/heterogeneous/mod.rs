@@ -15,8 +15,8 @@
 //! **How fast a processor is** ([`speed`]): the pace of its CPU, in steps of a calibrated loop ([`pace`]), times the share
 //! of the CPU's time that it receives. Thieves read the clock of their victim themselves: a victim whose CPU stands still
 //! could not tell. What a CPU gives that nobody uses cannot be read off any clock; so a thief that does not know its own speed
-//! uses its CPU for some milliseconds when a victim looks slow, and decides then. What it knew before the victim became slow does
-//! not count: a competitor that has come to one CPU may have left another.
+//! uses its CPU for some milliseconds when a victim looks slow, and decides then. That it was slow before the victim became so does
+//! not count: a competitor that has come to one CPU may have left another. That it was fast, a short while ago, does.
 //!
 //! **Hysteresis.** A mugging needs a ratio of speeds above β, and afterwards the ratio is turned round: to be undone, it
 //! has to change by more than β². Shares are means over several time slices, paces are medians, a thief's speed has been
