@@ -47,9 +47,10 @@ fn mugs(beta: Beta, thief: u64, victim: Victim) -> bool {
     victim.busy && victim.empty && beta.exceeded_by(thief, victim.speed)
 }
 
-/// Whether what a thief knows of its own CPU counts, which it knows since `confirmed`, if not 0, against a victim that has been slow since
-/// `slow_since`. What speaks for a mugging counts if it is fresh: who has come to the victim's CPU has not made the thief's
-/// slower. What speaks against it counts only if it is newer than that: he may have left the thief's.
+/// Whether what a thief knows of its own CPU counts against a victim that has been slow since `slow_since`. The thief measured its CPU at
+/// `confirmed`; 0 if that is too long ago. What speaks for a mugging, and is sure, counts: a competitor that has come to the
+/// victim's CPU has not made the thief's slower. What speaks against a mugging counts only if it is newer: the competitor may
+/// have left the thief's CPU.
 fn counts(confirmed: u64, slow_since: u64, speaks_for: bool) -> bool {
     confirmed > 0 && (speaks_for || confirmed > slow_since)
 }
@@ -232,7 +233,8 @@ impl<'a> Lookout<'a> {
     fn knows_itself(&self, victim: usize) -> bool {
         let confirmed = self.shared.known[self.index].confirmed.load(Relaxed);
         let slow_since = self.shared.known[victim].slow_since.load(Relaxed);
-        counts(confirmed, slow_since, self.decides(victim))
+        let sure = self.shared.known[self.index].sure.load(Relaxed);
+        counts(confirmed, slow_since, sure && self.decides(victim))
     }
 
     /// Whether a busy processor's carrier has no other reason not to run than its CPU. If it has, its share tells nothing.

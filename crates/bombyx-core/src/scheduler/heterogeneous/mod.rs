@@ -16,7 +16,7 @@
 //! of the CPU's time that it receives. Thieves read the clock of their victim themselves: a victim whose CPU stands still
 //! could not tell. What a CPU gives that nobody uses cannot be read off any clock; so a thief that does not know its own speed
 //! uses its CPU for some milliseconds when a victim looks slow, and decides then. That it was slow before the victim became so does
-//! not count: a competitor that has come to one CPU may have left another. That it was fast, a short while ago, does.
+//! not count: a competitor that has come to one CPU may have left another. That it was surely fast, a short while ago, does.
 //!
 //! **Hysteresis.** A mugging needs a ratio of speeds above β, and afterwards the ratio is turned round: to be undone, it
 //! has to change by more than β². Shares are means over several time slices, paces are medians, a thief's speed has been
@@ -82,6 +82,8 @@ struct Known {
     speed: AtomicU64,
     /// When the share was last confirmed; 0 if it is a guess.
     confirmed: AtomicU64,
+    /// Whether the share was measured for several time slices.
+    sure: AtomicBool,
     /// Since when the share has been suspiciously small; 0 if it is not.
     slow_since: AtomicU64,
     /// When the share of the CPU was last found to be slow; at first, the start.
@@ -132,6 +134,7 @@ impl Heterogeneous {
             estimate: Mutex::new(Estimate::unknown()),
             speed: AtomicU64::new(usual),
             confirmed: AtomicU64::new(0),
+            sure: AtomicBool::new(false),
             slow_since: AtomicU64::new(0),
             slow_at: AtomicU64::new(0),
             rests_until: AtomicU64::new(0),
@@ -267,6 +270,7 @@ impl Heterogeneous {
         }
         known.speed.store(estimate.speed(now, self.best()), Relaxed);
         known.confirmed.store(estimate.confirmed(now).unwrap_or(0), Relaxed);
+        known.sure.store(estimate.is_sure(), Relaxed);
         known.slow_since.store(estimate.slow_since().unwrap_or(0), Relaxed);
         if estimate.slow_since().is_some() {
             known.slow_at.store(now, Relaxed);
