@@ -15,14 +15,14 @@ fn main() {
             Command::new("git").args(arguments).output().ok().filter(|output| output.status.success())?;
         Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };
-    // A new commit writes a line into this file.
+    // Every new commit writes a line into this file.
     if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"]) {
         println!("cargo::rerun-if-changed={log}");
     }
     let commit = git(&["rev-parse", "--short", "HEAD"]).unwrap_or_default();
     println!("cargo::rustc-env=BOMBYX_COMMIT={commit}");
 
-    // Cargo calls every profile that inherits from release `release`; the folder has the profile's own name.
+    // For every profile that inherits from release, Cargo says `release`. The folder has the profile's own name.
     let out = std::env::var("OUT_DIR").unwrap_or_default();
     let profile = Path::new(&out)
         .ancestors()

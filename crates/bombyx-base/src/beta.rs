@@ -1,5 +1,5 @@
-//! [`Beta`]: the parameter of `heterogeneous:BETA`. It is an exact ratio, so a scheduler can be compared, copied and printed
-//! as it was spelled.
+//! [`Beta`]: the parameter of `heterogeneous:BETA`. It is an exact ratio, so a scheduler can be compared, copied and
+//! printed as it was spelled.
 
 use crate::Ratio;
 use std::fmt;
@@ -20,11 +20,11 @@ use std::str::FromStr;
 pub struct Beta(Ratio);
 
 impl Beta {
-    /// Any faster processor will do.
+    /// With this factor, any faster processor may mug.
     pub const ONE: Self = Self(Ratio::ONE);
 
-    /// The factor `numerator / denominator`, unless it is below 1 (faster processors would lose their work to slower
-    /// ones), above a thousand million, or no number.
+    /// The factor `numerator / denominator`. `None` if it is below 1 (faster processors would lose their work to slower
+    /// ones), above a thousand million, or not a number.
     pub fn new(numerator: u64, denominator: u64) -> Option<Self> {
         let ratio = Ratio::new(numerator, denominator)?;
         (ratio >= Ratio::ONE && ratio <= Ratio::from(MOST)).then_some(Self(ratio))
@@ -44,11 +44,11 @@ impl Beta {
 /// The largest factor.
 const MOST: u64 = 1_000_000_000;
 
-/// What the parameter BETA must be, on threads and in the simulator.
+/// The rule for the parameter BETA, on threads and in the simulator.
 pub(crate) const RULE: &str =
     "BETA is a number of at least 1 and at most 1000000000, such as 2, 1.25 or 4/3 (at most 9 decimals)";
 
-/// As a decimal number if that is exact, else as a fraction.
+/// A decimal number if that is exact, else a fraction.
 impl fmt::Display for Beta {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
@@ -64,7 +64,7 @@ impl FromStr for Beta {
     }
 }
 
-/// Text that is no [`Beta`].
+/// The text is not a [`Beta`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BetaError(());
 

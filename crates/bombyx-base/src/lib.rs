@@ -1,18 +1,21 @@
 //! The vocabulary of Bombyx: what the runtime, the simulator and the program must spell in the same way. Users never
-//! name this crate; they find what they need re-exported where they use it.
+//! name this crate. What they need is re-exported where they use it.
 //!
-//! - [`scheduler`] has the names of all schedulers; [`Quota`] and [`Beta`] are their parameters, [`Ratio`] an exact
-//!   fraction.
+//! - [`scheduler`] has the names of all schedulers. [`Quota`] and [`Beta`] are their parameters, and [`Ratio`] is an
+//!   exact fraction.
 //! - [`Paper`] has the short names of the papers.
-//! - [`Random`] is the random generator, [`Crc`] the checksum of files.
-//! - [`nearest`] finds what somebody meant who made a typo, and [`count`] reads `50k`.
+//! - [`profile`] has what the runtime measures and `bombyx-profile` reads.
+//! - [`Random`] is the random generator, and [`Crc`] is the checksum of files.
+//! - [`nearest`] finds what was meant by a typo, and [`count()`] reads `50k`.
 //!
-//! It depends on nothing, because the runtime depends on it.
+//! This crate depends on nothing, because the runtime depends on it. Its feature `serde`, for who reads profiles, is the
+//! exception.
 
 mod beta;
 mod count;
 mod crc;
 mod paper;
+pub mod profile;
 mod quota;
 mod random;
 mod ratio;

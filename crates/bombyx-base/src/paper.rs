@@ -56,7 +56,7 @@ impl Paper {
     }
 }
 
-/// In capitals, as references to sections are written: `DFD §3`.
+/// In capitals, for references to sections: `DFD §3`.
 impl fmt::Display for Paper {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
@@ -69,7 +69,7 @@ impl fmt::Display for Paper {
     }
 }
 
-/// BL Figure 2: the schedule that the Busy-Leaves Algorithm computes for the computation of Figure 1 on two
-/// processors. Typed from the paper, never written by a program. Threads that are stalled, and so not in bold there,
-/// are in parentheses.
+/// BL Figure 2: the schedule that the Busy-Leaves Algorithm computes for the computation of Figure 1 on two processors.
+/// Typed from the paper, not written by a program. Stalled threads, which are not bold in the paper, are in
+/// parentheses.
 pub const FIGURE_2: &str = include_str!("figure-2.txt");

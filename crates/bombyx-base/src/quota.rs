@@ -18,16 +18,16 @@ use std::str::FromStr;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Quota {
-    /// So many bytes.
+    /// This many bytes.
     Bytes(NonZeroU64),
-    /// Found while the program runs; only for DFDeques on threads.
+    /// Chosen while the program runs. Only for DFDeques on threads.
     Auto,
     /// No limit.
     Infinite,
 }
 
 impl Quota {
-    /// So many bytes, or nothing if that is 0.
+    /// This many bytes, or `None` if that is 0.
     pub const fn bytes(bytes: u64) -> Option<Self> {
         match NonZeroU64::new(bytes) {
             Some(bytes) => Some(Self::Bytes(bytes)),
@@ -35,15 +35,15 @@ impl Quota {
         }
     }
 
-    /// So many bytes, for constants.
+    /// This many bytes, for constants.
     ///
     /// # Panics
-    /// If that is 0.
+    /// If `bytes` is 0.
     pub const fn of(bytes: u64) -> Self {
         Self::bytes(bytes).expect("a quota is at least one byte")
     }
 
-    /// In bytes, as far as it is known beforehand; `i64::MAX` if there is no limit.
+    /// In bytes, as far as it is known beforehand. `i64::MAX` if there is no limit.
     ///
     /// ```
     /// use bombyx_base::Quota;
@@ -67,11 +67,11 @@ impl fmt::Display for Quota {
     }
 }
 
-/// Text that is no [`Quota`].
+/// The text is not a [`Quota`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuotaError(());
 
-/// What the parameter K must be, on threads and in the simulator.
+/// The rule for the parameter K, on threads and in the simulator.
 pub(crate) const RULE: &str =
     "K is a number of bytes, at least 1, such as 50000 or 50k, or inf; for dfdeques on threads also auto";
 

@@ -1,10 +1,10 @@
 //! [`Random`]: the random generator of all crates, SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
 //! generators", OOPSLA 2014).
 //!
-//! SplitMix64 adds a constant to a counter and scrambles it, so a stream can be advanced by any number of draws at once.
-//! The simulator relies on that: it does not simulate the attempts of thieves that cannot succeed one by one, yet their
-//! streams stand where they would stand if it had. Only integer arithmetic is used, so a seed gives the same numbers on
-//! every platform. It is quick and even, not secret.
+//! SplitMix64 adds a constant to a counter and scrambles it, so a stream can be advanced by any number of draws at
+//! once. The simulator relies on that: it does not simulate hopeless attempts of thieves one by one, yet their streams
+//! end up where they would be if it did. Only integer arithmetic is used, so a seed gives the same numbers on every
+//! platform. The generator is fast and uniform, but not secure.
 
 const GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
 
@@ -27,7 +27,7 @@ impl Random {
         Self { state: seed }
     }
 
-    /// The stream of number `stream` under `seed`. Streams of one seed are unrelated to each other.
+    /// Stream number `stream` of `seed`. Streams of one seed are unrelated to each other.
     pub const fn stream(seed: u64, stream: u64) -> Self {
         Self { state: mix(seed ^ mix(stream.wrapping_mul(GAMMA) ^ 0xB0B1_B2B3)) }
     }
@@ -39,7 +39,7 @@ impl Random {
         mix(self.state)
     }
 
-    /// A number in `0..n` from exactly one draw; 0 if `n` is. The bias is below n / 2^64.
+    /// A number in `0..n`, or 0 if `n` is 0, from exactly one draw. The bias is below n / 2^64.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64
@@ -51,7 +51,7 @@ impl Random {
         self.below(length as u64) as usize
     }
 
-    /// Passes over `draws` draws.
+    /// Skips `draws` draws.
     #[inline]
     pub fn skip(&mut self, draws: u64) {
         self.state = self.state.wrapping_add(GAMMA.wrapping_mul(draws));

@@ -1,4 +1,4 @@
-//! [`Ratio`]: an exact fraction, for speeds, times and β. Virtual time knows no floating point numbers.
+//! [`Ratio`]: an exact fraction, for speeds, times and β. Virtual time uses no floating point numbers.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -27,7 +27,7 @@ impl Ratio {
     /// The ratio 0.
     pub const ZERO: Self = Self { numerator: 0, denominator: 1 };
 
-    /// `numerator / denominator`, or nothing if the denominator is 0.
+    /// `numerator / denominator`, or `None` if the denominator is 0.
     pub fn new(numerator: u64, denominator: u64) -> Option<Self> {
         if denominator == 0 {
             return None;
@@ -87,7 +87,7 @@ impl From<u64> for Ratio {
 /// Decimal places that are read and displayed.
 const PLACES: usize = 9;
 
-/// A decimal where that is exact with at most nine places, else a fraction.
+/// A decimal number if it is exact with at most nine places, else a fraction.
 impl fmt::Display for Ratio {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (whole, rest) =
@@ -106,7 +106,7 @@ impl fmt::Display for Ratio {
     }
 }
 
-/// Text that is no fraction.
+/// The text is not a fraction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RatioError(String);
 

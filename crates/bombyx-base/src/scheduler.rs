@@ -1,14 +1,14 @@
-//! The names of all schedulers, one table for threads and simulator, and how a name with its parameter is read.
+//! The names of all schedulers, in one table for threads and simulator, and how a name and its parameter are read.
 
 use crate::{Beta, Paper, Quota, beta, nearest, quota};
 use std::fmt;
 
-/// A scheduler as it is listed.
+/// A scheduler in the list.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// The name with the letter of its parameter: `work-stealing`, `dfdeques:K`.
+    /// The name with its parameter's letter: `work-stealing`, `dfdeques:K`.
     pub spelling: &'static str,
-    /// Who proposed it, and where.
+    /// The paper that proposed it, and the section.
     pub source: (Paper, &'static str),
     /// What it does, in one line.
     pub about: &'static str,
@@ -104,16 +104,16 @@ pub const ALL: [Entry; 13] = [
     simulated(entry("high-utilization:BETA", Paper::Het, "§2", "maximum utilization up to a factor BETA")),
 ];
 
-/// Where a scheduler is to run.
+/// Where a scheduler should run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum RunsOn {
     /// A pool of threads.
     Threads,
     /// The simulator.
     Simulator,
 }
 
-impl Place {
+impl RunsOn {
     fn has(self, entry: &Entry) -> bool {
         match self {
             Self::Threads => entry.on_threads,
@@ -122,13 +122,13 @@ impl Place {
     }
 }
 
-const fn listed<const N: usize>(place: Place) -> [&'static str; N] {
+const fn listed<const N: usize>(on: RunsOn) -> [&'static str; N] {
     let mut names = [""; N];
     let (mut from, mut to) = (0, 0);
     while from < ALL.len() {
-        let has = match place {
-            Place::Threads => ALL[from].on_threads,
-            Place::Simulator => ALL[from].in_simulator,
+        let has = match on {
+            RunsOn::Threads => ALL[from].on_threads,
+            RunsOn::Simulator => ALL[from].in_simulator,
         };
         if has {
             names[to] = ALL[from].spelling;
@@ -141,9 +141,9 @@ const fn listed<const N: usize>(place: Place) -> [&'static str; N] {
 }
 
 /// The schedulers of pools of threads.
-pub const ON_THREADS: [&str; 9] = listed(Place::Threads);
+pub const ON_THREADS: [&str; 9] = listed(RunsOn::Threads);
 /// The schedulers of the simulator.
-pub const IN_SIMULATOR: [&str; 10] = listed(Place::Simulator);
+pub const IN_SIMULATOR: [&str; 10] = listed(RunsOn::Simulator);
 
 /// The parameter of a scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,23 +163,19 @@ pub enum Parameter {
 /// what to write.
 ///
 /// ```
-/// use bombyx_base::{Quota, scheduler::{Parameter, Place, parse}};
-/// let (name, parameter) = parse("dfdeques:50k", Place::Threads).unwrap();
+/// use bombyx_base::{Quota, scheduler::{Parameter, RunsOn, parse}};
+/// let (name, parameter) = parse("dfdeques:50k", RunsOn::Threads).unwrap();
 /// assert_eq!((name, parameter), ("dfdeques", Parameter::Quota(Quota::of(50_000))));
-/// let typo = parse("wrok-stealing", Place::Simulator).unwrap_err().to_string();
+/// let typo = parse("wrok-stealing", RunsOn::Simulator).unwrap_err().to_string();
 /// assert!(typo.contains("did you mean `work-stealing`?"));
 /// ```
-pub fn parse(text: &str, place: Place) -> Result<(&'static str, Parameter), SchedulerError> {
+pub fn parse(text: &str, on: RunsOn) -> Result<(&'static str, Parameter), SchedulerError> {
     let text = text.trim();
     let (name, given) = text.split_once(':').map_or((text, None), |(name, given)| (name, Some(given)));
     let entry = ALL.iter().find(|entry| entry.name() == name);
-    let Some(entry) = entry.filter(|entry| place.has(entry)) else {
-        let elsewhere = entry.map(|_| place);
-        return Err(SchedulerError::Unknown {
-            given: text.to_owned(),
-            place,
-            elsewhere: elsewhere.is_some(),
-        });
+    let Some(entry) = entry.filter(|entry| on.has(entry)) else {
+        let elsewhere = entry.map(|_| on);
+        return Err(SchedulerError::Unknown { given: text.to_owned(), on, elsewhere: elsewhere.is_some() });
     };
     let bad = |rule| SchedulerError::Parameter { given: text.to_owned(), spelling: entry.spelling, rule };
     let parameter = match entry.spelling.split_once(':').map(|(_, letter)| letter) {
@@ -187,7 +183,7 @@ pub fn parse(text: &str, place: Place) -> Result<(&'static str, Parameter), Sche
         None => Parameter::None,
         Some("K") => {
             let quota = given.and_then(|text| text.parse().ok());
-            let auto = place == Place::Threads && name == "dfdeques";
+            let auto = on == RunsOn::Threads && name == "dfdeques";
             Parameter::Quota(
                 quota.filter(|quota| *quota != Quota::Auto || auto).ok_or_else(|| bad(quota::RULE))?,
             )
@@ -197,7 +193,7 @@ pub fn parse(text: &str, place: Place) -> Result<(&'static str, Parameter), Sche
     Ok((entry.name(), parameter))
 }
 
-/// Text that names no scheduler, or not with a parameter it can have.
+/// The text names no scheduler, or gives it a wrong parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SchedulerError {
@@ -205,8 +201,8 @@ pub enum SchedulerError {
     Unknown {
         /// What was given.
         given: String,
-        /// Where it was to run.
-        place: Place,
+        /// Where it should run.
+        on: RunsOn,
         /// Whether it exists in the other place.
         elsewhere: bool,
     },
@@ -222,7 +218,7 @@ pub enum SchedulerError {
 }
 
 impl SchedulerError {
-    /// A scheduler that was put together, not read, with a quota that it cannot have.
+    /// The error for a scheduler that was built in code, not parsed, with a quota that it cannot have.
     pub fn quota(given: String, spelling: &'static str) -> Self {
         Self::Parameter { given, spelling, rule: quota::RULE }
     }
@@ -231,14 +227,14 @@ impl SchedulerError {
 impl fmt::Display for SchedulerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unknown { given, place, elsewhere } => {
-                let known: &[&str] = match place {
-                    Place::Threads => &ON_THREADS,
-                    Place::Simulator => &IN_SIMULATOR,
+            Self::Unknown { given, on, elsewhere } => {
+                let known: &[&str] = match on {
+                    RunsOn::Threads => &ON_THREADS,
+                    RunsOn::Simulator => &IN_SIMULATOR,
                 };
-                match (elsewhere, place) {
-                    (true, Place::Threads) => write!(f, "`{given}` is a scheduler of the simulator only; ")?,
-                    (true, Place::Simulator) => {
+                match (elsewhere, on) {
+                    (true, RunsOn::Threads) => write!(f, "`{given}` is a scheduler of the simulator only; ")?,
+                    (true, RunsOn::Simulator) => {
                         write!(f, "`{given}` runs on threads only, not in the simulator; ")?
                     }
                     (false, _) => {
@@ -270,31 +266,31 @@ mod tests {
         for entry in ALL.iter().filter(|entry| entry.on_threads && entry.in_simulator) {
             for value in ["", "0", "1", "50k", "1.5", "4/3", "inf", "-1", "1000000001", "0.9"] {
                 let text = format!("{}:{value}", entry.name());
-                assert_eq!(parse(&text, Place::Threads), parse(&text, Place::Simulator));
+                assert_eq!(parse(&text, RunsOn::Threads), parse(&text, RunsOn::Simulator));
             }
-            assert_eq!(parse(entry.name(), Place::Threads), parse(entry.name(), Place::Simulator));
+            assert_eq!(parse(entry.name(), RunsOn::Threads), parse(entry.name(), RunsOn::Simulator));
         }
     }
 
     #[test]
     fn errors_say_what_to_write() {
-        let error = |text: &str, place| parse(text, place).unwrap_err().to_string();
+        let error = |text: &str, on| parse(text, on).unwrap_err().to_string();
         assert_eq!(
-            error("fifo:3", Place::Simulator),
+            error("fifo:3", RunsOn::Simulator),
             "`fifo:3` should be spelled `fifo`: it takes no parameter"
         );
         for text in ["dfdeques", "dfdeques:", "dfdeques:0", "dfdeques:-1", "dfdeques:1K", "depth-first:auto"]
         {
-            assert!(error(text, Place::Threads).ends_with(quota::RULE), "{text}");
+            assert!(error(text, RunsOn::Threads).ends_with(quota::RULE), "{text}");
         }
-        assert!(parse("dfdeques:auto", Place::Threads).is_ok());
-        assert!(error("dfdeques:auto", Place::Simulator).ends_with(quota::RULE));
+        assert!(parse("dfdeques:auto", RunsOn::Threads).is_ok());
+        assert!(error("dfdeques:auto", RunsOn::Simulator).ends_with(quota::RULE));
         assert!(
-            error("greedy", Place::Threads)
+            error("greedy", RunsOn::Threads)
                 .starts_with("`greedy` is a scheduler of the simulator only; known: work-stealing,")
         );
-        assert!(error("read-write", Place::Simulator).contains("runs on threads only"));
-        assert!(error("heterogeneous:0.5", Place::Threads).contains("at least 1"));
+        assert!(error("read-write", RunsOn::Simulator).contains("runs on threads only"));
+        assert!(error("heterogeneous:0.5", RunsOn::Threads).contains("at least 1"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! What somebody meant who made a typo.
+//! Finds what was meant by a typo.
 
-/// The candidate that is most like `word`, if one is like it: a candidate that contains the word, or differs from it in
-/// at most two letters, or in three if the word has more than six.
+/// The candidate that is most like `word`, if one is similar. A candidate is similar if it contains the word, or
+/// differs from it in at most two letters, or in three if the word has more than six.
 ///
 /// ```
 /// use bombyx_base::nearest;
@@ -25,7 +25,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, name)| name)
 }
 
-/// How many letters must be inserted, deleted, replaced or exchanged with their neighbour to turn one word into the other.
+/// How many letters must be inserted, deleted, replaced or exchanged with a neighbour to turn one word into the other.
 ///
 /// ```
 /// use bombyx_base::edits;

@@ -1,4 +1,4 @@
-//! Groups of options that several commands share, so they are spelled and explained once.
+//! Groups of options that several commands share, so that each is named and explained once.
 
 use crate::numbers::Numbers;
 use bombyx_workloads::{Grain, Size};
@@ -22,7 +22,7 @@ pub(crate) struct Input {
     pub(crate) seed: u64,
 }
 
-/// Somebody's program that a command runs.
+/// A program of the user that a command runs.
 #[derive(clap::Args, Clone)]
 pub(crate) struct Program {
     /// The program and its arguments
@@ -40,7 +40,7 @@ pub(crate) struct Program {
 /// The most processors that a pool can have.
 const MOST: u64 = 4096;
 
-/// Numbers of processors of pools, each within the limits of the runtime: a list of numbers and ranges.
+/// Numbers of processors, given as a list of numbers and ranges. Each is within the limits of the runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Processors(Vec<usize>);
 

@@ -12,8 +12,8 @@ use std::process::ExitCode;
 
 /// Compare Bombyx with rayon and chili in the same run.
 ///
-/// Every runtime runs once to warm up and is checked, then all of them take turns. Tables show medians, line by line as
-/// they are measured.
+/// Every runtime first runs once to warm up, and its result is checked. Then the runtimes take turns. Tables show
+/// medians, line by line as they are measured.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -28,11 +28,12 @@ Examples:
 `bombyx bench --list` lists workloads and micro-benchmarks. Quote only figures of the profile bench-lto:
 `cargo run --profile bench-lto -- bench`.")]
 pub(crate) struct Args {
-    /// Workloads, programs (all their inputs), `workloads` (all of them) or micro-benchmarks [default: all workloads]
+    /// Workloads, programs (with all their inputs), `workloads` (all of them) or micro-benchmarks [default: all
+    /// workloads]
     #[arg(value_name = "NAMES", value_parser = Target::named)]
     targets: Vec<Target>,
 
-    /// Compare with what must hold, for all micro-benchmarks unless named otherwise; exit status 1 if a bar is missed
+    /// Compare with the bars, for all micro-benchmarks unless named otherwise; exit status 1 if a bar is missed
     #[arg(long, conflicts_with_all = ["size", "grain", "processors", "schedulers"])]
     bars: bool,
 
@@ -46,7 +47,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     input: Input,
 
-    /// Measured rounds [default: 5 for workloads, and what suits a micro-benchmark]
+    /// Measured rounds [default: 5 for workloads; micro-benchmarks choose their own number]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     repeat: Option<u16>,
 
@@ -69,7 +70,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     output::check([args.output.to.file()])?;
     output::check_pictures([&args.plot])?;
-    // The table comes line by line, unless standard output is for programs. A file gets it as a whole.
+    // The table comes line by line, unless standard output is for programs. A file gets the whole table at the end.
     let silent = !args.output.is_text() && args.output.to.file().is_none();
     let mut text = String::new();
     let mut show = |line: &str| {

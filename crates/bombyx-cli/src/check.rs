@@ -14,8 +14,8 @@ use std::process::ExitCode;
 
 /// Run workloads on every scheduler, once each, and check the results.
 ///
-/// A line per workload comes as it is done. If a result is wrong, the others are checked all the same, and the exit status
-/// is 1.
+/// Prints a line per workload as soon as it is done. If a result is wrong, the command still checks the others, and the
+/// exit status is 1.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -155,7 +155,7 @@ impl Kept {
             Ok(text) if text.lines().any(|line| line == what) => text,
             Ok(_) => {
                 return Err(format!(
-                    "{} records another check than `{what}`; remove it or choose another file",
+                    "{} is the record of a different check, not of `{what}`; remove it or choose another file",
                     path.display()
                 )
                 .into());

@@ -1,11 +1,11 @@
-//! `bombyx child`, hidden: single measurements that need a process of their own. `bombyx bench` and
-//! `scripts/instructions` start them.
+//! `bombyx child`, hidden: single measurements that need a separate process. `bombyx bench` and `scripts/instructions`
+//! start them.
 
 use crate::{Result, terminal};
 use bombyx_lab::child;
 use std::process::ExitCode;
 
-/// One measurement in a process of its own.
+/// One measurement in a separate process.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -16,14 +16,14 @@ pub(crate) struct Args {
 enum Measurement {
     /// fib(N) on one processor, for counting instructions; prints the number of forks
     Fib {
-        /// A runtime, or `plain` or `by-hand` for the recursion without the trait that the others go through
+        /// A runtime; or `plain` or `by-hand` for the recursion without the trait that the others use
         runtime: String,
         n: u32,
         /// With closures of four words and results of three
         #[arg(long)]
         wide: bool,
     },
-    /// Time and growth of memory of a task that spawns COUNT empty ones
+    /// Time and memory growth of a task that spawns COUNT empty ones
     Spawns { runtime: String, processors: usize, count: u64 },
     /// Processor time that an idle pool uses after a burst
     Idle { runtime: String, processors: usize, seconds: f64 },

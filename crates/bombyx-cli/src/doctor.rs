@@ -1,5 +1,5 @@
-//! `bombyx doctor`: what this machine offers, what would make measurements unreliable now, and which rayon-core a project
-//! links.
+//! `bombyx doctor`: what this machine offers, what would make measurements unreliable now, and which rayon-core a
+//! project links.
 
 use crate::host::{busy_elsewhere, cores};
 use crate::output::Output;
@@ -14,8 +14,8 @@ use std::process::{Command, ExitCode};
 
 /// Say whether this machine and a project are ready for Bombyx.
 ///
-/// Looks at the cores, the limits on them and what else runs; and, given the folder of a project, at which rayon-core it
-/// links: the original or the one on Bombyx. Exit status 1 if the project links the original.
+/// Looks at the cores, the limits on them, and what else runs. Given the folder of a project, also says which
+/// rayon-core it links: the original or the one on Bombyx. Exit status 1 if the project links the original.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -35,7 +35,7 @@ pub(crate) struct Args {
     output: Output,
 }
 
-/// How a finding is meant.
+/// How good or bad a finding is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Good,
@@ -43,7 +43,7 @@ enum Verdict {
     Bad,
 }
 
-/// One thing that was looked at.
+/// One finding, and how good or bad it is.
 struct Finding {
     what: &'static str,
     verdict: Verdict,
@@ -92,7 +92,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     Ok(if bad { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// What can be told of the machine.
+/// What can be found out about the machine.
 fn machine() -> Vec<Finding> {
     [Some(cores_found()), quota(), barrier(), perf(), governor(), load()].into_iter().flatten().collect()
 }
@@ -102,10 +102,10 @@ fn cores_found() -> Finding {
     let online = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let online = online.lines().filter(|line| line.starts_with("processor")).count().max(usable);
     let text = match online > usable {
-        true => format!(
-            "this process may use {usable} of {online}: a pool has {usable} processors unless told otherwise"
-        ),
-        false => format!("{usable}: a pool has as many processors unless told otherwise"),
+        true => {
+            format!("this process may use {usable} of {online}: by default a pool has {usable} processors")
+        }
+        false => format!("{usable}: by default a pool has as many processors"),
     };
     let verdict = if usable > 1 { Verdict::Good } else { Verdict::Note };
     let text = if usable > 1 { text } else { text + "; nothing runs in parallel here" };
@@ -144,7 +144,7 @@ fn barrier() -> Option<Finding> {
         false => Finding::new(
             "membarrier",
             Verdict::Note,
-            "the kernel refuses it: every fork pays for a fence, some ns",
+            "the kernel refuses it: every fork needs a fence, which costs some ns",
         ),
     })
 }
@@ -161,7 +161,9 @@ fn perf() -> Option<Finding> {
     let text = match level {
         ..=1 => format!("perf may count and sample (perf_event_paranoid = {level})"),
         2 => "perf may count what programs do, not the kernel (perf_event_paranoid = 2)".to_owned(),
-        _ => format!("perf is closed (perf_event_paranoid = {level}); `bombyx profile` does not need it"),
+        _ => {
+            format!("perf is not allowed (perf_event_paranoid = {level}); `bombyx profile` does not need it")
+        }
     };
     Some(Finding::new("perf", if level <= 2 { Verdict::Good } else { Verdict::Note }, text))
 }
@@ -184,15 +186,16 @@ fn load() -> Option<Finding> {
     Some(match busy < 0.15 * cores() as f64 {
         true => Finding::new("load", Verdict::Good, "the machine is quiet"),
         false => {
-            let text =
-                format!("other programs keep {busy:.1} cores busy: times measured now are too long and vary");
+            let text = format!(
+                "other programs keep {busy:.1} cores busy: measured times will be too long and will vary"
+            );
             Finding::new("load", Verdict::Note, text)
         }
     })
 }
 
-/// Which rayon-core a project links. Cargo drops a patch whose version does not fit with no more than a warning, and keeps
-/// what a lock file pins; so cargo itself is asked.
+/// Which rayon-core a project links. If the version of a patch does not fit, cargo drops the patch with only a warning,
+/// and it keeps what a lock file pins. So this asks cargo itself.
 fn core_of(project: &Path, options: &[String]) -> Result<Finding> {
     const WHAT: &str = "rayon-core";
     if !project.join("Cargo.toml").is_file() {
@@ -238,16 +241,16 @@ fn core_of(project: &Path, options: &[String]) -> Result<Finding> {
     }
     let advice = if warnings.contains("was not used in the crate graph") {
         "there is a patch, but cargo dropped it, because the lock file pins another version: run \
-         `cargo update -p rayon-core`. If that changes nothing, `cargo tree --invert rayon-core` shows who asks for which \
-         version"
+         `cargo update -p rayon-core`. If that changes nothing, `cargo tree --invert rayon-core` shows which package \
+         asks for which version"
     } else {
-        "add to the Cargo.toml at the root of the workspace `[patch.crates-io]` and below it \
+        "add `[patch.crates-io]` to the Cargo.toml at the root of the workspace, and below it \
          `rayon-core = { path = \"path/to/bombyx/crates/rayon-core\" }`, then run `cargo update -p rayon-core`"
     };
     Ok(Finding::new(WHAT, Verdict::Bad, format!("the original: {core}; {advice}")))
 }
 
-/// A folder without a project, or a typo.
+/// There is no project in this folder. Suggests a similar name, in case of a typo.
 fn no_project(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -41,7 +41,7 @@ fn unknown(whole: &Command, topic: &str) -> String {
     format!("there is no command or topic `{topic}`; {near}`bombyx help` lists the commands")
 }
 
-/// All schedulers: what they are for, and where they exist.
+/// All schedulers: what each is for, and where it exists.
 fn schedulers(style: Style) -> String {
     let bold = if style.coloured { anstyle::Style::new().bold() } else { anstyle::Style::new() };
     let width = scheduler::ALL.iter().map(|entry| entry.spelling.len()).max().unwrap_or(0);
@@ -59,10 +59,10 @@ fn schedulers(style: Style) -> String {
         }
     }
     let words = [
-        "K is a number of bytes such as 50000 or 50k, or inf; for dfdeques on threads also auto: it is found while the \
+        "K is a number of bytes such as 50000 or 50k, or inf. For dfdeques on threads, auto finds K while the \
          program runs. BETA is a factor of at least 1, such as 2, 1.25 or 4/3.",
         "Programs choose one with `Pool::builder().scheduler(…)` or BOMBYX_SCHEDULER; `run`, `bench` and `check` with -s. \
-         Without a reason, stay with work-stealing; with much memory, try dfdeques:50k; with fast and slow cores, \
+         If in doubt, use work-stealing. If a program needs much memory, try dfdeques:50k. With fast and slow cores, try \
          heterogeneous:1.25. docs/schedulers.md says more.",
     ];
     for text in words {

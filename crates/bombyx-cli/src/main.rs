@@ -1,8 +1,8 @@
-//! The `bombyx` program. This file only names the commands and turns their outcome into an exit status: 0 for
-//! success, 1 for a failure (a wrong result, a bar missed, a file that cannot be written), 2 for a command line
-//! that makes no sense. Commands that run another program pass its status on.
+//! The `bombyx` program. This file only names the commands and turns their outcome into an exit status: 0 for success,
+//! 1 for a failure (a wrong result, a missed bar, a file that cannot be written), 2 for a command line that makes no
+//! sense. Commands that run another program pass its status on.
 //!
-//! Each command is a file with its arguments and what it prints; what it measures is in `bombyx-lab`.
+//! Each command is a file with its arguments and what it prints. What it measures is in `bombyx-lab`.
 
 mod args;
 mod bench;
@@ -31,11 +31,11 @@ use clap::{Parser, Subcommand};
 use std::fmt;
 use std::process::ExitCode;
 
-/// Everything that this program runs is counted; pools that ask for it also count what their processors allocate.
+/// Counts everything that this program allocates. Pools that ask for it also count what their processors allocate.
 #[global_allocator]
 static ALLOCATOR: bombyx::alloc::Metered<heap::Counting> = bombyx::alloc::Metered::new(heap::Counting);
 
-/// A command line that makes no sense, in a way that only shows when its parts are put together.
+/// A command line whose parts do not fit together.
 #[derive(Debug)]
 pub(crate) struct Usage(pub(crate) String);
 
@@ -49,7 +49,7 @@ impl std::error::Error for Usage {}
 
 /// Fork-join scheduling you can measure, simulate and prove.
 ///
-/// Without a command: runs real programs on all cores, beside rayon, checks their results, and shows what you gain and
+/// Without a command, runs real programs on all cores, beside rayon. Checks their results, and shows what you gain and
 /// what a fork costs.
 #[derive(Parser)]
 #[command(
@@ -63,7 +63,7 @@ impl std::error::Error for Usage {}
 `bombyx help COMMAND` explains a command, `bombyx help schedulers` the schedulers.
 Exit status: 0 success, 1 failure, 2 a command line that makes no sense.")]
 struct Cli {
-    /// Small inputs, one round: a few seconds, figures not worth quoting
+    /// Small inputs and one round: takes a few seconds, and the figures are not worth quoting
     #[arg(long)]
     quick: bool,
 
@@ -122,7 +122,7 @@ fn main() -> ExitCode {
         eprintln!("bombyx: {error}");
         ExitCode::from(match error.downcast_ref::<launch::CannotStart>() {
             Some(cannot) => cannot.code(),
-            // A pool that cannot be built was asked for with numbers or names that make no sense.
+            // Somebody asked for a pool with numbers or names that make no sense.
             None if error.is::<Usage>() || error.is::<bombyx::Error>() => 2,
             None => 1,
         })

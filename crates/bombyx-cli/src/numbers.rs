@@ -9,7 +9,7 @@ use std::str::FromStr;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Numbers(pub(crate) Vec<u64>);
 
-/// A range longer than this is a slip of the keyboard.
+/// A range longer than this is a typing error.
 const LONGEST: usize = 10_000;
 
 impl FromStr for Numbers {
@@ -48,7 +48,7 @@ fn expand(part: &str, into: &mut Vec<u64>) -> Result<(), String> {
         Some((_, by)) => {
             let by = number(by)?;
             if by == 1 {
-                return Err(format!("the range `{part}` never gets on; multiply by 2 or more"));
+                return Err(format!("the range `{part}` never ends; multiply by 2 or more"));
             }
             Box::new(move |n| n.checked_mul(by))
         }

@@ -1,5 +1,5 @@
-//! Where results go and in which form: the options `--json`, `--csv` and `-o`, the same in all commands, and the only place
-//! that prints JSON and CSV.
+//! Where results go and in which form: the options `--json`, `--csv` and `-o`, which are the same in all commands. Only
+//! this file prints JSON and CSV.
 
 use crate::host::Record;
 use crate::table::Style;
@@ -52,7 +52,7 @@ impl Target {
 }
 
 impl Output {
-    /// Whether people read it.
+    /// Whether the output is for people.
     pub(crate) fn is_text(&self) -> bool {
         !self.json && !self.csv
     }
@@ -78,12 +78,12 @@ pub(crate) fn is_standard(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Says which of these files cannot be written, before time is spent on what they are to hold.
+/// Reports which of these files cannot be written, before time is spent on their content.
 pub(crate) fn check<'a>(files: impl IntoIterator<Item = Option<&'a Path>>) -> Result<()> {
     files.into_iter().flatten().filter(|path| !is_standard(path)).try_for_each(files::expect_to_write)
 }
 
-/// The same for pictures, whose names say what kind they are.
+/// Like [`check`], for pictures, whose names say of what kind they are.
 pub(crate) fn check_pictures<'a>(files: impl IntoIterator<Item = &'a Option<PathBuf>>) -> Result<()> {
     for path in files.into_iter().flatten().map(PathBuf::as_path).filter(|path| !is_standard(path)) {
         kind(path)?;
@@ -103,10 +103,11 @@ fn kind(path: &Path) -> Result<Kind> {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("svg") => Ok(Kind::Svg),
         Some("png") => Ok(Kind::Png),
-        _ => {
-            Err(Usage(format!("the name of a picture ends in .svg or .png, unlike `{}`", path.display()))
-                .into())
-        }
+        _ => Err(Usage(format!(
+            "the name of a picture must end in .svg or .png, but `{}` does not",
+            path.display()
+        ))
+        .into()),
     }
 }
 

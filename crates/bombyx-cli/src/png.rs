@@ -2,7 +2,7 @@
 
 use crate::Result;
 
-/// Draws an SVG picture with pixels, two for each of its units.
+/// Draws an SVG picture in pixels, two for each of its units.
 #[cfg(feature = "png")]
 pub(crate) fn of(svg: &str) -> Result<Vec<u8>> {
     use resvg::tiny_skia::{Pixmap, Transform};
@@ -16,7 +16,7 @@ pub(crate) fn of(svg: &str) -> Result<Vec<u8>> {
                 .into(),
         );
     }
-    // Where the fonts that a picture names are missing, any sans will do.
+    // If the fonts that a picture names are missing, use any sans font.
     let sans = options
         .fontdb
         .faces()
@@ -33,7 +33,7 @@ pub(crate) fn of(svg: &str) -> Result<Vec<u8>> {
     Ok(pixels.encode_png()?)
 }
 
-/// Says that it cannot.
+/// Reports that this build cannot write PNG.
 #[cfg(not(feature = "png"))]
 pub(crate) fn of(_: &str) -> Result<Vec<u8>> {
     Err("this build cannot write PNG (cargo feature `png`); let the file's name end in .svg".into())

@@ -11,8 +11,9 @@ use std::process::ExitCode;
 
 /// Run a program and record its computation, for `bombyx simulate` to answer what-if questions.
 ///
-/// Strands with their durations, forks, joins and allocations. The program must use Bombyx, or rayon on Bombyx; it
-/// need not be compiled again. Its own output is left alone; a summary of the recording goes to standard error.
+/// The recording has strands with their durations, forks, joins and allocations. The program must use Bombyx, or rayon
+/// on Bombyx. It need not be compiled again. Its own output is not changed. A summary of the recording goes to standard
+/// error.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -29,17 +30,17 @@ pub(crate) struct Args {
     #[command(flatten)]
     pools: Pools,
 
-    /// Where to put the dag file; `-` is standard output, and the program's own output goes to standard error then
+    /// Where to put the dag file; `-` is standard output, and then the program's own output goes to standard error
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, default_value = "run.dag")]
     output: PathBuf,
 }
 
-/// A file that disappears unless it is kept.
+/// A file that is removed unless it is kept.
 struct Temporary(PathBuf);
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // It is gone already if it was kept or never written.
+        // The file is gone already if it was kept or never written.
         let _ = fs::remove_file(&self.0);
     }
 }

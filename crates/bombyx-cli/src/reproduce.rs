@@ -12,8 +12,8 @@ use std::process::ExitCode;
 
 /// Reproduce figures and tables of the papers.
 ///
-/// Without an ID: lists what can be reproduced. What needs more processors than this machine has runs in the simulator,
-/// on recordings of the same workloads, and says so.
+/// Without an ID, lists what can be reproduced. Exhibits that need more processors than this machine has run in the
+/// simulator, on recordings of the same workloads, and say so.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     #[arg(value_name = "ID", value_parser = select)]
     ids: Vec<Selection>,
 
-    /// Small inputs and few runs: for a look, figures not worth quoting
+    /// Small inputs and few runs: for a first look; the figures are not worth quoting
     #[arg(long)]
     quick: bool,
 
@@ -41,8 +41,8 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "DIR", default_value = "reproduced", value_hint = ValueHint::DirPath, help_heading = "Output")]
     output: PathBuf,
 
-    /// Keep the runs of the rw exhibits in this file, and do not make again those that it holds: so a long reproduction can
-    /// be interrupted and continued
+    /// Keep the runs of the rw exhibits in this file, and skip those that it already holds, so that a long reproduction
+    /// can be interrupted and continued
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     journal: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! `bombyx run`: one workload on one pool, checked, with what it took.
+//! `bombyx run`: runs one workload on one pool, checks the result, and shows time and memory.
 
 use crate::Result;
 use crate::args::{Input, Pools};
@@ -10,15 +10,16 @@ use crate::terminal::print;
 use crate::text::{bytes, grouped, ratio, time, wrapped};
 use bombyx::lab::BuilderExt as _;
 use bombyx::{Pool, Scheduler, Stats};
-use bombyx_lab::bench::{self, median};
+use bombyx_lab::bench;
 use bombyx_lab::progress::Progress;
+use bombyx_lab::statistics::median;
 use bombyx_workloads::{Checksum, Workload};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Run one workload, check its result, and show what it took.
+/// Run one workload, check its result, and show its time and memory.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -51,7 +52,7 @@ pub(crate) struct Args {
     #[arg(long)]
     stats: bool,
 
-    /// Count living threads and the scheduling granularity, too; keeps every fork on its slow path
+    /// Also count living threads and the scheduling granularity; keeps every fork on its slow path
     #[arg(long, requires = "stats")]
     count: bool,
 
@@ -63,13 +64,13 @@ pub(crate) struct Args {
     list: bool,
 }
 
-/// What the runs gave.
+/// The results of the runs.
 struct Outcome {
     input: String,
     serial: Duration,
     /// In the order of the runs.
     runs: Vec<Taken>,
-    /// The most living threads at a time, counted in a run of its own.
+    /// The most living threads at a time, counted in a separate run.
     threads: Option<u64>,
     checksum: Checksum,
 }
@@ -173,7 +174,7 @@ impl Outcome {
         median(&times)
     }
 
-    /// The most of all runs.
+    /// The largest values of all runs.
     fn memory(&self) -> Memory {
         self.runs.iter().map(|run| run.memory).fold(Memory::default(), Memory::max)
     }

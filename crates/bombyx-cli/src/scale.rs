@@ -1,18 +1,19 @@
-//! `bombyx scale`: a program on several numbers of processors, beside what a profile on one of them predicts.
+//! `bombyx scale`: runs a program on several numbers of processors, and compares with what a profile on one of them
+//! predicts.
 //!
-//! The prediction comes from one profiled run on one processor. What the program does outside of pools is serial, and
-//! counts as such: Amdahl's law. The measured runs are not profiled, and the numbers of processors take turns, so that
-//! a machine that is slow for a while is slow for all of them.
+//! The prediction comes from one profiled run on one processor. What the program does outside pools is serial, and
+//! counts as such (Amdahl's law). The measured runs are not profiled. The numbers of processors take turns, so a
+//! machine that is slow for a while is slow for all of them.
 
 use crate::args::{Pools, Program};
 use crate::launch::{Ended, Launch, wrote_nothing};
 use crate::output::{self, Output};
-use crate::profile::{plot, profiled};
+use crate::profile::{self, plot, profiled};
 use crate::table::{Cell, Style, Table, Tone};
 use crate::text::{ratio, time, wrapped};
 use crate::{Result, contention, host};
-use bombyx_lab::bench::median;
 use bombyx_lab::progress::Progress;
+use bombyx_lab::statistics::median;
 use bombyx_profile::{Prediction, Profile, Scaling, advise, cilkscale_csv};
 use clap::ValueHint;
 use serde::Serialize;
@@ -22,8 +23,8 @@ use std::process::ExitCode;
 
 /// Run a program on several numbers of processors and compare with what its profile predicts.
 ///
-/// One run on one processor is profiled; then the program is timed, as a whole, on each number of processors in turn.
-/// Its output is thrown away. With --csv, work, span and times have Cilkscale's column names, for its plotter.
+/// Profiles one run on one processor. Then times the whole program on each number of processors in turn. The program's
+/// output is discarded. With --csv, work, span and times have Cilkscale's column names, for its plotter.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -40,7 +41,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     pools: Pools,
 
-    /// How often to run on each
+    /// How often to run on each number of processors
     #[arg(short, long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     repeat: u16,
 
@@ -60,14 +61,15 @@ struct Row {
     /// All times, in the order of the runs.
     seconds: Vec<f64>,
     median_seconds: f64,
-    /// Over the median on one processor.
+    /// Relative to the median on one processor.
     speedup: f64,
-    /// Over the best run on one processor: whatever disturbs a run makes it longer, so the program itself gains no more.
+    /// Relative to the best run on one processor. Disturbances only make a run longer, so the program itself gains no
+    /// more than this.
     speedup_over_best: f64,
 }
 
 impl Row {
-    /// Where the measured speedup lies, as well as the times on one processor tell.
+    /// Where the measured speedup lies, as well as the times on one processor can tell.
     fn verdict(&self) -> (&'static str, Tone) {
         let Prediction { lower, lower_sharing, upper, upper_caches, .. } = self.prediction;
         match self.speedup {
@@ -90,14 +92,14 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 /// The profile on one processor and the times on all.
 struct Scaled {
     profile: Profile,
-    /// With what the program does outside of pools.
+    /// Includes what the program does outside pools.
     scaling: Scaling,
     outside: f64,
     rows: Vec<Row>,
 }
 
 impl Args {
-    /// Up to all cores unless given; one is always among them.
+    /// The numbers that were given, or else up to all cores. One is always among them.
     fn numbers(&self) -> Vec<u32> {
         let mut numbers: Vec<u32> = match self.pools.numbers() {
             Some(numbers) => numbers.iter().map(|&number| number as u32).collect(),
@@ -123,7 +125,7 @@ fn measure(args: &Args) -> Result<Scaled> {
     let profile = profile.ok_or_else(|| wrote_nothing(program, "profile", None))??;
     if profile.processors > 1 {
         return Err(format!(
-            "{} uses {} processors although it was told to use one; let it leave the number to the environment",
+            "{} uses {} processors although it was told to use one; let the environment choose the number, not the program",
             program.display(),
             profile.processors
         )
@@ -144,7 +146,7 @@ fn measure(args: &Args) -> Result<Scaled> {
     drop(progress);
     let outside = (ended.elapsed.as_secs_f64() - profile.wall_ns as f64 / 1e9).max(0.0);
     let scaling =
-        contention::measured().into_iter().fold(profile.scaling().with_serial(outside), Scaling::on);
+        contention::measured().into_iter().fold(Scaling::of(&profile).with_serial(outside), Scaling::on);
     let of = |times: &[f64]| {
         let mut sorted = times.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -165,7 +167,7 @@ fn measure(args: &Args) -> Result<Scaled> {
     Ok(Scaled { rows: rows.collect(), profile, scaling, outside })
 }
 
-/// A program that fails would be timed for nothing.
+/// Timing a program that fails would be pointless.
 fn succeeded(program: &Path, ended: &Ended) -> Result<()> {
     let Some(complaint) = ended.complaint() else { return Ok(()) };
     let lines: Vec<&str> = ended.errors.trim_end().lines().collect();
@@ -234,14 +236,14 @@ impl Scaled {
         };
         if self.rows.iter().any(|row| matches!(row.verdict().0, "caches" | "above")) {
             say(&format!(
-                "More than at most means that the work itself takes less time where several cores do it. Caches of their own can \
+                "More than `at most` means that the work itself takes less time on several cores. Each core's own caches can \
                  bring that to {}.",
                 bounds(|prediction| prediction.upper_caches)
             ));
         }
         if self.rows.iter().any(|row| matches!(row.verdict().0, "shares" | "below")) {
             say(&format!(
-                "Less than at least means that something slows the strands themselves: data that several cores write, false \
+                "Less than `at least` means that something slows the strands themselves: data that several cores write, false \
                  sharing, a lock, or cores that are not all ours. Sharing all data would leave {}.",
                 bounds(|prediction| prediction.lower_sharing)
             ));
@@ -257,7 +259,7 @@ impl Scaled {
             "parallelism": self.scaling.parallelism(),
             "outside_seconds": self.outside,
             "rows": serde_json::to_value(&self.rows)?,
-            "profile": self.profile,
+            "profile": profile::as_value(&self.profile),
         }))
     }
 

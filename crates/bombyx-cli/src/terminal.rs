@@ -1,7 +1,7 @@
 //! What the user sees while a command works: printing that outlives a closed pipe, colours, widths, progress.
 //!
-//! Results go to standard output, progress to standard error and only if that is a terminal. The progress of measurements
-//! is redrawn between them, never by a thread, which would take time from what is measured.
+//! Results go to standard output. Progress goes to standard error, and only if that is a terminal. The progress of
+//! measurements is redrawn between them, never by a thread, because a thread would take time from what is measured.
 
 use crate::Result;
 use crate::table::Style;
@@ -11,10 +11,10 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// The bar that is on the screen: printing makes it step aside.
+/// The bar on the screen. Printing hides it meanwhile.
 static SHOWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
-/// Prints to standard output. A reader that has seen enough, such as `head`, is no error.
+/// Prints to standard output. If a reader such as `head` has seen enough, that is not an error.
 pub(crate) fn print(text: &str) -> Result<()> {
     let write = || {
         let mut out = io::stdout().lock();
@@ -39,9 +39,9 @@ pub(crate) fn coloured() -> bool {
     io::stdout().is_terminal() && !unwanted && !dumb
 }
 
-/// How wide lines may be: as `COLUMNS` says, or as the terminal is; of any width in a pipe or a file.
+/// How wide lines may be: as wide as `COLUMNS` says, or as the terminal. Unlimited in a pipe or a file.
 fn width() -> Option<usize> {
-    /// Narrower terminals get lines that are too long.
+    /// On narrower terminals, lines are too long.
     const NARROWEST: usize = 40;
     let told = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let seen = || terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
@@ -60,7 +60,7 @@ pub(crate) fn error_style() -> Style {
     Style { coloured: false, width: told.or_else(seen) }
 }
 
-/// Says on standard error what takes so long, if that is a terminal. Not for measurements: it has a thread.
+/// Shows on standard error what takes so long, if that is a terminal. Not for measurements, because it has a thread.
 pub(crate) fn spinner(message: String) -> ProgressBar {
     if !watched() {
         return ProgressBar::hidden();

@@ -1,5 +1,5 @@
-//! `bombyx` without a command: in 20 seconds, what you gain on this machine with real programs, beside rayon, and what a
-//! fork costs.
+//! `bombyx` without a command: shows in 20 seconds what you gain on this machine with real programs, beside rayon, and
+//! what a fork costs.
 
 use crate::Result;
 use crate::contender::Contender;
@@ -13,7 +13,7 @@ use bombyx_workloads::{Grain, Prepared, Size, find};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// What the tour shows, with what a reader knows the program by.
+/// The workloads of the tour, and the names by which a reader knows them.
 const STOPS: &[(&str, &str)] = &[
     ("cilksort-random", "merge sort"),
     ("quickhull-uniform", "convex hull"),
@@ -24,13 +24,13 @@ const STOPS: &[(&str, &str)] = &[
     ("uts-t1", "unbalanced tree"),
 ];
 
-/// Every stop runs once, and again while there is time left of its share of this.
+/// Every stop runs once, and again while time is left in its share of this budget.
 const BUDGET: Duration = Duration::from_secs(13);
 
-/// Shorter runs say nothing about a program: starting the processors takes as long.
+/// Shorter runs say nothing about a program, because starting the processors takes as long.
 const SHORTEST: Duration = Duration::from_millis(2);
 
-/// Fewer of our cores than this for us: figures are not worth much.
+/// If other programs keep more than this share of the cores busy, the figures are not worth much.
 const BUSY: f64 = 0.15;
 
 /// The best times of a stop: the serial elision, then every contender.
@@ -72,7 +72,7 @@ fn rayon(processors: usize) -> Result<Option<Contender>> {
     Ok(Contender::peers(processors)?.into_iter().find(|peer| peer.name() == "rayon"))
 }
 
-/// Says so if others use this machine.
+/// Warns if other programs use this machine.
 fn warn(cores: usize, style: Style) -> Result<()> {
     let Some(busy) = busy_elsewhere().filter(|busy| *busy > BUSY * cores as f64) else { return Ok(()) };
     let text = format!(
@@ -116,7 +116,7 @@ fn line(table: &Table, about: &str, measured: &Measured) -> String {
     ])
 }
 
-/// Best of as many rounds as fit into `share`, at least one; every result is checked.
+/// The best of as many rounds as fit into `share`, at least one. Every result is checked.
 fn measure(
     name: &str,
     prepared: &mut dyn Prepared,

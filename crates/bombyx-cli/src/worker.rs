@@ -1,4 +1,4 @@
-//! `bombyx worker`: a program's remote functions on this machine, for a Dask scheduler.
+//! `bombyx worker`: runs a program's remote functions on this machine, for a Dask scheduler.
 
 use crate::Result;
 use clap::ValueHint;
@@ -6,10 +6,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Work for a Dask cluster: run the remote functions of a program here.
+/// Run the remote functions of a program on this machine, as a worker of a Dask cluster.
 ///
-/// Starts a Dask worker whose child is the program. The program must be the same build as the client, use `bombyx-cluster`, and
-/// call `bombyx_cluster::start` first. Python must have `distributed`; `BOMBYX_PYTHON` names the interpreter.
+/// Starts a Dask worker whose child is the program. The program must be the same build as the client, use
+/// `bombyx-cluster`, and call `bombyx_cluster::start` first. Python must have `distributed`. `BOMBYX_PYTHON` names the
+/// interpreter.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -40,7 +41,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         .filter(|(host, _)| !host.is_empty())
         .and_then(|(_, port)| port.parse::<u16>().ok());
     if port.is_none() {
-        eprintln!("bombyx worker: `{}` is no address of a scheduler: use HOST:PORT", args.dask);
+        eprintln!("bombyx worker: `{}` is not the address of a scheduler: use HOST:PORT", args.dask);
         return Ok(ExitCode::from(2));
     }
     Err(bombyx_cluster::run_worker(&args.dask, &args.program, &args.options).into())

@@ -11,7 +11,7 @@ const SORT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../bombyx-profile/corpu
 const FIB: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../bombyx-profile/corpus/fib.json");
 const DAG: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../bombyx-dag/corpus/sort.dag");
 
-/// A folder with programs that disappears with the test.
+/// A folder with programs. It is removed with the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -185,7 +185,7 @@ fn a_damaged_profile_is_named() {
     assert!(errors.contains("not a profile"), "{errors}");
 }
 
-/// The program is interrupted as by Ctrl-C: what there is, is printed, and the status says why.
+/// The program is interrupted as by Ctrl-C. What there is, is printed, and the status says why.
 #[test]
 fn an_interrupted_program_is_still_reported() {
     let folder = Folder::new("interrupted");

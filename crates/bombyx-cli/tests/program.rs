@@ -1,5 +1,5 @@
-//! The program as its users see it: `bombyx`, `bombyx run` and `bombyx bench` are run, and what they print, write and
-//! return is looked at. Sizes are small and nothing depends on how long anything takes.
+//! The program as its users see it. The tests run `bombyx`, `bombyx run` and `bombyx bench`, and look at what they
+//! print, write and return. Sizes are small, and nothing depends on how long anything takes.
 
 mod common;
 
@@ -298,5 +298,5 @@ fn every_scheduler_is_checked_and_the_record_goes_on() {
     );
     let other = bombyx(&["check", "nqueens", "-p", "3", "-o", &file]);
     assert_eq!(other.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&other.stderr).contains("records another check"));
+    assert!(String::from_utf8_lossy(&other.stderr).contains("the record of a different check"));
 }

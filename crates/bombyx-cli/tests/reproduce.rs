@@ -37,7 +37,7 @@ fn everything_can_be_reproduced_quickly() {
         }
         let text = std::fs::read_to_string(folder.file(&format!("{}.txt", exhibit["id"].as_str().unwrap())));
         let text = text.expect("a text");
-        // Those that only simulate, and those of RW: its pool is not the runtime, which counts its memory.
+        // Those that only simulate, and those of RW, whose pool is not the runtime that counts its memory.
         let measures_nothing = [
             "bl-figure-2",
             "dfd-figure-2",

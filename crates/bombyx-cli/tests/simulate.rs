@@ -1,4 +1,4 @@
-//! `bombyx simulate` as its users see it: the program is run, and what it prints and writes is looked at.
+//! `bombyx simulate` as its users see it. The tests run the program and look at what it prints and writes.
 
 mod common;
 
@@ -203,7 +203,7 @@ fn the_examples_in_the_help_work() {
         .output()
         .expect("bombyx runs");
     let help = String::from_utf8(help.stdout).expect("help is UTF-8");
-    // A recording of a cluster takes a cluster to make.
+    // Only a cluster can make a recording of a cluster.
     let examples = help.lines().filter_map(|line| line.strip_prefix("  bombyx simulate "));
     let examples: Vec<&str> = examples.filter(|example| !example.starts_with("calls.dag")).collect();
     assert_eq!(examples.len(), 8, "{help}");

@@ -1,4 +1,4 @@
-//! `bombyx verify` as its users see it: the program is run, and what it prints and writes is looked at.
+//! `bombyx verify` as its users see it. The tests run the program and look at what it prints and writes.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! Memory under a flood of calls: 10,000 calls with large arguments and results, with a bound on what is in flight. Prints how
-//! much this process grew, and fails if that is more than the bound allows.
+//! Memory under a flood of calls: 10,000 calls with large arguments and results, with a bound on what is in flight.
+//! Prints how much this process grew, and fails if that is more than the bound allows.
 //!
 //! `cargo run --release -p bombyx-cluster --example flood -- processes:2 64`: the engine, and how many calls may be in flight.
 
@@ -36,7 +36,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         assert_eq!((result[0], result.len()), (((BYTES - 1) * nth) as u8, BYTES));
     }
     let grown = peak()?.saturating_sub(before);
-    // An argument and a result of each call, twice: as a value, and as bytes on their way; and some room for the allocator.
+    // An argument and a result of each call, twice: as a value, and as bytes on their way. Plus some room for the
+    // allocator.
     let bound = 4 * in_flight * BYTES + (16 << 20);
     println!(
         "{address}: {CALLS} calls of {BYTES} bytes, {in_flight} in flight: grew by {:.1} MiB, the bound is {:.1} MiB",

@@ -1,12 +1,14 @@
-//! What a call costs: the same work in calls of 1 ms to 1 s, on `local` and on another engine, in turns. Prints a table.
+//! What a call costs: the same work in calls of 1 ms to 1 s, on `local` and on another engine, in turns. Prints a
+//! table.
 //!
-//! `BOMBYX_PYTHON=… cargo run --release -p bombyx-cluster --example grain -- dask-local:2 2`: the engine, the number of calls
-//! that run at a time, seconds of work for each of them (2), turns (3), and one grain in milliseconds (unless given, 1 to 1000).
+//! `BOMBYX_PYTHON=… cargo run --release -p bombyx-cluster --example grain -- dask-local:2 2`. Arguments: the engine,
+//! the number of calls that run at a time, seconds of work for each of them (default 2), turns (default 3), and one
+//! grain in milliseconds (default: 1 to 1000).
 
 use bombyx_cluster::{Cluster, remote, work_if_worker};
 use std::time::{Duration, Instant};
 
-/// So many rounds of arithmetic: the same work wherever it runs.
+/// This many rounds of arithmetic: the same work wherever it runs.
 #[remote]
 fn work(rounds: u64) -> u64 {
     (0..rounds)

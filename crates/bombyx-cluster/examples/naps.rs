@@ -1,12 +1,13 @@
-//! Calls that sleep: a cluster of many workers on a machine with few cores. Checks the simulator, which does not know that the
-//! workers of this machine share its cores.
+//! Calls that sleep: a cluster of many workers on a machine with few cores. This checks the simulator, which does not
+//! know that the workers on this machine share its cores.
 //!
-//! `BOMBYX_CLUSTER=dask-local:4 cargo run --release -p bombyx-cluster --example naps -- 200`: how many calls.
+//! `BOMBYX_CLUSTER=dask-local:4 cargo run --release -p bombyx-cluster --example naps -- 200`. The argument is the
+//! number of calls.
 
 use bombyx_cluster::{Cluster, remote};
 use std::time::{Duration, Instant};
 
-/// Sleeps for so many milliseconds; every tenth nap is two naps one level deeper.
+/// Sleeps for this many milliseconds. Every tenth nap is two naps one level deeper.
 #[remote]
 fn nap((ms, nested): (u64, bool)) -> u64 {
     if nested {
@@ -20,7 +21,7 @@ fn nap((ms, nested): (u64, bool)) -> u64 {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let cluster = bombyx_cluster::start()?;
     let calls: u64 = std::env::args().nth(1).map_or(Ok(200), |text| text.parse())?;
-    // The first calls find workers that have just begun.
+    // Warms up: the first calls find workers that have just begun.
     cluster.map_reduce(nap, (0..16).map(|_| (1, false)), 0, |a, b| a + b)?;
     let naps = (0..calls).map(|nth| (20 + nth * 37 % 120, nth % 10 == 9));
     let began = Instant::now();

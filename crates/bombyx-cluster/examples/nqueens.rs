@@ -1,4 +1,5 @@
-//! All ways to put n queens on a board: an irregular search tree. Its upper levels are nested remote calls; below, Bombyx forks.
+//! All ways to put n queens on a board: an irregular search tree. Its upper levels are nested remote calls. Below them,
+//! Bombyx forks.
 //!
 //! `BOMBYX_CLUSTER=processes:4 cargo run --release -p bombyx-cluster --example nqueens -- 13`
 
@@ -16,7 +17,7 @@ struct Board {
 }
 
 impl Board {
-    /// The boards with one queen more.
+    /// The boards with one more queen.
     fn next(self) -> impl Iterator<Item = Board> {
         let free = !(self.columns | self.left | self.right) & ((1 << self.side) - 1);
         (0..self.side).filter(move |column| free >> column & 1 == 1).map(move |column| {
@@ -38,7 +39,7 @@ const REMOTE_ROWS: u32 = 2;
 #[remote]
 fn count(board: Board) -> u64 {
     if board.rows < REMOTE_ROWS {
-        // While this call waits, another one has its place on the node.
+        // While this call waits, another one has its slot on the node.
         return Cluster::current()
             .map_reduce(count, board.next(), 0, |a, b| a + b)
             .expect("the cluster is there");

@@ -1,11 +1,11 @@
-//! Which build of a program this is: the hash of its file. Client and workers compare, because a name means the same function
-//! only in the same build.
+//! Which build of a program this is: the hash of its file. Client and workers compare their builds, because a name
+//! means the same function only in the same build.
 
 use sha1::{Digest, Sha1};
 use std::fs::File;
 use std::io::{self, Read};
 
-/// The running program's file. On Linux the one that runs, even if another has taken its place meanwhile.
+/// The running program's file. On Linux this is the file that runs, even if another has replaced it meanwhile.
 pub(crate) fn program() -> io::Result<std::path::PathBuf> {
     if cfg!(target_os = "linux") { Ok("/proc/self/exe".into()) } else { std::env::current_exe() }
 }

@@ -1,5 +1,5 @@
-//! Arguments and results as bytes, in postcard's format. [`encode`] also tells which [`Remote`](crate::Remote)s a value holds:
-//! they tell so themselves while they are written.
+//! Arguments and results as bytes, in postcard's format. [`encode`] also returns which [`Remote`](crate::Remote)s a
+//! value contains: they report themselves while they are written.
 
 use crate::key::Key;
 use serde::Serialize;
@@ -19,7 +19,7 @@ pub(crate) fn encode<T: Serialize>(value: &T) -> Result<(Vec<u8>, Vec<Key>), pos
     Ok((bytes?, needs))
 }
 
-/// The value of bytes that [`encode`] wrote. Bytes behind the value are an error: they belong to another type.
+/// The value of bytes that [`encode`] wrote. Bytes after the value are an error, because they belong to another type.
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     match postcard::take_from_bytes(bytes) {
         Ok((value, [])) => Ok(value),
@@ -28,7 +28,7 @@ pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     }
 }
 
-/// A `Remote` says that it is part of what is being written.
+/// A `Remote` reports that it is part of what is being written.
 pub(crate) fn need(key: &Key) {
     NEEDS.with_borrow_mut(|needs| needs.push(key.clone()));
 }

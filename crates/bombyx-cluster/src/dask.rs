@@ -1,8 +1,8 @@
 //! The engine `dask`: a Python shim between this program and Dask.distributed. The shim is part of this program; Python and
 //! `distributed` must be installed.
 //!
-//! Dask has the scheduler, the transport, the workers that come and go, and runs tasks again when a worker dies. This file only
-//! starts the shim, as the client's child or as a worker.
+//! Dask has the scheduler, the transport, and the workers that come and go, and it runs tasks again when a worker dies.
+//! This file only starts the shim, as the client's child or as a worker.
 
 use crate::build;
 use crate::engine::Engine;
@@ -13,7 +13,6 @@ use crate::outcome::{Reply, Tagged};
 use crate::pipe::{self, Frames};
 use crate::settings::{Address, Settings};
 use crate::wire::{self, Header, PROTOCOL};
-use crate::worker::WORKER_OF;
 use sha1::{Digest, Sha1};
 use std::ffi::OsString;
 use std::os::unix::fs::DirBuilderExt;
@@ -23,6 +22,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+/// Makes a program a worker of the Dask scheduler at this address.
+pub(crate) const WORKER_OF: &str = "BOMBYX_CLUSTER_WORKER";
 
 const SHIM: &str = include_str!("shim.py");
 
@@ -34,7 +36,7 @@ const END: Duration = Duration::from_secs(15);
 /// The shim and the link to it.
 struct Dask {
     link: Arc<Link>,
-    /// The workers belong to this process.
+    /// Whether the workers belong to this process.
     own: bool,
     shim: Mutex<Child>,
 }
@@ -70,11 +72,11 @@ pub(crate) fn connect(address: &Address, settings: &Settings) -> Result<Arc<dyn 
     });
     let mut command = python("client")?;
     if std::env::var_os("DASK_LOGGING__DISTRIBUTED").is_none() {
-        // Dask tells of every worker that dies. So does this crate, where it matters.
+        // Dask reports every worker that dies. This crate does so too, where it matters.
         command.env("DASK_LOGGING__DISTRIBUTED", "critical");
     }
     command.arg(options.to_string()).stdin(Stdio::null());
-    // The shim must outlive the thread that connects, and the kernel ends it with the thread that starts it.
+    // The shim must outlive the thread that connects, because the kernel ends it with the thread that starts it.
     let (send, receive) = channel();
     let (hold, held) = channel::<()>();
     std::thread::Builder::new()
@@ -108,7 +110,7 @@ pub(crate) fn connect(address: &Address, settings: &Settings) -> Result<Arc<dyn 
     }
 }
 
-/// Takes frames from the shim until its end. The first tells whether it is connected.
+/// Takes frames from the shim until it ends. The first frame says whether it is connected.
 fn listen(link: &Link, mut frames: Frames, ready: &std::sync::mpsc::Sender<Result<(), String>>) {
     let mut connected = false;
     while let Ok(Some(frame)) = wire::read(&mut frames) {
@@ -183,7 +185,8 @@ impl Engine for Dask {
     fn resize(&self, workers: usize) -> Result<(), Error> {
         if !self.own {
             return Err(Error::Unsupported(
-                "the workers of a Dask scheduler are not this program's: start or end them there".to_owned(),
+                "the workers of a Dask scheduler do not belong to this program: start or end them there"
+                    .to_owned(),
             ));
         }
         if workers == 0 {
@@ -237,14 +240,14 @@ fn unpack() -> std::io::Result<PathBuf> {
         return Ok(folder);
     }
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-    // Several processes may do this at once; each puts a whole file in place.
+    // Several processes may do this at once. Each puts a whole file in place.
     let part = folder.join(format!(".part-{}", std::process::id()));
     std::fs::write(&part, SHIM)?;
     std::fs::rename(&part, &file)?;
     Ok(folder)
 }
 
-/// Turns this process into a Dask worker whose child is this program. Comes back only if that fails.
+/// Turns this process into a Dask worker whose child is this program. Returns only if that fails.
 pub(crate) fn work_for(scheduler: &str, options: impl Iterator<Item = OsString>) -> Result<i32, Error> {
     let program = std::env::current_exe().map_err(|error| Error::Start(error.to_string()))?;
     let scheduler =
@@ -255,7 +258,7 @@ pub(crate) fn work_for(scheduler: &str, options: impl Iterator<Item = OsString>)
     Err(Error::Start(format!("{}: {error}", interpreter().display())))
 }
 
-/// Turns this process into a worker of a Dask scheduler, whose child is `program`. Comes back only if that fails.
+/// Turns this process into a worker of a Dask scheduler, whose child is `program`. Returns only if that fails.
 ///
 /// `options` are those of `dask worker`: threads, memory, resources, certificates.
 pub fn run_worker(scheduler: &str, program: &Path, options: &[OsString]) -> Error {

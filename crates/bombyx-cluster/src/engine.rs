@@ -1,4 +1,4 @@
-//! [`Engine`]: what a cluster needs of whatever runs its calls.
+//! [`Engine`]: what a cluster needs from whatever runs its calls.
 
 use crate::error::Error;
 use crate::key::Key;
@@ -13,7 +13,7 @@ pub struct Call {
     pub function: String,
     /// The argument's bytes.
     pub argument: Vec<u8>,
-    /// Results that the argument refers to. The call runs after they are there.
+    /// Results that the argument refers to. The call runs after they have arrived.
     pub needs: Vec<Key>,
     /// How many calls it is nested in. Deeper calls go first, so that few callers wait at a time.
     pub depth: u32,
@@ -25,38 +25,38 @@ pub struct Call {
 ///
 /// A call runs at least once and is answered exactly once, unless it is cancelled before. No method waits for a call to run.
 pub trait Engine: Send + Sync {
-    /// Runs a call and tells its outcome.
+    /// Runs a call and reports its outcome.
     fn submit(&self, call: Call, reply: Reply);
 
-    /// Runs a call and keeps its outcome where it is, until [`release`](Self::release).
+    /// Runs a call and keeps its outcome where it is made, until [`release`](Self::release).
     fn keep(&self, call: Call);
 
     /// Keeps a value.
     fn put(&self, key: &Key, value: Tagged);
 
-    /// Tells an outcome that is kept, as soon as it is there.
+    /// Reports a kept outcome as soon as it is there.
     fn fetch(&self, key: &Key, reply: Reply);
 
-    /// Forgets an outcome that is kept.
+    /// Forgets a kept outcome.
     fn release(&self, key: &Key);
 
-    /// Ends a submitted call if that can be done. It is not answered any more, or with [`Error::Cancelled`].
+    /// Ends a submitted call if possible. It is then not answered, or answered with [`Error::Cancelled`].
     fn cancel(&self, key: &Key);
 
-    /// A remote function is about to wait for other calls: another call may have its slot. Says whether there was a slot to
-    /// give; then [`resume`](Self::resume) must follow.
+    /// A remote function is about to wait for other calls, so another call may have its slot. Returns whether there was
+    /// a slot to give. If so, [`resume`](Self::resume) must follow.
     fn pause(&self) -> bool;
 
-    /// It goes on.
+    /// The remote function goes on.
     fn resume(&self);
 
     /// How many calls run at a time, as far as known.
     fn slots(&self) -> usize;
 
-    /// Starts or ends workers until there are so many.
+    /// Starts or ends workers until there are this many.
     ///
     /// # Errors
-    /// If the engine's workers are somebody else's.
+    /// If the engine's workers belong to somebody else.
     fn resize(&self, workers: usize) -> Result<(), Error>;
 
     /// Which processes work for this engine on this machine, as far as known. For tests that kill them.

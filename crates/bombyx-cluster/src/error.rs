@@ -1,10 +1,10 @@
-//! [`Error`]: what can go wrong on a cluster, other than a panic of the function.
+//! [`Error`]: what can go wrong on a cluster, apart from a panic of the function.
 
 use std::fmt;
 
-/// Why a cluster could not start, or could not end a call.
+/// Why a cluster could not start, or could not finish a call.
 ///
-/// A panic of a remote function is no `Error`: it is a panic at the caller.
+/// A panic of a remote function is not an `Error`: it is a panic at the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
@@ -52,7 +52,9 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Address { text, reason } => write!(f, "`{text}` is no address of a cluster: {reason}"),
+            Error::Address { text, reason } => {
+                write!(f, "`{text}` is not the address of a cluster: {reason}")
+            }
             Error::Start(reason) => write!(f, "the cluster did not start: {reason}"),
             Error::NotRemote(function) => write!(
                 f,

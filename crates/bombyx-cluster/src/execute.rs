@@ -1,52 +1,41 @@
 //! Runs one call of a remote function in this process: on Bombyx, with its panic caught.
 //!
-//! **Backtraces.** The function may fork, so its panic may begin on another thread than the one that catches it. The hook keeps
-//! the last few panics with their backtraces; whoever catches one looks for the newest with the same message.
+//! **Backtraces.** The function may fork, so its panic may begin on another thread than the one that catches it. The
+//! hook keeps the last few panics with their backtraces. Whoever catches a panic looks for the newest one with the same
+//! message.
 
-use crate::cluster::Cluster;
+use crate::current::{self, Running};
+use crate::engine::Engine;
 use crate::key::Key;
 use crate::outcome::{Panic, Tagged};
 use crate::registry;
 use std::any::Any;
 use std::backtrace::Backtrace;
-use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The call that a thread runs.
-pub(crate) struct Running {
-    pub(crate) cluster: Cluster,
-    pub(crate) key: Key,
-    pub(crate) depth: u32,
-    /// How long it has waited for other calls.
-    pub(crate) waited: Duration,
-}
-
-thread_local! {
-    static RUNNING: RefCell<Option<Running>> = const { RefCell::new(None) };
-}
-
-/// Looks at the call that this thread runs, if it runs one. Threads that the function forks do not know it.
-pub(crate) fn with_running<R>(look: impl FnOnce(Option<&mut Running>) -> R) -> R {
-    RUNNING.with_borrow_mut(|running| look(running.as_mut()))
-}
-
-/// Calls the function of that name. Its nested calls go to `cluster`.
-pub(crate) fn execute(cluster: &Cluster, key: Key, depth: u32, function: &str, argument: &[u8]) -> Tagged {
+/// Calls the function with this name. Its nested calls go to `engine`.
+pub(crate) fn execute(
+    engine: Arc<dyn Engine>,
+    key: Key,
+    depth: u32,
+    function: &str,
+    argument: &[u8],
+) -> Tagged {
     watch_panics();
     let Some(invoke) = registry::find(function) else {
         let message = format!("this program has no remote function `{function}`");
         return Tagged::panic(&Panic { message, backtrace: String::new() });
     };
     bombyx::Pool::global().run(|| {
-        let running = Running { cluster: cluster.clone(), key, depth, waited: Duration::ZERO };
-        let outer = RUNNING.replace(Some(running));
+        let running = Running { engine, key, depth, waited: Duration::ZERO };
+        let outer = current::replace(Some(running));
         let began = Instant::now();
         let result = catch_unwind(AssertUnwindSafe(|| invoke(argument)));
         let elapsed = began.elapsed();
-        let waited = RUNNING.replace(outer).map_or(Duration::ZERO, |running| running.waited);
+        let waited = current::replace(outer).map_or(Duration::ZERO, |running| running.waited);
         let tagged = result.unwrap_or_else(|payload| Tagged::panic(&caught(&*payload)));
         tagged.took(elapsed.saturating_sub(waited))
     })
@@ -83,5 +72,5 @@ fn caught(payload: &(dyn Any + Send)) -> Panic {
 fn message(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic with a payload that is no text".to_owned())
+        .unwrap_or_else(|| "a panic with a payload that is not text".to_owned())
 }

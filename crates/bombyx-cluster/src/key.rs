@@ -1,4 +1,4 @@
-//! [`Key`]: the name of a call and of its result, unlike any other on the cluster.
+//! [`Key`]: the name of a call and of its result. It is unique on the cluster.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -23,24 +23,29 @@
 //! The same program runs in one process, on child processes and on Dask: `BOMBYX_CLUSTER=local`, `processes:4`,
 //! `dask-local:4`, `dask://host:8786` ([`Address`]). The guide `docs/cluster.md` says what to make remote, and what failures cost.
 //!
-//! **Remote functions must be repeatable.** When a worker fails, its calls run again elsewhere. A function that changes something
-//! outside of itself, such as a file, may do so twice.
+//! **Remote functions must be repeatable.** When a worker fails, its calls run again elsewhere. A function that changes
+//! something outside itself, such as a file, may do so twice.
 //!
-//! The walk of a call through the files: [`Cluster`] (what users call) → `registry` (its name) → `codec` (its bytes) →
-//! [`Engine`] (who runs it): `local`, `processes` with their `board`, or `dask` with its `link` → `worker` and `execute` (where
-//! it runs) → `outcome` (what comes back).
+//! A call goes through the files in this order: `calls` (what users call on a
+//! [`Cluster`]) → `registry` (its name) → `codec` (its
+//! bytes) → [`Engine`] (what runs it): `local`, `processes` with `hosted` and `board`, or `dask` with its `link` → `worker`
+//! and `execute` (where it runs) → `outcome` (what comes back).
 
 #[cfg(not(unix))]
 compile_error!("bombyx-cluster needs Unix: workers hang on socket pairs");
 
 mod board;
 mod build;
+mod builder;
+mod calls;
 mod cluster;
 mod codec;
+mod current;
 mod dask;
 mod engine;
 mod error;
 mod execute;
+mod hosted;
 mod key;
 mod link;
 mod local;
@@ -58,7 +63,9 @@ mod wire;
 mod worker;
 
 pub use bombyx_cluster_macros::remote;
-pub use cluster::{Cluster, start};
+pub use builder::Builder;
+pub use calls::start;
+pub use cluster::Cluster;
 pub use dask::run_worker;
 pub use engine::{Call, Engine};
 pub use error::Error;
@@ -70,5 +77,5 @@ pub use outcome::{Outcome, Reply, Tagged};
 #[doc(hidden)]
 pub use registry::Entry;
 pub use remote::Remote;
-pub use settings::{Address, Builder};
+pub use settings::Address;
 pub use worker::work_if_worker;

@@ -1,4 +1,4 @@
-//! The caller's end of a link: sends calls to another process, which runs them somewhere, and tells their outcomes.
+//! The caller's end of a link: sends calls to another process, which runs them somewhere, and reports their outcomes.
 //!
 //! Two processes are callers: a worker whose function makes nested calls, and the client of Dask, whose other end is the shim.
 
@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub(crate) struct Link {
     to: Sender<Frame>,
-    /// Everything in this process belongs to calls.
+    /// Whether everything in this process belongs to calls.
     in_worker: bool,
     state: Mutex<State>,
 }
@@ -43,12 +43,12 @@ impl Link {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends a frame. If the other end is gone, its reader has told or will tell everybody.
+    /// Sends a frame. If the other end is gone, its reader has told everybody or will.
     pub(crate) fn send(&self, frame: impl Into<Frame>) {
         let _ = self.to.send(frame.into());
     }
 
-    /// Remembers who waits, or tells him at once that the other end is gone.
+    /// Remembers who waits, or reports at once that the other end is gone.
     fn expect(&self, key: &Key, function: &str, place: &str, reply: Reply) -> Option<u64> {
         let mut state = self.state();
         if let Some(error) = state.gone.clone() {
@@ -64,7 +64,7 @@ impl Link {
         Some(id)
     }
 
-    /// Takes a frame from the other end, if it is about calls made here. Else gives it back.
+    /// Takes a frame from the other end, if it is about calls made here. Otherwise gives it back.
     pub(crate) fn receive(&self, frame: Frame) -> Option<Frame> {
         match frame.header {
             Header::Reply { id, outcome, message } => {
@@ -83,7 +83,7 @@ impl Link {
         None
     }
 
-    /// The other end is gone: everybody is told, now and later.
+    /// The other end is gone. Everybody who waits, now and later, learns of it.
     pub(crate) fn lose(&self, error: &Error) {
         let pending = {
             let mut state = self.state();
@@ -104,7 +104,7 @@ fn outcome_of(ending: Ending, message: String, function: String, place: String, 
     })
 }
 
-/// What the other process is told of an outcome.
+/// The frame that reports an outcome to the other process.
 pub(crate) fn reply_frame(id: u64, outcome: Outcome) -> Frame {
     let (outcome, message, body) = match outcome {
         Ok(tagged) => (Ending::Done, String::new(), tagged.into_bytes()),

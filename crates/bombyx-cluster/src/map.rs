@@ -1,4 +1,4 @@
-//! [`Map`]: a remote function over many items, in order, with a bound on what is under way.
+//! [`Map`]: a remote function over many items, in order, with a limit on how many are under way.
 
 use crate::cluster::{Answer, Cluster, open, prepare, rethrow};
 use crate::error::Error;
@@ -16,11 +16,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// Results of [`Cluster::map`], in the order of the items.
 ///
-/// Like all iterators it begins with the first `next`. From then on it keeps up to [`in_flight`](Self::in_flight) items under
-/// way: taken from the items, and not yet handed out as results. Neither arguments nor results of more items are in memory.
+/// Like all iterators, it begins with the first `next`. From then on it keeps up to [`in_flight`](Self::in_flight)
+/// items under way: taken from the items, and not yet handed out as results. No more arguments or results than these
+/// are in memory.
 ///
-/// An item whose call is lost is an `Err`; the others go on, and what has arrived is handed out, even when the cluster is gone.
-/// A panic of the function is a panic of `next`, as soon as it arrives. Dropping the iterator cancels what is under way.
+/// An item whose call is lost is an `Err`. The others go on, and results that have arrived are handed out, even when
+/// the cluster is gone. A panic of the function is a panic of `next`, as soon as it arrives. Dropping the iterator
+/// cancels what is under way.
 #[must_use = "nothing runs until the results are asked for"]
 pub struct Map<F, R, I> {
     cluster: Cluster,
@@ -71,7 +73,7 @@ where
         }
     }
 
-    /// How many items may be under way at a time; unless given, four for each call that runs at a time, and at least 16.
+    /// How many items may be under way at a time. Default: four for each call that runs at a time, and at least 16.
     pub fn in_flight(mut self, items: usize) -> Self {
         self.in_flight = Some(items.max(1));
         self

@@ -1,7 +1,7 @@
 //! What becomes of a call: [`Tagged`] bytes of the function, or an [`Error`] of the cluster.
 //!
-//! Engines pass the bytes on and never look into them. They begin with a tag (did the function return or panic?) and the time
-//! that the function took. So a panic travels as a result does, and nobody runs the function again because of it.
+//! Engines pass the bytes on and never look into them. They begin with a tag (did the function return or panic?) and
+//! the time that the function took. So a panic travels like a result, and nobody runs the function again because of it.
 
 use crate::error::Error;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use std::time::Duration;
 /// How a call ended.
 pub type Outcome = Result<Tagged, Error>;
 
-/// Whoever waits for an outcome. Called once, on any thread; must not block.
+/// Receives an outcome. Called once, on any thread. Must not block.
 pub type Reply = Box<dyn FnOnce(Outcome) + Send>;
 
 const VALUE: u8 = 0;
@@ -43,7 +43,7 @@ impl Tagged {
         tagged
     }
 
-    /// The same, with the time that the function took.
+    /// Adds the time that the function took.
     pub(crate) fn took(mut self, time: Duration) -> Tagged {
         let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         Arc::make_mut(&mut self.0)[1..HEAD].copy_from_slice(&nanoseconds.to_le_bytes());

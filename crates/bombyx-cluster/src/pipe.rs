@@ -1,7 +1,7 @@
 //! A process on the other end of a socket pair: how it is started, how frames reach it.
 //!
-//! Nothing that sends a frame waits for the other process: a thread of its own writes. A process that stands still holds up
-//! only that thread.
+//! Nothing that sends a frame waits for the other process, because a separate thread writes. A process that stands
+//! still holds up only that thread.
 
 use crate::wire::{self, Frame};
 use std::io::{self, BufReader};
@@ -22,7 +22,7 @@ pub(crate) type Frames = BufReader<UnixStream>;
 
 /// Starts a process with a socket to this one.
 ///
-/// It gets a process group of its own, so that Ctrl-C ends this process only; the others end because their socket does.
+/// It gets a separate process group, so that Ctrl-C ends only this process. The others end because their sockets do.
 pub(crate) fn spawn(command: &mut Command) -> io::Result<(Child, Sender<Frame>, Frames)> {
     let (ours, theirs) = UnixStream::pair()?;
     let socket = theirs.as_raw_fd();

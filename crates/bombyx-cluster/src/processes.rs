@@ -1,14 +1,16 @@
-//! The engine `processes`: workers are child processes of this one, running the same program.
+//! The engine `processes`: workers are child processes of this one, and run the same program.
 //!
-//! It exists to test what crashes do, and to use where Dask is not wanted. Kept results stay in this process: a worker fetches
-//! them when it needs them, and no crash of a worker loses them.
+//! It is for tests of crashes, and for use without Dask. Kept results stay in this process. A worker fetches them when
+//! it needs them, so no crash of a worker loses them.
 //!
-//! One thread, the keeper, starts, watches and ends all workers. It lives as long as the engine, because the kernel ends a
-//! worker when the *thread* that started it ends. A worker that does not answer for as long as the keeper's patience is killed.
+//! One thread, the keeper, starts, watches and ends all workers. It lives as long as the engine, because the kernel
+//! ends a worker when the *thread* that started it ends. If a worker does not answer within the keeper's patience, the
+//! keeper kills it.
 
 use crate::board::{Board, Node, NodeId};
 use crate::engine::{Call, Engine};
 use crate::error::Error;
+use crate::hosted::{Host, Hosted};
 use crate::key::Key;
 use crate::link::reply_frame;
 use crate::outcome::{Reply, Tagged};
@@ -28,11 +30,11 @@ use std::time::{Duration, Instant};
 const ROUND: Duration = Duration::from_millis(250);
 /// How long a worker has to end when it is asked to.
 const GRACE: Duration = Duration::from_secs(2);
-/// So many workers in a row may end before they are ready.
+/// How many workers in a row may end before they are ready.
 const FALSE_STARTS: u32 = 5;
 
+/// Lends child processes.
 pub(crate) struct Processes {
-    board: Arc<Board>,
     orders: Sender<Order>,
     keeper: Mutex<Option<JoinHandle<()>>>,
     pids: Arc<Mutex<BTreeMap<NodeId, u32>>>,
@@ -53,7 +55,7 @@ impl Processes {
         workers: usize,
         threads: usize,
         settings: &Settings,
-    ) -> Result<Arc<Processes>, Error> {
+    ) -> Result<Arc<dyn Engine>, Error> {
         let board = Arc::new(Board::new(settings.allowed_failures));
         let (orders, inbox) = channel();
         let pids = Arc::new(Mutex::new(BTreeMap::new()));
@@ -72,50 +74,23 @@ impl Processes {
             .name("bombyx-cluster-keeper".to_owned())
             .spawn(move || keeper.run(&inbox))
             .map_err(|error| Error::Start(error.to_string()))?;
-        Ok(Arc::new(Processes { board, orders, keeper: Mutex::new(Some(thread)), pids }))
+        let host = Processes { orders, keeper: Mutex::new(Some(thread)), pids };
+        Ok(Arc::new(Hosted { board, host }))
     }
 
     fn order(&self, order: Order) {
-        // A keeper that has ended has nothing to keep.
+        // If the keeper has ended, there is nothing to keep.
         let _ = self.orders.send(order);
     }
 }
 
-impl Engine for Processes {
-    fn submit(&self, call: Call, reply: Reply) {
-        self.board.submit(call, Some(reply), None);
-    }
-
-    fn keep(&self, call: Call) {
-        self.board.submit(call, None, None);
-    }
-
-    fn put(&self, key: &Key, value: Tagged) {
-        self.board.put(key, value, None);
-    }
-
-    fn fetch(&self, key: &Key, reply: Reply) {
-        self.board.fetch(key, reply);
-    }
-
-    fn release(&self, key: &Key) {
-        self.board.release(key);
-    }
-
-    fn cancel(&self, key: &Key) {
-        self.board.cancel(key);
-    }
-
+impl Host for Processes {
     /// No call runs in this process.
-    fn pause(&self) -> bool {
+    fn pause(&self, _: &Board) -> bool {
         false
     }
 
-    fn resume(&self) {}
-
-    fn slots(&self) -> usize {
-        self.board.slots()
-    }
+    fn resume(&self, _: &Board) {}
 
     fn resize(&self, workers: usize) -> Result<(), Error> {
         if workers == 0 {
@@ -130,11 +105,10 @@ impl Engine for Processes {
     }
 
     fn close(&self) {
-        self.board.give_up(&Error::Gone("it was closed".to_owned()));
         self.order(Order::Close);
         let keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(keeper) = keeper {
-            // It panicked: then its workers end because their sockets do.
+            // The keeper panicked. Then its workers end because their sockets do.
             let _ = keeper.join();
         }
     }
@@ -210,10 +184,10 @@ impl Keeper {
         profile::hand_down(&mut command, id.0);
         let (child, to, frames) = pipe::spawn(&mut command)?;
         self.pids.lock().unwrap_or_else(PoisonError::into_inner).insert(id, child.id());
-        let seat =
-            Arc::new(Seat { id, to: to.clone(), orders: self.orders.clone(), calls: Mutex::default() });
+        let post =
+            Arc::new(Post { id, to: to.clone(), orders: self.orders.clone(), calls: Mutex::default() });
         let (board, slots) = (self.board.clone(), self.threads);
-        std::thread::spawn(move || seat.listen(&board, frames, slots));
+        std::thread::spawn(move || post.listen(&board, frames, slots));
         let worker = Worker { child, to, heard: Instant::now(), ready: false, leaving: false };
         self.workers.insert(id, worker);
         Ok(())
@@ -229,9 +203,9 @@ impl Keeper {
         }
     }
 
-    /// Pings all, gives up those that have not answered for long, lets those go who leave and are done.
+    /// Pings all workers, gives up those that have not answered for long, and lets those go that leave and are done.
     fn look_after(&mut self, since: Duration) {
-        // If this process itself stood still, nobody could be heard.
+        // If this process itself stood still, it could not hear anybody.
         let stood_still = since > self.patience / 2 + ROUND;
         for (&id, worker) in &mut self.workers {
             let _ = worker.to.send(Header::Ping.into());
@@ -247,14 +221,14 @@ impl Keeper {
         }
     }
 
-    /// Ends a worker, has its calls run elsewhere, and starts another one.
+    /// Ends a worker, lets its calls run elsewhere, and starts another one.
     fn bury(&mut self, id: NodeId, reason: &str) {
         let Some(mut worker) = self.workers.remove(&id) else {
-            // Its last words may have reached the board after its burial.
+            // The worker's last frames may have reached the board after it was buried.
             return self.board.died(id, reason);
         };
         self.pids.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
-        // It has ended by itself, or ends now: nothing survives this signal.
+        // The worker has ended by itself, or ends now: nothing survives this signal.
         let _ = worker.child.kill();
         let status = worker.child.wait();
         let reason = match status.as_ref().map(|status| (status.code(), status.signal())) {
@@ -295,7 +269,7 @@ impl Keeper {
 }
 
 /// A worker, as the board sees it.
-struct Seat {
+struct Post {
     id: NodeId,
     to: Sender<Frame>,
     orders: Sender<Order>,
@@ -308,7 +282,7 @@ struct Calls {
     keys: HashMap<u64, Key>,
 }
 
-impl Node for Seat {
+impl Node for Post {
     fn start(&self, call: Arc<Call>) {
         let number = {
             let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
@@ -330,9 +304,9 @@ impl Node for Seat {
     }
 }
 
-impl Seat {
+impl Post {
     /// Listens to the worker until its end.
-    fn listen(self: Arc<Seat>, board: &Board, mut frames: Frames, slots: usize) {
+    fn listen(self: Arc<Post>, board: &Board, mut frames: Frames, slots: usize) {
         let reason = loop {
             match wire::read(&mut frames) {
                 Ok(Some(frame)) => {
@@ -347,8 +321,8 @@ impl Seat {
         let _ = self.orders.send(Order::End(self.id, reason));
     }
 
-    /// Takes a frame; none if it makes no sense.
-    fn take(self: &Arc<Seat>, board: &Board, Frame { header, body }: Frame, slots: usize) -> Option<()> {
+    /// Takes a frame. `None` if it makes no sense.
+    fn take(self: &Arc<Post>, board: &Board, Frame { header, body }: Frame, slots: usize) -> Option<()> {
         let origin = Some(self.id);
         let call = |key: String, function, needs: Vec<String>, depth, place| Call {
             key: Key::from(&*key),

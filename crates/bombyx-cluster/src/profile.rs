@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-/// Gives a worker a file of its own, if this process is profiled: two processes must not write the same file.
+/// Gives a worker a separate file, if this process is profiled. Two processes must not write the same file.
 pub(crate) fn hand_down(command: &mut Command, worker: u64) {
     if let Some(mut file) = std::env::var_os("BOMBYX_PROFILE") {
         file.push(format!(".node-{}-{worker}", std::process::id()));

@@ -1,11 +1,11 @@
 //! `BOMBYX_CLUSTER_RECORD=file`: the calls of a run on `local` as a dag file, for `bombyx simulate --nodes`.
 //!
 //! Each call of [`call`](crate::Cluster::call), [`join`](crate::Cluster::join), [`map`](crate::Cluster::map) and
-//! [`map_reduce`](crate::Cluster::map_reduce) is a thread whose work is the time that its function took, and whose frame is the
-//! bytes of its argument and its result. A function that makes nested calls is told in equal pieces between them. Kept calls are
-//! not recorded. The root is the client; its strands are the times between the calls.
+//! [`map_reduce`](crate::Cluster::map_reduce) is a thread. Its work is the time that its function took, and its frame
+//! is the bytes of its argument and its result. A function that makes nested calls is cut into equal pieces between
+//! them. Kept calls are not recorded. The root is the client, and its strands are the times between the calls.
 
-use crate::execute::with_running;
+use crate::current::with_running;
 use crate::key::Key;
 use crate::outcome::Tagged;
 use bombyx_dag::{Builder, SiteId, StrandId, WeightUnit, format};
@@ -75,7 +75,7 @@ impl Region {
         Region(Some(Open { parent, function: function.to_owned(), calls: Mutex::default(), before }))
     }
 
-    /// One of its calls ended.
+    /// One of the region's calls ended.
     pub(crate) fn call(&self, key: &Key, argument: usize, result: &Tagged) {
         if let Some(open) = &self.0 {
             let nanoseconds = u64::try_from(result.time().as_nanos()).unwrap_or(u64::MAX);
@@ -84,7 +84,7 @@ impl Region {
         }
     }
 
-    /// All have ended.
+    /// All calls of the region have ended.
     pub(crate) fn end(self) {
         if let Some(Open { parent, function, calls, before }) = self.0 {
             let calls = calls.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -118,7 +118,7 @@ fn write(recorder: Recorder, path: &OsString) -> io::Result<()> {
     std::fs::write(path, format::write(&computation, Vec::new())?)
 }
 
-/// Tells the serial execution to a builder.
+/// Feeds the serial execution to a builder.
 struct Teller {
     builder: Builder,
     regions: HashMap<Option<Key>, Vec<Closed>>,
@@ -126,7 +126,7 @@ struct Teller {
 }
 
 impl Teller {
-    /// The current thread: the client, or a call that took so long.
+    /// The current thread: the client, or a call that took this long.
     fn thread(&mut self, key: Option<Key>, nanoseconds: Option<u64>) {
         let regions = self.regions.remove(&key).unwrap_or_default();
         // Nested calls cut a function into equal pieces.

@@ -1,7 +1,7 @@
 //! The table of remote functions: every build has the same one, so a name means the same function on all nodes.
 //!
-//! [`register!`](crate::register) puts a function into the table when the program is linked. A caller finds the name by the
-//! function's type, which no other function has; a worker finds the function by its name.
+//! [`register!`](crate::register) puts a function into the table when the program is linked. A caller finds the name by
+//! the function's type, which no other function has. A worker finds the function by its name.
 
 use crate::error::Error;
 use crate::outcome::Tagged;
@@ -93,7 +93,7 @@ pub(crate) fn name_of<F: 'static>() -> Result<&'static str, Error> {
     name.ok_or_else(|| Error::NotRemote(type_name::<F>().to_owned()))
 }
 
-/// The function of that name, as a worker calls it.
+/// The function with this name, as a worker calls it.
 pub(crate) fn find(name: &str) -> Option<fn(&[u8]) -> Tagged> {
     table().by_name.get(name).copied()
 }

@@ -1,6 +1,6 @@
 //! [`Remote`]: a result that stays where it was made.
 
-use crate::cluster::{Cluster, rethrow};
+use crate::cluster::{Cluster, open};
 use crate::codec;
 use crate::error::Error;
 use crate::key::Key;
@@ -12,10 +12,11 @@ use std::sync::Arc;
 
 /// The result of a call, kept on the node that made it.
 ///
-/// It is there or will be: [`Cluster::keep`] does not wait. Put it into the arguments of other calls, and it goes straight to the
-/// nodes that run them; [`get`](Self::get) fetches it to where the caller is. It is forgotten when the last clone is dropped.
+/// It is there, or will be: [`Cluster::keep`] does not wait. Put it into the arguments of other calls, and it goes
+/// directly to the nodes that run them. [`get`](Self::get) fetches it to the caller. It is forgotten when the last
+/// clone is dropped.
 ///
-/// A remote function may get and pass on the `Remote`s in its argument and make its own, but not return one.
+/// A remote function may get and pass on the `Remote`s in its argument, and may make its own, but may not return one.
 ///
 /// ```
 /// use bombyx_cluster::{Cluster, Remote, remote};
@@ -42,7 +43,7 @@ pub struct Remote<T> {
 
 struct Held {
     key: Key,
-    /// None in a remote function that got it as an argument: whoever called owns it.
+    /// `None` in a remote function that got it as an argument, because the caller owns it.
     owner: Option<Cluster>,
 }
 
@@ -66,7 +67,7 @@ impl<T> Remote<T> {
 }
 
 impl<T: DeserializeOwned> Remote<T> {
-    /// Fetches the value; waits until it is there.
+    /// Fetches the value. Waits until it is there.
     ///
     /// # Errors
     /// If the call that makes it was lost, or the cluster is gone.
@@ -83,14 +84,7 @@ impl<T: DeserializeOwned> Remote<T> {
         cluster.engine().fetch(&self.held.key, Box::new(move |outcome| drop(send.send(outcome))));
         let outcome = cluster.wait(|| receive.recv()).unwrap_or(Err(Error::Cancelled))?;
         let function = self.held.key.as_str();
-        match outcome.open() {
-            Ok(bytes) => codec::decode(bytes).map_err(|reason| Error::Codec {
-                function: function.to_owned(),
-                place: "a result that stays on its node".to_owned(),
-                reason,
-            }),
-            Err(panic) => rethrow(function, "a result that stays on its node", &panic),
-        }
+        open(&outcome, function, "a result that stays on its node")
     }
 }
 

@@ -1,6 +1,5 @@
-//! [`Builder`] and [`Address`]: which engine, where, and how patient it is.
+//! [`Address`] and [`Settings`]: which engine to use, where, and how patient it is.
 
-use crate::cluster::Cluster;
 use crate::error::Error;
 use std::fmt;
 use std::str::FromStr;
@@ -19,7 +18,7 @@ use std::time::Duration;
 /// use bombyx_cluster::Address;
 /// assert_eq!("processes:4".parse::<Address>()?, Address::Processes { workers: 4, threads: 1 });
 /// assert_eq!("processes:0".parse::<Address>().unwrap_err().to_string(),
-///     "`processes:0` is no address of a cluster: `0` must be a number of workers from 1 to 10000");
+///     "`processes:0` is not the address of a cluster: `0` must be a number of workers from 1 to 10000");
 /// # Ok::<(), bombyx_cluster::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,16 +30,16 @@ pub enum Address {
     },
     /// In child processes.
     Processes {
-        /// How many.
+        /// How many child processes.
         workers: usize,
-        /// Calls at a time in each of them, and processors of its pool.
+        /// How many calls run at a time in each of them. Also the number of processors of its pool.
         threads: usize,
     },
     /// On a Dask cluster that belongs to this process.
     DaskLocal {
         /// How many workers.
         workers: usize,
-        /// Dask's threads in each of them, and processors of its pool.
+        /// How many Dask threads each of them has. Also the number of processors of its pool.
         threads: usize,
     },
     /// On the workers of a Dask scheduler.
@@ -106,81 +105,11 @@ impl fmt::Display for Address {
     }
 }
 
-/// What an engine needs to know.
+/// The settings of an engine.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) allowed_failures: u32,
     pub(crate) patience: Duration,
-}
-
-/// Makes a cluster. What is not said here is read from the environment.
-///
-/// | variable | meaning | unless given |
-/// |---|---|---|
-/// | `BOMBYX_CLUSTER` | the [`Address`] | `local` |
-/// | `BOMBYX_CLUSTER_ALLOWED_FAILURES` | how many workers may fail under a call before it is lost | 3 |
-/// | `BOMBYX_CLUSTER_PATIENCE` | how many seconds a worker may be silent before it is given up | 30 |
-/// | `BOMBYX_CLUSTER_MEMORY` | how much each worker of `dask-local` may use, as Dask writes it: `4GiB` | its share of the machine |
-/// | `BOMBYX_PYTHON` | the Python that has `distributed` | `python3` |
-#[derive(Clone, Debug, Default)]
-pub struct Builder {
-    address: Option<String>,
-    allowed_failures: Option<u32>,
-    patience: Option<Duration>,
-}
-
-impl Builder {
-    /// Where calls run.
-    pub fn address(mut self, address: impl fmt::Display) -> Builder {
-        self.address = Some(address.to_string());
-        self
-    }
-
-    /// How many workers may fail under a call before it is [lost](Error::Lost). For a Dask scheduler that runs already, its own
-    /// setting `distributed.scheduler.allowed-failures` counts for workers that die, and this one for their children that crash.
-    pub fn allowed_failures(mut self, count: u32) -> Builder {
-        self.allowed_failures = Some(count);
-        self
-    }
-
-    /// How long a worker may be silent before it is given up. For a Dask scheduler that runs already, its own setting
-    /// `distributed.scheduler.worker-ttl` counts.
-    pub fn patience(mut self, patience: Duration) -> Builder {
-        self.patience = Some(patience);
-        self
-    }
-
-    /// Starts the cluster, or connects to it.
-    ///
-    /// # Errors
-    /// If the address or a variable makes no sense, or the cluster does not start.
-    pub fn start(self) -> Result<Cluster, Error> {
-        let address = match self.address {
-            Some(address) => address,
-            None => std::env::var("BOMBYX_CLUSTER").unwrap_or_else(|_| "local".to_owned()),
-        };
-        let settings = Settings {
-            allowed_failures: match self.allowed_failures {
-                Some(count) => count,
-                None => number("BOMBYX_CLUSTER_ALLOWED_FAILURES", 3)?,
-            },
-            patience: match self.patience {
-                Some(patience) => patience,
-                None => Duration::from_secs(number("BOMBYX_CLUSTER_PATIENCE", 30)?.max(1).into()),
-            },
-        };
-        Cluster::connect(&address.parse()?, &settings)
-    }
-}
-
-/// A variable that is a number.
-fn number(name: &str, default: u32) -> Result<u32, Error> {
-    match std::env::var(name) {
-        Err(_) => Ok(default),
-        Ok(text) => {
-            text.parse().map_err(|_| Error::Start(format!("{name} is `{text}`, but must be a number")))
-        }
-    }
 }
 
 #[cfg(test)]

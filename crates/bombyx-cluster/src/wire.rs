@@ -1,7 +1,8 @@
-//! Frames between processes: a header in JSON, which the Python shim reads too, and a body of bytes that nobody looks into.
+//! Frames between processes: a header in JSON, which the Python shim also reads, and a body of bytes that nobody looks
+//! into.
 //!
-//! `u32 length of the header | u64 length of the body | header | body`, lowest byte first. Both ends of a link are processes of
-//! one machine and one user, connected by a socket pair that nobody else can open.
+//! `u32 length of the header | u64 length of the body | header | body`, lowest byte first. Both ends of a link are
+//! processes of one user on one machine, connected by a socket pair that nobody else can open.
 
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read, Write};
@@ -9,9 +10,9 @@ use std::io::{self, Read, Write};
 /// The version of this protocol. Both sides say theirs first.
 pub(crate) const PROTOCOL: u32 = 1;
 
-/// No header is longer.
+/// The longest header.
 const MAX_HEADER: u32 = 1 << 20;
-/// No body is longer: 16 GiB.
+/// The longest body: 16 GiB.
 const MAX_BODY: u64 = 1 << 34;
 
 /// What one side tells the other.
@@ -78,7 +79,7 @@ pub(crate) fn write(to: &mut impl Write, frame: &Frame) -> io::Result<()> {
     to.flush()
 }
 
-/// The next frame; none at the end of the stream.
+/// The next frame, or `None` at the end of the stream.
 pub(crate) fn read(from: &mut impl Read) -> io::Result<Option<Frame>> {
     let mut lengths = [0; 12];
     let first = from.read(&mut lengths)?;
@@ -96,7 +97,7 @@ pub(crate) fn read(from: &mut impl Read) -> io::Result<Option<Frame>> {
     from.read_exact(&mut text)?;
     let header = serde_json::from_slice(&text).map_err(|error| invalid(error.to_string()))?;
     let mut bytes = Vec::new();
-    // Grows as bytes arrive: a length that lies takes no memory.
+    // The buffer grows as bytes arrive, so a false length takes no memory.
     if from.take(body).read_to_end(&mut bytes)? as u64 != body {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }

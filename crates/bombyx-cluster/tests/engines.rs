@@ -1,6 +1,6 @@
-//! The same program on every engine that needs nothing but Rust: same results, same panics, same errors.
+//! The same program on every engine that needs only Rust: same results, same panics, same errors.
 //!
-//! This file has its own `main`, because the workers of `processes` are this very program in worker mode.
+//! This file has its own `main`, because the workers of `processes` are this same program in worker mode.
 
 mod common;
 
@@ -45,7 +45,7 @@ fn complain(about: String) -> u64 {
     bombyx::join(|| fail(false), || fail(true)).0
 }
 
-/// Nested calls all the way down: more callers than places.
+/// Nested calls all the way down: more callers than slots.
 #[remote]
 fn fib(n: u64) -> u64 {
     if n < 2 {
@@ -179,7 +179,7 @@ fn bounded(cluster: &Cluster) {
     assert_eq!(taken.get(), 200);
 }
 
-/// What is not wanted any more does not hold up what is.
+/// Calls that nobody wants any more do not hold up others.
 fn cancelled(cluster: &Cluster) {
     let began = Instant::now();
     let mut map = cluster.map(sleep_ms, std::iter::once(0).chain(std::iter::repeat_n(1_000_000, 100)));

@@ -1,8 +1,8 @@
-//! Workers that are killed, stopped, added and removed while they work: every result right, none lost, none twice; and no process
-//! left behind.
+//! Workers that are killed, stopped, added and removed while they work. Every result is right, none is lost, none comes
+//! twice, and no process is left behind.
 //!
-//! `BOMBYX_TEST_CLUSTERS` names other engines, `BOMBYX_TEST_ROUNDS` another number of rounds, `BOMBYX_TEST_SEED` another seed.
-//! What is killed when depends on the machine; that the results are right does not.
+//! `BOMBYX_TEST_CLUSTERS` names other engines, `BOMBYX_TEST_ROUNDS` another number of rounds, `BOMBYX_TEST_SEED`
+//! another seed. What is killed and when depends on the machine. That the results are right does not.
 
 mod common;
 
@@ -26,7 +26,7 @@ fn grind(n: u64) -> u64 {
     n * n + 1
 }
 
-/// The same below nested calls: a tree of them.
+/// Like [`grind`], below nested calls: a tree of them.
 #[remote]
 fn grind_below((n, depth): (u64, u32)) -> u64 {
     if depth == 0 {
@@ -46,7 +46,7 @@ fn abort_if_odd(n: u64) -> u64 {
     if n % 2 == 1 { std::process::abort() } else { n }
 }
 
-/// Uses so many MiB for a while.
+/// Uses this many MiB for a while.
 #[remote]
 fn eat(mib: usize) -> usize {
     let eaten = vec![1_u8; mib << 20];
@@ -65,7 +65,8 @@ fn number(name: &str, default: u64) -> u64 {
 }
 
 fn signal(pid: u32, signal: i32) {
-    // SAFETY: sends a signal; the numbers are those of our own workers, which their parent has not waited for.
+    // SAFETY: this only sends a signal. The numbers belong to our own workers, and their parent has not waited for
+    // them.
     unsafe { libc::kill(pid as libc::pid_t, signal) };
 }
 
@@ -140,7 +141,7 @@ fn gone(pids: &BTreeSet<u32>) {
     }
 }
 
-/// A function that ends its worker each time is lost, and the error says which; the others are not.
+/// A function that ends its worker each time is lost, and the error says which one. The others are not lost.
 fn lost(address: &str) {
     let cluster = Cluster::builder().address(address).allowed_failures(2).start().unwrap();
     let error = cluster.call(end_the_process, 3).unwrap_err();
@@ -168,7 +169,7 @@ fn stopped(address: &str) {
     gone(&pids);
 }
 
-/// A call that uses more memory than its worker may is lost; the others are not.
+/// A call that uses more memory than its worker may is lost. The others are not.
 fn out_of_memory(address: &str) {
     let cluster = Cluster::builder().address(address).allowed_failures(1).start().unwrap();
     let error = cluster.call(eat, 2000).unwrap_err();

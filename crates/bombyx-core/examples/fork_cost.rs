@@ -1,7 +1,8 @@
-//! What a fork costs with each scheduler: fib without cut-off on one processor. The schedulers take turns; medians, bests, and
-//! their ratios to `work-stealing`.
+//! What a fork costs with each scheduler: fib without cut-off on one processor. The schedulers take turns. Prints
+//! medians, bests, and their ratios to `work-stealing`.
 //!
-//! `cargo run --release -p bombyx-core --example fork_cost -- [N [rounds [scheduler…]]]`; 38, 15 and six schedulers unless given.
+//! `cargo run --release -p bombyx-core --example fork_cost -- [N [rounds [scheduler…]]]`. Defaults: 38, 15 and six
+//! schedulers.
 
 use bombyx::{Pool, Scheduler, join};
 use std::error::Error;

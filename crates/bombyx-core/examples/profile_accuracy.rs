@@ -1,17 +1,17 @@
-//! Checks the profiler against the clock: programs whose leaves spin for a fixed time, so that work and span are known, on one
-//! processor and on two. To be run by hand, on a quiet machine:
+//! Checks the profiler against the clock: programs whose leaves spin for a fixed time, so that work and span are known,
+//! on one processor and on two. Run it by hand, on a quiet machine:
 //!
 //! ```text
 //! cargo run --release -p bombyx-core --example profile_accuracy [MICROSECONDS]
 //! ```
 //!
-//! A leaf spins for a fixed time, or longer if it is interrupted; so each tells how long it really took by the system's clock
-//! (what reading that takes is measured first, and told), and the program adds that up to the work and span that the profiler
-//! should find. All runs of a program are in one pool, and each repeats it several times: the first run, which finds new stacks,
-//! does not count, and what the others find in cold caches, some microseconds of the first repetition, does not weigh much.
-//! What remains is what forks cost without a profiler, which is work, and what the profiler gets wrong. Ends with an error if
-//! the median of the runs is off by more than 3 % on one processor, or 5 % on two; the spread, half of what is between the
-//! quartiles, tells how quiet the machine was.
+//! A leaf spins for a fixed time, or longer if it is interrupted. So each leaf reports how long it really took by the
+//! system's clock, and the program adds that up to the work and span that the profiler should find. (What reading the
+//! clock takes is measured first, and printed.) All runs of a program are in one pool, and each run repeats it several
+//! times. The first run, which finds new stacks, does not count. What the others find in cold caches, some microseconds
+//! of the first repetition, has little weight. What remains is what forks cost without a profiler, which is work, and
+//! the profiler's error. Ends with an error if the median of the runs is off by more than 3 % on one processor, or 5 %
+//! on two. The spread, half of the distance between the quartiles, shows how quiet the machine was.
 
 use bombyx::{Pool, join, map_reduce, scope};
 use std::env;
@@ -20,7 +20,7 @@ use std::process::ExitCode;
 use std::sync::{LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
-/// How long a leaf spins, in microseconds, unless the argument says something else.
+/// How long a leaf spins by default, in microseconds.
 const LEAF: u64 = 50;
 const ROUNDS: usize = 15;
 /// How often a program is repeated in one run.
@@ -56,7 +56,7 @@ fn spin(micros: u64) -> Took {
     Took { work: took, span: took }
 }
 
-/// What of two readings of the clock is not between them, in nanoseconds: as much as one takes.
+/// The part of two readings of the clock that is not between them, in nanoseconds. It is as long as one reading takes.
 fn reading() -> u64 {
     static READING: LazyLock<u64> = LazyLock::new(|| {
         let pairs = (0..10_000).map(|_| Instant::now().elapsed().as_nanos() as u64);
@@ -124,7 +124,7 @@ const PROGRAMS: [Program; 6] = [
 /// Relative errors in percent.
 struct Errors {
     median: f64,
-    /// Half of what is between the quartiles.
+    /// Half of the distance between the quartiles.
     spread: f64,
 }
 
@@ -142,7 +142,7 @@ impl fmt::Display for Errors {
     }
 }
 
-/// The errors of work and span; and the steals.
+/// The errors of work and span, and the steals.
 fn errors(program: fn() -> Took, processors: usize) -> (Errors, Errors, u64) {
     let builder = Pool::builder().processors(processors).deterministic(true);
     let pool = builder.profile(true).build().expect("a pool can be had");

@@ -1,12 +1,12 @@
-//! What a fork costs while it is profiled: fib without leaves, plain and profiled, interleaved, the least of several runs. To
-//! be run by hand, on a quiet machine:
+//! What a fork costs while it is profiled: fib without leaves, plain and profiled, in turns, the least of several runs.
+//! Run it by hand, on a quiet machine:
 //!
 //! ```text
 //! cargo run --release -p bombyx-core --example profile_cost
 //! ```
 //!
-//! Ends with an error above 60 ns. With an argument N it runs fib(N) once, profiled, or with `N plain`, plain, and prints the
-//! number of forks, so that instructions can be counted:
+//! Ends with an error above 60 ns. With an argument N it runs fib(N) once, profiled, or with `N plain`, plain. Then it
+//! prints the number of forks, so that instructions can be counted:
 //!
 //! ```text
 //! valgrind --tool=callgrind --toggle-collect=profile_cost::run target/release/examples/profile_cost 25
@@ -19,7 +19,7 @@ use std::time::Instant;
 
 const N: u64 = 30;
 const ROUNDS: usize = 7;
-/// Nanoseconds that a profiled fork may cost more.
+/// The most nanoseconds that profiling may add to a fork.
 const ALLOWED: f64 = 60.0;
 
 fn fib(n: u64) -> u64 {

@@ -1,5 +1,5 @@
-//! A program that uses the read-write schedulers, for `tests/disassembly.rs` to take apart, with functions planted in it
-//! that do what theirs must not.
+//! A program that uses the read-write schedulers, for `tests/disassembly.rs` to take apart. It also has planted
+//! functions that do what the schedulers' functions must not.
 
 use bombyx::Pool;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};

@@ -45,12 +45,12 @@ fn run(scheduler: Scheduler, processors: usize, seed: u64, what: &str) {
     assert_eq!(sum, (0..THREADS as u64).sum(), "{what}: a result is wrong");
     assert!(runs.iter().all(|runs| runs.load(Relaxed) == 1), "{what}: a thread was lost or run twice");
     let stats = pool.stats();
-    // What the pool itself keeps: buffers of deques and lists, and a little of each thread it started.
+    // What the pool itself keeps: buffers of deques and lists, and a little for each thread it started.
     let kept = 4096 * processors as u64 + 256 * stats.peak_carriers + (1 << 17);
     assert!(stats.heap <= kept, "{what}: the heap does not return to its start: {stats}");
 }
 
-/// The threads of `range`: the first one is this, the others are divided at random among the two that it forks.
+/// The threads of `range`. The first one is this, and the others are divided at random among the two that it forks.
 fn thread(range: std::ops::Range<usize>, seed: u64, runs: &[AtomicU8]) -> u64 {
     let Some(this) = range.clone().next() else { return 0 };
     runs[this].fetch_add(1, Relaxed);

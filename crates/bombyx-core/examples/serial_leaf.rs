@@ -1,9 +1,9 @@
 //! How long a thief waits for a victim that is deep in a serial piece, with each scheduler.
 //!
-//! Two processors. One is busy for a quarter of the time that a leaf takes; meanwhile the other one forks a second leaf
-//! and runs the first. A scheduler that robs without the victim's help starts the second leaf when the first processor has
-//! become idle, so both have ended after 1.25 leaves. With private deques the second leaf starts when the victim polls: at
-//! a checkpoint, or else at its end, after which both have taken 2 leaves.
+//! There are two processors. One is busy for a quarter of the time that a leaf takes. Meanwhile the other one forks a
+//! second leaf and runs the first. A scheduler that robs without the victim's help starts the second leaf when the
+//! first processor has become idle, so both have ended after 1.25 leaves. With private deques, the second leaf starts
+//! when the victim polls: at a checkpoint, or else at its end. In the latter case both together take 2 leaves.
 //!
 //! `cargo run --release -p bombyx-core --example serial_leaf`
 
@@ -52,7 +52,7 @@ fn round(pool: &Pool, polls: bool) -> f64 {
     time
 }
 
-/// Takes so long.
+/// Takes this long.
 fn leaf(time: Duration, polls: bool) {
     let start = Instant::now();
     let mut polled = start;

@@ -1,9 +1,9 @@
 //! A merge sort that is slow in two ways, and made fast step by step: the program of `docs/profiling.md`.
 //!
-//! `sort [N [VARIANT]]` sorts N random numbers (4,000,000 unless given) with one of the variants
+//! `sort [N [VARIANT]]` sorts N random numbers (default: 4,000,000) with one of the variants
 //! - `naive`: forks down to single numbers, merges serially;
 //! - `coarse`: sorts short pieces serially;
-//! - `parallel` (unless given): merges in parallel as well.
+//! - `parallel` (default): merges in parallel as well.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -19,7 +19,7 @@ enum Variant {
     Parallel,
 }
 
-/// Sorts `v`; `room` is as long.
+/// Sorts `v`. `room` has the same length.
 fn sort(v: &mut [u32], room: &mut [u32], variant: Variant) {
     if v.len() <= 1 {
         return;
@@ -46,7 +46,7 @@ fn merge<'a>(mut a: &'a [u32], mut b: &'a [u32], out: &mut [u32]) {
     }
 }
 
-/// The same by halves: splits the longer slice in the middle and the other where that falls.
+/// Merges by halves: splits the longer slice in the middle, and the other where that value falls.
 fn merge_in_parallel(a: &[u32], b: &[u32], out: &mut [u32]) {
     if out.len() <= GRAIN {
         return merge(a, b, out);

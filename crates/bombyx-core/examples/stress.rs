@@ -1,12 +1,12 @@
-//! Random fork-join programs for as long as one likes, each on a pool of random size with random options: the
-//! programs of the conformance suite, which use all of the interface, with delays, blocking, panics, nested pools, callers
-//! from several threads, and pools that must do without spare carriers.
+//! Random fork-join programs, for as long as you like, each on a pool of random size with random options. They are the
+//! programs of the conformance suite, which use the whole interface, with delays, blocking, panics, nested pools,
+//! callers from several threads, and pools without spare carriers.
 //!
 //! `BOMBYX_TEST_SCHEDULER` and `BOMBYX_TEST_PROCESSORS` choose among the schedulers and fix the number of processors;
 //! `BOMBYX_TEST_CARRIERS` is `any`, `few`, `few-unblocked` or `fixed`: what carriers the programs may rely on.
 //!
-//! `scripts/stress [seconds [seed]]`. Prints the seed of every round; a round is repeated with
-//! `scripts/stress 1 <its seed>`. Aborts with a message when a program hangs for two minutes.
+//! `scripts/stress [seconds [seed]]`. Prints the seed of every round. `scripts/stress 1 <its seed>` repeats a round.
+//! Aborts with a message when a program hangs for two minutes.
 
 #[path = "../tests/common/mod.rs"]
 mod common;

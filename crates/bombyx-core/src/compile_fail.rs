@@ -1,5 +1,5 @@
-//! Programs that must not compile. Each stands beside a twin that differs in nothing but the mistake and does
-//! compile, so that it fails for that mistake and no other. Seen by rustdoc's tests only.
+//! Programs that must not compile. Beside each stands a twin that differs only in the mistake and does compile. So each
+//! program fails because of that mistake and no other. Only rustdoc's tests see this.
 
 /// The halves of a join may run on different threads, so what they capture must be `Send`.
 ///
@@ -14,7 +14,7 @@
 /// bombyx::join(move || drop(shared), move || drop(other));
 /// ```
 ///
-/// That holds for the first half, too: outside of a pool it moves to one.
+/// That also holds for the first half: outside a pool it moves into one.
 ///
 /// ```
 /// let cell = std::sync::Mutex::new(1);
@@ -25,7 +25,7 @@
 /// bombyx::join(|| cell.set(2), || ());
 /// ```
 ///
-/// So must be what they return.
+/// What they return must be `Send` too.
 ///
 /// ```
 /// bombyx::join(|| (), || std::sync::Arc::new(1));
@@ -48,7 +48,7 @@ struct NotSend;
 /// bombyx::join(|| *a += 1, || *a += 1);
 /// ```
 ///
-/// So do the iterations of a loop.
+/// The iterations of a loop do too.
 ///
 /// ```
 /// let sum = std::sync::atomic::AtomicUsize::new(0);
@@ -73,7 +73,7 @@ struct NotShared;
 /// });
 /// ```
 ///
-/// The scope itself stays inside.
+/// The scope itself cannot leave.
 ///
 /// ```
 /// let mut length = None;
@@ -84,7 +84,7 @@ struct NotShared;
 /// bombyx::scope(|s| { escaped = Some(s); });
 /// ```
 ///
-/// What a closure borrows mutably is not free before the scope has ended.
+/// A value that a closure borrows mutably is not free before the scope has ended.
 ///
 /// ```
 /// let mut word = String::new();
@@ -99,7 +99,7 @@ struct NotShared;
 /// });
 /// ```
 ///
-/// And what it captures moves to another thread.
+/// What it captures moves to another thread.
 ///
 /// ```
 /// let shared = std::sync::Arc::new(1);
@@ -133,7 +133,7 @@ struct EscapesItsScope;
 /// # Ok::<(), bombyx::Error>(())
 /// ```
 ///
-/// What runs in a pool runs on another thread, perhaps.
+/// What runs in a pool may run on another thread.
 ///
 /// ```
 /// let pool = bombyx::Pool::builder().processors(1).build()?;

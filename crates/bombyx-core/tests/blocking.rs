@@ -1,4 +1,4 @@
-//! `blocking` and `checkpoint`: the processor works on while its carrier blocks.
+//! `blocking` and `checkpoint`: the processor goes on working while its carrier blocks.
 
 mod common;
 
@@ -7,6 +7,7 @@ use common::{builder, bump, pool, wait_until, watchdog, with_every_scheduler};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Barrier, Mutex, mpsc};
 use std::thread;
+use std::time::Duration;
 
 #[test]
 fn outside_of_a_pool_it_is_a_call() {
@@ -46,7 +47,7 @@ fn the_second_half_runs_while_the_first_blocks() {
     }
 }
 
-/// Joins on the stack of a carrier that blocks: their second halves are left in the deque, some are taken, and the
+/// Joins on the stack of a carrier that blocks. Their second halves are left in the deque, some are taken, and the
 /// carrier comes back on another processor.
 #[test]
 fn joins_around_a_blocking_call() {
@@ -133,7 +134,31 @@ fn a_lock_inside_of_blocking() {
     });
 }
 
-/// When no further carrier may be had, blocking blocks the processor's other work, but not for ever.
+/// Far more closures than carriers wait for one lock: the pool keeps to its limit, and everything ends.
+#[test]
+fn a_contended_lock_does_not_make_carriers_without_end() {
+    const CLOSURES: usize = 400;
+    let pool = pool(2);
+    let lock = Mutex::new(0);
+    watchdog("a contended lock", || {
+        pool.run(|| {
+            scope(|s| {
+                for _ in 0..CLOSURES {
+                    s.defer(|_| {
+                        let mut count = blocking(|| lock.lock().unwrap());
+                        *count += 1;
+                        thread::sleep(Duration::from_micros(50));
+                    });
+                }
+            });
+        });
+    });
+    assert_eq!(lock.into_inner().unwrap(), CLOSURES);
+    let stats = pool.stats();
+    assert!(stats.peak_carriers <= 2 + 64, "{stats}");
+}
+
+/// If the pool may start no further carrier, blocking blocks the processor's other work, but not for ever.
 #[test]
 fn blocking_without_spare_carriers() {
     for processors in [1, 2] {
@@ -157,7 +182,7 @@ fn blocking_without_spare_carriers() {
     }
 }
 
-/// The first half never forks again; without `membarrier` it can only be robbed, with it the poll serves the thief.
+/// The first half never forks again. Without `membarrier` it can only be robbed; with it, the poll serves the thief.
 #[test]
 fn a_checkpoint_serves_thieves() {
     with_every_scheduler(2, |pool| {
@@ -186,7 +211,7 @@ fn carriers_do_not_inherit_the_cpus_of_callers() {
     use common::cpus;
     let all = cpus::allowed();
     let pool = pool(1);
-    // The first carrier blocks, and so does the caller, so a second one is needed for what the caller spawns.
+    // The first carrier blocks, and so does the caller. So a second carrier is needed for what the caller spawns.
     let (blocks, blocked) = mpsc::channel();
     let (go, gate) = mpsc::channel::<()>();
     pool.spawn(move || {
@@ -211,7 +236,7 @@ fn carriers_do_not_inherit_the_cpus_of_callers() {
     go.send(()).unwrap();
 }
 
-/// Who takes the place of another thread begins on that one's CPU, and may then use all of its own again.
+/// A thread that takes the place of another begins on that thread's CPU, and may then use all of its own CPUs again.
 #[cfg(target_os = "linux")]
 #[test]
 fn threads_that_take_others_places_keep_their_cpus() {

@@ -1,6 +1,6 @@
-//! The bounds of Blumofe and Leiserson on the real runtime: space (their Theorem 2: on P processors at most P times
-//! the S1 of one), carriers, communication (a processor is handed over at most once per entry taken), and the CPU
-//! time of a pool that has nothing to do.
+//! The bounds of Blumofe and Leiserson on the real runtime: space (their Theorem 2: on P processors at most P times the
+//! S1 of one), carriers, communication (a processor is handed over at most once per entry taken), and the CPU time of a
+//! pool that has nothing to do.
 
 mod common;
 
@@ -12,7 +12,7 @@ use std::thread;
 
 /// A tree of forks.
 enum Tree {
-    /// Spins so many rounds, or yields if there are none.
+    /// Spins for this many rounds, or yields if there are none.
     Leaf(usize),
     Fork(Box<[Tree; 2]>),
 }
@@ -31,7 +31,7 @@ impl Tree {
         (1..depth).fold(Tree::leaf(rng), |tree, _| Tree::fork(tree, Tree::leaf(rng)))
     }
 
-    /// Everything in the second half: each level is taken on its own, and every frame above waits.
+    /// Everything in the second half: each level is taken separately, and every frame above waits.
     fn second_spine(rng: &mut Rng, depth: usize) -> Tree {
         (1..depth).fold(Tree::leaf(rng), |tree, _| Tree::fork(Tree::leaf(rng), tree))
     }
@@ -43,7 +43,7 @@ impl Tree {
         Tree::fork(Tree::balanced(rng, depth - 1), Tree::balanced(rng, depth - 1))
     }
 
-    /// Spines hung on spines: a thief that takes a spine leaves a frame that waits long.
+    /// Spines on spines: a thief that takes a spine leaves a frame that waits long.
     fn comb(rng: &mut Rng, depth: usize) -> Tree {
         (2..depth).fold(Tree::leaf(rng), |tree, level| {
             let tooth = Tree::second_spine(rng, level.min(8));
@@ -141,7 +141,7 @@ fn cpu_time() -> std::time::Duration {
     std::time::Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Runs `burst` in a process of its own and checks that its pool rests after it.
+/// Runs `burst` in a separate process and checks that its pool rests after it.
 #[cfg(target_os = "linux")]
 fn rests(test: &str, burst: impl Fn(&Pool)) {
     use std::time::Duration;

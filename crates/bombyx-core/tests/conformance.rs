@@ -3,9 +3,9 @@
 //! processors, with `membarrier` and without: every closure runs exactly once, the result is that of the serial
 //! elision, a panic arrives with its payload, and no value is leaked or dropped twice.
 //!
-//! `BOMBYX_TEST_SEED=n` draws other programs, `BOMBYX_TEST_SCHEDULER=name` runs one scheduler only, and
-//! `BOMBYX_TEST_EVERY=n` takes only every n-th number of processors, for sanitizers and emulators; `scripts/conformance`
-//! takes several seeds, `examples/stress.rs` as many as one likes.
+//! `BOMBYX_TEST_SEED=n` draws other programs, and `BOMBYX_TEST_SCHEDULER=name` runs only one scheduler.
+//! `BOMBYX_TEST_EVERY=n` takes only every n-th number of processors, for sanitizers and emulators.
+//! `scripts/conformance` takes several seeds, and `examples/stress.rs` as many as you like.
 
 mod common;
 
@@ -14,7 +14,8 @@ use bombyx::{Pool, Scheduler};
 use common::program::{Program, Threads};
 use common::{Rng, configurations, every, pool, seed, watchdog};
 
-/// Programs for each barrier and number of processors, with the default scheduler; and with each of the others.
+/// How many programs for each barrier and number of processors: with the default scheduler, and with each of the
+/// others.
 const PROGRAMS: usize = 32;
 const PROGRAMS_OF_OTHERS: usize = 12;
 
@@ -54,7 +55,8 @@ fn many_more_processors_than_cores() {
     suite(33..=64);
 }
 
-/// The same in pools whose threads are fixed, and in pools with no more carriers than processors, whatever they wait for.
+/// The same in pools with fixed threads, and in pools with no more carriers than processors, whatever the programs wait
+/// for.
 #[test]
 fn few_threads() {
     let seed = seed();

@@ -1,5 +1,5 @@
-//! Programs that hang on runtimes that run unrelated work on top of a waiting frame: a lock that is held across a
-//! join is taken again, on the same stack, by work that has nothing to do with it (rayon issue 592).
+//! Programs that hang on runtimes that run unrelated work on top of a waiting frame. There, a lock that is held across
+//! a join is taken again, on the same stack, by work that has nothing to do with it (rayon issue 592).
 
 mod common;
 
@@ -21,7 +21,7 @@ fn work() {
     thread::yield_now();
 }
 
-/// Long enough that whoever waits for it looks for something else to do.
+/// Long enough that a thread that waits for it looks for something else to do.
 fn long() {
     (0..3_000).for_each(|_| std::hint::spin_loop());
     join(work, work);
@@ -53,7 +53,7 @@ fn mutex_held_across_a_join() {
     });
 }
 
-/// Whoever wants the lock leaves its processor to others meanwhile.
+/// Threads that want the lock leave their processors to others meanwhile.
 #[test]
 fn mutex_held_across_a_join_and_waited_for_in_blocking() {
     fn tasks(count: usize, lock: &Mutex<usize>) {
@@ -97,8 +97,8 @@ fn mutex_held_across_a_join_in_a_scope() {
     });
 }
 
-/// What the second half starts on the pool is not a part of it: whoever waits for the second half with the lock
-/// held must leave it alone.
+/// What the second half starts on the pool is not a part of the second half. A thread that waits for the second half
+/// with the lock held must leave it alone.
 #[test]
 fn mutex_held_while_a_detached_closure_wants_it() {
     with_schedulers_that_stop_no_frame(2, |pool| {
@@ -133,7 +133,7 @@ fn mutex_held_while_a_detached_closure_wants_it() {
     });
 }
 
-/// What the second half spawns in a scope outside of the join is not a part of it either.
+/// What the second half spawns in a scope outside the join is not a part of the second half either.
 #[test]
 fn mutex_held_while_a_closure_of_an_outer_scope_wants_it() {
     with_schedulers_that_stop_no_frame(2, |pool| {
@@ -149,7 +149,7 @@ fn mutex_held_while_a_closure_of_an_outer_scope_wants_it() {
                             || {
                                 started.store(true, SeqCst);
                                 s.spawn(|_| drop(lock.lock().unwrap()));
-                                // Long enough for the one who waits to help.
+                                // Long enough for the waiting thread to help.
                                 for _ in 0..100 {
                                     join(work, work);
                                 }
@@ -163,7 +163,7 @@ fn mutex_held_while_a_closure_of_an_outer_scope_wants_it() {
     });
 }
 
-/// Two locks, taken in order, the second across the joins of those who hold the first.
+/// Two locks, taken in order. The second is held across joins by threads that hold the first.
 #[test]
 fn locks_nest() {
     fn inner(lock: &Mutex<()>, count: &AtomicUsize) {
@@ -200,7 +200,7 @@ fn tree(depth: usize, count: &AtomicUsize) {
     join(|| tree(depth - 1, count), || scope(|s| s.spawn(|_| tree(depth - 1, count))));
 }
 
-/// Without a spare carrier a frame that waits runs what there is in place; it must neither hang nor lose work.
+/// Without a spare carrier, a waiting frame runs what there is in place. It must neither hang nor lose work.
 #[test]
 fn no_more_carriers_than_processors() {
     for processors in [1, 2, 3, 8] {
@@ -219,8 +219,8 @@ fn no_more_carriers_than_processors() {
     }
 }
 
-/// The only carrier comes back from blocking while its processor is lent to somebody else: it must get it when
-/// that one returns it, though there is no spare to pass it on.
+/// The only carrier comes back from blocking while its processor is lent to another thread. It must get the processor
+/// when that thread returns it, although there is no spare to pass it on.
 #[test]
 fn the_last_carrier_comes_back_from_blocking() {
     let pool = builder(1).max_carriers(1).build().unwrap();
@@ -246,7 +246,7 @@ fn the_last_carrier_comes_back_from_blocking() {
     });
 }
 
-/// The same carrier does not come back but forks while it blocks: it needs the processor for that, too.
+/// The same carrier forks while it blocks. It needs the processor for that, too.
 #[test]
 fn the_last_carrier_forks_while_it_blocks() {
     let pool = builder(1).max_carriers(1).build().unwrap();

@@ -1,10 +1,10 @@
-//! Takes the optimised `examples/read_write_paths.rs` apart and walks every function that is called on the steal, serve,
-//! join and watch paths of `read-write`, and on the steal and serve paths of `read-write-steals`: there is no locked
-//! instruction, no exchange with memory and no fence in any of them. The walk stops at the ways into the kernel
-//! ([`KERNEL`]), which are named, and at the ends of the program ([`PANICS`]). What is called through a pointer is the
-//! user's closure, or listed as an entry point itself. Planted functions show that the walk would find what it looks for.
+//! Takes the optimised `examples/read_write_paths.rs` apart and walks every function that is called on the steal,
+//! serve, join and watch paths of `read-write`, and on the steal and serve paths of `read-write-steals`. None of them
+//! contains a locked instruction, an exchange with memory or a fence. The walk stops at the named ways into the kernel
+//! ([`KERNEL`]) and at the ends of the program ([`PANICS`]). A function that is called through a pointer is the user's
+//! closure, or is listed as an entry point itself. Planted functions show that the walk would find what it looks for.
 //!
-//! For x86-64 on Linux, where one can tell such an instruction by its encoding.
+//! For x86-64 on Linux, where the encoding of an instruction shows whether it is one of these.
 
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 #[test]
@@ -99,7 +99,7 @@ mod x86_64 {
             "of pools with fixed threads, which have another scheduler; not reached",
         ),
         (
-            "bombyx_core::machine::wait::settle_scope",
+            "bombyx_core::machine::wait::return_stock",
             "closures of a scope ran, and scopes count with atomics",
         ),
         ("bombyx_core::machine::current::visitor", "a thread that no pool started becomes a carrier"),
@@ -107,7 +107,7 @@ mod x86_64 {
         ("bombyx_core::scheduler::private_deques::clock", "the clock"),
     ];
 
-    /// What the walked functions may call outside of the program: the kernel, copies of memory, and the unwinder, which
+    /// What the walked functions may call outside the program: the kernel, copies of memory, and the unwinder, which
     /// passes a panic on.
     const SYSTEM: &[&str] =
         &["sched_yield", "clock_gettime", "memcpy", "memmove", "memset", "_Unwind_Resume"];

@@ -1,5 +1,5 @@
-//! What can go wrong when a pool is built or the system runs out of threads: error values whose text says what to
-//! do, and a global pool that works all the same.
+//! What can go wrong when a pool is built or when the system runs out of threads. Error messages say what to do, and
+//! the global pool works anyway.
 
 mod common;
 
@@ -208,7 +208,7 @@ mod no_threads {
     use common::{program::Program, watchdog};
     use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-    /// Lets the process have `more` bytes of address space than it has now.
+    /// Allows the process `more` bytes of address space than it has now.
     fn limit_address_space(more: usize) {
         let limit = ((child::kibibytes("VmSize") << 10) + more) as libc::rlim_t;
         let limit = libc::rlimit { rlim_cur: limit, rlim_max: limit };
@@ -251,7 +251,7 @@ mod no_threads {
         assert_eq!(Pool::global().stats().carriers, 0);
     }
 
-    /// The system refuses further carriers while the pool runs: it goes on with what it has.
+    /// The system refuses further carriers while the pool runs. The pool goes on with those that it has.
     #[test]
     fn a_pool_that_gets_no_more_carriers() {
         const TEST: &str = "no_threads::a_pool_that_gets_no_more_carriers";

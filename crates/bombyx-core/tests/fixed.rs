@@ -19,7 +19,7 @@ fn until(flag: &AtomicBool) {
     }
 }
 
-/// Computes without telling anybody.
+/// Computes without calling the runtime.
 fn compute(time: Duration) {
     let start = Instant::now();
     while start.elapsed() < time {
@@ -106,7 +106,7 @@ fn handlers_run_once_for_each_index_and_may_use_the_pool() {
     assert!(ended.iter().all(|count| count.load(SeqCst) == 1));
 }
 
-/// In pools whose threads move, a start handler has a pool, too, but no processor until it needs one.
+/// In pools with moving threads, a start handler also has a pool, but no processor until it needs one.
 #[test]
 fn handlers_of_moving_threads_may_use_the_pool() {
     let pool = Pool::builder()
@@ -135,8 +135,8 @@ fn the_thread_that_builds_a_pool_keeps_its_index() {
     .unwrap();
 }
 
-/// A lock is held across a join, whose other half takes its time. Another call wants the lock. The waiting thread leaves
-/// that to others, so it cannot meet its own lock.
+/// A lock is held across a join whose other half takes its time, and another call wants the lock. The waiting thread
+/// leaves that call to others, so it cannot meet its own lock.
 #[test]
 fn a_lock_across_a_join_is_not_met_by_the_thread_that_holds_it() {
     let pool = pool(2);
@@ -164,7 +164,7 @@ fn a_lock_across_a_join_is_not_met_by_the_thread_that_holds_it() {
     assert_eq!(lock.into_inner().unwrap(), 40);
 }
 
-/// The half that a thread waits for can end only when a closure has run that nobody else can take.
+/// A thread waits for a half that can end only after a closure has run that nobody else can take.
 #[test]
 fn work_that_nobody_else_can_take_is_run_in_the_end() {
     let pool = pool(2);
@@ -186,10 +186,10 @@ fn work_that_nobody_else_can_take_is_run_in_the_end() {
     assert_eq!(pool.stats().in_place, 1);
 }
 
-/// The first thread waits for the second, which waits for the third. All help in what the third one forks, although the
-/// first one waits for none of it directly, and the second one may have to take it from the first.
+/// The first thread waits for the second, which waits for the third. All help with what the third one forks, although
+/// the first one waits for none of it directly, and the second one may have to take it from the first.
 ///
-/// A thread that cannot help buries its frame, which a long pause of the machine can bring about, too: one round of ten
+/// A thread that cannot help buries its frame, and a long pause of the machine can cause that, too. So one round of ten
 /// must do without.
 #[test]
 fn waiting_threads_help_with_what_their_helpers_wait_for() {
@@ -248,7 +248,7 @@ fn scopes_spawns_yields_and_blocking_work() {
     }
 }
 
-/// Each pool waits for the other one, deeper than the frames that may be buried at once.
+/// Each pool waits for the other one, nested deeper than the number of frames that may be buried at once.
 #[test]
 fn pools_that_wait_for_each_other_end() {
     fn ping(depth: u32, here: &Pool, there: &Pool) -> u32 {

@@ -1,23 +1,25 @@
 //! The floors of the runtime, and the circles of every crate, read from the sources.
 //!
-//! A floor is a folder of `crates/bombyx-core/src` that knows only the floors below it. On each floor, and in each crate of the
-//! workspace, a circle of modules that need each other may have at most [`LARGEST`] members: a circle is read, tested and
-//! replaced as one.
+//! A floor is a folder of `crates/bombyx-core/src` that knows only the floors below it. On each floor, and in each
+//! crate of the workspace, a circle of modules that need each other may have at most [`LARGEST`] members, because a
+//! circle can only be read, tested and replaced as one.
 //!
-//! What counts is what the code names: paths that begin with `crate::`. Comments and unit tests are left out.
+//! No source file is longer than [`LONGEST`] lines, and the root of a module with a folder is its `mod.rs`.
+//!
+//! What counts is what the code names: paths that begin with `crate::`. Comments and unit tests do not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// From the ground up. The profiler stands beside the schedulers: neither knows the other.
+/// From the ground up. The profiler is beside the schedulers: neither knows the other.
 const FLOORS: &[&[&str]] = &[&["system"], &["protocol"], &["machine"], &["scheduler", "profile"], &["api"]];
 
 /// The most modules that may need each other in a circle.
 const LARGEST: usize = 4;
 
-/// Crates with a larger circle, and its size, which must not grow.
-const KNOWN: &[(&str, usize)] = &[("bombyx-cluster", 10)];
+/// The most lines of a source file.
+const LONGEST: usize = 600;
 
 /// Which module names which.
 type Graph = BTreeMap<String, BTreeSet<String>>;
@@ -38,7 +40,7 @@ fn each_floor_knows_only_those_below() {
             if path[0] == file.module[0] {
                 continue;
             }
-            // What is named without a floor is a name of the crate's own interface, which is the top floor's.
+            // A name without a floor belongs to the crate's own interface, which is on the top floor.
             let there = level(&path[0]).unwrap_or(FLOORS.len() - 1);
             let path = path.join("::");
             assert!(
@@ -54,31 +56,34 @@ fn each_floor_knows_only_those_below() {
 
 #[test]
 fn no_large_circle_in_any_crate() {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the folder of all crates");
-    let mut sources: Vec<PathBuf> =
-        fs::read_dir(crates).unwrap().map(|one| one.unwrap().path().join("src")).collect();
-    sources.retain(|source| source.is_dir());
-    assert!(sources.len() > 5, "the crates were not found: {sources:?}");
-    for source in sources {
+    for source in sources() {
         let all = files(&source);
         // The crate itself, and each floor of the runtime.
         let mut folders = vec![Vec::new()];
         if source.starts_with(env!("CARGO_MANIFEST_DIR")) {
             folders.extend(FLOORS.iter().copied().flatten().map(|floor| vec![(*floor).to_owned()]));
         }
-        let known = |(name, _): &&(&str, usize)| source.parent().is_some_and(|one| one.ends_with(name));
-        let largest = KNOWN.iter().find(known).map_or(LARGEST, |(_, size)| *size);
         for folder in folders {
             for circle in circles(&graph(&all, &folder)) {
                 let place = source.join(folder.join("/"));
                 assert!(
-                    circle.len() <= largest,
+                    circle.len() <= LARGEST,
                     "a circle of {} in {}: {circle:?}",
                     circle.len(),
                     place.display()
                 );
             }
         }
+    }
+}
+
+#[test]
+fn no_file_is_long_and_modules_have_one_style() {
+    for path in sources().iter().flat_map(|source| rust_files(source)) {
+        let lines = fs::read_to_string(&path).unwrap().lines().count();
+        assert!(lines <= LONGEST, "{} has {lines} lines", path.display());
+        let folder = path.with_extension("");
+        assert!(!folder.is_dir(), "{} belongs into its folder, as mod.rs", path.display());
     }
 }
 
@@ -142,27 +147,44 @@ fn circles(graph: &Graph) -> Vec<BTreeSet<String>> {
     all.into_iter().collect()
 }
 
-/// The files of a crate's source folder, without its root, models and tests.
-fn files(source: &Path) -> Vec<File> {
-    let mut found = Vec::new();
-    let mut open = vec![source.to_owned()];
+/// The source folders of all crates.
+fn sources() -> Vec<PathBuf> {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the folder of all crates");
+    let mut sources: Vec<PathBuf> =
+        fs::read_dir(crates).unwrap().map(|one| one.unwrap().path().join("src")).collect();
+    sources.retain(|source| source.is_dir());
+    assert!(sources.len() > 5, "the crates were not found: {sources:?}");
+    sources
+}
+
+/// All files of Rust below a folder.
+fn rust_files(source: &Path) -> Vec<PathBuf> {
+    let (mut found, mut open) = (Vec::new(), vec![source.to_owned()]);
     while let Some(folder) = open.pop() {
-        for entry in fs::read_dir(&folder).unwrap() {
-            let path = entry.unwrap().path();
+        for path in fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
             if path.is_dir() {
                 open.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let relative = path.strip_prefix(source).expect("a file of the folder").with_extension("");
-                let mut module: Vec<String> =
-                    relative.iter().map(|part| part.to_str().expect("plain names").to_owned()).collect();
-                if module.len() > 1 && module.last().is_some_and(|last| last == "mod") {
-                    module.pop();
-                }
-                let skipped = ["lib", "main", "models", "tests", "compile_fail", "mod"];
-                if !module.iter().any(|part| skipped.contains(&part.as_str())) {
-                    found.push(File { module, named: named(&fs::read_to_string(&path).unwrap()) });
-                }
+                found.push(path);
             }
+        }
+    }
+    found
+}
+
+/// The files of a crate's source folder, without its root, models and tests.
+fn files(source: &Path) -> Vec<File> {
+    let mut found = Vec::new();
+    for path in rust_files(source) {
+        let relative = path.strip_prefix(source).expect("a file of the folder").with_extension("");
+        let mut module: Vec<String> =
+            relative.iter().map(|part| part.to_str().expect("plain names").to_owned()).collect();
+        if module.len() > 1 && module.last().is_some_and(|last| last == "mod") {
+            module.pop();
+        }
+        let skipped = ["lib", "main", "models", "tests", "compile_fail", "mod"];
+        if !module.iter().any(|part| skipped.contains(&part.as_str())) {
+            found.push(File { module, named: named(&fs::read_to_string(&path).unwrap()) });
         }
     }
     found
@@ -184,7 +206,7 @@ fn named(text: &str) -> Vec<Vec<String>> {
     paths
 }
 
-/// Reads one path, or a group of them, and adds what it names. Returns what follows.
+/// Reads one path, or a group of them, and adds what it names. Returns the rest of the text.
 fn take_apart<'a>(text: &'a str, prefix: &[String], paths: &mut Vec<Vec<String>>) -> &'a str {
     let text = text.trim_start();
     if let Some(mut rest) = text.strip_prefix('{') {

@@ -1,7 +1,7 @@
-//! Children of fork(2) that go on without exec, as those of pre-forking servers and of Python's multiprocessing do: the
-//! global pool works there, an inherited pool says clearly that it does not, and signals do what they always did.
+//! Children of fork(2) that go on without exec, like those of pre-forking servers and of Python's multiprocessing.
+//! There the global pool works, an inherited pool says clearly that it does not, and signals do what they always did.
 //!
-//! Each test runs itself again in a process of its own, and forks there.
+//! Each test runs itself again in a separate process, and forks there.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -14,8 +14,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-/// Forks. The child calls `f` and ends with 0, or by a panic with 101; if it takes longer than 20 seconds, it is killed. Returns
-/// its status as `waitpid` does.
+/// Forks. The child calls `f` and ends with 0, or by a panic with 101. If it takes longer than 20 seconds, it is
+/// killed. Returns its status as `waitpid` does.
 fn in_child(f: impl FnOnce()) -> i32 {
     // SAFETY: the child does what the test is about.
     let child = unsafe { libc::fork() };
@@ -33,7 +33,7 @@ fn in_child(f: impl FnOnce()) -> i32 {
     status
 }
 
-/// Whether the child ended by itself, well.
+/// Whether the child ended by itself, without an error.
 fn well(status: i32) -> bool {
     libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0
 }
@@ -63,7 +63,7 @@ fn use_global_pool() {
     }
 }
 
-/// Runs `f` as the test of this name in a process of its own.
+/// Runs `f` as the test of this name in a separate process.
 fn alone(test: &str, f: impl FnOnce()) {
     if child::is_child(test) { watchdog(test, f) } else { drop(child::pass(test, &[])) }
 }
@@ -84,7 +84,7 @@ fn the_global_pool_works_in_children_and_grandchildren() {
     });
 }
 
-/// Fork while the threads of the global pool are busy, and hold whatever locks they hold.
+/// Forks while the threads of the global pool are busy, and hold whatever locks they hold.
 #[test]
 fn children_of_a_busy_process() {
     alone("children_of_a_busy_process", || {
@@ -134,7 +134,7 @@ fn an_inherited_pool_panics_and_can_be_dropped() {
     });
 }
 
-/// The thread that forks holds a processor for good; its child is on its own.
+/// The thread that forks holds a processor for good. Its child does not.
 #[test]
 fn a_thread_that_is_part_of_a_pool() {
     alone("a_thread_that_is_part_of_a_pool", || {
@@ -149,16 +149,17 @@ fn a_thread_that_is_part_of_a_pool() {
     });
 }
 
-/// What a parent does inside of its pool: it forks.
+/// What a parent does inside its pool: it forks.
 type Call<'a> = &'a (dyn Fn() + Sync);
 
-/// A child that is made inside of a pool and goes back to what its parent has begun there.
+/// A child that is made inside a pool and returns to what its parent has begun there.
 #[test]
 fn frames_of_the_parent() {
     alone("frames_of_the_parent", || {
         let pool = pool(2);
         let forked = AtomicUsize::new(0);
-        // Both directions: the child works in a pool of its own while it is there, and what it goes back to is clearly said.
+        // In both directions: the child works in its own pool while it is there, and a clear message says what it
+        // cannot return to.
         let fork_inside = |inside: &dyn Fn(Call<'_>)| {
             let text = catch_unwind(AssertUnwindSafe(|| {
                 inside(&|| {
@@ -207,7 +208,7 @@ fn frames_of_the_parent() {
             pool.run(|| blocking(f));
         });
         assert!(well(in_blocking), "{in_blocking:#x}");
-        // On a carrier's own stack there is nobody to go back to.
+        // On a carrier's own stack there is nobody to return to.
         let (sender, receiver) = std::sync::mpsc::channel();
         pool.spawn(move || {
             // SAFETY: the child does what the test is about.
@@ -223,7 +224,7 @@ fn frames_of_the_parent() {
     });
 }
 
-/// A profiled parent: its children write no files, and signals end them at once and not their parent.
+/// A profiled parent: its children write no files. Signals end the children at once, and not their parent.
 #[test]
 fn a_profiled_process() {
     const TEST: &str = "a_profiled_process";
@@ -237,7 +238,7 @@ fn a_profiled_process() {
         assert!(json.contains("\"interrupted\":false"), "{json}");
         return;
     }
-    // SAFETY: no handler is installed. Whoever started the tests may ignore the signal.
+    // SAFETY: no handler is installed. The process that started the tests may ignore the signal.
     unsafe { libc::signal(libc::SIGTERM, libc::SIG_DFL) };
     let profile = std::env::var("BOMBYX_PROFILE").unwrap();
     join(|| (), || ());
@@ -249,7 +250,7 @@ fn a_profiled_process() {
     assert!(libc::WIFSIGNALED(killed) && libc::WTERMSIG(killed) == libc::SIGTERM, "{killed:#x}");
     let ended = in_child(|| {
         use_global_pool();
-        // SAFETY: ends the process as `main` would, with what is to be done then.
+        // SAFETY: ends the process as `main` would, with everything that belongs to that.
         unsafe { libc::exit(0) };
     });
     assert!(well(ended), "{ended:#x}");

@@ -1,5 +1,5 @@
-//! `heterogeneous` under what it is for: CPUs that become slow and fast again while programs run. Checks results, muggings and
-//! the places of carriers, never times; how much faster it is, `examples/slow_cpu` measures.
+//! `heterogeneous` in its element: CPUs that become slow and fast again while programs run. Checks results, muggings
+//! and the places of carriers, never times. `examples/slow_cpu` measures how much faster it is.
 
 #![cfg(target_os = "linux")]
 
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 const SEEDS: u64 = 20;
 const PROGRAMS: usize = 8;
 
-/// The schedulers of this file: eager and moderate. None where there is only one CPU.
+/// The schedulers of this file: eager and moderate. Empty if there is only one CPU.
 fn heterogeneous() -> impl Iterator<Item = Scheduler> {
     let possible = schedulers().any(|scheduler| matches!(scheduler, Scheduler::Heterogeneous(_)));
     ["heterogeneous:1", "heterogeneous:1.25"]
@@ -31,7 +31,7 @@ fn build(scheduler: Scheduler, processors: usize) -> Pool {
 
 /// Runs `f` while a competing thread comes and goes on one CPU after the other.
 fn with_load<R>(f: impl FnOnce() -> R) -> R {
-    /// Also when `f` panics.
+    /// Stops even when `f` panics.
     struct Stop<'a>(&'a AtomicBool);
     impl Drop for Stop<'_> {
         fn drop(&mut self) {
@@ -58,11 +58,11 @@ fn with_load<R>(f: impl FnOnce() -> R) -> R {
     })
 }
 
-/// Runs `f` while so many threads compete for a CPU, as soon as it has been named.
+/// Runs `f` while this many threads compete for a CPU, as soon as `f` has named one.
 fn with_competitors<R>(competitors: usize, f: impl FnOnce(&(dyn Fn(usize) + Sync)) -> R) -> R {
     const UNNAMED: usize = usize::MAX;
     const STOP: usize = usize::MAX - 1;
-    /// Also when `f` panics.
+    /// Stops even when `f` panics.
     struct Stop<'a>(&'a AtomicUsize);
     impl Drop for Stop<'_> {
         fn drop(&mut self) {
@@ -137,9 +137,9 @@ fn long_leaves_keep_their_results_and_threads() {
     });
 }
 
-/// A strand names the CPU that it is on, competitors come there, and it goes on until it is somewhere else. Only a mugging
-/// brings it there: it is pinned, and forks nothing that could be stolen. So many competitors make the CPU far slower than
-/// the other one, whatever else runs on this machine. Whether that takes long does not matter.
+/// A strand names the CPU that it is on, competitors come there, and the strand goes on until it is somewhere else.
+/// Only a mugging can bring it there: it is pinned, and forks nothing that could be stolen. This many competitors make
+/// the CPU far slower than the other one, whatever else runs on this machine. It does not matter how long this takes.
 #[test]
 fn a_strand_on_a_slow_cpu_is_mugged_and_ends_elsewhere() {
     const COMPETITORS: usize = 12;

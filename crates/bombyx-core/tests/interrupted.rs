@@ -1,5 +1,5 @@
-//! What a program that is ended by a signal leaves behind: a whole profile and recording of the runs that had ended, or none;
-//! and its end is that by the signal.
+//! What a program that is ended by a signal leaves behind: a whole profile and recording of the runs that had ended, or
+//! none. And the signal does end it.
 #![cfg(target_os = "linux")]
 
 use bombyx::{Pool, join};
@@ -13,7 +13,7 @@ use std::time::Duration;
 const INTERRUPT: i32 = 2;
 const TERMINATE: i32 = 15;
 
-/// A folder that disappears with the test.
+/// A folder that is removed with the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -39,14 +39,14 @@ impl Drop for Folder {
     }
 }
 
-/// Not a test: the program that is ended. Makes so many runs, says that it has, and stays in another one.
+/// Not a test: the program that is ended. Makes this many runs, reports that, and stays in another one.
 #[test]
 #[ignore = "part of another test"]
 fn program() {
     let folder = PathBuf::from(std::env::var_os("FOLDER").unwrap());
     let runs: u64 = std::env::var("RUNS").unwrap().parse().unwrap();
     for signal in [INTERRUPT, TERMINATE] {
-        // Whoever started the tests may ignore signals, as a shell does for what it starts in the background.
+        // The process that started the tests may ignore signals, as a shell does for background jobs.
         // SAFETY: no handler is installed.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
@@ -107,7 +107,7 @@ fn without_a_run_that_ended_there_are_no_files() {
     assert!(folder.names().is_empty(), "{:?}", folder.names());
 }
 
-/// The name of the file that is written before it is moved to its place may be taken, by a link that somebody else has laid there.
+/// The temporary name of the file may be taken, by a link that somebody else has put there.
 #[test]
 fn what_lies_beside_the_file_is_left_alone() {
     let folder = Folder::new("links");
@@ -125,8 +125,8 @@ fn what_lies_beside_the_file_is_left_alone() {
     assert_eq!(folder.names().iter().filter(|name| name.ends_with(".part")).count(), 3, "the links are left");
 }
 
-/// A program that has more rights than whoever started it writes nothing that the environment asks for. Needs the right to make
-/// such a program, which root has.
+/// A program with more rights than its caller writes nothing that the environment asks for. This test needs the right
+/// to make such a program, which root has.
 #[test]
 fn a_privileged_program_writes_no_files() {
     use std::os::unix::fs::{PermissionsExt, chown};

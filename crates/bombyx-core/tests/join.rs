@@ -55,8 +55,8 @@ fn halves_borrow_and_return_what_they_like() {
     assert_eq!(words, ["forks", "joins"]);
 }
 
-/// Neither half ends before both have begun, so only two processors can do it: the second half must be taken
-/// from a first one that never forks again.
+/// Neither half ends before both have begun, so only two processors can do it. The second half must be taken from a
+/// first half that never forks again.
 #[test]
 fn both_halves_run_at_the_same_time() {
     with_every_scheduler(2, |pool| {
@@ -135,8 +135,8 @@ fn a_join_stays_on_its_thread() {
     with_every_scheduler(4, |pool| pool.run(|| descend(10)));
 }
 
-/// A borrow of a thread-local across a join (rayon issue 1253): nothing else that borrows it may run on this
-/// stack meanwhile. The second half does not end before something else has run.
+/// A borrow of a thread-local across a join (rayon issue 1253). Nothing else that borrows it may run on this stack
+/// meanwhile. The second half does not end before something else has run.
 #[test]
 fn thread_local_borrowed_across_a_join() {
     thread_local!(static LOCAL: RefCell<usize> = const { RefCell::new(0) });
@@ -202,13 +202,13 @@ fn outside_of_any_pool() {
     });
 }
 
-/// A thread's last destructors run when others of its thread-locals are gone.
+/// A thread's last destructors run when other thread-locals of the thread are gone.
 #[test]
 fn join_in_the_destructor_of_a_thread_local() {
     struct Joins;
     impl Drop for Joins {
         fn drop(&mut self) {
-            // Whatever was freed already, these have it now; nobody else may write there.
+            // If something was freed already, these have its memory now. Nobody else may write there.
             let mine: Vec<Box<[usize; 4]>> = (0..64).map(|_| Box::new([usize::MAX; 4])).collect();
             join(
                 || assert!(mine.iter().all(|block| **block == [usize::MAX; 4]), "freed memory was used"),

@@ -1,5 +1,5 @@
-//! What a profile and a recording say of the heap of a program whose allocator is metered: the program's memory, none of the
-//! profiler's.
+//! What a profile and a recording say about the heap of a program with a metered allocator: only the program's memory,
+//! none of the profiler's.
 
 use bombyx::alloc::Metered;
 use bombyx::{Pool, join, scope};
@@ -15,7 +15,7 @@ const BLOCK: usize = 1 << 20;
 /// What the runtime itself may have in use: deques, carriers, queues.
 const RUNTIME: u64 = 128 << 10;
 
-/// A tree of forks; each leaf uses a block, and with `keep`, so does what is around it meanwhile.
+/// A tree of forks. Each leaf uses a block, and with `keep`, so does what is around it meanwhile.
 fn tree(depth: u32, keep: bool) {
     if depth == 0 {
         black_box(vec![1u8; BLOCK]);
@@ -88,7 +88,7 @@ fn a_recording_has_the_allocations() {
     assert!((5 * BLOCK as u64..5 * BLOCK as u64 + RUNTIME).contains(&serial), "{measures:?}");
 }
 
-/// What a program says may be anything.
+/// A program may report any number.
 #[test]
 fn no_count_overflows() {
     let pool = Pool::builder().processors(2).metered(true).build().unwrap();

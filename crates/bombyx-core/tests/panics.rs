@@ -1,5 +1,5 @@
-//! Panics: they arrive where they belong with their payload, after everything that must end has ended, leaking
-//! nothing and leaving the pool usable.
+//! Panics: they arrive where they belong with their payload, after everything that must end has ended. They leak
+//! nothing and leave the pool usable.
 //!
 //! Most panics here are raised with `resume_unwind`, which does not call the hook that prints a message.
 
@@ -166,7 +166,7 @@ fn in_a_scope() {
     }
 }
 
-/// A payload whose destructor panics, too.
+/// A payload whose destructor also panics.
 struct Bomb;
 
 impl Drop for Bomb {
@@ -175,7 +175,7 @@ impl Drop for Bomb {
     }
 }
 
-/// All but the first of the panics of a scope are dropped by the runtime, where nothing may unwind.
+/// The runtime drops all but the first of the panics of a scope, and nothing may unwind there.
 #[test]
 fn payloads_that_panic_when_they_are_dropped() {
     for processors in [1, 2] {
@@ -207,8 +207,8 @@ fn payloads_that_panic_when_they_are_dropped() {
     }
 }
 
-/// What a join, a scope or a broadcast drops because another panic goes on may panic in its destructor: the first panic arrives
-/// all the same, and everything that was begun ends.
+/// What a join, a scope or a broadcast drops because another panic is under way may panic in its destructor. The first
+/// panic still arrives, and everything that was begun ends.
 #[test]
 fn what_nobody_gets_may_panic_when_it_is_dropped() {
     fn bomb() -> ! {
@@ -273,8 +273,8 @@ fn what_nobody_gets_may_panic_when_it_is_dropped() {
     }
 }
 
-/// The first half's panic has been caught when the second half runs, popped or elsewhere: a lock that the second half leaves in
-/// the middle of an update is poisoned.
+/// When the second half runs, popped or elsewhere, the first half's panic has been caught. So a lock that the second
+/// half leaves in the middle of an update is poisoned.
 #[test]
 fn the_second_half_does_not_run_inside_of_an_unwinding() {
     for (processors, taken) in [(1, false), (2, true)] {
@@ -357,7 +357,7 @@ fn across_pools() {
     still_works(&queueing);
 }
 
-/// A destructor that joins, once in ordinary life and once while a panic passes by: two pairs of closures that meet.
+/// A destructor that joins, once normally and once during a panic: two pairs of closures that meet.
 #[test]
 fn a_destructor_joins_while_unwinding() {
     struct Joins<'a>(&'a AtomicUsize);

@@ -181,7 +181,7 @@ fn spawned_work_spawns_while_the_pool_is_dropped() {
     });
 }
 
-/// The last owner of the pool is a job of the pool: a carrier cannot wait for its own end.
+/// The last owner of the pool is a job of the pool. A carrier cannot wait for its own end.
 #[test]
 fn dropping_a_pool_inside_of_its_own_job() {
     watchdog("a pool dropped by its own job", || {
@@ -204,7 +204,7 @@ fn dropping_a_pool_inside_of_its_own_job() {
     });
 }
 
-/// The job's thread runs in three pools, one inside of the other, and drops the outermost.
+/// The job's thread runs in three pools, one inside the other, and drops the outermost.
 #[test]
 fn dropping_a_pool_inside_of_its_own_job_in_other_pools() {
     watchdog("a pool dropped by its own job, two pools farther in", || {
@@ -249,7 +249,7 @@ fn a_caller_works_itself_where_no_carrier_can_be_had() {
             });
             wait_until(|| entered.load(SeqCst));
             let calls = threads.spawn(|| pool.run(|| sender.send(()).unwrap()));
-            // So that it is most likely queued before the processor is free; if not, it is lent the processor at once.
+            // So that it is most likely queued before the processor is free. If not, it is lent the processor at once.
             thread::sleep(Duration::from_millis(20));
             go.store(true, SeqCst);
             calls.join().unwrap();
@@ -296,7 +296,7 @@ fn the_threads_of_a_dropped_pool_are_gone() {
         return;
     }
     let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
-    // The first pool starts what the process needs but once: a profiler, if the environment asks for one.
+    // The first pool starts what the process needs only once: a profiler, if the environment asks for one.
     drop(pool(1));
     let before = threads();
     for processors in [1, 4, 16] {

@@ -110,7 +110,7 @@ fn a_checkpoint_serves() {
     }
 }
 
-/// So does a loop, between its blocks.
+/// A loop also does, between its blocks.
 #[test]
 fn a_loop_serves() {
     for scheduler in PRIVATE {
@@ -134,7 +134,7 @@ fn a_loop_serves() {
     }
 }
 
-/// The left half of a join ends long before the right one, which does not poll: its processor is put to other use.
+/// The left half of a join ends long before the right one, which does not poll. So its processor is put to other use.
 #[test]
 fn a_frame_leaves_without_an_answer() {
     watchdog("read-write", || {
@@ -148,8 +148,8 @@ fn a_frame_leaves_without_an_answer() {
                 })
             };
             pool.run(|| {
-                // A processor that sleeps would be woken with the right half as a gift. One that has just run
-                // something asks for it.
+                // A processor that sleeps would be woken with the right half as a gift. One that has just run something
+                // asks for it.
                 join(|| serve_until(&awake), || awake.store(true, SeqCst));
                 join(
                     || {

@@ -1,5 +1,6 @@
-//! What the system may forbid or take away: `membarrier`, pinning, further threads, CPUs. Each in a process of its own, under
-//! a watchdog, since what is forbidden stays so: nothing hangs, nothing dies, and the text says what is the matter.
+//! What the system may forbid or take away: `membarrier`, pinning, further threads, CPUs. Each test runs in a separate
+//! process, under a watchdog, because what is forbidden stays forbidden. Nothing hangs, nothing dies, and the message
+//! says what is wrong.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -45,7 +46,7 @@ fn pools(with: impl Fn(Builder) -> Builder) -> Vec<Pool> {
     schedulers().map(pool).collect()
 }
 
-/// Runs the body of `test` in a child process; returns what that wrote on standard error, or None in the child.
+/// Runs the body of `test` in a child process. Returns what it wrote on standard error, or `None` in the child.
 fn in_child(test: &str, body: impl FnOnce() + Send) -> Option<String> {
     if child::is_child(test) {
         watchdog(test, body);
@@ -59,8 +60,8 @@ mod seccomp {
 
     const SAID: &str = "the system refuses membarrier(2)";
 
-    /// From now on, in all threads of the process, `membarrier` and, unless the process is to die of `membarrier`, the call
-    /// that pins threads end like this.
+    /// From now on, in all threads of the process, `membarrier` ends like this. So does the call that pins threads,
+    /// unless the process should die of `membarrier`.
     fn forbid(ending: u32) {
         let op = |code: u32, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };
         let is = |call: libc::c_long, jt| op(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, jt, 0, call as u32);
@@ -99,7 +100,7 @@ mod seccomp {
         thread::sleep(Duration::from_millis(200));
     }
 
-    /// A pool that does without `membarrier` does not call it, ever: here the process would die of the first call.
+    /// A pool that does without `membarrier` never calls it: here the process would die of the first call.
     #[test]
     fn fence_makes_no_call() {
         const TEST: &str = "seccomp::fence_makes_no_call";
@@ -115,7 +116,8 @@ mod seccomp {
         assert!(said.is_none_or(|said| !said.contains(SAID)));
     }
 
-    /// The kernel has forbidden the call from the start, or from the middle: pools go on without it, and say so once.
+    /// The kernel has forbidden the call from the start, or forbids it in the middle. Pools go on without it, and say
+    /// so once.
     fn refused(test: &str, ending: u32, from_the_start: bool) {
         let said = in_child(test, || {
             if from_the_start {
@@ -135,7 +137,7 @@ mod seccomp {
                     threads.spawn(|| (0..40).for_each(|_| round(pool)));
                 }
             });
-            // And pools that are built afterwards.
+            // Also pools that are built afterwards.
             for pool in super::pools(|builder| builder) {
                 round(&pool);
             }
@@ -161,7 +163,7 @@ mod seccomp {
         refused("seccomp::out_of_memory_while_it_runs", fails_with(libc::ENOMEM), false);
     }
 
-    /// A kernel that has no such call is no reason for a text.
+    /// A kernel that has no such call is no reason for a message.
     #[test]
     fn a_kernel_without_the_call() {
         const TEST: &str = "seccomp::a_kernel_without_the_call";
@@ -261,7 +263,7 @@ mod few_cpus {
         }
         for task in std::fs::read_dir("/proc/self/task").expect("the system lists threads").flatten() {
             let number = task.file_name().into_string().expect("a number").parse().expect("a number");
-            // SAFETY: the set is valid for reads of its own size. A thread that has ended is no failure.
+            // SAFETY: the set is valid for reads of its own size. It is not a failure if a thread has ended.
             unsafe { libc::sched_setaffinity(number, size_of::<libc::cpu_set_t>(), &raw const set) };
         }
     }
@@ -297,7 +299,7 @@ mod few_cpus {
     }
 }
 
-/// The schedulers that the tests above leave out, if any, are those that the machine does not allow.
+/// If the tests above leave out schedulers, these are the ones that the machine does not allow.
 #[test]
 fn the_default_is_never_left_out() {
     assert!(schedulers().any(|scheduler| scheduler == Scheduler::default()));

@@ -71,9 +71,8 @@ fn scopes_and_joins_nest() {
     });
 }
 
-/// A spawn from a thread that holds no processor of the scope's pool.
-/// Closures of an inner scope spawn in it and in the outer one, by turns, fork, block, and wait meanwhile: each scope
-/// counts its own, whichever processor they begin and end on.
+/// Closures of an inner scope spawn in it and in the outer one, by turns, and fork, block, and wait meanwhile. Each scope
+/// counts its own closures, on whichever processor they begin and end.
 #[test]
 fn scopes_count_their_own() {
     fn inside<'outer>(outer: &Scope<'outer>, depth: usize, count: &'outer AtomicUsize) {
@@ -126,7 +125,7 @@ fn spawn_from_elsewhere() {
     });
 }
 
-/// The detached closure runs until the scope has returned, so a scope that runs it while it waits never does.
+/// The detached closure runs until the scope has returned. So a scope that runs it while it waits never returns.
 #[test]
 fn a_scope_waits_for_nothing_else() {
     for processors in [1, 2] {

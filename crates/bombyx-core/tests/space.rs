@@ -68,10 +68,10 @@ fn logged(log: &Log, number: usize, depth: usize, rng: &Rng) {
     log.say(What::Goes, number);
 }
 
-/// A join whose frame was a ready leaf that nobody worked on: its first half had ended, its second lay in the pool,
-/// and the processor that had ended the first did something else before it began the second. (Rule 3 of Blumofe and
-/// Leiserson's §3: the processor of a thread that dies takes the parent.) If another processor began the second,
-/// it may have taken it in time and been slow to say so; that is not held against it.
+/// A join whose frame was a ready leaf that nobody worked on. Its first half had ended and its second lay in the pool,
+/// but the processor that had ended the first did something else before it began the second. (Rule 3 of Blumofe and
+/// Leiserson's §3: the processor of a thread that dies takes the parent.) If another processor began the second half,
+/// it may have taken it in time and been slow to say so. That does not count.
 fn abandoned_leaf(events: &[Event]) -> Option<usize> {
     let begins = |event: &Event, join| event.what == What::SecondBegins && event.join == join;
     events.iter().enumerate().filter(|(_, event)| event.what == What::FirstEnds).find_map(|(at, first)| {
@@ -139,8 +139,8 @@ fn one_processor_runs_in_serial_order() {
     }
 }
 
-/// A thread is the half that goes before the rest of its parent, and alive no longer than that half, also if it panics: where
-/// the first halves end at once, there is one at a time, however deep the second ones are nested.
+/// A thread is the half that goes before the rest of its parent. It lives no longer than that half, even if it panics.
+/// If the first halves end at once, there is one thread at a time, however deep the second halves are nested.
 #[test]
 fn threads_are_the_children_of_forks() {
     fn second(depth: usize) {
@@ -161,7 +161,7 @@ fn threads_are_the_children_of_forks() {
         pool.stats().peak_threads
     };
     let boom = || -> () { panic!("as planned") };
-    // Quotas that the panics of all rounds do not use up: a frame that gives way lets another thread begin.
+    // Quotas that the panics of all rounds do not use up, because a frame that gives way lets another thread begin.
     for scheduler in ["work-stealing", "busy-leaves", "depth-first:100000", "dfdeques:100000"] {
         assert_eq!(alive(scheduler, &|| second(7)), 1, "{scheduler}");
         assert_eq!(alive(scheduler, &|| first(7)), 7, "{scheduler}");
@@ -193,7 +193,7 @@ fn halved(scheduler: &str, processors: usize) -> Stats {
     watchdog(scheduler, || pool.run(|| halving(64_000, &leaves)));
     assert_eq!(leaves.into_inner(), 128, "{scheduler}");
     let stats = pool.stats();
-    // What is not known yet, and the buffers of the pool itself.
+    // What is not reported yet, and the buffers of the pool itself.
     let rest = 4096 * processors as u64 + 32_000;
     assert!(stats.heap <= rest, "{scheduler}, P = {processors}: everything was released, {stats}");
     stats
@@ -238,7 +238,7 @@ fn one_processor_holds_the_serial_space() {
 fn auto_chooses_a_quota() {
     let stats = halved("dfdeques:auto", 2);
     assert!(stats.give_ups > 0 && stats.quota >= 1_024, "{stats}");
-    // Blocks far above the first quota: it does not stay there.
+    // Blocks far above the first quota, so it does not stay there.
     let pool = pool("dfdeques:auto", 2);
     for _ in 0..20 {
         let leaves = AtomicUsize::new(0);

@@ -7,8 +7,8 @@ use bombyx::{Pool, blocking};
 use common::{schedulers, watchdog};
 use std::sync::mpsc;
 
-/// One carrier blocks until the other has broadcast. The part for the processor that the first one has let go finds no carrier
-/// but the second, which waits for it.
+/// One carrier blocks until the other has broadcast. The first one has let its processor go. Only the second carrier
+/// can run that processor's part, and it waits for it.
 #[test]
 fn who_waits_for_a_broadcast_runs_the_parts_that_nobody_else_can() {
     for scheduler in schedulers() {

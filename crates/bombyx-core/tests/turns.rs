@@ -1,5 +1,5 @@
-//! Everyone gets a turn: carriers that are ready, spawned closures and calls from outside, whatever else there is to do. And
-//! with few carriers, nothing waits for ever that has work.
+//! Everyone gets a turn: ready carriers, spawned closures and calls from outside, whatever else there is to do. And
+//! with few carriers, nothing that has work waits for ever.
 
 use bombyx::dropin::HandleExt as _;
 use bombyx::lab::BuilderExt as _;
@@ -9,7 +9,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-/// Closures that block and go on in turn, on one processor: each has gone on as often as the others, up to one round.
+/// Closures that block and go on in turn, on one processor. Each has gone on as often as the others, up to one round.
 #[test]
 fn carriers_that_block_in_turn_all_go_on() {
     const CLOSURES: usize = 6;
@@ -27,7 +27,7 @@ fn carriers_that_block_in_turn_all_go_on() {
             }
         });
     }
-    // A call from outside is served, too.
+    // A call from outside is also served.
     while counts.iter().any(|count| count.load(SeqCst) < 20) {
         pool.run(|| ());
     }
@@ -48,7 +48,7 @@ fn a_closure_that_spawns_itself_for_ever_keeps_nobody_waiting() {
         let stop = Arc::new(AtomicBool::new(false));
         let older = Arc::new(AtomicBool::new(false));
         pool.run(|| {
-            // Lies below the ones that come, at the oldest end of the deque.
+            // Lies below those that come later, at the oldest end of the deque.
             let older = Arc::clone(&older);
             pool.spawn(move || older.store(true, SeqCst));
             for _ in 0..2 {
@@ -62,6 +62,59 @@ fn a_closure_that_spawns_itself_for_ever_keeps_nobody_waiting() {
             thread::yield_now();
         }
         stop.store(true, SeqCst);
+    }
+}
+
+/// One processor, so that nobody steals. A closure lies in its deque, a younger one spawns itself for ever, and the queue is long: it
+/// need not be empty before the older closure gets its turn.
+#[test]
+fn a_long_queue_keeps_no_older_closure_waiting() {
+    const QUEUED: usize = 1_000;
+    const NOT_YET: usize = usize::MAX;
+    for name in ["work-stealing", "private-cas", "read-write"] {
+        let builder = Pool::builder().processors(1).scheduler(name.parse().unwrap());
+        let pool = builder.lend(false).build().unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let (served, before) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(NOT_YET)));
+        pool.run(|| {
+            let (begins, count) = (Arc::clone(&before), Arc::clone(&served));
+            pool.spawn(move || begins.store(count.load(SeqCst), SeqCst));
+            again(pool.handle(), Arc::clone(&stop));
+            let (handle, served) = (pool.handle(), Arc::clone(&served));
+            let outside = thread::spawn(move || {
+                for _ in 0..QUEUED {
+                    let served = Arc::clone(&served);
+                    handle.spawn(move || _ = served.fetch_add(1, SeqCst));
+                }
+            });
+            outside.join().unwrap();
+        });
+        while before.load(SeqCst) == NOT_YET {
+            thread::yield_now();
+        }
+        stop.store(true, SeqCst);
+        assert!(before.load(SeqCst) <= 128, "{name}: {} went first", before.load(SeqCst));
+    }
+}
+
+/// A scope waits for closures that spawn others without end. A closure that lies below them in the deque gets its turn: on another
+/// carrier, or on top of the scope if there is none.
+#[test]
+fn a_scope_without_end_keeps_no_older_closure_waiting() {
+    fn more<'scope>(s: &bombyx::Scope<'scope>, stop: &'scope AtomicBool) {
+        if !stop.load(SeqCst) {
+            s.defer(|s| more(s, stop));
+        }
+    }
+    for (name, carriers) in [("work-stealing", 8), ("work-stealing", 1), ("private-cas", 8)] {
+        let builder = Pool::builder().processors(1).scheduler(name.parse().unwrap());
+        let pool = builder.max_carriers(carriers).lend(false).build().unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        pool.run(|| {
+            let older = Arc::clone(&stop);
+            pool.spawn(move || older.store(true, SeqCst));
+            scope(|s| more(s, &stop));
+        });
     }
 }
 
@@ -83,7 +136,7 @@ fn a_scope_without_end_keeps_no_call_waiting() {
     });
 }
 
-/// One carrier blocks, and there is one other for two processors: it runs both parts of the broadcast.
+/// One carrier blocks, and there is one other for two processors. It runs both parts of the broadcast.
 #[test]
 fn a_broadcast_ends_with_one_free_carrier() {
     let pool = Pool::builder().processors(2).max_carriers(2).build().unwrap();
@@ -102,7 +155,8 @@ fn a_broadcast_ends_with_one_free_carrier() {
     go.send(()).unwrap();
 }
 
-/// The only carrier blocks until a closure has run that the calling thread has spawned: the calling thread runs it itself.
+/// The only carrier blocks until a closure has run that the calling thread has spawned. The calling thread runs it
+/// itself.
 #[test]
 fn who_waits_outside_works_itself_if_there_is_no_carrier() {
     let pool = Pool::builder().processors(1).max_carriers(1).build().unwrap();
@@ -124,7 +178,7 @@ fn who_waits_outside_works_itself_if_there_is_no_carrier() {
     pool.handle().broadcast(|_| sender.send(()).unwrap());
 }
 
-/// The only carrier of one pool waits inside of another pool, whose carrier waits for the first one.
+/// The only carrier of one pool waits inside another pool, whose carrier waits for the first one.
 #[test]
 fn pools_with_one_carrier_each_may_wait_for_each_other() {
     let pool = || Pool::builder().processors(1).max_carriers(1).build().unwrap();
@@ -142,7 +196,7 @@ fn pools_with_one_carrier_each_may_wait_for_each_other() {
     assert_eq!(receiver.recv(), Ok(vec![0]));
 }
 
-/// A call and the end of a pool at the same time: the call is served, or says that the pool has ended.
+/// A call and the end of a pool at the same time. The call is served, or reports that the pool has ended.
 #[test]
 fn a_call_while_the_pool_is_closed_does_not_hang() {
     for _ in 0..200 {

@@ -11,7 +11,7 @@ pub struct Stretch {
     pub bytes: u32,
 }
 
-/// By strand, the stretches of memory that it touches, in order. Told strand by strand, in the serial order.
+/// The stretches of memory that each strand touches, in order. Given strand by strand, in the serial order.
 ///
 /// ```
 /// use bombyx_dag::{Accesses, StrandId};
@@ -33,7 +33,8 @@ pub struct Accesses {
 }
 
 impl Accesses {
-    /// The present strand touches `bytes` from address `at` on. What follows directly on the stretch before is added to it.
+    /// The present strand touches `bytes` from address `at` on. A stretch that directly follows the one before is added
+    /// to it.
     pub fn touch(&mut self, at: u64, bytes: u32) {
         let own = self.ends.last().is_none_or(|&end| self.stretches.len() > end as usize);
         match self.stretches.last_mut().filter(|_| own) {
@@ -51,14 +52,14 @@ impl Accesses {
         self.ends.push(self.stretches.len().try_into().expect("fewer than 2^32 stretches"));
     }
 
-    /// What a strand touches. Nothing if it was not told.
+    /// What a strand touches. Empty if nothing was given for it.
     pub fn of(&self, strand: StrandId) -> &[Stretch] {
         let Some(&end) = self.ends.get(strand.index()) else { return &[] };
         let begin = strand.index().checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.stretches[begin as usize..end as usize]
     }
 
-    /// Stretches in all.
+    /// The number of stretches.
     pub fn len(&self) -> usize {
         self.stretches.len()
     }
@@ -68,7 +69,7 @@ impl Accesses {
         self.stretches.is_empty()
     }
 
-    /// Bytes that are touched at all, in whole lines of so many bytes.
+    /// How many bytes are touched at all, in whole lines of `line` bytes.
     pub fn footprint(&self, line: u64) -> u64 {
         let mut spans: Vec<(u64, u64)> = self
             .stretches

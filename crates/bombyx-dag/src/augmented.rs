@@ -1,7 +1,7 @@
 //! [`Augmented`]: the augmented dag G' of BL §6, on which the delay-sequence arguments run.
 //!
-//! For a spawn edge (u, v) and a continue edge (u, w), G' has the deque edge (w, v) besides the edges of the
-//! computation. Relies on no join edge entering right after a spawn; then G' is acyclic.
+//! For a spawn edge (u, v) and a continue edge (u, w), G' has the deque edge (w, v) in addition to the edges of the
+//! computation. This relies on no join edge entering right after a spawn. Then G' is acyclic.
 
 use crate::measures::successors;
 use crate::{Computation, StrandId};
@@ -21,7 +21,7 @@ pub struct Augmented<'a> {
 }
 
 impl<'a> Augmented<'a> {
-    /// Augments a computation. Costs nothing: the deque edges are implied by the computation's tables.
+    /// Augments a computation. This costs nothing, because the computation's tables imply the deque edges.
     pub fn of(computation: &'a Computation) -> Self {
         Self { computation }
     }
@@ -33,7 +33,7 @@ impl<'a> Augmented<'a> {
         if w == c.first_strand(thread) {
             return None;
         }
-        // The strand told before `w` ends the subtree that lies between `w` and the spawn, if there is one.
+        // The strand told before `w` ends the subtree between `w` and the spawn, if there is one.
         let mut child = c.thread_of(StrandId(w.0 - 1));
         if child == thread {
             return None;
@@ -51,8 +51,8 @@ impl<'a> Augmented<'a> {
         if v == c.first_strand(thread) { c.next(c.spawner(thread)?) } else { None }
     }
 
-    /// All strands in a topological order of G': at a run of spawning strands, the run and the strand after it
-    /// come first, then the children in the order of their spawns, then the rest of the thread.
+    /// All strands in a topological order of G'. At a run of spawning strands, the run and the strand after it come
+    /// first, then the children in the order of their spawns, then the rest of the thread.
     pub fn order(&self) -> Vec<StrandId> {
         let c = self.computation;
         let mut order = Vec::with_capacity(c.strand_count());

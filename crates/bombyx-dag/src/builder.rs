@@ -1,15 +1,15 @@
-//! [`Builder`]: makes a computation by telling its serial execution.
+//! [`Builder`]: makes a computation from its serial execution.
 //!
-//! The builder is told what one processor does, in order: execute a strand, spawn a child and go on in it, end
-//! the child and return to the parent. That is how generators and recorders see a program, and it makes the spawn
-//! tree a tree and the dag acyclic by construction; what is left to go wrong is checked here. Methods never fail:
-//! the first broken rule is kept and returned by [`Builder::build`].
+//! Tell the builder what one processor does, in order: execute a strand, spawn a child and go on in it, end the child
+//! and return to the parent. Generators and recorders see a program this way. It makes the spawn tree a tree and the
+//! dag acyclic by construction; what else can go wrong is checked here. Methods never fail: the builder keeps the first
+//! broken rule, and [`Builder::build`] returns it.
 
 use crate::computation::{NONE, Strand, Thread};
 use crate::measures::path_lengths;
 use crate::{BuildError, Class, Computation, SiteId, StrandId, ThreadId, WeightUnit};
 
-/// A thread whose end has not been told yet.
+/// A thread that has not ended yet.
 struct Open {
     thread: u32,
     last: u32,
@@ -27,7 +27,7 @@ pub struct Builder {
     /// The path from the root to the current thread.
     open: Vec<Open>,
     work: u64,
-    /// All frames and allocations.
+    /// The sum of all frames and allocations.
     bytes: u64,
     unit: WeightUnit,
     sites: Vec<String>,
@@ -66,7 +66,7 @@ impl Builder {
         StrandId(self.strands.len() as u32)
     }
 
-    /// The thread that is being told: the one begun last and not ended.
+    /// The current thread: the one that began last and has not ended.
     pub fn current(&self) -> ThreadId {
         ThreadId(self.here().thread)
     }
@@ -130,7 +130,7 @@ impl Builder {
         child
     }
 
-    /// Ends the current thread and returns to its parent. Gives the thread's last strand, for
+    /// Ends the current thread and returns to its parent. Returns the thread's last strand, for
     /// [`wait_for`](Self::wait_for).
     pub fn end(&mut self) -> StrandId {
         if self.open.len() == 1 {
@@ -140,7 +140,7 @@ impl Builder {
         self.close()
     }
 
-    /// Adds a join edge from an earlier strand to the strand told last in the current thread.
+    /// Adds a join edge from an earlier strand to the current thread's latest strand.
     pub fn wait_for(&mut self, from: StrandId) {
         if self.error.is_some() {
             return;
@@ -170,13 +170,13 @@ impl Builder {
         self.strands[to as usize].waits += 1;
     }
 
-    /// Whether the strand told last in the current thread waits for `from` already.
+    /// Whether the current thread's latest strand already waits for `from`.
     pub fn waits_for(&self, from: StrandId) -> bool {
         let to = self.here().last;
         self.joins.iter().rev().take_while(|&&(_, target)| target == to).any(|&(source, _)| source == from.0)
     }
 
-    /// The strand told last in the current thread allocates `bytes` of heap memory when it begins.
+    /// The current thread's latest strand allocates `bytes` of heap memory when it begins.
     pub fn allocate(&mut self, bytes: u64) {
         if let Some(strand) = self.heap_strand() {
             match self.bytes.checked_add(bytes) {
@@ -187,7 +187,7 @@ impl Builder {
         }
     }
 
-    /// The strand told last in the current thread frees `bytes` of heap memory when it ends.
+    /// The current thread's latest strand frees `bytes` of heap memory when it ends.
     pub fn free(&mut self, bytes: u64) {
         if let Some(strand) = self.heap_strand() {
             match self.freed[strand].checked_add(bytes) {
@@ -197,23 +197,23 @@ impl Builder {
         }
     }
 
-    /// Declares what weights count; instructions unless told otherwise.
+    /// Declares what weights count. Default: instructions.
     pub fn weight_unit(&mut self, unit: WeightUnit) {
         self.unit = unit;
     }
 
-    /// Adds a fork site, say a source location, for [`spawn_at`](Self::spawn_at).
+    /// Adds a fork site, for example a source location, for [`spawn_at`](Self::spawn_at).
     pub fn site(&mut self, name: impl Into<String>) -> SiteId {
         self.sites.push(name.into());
         SiteId::new(self.sites.len() - 1)
     }
 
-    /// Adds a note, say `("program", "cilksort")`.
+    /// Adds a note, for example `("program", "cilksort")`.
     pub fn note(&mut self, key: impl Into<String>, value: impl Into<String>) {
         self.notes.push((key.into(), value.into()));
     }
 
-    /// Ends the root thread, checks what only the whole shows, and makes the computation.
+    /// Ends the root thread, checks what only the whole computation shows, and makes it.
     ///
     /// # Errors
     /// The first rule of the model that was broken.
@@ -290,8 +290,8 @@ impl Builder {
         StrandId(ended.last)
     }
 
-    /// Whether the strand before `strand` in its thread spawns. `strand` is the last of the current thread, so it
-    /// follows a spawn exactly when the id before it belongs to another thread, which is then the child's subtree.
+    /// Whether the strand before `strand` in its thread spawns. `strand` is the last of the current thread. So it
+    /// follows a spawn exactly when the id before it belongs to another thread, which is then in the child's subtree.
     fn follows_spawn(&self, strand: u32) -> bool {
         let thread = self.strands[strand as usize].thread;
         self.threads[thread as usize].first != strand && self.strands[strand as usize - 1].thread != thread
@@ -341,7 +341,7 @@ impl Builder {
             targets[*slot as usize] = StrandId(to);
             *slot += 1;
         }
-        // Each `joins_begin` has advanced to where the next strand's group begins: shift them back.
+        // Each `joins_begin` has advanced to where the next strand's group begins, so shift them back.
         let mut begin = 0;
         for (from, strand) in self.strands.iter_mut().enumerate() {
             let end = std::mem::replace(&mut strand.joins_begin, begin);

@@ -1,4 +1,4 @@
-//! [`Class`]: which theorems apply to a computation, by how its join edges run.
+//! [`Class`]: which theorems apply to a computation, depending on its join edges.
 
 use crate::{Computation, StrandId};
 use std::fmt;
@@ -12,7 +12,7 @@ pub enum Class {
     /// Every join edge leads to the parent of the thread it leaves: what work stealing's bounds assume.
     FullyStrict,
     /// Every join edge leads to an ancestor of the thread it leaves, and the last strand of every thread has one to its
-    /// parent, so that a parent outlives its children: what the busy-leaves bounds assume.
+    /// parent. So a parent outlives its children. The busy-leaves bounds assume this.
     Strict,
     /// Any computation that one processor can execute depth first. Only the greedy bound applies.
     General,
@@ -41,8 +41,8 @@ impl Class {
     }
 }
 
-/// Whether, in a fully strict computation, every child joins once, at its end, youngest first. The strands are
-/// visited in serial order, which meets a child's end before its join, with one stack of joins still awaited.
+/// Whether, in a fully strict computation, every child joins once, at its end, youngest first. The strands are visited
+/// in serial order, which meets a child's end before its join. One stack holds the joins that are still awaited.
 fn is_nested(c: &Computation) -> bool {
     let mut awaited: Vec<StrandId> = Vec::new();
     for strand in c.strands() {

@@ -1,10 +1,10 @@
 //! [`Computation`]: the multithreaded computation of BL §2, immutable and compact.
 //!
-//! Strands are stored in the serial depth-first order, one 24-byte record each. That order makes the tables small
-//! and quick to walk: the strand after a spawning strand is its child's first strand, the strands of a thread's
-//! whole subtree are a contiguous range, every dependency edge leads to a larger id, and priorities (DFD §2) are
-//! ids. Join edges are one array, grouped by the strand they leave. Everything here relies on
-//! [`Builder`](crate::Builder) having checked the rules listed on [`BuildError`](crate::BuildError).
+//! Strands are stored in the serial depth-first order, one 24-byte record each. That order makes the tables small and
+//! quick to walk. The strand after a spawning strand is its child's first strand, the strands of a thread's whole
+//! subtree are a contiguous range, every dependency edge leads to a larger id, and priorities (DFD §2) are ids. Join
+//! edges are one array, grouped by the strand they leave. Everything here relies on [`Builder`](crate::Builder) having
+//! checked the rules listed on [`BuildError`](crate::BuildError).
 
 use crate::{Class, SiteId, StrandId, ThreadId};
 
@@ -32,7 +32,7 @@ pub(crate) struct Thread {
     /// The spawning strand, `NONE` for the root.
     pub(crate) spawner: u32,
     pub(crate) depth: u32,
-    /// Site of the spawn, `NONE` where unknown.
+    /// The site of the spawn, or `NONE` if unknown.
     pub(crate) site: u32,
 }
 
@@ -200,7 +200,7 @@ impl Computation {
         StrandId(self.threads[thread.index()].last)
     }
 
-    /// The strand that spawns a thread; none for the root.
+    /// The strand that spawns a thread, or `None` for the root.
     #[inline]
     pub fn spawner(&self, thread: ThreadId) -> Option<StrandId> {
         let spawner = self.threads[thread.index()].spawner;
@@ -279,8 +279,9 @@ impl Computation {
         self.span
     }
 
-    /// The first thread whose parent may die before it, in a computation whose join edges all lead to ancestors: the last
-    /// strand of the thread joins an ancestor, but not the parent. BL §2 assumes that a parent outlives its children.
+    /// The first thread whose parent may die before it, in a computation whose join edges all lead to ancestors: the
+    /// last strand of the thread joins an ancestor, but not the parent. BL §2 assumes that a parent outlives its
+    /// children.
     pub fn outlives_parent(&self) -> Option<ThreadId> {
         let joins_parent = |t: ThreadId| {
             let parent = self.parent(t);

@@ -1,9 +1,9 @@
 //! [`Draft`]: a computation described as a graph, in any order, checked as a whole.
 //!
-//! Where [`Builder`] is told a serial execution and cannot go wrong much, a draft takes threads, spawn edges and
-//! join edges as they come from a hand, a figure or another tool, and [`Draft::build`] finds out whether they are
-//! a computation: one spawn tree, no cycle, every rule on [`BuildError`]. It numbers the strands anew, in the
-//! serial depth-first order; errors speak of the draft's own numbers.
+//! A [`Builder`] follows a serial execution, so little can go wrong. A draft takes threads, spawn edges and join edges
+//! in any order, from a hand, a figure or another tool. [`Draft::build`] finds out whether they are a computation: one
+//! spawn tree, no cycle, every rule on [`BuildError`]. It numbers the strands anew, in the serial depth-first order.
+//! Errors use the draft's own numbers.
 
 use crate::{BuildError, Builder, Computation, StrandId, ThreadId};
 
@@ -62,7 +62,7 @@ impl Draft {
     /// Adds a strand of `weight` instructions at the end of a thread.
     ///
     /// # Panics
-    /// If the thread is not of this draft.
+    /// If the thread does not belong to this draft.
     pub fn strand(&mut self, thread: ThreadId, weight: u64) -> StrandId {
         let id = StrandId::new(self.strands.len());
         self.threads[thread.index()].strands.push(id);
@@ -73,7 +73,7 @@ impl Draft {
     /// Adds a spawn edge from `strand` to the first strand of `child`.
     ///
     /// # Panics
-    /// If the strand is not of this draft.
+    /// If the strand does not belong to this draft.
     pub fn spawn(&mut self, strand: StrandId, child: ThreadId) {
         self.strands[strand.index()].children.push(child);
     }
@@ -86,7 +86,7 @@ impl Draft {
     /// `strand` allocates `allocated` heap bytes when it begins and frees `freed` when it ends.
     ///
     /// # Panics
-    /// If the strand is not of this draft.
+    /// If the strand does not belong to this draft.
     pub fn heap(&mut self, strand: StrandId, allocated: u64, freed: u64) {
         let strand = &mut self.strands[strand.index()];
         (strand.allocated, strand.freed) = (allocated, freed);
@@ -136,7 +136,8 @@ impl Draft {
                 }
             }
         }
-        // Every thread has at most one parent now, so those not reached from the root hang in the air or in a ring.
+        // Every thread has at most one parent now. So threads that are not reached from the root have no parent, or are
+        // in a ring.
         let mut is_reached = vec![false; self.threads.len()];
         is_reached[0] = true;
         while let Some(thread) = reached.pop() {
@@ -167,8 +168,8 @@ impl Draft {
         order
     }
 
-    /// A strand on a cycle of spawn, continue and join edges, if there is one: what is left when strands without
-    /// unfinished predecessors are taken away, followed backwards until a strand comes twice.
+    /// A strand on a cycle of spawn, continue and join edges, if there is one. Removing strands without unfinished
+    /// predecessors leaves the cycles. Following the rest backwards until a strand repeats finds one.
     fn find_cycle(&self) -> Option<BuildError> {
         let mut edges = vec![Vec::new(); self.strands.len()];
         let mut edge = |from: StrandId, to: StrandId| edges[to.index()].push(from);
@@ -211,7 +212,7 @@ impl Draft {
             let before = edges[strand].iter().find(|from| unfinished[from.index()] > 0);
             strand = before.expect("a strand that never gets ready waits for another such").index();
         }
-        // Every strand from here on round is on the cycle: name the first of them that was drafted.
+        // Every strand from here on around is on the cycle. Name the one that was drafted first.
         let (start, mut first) = (strand, strand);
         loop {
             let before = edges[strand].iter().find(|from| unfinished[from.index()] > 0);
@@ -223,7 +224,7 @@ impl Draft {
         }
     }
 
-    /// Tells the serial execution to a builder, which checks the rest. `waits` are in serial numbers.
+    /// Feeds the serial execution to a builder, which checks the rest. `waits` are in serial numbers.
     fn tell(&self, waits: &[Vec<StrandId>]) -> Result<Computation, BuildError> {
         let root = &self.threads[0];
         let mut b = Builder::new(root.frame);

@@ -31,8 +31,8 @@ pub enum BuildError {
         /// Where it leads.
         to: StrandId,
     },
-    /// A join edge that leads backwards in the serial depth-first order, so that one processor could not execute
-    /// the computation depth first.
+    /// A join edge leads backwards in the serial depth-first order, so one processor could not execute the computation
+    /// depth first.
     JoinBackwards {
         /// Where the edge comes from.
         from: StrandId,
@@ -50,7 +50,7 @@ pub enum BuildError {
     },
     /// A thread other than the root ends without a join edge, so nothing waits for it.
     Detached(ThreadId),
-    /// A join edge was asked for while its target thread has no strand yet.
+    /// A join edge was added although its target thread has no strand yet.
     WaitWithoutStrand(ThreadId),
     /// [`Builder::end`](crate::Builder::end) was called on the root, which [`Builder::build`](crate::Builder::build) ends.
     EndOfRoot,

@@ -1,4 +1,4 @@
-//! Identifiers of strands, threads and fork sites: `u32` newtypes, so that tables stay compact and an index of
+//! Identifiers of strands, threads and fork sites. They are `u32` newtypes, so that tables stay compact and an index of
 //! one kind cannot be used for another. They are numbered from 0 and mean nothing outside their computation.
 
 use std::fmt;
@@ -43,9 +43,9 @@ macro_rules! id {
 }
 
 id! {
-    /// A strand. Strands are numbered in the serial depth-first order (the order in which one processor executes
-    /// them), so comparing two ids compares the priorities of DFD §2: the smaller id is the higher priority.
-    /// Displayed as in BL's figures: strand 0 is `v1`.
+    /// A strand. Strands are numbered in the serial depth-first order (the order in which one processor executes them).
+    /// So comparing two ids compares the priorities of DFD §2: the smaller id has the higher priority. Displayed as in
+    /// BL's figures: strand 0 is `v1`.
     StrandId, "v"
 }
 

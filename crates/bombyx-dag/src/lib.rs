@@ -1,11 +1,11 @@
 //! Multithreaded computations as dags (BL §2): threads, weighted strands, spawn, continue and join edges, frames
 //! and heap memory.
 //!
-//! - [`Builder`] makes a [`Computation`] by telling its serial execution; [`Draft`] takes any graph and says whether
-//!   it is one.
-//! - [`Measures`] are the quantities of the papers' bounds: T1, T∞, S1, n_d and their kin; [`Class`] says which bounds
-//!   apply; [`Augmented`] is the dag G' of the delay-sequence arguments.
-//! - [`Sites`] says what each fork site of a recorded program contributes, and what if it were faster.
+//! - [`Builder`] makes a [`Computation`] from its serial execution. [`Draft`] takes any graph and says whether it is a
+//!   computation.
+//! - [`Measures`] are the quantities of the papers' bounds: T1, T∞, S1, n_d and others. [`Class`] says which bounds
+//!   apply. [`Augmented`] is the dag G' of the delay-sequence arguments.
+//! - [`Sites`] says what each fork site of a recorded program contributes, and what would happen if it were faster.
 //! - [`generate`] makes computations from specs such as `fib:20`.
 //! - [`mod@format`] is a compact, streaming file format, also for recorded runs of real programs.
 //! - [`text`] is a form that people can write by hand.

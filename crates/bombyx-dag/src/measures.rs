@@ -1,10 +1,10 @@
 //! [`Measures`]: the quantities in which the papers' bounds are stated, each in one pass over the strands.
 //!
-//! Relies on strand ids being a topological order, so longest paths need no search.
+//! This relies on strand ids being a topological order, so longest paths need no search.
 
 use crate::{Computation, StrandId};
 
-/// What the bounds are made of. Weights and bytes are those of the computation.
+/// The quantities that the bounds consist of. Weights and bytes are those of the computation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measures {
     /// T1 (BL §2): all instructions.
@@ -70,7 +70,7 @@ impl Measures {
 
 /// For every strand, the weight of a heaviest path that ends with it, itself included.
 pub fn path_lengths(c: &Computation) -> Vec<u64> {
-    // Until a strand is reached, its entry holds the heaviest path to one of its predecessors.
+    // Until the loop reaches a strand, its entry holds the heaviest path to one of its predecessors.
     let mut length = vec![0_u64; c.strand_count()];
     for strand in c.strands() {
         let here = length[strand.index()] + c.weight(strand);
@@ -82,7 +82,7 @@ pub fn path_lengths(c: &Computation) -> Vec<u64> {
     length
 }
 
-/// For every strand, the weight of a heaviest path that begins with it, itself included: how far it is from the
+/// For every strand, the weight of a heaviest path that begins with it, itself included. This is its distance to the
 /// end of the computation.
 pub fn distances_to_end(c: &Computation) -> Vec<u64> {
     let mut distance = vec![0_u64; c.strand_count()];
@@ -98,8 +98,8 @@ pub(crate) fn successors(c: &Computation, strand: StrandId) -> impl Iterator<Ite
     c.spawned(strand).into_iter().chain(c.next(strand)).chain(c.joins_from(strand).iter().copied())
 }
 
-/// Walks the serial execution. A thread's frame is allocated by the strand that spawns it and released when the
-/// thread ends, by which time its children have.
+/// Walks the serial execution. The strand that spawns a thread allocates its frame. The frame is released when the
+/// thread ends, and its children have ended by then.
 fn serial_space(c: &Computation) -> (u64, u64) {
     let (mut frames, mut heap) = (c.frame(c.root()), 0_u64);
     let (mut stack, mut space) = (frames, frames);

@@ -15,7 +15,7 @@ impl Rng {
         self.0.below(bound)
     }
 
-    /// Uniform in `1..=2·mean − 1`, whose mean is `mean`; 0 when `mean` is.
+    /// Uniform in `1..=2·mean − 1`, with the mean `mean`. 0 if `mean` is 0.
     pub(crate) fn around(&mut self, mean: u64) -> u64 {
         if mean == 0 { 0 } else { 1 + self.below(mean.saturating_mul(2).saturating_sub(1)) }
     }

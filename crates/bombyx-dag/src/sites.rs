@@ -1,12 +1,12 @@
 //! [`Sites`]: what the fork sites of a program contribute to its work and span, and what would happen if one of them
 //! were faster.
 //!
-//! A strand belongs to the site of the nearest enclosing fork: the site of its thread, or of the nearest ancestor that has
-//! one. Recorders see to it that this is so; where a `join(a, b)` is inside of a closure from another site, both halves are
-//! threads of their own, and where it is not, `b` goes on in the thread that forks, which has the same site.
+//! A strand belongs to the site of the nearest enclosing fork: the site of its thread, or of the nearest ancestor that
+//! has one. Recorders make sure of that. If a `join(a, b)` is inside a closure from another site, both halves are
+//! separate threads. If not, `b` goes on in the thread that forks, which has the same site.
 //!
-//! Virtual speedup is exact here, up to the rounding of weights: on a dag one can shorten what one likes, where tools
-//! for running programs must slow down all the rest (Curtsinger and Berger, *Coz: Finding Code that Counts with Causal
+//! Virtual speedup is exact here, up to the rounding of weights: on a dag, anything can be shortened. Tools for running
+//! programs must slow down everything else instead (Curtsinger and Berger, *Coz: Finding Code that Counts with Causal
 //! Profiling*, SOSP 2015).
 
 use crate::computation::NONE;
@@ -40,14 +40,14 @@ use crate::{BuildError, Computation, SiteId, StrandId, distances_to_end};
 /// # Ok::<(), bombyx_dag::BuildError>(())
 /// ```
 pub struct Sites {
-    /// Index of the site of each strand; `NONE` outside of all forks with a known site.
+    /// Index of the site of each strand, or `NONE` outside all forks with a known site.
     owners: Vec<u32>,
 }
 
 /// What one site contributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SiteMeasures {
-    /// The site; none for what is outside of all forks.
+    /// The site, or `None` for what is outside all forks.
     pub site: Option<SiteId>,
     /// How often it forks.
     pub forks: u64,
@@ -77,8 +77,8 @@ impl Sites {
         (owner != NONE).then_some(SiteId(owner))
     }
 
-    /// What each site contributes to `c`, the computation of this table: first what is outside of all forks, then the
-    /// sites in the order of their ids.
+    /// What each site contributes to `c`, the computation of this table. First comes what is outside all forks, then
+    /// the sites in the order of their ids.
     pub fn measures(&self, c: &Computation) -> Vec<SiteMeasures> {
         let outside = SiteMeasures { site: None, forks: 0, strands: 0, work: 0, span: 0 };
         let sites =
@@ -104,8 +104,8 @@ impl Sites {
     /// The computation that `c`, the computation of this table, would be if the strands of some sites were faster by
     /// the given factors. A factor below 1 makes them slower.
     ///
-    /// Weights stay whole numbers of at least 1. What rounding takes from one strand it gives to the next of its site,
-    /// so that the sum over any run of strands is right to the nearest unit as long as no weight would fall below 1.
+    /// Weights stay whole numbers of at least 1. What rounding takes from one strand, it gives to the next of its site.
+    /// So the sum over any run of strands is right to the nearest unit, as long as no weight would fall below 1.
     ///
     /// # Errors
     /// If the work no longer fits in 64 bits.
@@ -115,7 +115,7 @@ impl Sites {
     pub fn faster(&self, c: &Computation, factors: &[(SiteId, f64)]) -> Result<Computation, BuildError> {
         let mut plan = vec![(1.0, 0.0); c.site_names().len()];
         for &(site, factor) in factors {
-            assert!(factor.is_finite() && factor > 0.0, "{factor} is no factor");
+            assert!(factor.is_finite() && factor > 0.0, "{factor} is not a factor");
             plan[site.index()].0 *= factor;
         }
         let mut faster = c.clone();
@@ -137,7 +137,7 @@ impl Sites {
 /// The strands of one longest path, first to last.
 fn longest_path(c: &Computation) -> impl Iterator<Item = StrandId> + use<'_> {
     let distances = distances_to_end(c);
-    // The first strand begins every path: all others depend on it.
+    // Every path begins with the first strand, because all others depend on it.
     std::iter::successors(Some(StrandId(0)), move |&strand| {
         let rest = distances[strand.index()] - c.weight(strand);
         successors(c, strand).find(|to| distances[to.index()] == rest)
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
     use crate::{Builder, Measures};
 
-    /// A sort as a recorder tells it: halves forked at one site, and in the second of them a scope at another.
+    /// A sort as a recorder sees it: halves forked at one site, and in the second half a scope at another.
     fn sort() -> Computation {
         let mut b = Builder::new(0);
         let halves = b.site("src/sort.rs:10:5");

@@ -1,18 +1,18 @@
-//! [`made_strict`] and [`made_fully_strict`]: a computation with other join edges, under which it is strict (BL §2).
+//! [`made_strict`] and [`made_fully_strict`]: a computation with other join edges that make it strict (BL §2).
 //!
 //! "Any multithreaded computation that can be executed in a depth-first manner on a single processor can be made either
 //! strict or fully strict by altering the dependency structure, possibly affecting the achievable parallelism, but not
 //! affecting the semantics." Every computation of this crate can be executed depth first. Of a join edge u → v, whose
 //! threads are A and B:
 //!
-//! - if B is an ancestor of A, it stays; fully strict, the last strand of the ancestor of A that is B's child joins in place
-//!   of u;
-//! - if A is an ancestor of B, other edges imply it: B was spawned after u;
-//! - else let L be their nearest common ancestor. The strand of L that spawns towards B waits for u (fully strict: for the
-//!   end of L's child towards A): B begins when its argument is there.
+//! - If B is an ancestor of A, the edge stays. For fully strict, the last strand of B's child on the way to A joins in
+//!   place of u.
+//! - If A is an ancestor of B, other edges imply it: B was spawned after u.
+//! - Otherwise let L be their nearest common ancestor. The strand of L that spawns towards B waits for u (fully strict:
+//!   for the end of L's child towards A). So B begins when its argument is there.
 //!
-//! Besides, every thread's last strand joins its parent, at the latest at the parent's last strand, so that parents outlive
-//! their children. Where a strand that now waits follows a spawn, an instruction is put before it.
+//! In addition, every thread's last strand joins its parent, at the latest at the parent's last strand, so that parents
+//! outlive their children. If a strand that now waits follows a spawn, an instruction is put before it.
 
 use crate::{Builder, Class, Computation, StrandId, ThreadId};
 use std::collections::BTreeSet;
@@ -70,7 +70,7 @@ fn made(c: &Computation, class: Class) -> Computation {
     b.build().expect("edges to ancestors that come later keep a computation legal")
 }
 
-/// For every strand, the strands that it shall wait for.
+/// For every strand, the strands that it must wait for.
 fn new_waits(c: &Computation, class: Class) -> Vec<BTreeSet<StrandId>> {
     let mut waits = vec![BTreeSet::new(); c.strand_count()];
     for u in c.strands() {

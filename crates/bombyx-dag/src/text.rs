@@ -1,8 +1,8 @@
 //! A computation as text that people can write by hand and read.
 //!
-//! The text tells the serial execution line by line. The first line is `dag`; then each line is a strand, given by its
-//! weight, or a spawn, whose child is told in the indented lines below it. A strand may wait for threads by their names,
-//! or for strands that were given a name with `as`. `#` begins a comment.
+//! The text gives the serial execution line by line. The first line is `dag`. Then each line is a strand, given by its
+//! weight, or a spawn. The child of a spawn is in the indented lines below it. A strand may wait for threads by their
+//! names, or for strands that were given a name with `as`. `#` begins a comment.
 //!
 //! ```text
 //! dag frame=64
@@ -19,7 +19,7 @@
 //! 2 wait=left,right
 //! ```
 //!
-//! - `frame=` on the first line and on a spawn is the size of the thread's frame, 0 unless given.
+//! - `frame=` on the first line and on a spawn is the size of the thread's frame. Default: 0.
 //! - `unit=ns` on the first line says that weights are nanoseconds, not instructions.
 //! - `alloc=` and `free=` are bytes that a strand allocates when it begins and frees when it ends.
 //! - `at=` is the fork site. Numbers may be written `50k`, `3M`, `1G`.
@@ -37,10 +37,10 @@ pub fn begins(bytes: &[u8]) -> bool {
     begin.starts_with(b"#") || (begin.starts_with(b"dag") && begin.get(3).is_none_or(u8::is_ascii_whitespace))
 }
 
-/// Why a text is no computation: a line that cannot be understood, or a rule of the model that is broken.
+/// Why a text is not a computation: a line cannot be understood, or a rule of the model is broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextError {
-    /// From 1; 0 if it is about the whole.
+    /// Counted from 1. 0 if the error is about the whole text.
     line: usize,
     reason: String,
 }
@@ -59,7 +59,7 @@ impl std::error::Error for TextError {}
 /// Reads a computation.
 ///
 /// # Errors
-/// If a line cannot be understood, or what is told is no computation. The error names the line.
+/// If a line cannot be understood, or if the text does not describe a computation. The error names the line.
 ///
 /// ```
 /// use bombyx_dag::{Measures, text};
@@ -95,11 +95,11 @@ fn uncommented(line: &str) -> &str {
 /// What has been read.
 struct Reader {
     builder: Builder,
-    /// How far the lines of every open thread are indented; not known before a thread's first line.
+    /// How far the lines of every open thread are indented. Unknown before a thread's first line.
     indents: Vec<Option<usize>>,
     /// The names of the open threads.
     open: Vec<String>,
-    /// What can be waited for.
+    /// Names that can be waited for.
     ends: HashMap<String, StrandId>,
     sites: HashMap<String, SiteId>,
 }
@@ -230,13 +230,13 @@ impl Reader {
 }
 
 fn number(what: &str, text: &str) -> Result<u64, String> {
-    count(text).ok_or_else(|| format!("{what} is a whole number, unlike `{text}`"))
+    count(text).ok_or_else(|| format!("{what} must be a whole number, but is `{text}`"))
 }
 
-/// The most strands that are worth reading.
+/// The most strands that are worth reading as text.
 const MOST_STRANDS: usize = 100_000;
 
-/// A computation that is too large for text.
+/// The computation is too large for text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLargeForText(usize);
 
@@ -281,7 +281,7 @@ pub fn write(c: &Computation) -> Result<String, TooLargeForText> {
         out += " unit=ns";
     }
     out.push('\n');
-    // In the order of the serial execution, ids ascend: a child comes between the strand that spawns it and the next one.
+    // In the serial order, ids ascend: a child comes between the strand that spawns it and the next one.
     for strand in c.strands() {
         let thread = c.thread_of(strand);
         let indent = "  ".repeat(c.spawn_depth(thread) as usize);
@@ -317,7 +317,7 @@ fn called(thread: ThreadId) -> String {
     format!("t{}", thread.index())
 }
 
-/// The thread, if it is its last strand, or the strand.
+/// The thread's name if this is its last strand, else the strand's name.
 fn name(c: &Computation, strand: StrandId) -> String {
     let thread = c.thread_of(strand);
     if c.last_strand(thread) == strand { called(thread) } else { format!("s{}", strand.index()) }
@@ -358,7 +358,7 @@ mod tests {
             ("", 0, "begins with `dag`"),
             ("3\n", 1, "first line is `dag`"),
             ("dag size=3\n", 1, "`size=3`"),
-            ("dag\nx\n", 2, "unlike `x`"),
+            ("dag\nx\n", 2, "but is `x`"),
             ("dag\n1\nspawn a\n2\n", 4, "has no lines"),
             ("dag\n1\nspawn a\n    2\n  3\n", 5, "indented like none"),
             ("dag\n1 later\n", 2, "`later`"),

@@ -53,7 +53,7 @@ fn made_strict_every_order_is_kept() {
         for (made, class) in [(made_strict(&c), Class::Strict), (made_fully_strict(&c), Class::FullyStrict)] {
             assert!(made.class() <= class, "seed {seed}: {}", made.class());
             assert!(made.outlives_parent().is_none());
-            // The strands that were put in are told from the others by the order of the serial execution.
+            // The order of the serial execution distinguishes the inserted strands from the others.
             let kept = strands_of_both(&c, &made);
             let after = before(&made);
             for u in c.strands() {
@@ -73,8 +73,8 @@ fn made_strict_every_order_is_kept() {
     }
 }
 
-/// The strand of `made` that each strand of `c` became. Threads keep their order; within a thread, what was put in stands
-/// before a strand that waits and follows a spawn.
+/// The strand of `made` that each strand of `c` became. Threads keep their order. Within a thread, an inserted strand
+/// comes before a strand that waits and follows a spawn.
 fn strands_of_both(c: &Computation, made: &Computation) -> Vec<StrandId> {
     let mut kept = vec![StrandId(0); c.strand_count()];
     for thread in c.threads() {

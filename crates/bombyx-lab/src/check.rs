@@ -1,5 +1,5 @@
-//! Workloads on every scheduler: each result is checked by the workload's own checker and compared with that of the serial
-//! elision.
+//! Workloads on every scheduler. The workload's own checker checks each result, and each is compared with that of the
+//! serial elision.
 
 use crate::Result;
 use crate::contender::Contender;
@@ -27,13 +27,13 @@ pub struct Plan {
     pub seed: u64,
 }
 
-/// All schedulers; the quota is the paper's (DFD §5.2), the factor small enough for muggings to happen.
+/// All schedulers. The quota is the paper's (DFD §5.2), and the factor is small enough for muggings to happen.
 pub fn every_scheduler() -> Vec<Scheduler> {
     let name = |name: &&str| name.replace(":K", ":50000").replace(":BETA", ":1.5");
     Scheduler::NAMES.iter().map(|text| name(text).parse().expect("a listed name")).collect()
 }
 
-/// A heading that leaves room for nine of them.
+/// A short heading, so that nine of them fit.
 fn short(scheduler: Scheduler) -> String {
     let name = scheduler.to_string();
     match name.split(':').next().unwrap_or_default() {
@@ -60,7 +60,7 @@ pub fn legend(table: &Table, style: Style) -> String {
 }
 
 impl Plan {
-    /// The line by which a record is known to be of the same check.
+    /// A line that identifies a check, to recognise its record.
     pub fn line(&self) -> String {
         let schedulers: Vec<String> =
             self.schedulers.iter().map(|scheduler| format!("{} {scheduler}", short(*scheduler))).collect();
@@ -68,7 +68,7 @@ impl Plan {
         format!("{size} size, {grain} grain, seed {seed}, P = {processors}: {}", schedulers.join(", "))
     }
 
-    /// A table for the rows, without any.
+    /// An empty table for the rows.
     pub fn table(&self, style: Style) -> Table {
         let widest = bombyx_workloads::all().iter().map(|workload| workload.name().len()).max().unwrap_or(0);
         let mut table = Table::new(style).words("benchmark", widest).numbers("TS", 4);
@@ -81,7 +81,7 @@ impl Plan {
         table
     }
 
-    /// Pools with all schedulers. A pool keeps its spare carriers, so every workload gets new ones.
+    /// Pools with all schedulers. A pool keeps its spare carriers, so every workload gets new pools.
     fn pools(&self) -> std::result::Result<Vec<Contender>, bombyx::Error> {
         let pool = |scheduler: &Scheduler| Contender::bombyx(self.processors, Some(*scheduler));
         self.schedulers.iter().map(pool).collect()
@@ -141,13 +141,13 @@ pub struct Row {
     pub name: &'static str,
     /// Seconds of the serial elision.
     pub serial: f64,
-    /// Scheduler by scheduler; nothing where the result is wrong.
+    /// Seconds for each scheduler. `None` if the result is wrong.
     pub seconds: Vec<(String, Option<f64>)>,
     /// The most memory of all runs.
     pub memory: Memory,
     /// The most carriers.
     pub carriers: u64,
-    /// The most living threads; 0 if no scheduler counts them.
+    /// The most living threads, or 0 if no scheduler counts them.
     pub threads: u64,
     /// What is wrong.
     pub complaints: Vec<String>,

@@ -1,18 +1,19 @@
-//! Single measurements that need a process of their own, because they look at the memory, the processor time or the
+//! Single measurements that need a separate process, because they look at the memory, the processor time or the
 //! instructions of the whole process. The program's hidden command `child` makes them.
 
 use crate::Result;
-use crate::bench::Sample;
 use crate::contender::Contender;
 use crate::programs;
 use crate::resources::{Watch, cpu_seconds};
+use crate::sample::Sample;
 use std::hint::black_box;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// fib(n) on one processor, for counting instructions: the number of forks. `runtime` may be `plain` or `by-hand`, for the
-/// recursion without the trait that the others go through; `wide` has closures of four words and results of three.
+/// fib(n) on one processor, for counting instructions. Returns the number of forks. `runtime` may be `plain` or
+/// `by-hand`, for the recursion without the trait that the others use. `wide` has closures of four words and results of
+/// three.
 ///
 /// # Errors
 /// If there is no such runtime, or the result is wrong.
@@ -33,7 +34,7 @@ pub fn fib(runtime: &str, n: u32, wide: bool) -> Result<u64> {
     Ok(programs::fib_forks(n))
 }
 
-/// Time and growth of memory of a task that spawns `count` empty ones.
+/// Time and memory growth of a task that spawns `count` empty ones.
 ///
 /// # Errors
 /// If there is no such runtime.
@@ -50,9 +51,9 @@ pub fn spawns(runtime: &str, processors: usize, count: u64) -> Result<Sample> {
 /// Processor time that an idle pool uses after a burst.
 ///
 /// # Errors
-/// If there is no such runtime, or the system does not tell.
+/// If there is no such runtime, or if the system does not say.
 pub fn idle(runtime: &str, processors: usize, seconds: f64) -> Result<Sample> {
-    const SILENT: &str = "this system does not tell the processor time of a process";
+    const SILENT: &str = "this system does not report the processor time of a process";
     let contender = Contender::named(runtime, processors)?;
     programs::fib(contender.runtime(), 30);
     let before = cpu_seconds().ok_or(SILENT)?;
@@ -81,7 +82,7 @@ impl Child {
         Ok(Self { process, what })
     }
 
-    /// Waits for what it measured.
+    /// Waits for the result.
     pub fn sample(self) -> Result<Sample> {
         let output = self.process.wait_with_output()?;
         if !output.status.success() {

@@ -1,19 +1,19 @@
-//! Who takes part in a measurement: the serial elision, or a pool of Bombyx or of a peer.
+//! The contenders of a measurement: the serial elision, or a pool of Bombyx or of a peer.
 
-use crate::bench::case::middle;
+use crate::statistics::middle;
 use bombyx::lab::BuilderExt as _;
 use bombyx::{Pool, Scheduler, Stats};
 use bombyx_workloads::Runtime;
 use std::fmt;
 
-/// Bombyx and chili run the root of a computation on the calling thread, whose stack is 8 MiB; rayon runs it on a thread of
-/// its own, whose 2 MiB the deepest search tree overflows, and chili's threads run out of theirs when they wait for each
-/// other. So their threads get as much.
+/// Bombyx and chili run the root of a computation on the calling thread, whose stack is 8 MiB. rayon runs it on a
+/// separate thread, and the deepest search tree overflows its 2 MiB. chili's threads overflow theirs when they wait for
+/// each other. So their threads get the same stack.
 #[cfg(feature = "peers")]
 const STACK: usize = 8 << 20;
 
-/// Sees to it that threads that are started without a stack size, as chili starts its own, have the same stacks as
-/// the others. To be called first thing in the program, before it has any threads.
+/// Makes sure that threads that are started without a stack size, as chili does, have the same stacks as the others.
+/// Call this first thing in the program, before it has any threads.
 #[cfg(feature = "peers")]
 pub fn same_stacks() {
     const VARIABLE: &str = "RUST_MIN_STACK";
@@ -23,7 +23,7 @@ pub fn same_stacks() {
     }
 }
 
-/// Without peers there is nobody to be equal to.
+/// Without peers there is nothing to do.
 #[cfg(not(feature = "peers"))]
 pub fn same_stacks() {}
 
@@ -59,7 +59,7 @@ impl Contender {
         Self { processors: pool.processors(), kind: Kind::Bombyx(pool) }
     }
 
-    /// The contender of this name.
+    /// The contender with this name.
     pub fn named(name: &str, processors: usize) -> crate::Result<Self> {
         match name {
             "serial" => Ok(Self::serial()),
@@ -72,13 +72,13 @@ impl Contender {
         }
     }
 
-    /// Pools of all peers that can do with forks and joins alone, or none without the feature `peers`.
+    /// Pools of all peers that need only forks and joins. Empty without the feature `peers`.
     #[cfg(feature = "peers")]
     pub fn peers(processors: usize) -> crate::Result<Vec<Self>> {
         Ok(vec![Self::rayon(processors)?, Self::chili(processors)])
     }
 
-    /// Pools of all peers that can do with forks and joins alone, or none without the feature `peers`.
+    /// Pools of all peers that need only forks and joins. Empty without the feature `peers`.
     #[cfg(not(feature = "peers"))]
     pub fn peers(_processors: usize) -> crate::Result<Vec<Self>> {
         Ok(Vec::new())
@@ -129,14 +129,14 @@ impl Contender {
         }
     }
 
-    /// The peaks of a Bombyx pool count from now on.
+    /// Resets the peaks of a Bombyx pool.
     pub fn forget_peaks(&self) {
         if let Kind::Bombyx(pool) = &self.kind {
             pool.forget_peaks();
         }
     }
 
-    /// What a Bombyx pool that is profiled has measured.
+    /// What a profiled Bombyx pool has measured.
     pub fn profile(&self) -> Option<bombyx::Profile> {
         match &self.kind {
             Kind::Bombyx(pool) => pool.profile(),
@@ -144,9 +144,10 @@ impl Contender {
         }
     }
 
-    /// The most living threads of `run` at a time, in the median of so many runs on a pool like this one that counts them; or
-    /// those of the last run, if this pool counts anyway. Nothing for runtimes and schedulers that cannot count, and where forks are most of the
-    /// work, by the seconds that the serial elision and this pool took: counting keeps forks on their slow path.
+    /// The most living threads of `run` at a time, in the median of this many runs on a pool like this one that counts
+    /// them. If this pool counts anyway, those of the last run. `None` for runtimes and schedulers that cannot count.
+    /// Also `None` if forks are most of the work, judged by the seconds that the serial elision and this pool took,
+    /// because counting keeps forks on their slow path.
     pub fn living_threads<R>(
         &self,
         serial: f64,
@@ -154,9 +155,9 @@ impl Contender {
         runs: usize,
         mut run: impl FnMut(Runtime<'_>) -> R,
     ) -> crate::Result<Option<u64>> {
-        /// All processors together take so many times the serial time when most of it goes into forks.
+        /// If all processors together take this many times the serial time, most of it goes into forks.
         const MOSTLY_FORKS: f64 = 1.8;
-        /// Whatever it is made of, this is short enough to be run once more.
+        /// This is short enough to run once more, whatever it consists of.
         const SHORT: f64 = 0.05;
         let Some(scheduler) = self.scheduler() else { return Ok(None) };
         if let Some(counted) = self.stats().map(|stats| stats.peak_threads).filter(|threads| *threads > 0) {
@@ -175,7 +176,7 @@ impl Contender {
         Ok(middle(peaks).filter(|threads| *threads > 0))
     }
 
-    /// How fast the processors of a Bombyx pool are, if its scheduler finds out.
+    /// How fast the processors of a Bombyx pool are, if its scheduler measures that.
     pub fn speeds(&self) -> Option<Vec<f64>> {
         match &self.kind {
             Kind::Bombyx(pool) if matches!(pool.scheduler(), Scheduler::Heterogeneous(_)) => {

@@ -1,12 +1,13 @@
-//! How much slower or faster a core gets when all the others work too: measured, because a profile cannot tell it.
+//! How much slower or faster a core gets when all the others work too. It is measured, because a profile cannot show
+//! it.
 //!
-//! Every core adds to the words of an array, once while the others are idle and then all at once: to a large array of its own,
-//! which shows what memory has for each; and to a small one that another core has just added to, which shows what it costs that
-//! data changes hands. Programs that work like that all the time are slowed down by so much, all others by less.
-//! (A lock that everybody wants can be worse.)
+//! Every core adds to the words of an array, once while the others are idle and then all at once. With a large array
+//! per core, this shows how much memory bandwidth each gets. With a small array that another core has just added to, it
+//! shows what it costs when data changes hands. Programs that do only this are slowed down by as much, and all others
+//! by less. (A lock that everybody wants can be worse.)
 //!
-//! And every core has caches of its own, of data and of addresses: reads all over a large array by one core, against reads by
-//! all, each from its part, show how much faster the same reads can get.
+//! Every core also has its own caches, of data and of addresses. Comparing random reads of a large array by one core
+//! with reads by all cores, each from its part, shows how much faster the same reads can get.
 
 use crate::host;
 use bombyx_profile::Contention;
@@ -16,25 +17,25 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::Instant;
 
-/// Bytes for all cores together, and for one: beyond its caches, where there are not very many cores.
+/// Bytes for all cores together, and for one core. More than its caches hold, unless there are very many cores.
 const ALL: usize = 512 << 20;
 const ONE: usize = 32 << 20;
 /// Bytes that a core's own cache holds.
 const SMALL: usize = 256 << 10;
-/// Of so many passes over a large array and over a small one, the best one counts when a core is alone, and the one in the middle
-/// when all work: the best one may have met the others while they waited.
+/// How many passes over a large array and over a small one. When a core is alone, the best pass counts. When all work,
+/// the median counts, because the best one may have met the others while they waited.
 const PASSES: usize = 15;
 const SMALL_PASSES: usize = 301;
-/// Bytes of the smallest and the largest array that is read all over, each twice the one before: the gain is largest where a
-/// part fits a cache and the whole does not. So many reads are made, and so many of which each waits for the one before, by one
-/// and by all in turns; the best of their times count.
+/// Bytes of the smallest and the largest array that is read at random. Each is twice the one before. The gain is
+/// largest where a part fits a cache and the whole does not. Then the number of reads, and the number of reads of which
+/// each waits for the one before. One core and all cores take turns, and the best times count.
 const NARROWEST: usize = 1 << 20;
 const WIDEST: usize = 64 << 20;
 const READS: usize = 1 << 18;
 const CHAINED_READS: usize = 1 << 15;
 const TURNS: usize = 9;
 
-/// Measures this machine in less than a second; none if it has one core.
+/// Measures this machine in less than a second. `None` if it has one core.
 pub fn measured() -> Option<Contention> {
     let cores = host::cores();
     if cores < 2 {
@@ -53,15 +54,15 @@ pub fn measured() -> Option<Contention> {
     })
 }
 
-/// How many times as fast reads get, at most, if every core has a part of an array to itself; at least 1.
+/// The most by which reads get faster if every core has a part of an array to itself. At least 1.
 fn gain(cores: usize, widest: usize) -> f64 {
-    // Not zeros: pages of zeros are all one page.
+    // Not zeros, because pages of zeros are all the same page.
     let words = vec![1; widest / size_of::<u64>()];
     let sizes =
         std::iter::successors(Some(widest), |bytes| Some(bytes / 2)).take_while(|&bytes| bytes >= NARROWEST);
     let arrays: Vec<&[u64]> = sizes.map(|bytes| &words[..bytes / size_of::<u64>()]).collect();
     let mut best = vec![[f64::INFINITY; 4]; arrays.len()];
-    // All sizes in a turn: what disturbs the machine for a while disturbs few turns of each.
+    // All sizes in each turn: a temporary disturbance then affects few turns of each.
     for _ in 0..TURNS {
         for (array, best) in arrays.iter().zip(&mut best) {
             let times = [
@@ -77,13 +78,13 @@ fn gain(cores: usize, widest: usize) -> f64 {
     gains.map(|gain| gain / cores as f64).fold(1.0, f64::max)
 }
 
-/// Seconds until several threads, by the slowest of them, have read at random, each from a part of `words`, which are ones.
+/// Seconds until the slowest of several threads has read at random, each from a part of `words`, which are ones.
 fn reads<const CHAINED: bool>(threads: usize, words: &[u64]) -> f64 {
     let barrier = Barrier::new(threads);
     let work = &|part: &[u64]| {
         barrier.wait();
         let start = Instant::now();
-        // Marsaglia's xorshift: cheap, and the next place does not wait for the last word, unless it shall.
+        // Marsaglia's xorshift: cheap, and the next place does not wait for the last word, unless it should.
         let mut random = 0x2545_F491_4F6C_DD1D_u64;
         let mut sum = 0_u64;
         for _ in 0..(if CHAINED { CHAINED_READS } else { READS }) / threads {
@@ -106,8 +107,8 @@ fn reads<const CHAINED: bool>(threads: usize, words: &[u64]) -> f64 {
     })
 }
 
-/// Seconds of so many passes by several threads, over an array each, shortest first, each by the slowest of them. From one
-/// pass to the next the arrays stay where they are, or go to the next thread.
+/// Seconds of this many passes by several threads, over an array each, by the slowest thread, shortest pass first. From
+/// one pass to the next the arrays stay where they are, or go to the next thread.
 fn passes(threads: usize, length: usize, number: usize, changing_hands: bool) -> Vec<f64> {
     let arrays: Vec<Vec<AtomicU64>> =
         (0..threads).map(|_| (0..length).map(|_| AtomicU64::new(1)).collect()).collect();
@@ -118,7 +119,7 @@ fn passes(threads: usize, length: usize, number: usize, changing_hands: bool) ->
             let array = &arrays[(thread + if changing_hands { pass } else { 0 }) % threads];
             barrier.wait();
             let start = Instant::now();
-            // Word by word, as most programs do, not as the vectors that the compiler would make of it.
+            // Word by word, as most programs do, and not with the vectors that the compiler would use.
             black_box(array).iter().for_each(|word| word.store(word.load(Relaxed).wrapping_add(1), Relaxed));
             start.elapsed().as_secs_f64()
         };

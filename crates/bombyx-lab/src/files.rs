@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// A file that disappears unless it is finished.
+/// A file that is removed unless it is finished.
 struct Unfinished(Option<PathBuf>);
 
 impl Drop for Unfinished {
@@ -17,7 +17,7 @@ impl Drop for Unfinished {
     }
 }
 
-/// Says whether a file of this name could be written, before much time is spent on what it is to hold.
+/// Checks whether a file of this name could be written, before much time is spent on its content.
 pub fn expect_to_write(path: &Path) -> Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match fs::metadata(folder) {
@@ -28,8 +28,8 @@ pub fn expect_to_write(path: &Path) -> Result<()> {
     }
 }
 
-/// Writes a file. If that fails or is interrupted, `path` stays as it was. What exists and is no file, such as a pipe
-/// or `/dev/stdout`, is written as it is.
+/// Writes a file. If that fails or is interrupted, `path` stays as it was. If `path` exists and is not a file, such as
+/// a pipe or `/dev/stdout`, this writes to it directly.
 pub fn write(path: &Path, content: &[u8]) -> Result<()> {
     let explain = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
     if fs::metadata(path).is_ok_and(|existing| !existing.is_file() && !existing.is_dir()) {

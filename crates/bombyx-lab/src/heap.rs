@@ -1,9 +1,8 @@
-//! The counting allocator of this program: how much heap all runtimes together use, and what a single thread
-//! allocates.
+//! The counting allocator of this program: how much heap all runtimes together use, and what a single thread allocates.
 //!
-//! Threads count for themselves and settle with the process whenever they have gained or lost [`STEP`] bytes, so a
-//! count costs no shared memory access and the process-wide figures are right to within one step per thread.
-//! Nothing here allocates or has a destructor, so threads may allocate while they begin and end.
+//! Each thread counts for itself, and reports to the process whenever it has gained or lost [`STEP`] bytes. So a count
+//! costs no shared memory access, and the process-wide figures are right to within one step per thread. Nothing here
+//! allocates or has a destructor, so threads may allocate while they begin and end.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -20,27 +19,27 @@ static PEAK: AtomicI64 = AtomicI64::new(0);
 struct Local {
     allocated: Cell<u64>,
     freed: Cell<u64>,
-    unsettled: Cell<i64>,
+    untold: Cell<i64>,
 }
 
 thread_local! {
     static LOCAL: Local =
-        const { Local { allocated: Cell::new(0), freed: Cell::new(0), unsettled: Cell::new(0) } };
+        const { Local { allocated: Cell::new(0), freed: Cell::new(0), untold: Cell::new(0) } };
 }
 
 impl Local {
     #[inline]
     fn count(&self, gained: i64) {
-        let unsettled = self.unsettled.get() + gained;
-        self.unsettled.set(unsettled);
-        if unsettled.abs() >= STEP {
-            self.settle();
+        let untold = self.untold.get() + gained;
+        self.untold.set(untold);
+        if untold.abs() >= STEP {
+            self.tell();
         }
     }
 
     #[cold]
-    fn settle(&self) {
-        let gained = self.unsettled.replace(0);
+    fn tell(&self) {
+        let gained = self.untold.replace(0);
         let now = NOW.fetch_add(gained, Relaxed) + gained;
         PEAK.fetch_max(now, Relaxed);
     }
@@ -98,9 +97,9 @@ pub fn of_this_thread() -> (u64, u64) {
     LOCAL.with(|local| (local.allocated.get(), local.freed.get()))
 }
 
-/// From here on the peak counts anew. Returns what is in use.
+/// Starts a new peak. Returns what is in use.
 pub fn forget_peak() -> i64 {
-    LOCAL.with(Local::settle);
+    LOCAL.with(Local::tell);
     let now = NOW.load(Relaxed);
     PEAK.store(now, Relaxed);
     now
@@ -108,7 +107,7 @@ pub fn forget_peak() -> i64 {
 
 /// The most bytes in use at a time since [`forget_peak`].
 pub fn peak() -> i64 {
-    LOCAL.with(Local::settle);
+    LOCAL.with(Local::tell);
     PEAK.load(Relaxed)
 }
 

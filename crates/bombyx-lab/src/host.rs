@@ -28,7 +28,7 @@ struct Host {
 struct Versions {
     rustc: &'static str,
     bombyx: &'static str,
-    /// The commit that was built, with whatever was not committed.
+    /// The commit that was built, and whether there were uncommitted changes.
     #[serde(skip_serializing_if = "str::is_empty")]
     commit: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -83,8 +83,8 @@ impl Record {
     }
 }
 
-/// How many cores other programs keep busy now, or nothing where the system does not tell. Looks for a quarter of a second,
-/// while this process should do nothing.
+/// How many cores other programs keep busy now. `None` if the system does not say. This looks for a quarter of a
+/// second, and this process should do nothing meanwhile.
 pub fn busy_elsewhere() -> Option<f64> {
     const LOOK: Duration = Duration::from_millis(250);
     let (before, start) = (idle_ticks()?, Instant::now());
@@ -149,8 +149,8 @@ fn date(seconds: u64) -> String {
     format!("{year}-{:02}-{:02} {hour:02}:{minute:02} UTC", month + 1, days + 1)
 }
 
-/// Keeps all cores busy for a moment. A core that has had nothing to do for a while, because what was measured before was
-/// serial, say, is slow at first, or elsewhere: whoever is measured next should not pay for that.
+/// Keeps all cores busy for a moment. A core that has had nothing to do for a while, for example because the last
+/// measurement was serial, is slow at first, or asleep. The next measurement should not pay for that.
 pub fn rouse() {
     let end = Instant::now() + Duration::from_millis(30);
     let spin = || while Instant::now() < end {};

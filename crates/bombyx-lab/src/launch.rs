@@ -1,8 +1,8 @@
 //! Runs the user's program under `bombyx profile`, `record` and `scale`: its environment, its signals, its end, and a
 //! folder for the files that it leaves to this program.
 //!
-//! Ctrl-C reaches the program itself, because the terminal sends it to both; this program only stays alive, to report
-//! what there is. Signals that somebody sends to this program alone are passed on.
+//! Ctrl-C reaches the program itself, because the terminal sends it to both. This program only stays alive, to report
+//! what there is. It passes on signals that are sent to it alone.
 
 use crate::Result;
 use std::ffi::{OsStr, OsString};
@@ -23,11 +23,11 @@ pub struct Launch<'a> {
 pub struct Ended {
     pub status: ExitStatus,
     pub elapsed: Duration,
-    /// What it wrote to standard error, if it was to be quiet.
+    /// What it wrote to standard error, if it was run quietly.
     pub errors: String,
 }
 
-/// Why it did not begin.
+/// Why it could not be started.
 #[derive(Debug)]
 pub struct CannotStart {
     program: String,
@@ -50,7 +50,7 @@ impl std::fmt::Display for CannotStart {
 impl std::error::Error for CannotStart {}
 
 impl<'a> Launch<'a> {
-    /// The program and its arguments. A profile or recording that our environment asks for is not its own.
+    /// The program and its arguments. It does not get the profile or recording that our own environment asks for.
     pub fn new(words: &'a [OsString]) -> Self {
         Self { words, variables: Vec::new(), quiet: false, to_errors: false }
     }
@@ -61,7 +61,7 @@ impl<'a> Launch<'a> {
         self
     }
 
-    /// On so many processors, whether it uses Bombyx or rayon's interface to it.
+    /// On this many processors, whether it uses Bombyx or rayon's interface to it.
     pub fn processors(self, count: Option<usize>) -> Self {
         match count {
             Some(count) => {
@@ -78,7 +78,7 @@ impl<'a> Launch<'a> {
         self
     }
 
-    /// Without input, and with its output thrown away.
+    /// Without input, and with its output discarded.
     pub fn quiet(mut self) -> Self {
         self.quiet = true;
         self
@@ -102,7 +102,7 @@ impl<'a> Launch<'a> {
             .spawn()
             .map_err(|error| CannotStart { program: program.to_string_lossy().into_owned(), error })?;
         signals.to(child.id());
-        // Also empties the pipe, so that a program with many errors does not wait for a reader.
+        // This also empties the pipe, so that a program with many errors does not wait for a reader.
         let output = child.wait_with_output()?;
         let elapsed = start.elapsed();
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -111,7 +111,7 @@ impl<'a> Launch<'a> {
 }
 
 impl Ended {
-    /// The status to end with: the program's own, or 128 and its signal, as shells say it.
+    /// The exit status for this process: the program's own, or 128 plus its signal, as in shells.
     pub fn code(&self) -> u8 {
         self.status.code().map_or_else(|| 128 + self.signal().unwrap_or(0), |code| code as u8)
     }
@@ -133,7 +133,7 @@ impl Ended {
         }
     }
 
-    /// How it ended, if not as it should.
+    /// How it ended, if it did not end well.
     pub fn complaint(&self) -> Option<String> {
         match (self.status.success(), self.signal()) {
             (true, _) => None,
@@ -148,7 +148,7 @@ impl Ended {
 pub struct Scratch(PathBuf);
 
 impl Scratch {
-    /// Makes one.
+    /// Makes such a folder.
     pub fn new() -> Result<Self> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let name = format!("bombyx-{}-{}", std::process::id(), since.as_nanos());
@@ -173,18 +173,18 @@ impl Drop for Scratch {
     }
 }
 
-/// What to tell somebody whose program wrote no file.
+/// The message for a user whose program wrote no file.
 pub fn wrote_nothing(program: &Path, what: &str, complaint: Option<&str>) -> String {
     let program = program.display();
     match complaint {
         Some(complaint) => {
             format!(
-                "{program} {complaint}, before it wrote a {what}: that has the runs in pools that have ended"
+                "{program} {complaint}, before it wrote a {what}; a {what} contains only runs in pools that have ended"
             )
         }
         None => format!(
             "{program} wrote no {what}: it does not use Bombyx, or never entered a pool. Let it depend on the crate \
-             `bombyx`; if it uses rayon, patch rayon-core as docs/rayon.md says; `bombyx doctor` tells which one \
+             `bombyx`; if it uses rayon, patch rayon-core as docs/rayon.md says; `bombyx doctor` says which one \
              it links"
         ),
     }
@@ -192,20 +192,20 @@ pub fn wrote_nothing(program: &Path, what: &str, complaint: Option<&str>) -> Str
 
 #[cfg(unix)]
 mod signals {
-    //! Signals for a program that is waited for.
+    //! Signals for the program that we wait for.
     //!
-    //! The handler touches nothing but atomics and `kill`, which is async-signal-safe (signal-safety(7)). A signal
-    //! that comes before the program's id is known is kept: the handler stores it and has seen no id, or `to` stores
-    //! the id and sees the signal, because both are sequentially consistent.
+    //! The handler touches only atomics and `kill`, which is async-signal-safe (signal-safety(7)). A signal that comes
+    //! before the program's id is known is kept. Either the handler stores it and has seen no id, or `to` stores the id
+    //! and sees the signal, because both are sequentially consistent.
 
     use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
 
     pub(super) const INTERRUPT: Option<u8> = Some(libc::SIGINT as u8);
     const PASSED: [libc::c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
-    /// The program that gets our signals; 0 for none.
+    /// The program that gets our signals, or 0.
     static TO: AtomicI32 = AtomicI32::new(0);
-    /// A signal that came before there was one; 0 for none.
+    /// A signal that came before there was a program, or 0.
     static EARLY: AtomicI32 = AtomicI32::new(0);
 
     extern "C" fn pass(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
@@ -217,28 +217,28 @@ mod signals {
         }
     }
 
-    /// Sends the kept signal, if there is one and somebody to send it to.
+    /// Sends the kept signal, if there is one and a program to send it to.
     fn pass_early() {
         let to = TO.load(SeqCst);
         if to > 0 {
             let signal = EARLY.swap(0, SeqCst);
             if signal > 0 {
-                // SAFETY: kill has no memory effects. The id is the program's own until it has been waited for, and
-                // is forgotten right after.
+                // SAFETY: kill has no memory effects. The id belongs to the program until we have waited for it, and is
+                // forgotten right after.
                 unsafe { libc::kill(to, signal) };
             }
         }
     }
 
-    /// As long as it lives, signals do not end this program.
+    /// While this lives, signals do not end this program.
     pub(super) struct Passed([libc::sigaction; 4]);
 
     impl Passed {
         pub(super) fn on() -> Self {
             Self(PASSED.map(|signal| {
-                // SAFETY: all zeros are a valid sigaction; the handler and flags are set before it is used, and both
-                // pointers are to structures that outlive the call. A handler, unlike SIG_IGN, is not inherited by
-                // the program that is started.
+                // SAFETY: all zeros are a valid sigaction. The handler and flags are set before it is used, and both
+                // pointers are to structures that outlive the call. A handler, unlike SIG_IGN, is not inherited by the
+                // program that is started.
                 unsafe {
                     let mut action: libc::sigaction = std::mem::zeroed();
                     action.sa_sigaction = pass as *const () as usize;
@@ -260,7 +260,7 @@ mod signals {
         fn drop(&mut self) {
             TO.store(0, SeqCst);
             for (signal, before) in PASSED.into_iter().zip(&self.0) {
-                // SAFETY: `before` is what the same call gave out.
+                // SAFETY: `before` is what the same call returned.
                 unsafe { libc::sigaction(signal, before, std::ptr::null_mut()) };
             }
         }
@@ -269,7 +269,7 @@ mod signals {
 
 #[cfg(not(unix))]
 mod signals {
-    //! Systems without signals: nothing to pass on.
+    //! Systems without signals: there is nothing to pass on.
 
     pub(super) const INTERRUPT: Option<u8> = None;
 

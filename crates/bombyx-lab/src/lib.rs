@@ -18,6 +18,8 @@ pub mod programs;
 pub mod progress;
 pub mod reproduce;
 pub mod resources;
+pub mod sample;
+pub mod statistics;
 pub mod table;
 pub mod text;
 
@@ -26,5 +28,5 @@ pub mod text;
 #[global_allocator]
 static ALLOCATOR: heap::Counting = heap::Counting;
 
-/// Whatever goes wrong is told to the user in one line.
+/// Whatever goes wrong is reported to the user in one line.
 pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;

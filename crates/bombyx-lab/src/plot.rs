@@ -1,6 +1,6 @@
 //! Pictures over numbers, shared by all commands that draw them: colours, fonts, and line plots.
 //!
-//! A plot is a few [`Series`] on logarithmic axes; how they look is decided once, in [`panel`].
+//! A plot is a few [`Series`] on logarithmic axes. [`panel`] decides how they look.
 
 use crate::Result;
 use crate::text::grouped;
@@ -14,7 +14,7 @@ pub const INK: RGBColor = RGBColor(31, 42, 68);
 pub const PALE: RGBColor = RGBColor(226, 231, 240);
 const FONT: &str = "Helvetica, Arial, sans-serif";
 
-/// Distinct also for people who see few colours (Okabe and Ito's palette, darkened where it is too pale).
+/// Colours that people who see few colours can distinguish (Okabe and Ito's palette, darkened where it is too pale).
 pub const COLORS: [RGBColor; 8] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -75,7 +75,7 @@ pub fn draw(size: (u32, u32), fill: impl FnOnce(&Area<'_>) -> Result<()>) -> Res
     Ok(out)
 }
 
-/// One pair of axes with its series, and their names on the right, if they are not known from a panel above.
+/// One pair of axes with its series. Their names are on the right, unless a panel above already shows them.
 pub fn panel(
     area: &Area<'_>,
     title: &str,

@@ -1,16 +1,16 @@
 //! How good the predictions are.
 //!
-//! Each workload is profiled and recorded on one processor; then one and two processors take turns. The median on two is compared
-//! with the bounds that the profile gives, and with what the simulator makes of the recording.
+//! Each workload is profiled and recorded on one processor. Then one and two processors take turns. The median on two
+//! processors is compared with the bounds that the profile gives, and with the simulated time of the recording.
 //!
-//! Bounds are multiples of T1, and how well that is known is measured too: whatever disturbs a run only makes it longer, so
-//! the program itself takes at most as long as its best run, and runs like those on two processors take the median. The
-//! lower bound is of the one, the upper bound of the other, and nothing else is allowed for.
+//! Bounds are multiples of T1, and how well T1 is known is measured too. Disturbances only make a run longer, so the
+//! program itself takes at most as long as its best run, while runs like those on two processors take the median. The
+//! lower bound uses the best run and the upper bound the median, and there is no other tolerance.
 
-use crate::bench::case::median;
 use crate::contender::Contender;
 use crate::launch::{Launch, Scratch};
 use crate::progress::Progress;
+use crate::statistics::median;
 use crate::table::{Cell, Style, Table, Tone};
 use crate::text::time;
 use crate::{Result, contention};
@@ -51,7 +51,7 @@ struct Compared {
     parallelism: f64,
     /// The shortest and longest time on two processors that the profile allows.
     bounds: (f64, f64),
-    /// The same if cores keep their data apart, and gain nothing from having caches of their own.
+    /// The same if cores keep their data apart and gain nothing from their own caches.
     narrow: (f64, f64),
     simulated: f64,
 }
@@ -61,13 +61,13 @@ impl Compared {
         self.bounds.0 <= self.two && self.two <= self.bounds.1
     }
 
-    /// Where it lies, and in brief why.
-    fn place(&self) -> Place {
+    /// Where the time lies, and briefly why.
+    fn within(&self) -> Within {
         match self.two {
-            _ if !self.inside() => Place::Outside,
-            two if two > self.narrow.1 => Place::Shares,
-            two if two < self.narrow.0 => Place::Caches,
-            _ => Place::Inside,
+            _ if !self.inside() => Within::Outside,
+            two if two > self.narrow.1 => Within::Shares,
+            two if two < self.narrow.0 => Within::Caches,
+            _ => Within::Inside,
         }
     }
 
@@ -78,16 +78,16 @@ impl Compared {
 
 /// Where a time lies between its bounds.
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+enum Within {
     Inside,
-    /// Only because cores may share data.
+    /// Inside only because cores may share data.
     Shares,
-    /// Only because of caches.
+    /// Inside only because of caches.
     Caches,
     Outside,
 }
 
-impl Place {
+impl Within {
     fn name(self) -> &'static str {
         match self {
             Self::Inside => "inside",
@@ -98,7 +98,7 @@ impl Place {
     }
 }
 
-/// Compares workload by workload and says line by line what came of it.
+/// Compares workload by workload and shows the results line by line.
 ///
 /// # Errors
 /// If a result is wrong, or a program cannot be recorded.
@@ -117,12 +117,12 @@ pub fn run(plan: &Plan, style: Style, say: &mut dyn FnMut(&str) -> Result<()>) -
         .numbers("error", 8);
     say(&table.head())?;
     let progress = Progress::new(all.len());
-    let (mut places, mut near) = (Vec::new(), 0);
+    let (mut verdicts, mut near) = (Vec::new(), 0);
     for workload in all {
         progress.doing(workload.name());
         let compared = compare(*workload, plan)?;
-        let place = compared.place();
-        places.push(place);
+        let within = compared.within();
+        verdicts.push(within);
         near += usize::from(compared.error().abs() <= NEAR);
         let tone = |good: bool| if good { Tone::Good } else { Tone::Bad };
         say(&table.line([
@@ -133,21 +133,21 @@ pub fn run(plan: &Plan, style: Style, say: &mut dyn FnMut(&str) -> Result<()>) -
             Cell::new(time(compared.two), Tone::Strong),
             Cell::from(time(compared.bounds.0)),
             Cell::from(time(compared.bounds.1)),
-            Cell::new(place.name(), tone(place != Place::Outside)),
+            Cell::new(within.name(), tone(within != Within::Outside)),
             Cell::from(time(compared.simulated)),
             Cell::new(format!("{:+.1} %", 100.0 * compared.error()), tone(compared.error().abs() <= NEAR)),
         ]))?;
         progress.step();
     }
     drop(progress);
-    let of = all.len();
-    let count = |which: Place| places.iter().filter(|&&place| place == which).count();
+    let of = verdicts.len();
+    let count = |which: Within| verdicts.iter().filter(|&&within| within == which).count();
     say(&format!(
         "\n{} of {of} inside the bounds, {} of them because cores share data and {} because they have caches of their own; {near} \
          of {of} simulated within {:.0} %\n",
-        of - count(Place::Outside),
-        count(Place::Shares),
-        count(Place::Caches),
+        of - count(Within::Outside),
+        count(Within::Shares),
+        count(Within::Caches),
         100.0 * NEAR
     ))?;
     Ok(())
@@ -157,9 +157,7 @@ fn compare(workload: &dyn Workload, plan: &Plan) -> Result<Compared> {
     let mut prepared = workload.prepare(plan.size, plan.grain, 42);
     let profiled = Contender::of(Pool::builder().processors(1).profile(true).build()?);
     prepared.run(profiled.runtime());
-    let profile =
-        profiled.profile().ok_or("the pool was built to be profiled")?.to_json(workload.name(), &[]);
-    let profile = bombyx_profile::read(profile.as_bytes())?;
+    let profile = profiled.profile().ok_or("the pool was built to be profiled")?;
     drop(profiled);
     let contenders = [Contender::bombyx(1, None)?, Contender::bombyx(TWO as usize, None)?];
     let mut rounds: Vec<[f64; 2]> = Vec::new();
@@ -181,7 +179,7 @@ fn compare(workload: &dyn Workload, plan: &Plan) -> Result<Compared> {
         times
     });
     let (best, one, two) = (one[0], median(&one), median(&two));
-    let scaling = contention::measured().into_iter().fold(profile.scaling(), Scaling::on);
+    let scaling = contention::measured().into_iter().fold(Scaling::of(&profile), Scaling::on);
     let prediction = scaling.predict(TWO);
     Ok(Compared {
         best,

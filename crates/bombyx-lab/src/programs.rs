@@ -1,12 +1,12 @@
-//! The smallest programs that measure a runtime, written once for all runtimes so that only the runtime differs:
-//! nothing but forks ([`fib`]), a tree of leaves of a known length ([`tree`]), nothing but spawns ([`spawns`]).
+//! The smallest programs that measure a runtime, written once for all runtimes so that only the runtime differs: only
+//! forks ([`fib`]), a tree of leaves of a known length ([`tree`]), only spawns ([`spawns`]).
 
 use bombyx_workloads::{Bombyx, Fork, Runtime, Serial};
 use std::hint::{black_box, spin_loop};
 use std::time::{Duration, Instant};
 
-/// Fibonacci by the exponential recursion. The closures own their number, as those of most programs own slices: one
-/// that is captured by reference must be kept in memory, by whichever runtime.
+/// Fibonacci by the exponential recursion. The closures own their number, as those of most programs own slices. A
+/// number that is captured by reference would have to be kept in memory, in any runtime.
 fn fork_fib<F: Fork>(fork: &mut F, n: u32) -> u64 {
     if n < 2 {
         return u64::from(n);
@@ -15,7 +15,7 @@ fn fork_fib<F: Fork>(fork: &mut F, n: u32) -> u64 {
     a + b
 }
 
-/// The same for chili, whose scopes are of one type per lifetime.
+/// The same for chili, whose scopes have one type per lifetime.
 #[cfg(feature = "peers")]
 fn chili_fib(scope: &mut chili::Scope<'_>, n: u32) -> u64 {
     if n < 2 {
@@ -34,7 +34,7 @@ pub fn bombyx_fib(n: u32) -> u64 {
     a + b
 }
 
-/// The recursion as anybody would write it who does not think of parallelism.
+/// The recursion as a programmer without parallelism in mind would write it.
 pub fn plain_fib(n: u32) -> u64 {
     if n < 2 { u64::from(n) } else { plain_fib(n - 1) + plain_fib(n - 2) }
 }
@@ -71,8 +71,8 @@ fn fork_tally<F: Fork>(fork: &mut F, n: u32, depth: u32, values: &[u64], factor:
     Tally { value: a.value + b.value, leaves: a.leaves + b.leaves, depth: a.depth.max(b.depth) }
 }
 
-/// [`fib`] with more to carry, as a search has: closures of four words on the way down, results of three on the way up. None
-/// if it counted wrong.
+/// [`fib`] with more to carry, as in a search: closures of four words on the way down, results of three on the way up.
+/// `None` if it counted wrong.
 pub fn wide_fib(on: Runtime<'_>, n: u32) -> Option<u64> {
     let (n, values, factor) = (black_box(n), &black_box([0, 1]), black_box(1));
     let tally = match on {
@@ -126,7 +126,7 @@ fn chili_tree(scope: &mut chili::Scope<'_>, depth: u32, leaf: Duration) {
     scope.join(|scope| chili_tree(scope, depth - 1, leaf), |scope| chili_tree(scope, depth - 1, leaf));
 }
 
-/// Balanced join trees of 2^`depth` leaves, one after the other, inside of the pool.
+/// Balanced join trees of 2^`depth` leaves, one after the other, inside the pool.
 pub fn tree(on: Runtime<'_>, trees: u32, depth: u32, leaf: Duration) {
     match on {
         Runtime::Serial => (0..trees).for_each(|_| fork_tree(&mut Serial, depth, leaf)),
@@ -145,7 +145,7 @@ pub fn tree(on: Runtime<'_>, trees: u32, depth: u32, leaf: Duration) {
     }
 }
 
-/// One task spawns `count` empty ones in one scope. Nothing for runtimes that have no spawn.
+/// One task spawns `count` empty ones in one scope. Does nothing for runtimes without spawns.
 pub fn spawns(on: Runtime<'_>, count: u64) {
     match on {
         Runtime::Bombyx(pool) => pool.run(|| bombyx::scope(|s| (0..count).for_each(|_| s.spawn(|_| ())))),

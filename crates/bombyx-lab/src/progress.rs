@@ -1,5 +1,5 @@
-//! How a measurement says what it is doing. The laboratory draws nothing: the program installs something that does, and
-//! without it all is silent.
+//! How a measurement reports what it is doing. The laboratory draws nothing. The program can install something that
+//! does; otherwise everything is silent.
 
 use std::sync::OnceLock;
 
@@ -11,7 +11,7 @@ pub trait Bar {
     fn step(&self);
 }
 
-/// Makes a bar of so many steps.
+/// Makes a bar with this many steps.
 type Maker = fn(usize) -> Box<dyn Bar>;
 
 static MAKER: OnceLock<Maker> = OnceLock::new();
@@ -25,7 +25,7 @@ pub fn show_with(maker: Maker) {
 pub struct Progress(Option<Box<dyn Bar>>);
 
 impl Progress {
-    /// Of so many steps.
+    /// A measurement of this many steps.
     pub fn new(steps: usize) -> Self {
         Self(MAKER.get().map(|make| make(steps)))
     }

@@ -1,5 +1,5 @@
 //! What runs cost besides time: memory, as the allocator of this program and the operating system count it, and
-//! processor time. What the system tells is optional, because not every system does.
+//! processor time. The system's figures are optional, because not every system has them.
 
 use crate::heap;
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ impl Memory {
     }
 }
 
-/// Measures the memory of a run between its making and [`Watch::memory`].
+/// Measures the memory of a run, from when this is made until [`Watch::memory`].
 pub struct Watch {
     heap: i64,
     resident: Option<u64>,

@@ -1,6 +1,6 @@
 //! Tables for people: columns with a heading and a width, cells with a tone that becomes a colour on a terminal.
 //!
-//! Widths are settled before the first line, so lines can be printed as results come in.
+//! Widths are fixed before the first line, so lines can be printed as results come in.
 
 use crate::text::wrapped;
 use anstyle::AnsiColor;
@@ -39,7 +39,7 @@ impl Cell {
         Self { text: text.into(), tone }
     }
 
-    /// What was not measured.
+    /// For a value that was not measured.
     pub fn none() -> Self {
         Self::new("–", Tone::Faint)
     }
@@ -62,7 +62,7 @@ impl From<&str> for Cell {
 pub struct Style {
     /// Whether tones become colours.
     pub coloured: bool,
-    /// The width of the terminal, or none where lines may be of any length.
+    /// The width of the terminal, or `None` if lines may have any length.
     pub width: Option<usize>,
 }
 
@@ -74,17 +74,17 @@ impl Style {
     }
 }
 
-/// Of any width.
+/// A style of unlimited width.
 impl From<bool> for Style {
     fn from(coloured: bool) -> Self {
         Self { coloured, width: None }
     }
 }
 
-/// Columns side by side; those of words to the left, those of numbers to the right.
+/// Columns side by side, words to the left and numbers to the right.
 ///
-/// A table that is wider than the terminal leaves out its extra columns, from the right, then shortens its words, then
-/// leaves out other columns. [`left_out`](Self::left_out) names them.
+/// A table that is wider than the terminal first leaves out its extra columns, from the right. Then it shortens its
+/// words, and then it leaves out other columns. [`left_out`](Self::left_out) names them.
 pub struct Table {
     columns: Vec<Column>,
     style: Style,
@@ -116,7 +116,7 @@ impl Table {
         self.with(heading.into(), width, false)
     }
 
-    /// The last column is left out first where there is little room.
+    /// Marks the last column as one to leave out first when there is little room.
     pub fn extra(mut self) -> Self {
         if let Some(column) = self.columns.last_mut() {
             column.extra = true;
@@ -130,7 +130,7 @@ impl Table {
         self
     }
 
-    /// The width of every column, or none for those that are left out.
+    /// The width of every column, or `None` for columns that are left out.
     fn layout(&self) -> Vec<Option<usize>> {
         let mut layout: Vec<Option<usize>> = self.columns.iter().map(|column| Some(column.width)).collect();
         let Some(limit) = self.style.width else { return layout };
@@ -155,7 +155,7 @@ impl Table {
         layout
     }
 
-    /// Says which columns there was no room for, if any.
+    /// Names the columns for which there was no room, if any.
     pub fn left_out(&self) -> Option<String> {
         let hidden = self.layout().into_iter().zip(&self.columns).filter(|(width, _)| width.is_none());
         let names: Vec<&str> = hidden.map(|(_, column)| column.heading.as_str()).collect();

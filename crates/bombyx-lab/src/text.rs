@@ -50,8 +50,8 @@ pub fn ratio(ratio: f64) -> String {
     format!("{ratio:.2}")
 }
 
-/// Breaks text between words into lines of at most `width` letters; all but the first begin with `indent` spaces. Spaces at
-/// the beginning stay.
+/// Breaks text between words into lines of at most `width` letters. All lines but the first begin with `indent` spaces.
+/// Spaces at the beginning stay.
 pub fn wrapped(text: &str, width: usize, indent: usize) -> String {
     let words = text.trim_start_matches(' ');
     let mut used = text.len() - words.len();

@@ -1,8 +1,8 @@
-//! A small fuzzer for the readers of profiles and dag files: mutates a corpus, and keeps what makes a reader answer in
-//! a new way. Deterministic from its seed. Needs nothing but stable Rust, so that it runs wherever the tests run.
+//! A small fuzzer for the readers of profiles and dag files. It mutates a corpus, and keeps what makes a reader answer
+//! in a new way. It is deterministic from its seed, and needs only stable Rust, so it runs wherever the tests run.
 //!
-//! What it looks for: panics, and accepted inputs with which something that follows goes wrong. Memory is limited by
-//! whoever starts it (`scripts/fuzz`).
+//! It looks for panics, and for accepted inputs with which something that follows goes wrong. Whoever starts it limits
+//! its memory (`scripts/fuzz`).
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,8 +24,8 @@ impl Rng {
     }
 }
 
-/// A reader under test: reads bytes, uses what it accepts, and says in a few words what happened. Inputs with answers
-/// not seen before are kept and mutated further.
+/// A reader under test: reads bytes, uses what it accepts, and says in a few words what happened. Inputs with new
+/// answers are kept and mutated further.
 pub(crate) struct Target {
     /// Its name, and that of its corpus's file extension.
     pub(crate) extension: &'static str,
@@ -33,7 +33,7 @@ pub(crate) struct Target {
     pub(crate) corpus: PathBuf,
     /// Pieces that mean something to the reader.
     pub(crate) words: &'static [&'static [u8]],
-    /// Makes a mutated input believable, say by a right checksum.
+    /// Makes a mutated input plausible, for example with a right checksum.
     pub(crate) repair: fn(&mut Vec<u8>),
     /// Reads and uses.
     pub(crate) read: fn(&[u8]) -> String,
@@ -44,7 +44,7 @@ pub(crate) struct Fuzzer {
     target: Target,
     rng: Rng,
     pool: Vec<Vec<u8>>,
-    /// Inputs of the pool that were accepted: every second mutation starts from one, because most mutations of damaged
+    /// Inputs of the pool that were accepted. Every second mutation starts from one, because most mutations of damaged
     /// inputs stay damaged in the same way.
     good: Vec<usize>,
     answers: HashSet<String>,
@@ -117,7 +117,7 @@ impl Fuzzer {
         }
     }
 
-    /// Whether the answer is new.
+    /// Reads an input. Returns whether the answer is new.
     fn execute(&mut self, input: &[u8]) -> bool {
         self.executions += 1;
         let read = self.target.read;
@@ -232,7 +232,7 @@ pub(crate) fn profiles() -> Target {
             Err(error) => error.to_string().chars().filter(|c| !c.is_ascii_digit()).collect(),
             Ok(profile) => {
                 for processors in [1, 2, 1000, u32::MAX] {
-                    let prediction = profile.scaling().predict(processors);
+                    let prediction = bombyx_profile::Scaling::of(&profile).predict(processors);
                     assert!(0.0 < prediction.lower && prediction.lower <= prediction.likely);
                     assert!(
                         prediction.likely <= prediction.upper && prediction.upper <= f64::from(processors)
@@ -240,7 +240,11 @@ pub(crate) fn profiles() -> Target {
                 }
                 let advice = bombyx_profile::advise(&profile, 8);
                 assert!(!advice[0].text.is_empty());
-                let csv = bombyx_profile::cilkscale_csv(&profile.program, &profile.scaling(), &[]);
+                let csv = bombyx_profile::cilkscale_csv(
+                    &profile.program,
+                    &bombyx_profile::Scaling::of(&profile),
+                    &[],
+                );
                 assert_eq!(csv.lines().count(), 2);
                 assert!(
                     profile
@@ -304,12 +308,12 @@ pub(crate) fn dags() -> Target {
     }
 }
 
-/// Makes the end of a dag file right: counts and checksum. A file that is no more than a head stays as it is.
+/// Makes the end of a dag file right: counts and checksum. A file that is only a head stays as it is.
 fn sealed(file: &mut Vec<u8>) {
     let mut counts = None;
     if file.len() > 12 {
-        // Without a reader of our own: the one under test says where it stops to understand, and everything up to
-        // its last record is told again.
+        // This needs no separate reader. The reader under test says where it stops to understand, and everything up to
+        // its last record is written again.
         let mut reader = match bombyx_dag::format::Reader::new(&file[..]) {
             Ok(reader) => reader,
             Err(_) => return,

@@ -1,14 +1,14 @@
-//! [`advise`]: what a colleague would say who has looked at the profile, a sentence per finding, most important first.
+//! [`advise`]: what a colleague would say after a look at the profile, one sentence per finding, most important first.
 //!
-//! Each [`Rule`] looks at one thing and speaks only if it matters; the last one always has something to say. The
+//! Each [`Rule`] looks at one thing and speaks only if it matters. The last one always has something to say. The
 //! thresholds are constants with their reasons.
 
-use crate::model::{Profile, Site, Usage};
+use crate::{Profile, Scaling, SiteProfile, Usage};
 use serde::Serialize;
 use std::fmt;
 
-/// Parallelism per core from which scheduling goes unnoticed: the slackness that BL's T1/P + O(T∞) asks for, with the
-/// ten that Cilkview recommends.
+/// Parallelism per core above which scheduling costs do not show: the slackness that BL's T1/P + O(T∞) asks for, with
+/// the factor ten that Cilkview recommends.
 const SLACK: f64 = 10.0;
 /// Work per run below which waking another core costs about as much as it gains.
 const SHORT_RUN_NS: f64 = 50_000.0;
@@ -18,17 +18,17 @@ const FINE_GRAIN_NS: f64 = 100.0;
 const MUCH_BLOCKED: f64 = 0.1;
 /// Share of the processors' time that hand-overs may take.
 const MUCH_HAND_OVER: f64 = 0.02;
-/// Share of the processors' time without work that is worth a word.
+/// Share of the processors' time without work that is worth mentioning.
 const MUCH_IDLE: f64 = 0.2;
-/// Factor between parallelism and burdened parallelism from which steals are too dear for what they move.
+/// If parallelism is this many times burdened parallelism, steals cost too much for what they move.
 const HEAVY_BURDEN: f64 = 2.0;
-/// Share of the whole time outside of all pools that is worth a word.
+/// Share of the whole time outside all pools that is worth mentioning.
 const MUCH_OUTSIDE: f64 = 0.2;
-/// Share of the processors' active time without a CPU that is worth a word.
+/// Share of the processors' active time without a CPU that is worth mentioning.
 const MUCH_OFF_CPU: f64 = 0.15;
-/// How many times as long as the mean the longest piece of a place must be to be named.
+/// A place is named if its longest piece is this many times as long as the mean.
 const MUCH_LONGER: f64 = 4.0;
-/// Share of the span from which a single place is named.
+/// Share of the span above which a single place is named.
 const WORTH_NAMING: f64 = 0.1;
 
 /// What a sentence is about.
@@ -47,7 +47,7 @@ pub enum Rule {
     Waiting,
     /// One piece much longer than the others of its place.
     LongPiece,
-    /// A call that makes as many pieces as there are threads, so that its parallelism cannot be seen.
+    /// A call makes as many pieces as there are threads, so its parallelism cannot be seen.
     Unseen,
     /// Less parallelism than cores could use.
     LowParallelism,
@@ -92,10 +92,10 @@ impl fmt::Display for Advice {
 /// ```
 pub fn advise(profile: &Profile, cores: u32) -> Vec<Advice> {
     let cores = f64::from(cores.max(profile.processors).max(1));
-    let look = Look { profile, cores, parallelism: profile.scaling().parallelism() };
+    let look = Look { profile, cores, parallelism: Scaling::of(profile).parallelism() };
     let unseen = look.unseen();
     let long_piece = look.long_piece();
-    // What is said better by another rule is not said again.
+    // What another rule says better is not said again.
     let low = if unseen.is_some() || long_piece.is_some() { None } else { look.low_parallelism() };
     let rules: [(Rule, Option<String>); 14] = [
         (Rule::MachineBusy, look.machine_busy()),
@@ -115,7 +115,7 @@ pub fn advise(profile: &Profile, cores: u32) -> Vec<Advice> {
     ];
     let mut advice: Vec<Advice> =
         rules.into_iter().filter_map(|(rule, text)| Some(Advice { rule, text: text? })).collect();
-    // All is well only if nothing is wrong.
+    // Everything is fine only if nothing is wrong.
     if advice.len() > 1 {
         advice.pop();
     }
@@ -146,7 +146,7 @@ impl Look<'_> {
         })
     }
 
-    /// The CPUs were used by others.
+    /// Other programs used the CPUs.
     fn machine_busy(&self) -> Option<String> {
         let share = self.off_cpu(|usage| usage.involuntary_switches >= usage.voluntary_switches)?;
         Some(format!(
@@ -165,10 +165,10 @@ impl Look<'_> {
         ))
     }
 
-    /// The share of the time that threads had no CPU, if that is much, and the system's counts are as said.
+    /// The share of the time without a CPU, if it is large and the system's counts satisfy `counts`.
     fn off_cpu(&self, counts: impl Fn(&Usage) -> bool) -> Option<f64> {
         let usage = self.profile.usage.as_ref().filter(|usage| counts(usage))?;
-        // A few switches are those of waking and ending; they explain nothing.
+        // A few switches come from waking and ending. They explain nothing.
         let many = usage.voluntary_switches + usage.involuntary_switches > 10;
         self.profile.share_off_cpu().filter(|&share| many && share >= MUCH_OFF_CPU)
     }
@@ -193,7 +193,7 @@ impl Look<'_> {
         Some(format!("{} of the time is serial, outside of any pool{place}", percent(share)))
     }
 
-    /// The largest part of the span is that of a call whose pieces are as many as the threads.
+    /// The largest part of the span belongs to a call that makes as many pieces as there are threads.
     fn unseen(&self) -> Option<String> {
         let site =
             self.profile.sites_by_span().into_iter().next().filter(|site| site.kind == "par_bridge")?;
@@ -261,7 +261,7 @@ impl Look<'_> {
     }
 
     fn heavy_burden(&self) -> Option<String> {
-        let burdened = self.profile.scaling().burdened_parallelism();
+        let burdened = Scaling::of(self.profile).burdened_parallelism();
         let heavy = burdened * HEAVY_BURDEN < self.parallelism && burdened < SLACK * self.cores;
         (self.profile.forks > 0 && heavy).then(|| {
             format!(
@@ -344,7 +344,7 @@ impl Look<'_> {
 }
 
 /// `the join in src/sort.rs:41`.
-fn place(site: &Site) -> String {
+fn place(site: &SiteProfile) -> String {
     match site.line {
         0 => format!("the {} in {}", site.kind, site.file),
         line => format!("the {} in {}:{line}", site.kind, site.file),

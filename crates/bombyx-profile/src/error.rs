@@ -1,6 +1,6 @@
-//! [`ReadError`]: why a file is no profile.
+//! [`ReadError`]: why a file is not a profile.
 
-use crate::model::VERSION;
+use crate::VERSION;
 use std::{fmt, io};
 
 /// What is wrong with a profile, and what to do about it.
@@ -9,11 +9,11 @@ use std::{fmt, io};
 pub enum ReadError {
     /// The bytes could not be read.
     Io(io::Error),
-    /// Nothing in it: the program ended before it wrote.
+    /// The file is empty: the program ended before it wrote.
     Empty,
     /// More bytes than any profile has.
     TooLong,
-    /// Stops before its end.
+    /// The file stops before its end.
     Truncated,
     /// Not JSON, or not with the fields of a profile.
     Malformed {

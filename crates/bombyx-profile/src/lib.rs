@@ -1,17 +1,17 @@
 //! What a profile of a fork-join program says: work, span, how it will scale, what to change.
 //!
-//! - [`Profile`] is what the runtime writes to the file named by `BOMBYX_PROFILE`; [`read`] reads such a file and
+//! - [`Profile`] is what the runtime writes to the file named by `BOMBYX_PROFILE`. [`read`] reads such a file, and
 //!   answers a damaged or hostile one with a [`ReadError`].
 //! - [`Scaling`] predicts speedups from work, span and burdened span, each as a [`Prediction`] between two bounds.
-//! - [`advise`] says in a sentence what a colleague would say who has seen the profile.
+//! - [`advise`] says in a sentence what a colleague would say after a look at the profile.
 //! - [`cilkscale_csv`] writes what Cilkscale's plotter reads.
 //!
-//! Nothing here measures or runs anything: that is the runtime's part.
+//! Nothing here measures or runs anything. The runtime does that.
 //!
 //! ```
 //! let file = include_bytes!("../corpus/sort.json");
 //! let profile = bombyx_profile::read(&file[..])?;
-//! let on_8 = profile.scaling().predict(8);
+//! let on_8 = bombyx_profile::Scaling::of(&profile).predict(8);
 //! assert!(on_8.lower <= on_8.likely && on_8.likely <= on_8.upper);
 //! println!("{}", bombyx_profile::advise(&profile, 8)[0]);
 //! # Ok::<(), bombyx_profile::ReadError>(())
@@ -25,14 +25,14 @@
 mod advice;
 mod cilkscale;
 mod error;
-mod model;
 mod nodes;
 mod reader;
 mod scaling;
 
 pub use advice::{Advice, Rule, advise};
+pub use bombyx_base::profile::{Clock, Costs, Gap, Profile, SiteProfile, Times, Usage, VERSION};
 pub use cilkscale::cilkscale_csv;
 pub use error::ReadError;
-pub use model::{Clock, Costs, Gap, ProcessorTimes, Profile, Site, Usage, VERSION};
+pub use nodes::add_node;
 pub use reader::{MAX_BYTES, read};
 pub use scaling::{Contention, Prediction, SPAN_COEFFICIENT, Scaling};

@@ -1,23 +1,22 @@
-//! [`read`]: a profile from bytes that may be anything.
+//! [`read`]: reads a profile from bytes that may be anything.
 //!
-//! Promises: never panics, holds at most a fixed factor more memory than [`MAX_BYTES`], and what it accepts can be
-//! computed with: times add up below 2^64, costs are finite and not negative, the burdened span is no shorter than
-//! the span, and the span hardly longer than the work and the blocked time that it is part of.
+//! It never panics, and needs at most a fixed factor more memory than [`MAX_BYTES`]. What it accepts can be computed
+//! with: times add up to less than 2^64, costs are finite and not negative, the burdened span is no shorter than the
+//! span, and the span is hardly longer than the work plus the blocked time on it.
 
-use crate::model::{Profile, VERSION};
-use crate::{Gap, ReadError, Site};
+use crate::{Gap, Profile, ReadError, SiteProfile, VERSION};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::io::Read;
 
-/// The longest file that is read.
+/// The longest file that is accepted.
 pub const MAX_BYTES: u64 = 64 << 20;
 
 /// More processors than any machine has.
 const MAX_PROCESSORS: u32 = 1 << 16;
 /// More fork sites than any program has.
 const MAX_SITES: usize = 1 << 17;
-/// The longest name of a file, a scheduler, a kind of site.
+/// The longest name of a file, a scheduler or a kind of site.
 const MAX_NAME: usize = 1 << 12;
 /// Longer than any run, in nanoseconds: 36 years. Sums over [`MAX_SITES`] or [`MAX_PROCESSORS`] saturate.
 const MAX_TIME: u64 = 1 << 60;
@@ -65,7 +64,7 @@ pub fn read(from: impl Read) -> Result<Profile, ReadError> {
 
 fn parsed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ReadError> {
     serde_json::from_slice(bytes).map_err(|error| {
-        // A number that is cut off is no number: the parser complains about that, not about the end.
+        // A number that is cut off is malformed, so the parser complains about the number, not about the end.
         let last_line = bytes.rsplit(|&byte| byte == b'\n').next().unwrap_or_default();
         let lines = 1 + bytes.iter().filter(|&&byte| byte == b'\n').count();
         let at_end = error.is_syntax() && error.line() == lines && error.column() >= last_line.len();
@@ -102,6 +101,7 @@ fn check(profile: &Profile) -> Result<(), ReadError> {
     let costs = &profile.costs;
     for (field, cost) in [
         ("costs.fork_hook_ns", costs.fork_hook_ns),
+        ("costs.fork_ns", costs.fork_ns),
         ("costs.steal_ns", costs.steal_ns),
         ("costs.hand_over_ns", costs.hand_over_ns),
     ] {
@@ -119,7 +119,7 @@ fn check(profile: &Profile) -> Result<(), ReadError> {
         possible(field, time)?;
     }
     profile.per_processor.iter().try_for_each(|times| possible("per_processor", times.total_ns()))?;
-    for Site { file, kind, work_ns, span_ns, longest_ns, blocked_ns, .. } in &profile.sites {
+    for SiteProfile { file, kind, work_ns, span_ns, longest_ns, blocked_ns, .. } in &profile.sites {
         short("sites.file", file)?;
         short("sites.kind", kind)?;
         for (field, time) in [
@@ -150,7 +150,7 @@ fn check(profile: &Profile) -> Result<(), ReadError> {
     if profile.span_ns == 0 && profile.work_ns > 0 {
         return absurd("span_ns", format!("is 0 although there are {} ns of work", profile.work_ns));
     }
-    // What profiling cost is subtracted strand by strand, from means; so much may be left over.
+    // The cost of profiling is subtracted from strands as a mean, so this much may be left over.
     let whole = profile.work_ns + profile.blocked_ns;
     if profile.span_ns > whole + whole / 100 + 1000 {
         return absurd(

@@ -5,40 +5,41 @@
 //! | work law | T_P ≥ T1/P | BL §2 |
 //! | span law | T_P ≥ T∞ | BL §2 |
 //! | greedy | T_P ≤ T1/P + (1 − 1/P)·T∞ | BL Theorem 1; the last term in this form because one processor works all the time |
-//! | contended | strands on several cores take up to so many times as long | measured on the machine, see [`Contention`] |
-//! | caches | or, each with a part of the data in caches of its own, are up to so many times as fast | measured, too |
+//! | contended | strands on several cores take up to this many times as long | measured on the machine, see [`Contention`] |
+//! | caches | or, if each core has a part of the data in its own caches, are up to this many times as fast | measured, too |
 //! | burdened | T_P ≤ T1/P + c·(1 − 1/P)·T̂∞ with c = [`SPAN_COEFFICIENT`] | Cilkview, on burdened dags, and its successor Cilkscale |
 
+use crate::Profile;
 use serde::Serialize;
 
-/// The factor of the burdened span in the lower bound on speedup: Cilkview's, which its authors found on
-/// real programs, and Cilkscale's plotter's.
+/// The factor of the burdened span in the lower bound on speedup. It is Cilkview's, whose authors found it on real
+/// programs, and that of Cilkscale's plotter.
 pub const SPAN_COEFFICIENT: f64 = 1.7;
 
-/// How much slower or faster strands get when all cores work at once: cores share memory, programs make them share data, and each
-/// core has caches of its own. Work and span do not tell how much of that a program will feel, so it widens the bounds and
-/// leaves the rest alone.
+/// How much slower or faster strands get when all cores work at once. Cores share memory, programs make them share
+/// data, and each core has its own caches. Work and span do not show how much of that a program will feel. So this only
+/// widens the bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Contention {
-    /// When so many cores work,
+    /// How many cores worked at once.
     pub cores: u32,
-    /// a strand that does nothing but use memory of its own takes so many times as long,
+    /// How many times as long a strand then takes that only uses its own memory.
     pub memory: f64,
-    /// and one that does nothing but go on with what another core has just written.
+    /// How many times as long a strand then takes that only continues with what another core has just written.
     pub sharing: f64,
-    /// Reads from a part of what one core alone would read all over are so many times as fast.
+    /// How many times as fast reads get if each core reads only its part of what one core would read alone.
     pub caches: f64,
 }
 
 impl Contention {
-    /// A slowdown or gain on a number of processors: in proportion up to all cores.
+    /// A slowdown or gain on a number of processors. It grows in proportion, up to all cores.
     fn on(&self, processors: f64, factor: f64) -> f64 {
         let others = f64::from(self.cores.max(2) - 1);
         1.0 + (factor.max(1.0) - 1.0) * ((processors - 1.0) / others).clamp(0.0, 1.0)
     }
 }
 
-/// What determines how a program scales, in seconds (or in any unit, as long as it is one).
+/// What determines how a program scales, in seconds (or in any other unit, as long as all use the same).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Scaling {
     /// T1.
@@ -54,19 +55,20 @@ pub struct Scaling {
 /// A speedup over one processor, and where it must lie.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Prediction {
-    /// On so many processors.
+    /// The number of processors.
     pub processors: u32,
-    /// A scheduler with the measured costs does at least this well, on a machine where memory is as slow as measured, if
-    /// cores keep their data apart.
+    /// A scheduler with the measured costs does at least this well, on a machine where memory is as slow as measured,
+    /// if cores keep their data apart.
     pub lower: f64,
-    /// At least this well if they always go on with what other cores have written. What is between the two shares data.
+    /// It does at least this well if cores always continue with what other cores have written. In between, cores share
+    /// some data.
     pub lower_sharing: f64,
     /// What to expect: the greedy bound with the burdened span in it.
     pub likely: f64,
     /// No scheduler does better: P, and the parallelism.
     pub upper: f64,
-    /// Except that work itself may take less time where every core's part of the data fits its caches better than all
-    /// of it fitted those of one: no better than this.
+    /// The work itself may take less time if each core's part of the data fits its caches better than all of the data
+    /// fitted those of one core. Even then no scheduler does better than this.
     pub upper_caches: f64,
 }
 
@@ -76,7 +78,13 @@ impl Scaling {
         Self { work, span, burdened_span, contention: None }
     }
 
-    /// The same program on a machine of which this is known.
+    /// Of a profiled program.
+    pub fn of(profile: &Profile) -> Self {
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        Self::new(seconds(profile.work_ns), seconds(profile.span_ns), seconds(profile.burdened_span_ns))
+    }
+
+    /// The same program on a machine with this contention.
     ///
     /// ```
     /// use bombyx_profile::{Contention, Scaling};
@@ -89,7 +97,7 @@ impl Scaling {
         Self { contention: Some(contention), ..self }
     }
 
-    /// The same program with serial code before, between or after: both work and span grow by it.
+    /// The same program with serial code before, between or after. Both work and span grow by it.
     ///
     /// ```
     /// use bombyx_profile::Scaling;
@@ -101,12 +109,12 @@ impl Scaling {
         Self { work, span, burdened_span, ..self }
     }
 
-    /// T1/T∞; 1 if nothing was done.
+    /// T1/T∞, or 1 if nothing was done.
     pub fn parallelism(&self) -> f64 {
         ratio(self.work, self.span)
     }
 
-    /// T1/T̂∞; 1 if nothing was done.
+    /// T1/T̂∞, or 1 if nothing was done.
     pub fn burdened_parallelism(&self) -> f64 {
         ratio(self.work, self.burdened_span)
     }
@@ -124,8 +132,8 @@ impl Scaling {
         Prediction { processors, lower, lower_sharing, likely, upper, upper_caches }
     }
 
-    /// At least if cores share data, at least if they do not, likely, at most, and at most if caches help: the speedups of
-    /// [`predict`](Self::predict), also between whole numbers, for curves.
+    /// The speedups of [`predict`](Self::predict), also between whole numbers, for curves: at least if cores share
+    /// data, at least if they do not, likely, at most, and at most if caches help.
     pub fn speedups(&self, processors: f64) -> [f64; 5] {
         let p = processors.max(1.0);
         let with = |coefficient: f64| {
@@ -142,7 +150,7 @@ impl Scaling {
     }
 }
 
-/// Two times compared; 1 if there is nothing to compare.
+/// One time divided by another, or 1 if there is nothing to compare.
 fn ratio(of: f64, to: f64) -> f64 {
     match (of > 0.0, to > 0.0) {
         (true, true) => of / to,

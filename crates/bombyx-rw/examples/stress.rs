@@ -1,5 +1,6 @@
 //! Random small computations with a random delay before every access to a shared cell, on the scheduler with loads and
-//! stores only; each value is compared with plain recursion's, and the threads that ran are counted. `scripts/stress-rw` runs a million of them.
+//! stores only. Each value is compared with that of plain recursion, and the threads that ran are counted.
+//! `scripts/stress-rw` runs a million of them.
 //!
 //! `cargo run --release -p bombyx-rw --example stress -- [COMPUTATIONS [SEED]]`
 
@@ -9,7 +10,7 @@ mod common;
 use bombyx_rw::{Count, Discipline, Pool, Shaken, Ws, WsJr};
 use std::time::Instant;
 
-/// Up to so many processors.
+/// The most processors.
 const PROCESSORS: u64 = 16;
 
 fn stress<K: Discipline>(computations: u64, seed: u64) {

@@ -1,5 +1,5 @@
-//! A program on the scheduler with loads and stores only, for `tests/disassembly.rs` to take apart: its worker loop must hold
-//! no locked instruction and no fence. The planted functions show that the test would find one.
+//! A program on the scheduler with loads and stores only, for `tests/disassembly.rs` to take apart. Its worker loop
+//! must contain no locked instruction and no fence. The planted functions show that the test would find one.
 
 use bombyx_rw::{Discipline, Ended, Pool, Task, Ws, WsJr};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst, fence};

@@ -1,4 +1,4 @@
-//! Memory for thread records without locks: every worker has free lists of its own, filled from chunks that it asks the
+//! Memory for thread records without locks. Every worker has its own free lists, filled from chunks that it asks the
 //! kernel for. A record that another worker allocated goes onto the list of the worker that frees it. Chunks are given
 //! back when the pool ends. The system's allocator is not used, because it locks.
 
@@ -30,7 +30,7 @@ pub(crate) fn map(bytes: usize) -> NonNull<u8> {
     NonNull::new(memory.cast()).unwrap_or_else(|| out_of_memory())
 }
 
-/// Gives memory of [`map`] back.
+/// Gives back memory of [`map`].
 ///
 /// # Safety
 /// `memory` came from `map(bytes)`, and nobody uses it any more.
@@ -61,7 +61,7 @@ pub(crate) struct Arena {
     chunks: *mut Chunk,
 }
 
-// SAFETY: the pointers are to memory that this arena alone owns.
+// SAFETY: only this arena owns the memory that the pointers name.
 unsafe impl Send for Arena {}
 
 impl Arena {
@@ -91,7 +91,7 @@ impl Arena {
         }
     }
 
-    /// Takes the room of a `T` back.
+    /// Takes back the room of a `T`.
     ///
     /// # Safety
     /// It came from `allocate::<T>` of an arena of the same pool, and nobody uses it any more.
@@ -107,7 +107,7 @@ impl Arena {
         size_of::<T>().div_ceil(UNIT).saturating_sub(1)
     }
 
-    /// Takes the room of a record of this class back.
+    /// Takes back the room of a record of this class.
     ///
     /// # Safety
     /// As for [`Arena::free`].
@@ -141,8 +141,8 @@ impl Arena {
 impl Drop for Arena {
     fn drop(&mut self) {
         while let Some(chunk) = NonNull::new(self.chunks) {
-            // SAFETY: the link was written when the chunk was mapped; the pool drops its arenas together when all workers
-            // have ended, so that nobody uses a record of any of them.
+            // SAFETY: the link was written when the chunk was mapped. The pool drops its arenas together when all
+            // workers have ended, so nobody uses a record of any of them.
             unsafe {
                 self.chunks = chunk.as_ref().next;
                 unmap(chunk.cast(), CHUNK);

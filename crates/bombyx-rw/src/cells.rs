@@ -1,6 +1,6 @@
-//! The cells that processors share (RW Figure 3), as atomics. Loads are Acquire and stores are Release: on x86 these are
-//! plain moves, and the machine's store buffers do the rest of what the model says; on ARM they are `ldar` and `stlr`,
-//! which keep more order than x86 does. So no cell is ever loaded or stored with less order than TSO gives it.
+//! The cells that processors share (RW Figure 3), as atomics. Loads are Acquire and stores are Release. On x86 these
+//! are plain moves, and the machine's store buffers do the rest of what the model says. On ARM they are `ldar` and
+//! `stlr`, which keep more order than x86 does. So no cell is ever loaded or stored with less order than TSO gives it.
 
 use crate::chase_lev::ChaseLev;
 use crate::protocol::{Id, Query};
@@ -28,7 +28,7 @@ pub(crate) fn unpack(word: u64) -> Query<u64> {
     Query { id: (word >> ROUND_BITS) as Id, round: word & LAST_ROUND }
 }
 
-/// The cells of one processor, on cache lines of their own.
+/// The cells of one processor, on their own cache lines.
 #[repr(align(128))]
 pub(crate) struct Cells {
     /// RW: `round`. Only its processor stores it.
@@ -37,13 +37,14 @@ pub(crate) struct Cells {
     pub(crate) in_query: AtomicU64,
     /// RW: `received`.
     pub(crate) received: AtomicPtr<Thread>,
-    /// Private deques with compare-and-swap: the thief whose request is open, plus 1; 0 if there is none.
+    /// Private deques with compare-and-swap: the number of the thief whose request is open, plus 1, or 0 if there is
+    /// none.
     pub(crate) request: AtomicU64,
     /// Private deques with compare-and-swap: whether it is worth asking.
     pub(crate) has_work: AtomicBool,
     /// Concurrent deques.
     pub(crate) deque: ChaseLev<Thread>,
-    /// What was counted. Only its processor stores them.
+    /// What was counted. Only its processor stores these.
     pub(crate) counts: [AtomicU64; Count::ALL.len()],
 }
 
@@ -56,10 +57,10 @@ macro_rules! counts {
         }
 
         impl Count {
-            /// All of them.
+            /// All counts.
             pub const ALL: &[Count] = &[$(Count::$variant,)*];
 
-            /// In words.
+            /// The count in words.
             pub fn name(self) -> &'static str {
                 match self { $(Count::$variant => $name,)* }
             }
@@ -114,7 +115,7 @@ impl Cells {
         }
     }
 
-    /// Adds to a count: a load and a store, since only one processor does.
+    /// Adds to a count. A load and a store are enough, because only one processor writes it.
     #[inline(always)]
     pub(crate) fn count(&self, what: Count, more: u64) {
         let cell = &self.counts[what as usize];
@@ -127,13 +128,13 @@ pub(crate) struct Shared {
     pub(crate) cells: Box<[Cells]>,
     /// How many computations have ended. Stored by the processor that runs line 56.
     pub(crate) ended: AtomicU64,
-    /// A body panicked: whoever waits gives up.
+    /// A body panicked, so whoever waits gives up.
     pub(crate) broken: AtomicBool,
-    /// No computation is under way: workers may park.
+    /// No computation is under way, so workers may park.
     pub(crate) resting: AtomicBool,
     /// The pool is being dropped.
     pub(crate) stop: AtomicBool,
-    /// More processors than cores: whoever waits offers its core to others, by a call of the kernel.
+    /// There are more processors than cores. Whoever waits offers its core to others, by a system call.
     pub(crate) polite: bool,
 }
 

@@ -1,5 +1,5 @@
-//! The concurrent deque of Chase and Lev (SPAA 2005), with the orderings of Lê, Pop, Cohen and Nardelli (PPoPP 2013): the
-//! baseline that pays for a fence on every `pop_bottom` and for a compare-and-swap on every steal.
+//! The concurrent deque of Chase and Lev (SPAA 2005), with the orderings of Lê, Pop, Cohen and Nardelli (PPoPP 2013).
+//! It is the baseline that pays for a fence on every `pop_bottom` and for a compare-and-swap on every steal.
 
 use crate::arena::{map, unmap};
 use std::cell::Cell;
@@ -7,10 +7,10 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicIsize, AtomicPtr, fence};
 
-/// Slots and how many, in one mapping: the ring of one size.
+/// The ring of one size: its slots and their number, in one mapping.
 struct Ring<T> {
     mask: isize,
-    /// The smaller ring that this one replaced; a thief may still read it.
+    /// The smaller ring that this one replaced. A thief may still read it.
     before: *mut Ring<T>,
 }
 
@@ -31,15 +31,15 @@ impl<T> Ring<T> {
     /// The slot of an index.
     ///
     /// # Safety
-    /// `ring` is a ring of a deque that lives.
+    /// `ring` is a ring of a living deque.
     #[inline(always)]
     unsafe fn slot<'a>(ring: *mut Ring<T>, index: isize) -> &'a AtomicPtr<T> {
-        // SAFETY: slots follow the header; zeroed memory is a null pointer; the mask keeps the index inside.
+        // SAFETY: slots follow the header. Zeroed memory is a null pointer, and the mask keeps the index inside.
         unsafe { &*ring.cast::<u8>().add(64).cast::<AtomicPtr<T>>().offset(index & (*ring).mask) }
     }
 }
 
-/// What became of an attempt to steal.
+/// The outcome of an attempt to steal.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Steal<T> {
     Success(NonNull<T>),
@@ -56,7 +56,7 @@ pub(crate) struct ChaseLev<T> {
     last: Cell<*mut Ring<T>>,
 }
 
-// SAFETY: shared parts are atomics; `last` is touched by the owner and by `drop`.
+// SAFETY: shared parts are atomics. Only the owner and `drop` touch `last`.
 unsafe impl<T> Sync for ChaseLev<T> {}
 // SAFETY: as above.
 unsafe impl<T> Send for ChaseLev<T> {}
@@ -92,14 +92,14 @@ impl<T> ChaseLev<T> {
         let bottom = self.bottom.load(Relaxed) - 1;
         let ring = self.ring.load(Relaxed);
         self.bottom.store(bottom, Relaxed);
-        // The fence of the title: the store to `bottom` must be seen before `top` is read.
+        // This is the fence that private deques save: the store to `bottom` must be seen before `top` is read.
         fence(SeqCst);
         let top = self.top.load(Relaxed);
         if top > bottom {
             self.bottom.store(bottom + 1, Relaxed);
             return None;
         }
-        // SAFETY: rings live as long as the deque; what lies between top and bottom was written.
+        // SAFETY: rings live as long as the deque, and everything between top and bottom was written.
         let item = unsafe { NonNull::new_unchecked(Ring::slot(ring, bottom).load(Relaxed)) };
         if top < bottom {
             return Some(item);

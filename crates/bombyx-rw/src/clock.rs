@@ -1,4 +1,4 @@
-//! Ticks of the processor's own counter: no fence, no call.
+//! Ticks of the processor's own counter, read without a fence and without a call.
 
 /// A moment, in ticks of unknown length.
 #[inline(always)]
@@ -9,7 +9,7 @@ pub(crate) fn ticks() -> u64 {
     #[cfg(target_arch = "aarch64")]
     {
         let ticks: u64;
-        // SAFETY: reads a counter that every program may read.
+        // SAFETY: this reads a counter that every program may read.
         unsafe { core::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack)) };
         ticks
     }

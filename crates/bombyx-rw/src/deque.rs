@@ -3,7 +3,7 @@
 use crate::arena::{map, unmap};
 use std::ptr::NonNull;
 
-/// A ring of words that only its owner touches; the top (oldest) comes first.
+/// A ring of words that only its owner touches. The top (oldest) comes first.
 pub(crate) struct Deque<T> {
     slots: NonNull<T>,
     mask: usize,
@@ -59,7 +59,7 @@ impl<T: Copy> Deque<T> {
         if self.len() == 0 {
             return None;
         }
-        // SAFETY: the index is within the ring, and what lies between top and bottom was written.
+        // SAFETY: the index is within the ring, and everything between top and bottom was written.
         Some(unsafe { self.slots.add(self.bottom.wrapping_sub(1) & self.mask).read() })
     }
 
@@ -85,7 +85,7 @@ impl<T: Copy> Deque<T> {
 
 impl<T> Drop for Deque<T> {
     fn drop(&mut self) {
-        // SAFETY: the slots were mapped with this size, and go with the deque.
+        // SAFETY: the slots were mapped with this size, and end with the deque.
         unsafe { unmap(self.slots.cast(), (self.mask + 1) * size_of::<T>()) };
     }
 }

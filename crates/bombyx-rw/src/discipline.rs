@@ -1,5 +1,5 @@
-//! [`Discipline`]: how work is stolen and how joins are resolved, one switch each, fixed at compile time. The lanes of RW
-//! §7 are [`WsJr`], [`Ws`], [`PdCas`] and [`ChaseLev`].
+//! [`Discipline`]: how work is stolen and how joins are resolved. There is one switch for each, fixed at compile time.
+//! The lanes of RW §7 are [`WsJr`], [`Ws`], [`PdCas`] and [`ChaseLev`].
 
 use std::fmt;
 
@@ -15,12 +15,12 @@ pub enum Steals {
     ChaseLev,
 }
 
-/// How it is decided who runs a join thread.
+/// How processors decide who runs a join thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Joins {
     /// RW Figure 7: READY, ACK and TRANSFER, loads and stores only.
     ReadWrite,
-    /// A counter and fetch-and-add, only where both branches ended on different processors (RW §2.2).
+    /// A counter and fetch-and-add, used only if the two branches ended on different processors (RW §2.2).
     FetchAdd,
 }
 
@@ -30,9 +30,9 @@ pub trait Discipline: Send + Sync + 'static {
     const STEALS: Steals;
     /// How joins are resolved.
     const JOINS: Joins;
-    /// What the paper calls it.
+    /// The paper's name for it.
     const NAME: &'static str;
-    /// Called before every access to a shared cell with a random number; a test may waste time here.
+    /// Called with a random number before every access to a shared cell. A test may waste time here.
     #[inline(always)]
     fn pause(_random: impl FnOnce() -> u64) {}
 }
@@ -60,7 +60,7 @@ disciplines! {
     Ws = ReadWrite, FetchAdd, "WS";
     /// "PD/CAS": private deques with compare-and-swap, joins by fetch-and-add.
     PdCas = PrivateCas, FetchAdd, "PD/CAS";
-    /// Private deques with compare-and-swap, joins as in WS+JR: the other half of the two switches.
+    /// Private deques with compare-and-swap, joins as in WS+JR: the remaining combination of the two switches.
     PdCasJr = PrivateCas, ReadWrite, "PD/CAS+JR";
     /// "Chase Lev": concurrent deques with their fence, joins by fetch-and-add.
     ChaseLev = ChaseLev, FetchAdd, "Chase Lev";

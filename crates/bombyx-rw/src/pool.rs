@@ -34,23 +34,23 @@ use std::thread::JoinHandle;
 /// # Ok::<(), bombyx_rw::PoolError>(())
 /// ```
 ///
-/// A body that panics ends its computation and the pool: `run` passes the panic on, and later calls panic. What threads
-/// that had not run yet captured is then not dropped.
+/// A body that panics ends its computation and the pool: `run` passes the panic on, and later calls panic. Threads that
+/// had not run yet then do not drop what they captured.
 pub struct Pool<K: Discipline> {
     worker: Worker<K>,
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<Worker<K>>>,
     panic: Arc<Mutex<Option<Box<dyn Any + Send>>>>,
-    /// Ended workers: their memory may hold records of others, so all of it goes together.
+    /// Workers that have ended. Their memory may hold records of others, so all of it is freed together.
     ended: Vec<Worker<K>>,
 }
 
-/// Why a pool cannot be made.
+/// Why a pool cannot be built.
 #[derive(Debug)]
 pub enum PoolError {
-    /// No processors, or more than a query word can tell apart.
+    /// No processors, or more than a query word can distinguish.
     Processors(usize),
-    /// The system has no further thread.
+    /// The system starts no further thread.
     Thread(std::io::Error),
 }
 
@@ -72,15 +72,15 @@ impl<K: Discipline> fmt::Debug for Pool<K> {
 }
 
 impl<K: Discipline> Pool<K> {
-    /// A pool of so many processors. Where they are more than the cores, processors that wait offer their core to others.
+    /// A pool of this many processors. If they are more than the cores, waiting processors offer their core to others.
     ///
     /// # Errors
-    /// If there are none or too many, or if the system has no further thread.
+    /// If there are no processors or too many, or if the system starts no further thread.
     pub fn new(processors: usize) -> Result<Pool<K>, PoolError> {
         Pool::with_seed(processors, 0x2545_f491_4f6c_dd1d)
     }
 
-    /// A pool whose victims follow from `seed`.
+    /// A pool whose choice of victims follows from `seed`.
     ///
     /// # Errors
     /// As for [`Pool::new`].
@@ -108,7 +108,7 @@ impl<K: Discipline> Pool<K> {
         self.shared.cells.len()
     }
 
-    /// Runs a computation and gives its value.
+    /// Runs a computation and returns its value.
     ///
     /// # Panics
     /// If a body of this computation or of an earlier one panicked.
@@ -140,7 +140,7 @@ impl<K: Discipline> Pool<K> {
         }
     }
 
-    /// Waits until no processor runs a body any more, because bodies may borrow what the caller owns; then panics.
+    /// Waits until no processor runs a body any more, because bodies may borrow from the caller. Then panics.
     #[cold]
     fn broken(&mut self, own: Option<Box<dyn Any + Send>>) -> ! {
         self.stop();
@@ -155,7 +155,7 @@ impl<K: Discipline> Pool<K> {
         self.shared.stop.store(true, Release);
         self.shared.broken.store(true, Release);
         for thread in self.threads.drain(..) {
-            // A worker catches the panics of bodies; it cannot end otherwise.
+            // A worker catches the panics of bodies. It cannot end otherwise.
             if let Ok(worker) = thread.join() {
                 self.ended.push(worker);
             }
@@ -174,7 +174,7 @@ impl<K: Discipline> Drop for Pool<K> {
     }
 }
 
-/// The life of a worker with a thread of its own.
+/// The life of a worker on its own thread.
 fn serve<K: Discipline>(mut worker: Worker<K>, panic: &Mutex<Option<Box<dyn Any + Send>>>) -> Worker<K> {
     let shared = worker.shared.clone();
     while !shared.stop.load(Acquire) && !shared.is_broken() {

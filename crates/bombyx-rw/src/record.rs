@@ -1,8 +1,8 @@
-//! Thread records (RW Figure 3, `thread` and `cont`): what the deques hold, what status cells belong to, what a watch list
-//! links. A record is written by the worker that forks; after that the protocol says who may touch it:
+//! Thread records (RW Figure 3, `thread` and `cont`): deques hold them, status cells belong to them, and watch lists
+//! link them. The worker that forks writes a record. After that the protocol says who may touch it:
 //!
-//! - `conti` of a thread: its owner (the worker in whose deque or hands it is);
-//! - `status` of a join: the watcher of each side stores its own cell, both load both;
+//! - `conti` of a thread: its owner (the worker that has it in its deque or in its hands);
+//! - `status` of a join: the watcher of each side stores its own cell, and both load both;
 //! - `nodes` of a join: the watcher of that side.
 
 use crate::protocol::{Cont, Next, Side};
@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
 
-/// What can be done with a thread whose type is forgotten.
+/// The operations on a thread whose type is erased.
 pub(crate) struct Ops {
     /// Runs the body on a worker (`*mut Worker<K>`), and frees the record.
     pub(crate) run: unsafe fn(NonNull<Thread>, *mut ()),
@@ -20,7 +20,7 @@ pub(crate) struct Ops {
 #[repr(C)]
 pub(crate) struct Thread {
     pub(crate) ops: &'static Ops,
-    /// Pointer to the join and, in its low bits, the branch; null is END.
+    /// A pointer to the join with, in its low bits, the branch. Null is END.
     conti: Cell<usize>,
 }
 
@@ -30,7 +30,7 @@ const SINGLE: usize = 2;
 const BRANCH: usize = 3;
 
 impl Thread {
-    /// A thread that END follows, until `fork` says otherwise.
+    /// A thread followed by END, until `fork` says otherwise.
     pub(crate) fn new(ops: &'static Ops) -> Thread {
         Thread { ops, conti: Cell::new(0) }
     }
@@ -76,11 +76,11 @@ pub(crate) struct Join {
     /// RW Fig. 3, `status`: 0 is WORK, 1 ACK, 2 READY, 3 TRANSFER with a pointer in the high bits.
     pub(crate) status: [AtomicUsize; 2],
     pub(crate) nodes: [Node; 2],
-    /// Branches at work, where joins are counted.
+    /// The number of branches at work, if joins are counted.
     pub(crate) counter: AtomicU32,
-    /// The side that does not take the join has looked at it for the last time.
+    /// Whether the side that does not take the join has looked at it for the last time.
     pub(crate) left_behind: AtomicBool,
-    /// The other side may still look at this record when its body runs.
+    /// Whether the other side may still look at this record when its body runs.
     pub(crate) shared: Cell<bool>,
     /// How large the record is.
     pub(crate) class: u16,
@@ -105,13 +105,13 @@ impl Join {
     }
 }
 
-/// An entry of a watch list. Lists are rings, so that one pointer stands for a whole list, and adding, removing and
+/// An entry of a watch list. Lists are rings, so one pointer stands for a whole list, and adding, removing and
 /// appending take constant time (RW §2.2).
 pub(crate) struct Node {
     pub(crate) next: Cell<*mut Node>,
     pub(crate) previous: Cell<*mut Node>,
     pub(crate) join: Cell<*mut Join>,
-    /// The pass of `watch` that looked at it last.
+    /// The pass of `watch` that last looked at it.
     pub(crate) pass: Cell<u64>,
 }
 
@@ -135,15 +135,15 @@ pub(crate) struct ThreadRef(pub(crate) NonNull<Thread>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct JoinRef(pub(crate) NonNull<Join>);
 
-// SAFETY: what a record holds may move between workers: `Task::fork` asks for `Send`, and the protocol decides who touches
-// what (see the head of this file).
+// SAFETY: what a record holds may move between workers, because `Task::fork` asks for `Send`. The protocol decides who
+// touches what (see the head of this file).
 unsafe impl Send for ThreadRef {}
 
 impl ThreadRef {
     /// The record.
     #[inline(always)]
     pub(crate) fn get<'a>(self) -> &'a Thread {
-        // SAFETY: a `ThreadRef` is held only by those who own the thread; its record lives until its body runs.
+        // SAFETY: only those who own the thread hold a `ThreadRef`. Its record lives until its body runs.
         unsafe { &*self.0.as_ptr() }
     }
 }
@@ -156,8 +156,8 @@ impl JoinRef {
     /// The record.
     #[inline(always)]
     pub(crate) fn get<'a>(self) -> &'a Join {
-        // SAFETY: a join lives until its body has run and, if its branches ended on two workers, until the one that does
-        // not take it has said `left_behind`.
+        // SAFETY: a join lives until its body has run. If its branches ended on two workers, it also lives until the
+        // one that does not take it has said `left_behind`.
         unsafe { &*self.0.as_ptr() }
     }
 
@@ -187,7 +187,7 @@ impl WatchList {
         Some(Cont { join, side })
     }
 
-    /// Whether this pass has looked at the first entry; marks it and turns the ring if not.
+    /// The first entry, unless this pass has looked at it already. Marks it and turns the ring.
     pub(crate) fn turn(&mut self, pass: u64) -> Option<Cont<JoinRef>> {
         let first = self.first()?;
         // SAFETY: as in `first`.
@@ -211,7 +211,7 @@ impl WatchList {
         self.append(WatchList(node));
     }
 
-    /// Takes an entry out. One that is in no list stays so.
+    /// Takes an entry out of its list, if it is in one.
     pub(crate) fn remove(&mut self, c: Cont<JoinRef>) {
         let node = WatchList::node(c);
         // SAFETY: the node and its neighbours belong to this worker while the node is in its list.

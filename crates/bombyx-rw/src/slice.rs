@@ -1,7 +1,7 @@
-//! [`Slice`]: a mutable slice that can be divided among branches and put together again where they join.
+//! [`Slice`]: a mutable slice that can be divided among branches and put together again at their join.
 //!
-//! `&mut [T]` can be split, but two halves cannot become one again; in continuation-passing style that is what a join
-//! needs. A `Slice` remembers what it was cut from.
+//! `&mut [T]` can be split, but two halves cannot become one again. In continuation-passing style, a join needs just
+//! that. A `Slice` remembers what it was cut from.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -20,7 +20,7 @@ use std::ptr::NonNull;
 /// assert_eq!(*whole, [5, 2, 3, 4]);
 /// ```
 pub struct Slice<'a, T> {
-    /// What it was cut from; equal for all parts.
+    /// What it was cut from. Equal for all parts.
     origin: NonNull<T>,
     from: usize,
     len: usize,
@@ -39,10 +39,10 @@ impl<'a, T> From<&'a mut [T]> for Slice<'a, T> {
 }
 
 impl<'a, T> Slice<'a, T> {
-    /// The first `at` elements and the others.
+    /// The first `at` elements, and the rest.
     ///
     /// # Panics
-    /// If there are fewer.
+    /// If there are fewer than `at`.
     #[inline]
     pub fn split(self, at: usize) -> (Slice<'a, T>, Slice<'a, T>) {
         assert!(at <= self.len, "cannot split {} elements at {at}", self.len);
@@ -50,23 +50,23 @@ impl<'a, T> Slice<'a, T> {
         (Slice { origin, from, len: at, _slice }, Slice { origin, from: from + at, len: len - at, _slice })
     }
 
-    /// This part and the one that follows it.
+    /// Joins this part and the one that follows it.
     ///
     /// # Panics
-    /// If they were not cut from one slice, one behind the other.
+    /// If they were not cut from one slice, next to each other.
     #[inline]
     pub fn rejoin(self, right: Slice<'a, T>) -> Slice<'a, T> {
         assert!(
             self.origin == right.origin && self.from + self.len == right.from,
-            "the parts are no neighbours"
+            "the parts are not neighbours"
         );
         Slice { len: self.len + right.len, ..self }
     }
 
-    /// The elements for reading, by as many as like, from now on.
+    /// The elements, from now on only for reading, by any number of readers.
     #[inline]
     pub fn share(self) -> &'a [T] {
-        // SAFETY: the part is a slice that nobody else can reach for `'a`, and it is given up for this.
+        // SAFETY: the part is a slice that nobody else can reach for `'a`, and this gives it up.
         unsafe { std::slice::from_raw_parts(self.origin.add(self.from).as_ptr(), self.len) }
     }
 }
@@ -100,14 +100,14 @@ mod tests {
     use super::*;
 
     #[test]
-    #[should_panic = "no neighbours"]
+    #[should_panic = "not neighbours"]
     fn strangers_do_not_join() {
         let (mut a, mut b) = ([1], [2]);
         let _ = Slice::from(&mut a[..]).rejoin(Slice::from(&mut b[..]));
     }
 
     #[test]
-    #[should_panic = "no neighbours"]
+    #[should_panic = "not neighbours"]
     fn order_matters() {
         let mut a = [1, 2];
         let (left, right) = Slice::from(&mut a[..]).split(1);

@@ -1,9 +1,9 @@
-//! [`Task`]: what a body holds while it runs, and how it ends: with a value ([`Task::end`]), with a fork ([`Task::fork`]), or
-//! with another body before what follows ([`Task::call`]).
+//! [`Task`]: what a body holds while it runs, and how it ends: with a value ([`Task::end`]), with a fork
+//! ([`Task::fork`]), or with another body to run before what follows ([`Task::call`]).
 //!
-//! A body gets one `Task` and must return the one [`Ended`] that consuming it gives, so it ends exactly once. Values go
-//! into cells of the join's record: each branch writes its own cell before it ends, and the join's body, which runs after
-//! both, gets them as arguments.
+//! A body gets one `Task` and must return an [`Ended`]. Only consuming the task gives one, so a body ends exactly once.
+//! Values go into cells of the join's record. Each branch writes its own cell before it ends, and the join's body,
+//! which runs after both, gets them as arguments.
 
 use crate::arena::Arena;
 use crate::discipline::Discipline;
@@ -17,7 +17,7 @@ use std::ptr::{self, NonNull};
 
 type Invariant<'a> = PhantomData<fn(&'a ()) -> &'a ()>;
 
-/// A running thread that owes a `T`. `'e` is the lifetime of what threads may borrow, `K` the scheduler.
+/// A running thread that owes a `T`. `'e` is the lifetime of what threads may borrow, and `K` is the scheduler.
 #[must_use = "a thread must end"]
 pub struct Task<'w, 'e, T, K: Discipline> {
     worker: &'w mut Worker<K>,
@@ -25,7 +25,7 @@ pub struct Task<'w, 'e, T, K: Discipline> {
     _environment: Invariant<'e>,
 }
 
-/// Proof that a thread has ended. It is worth nothing outside of the body that must return it.
+/// Proof that a thread has ended. It is useless outside the body that must return it.
 #[must_use = "a body returns this"]
 pub struct Ended<'w>(Invariant<'w>);
 
@@ -45,13 +45,14 @@ impl<'w, 'e, T: Send, K: Discipline> Task<'w, 'e, T, K> {
     /// Ends with a value.
     #[inline(always)]
     pub fn end(self, value: T) -> Ended<'w> {
-        // SAFETY: `out` is this thread's cell in the record of what follows it, which runs later; nobody else writes it.
+        // SAFETY: `out` is this thread's cell in the record of what follows it, which runs later. Nobody else writes
+        // the cell.
         unsafe { self.out.write(value) };
         Ended(PhantomData)
     }
 
-    /// Ends with a fork: `left` and `right` may run at the same time, and `join` runs after both, with their values. What
-    /// follows this thread follows `join`.
+    /// Ends with a fork. `left` and `right` may run at the same time, and `join` runs after both, with their values.
+    /// What follows this thread follows `join`.
     #[inline(always)]
     pub fn fork<A, B, L, R, J>(self, left: L, right: R, join: J) -> Ended<'w>
     where
@@ -81,7 +82,7 @@ impl<'w, 'e, T: Send, K: Discipline> Task<'w, 'e, T, K> {
         Ended(PhantomData)
     }
 
-    /// Goes on with `first` and, after all that it forks, with `then`, which gets its value.
+    /// Continues with `first`. After everything that `first` forks, `then` runs and gets the value.
     #[inline(always)]
     pub fn call<A, C, J>(self, first: C, then: J) -> Ended<'w>
     where
@@ -158,7 +159,7 @@ where
     F: for<'x> FnOnce(Task<'x, 'e, T, K>) -> Ended<'x> + Send + 'e,
 {
     let record: NonNull<Branch<F, T>> = thread.cast();
-    // SAFETY: by the caller's promise; what the record holds is moved out before its memory is free.
+    // SAFETY: as the caller promises. What the record holds is moved out before its memory is freed.
     unsafe {
         let worker = &mut *worker.cast::<Worker<K>>();
         let body = (*record.as_ptr()).body.assume_init_read();

@@ -1,9 +1,9 @@
-//! Takes the optimised `examples/worker_loop.rs` apart and walks the whole worker loop of `WsJr`, from its entry: no lock
-//! prefix, no exchange with memory and no fence in any function that it calls. The loop calls the body of a thread through a
-//! register, at one place; the entries of all bodies are walked as well. A jump through a register must be the jump of a table
-//! that stays in its function. Any other call or jump through a register is refused.
+//! Takes the optimised `examples/worker_loop.rs` apart and walks the whole worker loop of `WsJr`, from its entry. No
+//! function that it calls contains a lock prefix, an exchange with memory or a fence. The loop calls the body of a
+//! thread through a register, at one place, and the entries of all bodies are walked as well. A jump through a register
+//! must be the jump of a table that stays in its function. Any other call or jump through a register is refused.
 //!
-//! For x86-64 on Linux, where one can tell such an instruction by its encoding.
+//! For x86-64 on Linux, where the encoding of an instruction shows whether it is one of these.
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod x86_64 {
@@ -13,7 +13,7 @@ mod x86_64 {
     use std::path::Path;
     use std::process::Command;
 
-    /// What the loop may call outside of the program: the kernel, and copies of memory.
+    /// What the loop may call outside the program: the kernel, and copies of memory.
     const SYSTEM: &[&str] = &[
         "mmap",
         "mmap64",
@@ -109,7 +109,8 @@ mod x86_64 {
     }
 
     impl Program {
-        /// What is wrong in the functions whose names `wanted` accepts, and in all that they call; and how many there are.
+        /// What is wrong in the functions whose names `wanted` accepts, and in everything that they call. Also how many
+        /// functions there are.
         fn walk(&self, wanted: impl Fn(&str) -> bool) -> (usize, Vec<String>) {
             let mut open: Vec<u64> = self
                 .functions

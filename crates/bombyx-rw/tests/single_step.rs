@@ -1,8 +1,8 @@
 //! Steps through a computation one machine instruction at a time, on both processors, and counts the locked instructions and
 //! fences that are executed between its start and its end: none with loads and stores only, some with joins by fetch-and-add.
 //!
-//! The trap flag of a thread makes the processor raise a signal after every instruction; the handler looks at the
-//! instruction that comes next. For x86-64 on Linux.
+//! The trap flag of a thread makes the processor raise a signal after every instruction. The handler looks at the next
+//! instruction. For x86-64 on Linux.
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod x86_64 {
@@ -99,12 +99,12 @@ mod x86_64 {
         counts
     }
 
-    /// Says in a child process what to step through.
+    /// Tells a child process what to step through.
     const STEPPED: &str = "BOMBYX_STEPPED";
 
     /// In a child process: counts, prints, and ends without ending threads.
     fn child<K: Discipline>() -> ! {
-        // SAFETY: installs a handler that touches nothing but the statics above.
+        // SAFETY: installs a handler that touches only the statics above.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = on_step as *const () as usize;
@@ -113,7 +113,7 @@ mod x86_64 {
         }
         let counts = count::<K>(11);
         let text = format!("\ncounts {} {} {}\n", counts[0], counts[1], counts[2]);
-        // SAFETY: writes the text and ends the process, with nothing of it left to do.
+        // SAFETY: writes the text and ends the process. Nothing of it is left to do.
         unsafe {
             libc::write(1, text.as_ptr().cast(), text.len());
             libc::_exit(0)

@@ -8,7 +8,7 @@ use bombyx_rw::{ChaseLev, Discipline, Ended, PdCas, Pool, Slice, Task, Ws, WsJr}
 
 type Two<'e, T> = (Slice<'e, T>, Slice<'e, T>);
 
-/// Sorts `data` by merging halves by way of `room`, and gives both back.
+/// Sorts `data` by merging halves by way of `room`, and returns both.
 fn sort<'w, 'e, K: Discipline>(
     task: Task<'w, 'e, Two<'e, u32>, K>,
     mut data: Slice<'e, u32>,
@@ -70,7 +70,7 @@ fn merge<'w, 'e, K: Discipline>(
     )
 }
 
-/// `c += a · b` on blocks laid out by recursive quadrants; gives `c` back.
+/// `c += a · b` on blocks laid out by recursive quadrants. Returns `c`.
 fn multiply<'w, 'e, K: Discipline>(
     task: Task<'w, 'e, Slice<'e, u64>, K>,
     mut c: Slice<'e, u64>,

@@ -59,14 +59,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Processor time of this process so far, where the system tells: on a busy machine, more telling than the clock.
+/// The processor time of this process so far, if the system says. On a busy machine it says more than the clock.
 fn cpu_seconds() -> Option<f64> {
     let schedule = std::fs::read_to_string("/proc/self/schedstat").ok()?;
     let nanoseconds: f64 = schedule.split_whitespace().next()?.parse().ok()?;
     Some(nanoseconds / 1e9)
 }
 
-/// The most memory this process has held, where the system tells.
+/// The most memory this process has held, if the system says.
 fn peak_mebibytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;

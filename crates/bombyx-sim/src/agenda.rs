@@ -1,8 +1,8 @@
 //! [`Agenda`]: pending events in the order of tick, phase and processor.
 //!
-//! Most events are due at the very next tick: unit instructions and steal attempts on processors of speed 1. Those
-//! are kept in a list; only the others go through a heap. An event is not taken back when its processor is
-//! interrupted: the engine recognises it as stale when it comes up.
+//! Most events are due at the very next tick: unit instructions and steal attempts on processors of speed 1. Those are
+//! kept in a list, and only the others go through a heap. An event is not taken back when its processor is interrupted.
+//! The engine recognises it as stale when it comes up.
 
 use crate::ProcessorId;
 use std::cmp::Reverse;
@@ -47,7 +47,7 @@ impl Agenda {
         if self.soon.is_empty() { later } else { Some(later.map_or(self.next, |tick| tick.min(self.next))) }
     }
 
-    /// If nothing but attempts is due at the next tick: who makes them, and when something else is due.
+    /// If only attempts are due at the next tick: who makes them, and when something else is due.
     pub(crate) fn lull(&self) -> Option<(Vec<ProcessorId>, u64)> {
         let Reverse((until, _)) = *self.later.peek()?;
         let only_attempts = self.soon.iter().all(|key| key >> PHASE == Phase::Attempt as u32);
@@ -55,7 +55,7 @@ impl Agenda {
         (only_attempts && until > self.next).then(|| (self.soon.iter().map(processor).collect(), until))
     }
 
-    /// What was due at the next tick is due at `tick`, before which nothing else is.
+    /// What was due at the next tick is now due at `tick`. Nothing else is due before that.
     pub(crate) fn postpone(&mut self, tick: u64) {
         self.next = tick;
     }

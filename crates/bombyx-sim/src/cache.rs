@@ -1,16 +1,16 @@
-//! Locality (half of DFD's title): a cache of its own for every processor, and what a run misses in them.
+//! Locality (half of DFD's title): a separate cache for every processor, and what a run misses in them.
 //!
-//! A run's trace says which strands each processor executed in which order, and [`Accesses`] which memory each strand
-//! touches. [`Caches::replay`] puts the two together: every processor has a set-associative cache with
-//! least-recently-used replacement that begins empty. Caches do not invalidate each other, so this counts what a schedule
-//! loses by *where* strands run, not what writers lose to each other; and a line is fetched from memory alike wherever it
-//! was last.
+//! A run's trace says which strands each processor executed in which order, and [`Accesses`] says which memory each
+//! strand touches. [`Caches::replay`] puts the two together. Every processor has a set-associative cache with
+//! least-recently-used replacement that begins empty. Caches do not invalidate each other, so this counts what a
+//! schedule loses by *where* strands run, not what writers lose to each other. Fetching a line from memory costs the
+//! same wherever the line was last.
 
 use crate::{EventKind, Trace};
 use bombyx_dag::{Accesses, Computation, StrandId, ThreadId};
 use std::collections::HashMap;
 
-/// What every processor's cache is.
+/// The shape of every processor's cache.
 ///
 /// ```
 /// use bombyx_dag::{Accesses, generate};
@@ -40,9 +40,9 @@ pub struct Caches {
 /// How often processors looked for a line in their caches, and did not find it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Misses {
-    /// Lines that strands touched, each stretch for itself.
+    /// Lines that strands touched. Each stretch counts separately.
     pub lookups: u64,
-    /// Those that were not in the processor's cache.
+    /// Lookups that did not find the line in the processor's cache.
     pub misses: u64,
 }
 
@@ -53,12 +53,12 @@ impl Misses {
     }
 }
 
-/// Lines that share a page have neighbouring numbers; pages are numbered as they are first touched, so that runs do not depend
-/// on where the system has put the program's memory.
+/// Lines on the same page have neighbouring numbers. Pages are numbered in the order in which they are first touched,
+/// so runs do not depend on where the system has put the program's memory.
 const PAGE: u64 = 4096;
 
 impl Caches {
-    /// Of so many bytes at least, with lines of 64 bytes in sets of eight.
+    /// Caches of at least this many bytes, with lines of 64 bytes in sets of eight.
     pub fn of_bytes(bytes: u64) -> Self {
         let (line, ways) = (64, 8);
         let sets = (bytes / (line * ways as u64)).max(1).next_power_of_two() as usize;
@@ -70,8 +70,8 @@ impl Caches {
         self.line * (self.ways * self.sets) as u64
     }
 
-    /// What `processors` miss that execute what `trace` says. `origin` gives the strand that was recorded for one of the trace's,
-    /// or none for what a scheduler inserted ([`WithDummies::origin`](crate::WithDummies)).
+    /// What processors miss when they execute what `trace` says. `origin` gives the recorded strand for each strand of
+    /// the trace, or `None` for what a scheduler inserted ([`WithDummies::origin`](crate::WithDummies)).
     pub fn replay(
         &self,
         trace: &Trace,
@@ -115,7 +115,7 @@ impl Cache {
         Self { lines: vec![EMPTY; shape.ways * shape.sets], ways: shape.ways, mask: shape.sets as u64 - 1 }
     }
 
-    /// Uses a line. Whether it was there.
+    /// Uses a line. Returns whether it was there.
     fn touch(&mut self, line: u64) -> bool {
         let at = (line & self.mask) as usize * self.ways;
         let set = &mut self.lines[at..at + self.ways];
@@ -127,8 +127,8 @@ impl Cache {
     }
 }
 
-/// Accesses for a computation that comes without: its threads, in the serial order, are the pieces of an array, and each
-/// strand touches the piece of its thread, `bytes` each. "If the i-th thread accesses the i-th block of an array,
+/// Accesses for a computation that comes without any. Its threads, in serial order, are the pieces of an array, and
+/// each strand touches the piece of its thread, `bytes` each. "If the i-th thread accesses the i-th block of an array,
 /// scheduling consecutive threads on the same processor provides better cache locality" (DFD Figure 3).
 pub fn array_accesses(c: &Computation, bytes: u32) -> Accesses {
     let mut accesses = Accesses::default();
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!((caches.sets, caches.bytes()), (1024, 512 << 10));
     }
 
-    /// DFD Figure 3 in shape: neighbours that run on one processor share lines, so work stealing misses less than the
+    /// DFD Figure 3 in shape: neighbours that run on one processor share lines. So work stealing misses less than the
     /// depth-first scheduler, which deals them out.
     #[test]
     fn work_stealing_has_better_locality_than_depth_first() {

@@ -1,26 +1,26 @@
 //! Virtual time: how long a processor of a given speed takes, exactly and in integers.
 //!
-//! A unit instruction is [`Clock::quanta`] quanta of work; a processor of speed π does a whole number of quanta per
-//! tick that is proportional to π: its *rate*. What a processor has done between two ticks is the integral of its rate,
-//! so a change of speed takes effect at once, in the middle of whatever the processor does. A processor of rate 0
+//! A unit instruction is [`Clock::quanta`] quanta of work. A processor of speed π does a whole number of quanta per
+//! tick that is proportional to π: its *rate*. What a processor has done between two ticks is the integral of its rate.
+//! So a change of speed takes effect at once, in the middle of whatever the processor does. A processor of rate 0
 //! stands still.
 //!
 //! # How exact
-//! The quanta of an instruction are a multiple of all rates, so whatever is begun and ended at one speed takes a whole
-//! number of ticks. What is cut by a change of speed, or moves to another processor in the middle (HET's migrations and
-//! muggings), may end between two ticks: at a multiple of 1/L of a tick, where L is the least common multiple of the
-//! rates without their common divisor. Then something else begins there, is cut in turn, and ends at a multiple of
-//! 1/L². So an instruction gets as many factors L as 64 bits allow: every moment is exact until that many cuts depend
-//! on each other. After that a moment is rounded up to a tick, which is by then a tiny part of a step, and
-//! [`Outcome::rounded`](crate::Outcome::rounded) counts it.
+//! The quanta of an instruction are a multiple of all rates, so whatever begins and ends at one speed takes a whole
+//! number of ticks. Work that is cut by a change of speed, or that moves to another processor in the middle (HET's
+//! migrations and muggings), may end between two ticks: at a multiple of 1/L of a tick, where L is the least common
+//! multiple of the rates without their common divisor. Then something else begins there, is cut in turn, and ends at a
+//! multiple of 1/L². So an instruction gets as many factors L as 64 bits allow, and every moment is exact until that
+//! many cuts depend on each other. After that a moment is rounded up to a tick, which is by then a tiny part of a step,
+//! and [`Outcome::rounded`](crate::Outcome::rounded) counts it.
 //!
-//! With equal, constant speeds of 1 a tick is BL's time step, also if processors stop and come back at whole times.
+//! With equal, constant speeds of 1, a tick is BL's time step, even if processors stop and come back at whole times.
 
 use crate::speeds::Speeds;
 use crate::{ProcessorId, Ratio, SimulationError};
 use bombyx_base::gcd;
 
-/// When something ends that never does.
+/// The end of something that never ends.
 pub(crate) const NEVER: u64 = u64::MAX;
 
 /// One stretch of constant speed.
@@ -47,7 +47,8 @@ pub(crate) struct Clock {
     may_round: bool,
     /// Whether some processor stands still at some time.
     stops: bool,
-    /// What each processor takes its speed for, as a multiple of its rate in a common unit. Empty if all are right.
+    /// What each processor believes its speed to be, as a multiple of its rate in a common unit. Empty if all are
+    /// right.
     beliefs: Vec<u64>,
 }
 
@@ -55,7 +56,7 @@ pub(crate) struct Clock {
 const MOST_TICKS: u128 = 1 << 58;
 
 impl Clock {
-    /// A clock for processors of these speeds that have so much work to do. `beliefs` are the factors by which
+    /// A clock for processors of these speeds that have this much work to do. `beliefs` are the factors by which
     /// processors misjudge their speeds, or empty.
     pub(crate) fn new(
         speeds: &Speeds,
@@ -124,7 +125,7 @@ impl Clock {
         if stretches.len() == 1 { stretches[0].rate } else { stretches[stretch_at(stretches, tick)].rate }
     }
 
-    /// What the processor takes its speed for at `tick`: a number to compare with those of others.
+    /// What the processor believes its speed to be at `tick`. A number to compare with those of others.
     #[inline]
     pub(crate) fn estimate(&self, p: ProcessorId, tick: u64) -> u64 {
         self.rate(p, tick) * self.beliefs.get(p.index()).copied().unwrap_or(1)
@@ -171,7 +172,8 @@ impl Clock {
         &self.crashes
     }
 
-    /// When a processor that begins at `start` has done `quanta` of work, rounded up to a tick; [`NEVER`] if it never has.
+    /// When a processor that begins at `start` has done `quanta` of work, rounded up to a tick. [`NEVER`] if it never
+    /// has.
     #[inline]
     pub(crate) fn end(&self, p: ProcessorId, start: u64, quanta: u64) -> u64 {
         let stretches = &self.stretches[p.index()];
@@ -182,7 +184,8 @@ impl Clock {
             };
         }
         let target = stretches[stretch_at(stretches, start)].done_by(start) + u128::from(quanta);
-        // The last stretch that begins with less done than that: if the processor stands still in it, it does so for ever.
+        // The last stretch that begins with less done than that. If the processor stands still in it, it does so for
+        // ever.
         let last = &stretches[stretches.partition_point(|s| s.done < target) - 1];
         match last.rate {
             0 => NEVER,
@@ -202,8 +205,8 @@ impl Clock {
         self.between(p, start, now).min(quanta.into()) as u64
     }
 
-    /// A processor does `each` quanta again and again from `since` on: how often by `now`, when the last ended, and how many
-    /// of these moments were rounded up. `each` is a multiple of an instruction.
+    /// A processor does `each` quanta again and again from `since` on. Returns how often by `now`, when the last one
+    /// ended, and how many of these moments were rounded up. `each` is a multiple of an instruction.
     pub(crate) fn repeat(&self, p: ProcessorId, since: u64, each: u64, now: u64) -> Repeated {
         let stretches = &self.stretches[p.index()];
         let mut repeated = Repeated { count: 0, until: since, rounded: 0 };
@@ -247,7 +250,7 @@ struct Scale {
     common: u64,
     /// Quanta in an instruction.
     quanta: u64,
-    /// How much finer time gets with every cut: the L of the module's documentation.
+    /// How much finer time gets with every cut: L in the module's documentation.
     factor: u64,
 }
 
@@ -388,7 +391,7 @@ mod tests {
         }
     }
 
-    /// Many attempts at once end when they would one by one.
+    /// Many attempts at once end when they would end one by one.
     #[test]
     fn repeating_equals_doing_one_by_one() {
         let clock = clock("2;10:p1=0.5;11:p1=3;20:p1=0;25:p1=1;30:p1=2/3", 1);

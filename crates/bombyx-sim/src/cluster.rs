@@ -1,19 +1,21 @@
-//! [`TwoLevel`]: nodes with several processors each, messages that take time, and one scheduler that every remote call passes.
+//! [`TwoLevel`]: nodes with several processors each, messages that take time, and one scheduler through which every
+//! remote call goes.
 //!
-//! **The machine.** A computation is cut into *calls*: a remote thread together with all its descendants that are not below
-//! another remote thread. The root is the client, which has a node of its own. A remote spawn is a message to the scheduler. The
-//! scheduler serves one message after another; a call costs it half of `call_cost` when it is submitted and half when it ends. It
-//! gives a call to the node with the fewest calls, which may hold a few more than it has processors ([`TwoLevel::held`]), so that
-//! it does not idle while the next call is on its way. Deeper calls go first, then older ones. A message takes `latency`; the
-//! bytes of a call (its frame) take their time on the wire, half with the argument and half with the result.
+//! **The machine.** A computation is cut into *calls*: a remote thread together with all its descendants that are not
+//! below another remote thread. The root is the client, which has its own node. A remote spawn is a message to the
+//! scheduler. The scheduler serves one message after another. A call costs it half of `call_cost` when it is submitted
+//! and half when it ends. It gives a call to the node with the fewest calls. A node may hold a few more calls than it
+//! has processors ([`TwoLevel::held`]), so that it does not idle while the next call is on its way. Deeper calls go
+//! first, then older ones. A message takes `latency`. The bytes of a call (its frame) take their time on the wire, half
+//! with the argument and half with the result.
 //!
-//! A caller has no more than [`TwoLevel::window`] calls under way; it submits the next one when a result is back.
+//! A caller has at most [`TwoLevel::window`] calls under way. It submits the next one when a result is back.
 //!
-//! **On a node**, processors work on strands that are ready, newest first, and never idle while one is there. As many calls are
-//! begun as there are processors. A call that only waits for other calls does not count.
+//! **On a node**, processors work on ready strands, newest first, and never idle while there is one. A node runs as
+//! many calls as it has processors. A call that only waits for other calls does not count.
 //!
-//! This is the shape of Dask.distributed with Bombyx in its workers. What a call costs the scheduler is to be measured; the model
-//! has no failures, and no other traffic on the wires.
+//! This is the shape of Dask.distributed with Bombyx in its workers. What a call costs the scheduler must be measured.
+//! The model has no failures, and no other traffic on the wires.
 
 use bombyx_dag::{Computation, StrandId, ThreadId};
 use std::cmp::Reverse;
@@ -22,11 +24,11 @@ use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 /// A cluster. Times are in the computation's unit, which is nanoseconds for recorded programs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TwoLevel {
-    /// Nodes, beside that of the client.
+    /// The number of nodes, beside that of the client.
     pub nodes: usize,
-    /// Processors of each.
+    /// The number of processors of each node.
     pub processors: usize,
-    /// What a message takes.
+    /// How long a message takes.
     pub latency: u64,
     /// Bytes per unit of time.
     pub bandwidth: f64,
@@ -41,9 +43,9 @@ pub struct ClusterOutcome {
     pub makespan: u64,
     /// How long the scheduler was busy.
     pub scheduler_busy: u64,
-    /// How long the processors of all nodes were busy, the client's left out.
+    /// How long the processors of all nodes were busy, except the client's.
     pub nodes_busy: u64,
-    /// Remote calls.
+    /// The number of remote calls.
     pub calls: u64,
 }
 
@@ -53,13 +55,13 @@ impl TwoLevel {
         (self.processors * 11).div_ceil(10)
     }
 
-    /// How many calls a caller has under way at a time: four for each processor and at least 16, as `bombyx-cluster` does by
-    /// default.
+    /// How many calls a caller has under way at a time: four for each processor and at least 16, as `bombyx-cluster`
+    /// does by default.
     pub fn window(&self) -> usize {
         (4 * self.nodes * self.processors).max(16)
     }
 
-    /// Runs a computation. `remote` says which threads are calls; the root never is.
+    /// Runs a computation. `remote` says which threads are calls. The root never is.
     ///
     /// # Panics
     /// If the machine has no nodes or no processors, or its bandwidth is not positive.
@@ -95,7 +97,7 @@ impl TwoLevel {
     }
 }
 
-/// A number of a call: that of its first thread.
+/// The number of a call, which is that of its first thread.
 type CallId = usize;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -110,7 +112,7 @@ enum Event {
     Executed { strand: u32, node: usize },
     /// The scheduler has heard that the call ended.
     Ended(CallId),
-    /// It has served that.
+    /// The scheduler has processed the end of the call.
     Settled(CallId),
     /// The result is where it is needed.
     Returned(CallId),
@@ -128,11 +130,11 @@ struct Call {
     node: usize,
     /// Strands of other calls that wait for its end.
     joins: Vec<StrandId>,
-    /// It waits for other calls only.
+    /// Whether it waits only for other calls.
     paused: bool,
-    /// Who called it; the root has called itself.
+    /// The call that made this call. The root's caller is the root.
     caller: CallId,
-    /// Its own calls that are under way, and those that have to wait for that.
+    /// Its own calls that are under way, and those that must wait until one of them ends.
     under_way: usize,
     backlog: VecDeque<CallId>,
 }
@@ -152,7 +154,8 @@ struct Run<'a> {
     calls: Vec<Option<Call>>,
     waits: Vec<u32>,
     nodes: Vec<Node>,
-    /// How many calls each node holds as far as the scheduler knows, and which do not only wait; the client's is not in it.
+    /// How many calls each node holds, as far as the scheduler knows, without those that only wait. The client's node
+    /// is not included.
     load: Vec<usize>,
     by_load: BTreeSet<(usize, usize)>,
     accepted: BinaryHeap<(u32, Reverse<u64>, CallId)>,
@@ -235,7 +238,7 @@ impl<'a> Run<'a> {
         self.at(self.now + self.machine.latency + wire, event);
     }
 
-    /// The scheduler serves a message behind those that came before, for half the cost of a call.
+    /// The scheduler serves a message after those that came before it, for half the cost of a call.
     fn serve(&mut self, cost: u64, event: Event) {
         self.scheduler_free = self.scheduler_free.max(self.now) + cost;
         self.outcome.scheduler_busy += cost;
@@ -371,7 +374,7 @@ impl<'a> Run<'a> {
             if self.waits[next.index()] == 0 {
                 self.ready(next);
             } else {
-                // It waits for joins only: its predecessor is done.
+                // It waits only for joins, because its predecessor is done.
                 self.waits[next.index()] |= STARTED;
             }
         }
@@ -394,7 +397,7 @@ impl<'a> Run<'a> {
             if ended && node < self.machine.nodes {
                 self.message(0, Event::Ended(id));
             } else if !ended {
-                // It waits for other calls: its place is free.
+                // It waits for other calls, so its place is free.
                 self.call(id).paused = true;
                 self.change_load(node, false);
                 self.assign();
@@ -421,7 +424,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Marks a strand whose predecessor in its thread is done, and which still waits for joins.
+/// Marks a strand that still waits for joins, although its predecessor in its thread is done.
 const STARTED: u32 = 1 << 31;
 
 #[cfg(test)]
@@ -431,7 +434,7 @@ mod tests {
 
     const FREE: TwoLevel = TwoLevel { nodes: 1, processors: 1, latency: 0, bandwidth: 1.0, call_cost: 0 };
 
-    /// A client with so many calls, each a thread of one strand.
+    /// A client with this many calls, each a thread of one strand.
     fn flat(calls: usize, weight: u64, bytes: u64) -> Computation {
         let mut b = Builder::new(0);
         let ends: Vec<StrandId> = (0..calls)
@@ -463,7 +466,7 @@ mod tests {
         assert!((measures.lower_bound(2)..=measures.greedy_bound(2)).contains(&two));
     }
 
-    /// All work is done once, whatever is remote, also with calls below calls.
+    /// All work is done once, whatever is remote, even with calls below calls.
     #[test]
     fn every_strand_runs_once() {
         for spec in ["fib:12", "dnc:depth=5,work=7", "loop:n=50"] {
@@ -499,7 +502,7 @@ mod tests {
     fn the_scheduler_is_the_limit() {
         let c = flat(1000, 1000, 0);
         let time = |nodes| TwoLevel { nodes, call_cost: 100, ..FREE }.run(&c, |_| true).makespan;
-        // Ten calls of 1000 at a time are all that a scheduler can serve that spends 100 on each.
+        // A scheduler that spends 100 on each call can serve only ten calls of 1000 at a time.
         assert!(time(5) < 210_000);
         assert!(time(100) >= 100_000);
         assert!(time(1000) >= 100_000);

@@ -1,8 +1,8 @@
 //! [`Contention`]: what happens when several thieves ask for one deque in the same step.
 //!
-//! BL §5 queues all requests to one deque and lets an adversary choose which one is served in each step; its only
-//! duty is to serve one if there is one. Its Lemma 6 shows that the choice does not change the total delay. DFD
-//! §4.1 and Karp & Zhang let one thief succeed and all others fail at once.
+//! BL §5 queues all requests to one deque and lets an adversary choose which one is served in each step. Its only duty
+//! is to serve one if there is one. BL Lemma 6 shows that the choice does not change the total delay. DFD §4.1 and Karp
+//! & Zhang let one thief succeed and all others fail at once.
 
 use crate::ProcessorId;
 use bombyx_base::Random;
@@ -23,7 +23,7 @@ pub enum Adversary {
     Biased,
 }
 
-/// Strands of more instructions than this on average are long beside a steal attempt.
+/// If strands have more instructions than this on average, they are long compared with a steal attempt.
 pub const LONG: u64 = 1_000;
 
 /// What happens when several thieves ask for one deque in the same step.
@@ -49,9 +49,10 @@ impl Contention {
         Self::Free,
     ];
 
-    /// The model for this computation: BL's if it consists of instructions, since that serves a request per instruction;
-    /// `denied` if weights are nanoseconds or a strand has more than [`LONG`] instructions on average. Beside such strands a
-    /// queue that moves once in an instruction means nothing, and would cost an event for each of an idle thief's attempts.
+    /// The model for this computation. If it consists of instructions, this is BL's, which serves a request per
+    /// instruction. If weights are nanoseconds, or a strand has more than [`LONG`] instructions on average, this is
+    /// `denied`. For such strands, a queue that moves once per instruction means nothing, and would cost an event for
+    /// each attempt of an idle thief.
     pub fn for_computation(c: &Computation) -> Self {
         let work = c.strands().map(|s| c.weight(s)).fold(0, u64::saturating_add);
         let long = work / c.strand_count() as u64 > LONG;
@@ -79,7 +80,7 @@ impl fmt::Display for Contention {
     }
 }
 
-/// Text that names no contention model.
+/// The text names no contention model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContentionError(String);
 

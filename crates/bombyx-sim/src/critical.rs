@@ -1,9 +1,9 @@
 //! [`CriticalStrands`]: which instructions are critical as an execution goes on (BL §6, LEC Definition 9).
 //!
 //! A strand is critical when all its predecessors in the augmented dag G', direct and indirect, have executed and it
-//! has not. An executed strand may still have an unexecuted predecessor in G', so a strand counts as *closed* only
-//! when it and all its predecessors have executed; an unexecuted strand is critical when its direct predecessors are
-//! closed. Every edge of G' is looked at once.
+//! has not. An executed strand may still have an unexecuted predecessor in G'. So a strand counts as *closed* only when
+//! it and all its predecessors have executed. An unexecuted strand is critical when its direct predecessors are closed.
+//! Every edge of G' is looked at once.
 
 use bombyx_dag::{Augmented, Computation, StrandId};
 use std::collections::BTreeSet;
@@ -30,7 +30,7 @@ pub struct CriticalStrands<'c> {
 }
 
 impl<'c> CriticalStrands<'c> {
-    /// Before anything has executed: the first strand is critical.
+    /// The state before anything has executed: the first strand is critical.
     pub fn new(c: &'c Computation) -> Self {
         let g = Augmented::of(c);
         let first = c.first_strand(c.root());

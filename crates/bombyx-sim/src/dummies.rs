@@ -1,9 +1,9 @@
 //! Dummy threads before large allocations (DFD §3.3).
 //!
-//! Before an allocation of m > K bytes, on the heap or for the stack of a new thread, ⌈m/K⌉ dummy threads are forked in a binary tree, and the allocation waits
-//! for all of them. They delay it, so that threads of higher priority may be scheduled instead. The papers fork them
-//! at run time; since the tree depends on nothing but m and K, it is built here before the run, as part of the
-//! computation. It then has priorities, dependencies and a cost like everything else.
+//! Before an allocation of m > K bytes, on the heap or for the stack of a new thread, ⌈m/K⌉ dummy threads are forked in
+//! a binary tree, and the allocation waits for all of them. They delay it, so that threads of higher priority may be
+//! scheduled instead. The papers fork them at run time. The tree depends only on m and K, so here it is built before
+//! the run, as part of the computation. It then has priorities, dependencies and a cost like everything else.
 
 use crate::scheduler::Metering;
 use bombyx_dag::{Builder, Computation, StrandId};
@@ -17,12 +17,12 @@ pub struct WithDummies {
     pub dummy: Vec<bool>,
     /// By thread, whether it was inserted: a dummy, or a thread that forks dummies.
     pub inserted: Vec<bool>,
-    /// By strand, the strand of the original computation, or none for what was inserted.
+    /// By strand, the strand of the original computation, or `None` for what was inserted.
     pub origin: Vec<Option<StrandId>>,
 }
 
 impl WithDummies {
-    /// Inserts dummy threads before every strand that asks for more than `quota`, or gives nothing if there is none.
+    /// Inserts dummy threads before every strand that asks for more than `quota`. `None` if there is no such strand.
     pub fn insert(c: &Computation, quota: u64, metering: Metering) -> Option<Self> {
         (Self::demanded(c, quota, metering) > 0).then(|| Inserting::new(c).run(quota, metering))
     }
@@ -39,7 +39,7 @@ impl WithDummies {
     }
 }
 
-/// Tells the computation again, in serial order, with dummies.
+/// Repeats the computation in serial order, with dummies.
 struct Inserting<'c> {
     from: &'c Computation,
     to: Builder,
@@ -107,7 +107,7 @@ impl<'c> Inserting<'c> {
         }
     }
 
-    /// A tree of `leaves` dummies under a new child of the current thread. Gives the child's last strand.
+    /// A tree of `leaves` dummies under a new child of the current thread. Returns the child's last strand.
     fn tree(&mut self, leaves: u64) -> StrandId {
         self.to.spawn(0);
         self.dummy.push(leaves == 1);

@@ -1,12 +1,12 @@
 //! [`Lull`]: passes over a stretch of time in which thieves queue for deques that are all empty.
 //!
-//! In the atomic-access model (BL §5) even requests that must fail delay each other, so their attempts have to be
-//! played out: how many there are and who waits where when work appears depends on every choice. But while no strand
+//! In the atomic-access model (BL §5) even requests that must fail delay each other. So their attempts have to be
+//! played out: how many there are, and who waits where when work appears, depends on every choice. But while no strand
 //! ends, nothing else happens. This plays BL's recycling game on a few flat tables, an order of magnitude faster than
-//! the engine's events, and leaves the thieves exactly as the engine would: the conformance suite compares them. A thief
-//! that is alone delays nobody; its attempts are only counted.
+//! the engine's events. It leaves the thieves exactly as the engine would: the conformance suite compares them. A
+//! single thief delays nobody, so its attempts are only counted.
 //!
-//! Relies on steps that are single ticks, attempts of one step, and first-in-first-out queues.
+//! This relies on steps that are single ticks, attempts of one step, and first-in-first-out queues.
 
 use crate::ProcessorId;
 use crate::machine::{Attempt, Machine};
@@ -30,9 +30,8 @@ pub(crate) struct Lull {
 }
 
 impl Lull {
-    /// Plays the ticks after `m.now` and before `until`, in which nothing but the attempts of `thieves` is due and
-    /// none of them can succeed. Returns false, with nothing done, if someone waits in a queue that no processor
-    /// answers for.
+    /// Plays the ticks after `m.now` and before `until`, in which only the attempts of `thieves` are due and none of
+    /// them can succeed. Returns false, with nothing done, if somebody waits in a queue that no processor answers for.
     pub(crate) fn pass(
         &mut self,
         m: &mut Machine<'_>,
@@ -63,7 +62,7 @@ impl Lull {
         true
     }
 
-    /// A single thief that waits nowhere fails once in every tick: the ticks from `tick` on are not played but counted.
+    /// A single thief that waits nowhere fails once in every tick. The ticks from `tick` on are counted, not played.
     fn pass_alone(&self, m: &mut Machine<'_>, thief: ProcessorId, tick: u64, until: u64) {
         let (failed, processors) = (until - tick, m.processor_count() as u32);
         m.counters.attempts += failed;
@@ -101,7 +100,7 @@ impl Lull {
         }
     }
 
-    /// One step of the recycling game: requests arrive, then every queue serves one, in vain.
+    /// One step of the recycling game: requests arrive, then every queue serves one of them, in vain.
     fn play(&mut self, m: &mut Machine<'_>, tick: u64) {
         let processors = m.processor_count() as u32;
         let again = |m: &mut Machine<'_>, thief: u32| {

@@ -1,6 +1,6 @@
-//! [`Machine`]: the state of a run that every scheduler sees and moves by.
+//! [`Machine`]: the state of a run, which every scheduler reads and changes.
 //!
-//! Relies on the computation's edges for what is ready and on the clock for how long work takes; promises that no
+//! It relies on the computation's edges for what is ready and on the clock for how long work takes. It promises that no
 //! strand begins before all its predecessors have executed, whatever a scheduler orders: the run ends with an error.
 
 use crate::ProcessorId;
@@ -17,7 +17,7 @@ use std::collections::HashMap;
 pub enum Status {
     /// Not yet spawned.
     Unborn,
-    /// Living, and its next strand may execute; some scheduler structure holds it.
+    /// Living, and its next strand may execute. Some structure of the scheduler holds it.
     Ready,
     /// Living, and a processor works on it: its [home](Machine::home).
     Running,
@@ -85,7 +85,7 @@ pub(crate) struct Processor {
     pub(crate) ordered: bool,
 }
 
-/// The state of a run, which every scheduler sees and moves by.
+/// The state of a run, which every scheduler reads and changes.
 ///
 /// It holds what the papers' model holds: which instructions have executed, which threads are living, ready or
 /// stalled, what every processor is doing, and the space in use. Schedulers read it and give orders
@@ -106,17 +106,17 @@ pub struct Machine<'c> {
     pub(crate) counters: Counters,
     pub(crate) space: Space,
     pub(crate) trace: Option<Trace>,
-    /// Where thieves execute in the step of their attempt: the last instant at which there were any, and how many deques there
-    /// were before they took something.
+    /// If thieves execute in the step of their attempt: the last instant at which there were any, and how many deques
+    /// there were before they took something.
     pub(crate) steals_began: Option<u64>,
     pub(crate) deques_before_steals: usize,
-    /// Which threads are not counted, by thread: they were inserted for their delay. Empty if none.
+    /// Which threads are not counted because they were inserted for their delay, by thread. Empty if there are none.
     inserted: Vec<bool>,
     /// Quanta that a processor spends on a thread whose frame has moved to it, before it works on it.
     migration_quanta: u64,
     /// A bit for each processor that is idle and may get work.
     idle: Vec<u64>,
-    /// Of so many processors in a row only the first ever works; 1 unless a mutation says otherwise.
+    /// Of this many processors in a row, only the first ever works. 1 unless a mutation says otherwise.
     one_of: u32,
     working: u32,
     unfinished: u32,
@@ -196,12 +196,12 @@ impl<'c> Machine<'c> {
         self.inserted = inserted;
     }
 
-    /// A processor pays so many instructions for every thread whose frame has moved to it.
+    /// A processor pays this many instructions for every thread whose frame has moved to it.
     pub(crate) fn charge_migrations(&mut self, instructions: u64) {
         self.migration_quanta = instructions * self.clock.quanta();
     }
 
-    /// A thread's part in the count of living threads.
+    /// How much a thread adds to the count of living threads.
     fn counted(&self, thread: ThreadId) -> u64 {
         u64::from(!self.inserted.get(thread.index()).is_some_and(|&inserted| inserted))
     }
@@ -231,7 +231,7 @@ impl<'c> Machine<'c> {
         self.clock.rate(p, self.now)
     }
 
-    /// What a processor takes its present speed for, in units that only comparisons should use. The same as
+    /// What a processor believes its present speed to be, in units that only comparisons should use. The same as
     /// [`speed`](Self::speed) unless the simulation was given [estimates](crate::Simulation::estimates).
     pub fn estimate(&self, p: ProcessorId) -> u64 {
         self.clock.estimate(p, self.now)
@@ -314,8 +314,8 @@ impl<'c> Machine<'c> {
         self.working as usize
     }
 
-    /// How many deques there were when this step began, before the thieves of this step took something; none if there are no
-    /// thieves, or if a thief executes one step after its attempt.
+    /// How many deques there were when this step began, before the thieves of this step took something. `None` if there
+    /// are no thieves, or if a thief executes one step after its attempt.
     pub fn deques_before_steals(&self) -> Option<usize> {
         (self.steals_began == Some(self.now)).then_some(self.deques_before_steals)
     }
@@ -374,7 +374,8 @@ impl<'c> Machine<'c> {
         self.order(p, Activity::Idle);
     }
 
-    /// Order: `p` stops its work at once, even in the middle of an instruction. The thread is ready; `p` is idle.
+    /// Order: `p` stops its work at once, even in the middle of an instruction. The thread is then ready, and `p` is
+    /// idle.
     ///
     /// # Panics
     /// If `p` works on nothing.
@@ -396,8 +397,8 @@ impl<'c> Machine<'c> {
         thread
     }
 
-    /// `p` crashes in the middle of its work: what it has done of its strand is lost, and the strand begins anew. The
-    /// thread is ready; `p` is idle.
+    /// `p` crashes in the middle of its work. What it has done of its strand is lost, and the strand begins anew. The
+    /// thread is then ready, and `p` is idle.
     pub(crate) fn lose(&mut self, p: ProcessorId) -> ThreadId {
         let begun = !self.processors[p.index()].ordered;
         let thread = self.interrupt(p);
@@ -477,8 +478,8 @@ impl<'c> Machine<'c> {
         }
     }
 
-    /// The strand that `p` worked on has executed: resolves its join edges, lets its child be born and its thread
-    /// go on or die. Gives what happened; threads enabled by it are appended to `enabled`.
+    /// The strand that `p` worked on has executed. Resolves its join edges, starts its child, and lets its thread go on
+    /// or die. Returns what happened. Threads that this enabled are appended to `enabled`.
     pub(crate) fn complete(
         &mut self,
         p: ProcessorId,
@@ -524,7 +525,7 @@ impl<'c> Machine<'c> {
         Some(ready)
     }
 
-    /// Begins a thread's life. Gives whether it is ready: its first strand may wait for join edges.
+    /// Begins a thread's life. Returns whether it is ready: its first strand may wait for join edges.
     fn be_born(&mut self, thread: ThreadId, p: ProcessorId) -> bool {
         let ready = self.waits[self.computation.first_strand(thread).index()] == 0;
         let state = &mut self.threads[thread.index()];

@@ -1,19 +1,19 @@
-//! [`Mutation`]: wrong schedulers on purpose, to see which claims notice them.
+//! [`Mutation`]: deliberately wrong schedulers, to see which claims notice them.
 //!
-//! A mutation is an error in a *scheduler*; the machine, the computation and the bounds stay as they are. Some are made
-//! by a policy (which thread goes where), some by the engine (which processors work, whom a thief asks). A scheduler
-//! that does not have the rule ignores the mutation.
+//! A mutation is an error in a *scheduler*. The machine, the computation and the bounds stay as they are. Some errors
+//! are made by a policy (which thread goes where), some by the engine (which processors work, whom a thief asks). A
+//! scheduler without the affected rule ignores the mutation.
 //!
 //! # To add one
-//! A line in the table below, and the place that makes the error: look at [`Setup::mutation`](crate::Setup) when the policy is
-//! made, or `Rules::mutation` in the engine.
+//! Add a line to the table below, and make the error in its place: look at [`Setup::mutation`](crate::Setup) when the
+//! policy is made, or at `Rules::mutation` in the engine.
 
 use std::fmt;
 use std::str::FromStr;
 
 macro_rules! mutations {
     ($( $variant:ident = $name:literal: $about:literal; )*) => {
-        /// A deliberate error in a scheduler, spelled as `verify` names it.
+        /// A deliberate error in a scheduler, with the name that `verify` uses.
         ///
         /// ```
         /// use bombyx_sim::Mutation;

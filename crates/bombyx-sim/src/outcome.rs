@@ -9,8 +9,8 @@ use crate::{Contention, Ratio, Scheduler, WithDummies};
 pub struct Dollars {
     /// Instructions executed. Exactly T1 (BL Lemma 7).
     pub work: u64,
-    /// Steal attempts initiated, and visits of a shared queue if they take time; where a thief that succeeds executes in the
-    /// step of its attempt, those that failed.
+    /// Steal attempts initiated, and visits of a shared queue if they take time. If a thief that succeeds executes in
+    /// the step of its attempt, only those that failed.
     pub steal: u64,
     /// Steps spent waiting for a steal request to be served.
     pub wait: u64,
@@ -36,19 +36,19 @@ pub struct SpaceUse {
 /// Space in use from a time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpaceSample {
-    /// The tick from which on it was so.
+    /// The tick from which on this was so.
     pub tick: u64,
     /// What was in use.
     pub space: SpaceUse,
 }
 
-/// Counts space while a run goes on. The peak is taken between steps: what a step allocates and frees at once never
-/// shows.
+/// Counts space while a run goes on. The peak is taken between steps, so what a step allocates and frees at once does
+/// not show.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Space {
     now: SpaceUse,
-    /// Heap memory in use. Where one thread frees what another allocates, a schedule may free first; then it is
-    /// negative for a while and shows as 0.
+    /// Heap memory in use. If one thread frees what another allocates, a schedule may free first. Then this is negative
+    /// for a while and shows as 0.
     heap: i128,
     peak: SpaceUse,
     series: Option<Vec<SpaceSample>>,
@@ -139,7 +139,7 @@ pub struct Capacity {
     pub work: u128,
     /// The cost of migrations ([`Simulation::migration_cost`](crate::Simulation::migration_cost)).
     pub migrations: u128,
-    /// What crashed processors had done of their strands, which was done again.
+    /// What crashed processors had done of their strands. It was done again.
     pub lost: u128,
     /// Steal attempts and waiting for them to be served, completed or not.
     pub stealing: u128,
@@ -182,21 +182,21 @@ pub struct Outcome {
     /// How often a processor was interrupted in the middle of a strand that was resumed later (HET §1.5).
     pub preemptions: u64,
     /// Bytes sent between processors by the accounting of BL Theorem 14: the frame for every migration, and
-    /// [`JOIN_BYTES`](crate::JOIN_BYTES) for every join edge to a thread that is elsewhere.
+    /// [`JOIN_BYTES`](crate::JOIN_BYTES) for every join edge to a thread on another processor.
     pub bytes: u64,
     /// How often a processor got a thread from another processor's deque or from a shared pool, the root included.
     pub acquisitions: u64,
-    /// Those of the acquisitions that got a thread of the program, not one that was inserted before a large allocation.
+    /// How many of the acquisitions got a thread of the program, not one that was inserted before a large allocation.
     pub program_acquisitions: u64,
-    /// DFD §5.3's scheduling granularity: how many threads a processor takes from its own deque for each one that it gets
-    /// elsewhere, averaged over the processors. Dummy threads do not count.
+    /// DFD §5.3's scheduling granularity: how many threads a processor takes from its own deque for each one that it
+    /// gets elsewhere, averaged over the processors. Dummy threads do not count.
     pub threads_per_steal: f64,
     /// The computation that ran in place of the given one, if the quota demanded dummy threads (DFD §3.3). The trace
     /// and WORK refer to it.
     pub with_dummies: Option<Box<WithDummies>>,
     /// The most space that was in use between two steps.
     pub peak: SpaceUse,
-    /// Space over time, if it was asked for: an entry for every change.
+    /// Space over time, if it was asked for. There is an entry for every change.
     pub space: Vec<SpaceSample>,
     /// What the processors could have executed, and what became of it.
     pub capacity: Capacity,

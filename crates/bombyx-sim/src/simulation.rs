@@ -1,4 +1,4 @@
-//! [`Simulation`]: sets up a run and gives its [`Outcome`].
+//! [`Simulation`]: sets up a run and returns its [`Outcome`].
 
 use crate::check::{Checker, Invariant, Violation, Watcher};
 use crate::clock::Clock;
@@ -23,7 +23,7 @@ pub enum Mode {
     Step,
 }
 
-/// A run to be made: a computation, a scheduler, and the machine it runs on.
+/// A run: a computation, a scheduler, and the machine it runs on.
 ///
 /// ```
 /// use bombyx_dag::generate;
@@ -61,7 +61,7 @@ pub struct Simulation<'c> {
 }
 
 impl<'c> Simulation<'c> {
-    /// `scheduler` executes `computation`: on one processor, unless told otherwise.
+    /// `scheduler` executes `computation`. Default: on one processor.
     pub fn new(computation: &'c Computation, scheduler: Scheduler) -> Self {
         Self {
             computation,
@@ -87,62 +87,61 @@ impl<'c> Simulation<'c> {
         }
     }
 
-    /// On so many processors.
+    /// On this many processors.
     pub fn processors(mut self, count: usize) -> Self {
         self.processors = Some(count);
         self
     }
 
-    /// On processors of these speeds. If they are listed one by one, the list also gives the number of processors.
+    /// On processors of these speeds. If they are listed one by one, the list also sets the number of processors.
     pub fn speeds(mut self, speeds: Speeds) -> Self {
         self.speeds = speeds;
         self
     }
 
-    /// The factor by which each processor misjudges its own speed; 1 if it is right. Schedulers that compare speeds
-    /// compare what processors take theirs for (HET §1: a processor's estimate is mostly accurate).
+    /// The factor by which each processor misjudges its own speed, or 1 if it is right. Schedulers that compare speeds
+    /// compare what processors believe theirs to be (HET §1: a processor's estimate is mostly accurate).
     pub fn estimates(mut self, factors: impl IntoIterator<Item = Ratio>) -> Self {
         self.estimates = factors.into_iter().collect();
         self
     }
 
-    /// A processor spends so many instructions on a thread that has moved to it before it works on it: the M of HET
-    /// §2. 0 unless told otherwise.
+    /// A processor spends this many instructions on a thread that has moved to it, before it works on it: the M of HET
+    /// §2. Default: 0.
     pub fn migration_cost(mut self, instructions: u64) -> Self {
         self.migration_cost = instructions;
         self
     }
 
-    /// A steal attempt takes steps of the victim, not of the thief: what HET's footnote 2 warns of. Then a victim that
+    /// A steal attempt takes steps of the victim, not of the thief. HET's footnote 2 warns of this: a victim that
     /// stands still holds up every thief that chooses it.
     pub fn steals_at_victims_speed(mut self) -> Self {
         self.at_victims_speed = true;
         self
     }
 
-    /// All random choices follow from this number; 0 unless told otherwise.
+    /// The seed of all random choices. Default: 0.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// What happens when several thieves ask for one deque in the same step. Unless told otherwise,
-    /// [`Contention::for_computation`].
+    /// What happens when several thieves ask for one deque in the same step. Default: [`Contention::for_computation`].
     pub fn contention(mut self, contention: Contention) -> Self {
         self.contention = Some(contention);
         self
     }
 
-    /// A steal attempt takes so many of the thief's steps; 1 unless told otherwise. The first is a STEAL dollar,
-    /// the others are WAIT dollars.
+    /// A steal attempt takes this many of the thief's steps. The first is a STEAL dollar, and the others are WAIT
+    /// dollars. Default: 1.
     pub fn steal_cost(mut self, steps: u64) -> Self {
         self.steal_cost = steps;
         self
     }
 
-    /// A processor without a thread visits the shared queue of `fifo` or `depth-first` as a thief visits a deque: the
-    /// visit takes as long as a steal attempt, counts as one, and gets what is first in the queue when it ends. Unless
-    /// told so, a thread comes to an idle processor at once, as in the papers' model; then the first forks of a
+    /// A processor without a thread visits the shared queue of `fifo` or `depth-first` as a thief visits a deque. The
+    /// visit takes as long as a steal attempt, counts as one, and gets what is first in the queue when it ends.
+    /// Default: a thread comes to an idle processor at once, as in the papers' model. Then the first forks of a
     /// computation are taken the moment they are made, and all processors unfold it from the top.
     ///
     /// ```
@@ -161,9 +160,9 @@ impl<'c> Simulation<'c> {
         self
     }
 
-    /// A thief that succeeds executes the first action of the stolen thread in the step of its attempt, as in the cost model
-    /// of DFD §4.1; only an attempt that fails takes a step. Unless told so, every attempt takes its step (BL §5). Attempts
-    /// then cost one step.
+    /// A thief that succeeds executes the first action of the stolen thread in the step of its attempt, as in the cost
+    /// model of DFD §4.1. Only an attempt that fails takes a step. Attempts then cost one step. Default: every attempt
+    /// takes a step (BL §5).
     ///
     /// ```
     /// use bombyx_dag::generate;
@@ -181,14 +180,15 @@ impl<'c> Simulation<'c> {
         self
     }
 
-    /// Which memory counts against the quota K of `dfdeques` and `depth-first`: heap and stack, unless told otherwise.
+    /// Which memory counts against the quota K of `dfdeques` and `depth-first`. Default: heap and stack.
     pub fn metering(mut self, metering: Metering) -> Self {
         self.metering = metering;
         self
     }
 
     /// The first choices of each processor's steal attempts, in place of random ones: a processor (for DFDeques a
-    /// position in the list of deques), or none for a deque that does not exist. To repeat a run, or to couple two.
+    /// position in the list of deques), or `None` for a deque that does not exist. Use this to repeat a run, or to
+    /// couple two.
     pub fn choices(mut self, choices: Vec<Vec<Option<u32>>>) -> Self {
         self.choices = choices;
         self
@@ -219,7 +219,7 @@ impl<'c> Simulation<'c> {
     }
 
     /// Checks every invariant that the papers prove for this scheduler and this computation. While processors visit a
-    /// queue they are not greedy.
+    /// queue, they are not greedy.
     pub fn check_all(mut self) -> Self {
         self.check_all = true;
         self
@@ -231,7 +231,7 @@ impl<'c> Simulation<'c> {
         self
     }
 
-    /// Runs.
+    /// Runs the simulation.
     ///
     /// # Errors
     /// If the set-up makes no sense, or an invariant breaks.
@@ -239,8 +239,8 @@ impl<'c> Simulation<'c> {
         self.run_policy(|setup| self.scheduler.policy(setup))
     }
 
-    /// Runs with a policy of your own in place of the scheduler's. The scheduler still names the outcome, decides
-    /// which invariants [`check_all`](Self::check_all) means, and whether there are dummy threads.
+    /// Runs with your own policy in place of the scheduler's. The scheduler still names the outcome, and decides which
+    /// invariants [`check_all`](Self::check_all) means and whether there are dummy threads.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -352,7 +352,7 @@ impl<'c> Simulation<'c> {
         let mut invariants = self.invariants.clone();
         if self.check_all {
             let greedy = |i: Invariant| i == Invariant::Greedy && self.visits;
-            // The papers' lemmas about deques and leaves know no crashes.
+            // The papers' lemmas about deques and leaves do not cover crashes.
             let crashes = self.speeds.changes().iter().any(|change| change.crash);
             let despite =
                 |i: Invariant| !crashes || matches!(i, Invariant::Greedy | Invariant::HighUtilization);
@@ -419,7 +419,7 @@ fn account(m: &Machine<'_>, steal: u64, migration_cost: u64) -> Capacity {
     let work = quanta(counters.work);
     // A crash may cut short what a processor pays for a thread that has moved.
     let migrations = quanta(counters.tolls * migration_cost).min(counters.executed - work);
-    // Lulls count attempts, not quanta; where they are possible the two are one.
+    // Lulls count attempts, not quanta. Where they are possible, the two are the same.
     let stealing = match m.clock.steps_are_ticks() {
         true => quanta(steal + counters.wait),
         false => counters.stealing,
@@ -429,8 +429,8 @@ fn account(m: &Machine<'_>, steal: u64, migration_cost: u64) -> Capacity {
     Capacity { instruction, total, work, migrations, lost, stealing, idle }
 }
 
-/// No schedule on these processors is shorter: T ≥ T1/P and T ≥ T∞ (BL §2), for speeds in the units of the clock; and every
-/// instruction was executed once.
+/// No schedule on these processors is shorter: T ≥ T1/P and T ≥ T∞ (BL §2), for speeds in the units of the clock. And
+/// every instruction was executed once.
 fn lower_bounds(
     outcome: &Outcome,
     c: &Computation,
@@ -451,7 +451,7 @@ fn lower_bounds(
     Ok(())
 }
 
-/// More processors than any machine to be bought soon; ids share a word with the phase of their events.
+/// More processors than any real machine will soon have. Ids share a word with the phase of their events.
 const MOST_PROCESSORS: usize = 1 << 20;
 
 /// Each takes some hundred bytes of memory and a microsecond.
@@ -463,7 +463,7 @@ const MOST_DUMMIES: u64 = 5_000_000;
 pub enum SimulationError {
     /// No processors, or too many.
     ProcessorCount(usize),
-    /// The quota is to be found while the program runs.
+    /// The quota should be found while the program runs, which the simulator cannot do.
     AutoQuota,
     /// The list of speeds does not match the number of processors.
     SpeedCount {
@@ -490,16 +490,16 @@ pub enum SimulationError {
     SpeedsTooFine,
     /// A steal attempt must take at least one step.
     FreeSteals,
-    /// Thieves execute in the step of their attempt only if that takes one step.
+    /// Thieves can execute in the step of their attempt only if that takes one step.
     SlowSameStep(u64),
-    /// The quota is so small that the dummy threads before large allocations have no room.
+    /// The quota is so small that there is no room for the dummy threads before large allocations.
     TooManyDummies {
         /// K.
         quota: u64,
         /// Dummy threads that it demands.
         dummies: u64,
     },
-    /// A given choice is not among as many as there are processors.
+    /// A given choice is not below the number of processors.
     UnknownChoice,
     /// The work times the cost of a steal attempt times the processors is more than virtual time can count.
     TooLong {
@@ -517,7 +517,7 @@ pub enum SimulationError {
         /// When.
         tick: u64,
     },
-    /// The run cannot have been as it was: an error in the simulator.
+    /// Such a run is impossible: an error in the simulator.
     Impossible(String),
     /// An invariant broke.
     Violation(Violation),

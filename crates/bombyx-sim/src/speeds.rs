@@ -11,7 +11,7 @@ pub struct Change {
     pub at: Ratio,
     /// Of which processor.
     pub processor: ProcessorId,
-    /// The new speed; 0 if the processor stops.
+    /// The new speed, or 0 if the processor stops.
     pub speed: Ratio,
     /// Whether the processor crashes: it stops and loses what it has done of its strand. Another processor executes
     /// the strand again from its beginning (BL §7).
@@ -19,10 +19,11 @@ pub struct Change {
 }
 
 /// The speeds of the processors. A processor of speed 2 executes two unit instructions, or makes two steal attempts,
-/// per unit of time; one of speed 0 stands still.
+/// per unit of time. One of speed 0 stands still.
 ///
-/// Written as a list, `4,1,1` or shorter `4,2x1`, with changes after semicolons: from time 100 on, the first
-/// processor has speed ½; at time 7.5 the second one stops; at time 9 the third one crashes, and at time 20 it is back.
+/// Written as a list, `4,1,1` or shorter `4,2x1`, with changes after semicolons. In the example, the first processor
+/// has speed ½ from time 100 on. At time 7.5 the second one stops. At time 9 the third one crashes, and at time 20 it
+/// is back.
 ///
 /// ```
 /// use bombyx_sim::{ProcessorId, Ratio, Speeds};
@@ -51,7 +52,7 @@ impl Speeds {
         Self { list: Some(list.into_iter().collect()), changes: Vec::new() }
     }
 
-    /// From time `at` on, `processor` has speed `speed`; 0 stops it.
+    /// From time `at` on, `processor` has speed `speed`. Speed 0 stops it.
     #[must_use]
     pub fn change(mut self, at: impl Into<Ratio>, processor: ProcessorId, speed: Ratio) -> Self {
         self.changes.push(Change { at: at.into(), processor, speed, crash: false });
@@ -93,8 +94,8 @@ impl Speeds {
         self.reach(processors, instructions, |speeds| speeds.iter().sum())
     }
 
-    /// A time that no schedule of this work and span falls below: all processors together need it for the work, and
-    /// whichever is the fastest at each time needs it for the span.
+    /// A time that no schedule of this work and span can beat. All processors together need at least this time for the
+    /// work, and the fastest processor at each time needs it for the span.
     pub fn least_time(&self, processors: usize, work: u64, span: u64) -> f64 {
         let fastest = |speeds: &[f64]| speeds.iter().copied().fold(0.0, f64::max);
         self.time_for(processors, work as f64).max(self.reach(processors, span as f64, fastest))
@@ -145,7 +146,7 @@ impl fmt::Display for Speeds {
     }
 }
 
-/// Text that lists no speeds.
+/// The text lists no speeds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpeedsError(String);
 

@@ -5,12 +5,12 @@ use crate::{Outcome, ProcessorId};
 use bombyx_dag::{Computation, StrandId, ThreadId};
 use std::fmt::Write;
 
-/// A table with a line for each step of a traced run on processors of speed 1: the living threads that nobody works
-/// on, stalled ones in parentheses, and what every processor does. A thread is named where a processor turns to it.
-/// A steal attempt is shown as an arrow to its victim, with the thread it got.
+/// A table with a line for each step of a traced run on processors of speed 1: the living threads that nobody works on,
+/// with stalled ones in parentheses, and what every processor does. A thread is named when a processor turns to it. A
+/// steal attempt is shown as an arrow to its victim, with the thread it got.
 ///
-/// What is shown follows from the computation and the trace alone. Gives nothing if there is no trace or a step is
-/// more than one tick.
+/// The table follows only from the computation and the trace. `None` if there is no trace, or if a step is more than
+/// one tick.
 ///
 /// ```
 /// use bombyx_dag::generate::figure1;

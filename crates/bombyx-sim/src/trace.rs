@@ -1,8 +1,8 @@
 //! [`Trace`]: everything that every processor did, as intervals of virtual time.
 //!
-//! A trace is the same in both modes of the engine. It holds one event per executed strand (or part of one, if it
-//! was interrupted) and one per steal attempt; a processor that has neither in some interval was idle. Text form,
-//! one event per line: `from..to processor what`, with times in ticks, or in units of time by [`Trace::in_units`].
+//! A trace is the same in both modes of the engine. It holds one event per executed strand (or per part of one, if it
+//! was interrupted) and one per steal attempt. A processor that has neither in some interval was idle. The text form
+//! has one event per line: `from..to processor what`, with times in ticks, or in units of time by [`Trace::in_units`].
 
 use crate::{ProcessorId, Ratio};
 use bombyx_dag::{StrandId, ThreadId};
@@ -30,15 +30,15 @@ pub enum EventKind {
     Execute {
         /// The strand.
         strand: StrandId,
-        /// Whether the strand ended here; if not, the processor was interrupted and another one goes on.
+        /// Whether the strand ended here. If not, the processor was interrupted and another one goes on.
         complete: bool,
     },
-    /// The processor made a steal attempt, from its initiation until it was served. If the interval is longer than
-    /// an attempt takes, the rest was spent in the victim's queue. It is empty if a thief that succeeds executes in the step of
-    /// its attempt.
+    /// The processor made a steal attempt, from its start until it was served. If the interval is longer than an
+    /// attempt takes, the rest was spent in the victim's queue. The interval is empty if a thief that succeeds executes
+    /// in the step of its attempt.
     Attempt {
-        /// The random choice among P: a processor, or for DFDeques a position in the list of deques. `u32::MAX` for a
-        /// given choice of no deque.
+        /// The random choice among P: a processor, or for DFDeques a position in the list of deques. `u32::MAX` if the
+        /// given choice was no deque.
         slot: u32,
         /// The processor whose deque was chosen, if the deque exists and has an owner.
         victim: Option<ProcessorId>,
@@ -60,8 +60,7 @@ pub struct Event {
     pub kind: EventKind,
 }
 
-/// What every processor did, in the order in which it ended; events that end together are ordered work before
-/// attempts.
+/// What every processor did, in the order in which it ended. Of events that end together, work comes before attempts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trace {
     events: Vec<Event>,
@@ -77,7 +76,7 @@ impl Trace {
         &self.events
     }
 
-    /// The events of each of so many processors, in the order of time. They do not overlap; between them the
+    /// The events of each of this many processors, in the order of time. They do not overlap, and between them the
     /// processor was idle.
     ///
     /// # Panics
@@ -90,7 +89,7 @@ impl Trace {
         events
     }
 
-    /// The steal attempts in the order in which they were initiated; within a step, in the order of the thieves.
+    /// The steal attempts in the order in which they began. Within a step, in the order of the thieves.
     pub fn attempts(&self) -> Vec<Event> {
         let mut attempts: Vec<Event> =
             self.events.iter().filter(|e| matches!(e.kind, EventKind::Attempt { .. })).copied().collect();

@@ -84,7 +84,7 @@ fn steals(scheduler: Scheduler) -> bool {
     matches!(scheduler, Scheduler::WorkStealing | Scheduler::Heterogeneous(_) | Scheduler::Dfdeques(_))
 }
 
-/// Without a trace the engine passes over attempts that must fail; that must not show.
+/// Without a trace, the engine passes over attempts that must fail. That must not show.
 #[test]
 fn untraced_runs_measure_the_same() {
     for spec in COMPUTATIONS {
@@ -170,7 +170,7 @@ fn visits_of_a_queue_take_time() {
     }
 }
 
-/// Different speeds, changing over time, also to 0 and back: still legal, and both modes agree.
+/// Different speeds that change over time, even to 0 and back: still legal, and both modes agree.
 #[test]
 fn every_scheduler_copes_with_speeds() {
     let constant: Speeds = "3,1,2,0.5".parse().unwrap();
@@ -199,7 +199,7 @@ fn every_scheduler_copes_with_speeds() {
     }
 }
 
-/// Join edges that go anywhere: nothing but the greedy bound is proven, but everything terminates, legally.
+/// Join edges that go anywhere. Only the greedy bound is proven, but everything terminates, legally.
 #[test]
 fn every_scheduler_executes_computations_of_no_class() {
     let computations: Vec<Computation> = (0..10).map(|seed| general(40, seed)).collect();

@@ -36,8 +36,8 @@ fn heterogeneous_on_equal_speeds_is_work_stealing() {
     }
 }
 
-/// DFDeques chooses among positions in R, work stealing among processors. The same choice means the same deque: so
-/// the victims of a run of DFDeques are given to work stealing as its choices.
+/// DFDeques chooses among positions in R, work stealing among processors. The same choice means the same deque, so the
+/// victims of a run of DFDeques are given to work stealing as its choices.
 fn choices(outcome: &Outcome) -> Vec<Vec<Option<u32>>> {
     let mut choices = vec![Vec::new(); outcome.processors];
     for event in outcome.trace.as_ref().unwrap().attempts() {

@@ -96,7 +96,7 @@ fn high_utilization_catches_slow_processors_first() {
     }
 }
 
-/// On many random nested-parallel computations every scheduler keeps all that is proven for it there.
+/// On many random nested-parallel computations, every scheduler keeps everything that is proven for it there.
 #[test]
 fn schedulers_keep_their_invariants() {
     for seed in 0..25 {

@@ -93,7 +93,7 @@ fn long_strands_cost_few_events() {
     }
 }
 
-/// A thief that is alone is passed over exactly: as if every attempt had been made.
+/// A single thief is passed over exactly: as if every attempt had been made.
 #[test]
 fn a_lonely_thief_is_counted_as_it_would_have_played() {
     for seed in 0..40 {

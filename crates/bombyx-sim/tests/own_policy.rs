@@ -9,7 +9,7 @@ use common::{assert_legal, computation};
 #[derive(Default)]
 struct Stack {
     threads: Vec<ThreadId>,
-    /// How many processors never get anything: an error, unless it is 0.
+    /// How many processors never get anything. Anything but 0 is an error.
     forgotten: usize,
 }
 

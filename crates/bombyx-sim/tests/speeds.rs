@@ -32,7 +32,8 @@ fn ratio(text: &str) -> Ratio {
     text.parse().unwrap()
 }
 
-/// Speeds that often stop a processor or make it crash. Everybody works at the end, so that no thread waits for ever.
+/// Speeds that often stop a processor or make it crash. At the end all processors work, so that no thread waits for
+/// ever.
 fn random_speeds(dice: &mut Dice, processors: usize) -> Speeds {
     let palette: &[&str] = match dice.below(4) {
         0 => &["1", "2", "0", "1"],
@@ -223,7 +224,7 @@ fn no_run_falls_below_the_least_time() {
     }
 }
 
-/// HET's footnote 2: the root's processor stands still. Thieves at their own speed take the root away; thieves at the
+/// HET's footnote 2: the root's processor stands still. Thieves at their own speed take the root away. Thieves at the
 /// victim's speed wait for ever.
 #[test]
 fn a_stopped_root_holds_up_thieves_at_the_victims_speed() {
@@ -262,7 +263,7 @@ fn every_scheduler_survives_crashes() {
     let work = bombyx_dag::Measures::of(&c).work;
     for scheduler in common::every_scheduler() {
         let clean = Simulation::new(&c, scheduler).processors(4).seed(2);
-        // Whoever works at time 6 crashes; one processor never comes back.
+        // The processors that work at time 6 crash, and one never comes back.
         let speeds = (0..3)
             .fold(Speeds::equal(), |s, p| s.crash(6, ProcessorId(p)).change(12, ProcessorId(p), Ratio::ONE));
         let speeds = speeds.crash(20, ProcessorId(3));

@@ -1,4 +1,5 @@
-//! RW's schedulers in virtual time: every thread runs, the bounds of RW §6 hold, and errors that only a clock sees break them.
+//! RW's schedulers in virtual time: every thread runs, the bounds of RW §6 hold, and errors that only a clock notices
+//! break them.
 
 use bombyx_dag::{Builder, Computation, Measures};
 use bombyx_rw::protocol::Mutation;

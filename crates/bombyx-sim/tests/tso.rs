@@ -1,7 +1,10 @@
 //! The read-write protocol holds on every machine small enough to explore in seconds, and every mutation meets its
 //! fate. Larger machines: the `tso` example.
 
-use bombyx_sim::tso::{Config, Fate, Mutation, Outcome, Rule, Tree, Violation, explore, walk};
+use bombyx_sim::tso::{
+    Ask, Config, Fate, LOST_JOIN, Mutation, Outcome, Rule, ScriptError, Tree, Violation, explore, follow,
+    walk,
+};
 
 fn run(config: &Config) -> Outcome {
     explore(config, |_| {}).unwrap()
@@ -137,7 +140,7 @@ fn fences_and_counters_are_steps_of_the_machine() {
 #[test]
 fn every_mutation_that_only_the_proof_sees_names_its_rule() {
     let rule_of = |mutation, rule| {
-        let config = Config { proof: true, rule: Some(rule), ..config(2, "(. .)").with_capacity(4) };
+        let config = Config { proof: true, ask: Ask::Rule(rule), ..config(2, "(. .)").with_capacity(4) };
         run(&config.with_mutation(mutation)).counterexample().map(|found| found.violation.clone())
     };
     for (mutation, rule) in [
@@ -157,6 +160,30 @@ fn a_lost_watch_list_is_found_by_walking() {
     let config = config(3, "(. (. .))").with_mutation(Mutation::NoTransfer);
     let (seed, found) = walk(&config, 1, 2_000, 100_000).unwrap().broken.expect("the mutation shows");
     assert!(matches!(found.violation, Violation::Unwatched(_)), "seed {seed}: {found}");
+}
+
+/// RW §4.3 says that it does not matter where `communicate` is called.
+#[test]
+fn polling_between_threads_loses_a_join() {
+    let config = Config { ask: Ask::Threads, ..config(4, "((. .) (. .))") };
+    let wrong = config.clone().with_mutation(Mutation::PollBetweenThreads);
+    let found = follow(&wrong, LOST_JOIN).unwrap().expect("a join is lost");
+    assert_eq!(found.violation, Violation::Lost("A.join".to_owned()), "{found}");
+    // The published protocol does not poll there.
+    assert!(matches!(follow(&config, LOST_JOIN), Err(ScriptError::Move(..))));
+}
+
+#[test]
+fn reduction_changes_no_answer() {
+    let machines =
+        [config(2, "((. .) .)"), config(2, "(. (. .))").with_capacity(4), config(3, ".").with_capacity(1)];
+    for whole in machines {
+        let whole = Config { ask: Ask::Threads, liveness: false, ..whole };
+        let reduced = Config { reduce: true, ..whole.clone() };
+        let (one, other) = (assert_holds(&whole), assert_holds(&reduced));
+        assert!(other.stats.states < one.stats.states, "{} of {}", other.stats.states, one.stats.states);
+        assert_eq!(one.stats.exits, other.stats.exits);
+    }
 }
 
 #[test]

@@ -17,13 +17,13 @@ impl BroadcastContext<'_> {
         BroadcastContext { place, marker: PhantomData }
     }
 
-    /// The index, within the pool, that this call is for.
+    /// The index, within the pool, of the thread that this call is for.
     #[inline]
     pub fn index(&self) -> usize {
         self.place.index()
     }
 
-    /// How many threads the pool has, and so calls the broadcast.
+    /// How many threads the pool has. The broadcast makes as many calls.
     #[inline]
     pub fn num_threads(&self) -> usize {
         self.place.processors()
@@ -55,7 +55,7 @@ where
     here().broadcast(|place| op(BroadcastContext::new(place)))
 }
 
-/// Like [`broadcast`], but returns at once. A panic goes where that of [`spawn`](crate::spawn) goes.
+/// Like [`broadcast`], but returns at once. A panic goes to the same place as that of [`spawn`](crate::spawn()).
 ///
 /// ```
 /// let (sender, receiver) = std::sync::mpsc::channel();

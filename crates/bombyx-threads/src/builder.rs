@@ -1,4 +1,4 @@
-//! Building pools: what the caller chose, in the words of the runtime; and the global pool.
+//! Building pools: translates what the caller chose into the words of the runtime. Also the global pool.
 
 use crate::{ThreadPool, ThreadPoolBuildError};
 use bombyx_core::dropin::BuilderExt as _;
@@ -11,14 +11,15 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// How many threads a pool whose threads move may have beyond its processors, for those that wait and gave their processor away. Many:
-/// with fewer, tasks that wait for another pool pile up on stacks again (rayon's issue 751).
+/// How many threads a pool with moving threads may have beyond its processors, for threads that wait and gave their
+/// processor away. This is large: with fewer, tasks that wait for another pool pile up on stacks again (rayon's issue
+/// 751).
 const SPARES: usize = 1024;
 
 type PanicHandler = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
 type CarrierHandler = Box<dyn Fn(usize) + Send + Sync>;
 
-/// Collects what a pool is to be like.
+/// The settings of a new pool.
 ///
 /// ```
 /// let pool = bombyx_threads::ThreadPoolBuilder::new().num_threads(2).thread_name(|i| format!("worker-{i}")).build()?;
@@ -63,8 +64,8 @@ impl ThreadPoolBuilder {
         ThreadPoolBuilder::default()
     }
 
-    /// Builds a pool for the duration of `with_pool`, whose threads call `wrapper`, which must call
-    /// [`ThreadBuilder::run`]: for threads that borrow from the caller. They have all ended when this returns.
+    /// Builds a pool for the duration of `with_pool`. Each thread calls `wrapper`, which must call
+    /// [`ThreadBuilder::run`]. This is for threads that borrow from the caller. They have all ended when this returns.
     ///
     /// # Errors
     /// If a thread cannot be started.
@@ -102,7 +103,8 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
         ThreadPool::build_with(self)
     }
 
-    /// Builds the pool and makes it the global one. Without this, it is built when first used, with the defaults.
+    /// Builds the pool and makes it the global one. Without this, the global pool is built when first used, with the
+    /// defaults.
     ///
     /// # Errors
     /// As [`build`](Self::build), and if there is a global pool already.
@@ -110,14 +112,14 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
         if bombyx_core::Pool::has_global() {
             return Err(ThreadPoolBuildError::global_pool_exists());
         }
-        // Where another thread is faster, this pool is dropped again.
+        // If another thread was faster, this pool is dropped again.
         self.assemble()?.into_global()?;
         Ok(())
     }
 
     pub(crate) fn assemble(mut self) -> Result<bombyx_core::Pool, ThreadPoolBuildError> {
         let threads = self.threads().min(crate::max_num_threads());
-        // The names of the first threads are asked for while they are started; later ones repeat them.
+        // The first threads are named while they are started. Later threads reuse these names.
         let names = Arc::new(Mutex::new(Vec::new()));
         let kind = self.kind()?;
         let mut builder =
@@ -160,8 +162,8 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
         Ok(pool)
     }
 
-    /// What was asked for, here or by the environment, or else fixed threads, unless the environment names a scheduler that
-    /// has to move them.
+    /// The kind that the builder or the environment chose. Otherwise fixed threads, unless the environment names a
+    /// scheduler that has to move them.
     fn kind(&self) -> Result<Threads, bombyx_core::Error> {
         if let Some(kind) = self.threads {
             return Ok(kind);
@@ -175,7 +177,7 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
         Ok(if moving { Threads::Moving } else { Threads::Fixed })
     }
 
-    /// What was asked for, here or by the environment, or else one for each CPU.
+    /// The number that the builder or the environment chose. Otherwise one for each CPU.
     fn threads(&self) -> usize {
         let from = |variable| env::var(variable).ok().and_then(|given| given.trim().parse::<usize>().ok());
         let cores = || thread::available_parallelism().map_or(1, |cores| cores.get());
@@ -199,11 +201,11 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl<S> ThreadPoolBuilder<S> {
-    /// Starts the threads with `spawn`, which must see to it that [`ThreadBuilder::run`] is called on a thread of its
-    /// own. It is called once per thread of the pool.
+    /// Starts the threads with `spawn`, which must make sure that [`ThreadBuilder::run`] is called on a separate
+    /// thread. It is called once per thread of the pool.
     ///
-    /// Such a pool has these threads and no others. Where a waiting thread would need another one to hand its
-    /// processor to, it runs what there is on its own stack, as the original does.
+    /// Such a pool has no other threads. A waiting thread that would need another one to hand its processor to runs
+    /// whatever work there is on its own stack, as the original does.
     ///
     /// ```
     /// let pool = bombyx_threads::ThreadPoolBuilder::new()
@@ -244,7 +246,7 @@ impl<S> ThreadPoolBuilder<S> {
         self
     }
 
-    /// How many threads can run at a time. 0, the default: `RAYON_NUM_THREADS`, else one for each CPU.
+    /// How many threads can run at a time. 0, the default, means `RAYON_NUM_THREADS`, else one for each CPU.
     ///
     /// The pool may have more threads than that, but the others wait: for a `join`, a `scope` or an `install`.
     pub fn num_threads(mut self, num_threads: usize) -> Self {
@@ -252,15 +254,15 @@ impl<S> ThreadPoolBuilder<S> {
         self
     }
 
-    /// Makes the calling thread part of the pool that it builds, with index 0, for good. It runs the pool's work only
-    /// while it waits for something in it, or yields. The pool's memory is never freed.
+    /// Makes the calling thread part of the pool that it builds, with index 0, for ever. It runs the pool's work only
+    /// while it waits for something in the pool, or yields. The pool's memory is never freed.
     pub fn use_current_thread(mut self) -> Self {
         self.use_current_thread = true;
         self
     }
 
-    /// Called with a panic that nobody waits for, in `spawn` or another handler. Without this, such a panic aborts the
-    /// process; so does a panic of this handler itself.
+    /// The handler that receives a panic that nobody waits for, in `spawn` or another handler. Without it, such a panic
+    /// aborts the process. A panic of this handler aborts the process too.
     pub fn panic_handler<H>(mut self, panic_handler: H) -> Self
     where
         H: Fn(Box<dyn Any + Send>) + Send + Sync + 'static,
@@ -275,7 +277,7 @@ impl<S> ThreadPoolBuilder<S> {
         self
     }
 
-    /// Had the effect of running spawned tasks in the order of their spawns; has none any more.
+    /// Used to run spawned tasks in the order of their spawns. It no longer has an effect.
     #[deprecated(note = "use `scope_fifo` and `spawn_fifo` for similar effect")]
     pub fn breadth_first(mut self) -> Self {
         self.breadth_first = true;
@@ -284,7 +286,7 @@ impl<S> ThreadPoolBuilder<S> {
 
     /// Called by every thread when it starts, with an index below `num_threads`.
     ///
-    /// Threads that the pool starts later, because others wait, call this too, with an index that was used before.
+    /// Threads that the pool starts later, because others wait, also call this, with an index that was used before.
     pub fn start_handler<H>(mut self, start_handler: H) -> Self
     where
         H: Fn(usize) + Send + Sync + 'static,
@@ -302,8 +304,8 @@ impl<S> ThreadPoolBuilder<S> {
         self
     }
 
-    /// Hides from [`FnContext::migrated`](crate::FnContext::migrated) which tasks were taken by other threads, so that
-    /// parallel iterators split in the same way in every run and sums of floats are repeatable. Not in the original;
+    /// Hides from [`FnContext::migrated`](crate::FnContext::migrated) which tasks other threads have taken. So parallel
+    /// iterators split in the same way in every run, and sums of floats are repeatable. Not in the original.
     /// `BOMBYX_DETERMINISTIC=1` does the same for all pools.
     ///
     /// ```
@@ -325,10 +327,10 @@ impl<S> ThreadPoolBuilder<S> {
         self
     }
 
-    /// Lets a thread that waits give its processor to another thread, so that a lock held across a `join` cannot deadlock
+    /// Lets a thread that waits give its processor to another thread. So a lock held across a `join` cannot deadlock
     /// with other tasks of the pool, and no thread is idle while there is work. The pool then has more threads than
-    /// `num_threads`, and the index of a thread can change wherever it waits. Not in the original; `BOMBYX_THREADS=moving`
-    /// does the same for all pools that do not choose.
+    /// `num_threads`, and the index of a thread can change wherever it waits. Not in the original.
+    /// `BOMBYX_THREADS=moving` does the same for all pools that do not choose.
     ///
     /// ```
     /// let pool = bombyx_threads::ThreadPoolBuilder::new().num_threads(2).moving_threads(true).build()?;
@@ -362,7 +364,7 @@ impl<S> fmt::Debug for ThreadPoolBuilder<S> {
 
 // ---- Threads ------------------------------------------------------------------------------------------------
 
-/// A thread that is to be started. See [`ThreadPoolBuilder::spawn_handler`].
+/// A thread that has yet to be started. See [`ThreadPoolBuilder::spawn_handler`].
 pub struct ThreadBuilder {
     name: Option<String>,
     carrier: bombyx_core::dropin::NewCarrier,
@@ -374,22 +376,22 @@ impl ThreadBuilder {
         self.carrier.index()
     }
 
-    /// What [`ThreadPoolBuilder::thread_name`] says.
+    /// The name that [`ThreadPoolBuilder::thread_name`] chose.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// What [`ThreadPoolBuilder::stack_size`] says.
+    /// The size that [`ThreadPoolBuilder::stack_size`] chose.
     pub fn stack_size(&self) -> Option<usize> {
         self.carrier.stack_size()
     }
 
-    /// Makes the calling thread a thread of the pool until that ends.
+    /// Makes the calling thread a thread of the pool until the pool ends.
     pub fn run(self) {
         self.carrier.run();
     }
 
-    /// Fails where the standard library would panic: if the name contains a null character.
+    /// Returns an error where the standard library would panic: if the name contains a null character.
     fn std(&self) -> io::Result<thread::Builder> {
         let mut builder = thread::Builder::new();
         if let Some(name) = self.name() {
@@ -416,7 +418,7 @@ impl fmt::Debug for ThreadBuilder {
     }
 }
 
-/// How threads are started. Not to be implemented elsewhere.
+/// How threads are started. Other crates cannot implement this.
 pub trait ThreadSpawn: sealed::Sealed {
     /// Whether the pool may start further threads by itself.
     #[doc(hidden)]
@@ -431,7 +433,7 @@ pub trait ThreadSpawn: sealed::Sealed {
 #[derive(Debug, Default)]
 pub struct DefaultSpawn;
 
-/// Starts threads with a function of the caller's.
+/// Starts threads with a function that the caller gives.
 #[derive(Debug)]
 pub struct CustomSpawn<F>(F);
 
@@ -462,8 +464,8 @@ mod sealed {
 
 // ---- The global pool ----------------------------------------------------------------------------------------
 
-/// The global pool of this process, built if need be. If the program uses the runtime directly and has built its global pool,
-/// that one is used.
+/// The global pool of this process, built if necessary. If the program uses the runtime directly and has built its
+/// global pool, that one is used.
 pub(crate) fn global() -> &'static bombyx_core::Pool {
     bombyx_core::Pool::global_or(|| ThreadPoolBuilder::new().assemble())
 }
@@ -473,7 +475,7 @@ pub(crate) fn here() -> bombyx_core::Handle {
     bombyx_core::Handle::current().unwrap_or_else(|| global().handle())
 }
 
-/// Sees to it that the runtime's global pool is this one before the caller, who is in no pool, uses it.
+/// Makes sure that the runtime's global pool is this one, before the caller, which is in no pool, uses it.
 #[inline(always)]
 pub(crate) fn ensure_global() {
     if !bombyx_core::in_pool() {

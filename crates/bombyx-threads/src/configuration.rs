@@ -1,4 +1,4 @@
-//! The names of long ago for the builder.
+//! The old, deprecated names for the builder.
 #![allow(deprecated)]
 
 use crate::{ThreadPool, ThreadPoolBuilder};

@@ -42,7 +42,7 @@ impl Error for ThreadPoolBuildError {
 }
 
 impl fmt::Display for ThreadPoolBuildError {
-    /// The first two texts are those of the original, which programs compare.
+    /// The first two messages are those of the original, because programs compare them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Kind::GlobalPoolExists => f.write_str("The global thread pool has already been initialized."),

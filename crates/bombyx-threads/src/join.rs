@@ -1,10 +1,11 @@
-//! `join` and `join_context`. The fork path is the runtime's own, inlined; all that is added is the look whether
-//! the global pool must be built first.
+//! `join` and `join_context`. The fork path is the runtime's own, inlined. Only one check is added: whether the global
+//! pool must be built first.
 //!
-//! `join_context` is not inlined into its callers, which are rayon's iterators: they fork seldom, and their leaf loops,
-//! in the same function, lose more by sharing registers with a fork than the fork gains (a tenth in an n-body step).
+//! `join_context` is not inlined into its callers, which are rayon's iterators. They fork seldom. Their leaf loops, in
+//! the same function, lose more by sharing registers with a fork than the fork gains (a tenth in an n-body step).
 //!
-//! As everything here that forks or enters a pool, both are `track_caller`: a profile names the place where they are called.
+//! Like everything here that forks or enters a pool, both are `track_caller`, so a profile names the place where they
+//! are called.
 
 use crate::builder::ensure_global;
 use std::marker::PhantomData;
@@ -23,8 +24,8 @@ impl FnContext {
         FnContext { migrated: context.migrated(), marker: PhantomData }
     }
 
-    /// Whether the closure runs elsewhere than where `join_context` was called: always so when that was outside of
-    /// a pool, and never inside of a [deterministic](crate::ThreadPoolBuilder::deterministic) one.
+    /// Whether the closure runs on another thread than the one that called `join_context`. Always true for a call from
+    /// outside a pool, and always false in a [deterministic](crate::ThreadPoolBuilder::deterministic) pool.
     #[inline]
     pub fn migrated(&self) -> bool {
         self.migrated
@@ -33,11 +34,11 @@ impl FnContext {
 
 /// Runs both closures, perhaps in parallel, and returns both results.
 ///
-/// The first one runs here; the second one too, after it, unless another thread has taken it by then. In that case
-/// this thread waits, and does or runs nothing meanwhile but parts of the second closure.
+/// The first closure runs here. The second also runs here, after the first, unless another thread has taken it by then.
+/// In that case this thread waits. Meanwhile it runs only parts of the second closure.
 ///
 /// # Panics
-/// If a closure panics, the other one still comes to its end first. The first closure's panic is preferred.
+/// If a closure panics, the other one still runs to its end first. If both panic, the first closure's panic is resumed.
 ///
 /// ```
 /// let mut numbers = [5, 1, 8, 22, 0, 44];
@@ -58,7 +59,7 @@ where
     bombyx_core::join(oper_a, oper_b)
 }
 
-/// Like [`join`], for closures that want to know whether they were taken by another thread.
+/// Like [`join`], for closures that want to know whether another thread has taken them.
 ///
 /// ```
 /// let pool = bombyx_threads::ThreadPoolBuilder::new().num_threads(1).build().unwrap();

@@ -1,12 +1,12 @@
 //! The interface of rayon-core 1.13 over [Bombyx](bombyx_core).
 //!
-//! Nothing is scheduled here: every function says the same thing in the words of the runtime. The drop-in package `rayon-core`
-//! re-exports all of it, and the crate `bombyx` what it does not have itself.
+//! Nothing is scheduled here: every function translates to the words of the runtime. The drop-in package `rayon-core`
+//! re-exports all of this crate, and the crate `bombyx` re-exports what it does not have itself.
 //!
-//! What is called a thread in this interface (`num_threads`, `current_thread_index`) is a processor of the runtime, of which a
-//! thread holds one while it runs, and not always the same one.
+//! A *thread* in this interface (`num_threads`, `current_thread_index`) is a *processor* of the runtime. An
+//! operating-system thread holds one processor while it runs, and not always the same one.
 
-// The models of the runtime's protocols have no use for this crate.
+// The models of the runtime's protocols do not need this crate.
 #![cfg(not(loom))]
 
 mod broadcast;
@@ -30,7 +30,7 @@ pub use thread_pool::{
     ThreadPool, Yield, current_thread_has_pending_tasks, current_thread_index, yield_local, yield_now,
 };
 
-/// The most threads that a pool can have. A larger number is reduced to this.
+/// The most threads that a pool can have. A larger number is reduced to this one.
 ///
 /// ```
 /// assert!(bombyx_threads::max_num_threads() >= 256);
@@ -39,7 +39,7 @@ pub fn max_num_threads() -> usize {
     bombyx_core::Pool::MAX_PROCESSORS
 }
 
-/// How many threads (processors) the pool has that the caller runs in; outside of any, the global one.
+/// How many threads (processors) the caller's pool has. Outside any pool, that of the global one.
 ///
 /// ```
 /// let pool = bombyx_threads::ThreadPoolBuilder::new().num_threads(3).build().unwrap();

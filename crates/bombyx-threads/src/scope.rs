@@ -1,15 +1,15 @@
-//! Scopes. Both kinds are the runtime's scope under another name, which has other methods.
+//! Scopes. Both kinds are the runtime's scope under another name and with other methods.
 
 use crate::BroadcastContext;
 use crate::builder::{ensure_global, here};
 use bombyx_core::dropin::{HandleExt as _, ScopeExt as _};
 use std::fmt;
 
-/// Where closures can be spawned that borrow from outside of the scope. See [`scope`].
+/// A scope: the closures that are spawned in it may borrow from outside it. See [`scope`].
 #[repr(transparent)]
 pub struct Scope<'scope>(bombyx_core::Scope<'scope>);
 
-/// Like [`Scope`], for closures that begin in the order of their spawns. See [`scope_fifo`].
+/// Like [`Scope`], for closures that start in the order of their spawns. See [`scope_fifo`].
 #[repr(transparent)]
 pub struct ScopeFifo<'scope>(bombyx_core::Scope<'scope>);
 
@@ -17,7 +17,7 @@ pub struct ScopeFifo<'scope>(bombyx_core::Scope<'scope>);
 /// in the scope have ended.
 ///
 /// # Panics
-/// If `op` or a spawned closure panics, when all have ended.
+/// If `op` or a spawned closure panics. The panic is resumed when all have ended.
 ///
 /// ```
 /// let mut words = ["a", "b"];
@@ -38,8 +38,7 @@ where
     bombyx_core::scope(|scope| op(Scope::wrap(scope)))
 }
 
-/// Like [`scope`], with a scope whose closures begin in the order of their spawns, as far as they are spawned on one
-/// thread.
+/// Like [`scope`], but closures that are spawned on one thread start in the order of their spawns.
 ///
 /// ```
 /// let pool = bombyx_threads::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
@@ -60,7 +59,7 @@ where
     bombyx_core::scope(|scope| op(ScopeFifo::wrap(scope)))
 }
 
-/// Like [`scope`], but calls `op` on the calling thread; only what is spawned runs in the pool.
+/// Like [`scope`], but calls `op` on the calling thread. Only what is spawned runs in the pool.
 ///
 /// ```
 /// let here = std::thread::current().id();
@@ -77,7 +76,7 @@ where
     here().in_place_scope(|scope| op(Scope::wrap(scope)))
 }
 
-/// Like [`scope_fifo`], but calls `op` on the calling thread; only what is spawned runs in the pool.
+/// Like [`scope_fifo`], but calls `op` on the calling thread. Only what is spawned runs in the pool.
 #[track_caller]
 pub fn in_place_scope_fifo<'scope, OP, R>(op: OP) -> R
 where
@@ -92,7 +91,7 @@ impl<'scope> Scope<'scope> {
         unsafe { &*std::ptr::from_ref(scope).cast() }
     }
 
-    /// Spawns `body`, which ends before the scope does. It does not run before `spawn` returns, unless on another
+    /// Spawns `body`, which ends before the scope does. It does not run before `spawn` returns, except on another
     /// thread.
     #[track_caller]
     pub fn spawn<BODY>(&self, body: BODY)
@@ -118,7 +117,7 @@ impl<'scope> ScopeFifo<'scope> {
         unsafe { &*std::ptr::from_ref(scope).cast() }
     }
 
-    /// Spawns `body`, which ends before the scope does, and begins after those that were spawned before on the same
+    /// Spawns `body`, which ends before the scope does. It starts after those that were spawned earlier on the same
     /// thread.
     #[track_caller]
     pub fn spawn_fifo<BODY>(&self, body: BODY)

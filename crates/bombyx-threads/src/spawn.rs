@@ -5,7 +5,7 @@ use bombyx_core::dropin::HandleExt as _;
 
 /// Starts `func` in the pool of the caller, or the global one, and returns at once.
 ///
-/// Closures that are spawned on one thread and not taken by another one run in the reverse order of their spawns. A
+/// Closures that are spawned on one thread, and that no other thread takes, run in the reverse order of their spawns. A
 /// panic goes to [`panic_handler`](crate::ThreadPoolBuilder::panic_handler), or aborts the process.
 ///
 /// ```
@@ -21,7 +21,7 @@ where
     here().spawn(func);
 }
 
-/// Like [`spawn`], but closures that are spawned like this on one thread begin in the order of their spawns.
+/// Like [`spawn`], but closures that are spawned like this on one thread start in the order of their spawns.
 ///
 /// ```
 /// let pool = bombyx_threads::ThreadPoolBuilder::new().num_threads(1).build().unwrap();

@@ -7,7 +7,7 @@ use std::fmt;
 
 /// A pool of threads. From [`ThreadPoolBuilder::build`](crate::ThreadPoolBuilder::build).
 ///
-/// Dropping it does not wait: its threads end when everything that was spawned in it has.
+/// Dropping it does not wait: its threads end when everything that was spawned in it has ended.
 ///
 /// ```
 /// let pool = bombyx_threads::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
@@ -36,9 +36,9 @@ impl ThreadPool {
         configuration.build()
     }
 
-    /// Runs `op` on a thread of this pool and waits for it. Forks inside of `op` use this pool.
+    /// Runs `op` on a thread of this pool and waits for it. Forks inside `op` use this pool.
     ///
-    /// A caller that is itself in a pool does not block that: its processor goes on meanwhile.
+    /// If the caller is itself in a pool, it does not block that pool: its processor goes on meanwhile.
     ///
     /// # Panics
     /// If `op` does.
@@ -67,7 +67,7 @@ impl ThreadPool {
         self.handle.processors()
     }
 
-    /// The index of the processor that the calling thread holds, if that is one of this pool.
+    /// The index of the processor that the calling thread holds, if the processor belongs to this pool.
     ///
     /// It may change across any `join`, `scope` or `install`, since a thread that waits gives its processor away.
     #[inline]
@@ -76,7 +76,8 @@ impl ThreadPool {
         current_thread_index()
     }
 
-    /// Whether the processor of the calling thread, if that is one of this pool, has tasks that wait.
+    /// Whether the processor of the calling thread has tasks that wait. `None` if the processor does not belong to this
+    /// pool.
     #[inline]
     pub fn current_thread_has_pending_tasks(&self) -> Option<bool> {
         self.here()?;
@@ -223,7 +224,7 @@ pub fn current_thread_has_pending_tasks() -> Option<bool> {
     bombyx_core::dropin::has_pending()
 }
 
-/// Runs one task from anywhere in the pool on top of the calling frame. None outside of a pool.
+/// Runs one task from anywhere in the pool on top of the calling frame. `None` outside a pool.
 ///
 /// ```
 /// assert_eq!(bombyx_threads::yield_now(), None);
@@ -232,7 +233,7 @@ pub fn yield_now() -> Option<Yield> {
     bombyx_core::dropin::yield_now().map(Yield::from)
 }
 
-/// Runs the youngest task of the calling thread's own processor on top of the calling frame. None outside of a pool.
+/// Runs the youngest task of the calling thread's own processor on top of the calling frame. `None` outside a pool.
 ///
 /// ```
 /// assert_eq!(bombyx_threads::yield_local(), None);
@@ -241,12 +242,12 @@ pub fn yield_local() -> Option<Yield> {
     bombyx_core::dropin::yield_local().map(Yield::from)
 }
 
-/// What came of a yield.
+/// The outcome of a yield.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Yield {
     /// A task has run.
     Executed,
-    /// There was none.
+    /// There was no task.
     Idle,
 }
 

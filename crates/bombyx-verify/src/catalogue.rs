@@ -10,7 +10,7 @@ pub fn claims() -> impl Iterator<Item = &'static Claim> + Clone {
     bl::claims().chain(lec::claims()).chain(dfd.into_iter().chain(others).flatten())
 }
 
-/// The claim of this id.
+/// The claim with this id.
 pub fn claim(id: &str) -> Option<&'static Claim> {
     claims().find(|claim| claim.id == id)
 }

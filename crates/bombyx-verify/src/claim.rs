@@ -1,4 +1,4 @@
-//! [`Claim`]: a theorem or lemma as something that can be tried and can fail.
+//! [`Claim`]: a theorem or lemma as a check that can be tried and can fail.
 
 use crate::context::{Context, Effort, Plan};
 use crate::finding::Finding;
@@ -22,19 +22,19 @@ pub use bombyx_base::Paper;
 pub struct Claim {
     /// The name by which it is chosen: paper, kind and number, as in `bl-thm-1`.
     pub id: &'static str,
-    /// Who claims it.
+    /// The paper that claims it.
     pub paper: Paper,
-    /// What the paper calls it.
+    /// The paper's name for it.
     pub name: &'static str,
     /// What it says, in one line.
     pub statement: &'static str,
-    /// What is measured and held against the bound.
+    /// What is measured and compared with the bound.
     pub quantity: &'static str,
-    /// Where it applies, which constants were put for O(·) and where they come from, and what is known not to hold.
+    /// Where it applies, which constants replace O(·) and where they come from, and what is known not to hold.
     pub scope: &'static str,
-    /// Wrong schedulers that the claim is tried on, to see whether it notices them.
+    /// Wrong schedulers on which the claim is tried, to see whether it notices them.
     pub mutants: &'static [Mutant],
-    /// Why it can notice fewer than three; empty if it notices more.
+    /// Why it notices fewer than three. Empty if it notices more.
     pub few: &'static str,
     pub(crate) attempt: fn(&Context<'_>) -> Finding,
 }
@@ -45,13 +45,13 @@ impl Claim {
         self.check_with(plan, &|_, _| {})
     }
 
-    /// Tries the claim and says now and then how many of how many runs are done.
+    /// Tries the claim, and reports now and then how many runs are done and how many there are.
     pub fn check_with(&self, plan: Plan, progress: &dyn Fn(u64, u64)) -> Finding {
         (self.attempt)(&Context::new(plan, self.id, progress))
     }
 
-    /// Tries the claim as [`check_with`](Self::check_with) does, and then on each of its mutants, on a few small cases,
-    /// to see which of them it notices.
+    /// Tries the claim as [`check_with`](Self::check_with) does. Then tries it on each of its mutants, on a few small
+    /// cases, to see which of them it notices.
     pub fn judge(&self, plan: Plan, progress: &dyn Fn(u64, u64)) -> Finding {
         let mut finding = self.check_with(plan, progress);
         finding.mutants = self.mutants.iter().map(|&mutant| self.try_mutant(mutant, plan.seed)).collect();

@@ -1,8 +1,8 @@
-//! How claims are tried: over many cases, judged one by one ([`Context::always`]), on average
-//! ([`Context::on_average`]) or by the frequency of an event ([`Context::rarely`]), with counterexamples made small.
+//! How claims are tried: over many cases, judged one by one ([`Context::always`]), on average ([`Context::on_average`])
+//! or by the frequency of an event ([`Context::rarely`]). Counterexamples are made small.
 //!
 //! A case is a [`Subject`]: something with a computation, a number of processors and a seed. All randomness comes from
-//! the plan's seed, so a claim gives the same finding wherever and in whatever order it is tried.
+//! the plan's seed, so a claim gives the same finding wherever it is tried and in whatever order.
 
 use crate::finding::{Constant, Counterexample, Finding, Tried, Verdict, Worst, ratio};
 use crate::mutant::Mutant;
@@ -16,19 +16,19 @@ use std::fmt;
 pub enum Effort {
     /// A few small cases: for tests.
     Quick,
-    /// All claims together within a minute and a half on two cores.
+    /// All claims together take at most a minute and a half on two cores.
     #[default]
     Normal,
-    /// More and larger cases: all claims together within ten minutes.
+    /// More and larger cases. All claims together take at most ten minutes.
     Thorough,
 }
 
 /// What to try, and with which random numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// How much.
+    /// How much to try.
     pub effort: Effort,
-    /// All random choices follow from it.
+    /// The seed of all random choices.
     pub seed: u64,
     /// A wrong scheduler to try the claim on, in place of the right one.
     pub mutant: Option<Mutant>,
@@ -36,14 +36,14 @@ pub struct Plan {
 
 /// A case in which a claim can be tried.
 pub(crate) trait Subject: Clone + fmt::Display {
-    /// Counts as one computation in [`Tried`].
+    /// The name of the computation. Equal names count as one computation in [`Tried`].
     fn computation(&self) -> String;
     fn processors(&self) -> usize;
     fn seed(&self) -> u64;
     fn with_seed(&self, seed: u64) -> Self;
     /// Cases that are simpler, simplest first.
     fn smaller(&self) -> Vec<Self>;
-    /// A command that shows the case, with so many seeds from its own on.
+    /// A command that shows the case, with this many seeds from its own on.
     fn replay(&self, seeds: u64) -> Option<String>;
 }
 
@@ -65,10 +65,11 @@ impl Sample {
         Self { measured: measured as f64, bound: bound as f64, constant: None }
     }
 
-    /// Nothing to measure: it held.
+    /// There was nothing to measure: the claim held.
     pub(crate) const HELD: Self = Self { measured: 0.0, bound: 0.0, constant: None };
 
-    /// With the constant of the bound's main term in this case: what came up, what is checked, what the proof allows.
+    /// Adds the constant of the bound's main term in this case: the measured one, the checked one, and what the proof
+    /// allows.
     pub(crate) fn constant(
         self,
         unit: &'static str,
@@ -79,7 +80,7 @@ impl Sample {
         Self { constant: Some(Constant::at_most(unit, measured, checked, proof)), ..self }
     }
 
-    /// The same where the bound is one from below.
+    /// Like [`Sample::constant`], if the bound is one from below.
     pub(crate) fn constant_at_least(
         self,
         unit: &'static str,
@@ -91,7 +92,7 @@ impl Sample {
         Self { constant: Some(constant), ..self }
     }
 
-    /// Beyond the bound by more than the rounding of the bound itself.
+    /// Whether the measurement is beyond the bound by more than the rounding of the bound itself.
     fn is_broken(self) -> bool {
         self.measured > self.bound * (1.0 + 1e-9)
     }
@@ -115,7 +116,7 @@ struct Count {
 }
 
 impl Tally {
-    /// The event of this key, whose chance is at most `bound`, came up or did not.
+    /// The event with this key, whose chance is at most `bound`, occurred or not.
     pub(crate) fn count(&mut self, key: (u32, u32), bound: f64, occurred: bool) {
         let count = self.counts.entry(key).or_default();
         count.events += u64::from(occurred);
@@ -138,7 +139,7 @@ fn keep_worst(kept: &mut Option<Constant>, other: Option<Constant>) {
     }
 }
 
-/// Counterexamples are made smaller with at most so many runs, or with so many tries if each takes many runs.
+/// Making a counterexample smaller takes at most this many runs, or `SHRINKING_TRIES` tries if each takes many runs.
 const SHRINKING_RUNS: usize = 300;
 const SHRINKING_TRIES: usize = 12;
 
@@ -156,7 +157,7 @@ impl<'a> Context<'a> {
         Self { plan, id, progress, total: Cell::new(0), shrinks: true }
     }
 
-    /// Counterexamples stay as they were found.
+    /// Leaves counterexamples as they were found.
     pub(crate) fn without_shrinking(self) -> Self {
         Self { shrinks: false, ..self }
     }
@@ -166,12 +167,12 @@ impl<'a> Context<'a> {
         self.plan.mutant.is_some()
     }
 
-    /// Whether the claim is tried on the mutant of its own that has this name.
+    /// Whether the claim is tried on its own mutant of this name.
     pub(crate) fn own(&self, wanted: &str) -> bool {
         matches!(self.plan.mutant, Some(Mutant::Own { name, .. }) if name == wanted)
     }
 
-    /// One of three values, by effort.
+    /// One of three values, depending on the effort.
     pub(crate) fn by_effort<T>(&self, quick: T, normal: T, thorough: T) -> T {
         match self.plan.effort {
             Effort::Quick => quick,
@@ -210,8 +211,8 @@ impl<'a> Context<'a> {
         book.held()
     }
 
-    /// In every case the expectation over `runs` seeds stays within its bound. Where the bound depends on the seed too, measure
-    /// their ratio against 1.
+    /// In every case the expectation over `runs` seeds stays within its bound. If the bound depends on the seed too,
+    /// measure their ratio against 1.
     pub(crate) fn on_average<S: Subject>(
         &self,
         cases: Vec<S>,
@@ -360,7 +361,7 @@ struct Frequency {
 }
 
 impl Frequency {
-    /// The event that is most too frequent, or nearest to being so.
+    /// The event that exceeds its chance most, or comes nearest to it.
     fn worst(tally: &Tally) -> Option<Self> {
         let questions = tally.counts.len();
         let frequency = |(&key, &Count { events, trials, bound }): (&(u32, u32), &Count)| {

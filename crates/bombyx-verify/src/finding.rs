@@ -41,7 +41,7 @@ pub struct Worst {
     /// What was measured, in the unit of the claim's [`quantity`](crate::Claim::quantity): a number, a mean, or the
     /// frequency of an event.
     pub measured: f64,
-    /// What it may be.
+    /// The most that it may be.
     pub bound: f64,
     /// For means and frequencies: where the expectation or chance lies.
     pub interval: Option<Interval>,
@@ -50,7 +50,7 @@ pub struct Worst {
 }
 
 impl Worst {
-    /// How much of the bound is used up. 0 of 0 is nothing; anything else of 0 is too much.
+    /// Which part of the bound is used up. 0 of 0 is 0; anything else of 0 is too much.
     pub fn ratio(&self) -> f64 {
         ratio(self.measured, self.bound)
     }
@@ -61,9 +61,9 @@ impl Worst {
 pub struct Constant {
     /// The term, as in `T∞`.
     pub unit: &'static str,
-    /// The largest that came up; of a bound from below, the smallest.
+    /// The largest value that occurred. For a bound from below, the smallest.
     pub measured: f64,
-    /// What is allowed here: around what is measured, so that wrong schedulers are beyond it.
+    /// What is allowed here. It is close to what is measured, so that wrong schedulers exceed it.
     pub checked: f64,
     /// What the paper's proof allows in the same case, if it has a constant.
     pub proof: Option<f64>,
@@ -72,7 +72,7 @@ pub struct Constant {
 }
 
 impl Constant {
-    /// Of a bound from above: what came up, what is checked, and what the proof allows.
+    /// The constant of a bound from above: the measured one, the checked one, and what the proof allows.
     pub(crate) fn at_most(
         unit: &'static str,
         measured: f64,

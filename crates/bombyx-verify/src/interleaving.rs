@@ -1,4 +1,5 @@
-//! A picture of RW's protocols: two processors, their store buffers, and the shortest interleaving in which a mistake shows.
+//! A picture of RW's protocols: two processors, their store buffers, and the shortest interleaving that shows a
+//! mistake.
 
 use bombyx_sim::tso::{Config, Mutation, Step, Tree, explore};
 use std::fmt::Write;
@@ -18,8 +19,8 @@ const STYLE: &str = "
   .flush { fill: #f6e3d3; }
 ";
 
-/// Draws, as a whole SVG file, how two processors steal and join with loads and stores only, if the one that comes second
-/// forgets to compare who takes the join: then both take it.
+/// Draws, as a whole SVG file, how two processors steal and join with loads and stores only. The processor that comes
+/// second forgets to compare who takes the join, so both take it.
 pub fn picture() -> String {
     let tree: Tree = "(. .)".parse().expect("one fork is a tree");
     let config = Config { liveness: false, ..Config::new(2, tree) }.with_mutation(Mutation::TieToBoth);

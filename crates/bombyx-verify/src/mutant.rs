@@ -3,7 +3,7 @@
 use bombyx_sim::{Mutation, Scheduler, tso};
 use std::fmt;
 
-/// Something deliberately wrong in what a claim is tried on. The claim's bound stays as it is.
+/// A deliberate error in what a claim is tried on. The claim's bound stays as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mutant {
     /// An error planted in the scheduler.
@@ -12,7 +12,7 @@ pub enum Mutant {
     Instead(Scheduler),
     /// An error planted in the protocols of the TSO machine.
     Protocol(tso::Mutation),
-    /// Something that only this claim is tried on.
+    /// An error that only this claim can make.
     Own {
         /// Its name, in few letters.
         name: &'static str,
@@ -39,6 +39,10 @@ macro_rules! mutants {
 }
 pub(crate) use mutants;
 
+/// What a work stealer can do wrong with its deques.
+pub(crate) const WRONG_DEQUES: &[Mutant] =
+    mutants![KeepParent, PushTop, PopTop, StealBottom, StealTwo, EnableElsewhere, Share, LeavesParent];
+
 /// Its name, in few letters.
 impl fmt::Display for Mutant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -56,6 +60,6 @@ impl fmt::Display for Mutant {
 pub struct Noticed {
     /// The mutant.
     pub mutant: Mutant,
-    /// What gave it away; none if the claim held in everything that was tried.
+    /// What gave it away. `None` if the claim held in everything that was tried.
     pub by: Option<String>,
 }

@@ -1,11 +1,11 @@
-//! The path U of a delay sequence (BL Lemma 9, LEC Lemma 18), as the proofs find it and as it must not be found.
+//! The path U of a delay sequence (BL Lemma 9, LEC Lemma 18), as the proofs find it, and as it must not be found.
 
 use crate::context::Context;
 use crate::delay::{Edges, History};
 use crate::mutant::Mutant;
 use bombyx_dag::{Augmented, Computation, StrandId};
 
-/// Wrong ways to find U. Delay sequences occur under every scheduler, also under a wrong one: only U itself can be wrong.
+/// Wrong ways to find U. Delay sequences occur under every scheduler, even a wrong one, so only U itself can be wrong.
 pub(crate) const WRONG: &[Mutant] = &[
     Mutant::Own { name: "plain-edges", about: "the path U is sought without deque edges" },
     Mutant::Own { name: "longest-path", about: "U is a longest path of G', whatever was executed when" },

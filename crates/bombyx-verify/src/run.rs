@@ -9,8 +9,8 @@ use bombyx_sim::{Contention, Outcome, Scheduler, Simulation, SimulationError, Sp
 use std::fmt;
 use std::sync::Arc;
 
-/// A computation with its name and measures, shared by many runs. Its name is a spec; `strict SPEC` and `fully-strict SPEC`
-/// are the computation of the spec made so.
+/// A computation with its name and measures, shared by many runs. Its name is a spec, or `strict SPEC` or `fully-strict
+/// SPEC` for the computation of the spec made so.
 #[derive(Clone, Debug)]
 pub(crate) struct Named {
     spec: String,
@@ -25,7 +25,7 @@ impl Named {
         Self::try_new(spec, false).unwrap_or_else(|| panic!("`{spec}` makes a computation"))
     }
 
-    /// With every strand cut into unit instructions, as BL §2 has them.
+    /// With every strand cut into unit instructions, as in BL §2.
     pub(crate) fn in_units(spec: &str) -> Self {
         Self::try_new(spec, true).unwrap_or_else(|| panic!("`{spec}` makes a computation"))
     }
@@ -48,7 +48,7 @@ impl Named {
     }
 }
 
-/// A run to be made.
+/// A run.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     named: Named,
@@ -64,12 +64,12 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// A run of the claim that is being tried: with the context's mutant, if there is one.
+    /// A run of the present claim, with the context's mutant if there is one.
     pub(crate) fn new(cx: &Context<'_>, named: &Named, scheduler: Scheduler, processors: usize) -> Self {
         Self { mutant: cx.plan.mutant, ..Self::right(named, scheduler, processors) }
     }
 
-    /// A run under the right scheduler whatever the context says.
+    /// A run under the right scheduler, whatever the context says.
     pub(crate) fn right(named: &Named, scheduler: Scheduler, processors: usize) -> Self {
         let contention = Contention::default();
         let (speeds, mutant) = (None, None);
@@ -98,7 +98,7 @@ impl Run {
         self
     }
 
-    /// In the cost model of DFD §4.1: of the thieves that meet at a deque one succeeds, and executes in the same step.
+    /// In the cost model of DFD §4.1: of the thieves that meet at a deque, one succeeds and executes in the same step.
     pub(crate) fn in_cost_model(self) -> Self {
         Self { same_step: true, contention: Contention::Denied, ..self }
     }
@@ -158,7 +158,7 @@ impl Run {
     }
 }
 
-/// More changes of speed than these are not spelled out.
+/// If there are more changes of speed than this, they are not listed.
 const FEW_CHANGES: usize = 6;
 
 impl fmt::Display for Run {
@@ -227,7 +227,7 @@ impl Subject for Run {
     }
 }
 
-/// The spec with one parameter made smaller: to its least, by half, by one. Seeds and percentages stay.
+/// The spec with one parameter made smaller: to its least value, by half, or by one. Seeds and percentages stay.
 fn smaller_specs(text: &str) -> Vec<String> {
     if let Some((class, spec)) = text.split_once(' ') {
         return smaller_specs(spec).into_iter().map(|spec| format!("{class} {spec}")).collect();
@@ -258,8 +258,8 @@ fn smaller_specs(text: &str) -> Vec<String> {
     specs.into_iter().map(|(_, spec)| spec).collect()
 }
 
-/// The same computation with every strand cut into unit instructions. A strand's memory is allocated by its first
-/// instruction and freed by its last.
+/// The same computation with every strand cut into unit instructions. The first instruction allocates a strand's
+/// memory, and the last frees it.
 fn in_units(c: &Computation) -> Computation {
     let mut b = Builder::new(c.frame(c.root()));
     let mut last = vec![StrandId(0); c.strand_count()];
@@ -373,7 +373,7 @@ pub(crate) fn large(cx: &Context<'_>, class: Class) -> Vec<String> {
     specs
 }
 
-/// Every computation under every scheduler on every number of processors, with so many seeds each.
+/// Every computation under every scheduler on every number of processors, with this many seeds each.
 pub(crate) fn grid(
     cx: &Context<'_>,
     computations: &[Named],
@@ -409,7 +409,7 @@ pub(crate) fn text(error: SimulationError) -> String {
     error.to_string()
 }
 
-/// The trace of an outcome whose run was told to record one.
+/// The trace of a run that recorded one.
 pub(crate) fn trace(outcome: &Outcome) -> &Trace {
     outcome.trace.as_ref().expect("a trace was asked for")
 }

@@ -1,8 +1,8 @@
 //! Intervals of confidence and a few functions of probability theory.
 //!
-//! Claims about chances are judged by intervals, never by a single number: a claim counts as broken only when the
-//! whole interval lies beyond its bound. With [`ERROR`] per question, a true claim is called broken about once in
-//! two thousand questions whose truth lies exactly on the bound, and practically never if it lies below.
+//! Claims about chances are judged by intervals, never by a single number: a claim counts as broken only when the whole
+//! interval lies beyond its bound. With [`ERROR`] per question, a true claim is called broken about once in two
+//! thousand questions if the truth lies exactly on the bound, and practically never if it lies below.
 
 use std::f64::consts::PI;
 
@@ -28,8 +28,8 @@ pub(crate) fn mean(samples: &[f64]) -> (f64, Interval) {
     (mean, Interval { low: mean - reach, high: mean + reach })
 }
 
-/// Where the chance of an event lies that came up `events` times in `trials` (Wilson's interval). If `questions`
-/// are asked at once, all the intervals together miss with chance [`ERROR`].
+/// Where the chance of an event lies that occurred `events` times in `trials` (Wilson's interval). If `questions` are
+/// asked at once, all the intervals together miss with chance [`ERROR`].
 pub(crate) fn chance(events: u64, trials: u64, questions: usize) -> Interval {
     let z = normal_quantile(1.0 - ERROR / 2.0 / questions.max(1) as f64);
     let n = trials.max(1) as f64;

@@ -1,4 +1,4 @@
-//! [`verify`]: many claims at once, on several threads, told in order.
+//! [`verify`]: tries many claims at once, on several threads, and reports them in order.
 
 use crate::{Claim, Finding, Plan};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,7 +7,7 @@ use std::sync::mpsc;
 /// What happens while claims are tried.
 #[derive(Clone, Debug)]
 pub enum News<'a> {
-    /// So many runs of a claim are done, of how many.
+    /// How many runs of a claim are done, and how many there are.
     Progress {
         /// The claim.
         claim: &'a Claim,
@@ -16,16 +16,16 @@ pub enum News<'a> {
         /// Runs in all.
         total: u64,
     },
-    /// A claim has been tried; all claims before it in the list have been told.
+    /// A claim has been tried. All claims before it in the list have been reported.
     Found {
         /// The claim.
         claim: &'a Claim,
-        /// What came of it.
+        /// The result.
         finding: &'a Finding,
     },
 }
 
-/// Tries claims on so many threads and tells the findings in the order of the claims. What is found does not depend on
+/// Tries claims on this many threads and reports the findings in the order of the claims. The findings do not depend on
 /// the number of threads.
 ///
 /// ```

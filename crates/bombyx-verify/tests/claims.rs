@@ -1,6 +1,8 @@
 //! Every claim holds on small cases, and notices wrong schedulers.
 
 use bombyx_sim::Mutation;
+use bombyx_sim::tso::Rule;
+use bombyx_verify::rw::parts::{Caught, PARTS};
 use bombyx_verify::{Effort, Mutant, News, Plan, claim, claims, verify};
 use std::collections::BTreeSet;
 
@@ -22,7 +24,7 @@ fn all_claims_notice_wrong_schedulers() {
     notice_wrong_schedulers(1);
 }
 
-/// What is noticed does not hang on one seed.
+/// What is noticed does not depend on one seed.
 #[test]
 fn all_claims_notice_wrong_schedulers_with_another_seed() {
     notice_wrong_schedulers(4);
@@ -50,6 +52,24 @@ fn every_part_of_the_proof_notices_each_of_its_errors() {
         }
     }
     assert!(missed.is_empty(), "{missed:#?}");
+}
+
+/// Every part of the proof says something that no other part says, or follows from others.
+#[test]
+fn every_part_of_the_proof_notices_an_error_first() {
+    let rules: Vec<_> = PARTS.iter().map(|part| part.rule).collect();
+    assert_eq!(rules, Rule::ALL, "each part once");
+    let mut first = Vec::new();
+    for part in PARTS {
+        let name = part.rule.name();
+        match part.caught() {
+            None => {}
+            Some((Caught::Alone, _)) => {}
+            Some((Caught::First, _)) => first.push(name),
+            Some((Caught::Never, _)) => panic!("{name} does not notice its error first"),
+        }
+    }
+    assert_eq!(first, ["RT1", "IT2", "IJ1", "IJ3", "IJ5", "IJ6", "IJ9"], "all others notice theirs alone");
 }
 
 #[test]
@@ -93,7 +113,7 @@ fn counterexamples_are_made_smaller() {
     assert!(broken.run.contains("P = 2") && broken.run != broken.found, "{broken:?}");
 }
 
-/// `verify --mutate` shows every error of the protocols by some claim.
+/// For every error of the protocols, `verify --mutate` has a claim that shows it.
 #[test]
 fn every_error_of_the_protocols_belongs_to_a_claim() {
     let tried: BTreeSet<String> =

@@ -1,4 +1,4 @@
-//! What the claims' scopes say does not hold, indeed does not.
+//! What the claims' scopes say does not hold indeed does not hold.
 
 use bombyx_dag::{Augmented, Class, Computation, Measures, generate::Spec};
 use bombyx_sim::{Contention, Invariant, Mode, Quota, Ready, Scheduler, Simulation};
@@ -9,7 +9,7 @@ fn computation(spec: &str) -> Computation {
     spec.parse::<Spec>().unwrap().build().unwrap()
 }
 
-/// How many of so many random runs on fully strict computations that are not nested-parallel break an invariant.
+/// How many of this many random runs on fully strict computations that are not nested-parallel break an invariant.
 fn broken(invariant: Invariant, seeds: u64) -> usize {
     let breaks = |seed: &u64| {
         let c = computation(&format!("random:threads=60,join=60,work=1,seed={seed}"));
@@ -74,8 +74,8 @@ fn the_order_of_deques_needs_nested_parallelism() {
     assert!((0..60).filter(breaks).count() > 0, "Lemma 3.1 was never broken");
 }
 
-/// BL §5, inequality (3): an adversary that knows where balls lie tosses ball 1 only when two given others share a bin. Then
-/// both delay it with chance 1/P, not 1/P². The mean of Lemma 6 holds all the same.
+/// BL §5, inequality (3): an adversary that knows where balls lie tosses ball 1 only when two given others share a bin.
+/// Then both delay it with chance 1/P, not 1/P². The mean of Lemma 6 still holds.
 #[test]
 fn an_ambush_breaks_inequality_3() {
     let (balls, games) = (8, 3_000);
@@ -110,7 +110,7 @@ fn proposition_7_needs_deque_edges() {
     let simulation = Simulation::new(&c, Scheduler::WorkStealing).processors(1).mode(Mode::Step);
     let watched = simulation.watch(|_, ready| {
         let Ready::Deques(deques) = ready else { return };
-        // What lies in a deque is ready: nothing before it in G is left. All but the top lie below another thread.
+        // What is in a deque is ready: nothing before it in G is left. All but the top lie below another thread.
         buried += deques.iter().map(|deque| deque.threads.len().saturating_sub(1)).sum::<usize>();
     });
     watched.unwrap();

@@ -1,7 +1,7 @@
-//! What a workload forks on. A workload is written once, generic over [`Fork`]; the implementations here are the
-//! serial elision, Bombyx, and (feature `peers`) rayon and chili. They rely on nothing but the `join` of the
-//! runtime in question and promise to add nothing to it: the handles are zero-sized or a reference that the
-//! runtime hands out anyway, and every `join` is inlined into its caller.
+//! What a workload forks on. A workload is written once, generic over [`Fork`]. The implementations here are the serial
+//! elision, Bombyx, and (feature `peers`) rayon and chili. They rely only on the `join` of their runtime, and add
+//! nothing to it: the handles are zero-sized or a reference that the runtime hands out anyway, and every `join` is
+//! inlined into its caller.
 
 /// A way to run two closures, perhaps in parallel.
 ///
@@ -28,18 +28,18 @@ pub trait Fork: Sized {
         RA: Send,
         RB: Send;
 
-    /// Says that the calling thread is about to allocate a large block. Runtimes that bound memory may let others go
-    /// first.
+    /// Announces that the calling thread is about to allocate a large block. Runtimes that bound memory may let others
+    /// go first.
     #[inline(always)]
     fn reserve(&mut self, bytes: usize) {
         let _ = bytes;
     }
 
-    /// Whether [`touch`](Self::touch) does anything: only where accesses to memory are recorded. A constant, so that what a
-    /// workload does for the record alone is compiled away elsewhere.
+    /// Whether [`touch`](Self::touch) does anything, which it does only if accesses to memory are recorded. A constant,
+    /// so that what a workload does only for the record is compiled away elsewhere.
     const TOUCHES: bool = false;
 
-    /// The strand that runs reads or writes all of `data`.
+    /// The present strand reads or writes all of `data`.
     #[inline(always)]
     fn touch<T>(data: &[T]) {
         let _ = data;
@@ -115,8 +115,8 @@ mod peers {
             f(Chili::from_scope(&mut pool.scope()))
         }
 
-        /// chili gives each half of a join a scope with a lifetime of its own, while [`Fork`] wants one type for
-        /// all of them; so the lifetime is forgotten here.
+        /// chili gives each half of a join a scope with a separate lifetime, while [`Fork`] wants one type for all of
+        /// them. So this forgets the lifetime.
         #[inline(always)]
         fn from_scope<'a>(scope: &'a mut chili::Scope<'_>) -> &'a mut Chili {
             let scope: *mut chili::Scope<'_> = scope;

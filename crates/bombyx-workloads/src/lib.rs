@@ -11,6 +11,7 @@ mod registry;
 mod reservations;
 mod tiles;
 mod timed;
+mod unknown_name;
 mod workload;
 
 #[cfg(feature = "rayon")]
@@ -46,4 +47,5 @@ pub use par::Par;
 pub use record::{Meter, Reading};
 pub use registry::{UnknownWorkload, all, find, select};
 pub use timed::StrandTime;
-pub use workload::{Bound, Checksum, Grain, Prepared, Run, Runtime, Size, Suite, UnknownName, Workload};
+pub use unknown_name::UnknownName;
+pub use workload::{Bound, Checksum, Grain, Prepared, Run, Runtime, Size, Suite, Workload};

@@ -1,6 +1,6 @@
-//! Parallel loops, reductions, prefix sums and filters, built on [`Fork::join`] alone and with an explicit grain.
-//! Every loop splits in halves down to its grain, and where it splits depends on lengths only: a reduction over
-//! floats gives the same bits on every runtime. Mutable data is divided with `split_at_mut`; nothing here is unsafe.
+//! Parallel loops, reductions, prefix sums and filters, built only on [`Fork::join`] and with an explicit grain. Every
+//! loop splits in halves down to its grain. Where it splits depends only on lengths, so a reduction over floats gives
+//! the same bits on every runtime. Mutable data is divided with `split_at_mut`. Nothing here is unsafe.
 
 use std::ops::Range;
 
@@ -199,8 +199,8 @@ pub trait Par: Fork {
         out
     }
 
-    /// Lets `leaf` fill the pieces of `room` of `grain` elements. It gets the indices of a piece, and says how many elements it has
-    /// written to its front. Gives these numbers, for [`gather`](Self::gather).
+    /// Lets `leaf` fill the pieces of `room` of `grain` elements. It gets the indices of a piece, and returns how many
+    /// elements it has written to the front of the piece. Returns these numbers, for [`gather`](Self::gather).
     fn sift<T, B>(&mut self, room: &mut [T], grain: usize, leaf: &B) -> Vec<usize>
     where
         T: Send,
@@ -214,8 +214,8 @@ pub trait Par: Fork {
         counts
     }
 
-    /// Copies what [`sift`](Self::sift) left at the front of each piece, one after the other, into `out`, which must hold
-    /// exactly as much.
+    /// Copies what [`sift`](Self::sift) left at the front of each piece, one after the other, into `out`. `out` must
+    /// hold exactly as much.
     fn gather<T>(&mut self, room: &[T], grain: usize, counts: &[usize], out: &mut [T])
     where
         T: Copy + Send + Sync,
@@ -237,7 +237,7 @@ pub trait Par: Fork {
     }
 }
 
-/// Writes elements to the front of `room`, which must have enough of it, and says how many there were.
+/// Writes elements to the front of `room`, which must be large enough, and returns how many there were.
 pub(crate) fn fill<T>(room: &mut [T], elements: impl Iterator<Item = T>) -> usize {
     let mut count = 0;
     for element in elements {

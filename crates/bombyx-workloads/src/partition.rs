@@ -1,6 +1,6 @@
-//! Quicksort's partition, without a branch on what is compared.
+//! Quicksort's partition, without a branch on the result of a comparison.
 
-/// Moves what is smaller than the median of three elements before it, and returns where that is then.
+/// Moves everything smaller than the median of three elements before that median, and returns where the median is then.
 pub(crate) fn partition<T: Copy>(data: &mut [T], smaller: impl Fn(&T, &T) -> bool) -> usize {
     let last = data.len() - 1;
     let mut three = [0, last / 2, last];

@@ -1,17 +1,17 @@
-//! Recording: a [`Fork`] that runs the serial elision and tells a [`Builder`] what it sees, so that the simulator can
-//! run the same program on machines that do not exist.
+//! Recording: a [`Fork`] that runs the serial elision and tells a [`Builder`] what it sees. So the simulator can run
+//! the same program on machines that do not exist.
 //!
-//! `join(a, b)` becomes what it is on Bombyx: a child thread for `a`, while `b` is the rest of the parent, which a thief
-//! may take; then a strand that waits for the child. What a strand weighs and what memory it allocates and frees is
-//! the difference of two [`Reading`]s, so it is up to the caller whether that is time, and whether the shape alone is
-//! wanted.
+//! `join(a, b)` becomes what it is on Bombyx: a child thread for `a`, while `b` is the rest of the parent, which a
+//! thief may take. Then comes a strand that waits for the child. The weight of a strand, and the memory that it
+//! allocates and frees, are differences of two [`Reading`]s. So the caller decides whether the weight is time, or
+//! whether only the shape is wanted.
 
 use crate::Fork;
 use bombyx_dag::{Accesses, BuildError, Builder, Computation, StrandId, WeightUnit};
 use std::cell::RefCell;
 
 thread_local! {
-    /// What the run that this thread records has touched, if that is recorded.
+    /// What the run recorded by this thread has touched, if that is recorded.
     static TOUCHED: RefCell<Option<Accesses>> = const { RefCell::new(None) };
 }
 
@@ -82,7 +82,7 @@ impl<'m> Recorder<'m> {
         Self { builder, meter, begun, awaited: None }
     }
 
-    /// Tells the strand that ends here.
+    /// Records the strand that ends here.
     fn end_strand(&mut self) {
         let now = (self.meter.read)();
         self.builder.strand((now.nanoseconds - self.begun.nanoseconds).max(1));
@@ -98,7 +98,7 @@ impl<'m> Recorder<'m> {
         }
     }
 
-    /// The next strand begins now: what the recording itself cost lies before.
+    /// The next strand begins now. What the recording itself cost lies before.
     fn begin_strand(&mut self) {
         self.begun = (self.meter.read)();
     }

@@ -41,12 +41,12 @@ static ALL: &[&dyn Workload] = &[
     &crate::knapsack::KNAPSACK,
 ];
 
-/// All workloads, programs with several inputs side by side.
+/// All workloads. Programs with several inputs are side by side.
 pub fn all() -> &'static [&'static dyn Workload] {
     ALL
 }
 
-/// The workload of exactly this name.
+/// The workload with exactly this name.
 ///
 /// # Errors
 /// Names the nearest matches if there is no such workload.
@@ -60,11 +60,11 @@ pub fn find(name: &str) -> Result<&'static dyn Workload, UnknownWorkload> {
     all().iter().copied().find(|w| w.name() == name).ok_or_else(|| UnknownWorkload::new(name))
 }
 
-/// The workload of this name, or all inputs of the program of this name (`cilksort` means `cilksort-random` and
+/// The workload with this name, or all inputs of the program with this name (`cilksort` means `cilksort-random` and
 /// `cilksort-exponential`).
 ///
 /// # Errors
-/// Names the nearest matches if nothing is called so.
+/// Names the nearest matches if nothing has this name.
 pub fn select(name: &str) -> Result<Vec<&'static dyn Workload>, UnknownWorkload> {
     let belongs = |w: &&dyn Workload| {
         w.name().strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
@@ -97,7 +97,7 @@ impl UnknownWorkload {
         UnknownWorkload { name: name.to_string(), nearest }
     }
 
-    /// Up to three names that are spelled alike, the best first.
+    /// Up to three names with a similar spelling, the best first.
     pub fn nearest(&self) -> &[&'static str] {
         &self.nearest
     }

@@ -1,13 +1,13 @@
-//! Timing: Bombyx with a clock around every strand, for the time that all processors together spend in the program
-//! itself (the *total parallel work* of Acar, Charguéraud, Muller and Rainey, appendix A). The rest of their time they
-//! fork, search or wait. Two looks at the clock per fork are the price, so times of such runs are not for comparing
-//! runtimes.
+//! Timing: Bombyx with a clock around every strand. This measures the time that all processors together spend in the
+//! program itself (the *total parallel work* of Acar, Charguéraud, Muller and Rainey, appendix A). In the rest of their
+//! time they fork, search or wait. The price is two looks at the clock per fork, so times of such runs are not for
+//! comparing runtimes.
 
 use crate::Fork;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// On so many lines threads add up what they did; more threads share.
+/// On how many cache lines threads add up what they did. With more threads, they share lines.
 const LINES: usize = 16;
 
 #[derive(Debug, Default)]

@@ -1,16 +1,16 @@
-//! What a workload is to those who run it ([`Workload`], [`Prepared`], [`Runtime`]) and to those who write one
-//! ([`Kernel`], [`Entry`]). A kernel is generic over the runtime it forks on; this file turns it into the object
-//! that the registry hands out, and promises that generating inputs, restoring them and checking results stay
-//! outside of the timed part.
+//! What a workload is to its users ([`Workload`], [`Prepared`], [`Runtime`]) and to its authors ([`Kernel`],
+//! [`Entry`]). A kernel is generic over the runtime it forks on. This file turns it into the object that the registry
+//! hands out. Generating inputs, restoring them and checking results stay outside the timed part.
 
+use bombyx_base::mix;
 use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use crate::continuations::Visit;
-use crate::inputs::mix;
 use crate::record::Recorder;
 use crate::timed::Timed;
+use crate::unknown_name::UnknownName;
 use crate::{Bombyx, Fork, Meter, RwPool, Serial, StrandTime};
 use bombyx_dag::{Accesses, BuildError, Computation};
 use bombyx_rw::{Discipline, Pool};
@@ -33,8 +33,8 @@ pub enum Grain {
     /// Pieces so large that the cost of a fork does not show, and still many more than processors.
     #[default]
     Medium,
-    /// The smallest pieces with which forks take up to 5 % of the serial time on one processor, or the natural unit of the
-    /// program if that is larger: a row, a ray, a body. `fib` and the tree searches do nothing but fork.
+    /// The smallest pieces with which forks take up to 5 % of the serial time on one processor, or the natural unit of
+    /// the program if that is larger: a row, a ray, a body. `fib` and the tree searches only fork.
     Fine,
 }
 
@@ -52,7 +52,7 @@ pub enum Suite {
 /// What limits a workload at its default size on one processor, and so how far more processors can help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Bound {
-    /// Arithmetic and calls: the data that is in use fits into a processor's own cache.
+    /// Arithmetic and calls: the data in use fits into a processor's own cache.
     Compute,
     /// The memory that processors share.
     Memory,
@@ -62,7 +62,7 @@ pub enum Bound {
 macro_rules! spelled {
     ($type:ident, $what:literal: $($variant:ident = $text:literal),+) => {
         impl $type {
-            /// All of them, in order.
+            /// All values, in order.
             pub const ALL: &'static [$type] = &[$($type::$variant),+];
         }
 
@@ -89,28 +89,6 @@ spelled!(Size, "size": Small = "small", Default = "default", Large = "large");
 spelled!(Grain, "grain": Medium = "medium", Fine = "fine");
 spelled!(Suite, "suite": ReadWrite = "read-write", DfDeques = "dfdeques", Classics = "classics");
 spelled!(Bound, "bound": Compute = "compute", Memory = "memory");
-
-/// A size, grain, suite or bound that does not exist.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownName {
-    what: &'static str,
-    name: String,
-    known: &'static [&'static str],
-}
-
-impl UnknownName {
-    pub(crate) fn new(what: &'static str, name: &str, known: &'static [&'static str]) -> UnknownName {
-        UnknownName { what, name: name.to_owned(), known }
-    }
-}
-
-impl fmt::Display for UnknownName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "there is no {} `{}`; choose one of {}", self.what, self.name, self.known.join(", "))
-    }
-}
-
-impl std::error::Error for UnknownName {}
 
 /// The runtime that a workload runs on. [`Prepared::compute`] enters its pool.
 #[derive(Clone, Copy, Debug)]
@@ -194,8 +172,8 @@ pub trait Prepared: Send {
     /// Runs the computation once on inputs that are as [`reset`](Self::reset) leaves them. This is what to time.
     fn compute(&mut self, on: Runtime<'_>);
 
-    /// Runs the computation once in continuation-passing style, as [`compute`](Self::compute) does directly. Says whether
-    /// the workload has that form: the programs of Acar, Charguéraud, Muller and Rainey's tables do.
+    /// Runs the computation once in continuation-passing style, as [`compute`](Self::compute) does directly. Returns
+    /// whether the workload has that form. The programs of Acar, Charguéraud, Muller and Rainey's tables have it.
     fn continue_on(&mut self, pool: &mut RwPool) -> bool;
 
     /// Digests the result of the last computation.
@@ -213,7 +191,8 @@ pub trait Prepared: Send {
     /// If the computation is larger than a [`Computation`] can be.
     fn record(&mut self, meter: Meter<'_>) -> Result<Computation, BuildError>;
 
-    /// The same with the memory that every strand touches, by address. Empty for workloads that do not tell it.
+    /// Like [`record`](Self::record), with the memory that every strand touches, by address. Empty for workloads that
+    /// do not report it.
     ///
     /// ```
     /// use bombyx_workloads::{Grain, Meter, Reading, Size, find};
@@ -228,7 +207,7 @@ pub trait Prepared: Send {
     /// As [`record`](Self::record).
     fn record_accesses(&mut self, meter: Meter<'_>) -> Result<(Computation, Accesses), BuildError>;
 
-    /// Resets, computes and digests, timing the computation (with the entry into the pool) only.
+    /// Resets, computes and digests. Times only the computation, including the entry into the pool.
     fn run(&mut self, on: Runtime<'_>) -> Run {
         self.reset();
         let start = Instant::now();
@@ -238,7 +217,7 @@ pub trait Prepared: Send {
     }
 }
 
-/// What one run gave.
+/// The result of one run.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
     /// Wall-clock time of the computation.
@@ -252,7 +231,7 @@ pub(crate) trait Kernel: Send {
     fn input(&self) -> String;
     fn reset(&mut self) {}
     fn compute<F: Fork>(&mut self, fork: &mut F);
-    /// The same in continuation-passing style, if the workload has that form.
+    /// The computation in continuation-passing style, if the workload has that form.
     fn continue_on<K: Discipline>(&mut self, pool: &mut Pool<K>) -> bool {
         let _ = pool;
         false

@@ -40,8 +40,8 @@ fn bombyx_on_one_processor() {
     agrees_with_serial(Runtime::Bombyx(&bombyx::Pool::builder().processors(1).build().unwrap()));
 }
 
-/// All schedulers that the runtime has, with a parameter where the name asks for one: a quota so small that it is used
-/// up, a factor that any difference in speed exceeds soon.
+/// All schedulers of the runtime, with a parameter if the name asks for one: a quota so small that it is used up, a
+/// factor that any difference in speed soon exceeds.
 fn schedulers() -> impl Iterator<Item = bombyx::Scheduler> {
     let names = bombyx::Scheduler::NAMES.iter();
     names.map(|name| name.replace(":K", ":2000").replace(":BETA", ":1.5").parse().expect("a listed name"))
@@ -96,8 +96,8 @@ fn chili_on_three_threads() {
     agrees_with_serial(Runtime::Chili(&chili::ThreadPool::with_config(config)));
 }
 
-/// A checker that accepts anything proves nothing: each must reject an instance that was never computed, and one
-/// that was reset.
+/// A checker that accepts anything proves nothing. Each must reject an instance that was never computed, and one that
+/// was reset.
 #[test]
 fn checkers_reject_what_was_not_computed() {
     for_each_instance(|label, prepared| {

@@ -1,12 +1,12 @@
-//! Measures parallel iterators against an ordinary loop, rayon, orx-parallel and paralight, all in one run: the contenders of a row
-//! take turns, and the median of each counts.
+//! Measures parallel iterators against an ordinary loop, rayon, orx-parallel and paralight, all in one run. The
+//! contenders of a row take turns, and the median of each counts.
 //!
 //! ```text
 //! cargo run --release -p bombyx --example iterators [-- --threads 2 --rounds 9 --only sum]
 //! ```
 //!
-//! A row is an operation, a number of items, what an item costs, and whether the loop is entered from outside of a pool or
-//! inside of it. Rows whose ordinary loop takes longer than 30 ms are left out.
+//! A row is an operation, a number of items, what an item costs, and whether the loop is entered from outside or inside
+//! a pool. Rows whose ordinary loop takes longer than 30 ms are left out.
 
 use bombyx::iter::{IndexedParallelIterator as _, ParallelIterator as _};
 use std::collections::BTreeMap;

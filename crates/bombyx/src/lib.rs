@@ -1,4 +1,4 @@
-//! A fork-join runtime whose time, space and communication are the ones the theory proves.
+//! A fork-join runtime with proven bounds on time, space and communication.
 //!
 //! ```
 //! fn fib(n: u64) -> u64 {
@@ -11,23 +11,36 @@
 //! assert_eq!(fib(20), 6765);
 //! ```
 //!
-//! - [`join`] runs two closures, perhaps in parallel. It costs a handful of plain loads and stores, so there is
-//!   seldom a reason to stop forking early.
+//! - [`join`] runs two closures, perhaps in parallel. It costs a handful of plain loads and stores, so there is seldom
+//!   a reason to stop forking early.
 //! - [`scope`] spawns any number of closures that borrow from outside, in bounded memory.
 //! - [`for_each`] and [`map_reduce`] are loops that find their grain by themselves.
+//! - [`iter`] has parallel iterators: `use bombyx::prelude::*`.
 //! - [`blocking`] lets a closure block (on a lock, a channel, a file) without blocking a processor.
-//! - [`Pool`] is for those who want several, of another size, or with other stacks. Everything else uses
-//!   [the global one](Pool::global), whose size is `BOMBYX_PROCESSORS` or the number of CPUs.
+//! - [`Pool`] is for programs that want several pools, or one with another size or other stacks. Everything else uses
+//!   [the global pool](Pool::global). Its size is `BOMBYX_PROCESSORS`, or else the number of CPUs.
+//!
+//! # Processors, carriers, threads
+//!
+//! - A *processor* is one of the P virtual processors of a pool. It has a deque of work, and no stack.
+//! - A *carrier* is an operating-system thread that belongs to a pool. It runs closures while it holds a processor.
+//!   A carrier that has to wait hands its processor to another carrier, so a pool can have more carriers than processors.
+//! - A *thread* is an operating-system thread where these pages speak of stacks, names or fixed threads. The papers use
+//!   the same word for a spawned closure and all the calls below it; where that is meant, the text says so.
 //!
 //! # What it promises
 //!
-//! On P processors a program with work T1 and span T∞ takes T1/P + O(T∞) expected time, and at most P times the
-//! stack of its serial execution (Blumofe and Leiserson, "Scheduling multithreaded computations by work stealing").
-//! A closure that waits is never buried under unrelated work: what runs on top of a waiting frame is always a part
-//! of what it waits for. So a lock held across a `join` is not met again on the same stack, and stacks do not grow
-//! beyond what the serial program needs.
+//! On P processors, a program with work T1 and span T∞ takes T1/P + O(T∞) expected time. It needs at most P times the
+//! stack of its serial execution (Blumofe and Leiserson, "Scheduling multithreaded computations by work stealing"). In
+//! addition, a [`scope`] may keep up to 256 waiting closures in each deque. Other schedulers have other bounds on
+//! space: see `docs/schedulers.md`.
 //!
-//! How that is done, without moving any stack between threads, is told in `ARCHITECTURE.md`.
+//! Unrelated work never buries a closure that waits. Whatever runs on top of a waiting frame is part of what the frame
+//! waits for. So a lock that is held across a `join` is not met again on the same stack, and stacks grow no deeper than
+//! the serial program needs. Two settings give this up where a pool would otherwise stop: [fixed threads](Threads::Fixed)
+//! and the [limit of carriers](Builder::max_carriers).
+//!
+//! `ARCHITECTURE.md` explains how this works without moving any stack between threads.
 //!
 //! # Environment
 //!
@@ -42,9 +55,10 @@
 //! | `BOMBYX_DETERMINISTIC=1` | [`Builder::deterministic`] for all pools |
 //! | `BOMBYX_BARRIER=fence` | do without `membarrier(2)`: slower forks, for sandboxes that end the process at that call |
 //!
-//! Programs with more rights than whoever started them (set-user-ID, capabilities) ignore `BOMBYX_PROFILE` and `BOMBYX_RECORD`.
+//! Programs that run with more rights than their caller (set-user-ID, capabilities) ignore `BOMBYX_PROFILE` and
+//! `BOMBYX_RECORD`.
 
-// The models of the runtime's protocols have no use for this crate.
+// The models of the runtime's protocols do not need this crate.
 #![cfg(not(loom))]
 
 pub mod collections;
@@ -64,7 +78,7 @@ pub mod array {
 pub mod range_inclusive {
     pub use crate::range::inclusive::Iter;
 }
-/// Results: the value, if there is no error.
+/// Results: the value, or nothing if there is an error.
 pub mod result {
     pub use crate::option::result::{IntoIter, Iter, IterMut};
 }

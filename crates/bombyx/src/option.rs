@@ -1,4 +1,4 @@
-//! Options and results: none or one item.
+//! Options and results: iterators with one item or none.
 
 use crate::iter::plumbing::Producer;
 use crate::iter::{IntoParallelIterator, delegate};
@@ -45,7 +45,7 @@ delegate::indexed! {
     with_producer(this, callback) { callback.callback(OptionProducer(this.option)) }
 }
 
-/// The iterators over references to the value of `$type`, which [`IntoIter`] of an option does.
+/// The iterators over references to the value of `$type`, made from [`IntoIter`] of an option.
 macro_rules! references {
     ([$($g:ident),*] $type:ty, $this:ident => $as_ref:expr, $as_mut:expr) => {
         /// A parallel iterator over a reference to the value.
@@ -96,7 +96,7 @@ macro_rules! references {
 
 references!([] Option<T>, this => this.as_ref(), this.as_mut());
 
-/// Results: the value, if there is no error.
+/// Results: the value, or nothing if there is an error.
 pub(crate) mod result {
     use super::*;
 

@@ -7,86 +7,92 @@ use crate::iter::plumbing::{
 use crate::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator, delegate};
 use std::ops::Range;
 
-/// A parallel iterator over a range.
-///
-/// ```
-/// use bombyx::prelude::*;
-/// assert_eq!((0..1_000_000u64).into_par_iter().sum::<u64>(), 499_999_500_000);
-/// assert_eq!(('a'..'e').into_par_iter().collect::<String>(), "abcd");
-/// ```
-#[derive(Clone, Debug)]
-#[must_use = "iterators do nothing unless they are used"]
-pub struct Iter<T> {
-    range: Range<T>,
-}
+/// The iterator of one kind of range: its type, and what it needs of the types of numbers.
+macro_rules! range_iterator {
+    ($(#[$attribute:meta])* $range:ident: $($t:ty)*) => {
+        $(#[$attribute])*
+        #[derive(Clone, Debug)]
+        #[must_use = "iterators do nothing unless they are used"]
+        pub struct Iter<T> {
+            range: $range<T>,
+        }
 
-impl<T: RangeItem> IntoParallelIterator for Range<T> {
-    type Item = T;
-    type Iter = Iter<T>;
+        impl<T: RangeItem> IntoParallelIterator for $range<T> {
+            type Item = T;
+            type Iter = Iter<T>;
 
-    fn into_par_iter(self) -> Iter<T> {
-        Iter { range: self }
-    }
-}
-
-/// Types whose ranges are parallel iterators: all integers, and characters.
-#[doc(hidden)]
-pub trait RangeItem: Copy + Send {
-    type Of: ParallelIterator<Item = Self>;
-
-    fn of(range: Range<Self>) -> Self::Of;
-}
-
-impl<T: RangeItem> ParallelIterator for Iter<T> {
-    type Item = T;
-
-    #[inline]
-    fn drive_unindexed<C: UnindexedConsumer<T>>(self, consumer: C) -> C::Result {
-        T::of(self.range).drive_unindexed(consumer)
-    }
-
-    fn opt_len(&self) -> Option<usize> {
-        T::of(self.range.clone()).opt_len()
-    }
-
-    #[inline]
-    fn drive_onto<C: Consumer<T>>(self, consumer: &C, folder: C::Folder) -> Onto<C::Folder, C::Result> {
-        T::of(self.range).drive_onto(consumer, folder)
-    }
-}
-
-impl<T: RangeItem<Of: IndexedParallelIterator>> IndexedParallelIterator for Iter<T> {
-    fn len(&self) -> usize {
-        T::of(self.range.clone()).len()
-    }
-
-    #[inline]
-    fn with_producer<CB: ProducerCallback<T>>(self, callback: CB) -> CB::Output {
-        T::of(self.range).with_producer(callback)
-    }
-}
-
-/// The iterator of a range of one type.
-#[doc(hidden)]
-#[derive(Clone, Debug)]
-pub struct Of<T> {
-    range: Range<T>,
-}
-
-macro_rules! range_items {
-    ($($t:ty)*) => {$(
-        impl RangeItem for $t {
-            type Of = Of<$t>;
-
-            #[inline]
-            fn of(range: Range<$t>) -> Of<$t> {
-                Of { range }
+            fn into_par_iter(self) -> Iter<T> {
+                Iter { range: self }
             }
         }
-    )*};
+
+        /// Types whose ranges are parallel iterators: all integers, and characters.
+        #[doc(hidden)]
+        pub trait RangeItem: Copy + Send {
+            type Of: ParallelIterator<Item = Self>;
+
+            fn of(range: $range<Self>) -> Self::Of;
+        }
+
+        impl<T: RangeItem> ParallelIterator for Iter<T> {
+            type Item = T;
+
+            #[inline]
+            fn drive_unindexed<C: UnindexedConsumer<T>>(self, consumer: C) -> C::Result {
+                T::of(self.range).drive_unindexed(consumer)
+            }
+
+            fn opt_len(&self) -> Option<usize> {
+                T::of(self.range.clone()).opt_len()
+            }
+
+            #[inline]
+            fn drive_onto<C: Consumer<T>>(self, consumer: &C, folder: C::Folder) -> Onto<C::Folder, C::Result> {
+                T::of(self.range).drive_onto(consumer, folder)
+            }
+        }
+
+        impl<T: RangeItem<Of: IndexedParallelIterator>> IndexedParallelIterator for Iter<T> {
+            fn len(&self) -> usize {
+                T::of(self.range.clone()).len()
+            }
+
+            #[inline]
+            fn with_producer<CB: ProducerCallback<T>>(self, callback: CB) -> CB::Output {
+                T::of(self.range).with_producer(callback)
+            }
+        }
+
+        /// The iterator of a range of one type.
+        #[doc(hidden)]
+        #[derive(Clone, Debug)]
+        pub struct Of<T> {
+            range: $range<T>,
+        }
+
+        $(
+            impl RangeItem for $t {
+                type Of = Of<$t>;
+
+                #[inline]
+                fn of(range: $range<$t>) -> Of<$t> {
+                    Of { range }
+                }
+            }
+        )*
+    };
 }
 
-range_items! { u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize char }
+range_iterator! {
+    /// A parallel iterator over a range.
+    ///
+    /// ```
+    /// use bombyx::prelude::*;
+    /// assert_eq!((0..1_000_000u64).into_par_iter().sum::<u64>(), 499_999_500_000);
+    /// assert_eq!(('a'..'e').into_par_iter().collect::<String>(), "abcd");
+    /// ```
+    Range: u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize char
+}
 
 /// Types whose ranges are iterators that know their lengths.
 macro_rules! indexed {
@@ -109,7 +115,7 @@ macro_rules! indexed {
             #[inline]
             fn split_at(self, index: usize) -> (Self, Self) {
                 assert!(index <= self.0.len(), "cannot split behind the end of a range");
-                // It is at most the end, so it does not wrap around in the end.
+                // The index is at most the length, so the result is right even if the addition wraps around.
                 #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
                 let middle = self.0.start.wrapping_add(index as $t);
                 (RangeProducer(self.0.start..middle), RangeProducer(middle..self.0.end))
@@ -122,7 +128,7 @@ struct RangeProducer<T>(Range<T>);
 
 indexed! { u8 u16 u32 usize i8 i16 i32 isize }
 
-/// Types that have longer ranges than can be indexed.
+/// Types whose ranges can be longer than an index can express.
 macro_rules! unindexed {
     ($($t:ty, $unsigned:ty;)*) => {$(
         impl Of<$t> {
@@ -178,18 +184,18 @@ macro_rules! unindexed {
     )*};
 }
 
-/// A range that may be longer than can be indexed.
+/// A range that may be longer than an index can express.
 struct Long<T>(Of<T>);
 
 unindexed! { u64, u64; i64, u64; u128, u128; i128, u128; }
 
 // ---- Characters ---------------------------------------------------------------------------------------------
 
-/// The first number behind the gap in which there are no characters, and how long that gap is.
+/// The first number after the gap in which there are no characters, and how long the gap is.
 const BEHIND_GAP: u32 = 0xE000;
 const GAP: u32 = 0x800;
 
-/// The position of a character among all.
+/// The position of a character among all characters.
 fn position(c: char) -> u32 {
     let code = u32::from(c);
     if code < BEHIND_GAP { code } else { code - GAP }
@@ -198,7 +204,7 @@ fn position(c: char) -> u32 {
 /// The character at a position.
 fn character(position: u32) -> char {
     let code = if position < BEHIND_GAP - GAP { position } else { position + GAP };
-    char::from_u32(code).expect("between two characters there are no other numbers but the gap")
+    char::from_u32(code).expect("between two characters there are no other numbers except the gap")
 }
 
 impl Of<char> {
@@ -218,86 +224,16 @@ pub(crate) mod inclusive {
     use super::*;
     use std::ops::RangeInclusive;
 
-    /// A parallel iterator over a range with both ends.
-    ///
-    /// ```
-    /// use bombyx::prelude::*;
-    /// assert_eq!((1..=100u64).into_par_iter().sum::<u64>(), 5050);
-    /// assert_eq!((250..=255u8).into_par_iter().count(), 6);
-    /// ```
-    #[derive(Clone, Debug)]
-    #[must_use = "iterators do nothing unless they are used"]
-    pub struct Iter<T> {
-        range: RangeInclusive<T>,
+    range_iterator! {
+        /// A parallel iterator over a range with both ends.
+        ///
+        /// ```
+        /// use bombyx::prelude::*;
+        /// assert_eq!((1..=100u64).into_par_iter().sum::<u64>(), 5050);
+        /// assert_eq!((250..=255u8).into_par_iter().count(), 6);
+        /// ```
+        RangeInclusive: u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize char
     }
-
-    impl<T: RangeItem> IntoParallelIterator for RangeInclusive<T> {
-        type Item = T;
-        type Iter = Iter<T>;
-
-        fn into_par_iter(self) -> Iter<T> {
-            Iter { range: self }
-        }
-    }
-
-    /// Types whose ranges are parallel iterators: all integers, and characters.
-    #[doc(hidden)]
-    pub trait RangeItem: Copy + Send {
-        type Of: ParallelIterator<Item = Self>;
-
-        fn of(range: RangeInclusive<Self>) -> Self::Of;
-    }
-
-    impl<T: RangeItem> ParallelIterator for Iter<T> {
-        type Item = T;
-
-        #[inline]
-        fn drive_unindexed<C: UnindexedConsumer<T>>(self, consumer: C) -> C::Result {
-            T::of(self.range).drive_unindexed(consumer)
-        }
-
-        fn opt_len(&self) -> Option<usize> {
-            T::of(self.range.clone()).opt_len()
-        }
-
-        #[inline]
-        fn drive_onto<C: Consumer<T>>(self, consumer: &C, folder: C::Folder) -> Onto<C::Folder, C::Result> {
-            T::of(self.range).drive_onto(consumer, folder)
-        }
-    }
-
-    impl<T: RangeItem<Of: IndexedParallelIterator>> IndexedParallelIterator for Iter<T> {
-        fn len(&self) -> usize {
-            T::of(self.range.clone()).len()
-        }
-
-        #[inline]
-        fn with_producer<CB: ProducerCallback<T>>(self, callback: CB) -> CB::Output {
-            T::of(self.range).with_producer(callback)
-        }
-    }
-
-    /// The iterator of a range of one type.
-    #[doc(hidden)]
-    #[derive(Clone, Debug)]
-    pub struct Of<T> {
-        range: RangeInclusive<T>,
-    }
-
-    macro_rules! range_items {
-        ($($t:ty)*) => {$(
-            impl RangeItem for $t {
-                type Of = Of<$t>;
-
-                #[inline]
-                fn of(range: RangeInclusive<$t>) -> Of<$t> {
-                    Of { range }
-                }
-            }
-        )*};
-    }
-
-    range_items! { u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize char }
 
     impl<T: Copy + PartialOrd> Of<T> {
         /// The ends, if there is anything between them.

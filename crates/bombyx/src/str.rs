@@ -1,4 +1,4 @@
-//! Strings: characters, lines, words and what patterns split.
+//! Strings: characters, lines, words, and the parts between patterns.
 
 use crate::iter::driver::{Source, drive};
 use crate::iter::plumbing::{Folder, UnindexedConsumer};
@@ -52,7 +52,7 @@ pub trait ParallelString {
         EncodeUtf16 { text: self.as_parallel_string() }
     }
 
-    /// What is between separators: a character, several, or whatever a closure says.
+    /// The parts between separators. A separator is a character, several characters, or a closure that recognises them.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -62,7 +62,7 @@ pub trait ParallelString {
         Split { text: self.as_parallel_string(), pattern: separator }
     }
 
-    /// Parts that end with a separator, but perhaps the last.
+    /// Parts that end with a separator, except perhaps the last.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -72,7 +72,7 @@ pub trait ParallelString {
         SplitInclusive { text: self.as_parallel_string(), pattern: separator }
     }
 
-    /// What is before terminators, and what is behind the last, if there is anything.
+    /// The parts before terminators, and the part after the last one, if there is any.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -82,7 +82,7 @@ pub trait ParallelString {
         SplitTerminator { text: self.as_parallel_string(), pattern: terminator }
     }
 
-    /// The lines, without what ends them.
+    /// The lines, without their line ends.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -139,7 +139,7 @@ impl ParallelString for str {
     }
 }
 
-/// What splits strings: a character, several, or a closure that says which.
+/// A pattern that splits strings: a character, several characters, or a closure that recognises them.
 pub trait Pattern: Sealed + Sync + Send {
     /// Whether it matches the character.
     #[doc(hidden)]
@@ -193,17 +193,17 @@ struct Part<'t, K> {
     text: &'t str,
     /// Where it begins in the whole string.
     offset: usize,
-    /// It ends where the string does, and not at a separator.
+    /// Whether it ends where the string does, and not at a separator.
     last: bool,
     kind: K,
 }
 
 /// A kind of iterator over parts.
 trait Kind: Copy + Send + Sync {
-    /// Where to cut, from that character on: the end of the first part, and the beginning of the second.
+    /// Where to cut, from `at` on: the end of the first part, and the beginning of the second.
     fn border(self, text: &str, at: usize) -> Option<(usize, usize)>;
 
-    /// Whether there is nothing in the part that is left.
+    /// Whether nothing is left in the part.
     fn is_over(self, rest: &str) -> bool;
 }
 
@@ -218,7 +218,7 @@ impl<'t, K: Fold<'t>> Source for Part<'t, K> {
     type Item = K::Item;
 
     fn weight(&self) -> usize {
-        // Also an empty string may have a part.
+        // Even an empty string may have a part.
         self.text.len() + 1
     }
 
@@ -239,7 +239,7 @@ impl<'t, K: Fold<'t>> Source for Part<'t, K> {
     }
 }
 
-/// Cut anywhere.
+/// Iterators that may be cut anywhere.
 macro_rules! anywhere {
     ($($(#[$doc:meta])* $name:ident, $kind:ident, $item:ty, |$part:ident| $items:expr;)*) => {$(
         $(#[$doc])*
@@ -300,7 +300,7 @@ pub struct Bytes<'ch> {
 
 delegate::wrapper!(['ch] Bytes<'ch> => u8);
 
-/// Cut where a pattern matches.
+/// Iterators that are cut where a pattern matches.
 macro_rules! by_pattern {
     ($(
         $(#[$doc:meta])* $name:ident, $kind:ident, $item:ty;
@@ -366,7 +366,7 @@ by_pattern! {
     /// From [`ParallelString::par_split`].
     Split, SplitKind, &'ch str;
     border(start, end) (start, end);
-    // Behind a separator there is always a part.
+    // After a separator there is always a part.
     over(_rest) false;
     fold(part, pattern) |folder: F| folder.consume_iter(part.text.split(pattern));
 
@@ -402,7 +402,7 @@ by_pattern! {
     };
 }
 
-/// Made of another iterator.
+/// Iterators that are made from another one.
 macro_rules! made {
     ($($(#[$doc:meta])* $name:ident, |$text:ident| $made:expr;)*) => {$(
         $(#[$doc])*

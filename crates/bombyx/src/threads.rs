@@ -1,8 +1,8 @@
-//! Pools, scopes and spawns under the names of rayon's crate root, for programs that know those.
+//! Pools, scopes and spawns under the names of rayon's crate root, for programs that use these names.
 //!
-//! Outside of a pool they use [the global one](crate::Pool::global). A scope of [`ThreadPool::scope`] or [`in_place_scope`] is a
-//! [`Scope`] of this module, which never runs a spawned closure in place; [`crate::scope`] gives a [`crate::Scope`], which
-//! does when hundreds wait.
+//! Outside a pool they use [the global pool](crate::Pool::global). The scope of [`ThreadPool::scope`] or
+//! [`in_place_scope`] is a [`Scope`] of this module, which never runs a spawned closure in place. [`crate::scope`]
+//! gives a [`crate::Scope`], which does so when hundreds wait.
 
 pub use crate::Context as FnContext;
 pub use bombyx_threads::{
@@ -10,14 +10,14 @@ pub use bombyx_threads::{
     current_thread_has_pending_tasks, current_thread_index, max_num_threads,
 };
 
-/// Sees to it that the global pool is the one that everything else in this crate uses, whoever is the first to need it.
+/// Makes sure that the global pool is the one that everything else in this crate uses, whoever needs it first.
 fn prepare() {
     if !crate::in_pool() {
         crate::Pool::global();
     }
 }
 
-/// How many processors the pool has that the caller runs in; outside of any, the global one.
+/// How many processors the caller's pool has. Outside any pool, that of the global one.
 ///
 /// ```
 /// assert!(bombyx::current_num_threads() >= 1);
@@ -40,7 +40,7 @@ pub fn spawn<F: FnOnce() + Send + 'static>(func: F) {
     bombyx_threads::spawn(func);
 }
 
-/// Like [`spawn`], but closures that are spawned like this on one processor begin in the order of their spawns.
+/// Like [`spawn`], but closures that are spawned like this on one processor start in the order of their spawns.
 ///
 /// ```
 /// let (sender, receiver) = std::sync::mpsc::channel();
@@ -53,7 +53,7 @@ pub fn spawn_fifo<F: FnOnce() + Send + 'static>(func: F) {
     bombyx_threads::spawn_fifo(func);
 }
 
-/// Calls `op` once on every processor, and returns the results in their order.
+/// Calls `op` once on every processor, and returns the results in the order of the processors.
 ///
 /// ```
 /// assert_eq!(bombyx::broadcast(|place| place.index()).len(), bombyx::current_num_threads());
@@ -84,8 +84,7 @@ where
     bombyx_threads::spawn_broadcast(op);
 }
 
-/// Like [`crate::scope`], with a scope whose closures begin in the order of their spawns, as far as they are spawned on one
-/// processor.
+/// Like [`crate::scope`], but closures that are spawned on one processor start in the order of their spawns.
 ///
 /// ```
 /// let mut words = ["a"];
@@ -102,7 +101,7 @@ where
     bombyx_threads::scope_fifo(op)
 }
 
-/// Like [`crate::scope`], but calls `op` on the calling thread; only what is spawned runs in the pool.
+/// Like [`crate::scope`], but calls `op` on the calling thread. Only what is spawned runs in the pool.
 ///
 /// ```
 /// let here = std::thread::current().id();
@@ -117,7 +116,7 @@ where
     bombyx_threads::in_place_scope(op)
 }
 
-/// Like [`scope_fifo`], but calls `op` on the calling thread; only what is spawned runs in the pool.
+/// Like [`scope_fifo`], but calls `op` on the calling thread. Only what is spawned runs in the pool.
 ///
 /// ```
 /// let here = std::thread::current().id();

@@ -40,7 +40,7 @@ delegate::indexed! {
     with_producer(this, callback) {
         let mut vec = this.vec;
         let len = vec.len();
-        // SAFETY: from now on the items are the producer's; the vector only keeps the memory.
+        // SAFETY: from now on the items belong to the producer. The vector only keeps the memory.
         let items = unsafe {
             vec.set_len(0);
             slice::from_raw_parts_mut(vec.as_mut_ptr(), len)
@@ -50,7 +50,7 @@ delegate::indexed! {
     }
 }
 
-/// Items that belong to whoever has this, in memory that does not. A producer and an iterator.
+/// Items that belong to whoever has this, in memory that does not. Both a producer and an iterator.
 pub(crate) struct Owned<'data, T> {
     items: &'data mut [T],
 }
@@ -65,7 +65,7 @@ impl<'data, T> Owned<'data, T> {
 
 impl<T> Drop for Owned<'_, T> {
     fn drop(&mut self) {
-        // SAFETY: they are ours, and nobody sees them again.
+        // SAFETY: the items are ours, and nobody sees them again.
         unsafe { ptr::from_mut(mem::take(&mut self.items)).drop_in_place() }
     }
 }
@@ -86,7 +86,7 @@ impl<'data, T: Send> Producer for Owned<'data, T> {
     }
 }
 
-/// The same as an iterator: those behind its position are still to be dropped.
+/// The same as an iterator. The items after its position must still be dropped.
 pub(crate) struct OwnedIter<'data, T> {
     items: slice::IterMut<'data, T>,
 }
@@ -96,7 +96,7 @@ impl<T> Iterator for OwnedIter<'_, T> {
 
     #[inline]
     fn next(&mut self) -> Option<T> {
-        // SAFETY: it is ours, and the position is behind it now.
+        // SAFETY: the item is ours, and the position is now after it.
         self.items.next().map(|item| unsafe { ptr::read(item) })
     }
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -107,7 +107,7 @@ impl<T> Iterator for OwnedIter<'_, T> {
 impl<T> DoubleEndedIterator for OwnedIter<'_, T> {
     #[inline]
     fn next_back(&mut self) -> Option<T> {
-        // SAFETY: it is ours, and the position is before it now.
+        // SAFETY: the item is ours, and the position is now before it.
         self.items.next_back().map(|item| unsafe { ptr::read(item) })
     }
 }
@@ -118,7 +118,7 @@ impl<T> FusedIterator for OwnedIter<'_, T> {}
 impl<T> Drop for OwnedIter<'_, T> {
     fn drop(&mut self) {
         let rest = mem::replace(&mut self.items, [].iter_mut());
-        // SAFETY: they are ours, and nobody sees them again.
+        // SAFETY: the items are ours, and nobody sees them again.
         unsafe { ptr::from_mut(rest.into_slice()).drop_in_place() }
     }
 }
@@ -139,10 +139,10 @@ impl<T: Send + fmt::Debug> fmt::Debug for Drain<'_, T> {
     }
 }
 
-/// The range of numbers below `len`.
+/// The range as numbers below `len`.
 ///
 /// # Panics
-/// If it is none, or reaches further.
+/// If the range begins after its end, or reaches further than `len`.
 #[track_caller]
 pub(crate) fn simplify<R: RangeBounds<usize>>(range: R, len: usize) -> Range<usize> {
     let start = match range.start_bound() {
@@ -155,8 +155,8 @@ pub(crate) fn simplify<R: RangeBounds<usize>>(range: R, len: usize) -> Range<usi
         Bound::Included(&last) => last.checked_add(1).expect("a range ends behind the last number"),
         Bound::Excluded(&end) => end,
     };
-    assert!(start <= end, "range {start}..{end} begins behind its end");
-    assert!(end <= len, "range {start}..{end} ends behind the length, {len}");
+    assert!(start <= end, "range {start}..{end} begins after its end");
+    assert!(end <= len, "range {start}..{end} ends after the length, {len}");
     start..end
 }
 
@@ -175,8 +175,8 @@ delegate::indexed! {
     len(this) { this.range.len() }
     with_producer(this, callback) {
         let Range { start, end } = this.range.clone();
-        // SAFETY: the items of the range are the producer's from now on; those behind it are put back by the drop of the
-        // drain, which comes later.
+        // SAFETY: from now on the items of the range belong to the producer. Those after it are put back when the drain
+        // is dropped, which happens later.
         let items = unsafe {
             this.vec.set_len(start);
             slice::from_raw_parts_mut(this.vec.as_mut_ptr().add(start), end - start)
@@ -190,7 +190,7 @@ impl<T: Send> Drop for Drain<'_, T> {
     fn drop(&mut self) {
         let Range { start, end } = self.range.clone();
         if self.vec.len() != start {
-            // Never used as an iterator.
+            // The drain was never used as an iterator.
             debug_assert_eq!(self.vec.len(), self.len);
             self.vec.drain(start..end);
             return;
@@ -199,7 +199,8 @@ impl<T: Send> Drop for Drain<'_, T> {
             return;
         }
         let tail = self.len - end;
-        // SAFETY: the range has been consumed, what is behind it is the vector's, and moves to where the range began.
+        // SAFETY: the range has been consumed. What is after it belongs to the vector, and moves to where the range
+        // began.
         unsafe {
             let first = self.vec.as_mut_ptr();
             ptr::copy(first.add(end), first.add(start), tail);
@@ -236,7 +237,7 @@ pub(crate) mod array {
         len(_this) { N }
         with_producer(this, callback) {
             let mut array = ManuallyDrop::new(this.array);
-            // SAFETY: the array is not dropped, so the items are the producer's.
+            // SAFETY: the array is not dropped, so the items belong to the producer.
             callback.callback(unsafe { Owned::new(array.as_mut_slice()) })
         }
     }

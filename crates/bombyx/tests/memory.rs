@@ -58,7 +58,7 @@ fn measured<R>(f: impl FnOnce() -> R) -> (usize, usize) {
     measured
 }
 
-// One test, since tests of one process run at the same time.
+// One test, because tests of one process run at the same time.
 #[test]
 fn collect_allocates_little() {
     for processors in [1, 2, 4] {

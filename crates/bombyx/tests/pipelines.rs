@@ -1,5 +1,5 @@
-//! Random chains of parallel iterators yield what the same chains of ordinary iterators do: sources, adapters and consumers drawn from
-//! a seed, on pools of all schedulers, with one to sixteen processors.
+//! Random chains of parallel iterators yield the same as chains of ordinary iterators. Sources, adapters and consumers
+//! are drawn from a seed, on pools of all schedulers, with one to sixteen processors.
 
 use bombyx::prelude::*;
 use bombyx::{Pool, Scheduler};

@@ -1,7 +1,7 @@
-//! Programs that can tell threads apart: by indices, broadcasts, handlers, or because there is one thread only. For them a
-//! thread has one index and an index one thread, as in the original.
+//! Programs that can tell threads apart: by indices, broadcasts, handlers, or because there is only one thread. For
+//! them a thread has one index and an index has one thread, as in the original.
 //!
-//! Most tests force the order of events in which a pool whose processors move would show it: [`scene`].
+//! Most tests force the order of events that would reveal a pool whose processors move: [`scene`].
 
 use rayon_core::{ThreadPool, ThreadPoolBuilder, current_thread_index};
 use std::cell::Cell;
@@ -15,7 +15,8 @@ fn pool(threads: usize) -> ThreadPool {
     ThreadPoolBuilder::new().num_threads(threads).build().unwrap()
 }
 
-/// Something that has happened, or not yet. Who waits for it blocks: a thread that spins would look as if it worked.
+/// Something that has happened, or not yet. A thread that waits for it blocks, because a spinning thread would look
+/// busy.
 #[derive(Default)]
 struct Event(Mutex<bool>, Condvar);
 
@@ -30,9 +31,9 @@ impl Event {
     }
 }
 
-/// On a thread of a pool of two: waits in a join for a half, taken by the other thread, that waits for a spawned task, so
-/// that somebody must run the task while both threads are in use. Calls `note` once before and once after the join, in
-/// both of its halves, and in the task.
+/// Runs on a thread of a pool of two. It waits in a join for a half that the other thread has taken, and that half
+/// waits for a spawned task. So somebody must run the task while both threads are in use. Calls `note` once before and
+/// once after the join, in both of its halves, and in the task.
 fn scene(note: &(impl Fn() + Clone + Send + Sync + 'static)) {
     let [taken, spawned, ended] = [(); 3].map(|()| Arc::new(Event::default()));
     note();
@@ -72,7 +73,7 @@ fn record(seen: &Seen) -> impl Fn() + Clone + Send + Sync + 'static {
     }
 }
 
-/// There were `threads` of them, each with an index of its own.
+/// There were `threads` threads, each with a different index.
 fn assert_one_to_one(seen: &Seen, threads: usize) {
     let seen = seen.lock().unwrap();
     let ids: HashSet<_> = seen.iter().map(|&(id, _)| id).collect();
@@ -197,7 +198,7 @@ fn handlers_run_once_for_each_index() {
         pool.install(|| scene(&|| ()));
     }
     drop(pool);
-    // Ends when the last handler is gone, with its thread.
+    // The iteration ends when the last handler is gone, with its thread.
     assert_eq!(end.iter().count(), 2);
     assert_eq!(calls.each_ref().map(|calls| calls.load(SeqCst)), [1; 4]);
 }
@@ -229,8 +230,8 @@ fn a_pool_of_one_thread_is_one_thread() {
     });
 }
 
-/// The name of the thread that builds the pool is never given to a thread. If some pool gives it to one, which the
-/// system refuses, the join may not unwind while its second half runs.
+/// No thread gets the name of the thread that builds the pool. If some pool gives it to a thread, which the system
+/// refuses, the join must not unwind while its second half runs.
 #[test]
 fn a_join_outlives_its_halves() {
     thread::spawn(|| {
@@ -240,7 +241,7 @@ fn a_join_outlives_its_halves() {
             .thread_name(|index| if index == 0 { "a\0b".into() } else { "worker".into() })
             .build()
             .unwrap();
-        // The other thread rests then, and the pool needs another one for what is spawned.
+        // The other thread rests then, so the pool needs another one for what is spawned.
         thread::sleep(Duration::from_millis(50));
         let ended = AtomicBool::new(false);
         let begun = Event::default();

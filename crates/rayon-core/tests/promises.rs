@@ -23,7 +23,7 @@ fn a_spawn_never_runs_in_place() {
     }
 }
 
-/// Nothing of a pool runs on a thread that is not the pool's, and every thread has called the start handler.
+/// No task of a pool runs on a thread that does not belong to the pool, and every thread has called the start handler.
 #[test]
 fn tasks_run_on_threads_that_called_the_start_handler() {
     let started = Arc::new(Mutex::new(HashSet::new()));
@@ -50,7 +50,7 @@ fn tasks_run_on_threads_that_called_the_start_handler() {
     });
 }
 
-/// A pool whose threads the caller starts has no others, also when all of them wait.
+/// A pool whose threads the caller starts has no others, even when all of them wait.
 #[test]
 fn custom_threads_are_the_only_ones() {
     let run = AtomicUsize::new(0);

@@ -1,4 +1,4 @@
-//! A start handler that uses the pool, which is the global one: in a process of its own.
+//! A start handler that uses its pool, the global one. In a separate process.
 
 #[test]
 fn a_start_handler_may_fork() {

@@ -1,5 +1,5 @@
-//! Finds out which core is linked. The one on Bombyx says so to the build scripts of those who depend on it, by the
-//! metadata of its `links` key; the original says nothing.
+//! Finds out which core is linked. The one on Bombyx says so to the build scripts of its dependents, by the metadata of
+//! its `links` key. The original says nothing.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

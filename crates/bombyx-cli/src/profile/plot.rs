@@ -1,4 +1,4 @@
-//! Speedups against processors: what is predicted, between which bounds, and what was measured.
+//! Speedups against processors: what is predicted, within which bounds, and what was measured.
 
 use super::report::interesting;
 use crate::Result;
@@ -13,12 +13,12 @@ pub(super) fn of_profile(profile: &Profile, scaling: &Scaling) -> Result<String>
 
 /// Predictions and bounds up to `most` processors, and measured points.
 pub(crate) fn speedups(title: &str, scaling: &Scaling, most: u32, measured: &[(f64, f64)]) -> Result<String> {
-    // Up to where the bounds part, however small the machine is.
+    // Up to where the bounds separate, however small the machine is.
     let most = f64::from(most.max(8));
     let curve = |nth: usize| -> Vec<(f64, f64)> {
         samples(1.0, most).map(|p| (p, scaling.speedups(p)[nth])).collect()
     };
-    // Far beyond the parallelism the linear speedup would only stretch the axis.
+    // Far beyond the parallelism, the linear speedup would only stretch the axis.
     let linear =
         samples(1.0, most).filter(|&p| p <= 2.0 * scaling.parallelism().max(2.0)).map(|p| (p, p)).collect();
     let mut series = Vec::new();

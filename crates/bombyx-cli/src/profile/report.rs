@@ -2,12 +2,12 @@
 
 use crate::table::Style;
 use crate::text::{bytes, grouped, ratio, time, wrapped};
-use bombyx_profile::{Prediction, ProcessorTimes, Profile, Scaling, advise, cilkscale_csv};
+use bombyx_profile::{Prediction, Profile, Scaling, Times, advise, cilkscale_csv};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::time::Duration;
 
-/// Seconds as people read them, from nanoseconds.
+/// Nanoseconds, as a time that people can read.
 fn ns(time_ns: u64) -> String {
     time(time_ns as f64 / 1e9)
 }
@@ -23,7 +23,7 @@ fn parallelism(number: f64) -> String {
 
 /// The numbers of processors for which speedups are predicted: powers of 2 until more would not help.
 pub(super) fn interesting(profile: &Profile) -> Vec<u32> {
-    let enough = (2.0 * profile.scaling().parallelism()).min(1024.0) as u32;
+    let enough = (2.0 * Scaling::of(profile).parallelism()).min(1024.0) as u32;
     let most = enough.max(profile.processors * 2).max(8);
     (0..=16).map(|nth| 1 << nth).take_while(|&processors| processors <= most).collect()
 }
@@ -60,7 +60,7 @@ pub(super) fn text(
     line("busy", &format!("{busy} processors on average, which is no speedup{}", shares(profile)));
     line("peak", &peak(profile));
     let mut predictions = predictions(profile, scaling);
-    // As many as fit; the last one stays.
+    // As many columns as fit. The last one always stays.
     let fit = style.width.map_or(usize::MAX, |width| (width.saturating_sub(14) / 7).max(2));
     while predictions.len() > fit {
         predictions.remove(predictions.len() - 2);
@@ -107,7 +107,7 @@ pub(super) fn text(
 fn head(profile: &Profile, elapsed: Option<Duration>) -> String {
     let mut words = profile.program.clone();
     for argument in &profile.arguments {
-        // A line is a line, whatever the arguments.
+        // The report has one line for this, whatever the arguments contain.
         let argument: String =
             argument.chars().map(|c| if c.is_control() { ' ' } else { c }).take(60).collect();
         let _ = write!(words, " {argument}");
@@ -119,7 +119,7 @@ fn head(profile: &Profile, elapsed: Option<Duration>) -> String {
     };
     format!(
         "{words}{}: {} on {} processor{}, {} run{} in {}{outside}",
-        if profile.interrupted { " (interrupted; the runs that had ended)" } else { "" },
+        if profile.interrupted { " (interrupted; only the runs that had ended)" } else { "" },
         profile.scheduler,
         profile.processors,
         plural(u64::from(profile.processors)),
@@ -150,7 +150,7 @@ fn work(profile: &Profile) -> String {
 }
 
 fn shares(profile: &Profile) -> String {
-    type Use = (&'static str, fn(&ProcessorTimes) -> u64);
+    type Use = (&'static str, fn(&Times) -> u64);
     let uses: [Use; 5] = [
         ("utilisation", |times| times.busy_ns),
         ("search", |times| times.search_ns),
@@ -180,7 +180,7 @@ fn peak(profile: &Profile) -> String {
     out
 }
 
-/// The places that make the span, with what is outside of all of them in its place.
+/// The sites that make up the span. What is outside all of them has its place among them.
 fn sites(profile: &Profile, top: usize) -> Vec<String> {
     let rows = profile.sites_by_span();
     let width = rows.iter().take(top).map(|site| site.location().chars().count()).max().unwrap_or(0).max(20);
@@ -218,12 +218,12 @@ pub(super) fn json(profile: &Profile, scaling: &Scaling, cores: u32) -> Value {
         "contention": scaling.contention,
         "predictions": predictions(profile, scaling),
         "advice": advise(profile, cores),
-        "profile": profile,
+        "profile": super::as_value(profile),
     })
 }
 
 /// One row for Cilkscale's plotter.
 pub(super) fn csv(profile: &Profile) -> String {
     let measured = (profile.processors, profile.wall_ns as f64 / 1e9);
-    cilkscale_csv(&profile.program, &profile.scaling(), &[measured])
+    cilkscale_csv(&profile.program, &Scaling::of(profile), &[measured])
 }

@@ -11,19 +11,19 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::str::FromStr;
 
-/// The scheduler counts as the limit when it is busy for so much of the time.
+/// The scheduler counts as the limit when it is busy for this share of the time.
 const BUSY: f64 = 0.9;
 
 /// The two-level machine.
 #[derive(clap::Args)]
 #[group(id = "cluster")]
 pub(crate) struct Args {
-    /// Run on clusters of so many nodes, with `-p` processors each (1 unless given): remote calls go through a central
-    /// scheduler, as Dask has it
+    /// Run on clusters with this many nodes, with `-p` processors each (default: 1). Remote calls go through a central
+    /// scheduler, as in Dask
     #[arg(long, value_name = "LIST", help_heading = "Cluster")]
     pub(super) nodes: Option<Numbers>,
 
-    /// Which fork sites are remote calls: any part of their names. Unless given, those that `BOMBYX_CLUSTER_RECORD` recorded
+    /// Which fork sites are remote calls: any part of their names. Default: those that `BOMBYX_CLUSTER_RECORD` recorded
     #[arg(
         long,
         value_name = "SITE",
@@ -33,15 +33,15 @@ pub(crate) struct Args {
     )]
     remote: String,
 
-    /// What a message takes: `200us`
+    /// How long a message takes: `200us`
     #[arg(long, value_name = "TIME", default_value = "200us", requires = "nodes", help_heading = "Cluster")]
     latency: Time,
 
-    /// What a wire carries, in megabytes per second
+    /// The bandwidth of a wire, in megabytes per second
     #[arg(long, value_name = "MB/S", default_value_t = 1000.0, requires = "nodes", help_heading = "Cluster")]
     bandwidth: f64,
 
-    /// What a call costs the central scheduler: `1ms`. The example `grain` of `bombyx-cluster` measures it
+    /// How long a call occupies the central scheduler: `1ms`. The example `grain` of `bombyx-cluster` measures this
     #[arg(long, value_name = "TIME", default_value = "1ms", requires = "nodes", help_heading = "Cluster")]
     call_cost: Time,
 }
@@ -89,7 +89,7 @@ pub(super) fn run(
         None => 1,
         Some(&[processors]) => usize::try_from(processors)?,
         Some(_) => {
-            let text = "the nodes of a cluster all have the same number of processors: give one";
+            let text = "all nodes of a cluster have the same number of processors: give one number";
             return Err(Usage(text.to_owned()).into());
         }
     };
@@ -103,7 +103,7 @@ pub(super) fn run(
     }
     let machine = |nodes: u64| -> Result<TwoLevel> {
         if nodes > 1 << 20 {
-            return Err(format!("{nodes} nodes are more than this can hold").into());
+            return Err(format!("{nodes} nodes are too many").into());
         }
         Ok(TwoLevel {
             nodes: nodes as usize,

@@ -8,7 +8,7 @@ use crate::text::{grouped, ratio};
 use bombyx_dag::{SiteId, Sites};
 use std::str::FromStr;
 
-/// Candidates that an error lists.
+/// How many candidates an error lists.
 const MOST_CANDIDATES: usize = 12;
 
 /// A part of a site's name, and how much faster.
@@ -33,7 +33,7 @@ impl FromStr for Faster {
     }
 }
 
-/// The site that a part of its name means.
+/// The site that this part of a name identifies.
 fn find(names: &[String], part: &str) -> Result<SiteId> {
     if let Some(nth) = names.iter().position(|name| name == part) {
         return Ok(SiteId::new(nth));
@@ -82,7 +82,7 @@ pub(super) fn apply(changes: &[Faster], input: &Input) -> Result<Input> {
     Ok(Input::new(format!("{} with {}", input.name, what.join(", ")), computation))
 }
 
-/// Measures and times before and after, and what the change gains.
+/// Measures and times before and after the change, and what the change gains.
 pub(super) fn comparison(before: (&Plan<'_>, &[Run]), after: (&Plan<'_>, &[Run]), style: Style) -> String {
     let table = Table::new(style)
         .words("scheduler", 18)

@@ -1,9 +1,9 @@
-//! A Gantt chart of one run: a row per processor, a bar per stretch of work on a thread, steals as ticks, and attempts in
-//! vain as a pale stretch from the first to the last.
+//! A Gantt chart of one run: a row per processor and a bar per stretch of work on a thread. Steals are ticks, and
+//! attempts in vain are a pale stretch from the first to the last.
 //!
-//! Consecutive strands of a thread on one processor are one bar, divided by fine lines. A thread has one colour wherever
-//! it runs, so steals, muggings and returns to a parent show. Bars that would be narrower than a pixel are drawn together,
-//! so recordings of real programs can be drawn too.
+//! Consecutive strands of a thread on one processor are one bar, divided by fine lines. A thread has the same colour
+//! wherever it runs, so steals, muggings and returns to a parent are visible. Bars that would be narrower than a pixel
+//! are drawn together, so that recordings of real programs can be drawn too.
 
 use super::Result;
 use super::runs::{Plan, Run};
@@ -12,7 +12,7 @@ use bombyx_dag::{Computation, ThreadId};
 use bombyx_sim::{AttemptResult, Event, EventKind, ProcessorId};
 use std::fmt::Write;
 
-/// What a run may have; more would take long and show no more.
+/// The most events of a run. More would take long and show nothing more.
 const MOST_EVENTS: usize = 5_000_000;
 const MOST_PROCESSORS: usize = 256;
 
@@ -158,7 +158,7 @@ impl Chart<'_> {
                 at += vain.max(1);
                 continue;
             };
-            // What follows within a pixel cannot be told apart: it is one bar.
+            // What follows within a pixel cannot be distinguished, so it is one bar.
             let near = events[at..]
                 .iter()
                 .take_while(|event| self.x(event.to) - self.x(events[at].from) < PIXEL)
@@ -191,7 +191,7 @@ impl Chart<'_> {
         ));
     }
 
-    /// Strands and attempts that cannot be told apart.
+    /// Strands and attempts that are too close to distinguish.
     fn blur(&mut self, events: &[&Event], y: f64, height: f64) {
         let (left, right) = (self.x(events[0].from), self.x(events[events.len() - 1].to));
         let width = (right - left).max(0.4);
@@ -228,7 +228,7 @@ impl Chart<'_> {
         if height < 12.0 {
             return;
         }
-        // Strands are named if all names fit, else the thread is.
+        // Strands are named if all names fit. Otherwise the thread is named.
         let middle = y + height / 2.0 + 4.0;
         let narrowest = events
             .iter()
@@ -262,7 +262,7 @@ impl Chart<'_> {
     }
 }
 
-/// What is narrower cannot be seen.
+/// Anything narrower is invisible.
 const PIXEL: f64 = 0.7;
 
 /// Whether an event is a steal attempt that got nothing.

@@ -35,11 +35,11 @@ pub(super) fn load(text: &str) -> Result<Input> {
     Ok(Input::new(name, computation))
 }
 
-/// Reads a dag file, which goes by `name`.
+/// Reads a dag file and calls it `name`.
 pub(super) fn read(path: &Path, name: &str) -> Result<Input> {
     let explain = |error: &dyn std::fmt::Display| format!("{name}: {error}");
     let mut file = File::open(path).map_err(|error| explain(&error))?;
-    // Text is short; recordings are large, and read as they come.
+    // Text is short. Recordings are large, and are read as they come.
     let mut head = [0; 4];
     let read = std::io::Read::read(&mut file, &mut head).map_err(|error| explain(&error))?;
     let computation = if text::begins(&head[..read]) {
@@ -51,7 +51,7 @@ pub(super) fn read(path: &Path, name: &str) -> Result<Input> {
     Ok(Input::new(name.to_owned(), computation))
 }
 
-/// A dag file or its text form, as its first letters tell.
+/// A dag file or its text form. The first letters tell which.
 fn parse(bytes: &[u8]) -> Result<Computation> {
     if text::begins(bytes) {
         let text = std::str::from_utf8(bytes).map_err(|_| "the text is not UTF-8")?;

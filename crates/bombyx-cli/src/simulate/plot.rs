@@ -5,7 +5,7 @@ use super::runs::{Plan, Run};
 use crate::plot::{Axis, COLORS, Look, SIZE, Series, draw, panel, reference, samples};
 use bombyx_sim::{Quota, Scheduler};
 
-/// Speedup against processors: T1/P, T∞ and their sum as the limits they put on it.
+/// Speedup against processors, with the limits that T1/P, T∞ and their sum put on it.
 pub(super) fn speedup(plan: &Plan<'_>, runs: &[Run]) -> Result<String> {
     let m = &plan.input.measures;
     let (work, span) = (m.work as f64, m.span as f64);
@@ -14,7 +14,7 @@ pub(super) fn speedup(plan: &Plan<'_>, runs: &[Run]) -> Result<String> {
     }
     let (low, high) = range(plan, "speedup")?;
     let curve = |f: &dyn Fn(f64) -> f64| samples(low, high).map(|p| (p, f(p))).collect();
-    // Beyond twice the parallelism the linear speedup would only stretch the axis.
+    // Beyond twice the parallelism, the linear speedup would only stretch the axis.
     let linear = samples(low, high).filter(|p| *p <= 2.0 * work / span).map(|p| (p, p)).collect();
     let mut series = vec![
         reference("T1/P: linear", 9, linear),
@@ -42,7 +42,7 @@ pub(super) fn space(plan: &Plan<'_>, runs: &[Run]) -> Result<String> {
     draw(SIZE, |area| panel(area, &title, [Axis("processors", 2.0), Axis("bytes", 10.0)], &series, true))
 }
 
-/// One quantity of the trade-off: its axis and how a run gives it.
+/// One quantity of the trade-off: its axis, and how to get it from a run.
 type Quantity = (&'static str, fn(&Run) -> f64);
 
 /// DFD Figures 12 and 13: space, granularity and time against K, with the other schedulers as baselines.

@@ -88,7 +88,8 @@ pub(super) fn table(plan: &Plan<'_>, runs: &[Run], style: Style) -> String {
             ]);
         }
     }
-    // What is zero in all rows is not shown; what is of less interest goes first where there is little room.
+    // Columns that are zero in all rows are not shown. If there is little room, less interesting ones are left out
+    // first.
     let extra = ["attempts", "moved B", "threads", "granularity", "peak space B", "of bound"];
     let shown: Vec<usize> = (0..headings.len())
         .filter(|&column| column < 6 || rows.iter().any(|row| !matches!(row[column].as_str(), "0" | "0.0")))
@@ -226,10 +227,10 @@ struct Document<'a> {
     same_step: bool,
     heap_quota: bool,
     contention: String,
-    /// As on the command line; empty if all are 1.
+    /// As on the command line. Empty if all speeds are 1.
     speeds: String,
     runs: Vec<Row>,
-    /// The same without what `--faster` changed.
+    /// The same without the changes of `--faster`.
     #[serde(skip_serializing_if = "Option::is_none")]
     before: Option<Box<Document<'a>>>,
 }

@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 /// `--check` looks at every step of runs whose work is at most this.
 const MOST_STEPS: u64 = 10_000_000;
 
-/// What is to be run: every scheduler on every number of processors with every seed.
+/// What to run: every scheduler on every number of processors with every seed.
 pub(super) struct Plan<'a> {
     pub(super) input: &'a Input,
     pub(super) schedulers: Vec<Scheduler>,
@@ -32,8 +32,8 @@ pub(super) struct Run {
     pub(super) outcome: Outcome,
     /// No schedule takes less time.
     pub(super) least_time: f64,
-    /// When the processors could have executed T1 + P·T∞: with constant speeds T1 over the total speed plus T∞ over the
-    /// mean speed (BL Theorem 1, HET Theorem 4 with β = 1).
+    /// When the processors could have executed T1 + P·T∞. With constant speeds: T1 over the total speed, plus T∞ over
+    /// the mean speed (BL Theorem 1, HET Theorem 4 with β = 1).
     pub(super) greedy_time: f64,
 }
 
@@ -86,8 +86,8 @@ impl<'a> Plan<'a> {
         Ok(plan)
     }
 
-    /// Whether `--check` looks at every step. In a long run it looks when something has changed: in between, only instructions
-    /// within strands and attempts that fail come to pass, which no invariant is about.
+    /// Whether `--check` looks at every step. In a long run it looks only when something has changed. In between there
+    /// are only instructions within strands and failed attempts, and no invariant is about those.
     fn looks_at_steps(&self) -> bool {
         self.input.measures.work <= MOST_STEPS
     }
@@ -165,7 +165,7 @@ impl<'a> Plan<'a> {
         speeds.with_changes(self.speeds.changes().iter().copied())
     }
 
-    /// Whether all processors have speed 1 all the time, so that the papers' bounds on steps apply as they stand.
+    /// Whether all processors always have speed 1, so that the papers' bounds on steps apply as they are.
     pub(super) fn has_unit_speeds(&self) -> bool {
         let list = self.speeds.list().unwrap_or_default();
         self.speeds.changes().is_empty() && list.iter().all(|&speed| speed == Ratio::ONE)

@@ -6,7 +6,7 @@ use crate::table::{Cell, Style, Table};
 use crate::text::grouped;
 use bombyx_dag::{SiteMeasures, Sites};
 
-/// The `top` sites by their part of the span; nothing for a computation without sites.
+/// The `top` sites by their part of the span. Empty for a computation without sites.
 pub(super) fn table(input: &Input, top: usize, style: Style) -> Result<String> {
     let c = &input.computation;
     if c.site_names().is_empty() {

@@ -25,7 +25,7 @@ const PROCESSORS: usize = 2;
 /// Games per point of a curve.
 const GAMES: u64 = 40;
 
-/// Writes a picture, into the current folder unless told where, and says in words what it shows.
+/// Writes a picture, into the current folder unless told otherwise, and says in words what it shows.
 pub(super) fn explain(subject: Subject, seed: u64, output: Option<&Path>) -> Result<()> {
     let name = match subject {
         Subject::DelaySequence => "delay-sequence.svg",

@@ -1,4 +1,4 @@
-//! Findings as JSON: everything that the table shows and what the claims say about themselves.
+//! Findings as JSON: everything that the table shows, and what the claims say about themselves.
 
 use super::Result;
 use bombyx_verify::{Claim, ERROR, Effort, Finding, Noticed, Plan};

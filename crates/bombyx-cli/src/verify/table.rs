@@ -1,11 +1,12 @@
 //! Findings as text: a block per claim, the table of claims and mutants, and the list of claims.
 
 use crate::terminal;
+use bombyx_verify::rw::parts::{Caught, PARTS, Shown};
 use bombyx_verify::{Claim, Counterexample, Finding, Mutant, Noticed, Plan, Worst, claims};
 use std::fmt::Write;
 use std::time::Duration;
 
-/// A claim and what came of it.
+/// A claim and its result.
 pub(super) fn block(claim: &Claim, finding: &Finding) -> String {
     let mut out = format!("{:16} {} {:24} {}\n", claim.id, claim.paper, claim.name, finding.verdict);
     let mut tell = |title: &str, text: &str| {
@@ -132,6 +133,32 @@ pub(super) fn matrix(chosen: &[&Claim], findings: &[Finding]) -> String {
         let own = finding.mutants.iter().filter(|noticed| !columns.contains(&noticed.mutant));
         let own: Vec<String> = own.map(|n| format!("{} {}", mark(n), n.mutant)).collect();
         let _ = writeln!(out, "  {}", own.join(", "));
+    }
+    out
+}
+
+/// The parts of RW's proof, each with the error that it notices first.
+pub(super) fn parts() -> String {
+    let mut out = String::from(
+        "\nRW, the proof: an error for each part, and what the runs of two processors with this error break first.\n\n",
+    );
+    for part in PARTS {
+        let name = part.rule.name();
+        match (part.shown, part.caught()) {
+            (Shown::By(mutation, tree), Some((caught, states))) => {
+                let says = match caught {
+                    Caught::Alone => "this part alone, in every run",
+                    Caught::First => "this part alone in some runs, others in other runs",
+                    Caught::Never => "NOT THIS PART",
+                };
+                let _ =
+                    writeln!(out, "{name:10} {:20} {tree:10} {says} ({states} states)", mutation.to_string());
+            }
+            (Shown::Follows(from), _) => {
+                let _ = writeln!(out, "{name:10} follows {from}");
+            }
+            (Shown::By(..), None) => {}
+        }
     }
     out
 }

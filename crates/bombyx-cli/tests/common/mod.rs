@@ -1,4 +1,4 @@
-//! Running the program and looking at what it leaves.
+//! Runs the program and looks at what it leaves.
 
 // Each test file uses some of it.
 #![allow(dead_code)]
@@ -13,7 +13,7 @@ pub(crate) fn bombyx(arguments: &[&str]) -> Output {
     command.output().expect("bombyx runs")
 }
 
-/// What it prints when all goes well, with nothing on standard error.
+/// What it prints when everything goes well, with nothing on standard error.
 pub(crate) fn succeeds(arguments: &[&str]) -> String {
     let output = bombyx(arguments);
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -38,7 +38,7 @@ pub(crate) fn refused(arguments: &[&str]) -> String {
     String::from_utf8(output.stderr).expect("errors are UTF-8")
 }
 
-/// A folder that disappears with the test.
+/// A folder that is removed with the test.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {

@@ -23,7 +23,7 @@ pub fn remote(attribute: TokenStream, function: TokenStream) -> TokenStream {
     function.into_iter().chain(registration).collect()
 }
 
-/// The word behind `fn`, and whether a `<` follows it.
+/// The word after `fn`, and whether a `<` follows it.
 fn name(function: TokenStream) -> Option<(String, bool)> {
     let mut tokens = function.into_iter();
     tokens.find(|token| matches!(token, TokenTree::Ident(word) if word.to_string() == "fn"))?;

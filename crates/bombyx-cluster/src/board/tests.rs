@@ -1,4 +1,4 @@
-//! The board with nodes that a test plays itself.
+//! The board, with nodes that a test plays itself.
 
 use super::*;
 use std::sync::mpsc::{Receiver, Sender, channel};

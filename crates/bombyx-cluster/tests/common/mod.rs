@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Where to run: `BOMBYX_TEST_CLUSTERS`, or the engines that need nothing but Rust. One place is enough for nested calls.
+/// Where to run: `BOMBYX_TEST_CLUSTERS`, or the engines that need only Rust. One slot is enough for nested calls.
 pub fn addresses() -> Vec<String> {
     let default = "local:1 local:3 processes:1 processes:3 processes:1x2";
     let given = std::env::var("BOMBYX_TEST_CLUSTERS").unwrap_or_else(|_| default.to_owned());
@@ -18,7 +18,7 @@ pub fn panic_message(f: impl FnOnce()) -> String {
     payload.downcast_ref::<String>().expect("a message").clone()
 }
 
-/// Runs `f`; ends the program if that takes longer than so many seconds, because then it hangs.
+/// Runs `f`. If that takes longer than this many seconds, it hangs, and this ends the program.
 pub fn within(seconds: u64, f: impl FnOnce() + Send + 'static) {
     let (send, receive) = channel::<()>();
     let thread = std::thread::spawn(move || {
@@ -47,7 +47,7 @@ impl Random {
     }
 }
 
-/// Whether a process is there and has not ended.
+/// Whether a process exists and has not ended.
 pub fn is_alive(pid: u32) -> bool {
     let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
     !status.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'))

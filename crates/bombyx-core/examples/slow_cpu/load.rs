@@ -1,8 +1,8 @@
 //! Slow CPUs, made by processes that take their time: competitors, which get as much of the CPU as we do, and quotas.
 //!
-//! A quota is what a CPU has whose time a hypervisor or the kernel's bandwidth control rations: for a part of every period it is
-//! all ours, and then it stands still. A process of real-time priority makes one, which takes the rest of every period: here of
-//! 20 ms, or of 100 ms, what the kernel's bandwidth control has unless it is told otherwise.
+//! A CPU has a quota if a hypervisor or the kernel's bandwidth control rations its time: for a part of every period it
+//! is all ours, and then it stands still. A process of real-time priority makes a quota by taking the rest of every
+//! period. Periods here are 20 ms, or 100 ms, the default of the kernel's bandwidth control.
 
 use crate::cpus::pin;
 use std::env;
@@ -11,8 +11,8 @@ use std::process::{Child, Command, exit};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The first argument of a process that takes CPU time; then come the milliseconds that it takes, those of the period, and the
-/// CPUs on which it takes turns.
+/// The first argument of a process that takes CPU time. Then come the milliseconds that it takes, those of the period,
+/// and the CPUs on which it takes turns.
 pub(crate) const TAKE: &str = "--take";
 /// How long it stays on a CPU.
 pub(crate) const FLIP: Duration = Duration::from_millis(200);
@@ -21,19 +21,19 @@ pub(crate) const FLIP: Duration = Duration::from_millis(200);
 #[derive(Clone, Copy)]
 pub(crate) enum Load {
     None,
-    /// So many processes compete for the CPU.
+    /// This many processes compete for the CPU.
     Competitors(u32),
-    /// The CPU gives the first so many milliseconds of every period of the second.
+    /// The CPU gives the first number of milliseconds in every period, whose length is the second.
     Quota(usize, usize),
 }
 
 /// Whether the system lets us make quotas.
 pub(crate) fn has_quotas() -> bool {
-    // In a thread of its own, whose priority goes with it.
+    // In a separate thread, whose priority ends with it.
     thread::spawn(real_time).join().is_ok_and(|allowed| allowed)
 }
 
-/// Gives the calling thread priority over all ordinary ones. False if the system refuses.
+/// Gives the calling thread priority over all ordinary ones. Returns false if the system refuses.
 fn real_time() -> bool {
     let priority = libc::sched_param { sched_priority: 1 };
     // SAFETY: the parameters are valid for reads; 0 names the calling thread.
@@ -63,7 +63,7 @@ impl Slowed {
 impl Drop for Slowed {
     fn drop(&mut self) {
         for process in &mut self.0 {
-            // It has ended already if this fails, and is waited for either way.
+            // If this fails, the process has ended already. It is waited for either way.
             let _ = process.kill();
             let _ = process.wait();
         }
@@ -98,7 +98,7 @@ pub(crate) fn take(arguments: &[String]) -> ! {
     }
 }
 
-/// So many steps of a loop that only computes.
+/// This many steps of a loop that only computes.
 pub(crate) fn spin(steps: u64) {
     let mut x = black_box(1u64);
     for _ in 0..steps {

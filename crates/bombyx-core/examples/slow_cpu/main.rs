@@ -1,14 +1,16 @@
-//! Measures what `heterogeneous` is for: a computation with a long critical path of serial threads, on two CPUs, one
-//! of which is slowed by processes that take its time ([`load`]). Judges the figures by bars.
+//! Measures what `heterogeneous` is for: a computation with a long critical path of serial threads, on two CPUs, one of
+//! which is slowed by processes that take its time ([`load`]). Compares the figures with bars.
 //!
 //! The computation is a chain of phases, each of one long leaf and many short ones. Whoever begins a phase runs the
-//! short ones, and whoever ends the long leaf begins the next one; so on pinned processors the long leaves alternate
-//! between the CPUs. Contenders take turns; the table shows medians, and medians of the ratios of each round. The limit is what no
-//! schedule could fall below: the long leaves one after the other on a fast CPU, against pinned processors.
+//! short leaves, and whoever ends the long leaf begins the next phase. So on pinned processors the long leaves
+//! alternate between the CPUs. Contenders take turns. The table shows medians, and medians of the ratios of each round.
+//! The limit is what no schedule could beat: the long leaves one after the other on a fast CPU, relative to pinned
+//! processors.
 //!
-//! `cargo run --release --example slow_cpu [rounds [part of the names of rows]]`; `… slow_cpu --losses [rounds [part]]` shows where the
-//! time goes ([`losses`]), `… slow_cpu --timeline FILE.svg` draws one run with and one without muggings ([`timeline`]). The exit status is 0 only if every bar holds. `scripts/slow-cpu` runs and records it.
-//! Linux, at least two CPUs; nothing else should run meanwhile.
+//! `cargo run --release --example slow_cpu [rounds [part of the names of rows]]` prints the table. `… slow_cpu --losses
+//! [rounds [part]]` shows where the time goes ([`losses`]). `… slow_cpu --timeline FILE.svg` draws one run with and one
+//! without muggings ([`timeline`]). The exit status is 0 only if every bar holds. `scripts/slow-cpu` runs and records it.
+//! It needs Linux and at least two CPUs. Nothing else should run meanwhile.
 
 #[cfg(target_os = "linux")]
 #[path = "../../tests/common/cpus.rs"]
@@ -106,7 +108,7 @@ mod linux {
             eprintln!("slow_cpu needs two CPUs, and this process may use {}", cpus.len());
             exit(1);
         }
-        // Just two, so that unpinned contenders have no more either.
+        // Only two CPUs, so that unpinned contenders have no more either.
         pin(&cpus[..2]);
         let per_millisecond = calibrate();
         if let Some(file) = picture {
@@ -226,12 +228,12 @@ mod linux {
         ]
     }
 
-    /// Each run meets the load at another point of its way, so that none is always lucky.
+    /// Each run meets the load at another point of its course, so that none is always lucky.
     fn next(pause: Duration) -> Duration {
         Duration::from_nanos(((pause + PAUSE).as_nanos() % (2 * FLIP).as_nanos()) as u64)
     }
 
-    /// Measures and prints a row. Whether all of its bars hold.
+    /// Measures and prints a row. Returns whether all of its bars hold.
     fn measure(row: &Row, rounds: usize, per_millisecond: u64) -> bool {
         let pools = contenders().map(|(_, builder)| build(builder));
         let mut times = [const { Vec::new() }; 3];

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// How long a leaf runs between two looks.
 const LOOK: Duration = Duration::from_micros(250);
-/// Pieces of one leaf on one CPU that are closer than this are drawn as one: the time between is the competitor's.
+/// Pieces of one leaf on one CPU that are closer than this are drawn as one. The competitor has the time between them.
 const MERGE: f64 = 0.012;
 
 /// A stretch of one leaf on one CPU, in seconds since the start.

@@ -1,12 +1,12 @@
 //! Memory accounting: which processor has allocated how much.
 //!
-//! [`Metered`] wraps the global allocator and charges every block to the processor that the allocating thread holds;
-//! programs that do not use it can say themselves what they allocate ([`charge`], [`release`]). The counts use up the
-//! quota of `dfdeques:K` and `depth-first:K`, and add up to the heap in [`crate::Stats`]. A thread also counts for itself
-//! what it has allocated in the strand that it runs, for the recorder ([`crate::profile`]).
+//! [`Metered`] wraps the global allocator and charges every block to the processor that the allocating thread holds.
+//! Programs without it can report what they allocate ([`charge`], [`release`]). The counts use up the quota of
+//! `dfdeques:K` and `depth-first:K`, and add up to the heap in [`crate::Stats`]. For the recorder ([`crate::profile`]),
+//! each thread also counts what it has allocated in the strand that it runs.
 //!
-//! Nothing here allocates, locks or runs a destructor, so it may be called from anywhere, also while a thread
-//! begins or ends. A processor whose quota is used up is not stopped here, where the caller may hold any lock: its
+//! Nothing here allocates, locks or runs a destructor, so it may be called from anywhere, even while a thread begins or
+//! ends. A processor that has used up its quota does not stop here, because the caller may hold any lock. Instead its
 //! limit is poisoned, and its next fork attends.
 
 use crate::machine::current;
@@ -14,11 +14,11 @@ use crate::machine::meter;
 use crate::profile::note_block;
 use std::alloc::{GlobalAlloc, Layout};
 
-/// A global allocator that charges what is allocated to the processor that allocates it.
+/// A global allocator that charges each block to the processor that allocates it.
 ///
-/// While no pool asks for it ([`crate::Builder::metered`], `dfdeques:K`, `depth-first:K`, a profile) it adds a load and
-/// a branch to each call. What threads allocate that hold no processor is charged to nobody; a block that is freed on
-/// another processor, or in another pool, is counted off there.
+/// While no pool asks for it ([`crate::Builder::metered`], `dfdeques:K`, `depth-first:K`, a profile), it adds a load
+/// and a branch to each call. Memory that is allocated by threads without a processor is charged to nobody. A block
+/// that is freed on another processor, or in another pool, is subtracted there.
 ///
 /// ```
 /// use std::alloc::System;
@@ -70,7 +70,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Metered<A> {
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // SAFETY: as the caller promises.
         let moved = unsafe { self.inner.realloc(block, layout, size) };
-        // As one block less and one more: what counts against a quota depends on the sizes of both.
+        // Count one block less and one block more, because the charge to a quota depends on both sizes.
         count(moved, -(layout.size() as i64));
         count(moved, size as i64);
         moved
@@ -94,9 +94,9 @@ fn metered(bytes: i64) {
     }
 }
 
-/// Charges `bytes` of memory to the processor of the calling thread, as if it had allocated them: for programs that
-/// do not use [`Metered`], and for memory that comes from elsewhere (a mapped file, a device). Outside of a pool this
-/// does nothing.
+/// Charges `bytes` of memory to the processor of the calling thread, as if it had allocated them. Use this in programs
+/// without [`Metered`], and for memory that comes from elsewhere (a mapped file, a device). Outside a pool it does
+/// nothing.
 ///
 /// ```
 /// let pool = bombyx::Pool::builder().processors(1).scheduler("dfdeques:50000".parse()?).build()?;
@@ -112,18 +112,18 @@ pub fn charge(bytes: usize) {
     metered(i64::try_from(bytes).unwrap_or(i64::MAX));
 }
 
-/// Takes back what was [charged](charge), on whichever processor.
+/// Takes back what was [charged](charge), on any processor.
 pub fn release(bytes: usize) {
     metered(-i64::try_from(bytes).unwrap_or(i64::MAX));
 }
 
-/// Says that the calling thread is about to allocate a block of `bytes`: a place where a scheduler with a quota K may
-/// let others go first, before the memory is taken.
+/// Announces that the calling thread is about to allocate a block of `bytes`. A scheduler with a quota K may then let
+/// others go first, before the memory is taken.
 ///
-/// With `dfdeques:K` and `depth-first:K` a block above K waits here for ⌈bytes/K⌉ dummy threads, as the paper asks for
-/// (Narlikar §3.3), and a smaller one, if the quota does not suffice, until it is this thread's turn again. With other
-/// schedulers, and outside of a pool, this does nothing. Call it where the thread may stop for a while: not with a
-/// lock held.
+/// With `dfdeques:K` and `depth-first:K`, a block above K waits here for ⌈bytes/K⌉ dummy threads, as the paper requires
+/// (Narlikar §3.3). A smaller block waits only if the remaining quota is too small, until it is this thread's turn
+/// again. With other schedulers, and outside a pool, this does nothing. The thread may stop here for a while, so do not
+/// call this with a lock held.
 ///
 /// ```
 /// fn work(size: usize) -> usize {

@@ -1,4 +1,4 @@
-//! `blocking`: the processor goes on while the carrier blocks; and `checkpoint`, for code that does not fork.
+//! `blocking`: the carrier blocks while its processor goes on. `checkpoint`: for code that does not fork.
 
 use crate::machine::current;
 use crate::machine::hand_over::{Heir, Next, go_on, hand_over};
@@ -8,10 +8,10 @@ use crate::system::guard::guarded;
 
 /// Runs `f`, which may block (on a lock, a channel, a file), without blocking a processor.
 ///
-/// The processor is returned to its pool while `f` runs, so that other work goes on, and the carrier gets one
-/// again before `blocking` returns: at once if one is idle, else when all that was queued before it has been served. Outside
-/// of a pool this is just `f()`. In a pool with [fixed threads](crate::Threads::Fixed) the processor waits with its
-/// carrier; others can take what is in its deque.
+/// While `f` runs, the processor goes back to its pool, so that other work goes on. Before `blocking` returns, the
+/// thread gets a processor again: at once if one is idle, else when everything that was queued earlier has been served.
+/// Outside a pool this is just `f()`. In a pool with [fixed threads](crate::Threads::Fixed), the processor waits with
+/// its thread; others can take what is in its deque.
 ///
 /// ```
 /// use std::sync::mpsc;
@@ -33,7 +33,7 @@ where
     let pool = processor.pool();
     if pool.has_fixed_threads() {
         let _blocked = guarded(|| {
-            // The processor has no other thread to go on with. What is in its deque, others can take.
+            // No other thread may continue on this processor, but others can take what is in its deque.
             processor.deque.expose_all();
             profile::Blocked::begin()
         });
@@ -41,11 +41,11 @@ where
     }
     let home = current::Home::inside(pool);
     let (_blocked, _back) = guarded(|| {
-        // The joins on this stack may come back on another processor, so they must not pop blindly.
+        // The joins on this stack may resume on another processor, so they must not pop blindly.
         processor.deque.expose_all();
         let blocked = profile::Blocked::begin();
         current::set_home(&home);
-        // Nobody takes the carrier's place: whether it leaves its core, and when, is up to `f`.
+        // Nobody takes the carrier's place: whether it leaves its core, and when, depends on `f`.
         // SAFETY: no carrier is named.
         unsafe { hand_over(Heir::Nobody, Next::Leaves) }.stay_without();
         (blocked, Back { pool, home: &home })
@@ -53,7 +53,7 @@ where
     f()
 }
 
-/// Gets a processor again, also when the closure panics.
+/// Gets a processor again, even when the closure panics.
 struct Back<'a> {
     pool: &'a PoolCore,
     home: &'a current::Home,
@@ -72,9 +72,9 @@ impl Drop for Back<'_> {
     }
 }
 
-/// A place in long serial code where the runtime may act: a thief that waits for this processor is served.
+/// A place in long serial code where the runtime may act. If a thief waits for this processor, it is served here.
 ///
-/// `join`, `scope` and the loops do this by themselves. Costs a load and a branch.
+/// `join`, `scope` and the loops do this themselves. It costs a load and a branch.
 ///
 /// ```
 /// let mut sum = 0u64;

@@ -1,4 +1,4 @@
-//! Building pools.
+//! The builder of pools: which settings there are, and how they become a [`Config`].
 
 use crate::api::costs;
 use crate::api::error::{Error, MAX_PROCESSORS, MAX_STACK, MIN_STACK};
@@ -17,11 +17,11 @@ use std::any::Any;
 use std::sync::{Arc, Mutex};
 use std::{fmt, io, thread};
 
-/// How many carriers beyond one for each processor a small pool may have, unless its builder says. Large pools may have four
-/// for each processor.
+/// How many carriers a small pool may have beyond one for each processor, unless its builder says otherwise. Large
+/// pools may have four for each processor.
 const MIN_SURPLUS: usize = 64;
 
-/// Collects what a pool is to be like. From [`Pool::builder`].
+/// The settings of a new pool. From [`Pool::builder`].
 ///
 /// ```
 /// let pool = bombyx::Pool::builder()
@@ -55,7 +55,7 @@ pub struct Builder {
     profiler: profile::Choice,
     pub(super) handlers: Handlers,
     pub(super) use_current_thread: bool,
-    /// The pool may not start carriers of its own, unless `max_carriers` says so.
+    /// The pool may not start carriers itself, unless `max_carriers` allows it.
     pub(super) limited: bool,
 }
 
@@ -96,16 +96,19 @@ impl Builder {
         self
     }
 
-    /// Names the carriers: called when the pool is built, once for each number below that of the processors. Carriers that
-    /// start later repeat the numbers, and the names.
+    /// Names the carriers, the pool's operating-system threads. `name` is called when the pool is built, once for each
+    /// number from 0 up to the number of processors. Carriers that start later reuse these numbers and names.
     pub fn thread_name(mut self, name: impl Fn(usize) -> String + Send + Sync + 'static) -> Builder {
         self.thread_name = Some(Box::new(name));
         self
     }
 
-    /// The most carriers (OS threads) the pool may have at a time. Default: four for each processor and one more, or 64 more
-    /// than processors if that is more. When a waiting carrier would need another one to hand its processor to, it runs what
-    /// there is on its own stack instead. When a carrier [blocks](crate::blocking), its processor rests until a carrier is free.
+    /// The most carriers (OS threads) the pool may have at a time. Default: four for each processor plus one, or 64
+    /// more than there are processors, whichever is more.
+    ///
+    /// At this limit, a carrier that waits cannot hand its processor to a new carrier. It then runs whatever work there
+    /// is on its own stack. If a carrier [blocks](crate::blocking) at this limit, its processor rests until another
+    /// carrier is free.
     pub fn max_carriers(mut self, carriers: usize) -> Builder {
         self.max_carriers = Some(carriers);
         self
@@ -123,29 +126,30 @@ impl Builder {
         self
     }
 
-    /// Splits loops in the same way in every run, so that [`crate::map_reduce`] over floats is repeatable, and hides
-    /// steals from [`crate::join_context`]. `BOMBYX_DETERMINISTIC=1` does the same for all pools.
+    /// Splits loops in the same way in every run, so that [`crate::map_reduce`] over floats is repeatable. Also hides
+    /// steals from [`crate::join_context`]. `BOMBYX_DETERMINISTIC=1` does both for all pools.
     pub fn deterministic(mut self, deterministic: bool) -> Builder {
         self.deterministic = deterministic;
         self
     }
 
-    /// Counts what the processors allocate, for [`Stats`](crate::Stats): `heap` and `peak_heap`, in a program whose allocator is
-    /// [metered](crate::api::alloc::Metered) or which [says itself](crate::charge). Schedulers with a quota, and pools that are
-    /// profiled, always do.
+    /// Counts what the processors allocate, for `heap` and `peak_heap` of [`Stats`](crate::Stats). The program must use
+    /// a [metered](crate::api::alloc::Metered) allocator, or [report](crate::charge) its allocations. Schedulers with a
+    /// quota and profiled pools always count.
     pub fn metered(mut self, metered: bool) -> Builder {
         self.metered = metered;
         self
     }
 
-    /// Measures work and span of everything that runs in the pool, for [`Pool::profile`]. Forks cost some fifty nanoseconds
-    /// more then. `BOMBYX_PROFILE=file` does it for all pools of a process that do not ask for it themselves.
+    /// Measures work and span of everything that runs in the pool, for [`Pool::profile`]. Each fork then costs some
+    /// fifty nanoseconds more. `BOMBYX_PROFILE=file` profiles all pools of a process that do not ask for a profile
+    /// themselves.
     pub fn profile(mut self, profile: bool) -> Builder {
         self.profiler = if profile { profile::Choice::Own } else { profile::Choice::Process };
         self
     }
 
-    /// For measuring what things cost: just so many processors, and this profiler or none.
+    /// A pool for measuring costs: this many processors, and this profiler or none.
     pub(crate) fn measuring(processors: usize, profiler: Option<Arc<Profiler>>) -> Builder {
         Builder {
             processors: Some(processors),
@@ -155,8 +159,8 @@ impl Builder {
         }
     }
 
-    /// Called with the panic of a [spawned](crate::Pool::spawn) closure, or of another handler. Without this, such
-    /// a panic aborts the process; so does a panic of this handler itself.
+    /// The handler that receives the panic of a [spawned](crate::Pool::spawn) closure or of another handler. Without
+    /// it, such a panic aborts the process. A panic of this handler aborts the process too.
     ///
     /// ```
     /// let (sender, receiver) = std::sync::mpsc::channel();
@@ -173,7 +177,7 @@ impl Builder {
     /// Builds the pool.
     ///
     /// # Errors
-    /// If the configuration, or what the environment asks for, is not usable, or a thread cannot be started.
+    /// If the configuration or the environment asks for something unusable, or if a thread cannot be started.
     pub fn build(self) -> Result<Pool, Error> {
         if self.use_current_thread {
             return self.assemble(|carrier| carrier.thread().spawn(|| carrier.run()).map(drop));
@@ -182,12 +186,12 @@ impl Builder {
         Ok(Pool::new(PoolCore::new(config).map_err(Error::Thread)?, scheduler))
     }
 
-    /// Builds the pool with carriers that `start` starts.
+    /// Builds the pool. `start` starts its carriers.
     pub(super) fn assemble(
         mut self,
         mut start: impl FnMut(NewCarrier) -> io::Result<()>,
     ) -> Result<Pool, Error> {
-        /// Ends the carriers that were started if not all could be, also when `start` panics.
+        /// If not all carriers could be started, or if `start` panics, ends those that were.
         struct Unfinished<'a> {
             pool: &'a PoolCore,
             /// The calling thread holds a processor.
@@ -196,7 +200,7 @@ impl Builder {
         impl Drop for Unfinished<'_> {
             fn drop(&mut self) {
                 if self.here {
-                    self.pool.unseat_current_thread();
+                    self.pool.dismiss_current_thread();
                 }
                 self.pool.close();
             }
@@ -209,7 +213,7 @@ impl Builder {
         let pool = PoolCore::without_carriers(config);
         let unfinished = Unfinished { pool: &pool, here };
         if here {
-            pool.seat_current_thread();
+            pool.adopt_current_thread();
         }
         for _ in usize::from(here)..pool.processors().len() {
             start(pool.new_carrier().map_err(Error::Thread)?).map_err(Error::Thread)?;
@@ -217,7 +221,7 @@ impl Builder {
         pool.start_watcher().map_err(Error::Thread)?;
         std::mem::forget(unfinished);
         if here {
-            // The thread holds its processor for as long as it lives, and nobody knows how long that is.
+            // The calling thread holds its processor until it ends, and nobody knows when that is.
             std::mem::forget(Arc::clone(&pool));
         }
         Ok(Pool::new(pool, scheduler))
@@ -234,14 +238,15 @@ impl Builder {
         self.build()?.into_global().map(drop)
     }
 
-    /// Builds the pool with as many carriers as can be had, for the global pool, where nobody can be told.
+    /// Builds the pool with as many carriers as the system grants. For the global pool, where no caller could receive
+    /// an error.
     pub(super) fn build_tolerant(self) -> Pool {
         let (config, scheduler) =
             self.config().unwrap_or_else(|error| unreachable!("defaults are usable: {error}"));
         Pool::new(PoolCore::with_what_can_be_had(config), scheduler)
     }
 
-    /// What the pool is to be like, and the name of its scheduler.
+    /// The configuration of the pool, and the name of its scheduler.
     pub(crate) fn config(self) -> Result<(Config, Scheduler), Error> {
         let generation = current::begin_generation();
         let cores = cores();
@@ -289,7 +294,7 @@ impl Builder {
         let pin = self.pin || least_cpus > 0;
         let cpus = affinity::cpus().len();
         if pin && cpus == 0 {
-            return Err(Error::Pin("this system does not tell which CPUs the process may use".to_owned()));
+            return Err(Error::Pin("this system does not say which CPUs the process may use".to_owned()));
         }
         if cpus < least_cpus {
             return Err(Error::OneCpu);
@@ -327,7 +332,7 @@ impl Builder {
             max_carriers,
             seed: self.seed,
             pin,
-            // A thread that holds a pinned processor may use one CPU only while it does.
+            // While a thread holds a pinned processor, it may use only one CPU.
             cpus: current::processor()
                 .filter(|processor| processor.pool().config.pin)
                 .map_or_else(|| Thread::HERE.allowed(), |processor| processor.pool().config.cpus),
@@ -356,8 +361,8 @@ impl fmt::Debug for Builder {
     }
 }
 
-/// How many cores there were when the first pool was built. The system reads files to tell, which takes longer than the rest
-/// of building a pool.
+/// The number of cores when the first pool was built. To find it, the system reads files, which takes longer than the
+/// rest of building a pool.
 fn cores() -> usize {
     static CORES: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
     *CORES.get_or_init(available_parallelism)

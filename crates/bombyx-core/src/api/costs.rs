@@ -1,19 +1,20 @@
-//! What profiling costs, and what a migration does, measured when the first profiler of a process starts: a few
-//! milliseconds.
+//! Measures what profiling costs and what a migration costs. This runs when the first profiler of a process starts, and
+//! takes a few milliseconds.
 //!
-//! **The hooks.** A tree of empty forks is run with and without the profiler (or the recorder), on a pool of one processor. What it
-//! measures there beyond what the forks take without it is its own. It is subtracted from every strand, by the hook that the
-//! strand begins with (after a fork, after a first half, after a join), in proportion to what each of the three intervals
-//! takes in a loop of empty forks. What a fork costs without a profiler stays in the work.
+//! **The hooks.** A pool of one processor runs a tree of empty forks, with and without the profiler (or the recorder).
+//! The difference is the profiler's own cost. It is subtracted from every strand, depending on the hook that the strand
+//! begins with (after a fork, after a first half, after a join). The three shares are in proportion to what the three
+//! intervals take in a loop of empty forks. The cost of a fork without a profiler stays in the work.
 //!
-//! **Steal and hand-over**, medians. In a pool of two, a first half waits until its second has been stolen and tells how long that
-//! took; and a processor goes back and forth between two carriers.
+//! **Steal and hand-over**, as medians. In a pool of two processors, a first half waits until its second half has been
+//! stolen and reports how long that took. For the hand-over, a processor goes back and forth between two carriers.
 
 use crate::api::builder::Builder;
 use crate::api::join::{join, join_context};
 use crate::api::pool::Pool;
 use crate::machine::pool::PoolCore;
-use crate::profile::{Burden, Clock, CostsInTicks as Costs, Profiler, Recorder, Totals};
+use crate::profile::clock::Clock;
+use crate::profile::{Burden, CostsInTicks as Costs, Profiler, Recorder, Totals};
 use crate::protocol::carrier::{Baton, Carrier};
 use crate::system::primitive::current_thread;
 use std::ptr::NonNull;
@@ -23,13 +24,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const BATCHES: usize = 60;
-/// Forks of a batch: a loop of so many, and a tree of this depth.
+/// The forks of a batch: a loop of `FORKS`, and a tree of depth `DEPTH`.
 const FORKS: u32 = 255;
 const DEPTH: u32 = 8;
 /// Longer than anything that is measured.
 const FAR: i64 = 1 << 40;
 const ROUNDS: usize = 31;
-/// The longest that steals, and that hand-overs, are measured.
+/// How long steals, and then hand-overs, are measured at most.
 const LIMIT: Duration = Duration::from_millis(5);
 
 /// See the module text.
@@ -37,7 +38,7 @@ pub(crate) fn measure(clock: Clock, recording: bool) -> Costs {
     let (mut plain, mut hooked) = (f64::MAX, f64::MAX);
     let mut own = Intervals { fork: f64::MAX, middle: 0.0, join: 0.0 };
     let bare = pool_of_one(None);
-    // The least is what it takes undisturbed, with warm caches and at full speed.
+    // The least time is that of an undisturbed run, with warm caches and at full speed.
     for _ in 0..BATCHES {
         plain = plain.min(forks(&bare, clock, tree));
         let totals = warm_totals(clock, Burden::default(), recording, tree);
@@ -47,7 +48,7 @@ pub(crate) fn measure(clock: Clock, recording: bool) -> Costs {
             own = intervals;
         }
     }
-    // In proportion to the intervals of a loop, what is measured in a tree beyond what that takes.
+    // Scales the intervals of the loop so that they add up to what the hooks cost in the tree.
     let scale = ((hooked - plain) / own.sum()).max(0.0);
     let hand_over = hand_over(clock).unwrap_or(0);
     Costs {
@@ -56,12 +57,12 @@ pub(crate) fn measure(clock: Clock, recording: bool) -> Costs {
         join: (own.join * scale).round() as i64,
         hook: (hooked - plain).max(0.0),
         plain,
-        // Where nobody steals, a migration is a change of threads.
+        // If nobody steals, a migration is a change of threads.
         burden: Burden { steal: steal(clock).unwrap_or(hand_over), hand_over },
     }
 }
 
-/// What a profiler that subtracts nothing finds of `f`, which makes [`FORKS`], when that runs for the second time.
+/// What a profiler that subtracts nothing finds when `f`, which makes [`FORKS`] forks, runs for the second time.
 fn warm_totals(clock: Clock, burden: Burden, recording: bool, f: impl Fn(u32) + Sync) -> Totals {
     let recorder = recording.then(|| Recorder::new(usize::MAX, 1));
     let profiler = Arc::new(Profiler::bare(clock, burden, recorder));
@@ -77,7 +78,7 @@ fn warm_totals(clock: Clock, burden: Burden, recording: bool, f: impl Fn(u32) + 
     }
 }
 
-/// What an empty fork measures, by the hook that each interval begins with.
+/// What an empty fork measures, for each hook that an interval can begin with.
 struct Intervals {
     fork: f64,
     middle: f64,
@@ -86,7 +87,7 @@ struct Intervals {
 
 impl Intervals {
     fn measure(clock: Clock, recording: bool) -> Intervals {
-        // The burden makes the burdened span that of joins and second halves.
+        // With this burden, the burdened span is that of joins and second halves.
         let totals = warm_totals(clock, Burden { steal: FAR, hand_over: 0 }, recording, |_| {
             for _ in 0..FORKS {
                 join(|| (), || ());
@@ -106,7 +107,7 @@ impl Intervals {
     }
 }
 
-/// Ticks per fork of `f`, which makes [`FORKS`].
+/// Ticks per fork of `f`, which makes [`FORKS`] forks.
 fn forks(pool: &Pool, clock: Clock, f: impl FnOnce(u32) + Send) -> f64 {
     pool.run(|| {
         let start = clock.now();
@@ -121,14 +122,14 @@ fn tree(depth: u32) {
     }
 }
 
-/// A pool that runs on the threads that call.
+/// A pool that runs on the calling threads.
 fn pool_of_one(profiler: Option<Arc<Profiler>>) -> Pool {
     let builder = Builder::measuring(1, profiler);
     let (config, scheduler) = builder.config().unwrap_or_else(|error| unreachable!("usable: {error}"));
     Pool::new(PoolCore::without_carriers(config), scheduler)
 }
 
-/// From a fork to the beginning of its stolen half. None if nobody steals here.
+/// The time from a fork to the beginning of its stolen half. `None` if nobody steals here.
 fn steal(clock: Clock) -> Option<i64> {
     let pool = Builder::measuring(2, None).build().ok()?;
     let deadline = Instant::now() + LIMIT;
@@ -158,10 +159,10 @@ fn steal(clock: Clock) -> Option<i64> {
     (!taken.is_empty()).then(|| median(taken) as i64)
 }
 
-/// From giving a processor to a parked carrier to the carrier's running. None if no thread can be had.
+/// The time from giving a processor to a parked carrier until that carrier runs. `None` if no thread can be started.
 fn hand_over(clock: Clock) -> Option<i64> {
     let pool = pool_of_one(None);
-    // The processor is only named; nobody uses it meanwhile.
+    // The processor is only named: nobody uses it meanwhile.
     let address = &raw const pool.pool().processors()[0] as usize;
     let processor = move || NonNull::new(address as *mut Baton).expect("the address of a processor");
     let here = Arc::new(Carrier::here());
@@ -170,7 +171,7 @@ fn hand_over(clock: Clock) -> Option<i64> {
     let partner = thread::Builder::new().spawn(move || {
         carrier.begin(&current_thread());
         while carrier.receive().is_some() {
-            // SAFETY: the partner waits for exactly this, and holds its carrier until it has got it.
+            // SAFETY: the partner waits for exactly this, and holds its carrier until this arrives.
             unsafe { carrier.succeed(NonNull::from(&*back), processor()) };
         }
     });
@@ -180,7 +181,7 @@ fn hand_over(clock: Clock) -> Option<i64> {
     let mut taken = Vec::new();
     while taken.len() < ROUNDS && (taken.is_empty() || Instant::now() < deadline) {
         let start = clock.now();
-        // SAFETY: the partner waits, or is about to, and is given something nowhere else.
+        // SAFETY: the partner waits, or is about to wait, and nobody else gives it anything.
         unsafe { here.succeed(NonNull::from(&*there), processor()) };
         here.receive();
         taken.push((clock.now() - start) as f64 / 2.0);

@@ -1,4 +1,4 @@
-//! The ways into a pool: on the calling thread, with a processor that is lent to it, or queued for a carrier.
+//! The ways into a pool: on the calling thread with a lent processor, or in the queue until a carrier is free.
 
 use crate::api::blocking::blocking;
 use crate::api::handle::Guest;
@@ -19,7 +19,7 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::thread;
 
-/// Runs `f` in the pool of `pool`.
+/// Runs `f` in `pool`.
 pub(crate) fn run_in<F, R>(pool: &PoolCore, site: Site, f: F) -> R
 where
     F: FnOnce() -> R + Send,
@@ -36,14 +36,14 @@ where
     }
 }
 
-/// Runs `f` in the pool of `pool`, for a thread that holds no processor.
+/// Runs `f` in `pool`, for a thread that holds no processor.
 pub(super) fn enter<F, R>(pool: &PoolCore, site: Site, f: F) -> R
 where
     F: FnOnce() -> R + Send,
     R: Send,
 {
     if current::home().is_some_and(|home| ptr::eq(home, pool)) {
-        // A carrier that blocks in a job of this pool has a stack for `f`, and perhaps the last one.
+        // A carrier that blocks in a job of this pool has a stack for `f`, and it may be the last such carrier.
         return lent(pool, pool.acquire(current::carrier()), site, f);
     }
     match pool.config.lends.then(|| pool.borrow_processor()).flatten() {
@@ -52,7 +52,7 @@ where
     }
 }
 
-/// Runs `f` on the calling thread, with a processor lent to it.
+/// Runs `f` on the calling thread, which is lent a processor.
 fn lent<F, R>(pool: &PoolCore, processor: NonNull<Processor>, site: Site, f: F) -> R
 where
     F: FnOnce() -> R,
@@ -67,7 +67,7 @@ where
     F: FnOnce() -> R + Send,
     R: Send,
 {
-    // The carriers stay until the closure has ended, also if somebody closes the pool meanwhile.
+    // The carriers stay until the closure has ended, even if somebody closes the pool meanwhile.
     let _guest = Guest::of(pool);
     let job = Injected {
         head: HeapJob::new(Injected::<F, R>::exec, 0),
@@ -81,12 +81,13 @@ where
     let guard = Guard::new();
     pool.inject(entry);
     while pool.config.lends && pool.has_queued() && !job.signal.wait_outside(STARVED) {
-        // A processor may have come free that no carrier can be had for; this thread is as good as one.
+        // A processor may have come free while the pool cannot start a carrier for it. This thread can take the
+        // carrier's place.
         let Some(processor) = pool.borrow_processor() else { continue };
-        if pool.withdraw(entry) {
+        if pool.take_back(entry) {
             guard.passed();
             drop(blocked);
-            // SAFETY: the entry was withdrawn, so nobody else has the closure.
+            // SAFETY: the entry was taken back, so nobody else has the closure.
             let closure = unsafe { ManuallyDrop::take(&mut *job.closure.get()) };
             return lent(pool, processor, site, closure);
         }
@@ -101,7 +102,7 @@ where
     result.unwrap_or_else(|payload| panic::resume_unwind(payload))
 }
 
-/// A closure that a thread outside of the pool, or a carrier of another one, waits for.
+/// A closure that somebody waits for: a thread outside the pool, or a carrier of another pool.
 #[repr(C)]
 struct Injected<F, R> {
     head: HeapJob,
@@ -130,7 +131,7 @@ where
     }
 }
 
-/// The entry of a closure that nobody waits for. It must be pushed or queued somewhere.
+/// The entry of a closure that nobody waits for. The caller must push it or queue it.
 pub(crate) fn detached<F>(pool: &Arc<PoolCore>, site: Site, f: F) -> Entry
 where
     F: FnOnce() + Send + 'static,
@@ -164,7 +165,7 @@ where
         // SAFETY: `detached` wrote it, and this reads it once.
         let Detached { site, pool, closure, .. } = unsafe { memory.assume_init_read() };
         let run = profile::Run::begin(&pool, site);
-        // What the spawn allocated is freed by what was spawned, in the eyes of the recorder.
+        // For the recorder, the spawned closure frees what the spawn allocated.
         drop(memory);
         pool.handlers().guard(closure);
         drop(run);

@@ -9,25 +9,25 @@ use std::str::FromStr;
 
 /// The most processors that a pool can have.
 pub(super) const MAX_PROCESSORS: usize = 1 << 12;
-/// The bounds of stack sizes, in bytes.
+/// The limits of stack sizes, in bytes.
 pub(super) const MIN_STACK: usize = 16 << 10;
 pub(super) const MAX_STACK: usize = 1 << 40;
 
-/// Why a pool could not be built. The text says what to do about it.
+/// Why a pool could not be built. The message says what to do about it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The number of processors is zero or absurd.
+    /// The number of processors is zero or too large.
     Processors(String),
-    /// The stack size is absurd.
+    /// The stack size is out of range.
     StackSize(usize),
-    /// No scheduler has this name, or not with this parameter.
+    /// No scheduler has this name, or the scheduler does not take this parameter.
     Scheduler(SchedulerError),
-    /// `heterogeneous` has no other CPU to exchange with.
+    /// `heterogeneous` needs a second CPU to exchange with.
     OneCpu,
     /// There is a global pool already.
     GlobalPoolExists,
-    /// The thread that was to be the first carrier runs in a pool already.
+    /// The thread that should become the first carrier already runs in a pool.
     CurrentThreadInPool,
     /// The system refused to start a thread.
     Thread(io::Error),

@@ -1,4 +1,4 @@
-//! Handles: the ways into a pool for those who do not own it.
+//! Handles: the ways into a pool for code that does not own it.
 
 use crate::api::enter::{detached, run_in};
 use crate::machine::current;
@@ -31,7 +31,7 @@ impl Handle {
         Handle { pool }
     }
 
-    /// The pool that the calling thread runs, or blocks, in.
+    /// The pool in which the calling thread runs, or in which it blocks.
     pub fn current() -> Option<Handle> {
         current::processor()
             .map(|processor| processor.pool())
@@ -45,7 +45,7 @@ impl Handle {
         current::processor().is_some_and(|processor| ptr::eq(processor.pool(), &*self.pool))
     }
 
-    /// As [`crate::Pool::run`].
+    /// Like [`crate::Pool::run`].
     #[track_caller]
     pub fn run<F, R>(&self, f: F) -> R
     where
@@ -59,7 +59,7 @@ impl Handle {
         run_in(&self.pool, Site::here(Kind::Run), f)
     }
 
-    /// As [`crate::Pool::spawn`].
+    /// Like [`crate::Pool::spawn`].
     #[track_caller]
     pub fn spawn<F>(&self, f: F)
     where
@@ -74,19 +74,19 @@ impl Handle {
         self.pool.processors().len()
     }
 
-    /// Ends the pool, without waiting for that: its carriers end when everything that was spawned has.
+    /// Closes the pool and returns at once. The carriers end when everything that was spawned has ended.
     pub fn close(&self) {
         process::assert_current(self.pool.generation());
         self.pool.close();
     }
 
-    /// Keeps the pool running while somebody who does not own it uses it.
+    /// Keeps the pool running while a caller that does not own the pool uses it.
     pub(super) fn guest(&self) -> Guest<'_> {
         Guest::of(&self.pool)
     }
 }
 
-/// Somebody who uses a pool without owning it. The carriers stay until this is dropped.
+/// A caller that uses a pool without owning it. The carriers stay until this is dropped.
 pub(crate) struct Guest<'a>(&'a PoolCore);
 
 impl<'a> Guest<'a> {

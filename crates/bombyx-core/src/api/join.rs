@@ -1,10 +1,14 @@
-//! `join`: what users call, and the fast path that everything else keeps clear of.
+//! `join`: what users call, and the fast path that everything else stays out of.
 //!
-//! A fork writes the closure, how to run it and where it is pushed on the stack, the entry into the deque, and the
-//! bottom; then one comparison with the limit. The join reads again where the job is, lowers the bottom, and compares
-//! with the top. That is all, and all of it plain loads and stores on two cache lines of the processor's own. Whatever a
-//! scheduler or a tool wants to do differently hangs on the two branches: the limit can be poisoned before the
-//! push ([`crate::protocol::deque`]), and the job can be exposed or taken before the pop ([`crate::protocol::job`]).
+//! `join(a, b)` *forks* `b` and runs `a`. The fork leaves a [`Job`] on the stack: the closure `b`, how to run it, and
+//! where it was pushed. It pushes an [`Entry`] that names the job at the *bottom*, the young end, of its processor's
+//! deque. Then it compares once with the deque's *limit*. When `a` has returned, the join looks whether the job is
+//! *untouched*. If so, it lowers the bottom, compares with the *top*, the end from which thieves take entries, and
+//! calls `b`. That is all: plain loads and stores on two cache lines that belong to the processor.
+//!
+//! Everything else happens on two slow paths. Whoever wants the processor's attention *poisons* the limit, and the next
+//! fork calls [`attend_fork`] ([`crate::protocol::deque`]). Whoever takes or exposes the job marks it, and its join
+//! calls [`Fork::settle`] ([`crate::protocol::job`]).
 
 use crate::api::pool::Pool;
 use crate::machine::current;
@@ -32,11 +36,13 @@ pub struct Context {
 }
 
 impl Context {
-    /// Whether the closure runs on another processor than the one that forked it. True for both halves of a join
-    /// from outside of a pool, and never inside of a [deterministic](crate::Builder::deterministic) one, so that
-    /// programs that split further where they see this do so in the same way in every run. In a profiled pool it is also
-    /// true for halves that are expected to take long, so that such programs split, and show their parallelism, on one
-    /// processor as on many.
+    /// Whether the closure runs on another processor than the one that forked it.
+    ///
+    /// - For a join from outside a pool, this is true for both halves.
+    /// - In a [deterministic](crate::Builder::deterministic) pool it is always false, so that programs that split
+    ///   further when they migrate split in the same way in every run.
+    /// - In a profiled pool it is also true for halves that are expected to take long, so that such programs split, and
+    ///   show their parallelism, on one processor as on many.
     ///
     /// ```
     /// let pool = bombyx::Pool::builder().processors(2).build()?;
@@ -51,15 +57,18 @@ impl Context {
 
 /// Runs `a` and `b`, perhaps in parallel, and returns both results.
 ///
-/// The calling carrier runs `a` itself. If no other processor has taken `b` by then, it runs `b` as an ordinary
-/// call; if one has, it waits, and its processor does something useful meanwhile. Outside of a pool the closures
-/// run in the [global pool](Pool::global).
+/// The calling thread runs `a` itself. If no other processor has taken `b` by then, the thread runs `b` as an ordinary
+/// call. Otherwise it waits until `b` has ended, and its *processor* (one of the P slots of the pool that run work)
+/// does something useful meanwhile. Outside a pool, both closures run in the [global pool](Pool::global).
 ///
 /// # Panics
-/// Both closures always come to their end before `join` returns. If `a` panics, its panic is resumed after `b` has ended, and
-/// what `b` returned, or panicked with, is dropped; should its destructor panic, nobody learns that but the panic hook. If `b`
-/// alone panics, its panic is resumed, and what `a` returned is dropped as by every unwinding: a destructor that panics then
-/// aborts the process.
+/// Both closures always end before `join` returns.
+///
+/// If `a` panics, `join` resumes its panic after `b` has ended. The result of `b`, or its panic, is dropped. If the
+/// destructor of that result panics too, only the panic hook hears of it.
+///
+/// If only `b` panics, `join` resumes its panic. The result of `a` is dropped during the unwinding, so a destructor
+/// that panics there aborts the process.
 ///
 /// ```
 /// fn sum(numbers: &[u64]) -> u64 {
@@ -85,8 +94,8 @@ where
     join_at(Site::here(Kind::Join), |_| a(), |_| b())
 }
 
-/// Like [`join`], for closures that want to know whether they run on another processor: a sign that others are
-/// idle, and that splitting further is worth while.
+/// Like [`join`], for closures that want to know whether they run on another processor. That is a sign that other
+/// processors are idle, and that it pays to split further.
 ///
 /// ```
 /// let (a, b) = bombyx::join_context(|_| 1, |context| if context.migrated() { 2 } else { 2 });
@@ -104,7 +113,7 @@ where
     join_at(Site::here(Kind::Join), a, b)
 }
 
-/// [`join_context`] as a fork at `site`, which only the slow paths look at.
+/// [`join_context`], with the fork attributed to `site`. Only the slow paths look at `site`.
 #[inline(always)]
 pub(crate) fn join_at<A, B, RA, RB>(site: Site, a: A, b: B) -> (RA, RB)
 where
@@ -114,8 +123,8 @@ where
     RB: Send,
 {
     let Some(processor) = current::processor() else {
-        // What `outside` reads and writes is memory of its own, by the pair and the box. Else every fork would write its
-        // closures to memory before this branch, and copy its results.
+        // The pair and the box give `outside` memory of its own to read and write. Otherwise every fork would have to
+        // write its closures to memory before this branch, and copy its results.
         return *outside(site, (a, b));
     };
     let pushed = processor.deque.next();
@@ -123,8 +132,8 @@ where
     processor.deque.push(pushed, Entry::stack(NonNull::from(&fork).cast()));
     let split_further = processor.deque.wants_attention(pushed)
         && attend_fork(processor, site, Fork::<B, RB>::exec as *const () as usize);
-    // The second half must end before the frame goes, and shall not run inside of an unwinding. The call is inlined, and what it
-    // returns is nothing, so that a half that does not panic pays nothing for this.
+    // The second half must end before this frame does, and must not run during an unwinding. The call is inlined and
+    // returns nothing, so a half that does not panic pays nothing for the `catch_unwind`.
     let mut ra = MaybeUninit::uninit();
     let first = || {
         ra.write(a(Context { migrated: split_further }));
@@ -132,23 +141,24 @@ where
     if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(first)) {
         fork.abandon(payload);
     }
-    // SAFETY: the call came to its end, where it wrote the result.
+    // SAFETY: the call returned, and its last step wrote the result.
     let ra = unsafe { ra.assume_init() };
-    let rb = if fork.pop() { fork.call(false) } else { fork.settle() };
+    let rb = if fork.pop() { fork.call(false) } else { fork.finish() };
     (ra, rb)
 }
 
-/// The slow path of a fork at `site`, whose second half runs the function at the address `code`. Whether its first half should
-/// split further ([`profile::fork`]).
+/// The slow path of a fork at `site`. `code` is the address of the function that runs the second half. Returns whether
+/// the first half should split further ([`profile::fork`]).
 #[cold]
 #[inline(never)]
 fn attend_fork(processor: &Processor, site: Site, code: usize) -> bool {
     guarded(|| {
         let pool = processor.pool();
-        // Where threads are counted every fork attends, before its first half begins.
+        // A pool that counts threads sends every fork here, before its first half begins.
         pool.thread_created();
         if pool.observer().is_some() {
-            // The whole fork must be one that keeps its job, or one that does not.
+            // Decide now whether this processor relies on the heavy barrier. The two calls below keep the job or expose
+            // it accordingly, and both must see the same answer.
             processor.choose_barrier();
         }
         let long = profile::fork(processor, site, code);
@@ -157,7 +167,7 @@ fn attend_fork(processor: &Processor, site: Site, code: usize) -> bool {
     })
 }
 
-/// One closure of a join from outside.
+/// One closure of a join from outside a pool.
 type Half<'a, R> = Box<dyn FnOnce(Context) -> R + Send + 'a>;
 
 /// A join on a thread that holds no processor.
@@ -170,7 +180,8 @@ where
     RA: Send,
     RB: Send,
 {
-    // Neither half stays where it was called. The boxes keep the types finite: `join_at` comes back here.
+    // Neither half stays on the thread that called. The boxes keep the types finite: this calls `join_at`, and
+    // `join_at` calls this.
     let a: Half<'_, RA> = Box::new(move |_| a(Context { migrated: true }));
     let b: Half<'_, RB> = Box::new(move |_| b(Context { migrated: true }));
     let caller =
@@ -186,7 +197,7 @@ where
 struct Fork<B, R> {
     job: Job,
     closure: UnsafeCell<ManuallyDrop<B>>,
-    /// Written by whoever took the job, before it ends it.
+    /// Written by whoever took the job, before the job ends.
     result: UnsafeCell<MaybeUninit<thread::Result<R>>>,
 }
 
@@ -203,42 +214,43 @@ where
         }
     }
 
-    /// Takes the job back, if it is untouched, on the carrier that forked it.
+    /// Takes the job back if it is untouched. The calling carrier forked the job.
     #[inline(always)]
     fn pop(&self) -> bool {
-        // SAFETY: an untouched job means that the carrier still holds the processor it forked on (see `job`).
+        // SAFETY: the job is untouched, so this carrier still holds the processor on which it forked (see `job`).
         self.job.untouched().is_some_and(|pushed| unsafe { current::held_unchecked() }.deque.pop(pushed))
     }
 
-    /// Runs the closure in place. The job is ours: nobody took it, or we got it back.
+    /// Runs the closure in place. The caller owns the job: nobody took it, or the join got it back.
     #[inline(always)]
     fn call(&self, migrated: bool) -> R {
-        // SAFETY: whoever owns the job takes the closure, once.
+        // SAFETY: only the owner of the job takes the closure, and only once.
         let closure = unsafe { ManuallyDrop::take(&mut *self.closure.get()) };
         closure(Context { migrated })
     }
 
-    /// Gets the result of a job that was not simply popped.
+    /// Gets the result of a job when the plain pop failed.
     #[cold]
     #[inline(never)]
-    fn settle(&self) -> R {
-        let settling = Settling::new(&self.job, Settling::begin(&self.job));
-        match settling.waited {
+    fn finish(&self) -> R {
+        let finishing = Finishing::new(&self.job, Finishing::begin(&self.job));
+        match finishing.waited {
             Waited::TakenBack => self.call(profile::second_is_long()),
             Waited::Done => {
-                // SAFETY: the latch is set, so the taker has written the result and will not touch the job.
+                // SAFETY: the latch is set, so the taker has written the result and no longer touches the job.
                 let result = unsafe { (*self.result.get()).assume_init_read() };
                 result.unwrap_or_else(|payload| panic::resume_unwind(payload))
             }
         }
     }
 
-    /// Ends the job after the first half's panic, which goes on then. This half's result, or panic, is dropped.
+    /// Ends the job after the first half has panicked, drops the result or the panic of the second half, and resumes
+    /// the panic of the first.
     #[cold]
     #[inline(never)]
     fn abandon(&self, payload: Payload) -> ! {
         if current::processor().is_none() {
-            // Lost in a child process. Whatever else the frame was for is the parent's.
+            // This is a child process, which holds no processor. The second half belongs to the parent process.
             panic::resume_unwind(payload);
         }
         guarded(|| {
@@ -248,10 +260,10 @@ where
                 return joining.end(&self.job);
             }
             thread_ended(Child::First);
-            let settling = Settling::new(&self.job, Settling::go_on(joining, &self.job));
-            match settling.waited {
+            let finishing = Finishing::new(&self.job, Finishing::go_on(joining, &self.job));
+            match finishing.waited {
                 Waited::TakenBack => drop_unwanted(|| self.call(false)),
-                // SAFETY: as in `settle`.
+                // SAFETY: as in `finish`.
                 Waited::Done => match unsafe { (*self.result.get()).assume_init_read() } {
                     Ok(result) => drop_unwanted(|| result),
                     Err(payload) => drop_payload(payload),
@@ -261,13 +273,14 @@ where
         panic::resume_unwind(payload)
     }
 
-    /// What a taker calls.
+    /// Runs the closure for whoever took the job, writes the result, and ends the job. Returns the carrier that this
+    /// enabled.
     ///
     /// # Safety
     /// As for [`crate::protocol::job::Exec`]: `job` is the first field of a `Fork`, taken by the caller.
     unsafe fn exec(job: *const Job) -> Enabled {
         let this = job.cast::<Fork<B, R>>();
-        // SAFETY: the caller took the job, so the closure and the result are its own until the job has ended.
+        // SAFETY: the caller took the job, so the closure and the result belong to it until the job has ended.
         unsafe {
             let closure = ManuallyDrop::take(&mut *(*this).closure.get());
             let context = Context { migrated: !current::held().pool().config.deterministic };
@@ -281,21 +294,21 @@ where
     }
 }
 
-/// The join of a job that was not simply popped, until its half has ended, also by a panic. All that the type of the
-/// closure does not matter for.
-struct Settling<'a> {
+/// The join of a job whose plain pop failed. Dropping it, by a return or by a panic, ends the join. The code here does
+/// not depend on the type of the closure, so it is compiled once.
+struct Finishing<'a> {
     job: &'a Job,
     joining: Joining,
     waited: Waited,
 }
 
-impl<'a> Settling<'a> {
+impl<'a> Finishing<'a> {
     #[inline(always)]
-    fn new(job: &'a Job, (joining, waited): (Joining, Waited)) -> Settling<'a> {
-        Settling { job, joining, waited }
+    fn new(job: &'a Job, (joining, waited): (Joining, Waited)) -> Finishing<'a> {
+        Finishing { job, joining, waited }
     }
 
-    /// The first half has ended: gets the job back, or waits until it has ended.
+    /// The first half has ended. Gets the job back, or waits until the job has ended.
     #[inline(never)]
     fn begin(job: &Job) -> (Joining, Waited) {
         if current::processor().is_none() {
@@ -303,14 +316,15 @@ impl<'a> Settling<'a> {
         }
         guarded(|| {
             thread_ended(Child::First);
-            // SAFETY: the job was not popped, so it is not untouched.
+            // SAFETY: the pop failed, so the job is not untouched.
             let Some(deque) = (unsafe { job.kept_in() }) else {
-                return Settling::go_on(Joining::begin(), job);
+                return Finishing::go_on(Joining::begin(), job);
             };
             let joining = Joining::begin_kept();
-            // SAFETY: the job is kept, so the calling carrier, which forked it, owns the deque and it is its youngest entry.
+            // SAFETY: the job is kept, so this carrier, which forked it, still owns the deque, and the job is its
+            // youngest entry.
             if !unsafe { (*deque).pop_kept() } {
-                return Settling::go_on(joining, job);
+                return Finishing::go_on(joining, job);
             }
             let processor = current::held();
             processor.stats.joins_local.add(1);
@@ -319,7 +333,7 @@ impl<'a> Settling<'a> {
         })
     }
 
-    /// The same, if the profiler knows already.
+    /// The rest of [`Finishing::begin`], after the profiler has been told.
     #[inline(never)]
     fn go_on(mut joining: Joining, job: &Job) -> (Joining, Waited) {
         let waited = wait_for(job);
@@ -341,15 +355,16 @@ impl<'a> Settling<'a> {
     }
 }
 
-impl Drop for Settling<'_> {
+impl Drop for Finishing<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        Settling::end(self.job, self.joining, self.waited);
+        Finishing::end(self.job, self.joining, self.waited);
     }
 }
 
-/// A half of a join has ended whose second half is not *untouched*, on a thread that holds a processor of its pool. If that
-/// half is the child, its thread is alive no longer, whether or not the join can go on.
+/// Counts the end of a thread, in the papers' sense, if the pool counts threads. One half of a join has ended, and the
+/// job of the join is no longer *untouched*. Only the half that the pool counts as the child is a thread. The thread
+/// has ended whether or not the join can go on.
 #[inline(always)]
 fn thread_ended(half: Child) {
     if let Some(pool) = current::processor().map(|processor| processor.pool())

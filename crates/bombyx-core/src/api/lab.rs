@@ -13,17 +13,21 @@ use crate::{Pool, Stats};
 
 /// Switches of a pool that is built for an experiment.
 pub trait BuilderExt: Sized {
-    /// Does without `membarrier(2)`, as on systems that have none: slower forks, for tests and for sandboxes that end the
-    /// process at that call. A system that merely refuses it, then or later, needs no such choice: the pool goes on without,
-    /// and that is said once on standard error. `BOMBYX_BARRIER=fence` does the same for all pools.
+    /// Does without `membarrier(2)`, as on systems that have none. Forks are slower. This is for tests, and for
+    /// sandboxes that kill the process at that call. If a system only refuses the call, now or later, this choice is
+    /// not needed: the pool goes on without it and says so once on standard error. `BOMBYX_BARRIER=fence` does the same
+    /// for all pools.
     fn fence(self, fence: bool) -> Builder;
 
-    /// Counts living threads, and the threads that processors take from their own deques, for [`Stats`]: `peak_threads` and
-    /// [`Stats::granularity`]. A thread, in the sense of the papers, is a spawned closure, or that half of a join which
-    /// runs before the rest of its parent: the first, but with `fifo`, where the second is queued and the parent
-    /// goes on, the second. It is alive until that closure has ended. Keeps every fork and join on its slow path.
-    /// Schedulers with one pool of threads (`fifo`, `busy-leaves`, `depth-first:K`) always count; those whose processors
-    /// keep their deques to themselves (`read-write`, `read-write-steals`, `private-cas`) never do.
+    /// Counts living threads, and the threads that processors take from their own deques, for [`Stats`]: `peak_threads`
+    /// and [`Stats::granularity`]. This keeps every fork and join on its slow path.
+    ///
+    /// A thread, in the papers' sense, is a spawned closure, or the half of a join that runs before the rest of its
+    /// parent. That is the first half, except with `fifo`: there the second half is queued and the parent goes on, so
+    /// it is the second. A thread lives until its closure has ended.
+    ///
+    /// Schedulers with one pool of threads (`fifo`, `busy-leaves`, `depth-first:K`) always count. Schedulers with
+    /// private deques (`read-write`, `read-write-steals`, `private-cas`) never count.
     ///
     /// ```
     /// # use bombyx::lab::BuilderExt as _;
@@ -34,12 +38,13 @@ pub trait BuilderExt: Sized {
     /// ```
     fn count_threads(self, count: bool) -> Builder;
 
-    /// Whether a scope that waits leaves what was spawned later in other scopes, on the same processor, to go first, as
-    /// on a single stack of closures. Default: no, it runs its own closures, whatever lies between them.
+    /// Whether a waiting scope respects the order of spawns. If so, closures that were spawned later on the same
+    /// processor in other scopes go first, as on a single stack of closures. Default: no. The scope runs its own
+    /// closures, whatever lies between them.
     fn ordered(self, ordered: bool) -> Builder;
 
-    /// Whether [`Pool::run`] may run on the caller's stack when a processor is idle. Default: yes, unless a stack
-    /// size is chosen. Without, everything in the pool runs on its own carriers.
+    /// Whether [`Pool::run`] may run on the caller's stack when a processor is idle. Default: yes, unless a stack size
+    /// is chosen. If not, everything in the pool runs on the pool's carriers.
     fn lend(self, lend: bool) -> Builder;
 }
 

@@ -1,15 +1,15 @@
 //! Parallel loops that find their grain by themselves.
 //!
 //! Lazy binary splitting (Tzannes, Caragea, Barua and Vishkin, "Lazy binary-splitting: a run-time adaptive
-//! work-stealing scheduler", PPoPP 2010): a loop runs block by block and splits what is left in two only when
-//! its processor has no entry that a thief could take. A block begins with one iteration and doubles until it
-//! takes [`BLOCK`], so cheap bodies are not drowned in tests and expensive ones are shared promptly.
+//! work-stealing scheduler", PPoPP 2010): a loop runs block by block. It splits the rest in two only when its processor
+//! has no entry that a thief could take. A block begins with one iteration and doubles until it takes [`BLOCK`]. So
+//! cheap bodies do not drown in tests, and expensive bodies are shared promptly.
 //!
-//! With [`crate::Builder::deterministic`] the tree of halves depends on the number of iterations only, so that
-//! results that depend on the order of combination (sums of floats) are the same in every run.
+//! With [`crate::Builder::deterministic`], the tree of halves depends only on the number of iterations. So results that
+//! depend on the order of combination (sums of floats) are the same in every run.
 //!
-//! In a profiled pool a loop is split by the clock alone ([`profile::Loop`]), so that the profile shows the loop and not the
-//! splits that thieves happened to ask for.
+//! In a profiled pool, only the clock decides how a loop is split ([`profile::Loop`]). So the profile shows the loop,
+//! and not the splits that thieves happened to ask for.
 
 use crate::api::join::join_at;
 use crate::api::pool::Pool;
@@ -39,8 +39,8 @@ where
     reduce_at(Site::here(Kind::ForEach), range, f, || (), |(), ()| ());
 }
 
-/// Maps every number of the range and combines the results in order: `combine` must be associative, with
-/// `identity` as its neutral element.
+/// Maps every number of the range and combines the results in order. `combine` must be associative, with `identity` as
+/// its neutral element.
 ///
 /// ```
 /// let squares = bombyx::map_reduce(0..100, |i| i * i, || 0, |a, b| a + b);
@@ -152,7 +152,7 @@ where
     }
 }
 
-/// Answers a thief that stands here, and tells whether the next one would leave empty-handed.
+/// Answers a thief that waits, and returns whether the next thief would leave empty-handed.
 fn nothing_to_steal() -> bool {
     current::processor().is_none_or(|processor| {
         processor.poll();
@@ -160,13 +160,14 @@ fn nothing_to_steal() -> bool {
     })
 }
 
-/// What parallel iterators are built of: where a loop is written, whether somebody wants work, forks, and a clock. For the
-/// crate `bombyx`; anything here may change.
+/// The parts that parallel iterators are built from: where a loop is written, whether somebody wants work, forks, and a
+/// clock. For the crate `bombyx` only; anything here may change.
 #[doc(hidden)]
 pub mod plumbing {
     use super::{BLOCK, current, join_at, nothing_to_steal};
     use crate::api::pool::Pool;
-    use crate::profile::{Clock, Kind, Site};
+    use crate::profile::clock::Clock;
+    use crate::profile::{Kind, Site};
     use std::sync::OnceLock;
     use std::time::Instant;
 
@@ -175,35 +176,36 @@ pub mod plumbing {
     pub struct LoopSite(Site);
 
     impl LoopSite {
-        /// The place where the calling function was called, if that is `track_caller`: a loop for its effects.
+        /// The place where the calling function was called, if the calling function is `track_caller`. For a loop that
+        /// is run for its effects.
         #[inline(always)]
         #[track_caller]
         pub fn for_each() -> LoopSite {
             LoopSite(Site::here(Kind::ForEach))
         }
 
-        /// The same for a loop with a result.
+        /// Like [`LoopSite::for_each`], for a loop with a result.
         #[inline(always)]
         #[track_caller]
         pub fn map_reduce() -> LoopSite {
             LoopSite(Site::here(Kind::MapReduce))
         }
 
-        /// Tells this place from others.
+        /// A number that identifies this place.
         #[inline]
         pub fn key(self) -> usize {
             std::ptr::from_ref(self.0.location).addr()
         }
     }
 
-    /// Answers a thief that stands here, and tells whether the next one would leave empty-handed.
+    /// Answers a thief that waits, and returns whether the next thief would leave empty-handed.
     #[inline]
     pub fn hungry() -> bool {
         nothing_to_steal()
     }
 
-    /// A join whose first half may hold what cannot be sent. Outside of a pool it runs one half after the other. The second half
-    /// learns whether it runs on another processor.
+    /// A join whose first half may hold values that are not `Send`. Outside a pool it runs one half after the other.
+    /// The second half learns whether it runs on another processor.
     #[inline]
     pub fn fork<A, B, RA, RB>(site: LoopSite, a: A, b: B) -> (RA, RB)
     where
@@ -219,7 +221,7 @@ pub mod plumbing {
         join_at(site.0, move |_| a.into_inner()(), |context| b(context.migrated()))
     }
 
-    /// Runs `f` in the pool of the caller or, outside of any, in the one where the caller belongs.
+    /// Runs `f` in the caller's pool. Outside any pool, runs it in the pool where the caller belongs.
     #[inline]
     pub fn enter<F, R>(site: LoopSite, f: F) -> R
     where
@@ -238,8 +240,8 @@ pub mod plumbing {
         current::processor().is_some_and(|processor| processor.pool().config.deterministic)
     }
 
-    /// Whether a caller who is in no pool may run closures of a loop before it enters one: the pool would lend it a processor
-    /// for them anyway, and nobody measures them or wants them in a fixed order.
+    /// Whether a caller outside any pool may run closures of a loop before it enters a pool. It may if the pool would
+    /// lend it a processor for them anyway, and if nobody measures them or wants them in a fixed order.
     #[inline]
     pub fn lends() -> bool {
         if current::home().is_some() {
@@ -260,12 +262,12 @@ pub mod plumbing {
     #[derive(Clone, Copy, Debug)]
     pub struct BlockClock {
         clock: Clock,
-        /// So many ticks are as long as a block should be.
+        /// How many ticks a block should take.
         pub block: u64,
     }
 
     impl BlockClock {
-        /// The clock. The first call takes some microseconds to compare it with the system's.
+        /// The clock. The first call takes some microseconds, to compare this clock with the system's.
         #[inline]
         pub fn get() -> BlockClock {
             static FOUND: OnceLock<BlockClock> = OnceLock::new();
@@ -288,7 +290,7 @@ pub mod plumbing {
         }
     }
 
-    /// Stays on the thread that made it.
+    /// A value that stays on the thread that made it.
     struct Here<T>(T);
 
     impl<T> Here<T> {
@@ -297,7 +299,7 @@ pub mod plumbing {
         }
     }
 
-    // SAFETY: only [`fork`] makes one, in a pool, as the first half of a join: and that half runs on the thread that calls the join,
-    // before the join returns.
+    // SAFETY: only [`fork`] makes one, in a pool, as the first half of a join. That half runs on the thread that calls
+    // the join, before the join returns.
     unsafe impl<T> Send for Here<T> {}
 }

@@ -1,4 +1,4 @@
-//! Pools, as their owners know them; and the global one.
+//! Pools, as their owners see them, and the global pool.
 
 use crate::api::blocking::blocking;
 use crate::api::builder::{Builder, available_parallelism};
@@ -14,11 +14,11 @@ use crate::system::process;
 use std::sync::Arc;
 use std::{fmt, mem, thread};
 
-/// A number of processors that run fork-join programs.
+/// A set of processors that run fork-join programs.
 ///
-/// Most programs need none of their own: outside of a pool, [`crate::join`] and its relatives use
-/// [the global one](Pool::global). Dropping a pool waits for what was [spawned](Pool::spawn) on it and ends its
-/// carriers.
+/// Most programs do not need a pool: outside a pool, [`crate::join`] and its relatives use [the global
+/// pool](Pool::global). Dropping a pool waits for everything that was [spawned](Pool::spawn) on it, and then ends its
+/// carriers, the operating-system threads that run its work.
 ///
 /// ```
 /// let pool = bombyx::Pool::builder().processors(4).build()?;
@@ -29,7 +29,7 @@ use std::{fmt, mem, thread};
 pub struct Pool {
     pool: Arc<PoolCore>,
     scheduler: Scheduler,
-    /// Dropping it waits for the end.
+    /// Whether dropping this waits for the end of the pool.
     owned: bool,
 }
 
@@ -39,19 +39,20 @@ impl Pool {
     /// The smallest [stack size](Builder::stack_size) that carriers can have, in bytes.
     pub const MIN_STACK_SIZE: usize = MIN_STACK;
 
-    /// A builder with the defaults, or what the environment asks for.
+    /// A builder with the default settings, or those that the environment asks for.
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// The pool that is used outside of any other, built when it is first needed.
+    /// The pool that is used outside any other pool. It is built when it is first needed.
     ///
-    /// Size and scheduler come from `BOMBYX_PROCESSORS` and `BOMBYX_SCHEDULER`, or [`Builder::build_global`].
-    /// If those are not usable, that is said on standard error and the defaults are used; if the system starts
-    /// no threads, the callers do the work.
+    /// Size and scheduler come from `BOMBYX_PROCESSORS` and `BOMBYX_SCHEDULER`, or from [`Builder::build_global`]. If
+    /// these are not usable, a message on standard error says so and the defaults are used. If the system starts no
+    /// threads, the callers do the work.
     ///
-    /// A child of fork(2) that goes on without exec has a global pool of its own, built when it first needs one (on Linux).
-    /// To use any other pool of its parent's, whose threads it does not have, panics there; to drop one does nothing.
+    /// On Linux, a child of fork(2) that goes on without exec gets its own global pool when it first needs one. The
+    /// child does not have the threads of its parent's other pools. Using such a pool there panics; dropping one does
+    /// nothing.
     ///
     /// ```
     /// assert!(bombyx::Pool::global().processors() >= 1);
@@ -60,7 +61,7 @@ impl Pool {
         Pool::global_or(|| Pool::builder().build())
     }
 
-    /// The same, built by `build`. For the drop-in core.
+    /// Like [`Pool::global`], but built by `build`. For the drop-in core.
     #[doc(hidden)]
     pub fn global_or<E: fmt::Display>(build: impl FnOnce() -> Result<Pool, E>) -> &'static Pool {
         global::slot().get_or_init(|| {
@@ -80,11 +81,13 @@ impl Pool {
         global::slot().get().is_some()
     }
 
-    /// Runs `f` in this pool and returns its result. Forks inside of `f` use the processors of this pool.
+    /// Runs `f` in this pool and returns its result. Forks inside `f` use the processors of this pool.
     ///
-    /// If a processor is idle it is lent to the calling thread, which runs `f` itself; else `f` is queued and the
-    /// calling thread waits. With a chosen stack size `f` always runs on a carrier. While it holds a pinned processor the
-    /// calling thread runs on that one's CPU; afterwards it may run wherever it could before.
+    /// If a processor is idle, it is lent to the calling thread, which runs `f` itself. Otherwise `f` is queued and the
+    /// calling thread waits. With a chosen stack size, `f` always runs on a carrier.
+    ///
+    /// While the calling thread holds a pinned processor, it runs on the CPU of that processor. Afterwards it may run
+    /// wherever it could before.
     ///
     /// # Panics
     /// If `f` does.
@@ -126,14 +129,14 @@ impl Pool {
         Handle::new(Arc::clone(&self.pool))
     }
 
-    /// Gives up ownership: the pool runs until the handle [closes](crate::Handle::close) it.
+    /// Gives up ownership. The pool runs until the handle [closes](crate::Handle::close) it.
     pub fn into_handle(mut self) -> Handle {
         self.owned = false;
         self.handle()
     }
 
-    /// Runs `f` where the calling thread, which holds no processor, belongs: in the pool whose carrier it is, if
-    /// it is one that blocks, else in the global one.
+    /// Runs `f` in the pool where the calling thread belongs. The thread holds no processor. If it is a carrier that
+    /// blocks, that is the carrier's pool; otherwise it is the global pool.
     pub(crate) fn run_at_home<F, R>(site: Site, f: F) -> R
     where
         F: FnOnce() -> R + Send,
@@ -146,10 +149,10 @@ impl Pool {
         }
     }
 
-    /// Starts `f` on this pool and returns at once. It runs until it ends; dropping the pool waits for it.
+    /// Starts `f` on this pool and returns at once. Dropping the pool waits until `f` has ended.
     ///
-    /// If `f` panics, [`Builder::on_panic`] is told, or else the process is aborted. Spawn in a [`crate::scope`] if
-    /// you want the panic where you wait.
+    /// If `f` panics, [`Builder::on_panic`] receives the panic; without such a handler the process aborts. To receive
+    /// the panic where you wait, spawn in a [`crate::scope`].
     ///
     /// ```
     /// let (sender, receiver) = std::sync::mpsc::channel();
@@ -201,7 +204,7 @@ impl Pool {
         self.pool.stats()
     }
 
-    /// Makes the peaks in [`Pool::stats`], other than that of carriers, count from now on.
+    /// Resets the peaks in [`Pool::stats`], except the peak of carriers: they count from now on.
     ///
     /// ```
     /// use bombyx::lab::BuilderExt as _;
@@ -216,8 +219,9 @@ impl Pool {
         self.pool.forget_peaks();
     }
 
-    /// What the profiler has measured of the runs that have ended, if the pool is profiled: because its builder
-    /// [says so](Builder::profile), or because of `BOMBYX_PROFILE`; then of all pools of the process together.
+    /// What the profiler has measured of the runs that have ended. `None` if the pool is not profiled. A pool is
+    /// profiled because its builder [says so](Builder::profile), or because of `BOMBYX_PROFILE`. In the second case the
+    /// profile covers all pools of the process together.
     ///
     /// ```
     /// let pool = bombyx::Pool::builder().processors(2).profile(true).build()?;
@@ -230,9 +234,9 @@ impl Pool {
         profile::measured(&self.pool)
     }
 
-    /// How fast the processors are, as last estimated: how fast the processor's CPU computes relative to the best one,
-    /// times the share of its time that the processor receives. Only [`Scheduler::Heterogeneous`] measures; with
-    /// others all are 1.
+    /// The latest estimate of how fast each processor is. The speed of a processor is how fast its CPU computes,
+    /// relative to the fastest CPU, times the share of the CPU's time that the processor receives. Only
+    /// [`Scheduler::Heterogeneous`] measures speeds; with other schedulers all speeds are 1.
     ///
     /// ```
     /// let pool = bombyx::Pool::builder().processors(2).build()?;
@@ -260,11 +264,11 @@ impl Drop for Pool {
         }
         let pool = Arc::clone(&self.pool);
         if !pool.generation().is_current() {
-            // Nothing of it may be touched, and nobody is left to be waited for.
+            // This process may not touch any part of the pool, and has nobody to wait for.
             return mem::forget(pool);
         }
         if current::is_carrier_of(&pool) {
-            // A carrier cannot wait for its own end. If no thread can be had for that, the carriers stay.
+            // A carrier cannot wait for its own end. If no thread can be started to wait for it, the carriers stay.
             let _ = thread::Builder::new().spawn(move || pool.shut_down());
         } else {
             blocking(|| pool.shut_down());
@@ -273,7 +277,7 @@ impl Drop for Pool {
 }
 
 mod global {
-    //! The global pool of this process: in a child of fork(2) another one than in its parent.
+    //! The global pool of this process. A child of fork(2) has another one than its parent.
 
     use super::Pool;
     use crate::machine::current::begin_generation;
@@ -288,8 +292,9 @@ mod global {
         pool: OnceLock<Pool>,
     }
 
-    /// The slot of this process or, in a child that has not looked yet, of its parent. Never freed: who has a pool has it for
-    /// good. The parent's may have been locked when the child was made, so the child does not touch it.
+    /// The slot of this process. In a child process that has not looked yet, it is still the parent's slot. A slot is
+    /// never freed, so references to its pool stay valid. The parent's slot may have been locked when the child was
+    /// made, so the child does not touch it.
     static SLOT: AtomicPtr<Slot> = AtomicPtr::new(ptr::null_mut());
 
     pub(super) fn slot() -> &'static OnceLock<Pool> {
@@ -342,7 +347,7 @@ pub fn in_pool() -> bool {
     current::processor().is_some()
 }
 
-/// How many processors the pool has that the calling thread runs in.
+/// How many processors the calling thread's pool has.
 ///
 /// ```
 /// assert_eq!(bombyx::current_processors(), None);

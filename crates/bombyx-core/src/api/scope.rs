@@ -1,11 +1,11 @@
 //! `scope` and `spawn`: any number of closures that end before the scope does, in bounded memory.
 //!
-//! A spawned closure is a heap job in the deque of the processor that spawned it (help-first: the spawner goes
-//! on). When [`PENDING`] entries wait there already, nobody is short of work and the closure is run in place:
-//! the loop that spawns a million closures holds a few hundred of them.
+//! A spawned closure is a heap job in the deque of the processor that spawned it (help-first: the spawner goes on).
+//! When [`PENDING`] entries wait there already, nobody is short of work, so the spawner runs the closure in place. A
+//! loop that spawns a million closures therefore holds only a few hundred of them.
 //!
-//! A scope counts its unfinished closures, plus one for its body ([`crate::protocol::credits`]). Whoever brings the count to zero
-//! sets the signal; that is the last access to the scope's memory by anyone but its own frame.
+//! A scope counts its unfinished closures, plus one for its body ([`crate::protocol::credits`]). Whoever brings the
+//! count to zero sets the signal. After that, only the scope's own frame accesses the scope's memory.
 
 use crate::api::pool::Pool;
 use crate::api::signal::Signal;
@@ -29,10 +29,10 @@ use std::panic::{self, AssertUnwindSafe};
 use std::ptr::{self, NonNull};
 use std::sync::{Mutex, OnceLock};
 
-/// How many entries may wait in a deque before spawned closures are run in place.
+/// How many entries may wait in a deque before spawned closures run in place.
 const PENDING: usize = 256;
 
-/// A scope in which closures can be spawned that borrow from outside of it. See [`scope`].
+/// A scope: the closures that are spawned in it may borrow from outside it. See [`scope`].
 pub struct Scope<'scope> {
     pool: PoolRef,
     ancestor: Ancestor,
@@ -49,13 +49,14 @@ pub struct Scope<'scope> {
 /// How the frame of a scope learns that everything has ended.
 #[repr(C)]
 struct End {
-    /// First: whoever brings it to zero finds the signal by its address.
+    /// The first field, because whoever brings the count to zero finds the signal by the address of the credits.
     credits: Credits,
     signal: Signal,
 }
 
 impl End {
-    /// The count, by a pointer to all of the end: whoever brings the count to zero has nothing else to find the signal by.
+    /// The credits, as a pointer with the provenance of the whole `End`. Whoever brings the count to zero has only this
+    /// pointer, and finds the signal through it.
     fn whole(&self) -> NonNull<Credits> {
         NonNull::from(self).cast()
     }
@@ -63,7 +64,8 @@ impl End {
     /// See [`Tell`](crate::protocol::credits::Tell).
     ///
     /// # Safety
-    /// The credits are those of an `End`, known by [`End::whole`]. The frame waits for the signal, which the caller alone sets.
+    /// The credits belong to an `End` and come from [`End::whole`]. The frame waits for the signal, and only the caller
+    /// sets it.
     unsafe fn tell(credits: NonNull<Credits>) -> Enabled {
         // SAFETY: as the caller promises; the credits are the first field.
         unsafe { Signal::set(&raw const (*credits.cast::<End>().as_ptr()).signal) }
@@ -73,9 +75,9 @@ impl End {
 /// Calls `f` with a scope, and returns when `f` and everything spawned in the scope have ended.
 ///
 /// # Panics
-/// If `f` or a spawned closure panics, the panic is resumed after all of them have ended; that of `f` if there
-/// are several. What the others panicked with, and what `f` returned, is dropped; should a destructor panic then, nobody learns
-/// that but the panic hook.
+/// If `f` or a spawned closure panics, `scope` resumes the panic after all of them have ended. If several panic, it
+/// resumes the panic of `f`, or else the first one. The other panics, and the result of `f`, are dropped. If a
+/// destructor panics then, only the panic hook hears of it.
 ///
 /// ```
 /// let mut words = ["fork", "join", "steal"];
@@ -99,7 +101,7 @@ where
     }
 }
 
-/// Calls `f`, here, with a scope whose closures run in the pool of `pool`.
+/// Calls `f` on the calling thread, with a scope whose closures run in `pool`.
 pub(crate) fn in_place<'scope, F, R>(pool: &PoolCore, site: Site, f: F) -> R
 where
     F: FnOnce(&Scope<'scope>) -> R,
@@ -109,7 +111,7 @@ where
     let scope = Scope {
         // SAFETY: a scope ends before its pool.
         pool: unsafe { PoolRef::new(pool) },
-        ancestor: Ancestor { root: if signal.is_here() { current::carrier().root() } else { 0 } },
+        ancestor: Ancestor { opened_under: if signal.is_here() { current::carrier().root() } else { 0 } },
         end: End { credits: Credits::new(End::tell), signal },
         closures: Closures::begin(pool, site),
         tickets: OnceLock::new(),
@@ -118,14 +120,14 @@ where
     };
     let result = panic::catch_unwind(AssertUnwindSafe(|| f(&scope)));
     if !pool.generation().is_current() {
-        // Whatever the scope was for is the parent's.
+        // The scope's purpose lies with the parent process.
         mem::forget(scope);
         result.map_or_else(|payload| panic::resume_unwind(payload), |_| process::lost());
     }
     guarded(|| {
         let ending = scope.closures.body_ended();
         if !scope.end.credits.end_body(current::processor().map(|processor| &*processor.stock)) {
-            scope.end.signal.wait(pool, scope.key());
+            scope.end.signal.wait(pool, scope.root());
         }
         drop(ending);
     });
@@ -146,8 +148,8 @@ where
 impl<'scope> Scope<'scope> {
     /// Spawns `f`, which ends before the scope does.
     ///
-    /// It may run at any time from now on: on another processor, later on this one, or, when many closures wait
-    /// already, right now, before `spawn` returns.
+    /// The closure may start at any time: on another processor, later on this one, or, when many closures wait already,
+    /// right now, before `spawn` returns.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicU32, Ordering};
@@ -179,8 +181,8 @@ impl<'scope> Scope<'scope> {
         }
     }
 
-    /// Like [`Scope::spawn`], but never runs `f` before it returns, however many closures wait already: for callers
-    /// who hold a lock that `f` takes.
+    /// Like [`Scope::spawn`], but never runs `f` before it returns, however many closures wait already. Use it if the
+    /// caller holds a lock that `f` takes.
     ///
     /// ```
     /// let lock = std::sync::Mutex::new(0);
@@ -205,7 +207,8 @@ impl<'scope> Scope<'scope> {
         }
     }
 
-    /// The entry of a closure of this scope, which is counted from now on. It must be pushed or queued somewhere.
+    /// The entry of a closure of this scope. From now on the closure counts. The caller must push the entry or queue
+    /// it.
     #[inline]
     pub(super) fn entry<F>(&self, here: Option<&Processor>, site: Site, f: F) -> Entry
     where
@@ -215,7 +218,7 @@ impl<'scope> Scope<'scope> {
         guarded(|| {
             match here {
                 Some(processor) => {
-                    // SAFETY: the scope is alive, and its end whole.
+                    // SAFETY: the scope is alive, and `whole` points to its whole end.
                     let ended = unsafe { processor.stock.take(self.end.whole()) };
                     if let Some(enabled) = tell(ended) {
                         processor.admit(enabled);
@@ -225,7 +228,7 @@ impl<'scope> Scope<'scope> {
             }
             self.pool().thread_created();
             let job = Spawned {
-                head: HeapJob::new(Spawned::<F>::exec, self.key()),
+                head: HeapJob::new(Spawned::<F>::exec, self.root()),
                 scope: ptr::from_ref(self).cast(),
                 profile: self.closures.spawn(site),
                 closure: f,
@@ -234,15 +237,15 @@ impl<'scope> Scope<'scope> {
         })
     }
 
-    /// The processor of the calling thread, if it is one of the scope's pool.
+    /// The processor of the calling thread, if that processor belongs to the scope's pool.
     #[inline]
     pub(super) fn here(&self) -> Option<&'static Processor> {
         current::processor().filter(|processor| ptr::eq(processor.pool(), self.pool.as_ptr()))
     }
 
-    /// Where what is spawned in the scope is part of what runs: in its body, and in its closures.
+    /// The roots of which a spawned closure is a part: that of the scope's body, and that of its closures.
     pub(super) fn roots(&self) -> [usize; 2] {
-        [self.ancestor.root, self.key()]
+        [self.ancestor.opened_under, self.root()]
     }
 
     pub(super) fn pool(&self) -> &PoolCore {
@@ -265,8 +268,8 @@ impl<'scope> Scope<'scope> {
         self.closures.end_closure(profile);
     }
 
-    pub(super) fn key(&self) -> usize {
-        self.ancestor.key()
+    pub(super) fn root(&self) -> usize {
+        self.ancestor.root()
     }
 }
 
@@ -297,10 +300,10 @@ where
         // SAFETY: `entry` wrote it, and this reads it once.
         let Spawned { scope, profile, closure, .. } = unsafe { memory.assume_init_read() };
         let scope = scope.cast::<Scope<'scope>>();
-        // SAFETY: the scope waits until this closure has been counted down below.
+        // SAFETY: the scope waits until this closure is counted down, which happens below.
         unsafe {
             (*scope).run(profile, move |scope| {
-                // What the spawn allocated is freed by what was spawned, in the eyes of the recorder.
+                // For the recorder, the spawned closure frees what the spawn allocated.
                 drop(memory);
                 closure(scope);
             });

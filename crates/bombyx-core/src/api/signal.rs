@@ -1,9 +1,11 @@
-//! How a frame learns that what it started in a pool has ended, wherever the frame itself lives.
+//! How a frame learns that the work it started in a pool has ended, wherever the frame lives.
 //!
-//! A [`Latch`] names a carrier that must be given a processor. If the frame waits in the very pool where the work
-//! ends, whoever ends it gives its own processor, as after a join. If the frame waits in *another* pool, its
-//! carrier belongs there and is readmitted there ([`PoolCore::readmit`]); if it is on a thread that holds no
-//! processor at all, that thread is merely woken. A [`Signal`] knows which of the three it is.
+//! A [`Latch`] names a carrier that must be given a processor. There are three cases, and a [`Signal`] knows which one
+//! it is:
+//!
+//! - The frame waits in the pool where the work ends. Whoever ends the work gives its own processor, as after a join.
+//! - The frame waits in *another* pool. Its carrier belongs there and is readmitted there ([`PoolCore::readmit`]).
+//! - The frame is on a thread that holds no processor. That thread is only woken.
 
 use crate::api::blocking::blocking;
 use crate::machine::current;
@@ -25,18 +27,18 @@ pub(crate) struct Signal {
     waiter: Waiter,
 }
 
-/// Who will wait.
+/// Who waits.
 enum Waiter {
     /// A carrier of the pool where the work is done.
     Here,
     /// A carrier of this other pool.
     Elsewhere(Arc<PoolCore>),
-    /// A thread that holds no processor, or lets it go before it waits.
+    /// A thread that holds no processor, or that lets its processor go before it waits.
     Outside(Outside),
 }
 
 impl Signal {
-    /// A signal that the calling thread will wait for, set by work in the pool of `pool`.
+    /// A signal that the calling thread will wait for. Work in `pool` sets it.
     pub(crate) fn from(pool: &PoolCore) -> Signal {
         let waiter = match current::processor().map(|processor| processor.pool()) {
             Some(home) if ptr::eq(home, pool) => Waiter::Here,
@@ -48,18 +50,18 @@ impl Signal {
         Signal { latch: Latch::new(), waiter }
     }
 
-    /// Whether the one who waits is a carrier of the pool where the work is done.
+    /// Whether the waiting frame is on a carrier of the pool where the work is done.
     pub(crate) fn is_here(&self) -> bool {
         matches!(self.waiter, Waiter::Here)
     }
 
-    /// Sets the signal. Whoever is returned is the caller's to give a processor to.
+    /// Sets the signal. The caller must give a processor to the carrier that is returned.
     ///
     /// # Safety
-    /// The signal is alive; it may be gone after the call. To be called once, by a carrier of the pool that the
-    /// signal was made for.
+    /// The signal is alive; it may be gone after the call. It is set once, by a carrier of the pool that the signal was
+    /// made for.
     pub(crate) unsafe fn set(signal: *const Signal) -> Enabled {
-        // SAFETY: alive until the latch is set. What is needed after that is cloned before.
+        // SAFETY: the signal is alive until the latch is set. Whatever is needed after that is cloned before.
         unsafe {
             match &(*signal).waiter {
                 Waiter::Here => Latch::set(&raw const (*signal).latch),
@@ -78,8 +80,8 @@ impl Signal {
         }
     }
 
-    /// Waits for so long, if the thread that made the signal holds no processor. True if there is nothing more to be had from
-    /// waiting like that: the signal is set, or the thread is a carrier.
+    /// Waits for `time`, if the thread that made the signal holds no processor. Returns true if waiting like this has
+    /// no further use: the signal is set, or the thread is a carrier.
     pub(crate) fn wait_outside(&self, time: Duration) -> bool {
         match &self.waiter {
             Waiter::Outside(thread) => thread.wait_for(&self.latch, time),
@@ -87,24 +89,24 @@ impl Signal {
         }
     }
 
-    /// Waits until the signal is set, on the thread that made it, for work in the pool of `pool`. A carrier helps meanwhile
-    /// with what descends from `key`, as in every wait, and may hold another processor afterwards. A thread without a
-    /// processor works in the pool itself if no carrier can be had there.
-    pub(crate) fn wait(&self, pool: &PoolCore, key: usize) {
-        guarded(|| self.wait_here(pool, key));
+    /// Waits until the signal is set, on the thread that made it, for work in `pool`. Meanwhile a carrier helps with
+    /// the descendants of `root`, as in every wait, and may hold another processor afterwards. A thread without a
+    /// processor works in the pool itself if no carrier can be started there.
+    pub(crate) fn wait(&self, pool: &PoolCore, root: usize) {
+        guarded(|| self.wait_here(pool, root));
     }
 
-    fn wait_here(&self, pool: &PoolCore, key: usize) {
+    fn wait_here(&self, pool: &PoolCore, root: usize) {
         match &self.waiter {
             Waiter::Here | Waiter::Elsewhere(_) => {
-                // The joins below on this stack may come back on another processor, and nothing tells that their
-                // halves were taken first.
+                // The joins below on this stack may resume on another processor, although nobody took their halves
+                // first. So the halves must be exposed.
                 current::held().deque.expose_all();
-                // With fixed threads a wait for another pool takes other work sooner.
+                // With fixed threads, a wait for another pool takes other work sooner.
                 let elsewhere = matches!(self.waiter, Waiter::Elsewhere(_));
                 let fixed = current::held().pool().has_fixed_threads();
-                let key = if elsewhere && fixed { 0 } else { key };
-                let Waited::Done = wait(&self.latch, key, None) else {
+                let root = if elsewhere && fixed { 0 } else { root };
+                let Waited::Done = wait(&self.latch, root, None) else {
                     unreachable!("only a join's own job is taken back")
                 };
             }
@@ -116,7 +118,7 @@ impl Signal {
                         }
                     }
                 };
-                // A carrier of another pool lets its processor go, so that it can be lent one of this pool.
+                // A carrier of another pool lets its processor go, so that it can be lent a processor of this pool.
                 if current::processor().is_some() { blocking(wait) } else { wait() }
             }
         }

@@ -11,13 +11,13 @@ use std::ptr::{self, NonNull};
 thread_local! {
     static PROCESSOR: Cell<*const Processor> = const { Cell::new(ptr::null()) };
     static CARRIER: Cell<Option<NonNull<Carrier>>> = const { Cell::new(None) };
-    /// The pools whose processors this thread gave up for blocking calls, the last one first.
+    /// The pools whose processors this thread gave up for blocking calls, the latest first.
     static HOME: Cell<*const Home> = const { Cell::new(ptr::null()) };
     /// For threads that no pool started.
     static VISITOR: Visitor = const { Visitor(OnceCell::new()) };
 }
 
-/// Goes with the thread, and takes the pointer to its carrier along.
+/// Dropped when the thread ends. Then clears the pointer to the thread's carrier.
 struct Visitor(OnceCell<Box<Carrier>>);
 
 impl Drop for Visitor {
@@ -29,18 +29,18 @@ impl Drop for Visitor {
 /// The processor that the calling thread holds, if any.
 #[inline(always)]
 pub(crate) fn processor() -> Option<&'static Processor> {
-    // SAFETY: set only while the thread holds the processor, whose pool is alive as long; the reference is
-    // used only while that is so.
+    // SAFETY: the pointer is set only while the thread holds the processor, and the processor's pool lives as long. The
+    // reference is used only during that time.
     unsafe { PROCESSOR.get().as_ref() }
 }
 
-/// The processor that the calling thread holds, without looking.
+/// The processor that the calling thread holds, without a check.
 ///
 /// # Safety
-/// It does hold one.
+/// The thread does hold one.
 #[inline(always)]
 pub(crate) unsafe fn held_unchecked() -> &'static Processor {
-    // SAFETY: not null, by the caller's promise; else as in `processor`.
+    // SAFETY: not null, as the caller promises. Otherwise as in `processor`.
     unsafe { &*PROCESSOR.get() }
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn held() -> &'static Processor {
     processor().expect("the calling thread holds a processor")
 }
 
-/// Notes that the calling thread holds `processor` from now on, or none if that is null. For [`super::hand_over`].
+/// Notes that the calling thread holds `processor` from now on, or none if it is null. For [`super::hand_over`].
 pub(super) fn set_processor(processor: *const Processor) {
     PROCESSOR.set(processor);
 }
@@ -59,31 +59,31 @@ pub(super) fn set_processor(processor: *const Processor) {
 #[inline]
 pub(crate) fn carrier() -> &'static Carrier {
     let carrier = CARRIER.get().unwrap_or_else(visitor);
-    // SAFETY: alive as long as the thread, which is the only one that gets this reference.
+    // SAFETY: the carrier lives as long as the thread, and only this thread gets the reference.
     unsafe { carrier.as_ref() }
 }
 
-/// The carrier of a thread that no pool started, the first time that it is one.
+/// The carrier of a thread that no pool started. Made the first time that the thread needs one.
 #[cold]
 #[inline(never)]
 fn visitor() -> NonNull<Carrier> {
     let here = || Box::new(Carrier::here());
     let carrier = VISITOR
         .try_with(|visitor| NonNull::from(&**visitor.0.get_or_init(here)))
-        // The thread is ending, in a destructor that joins: nothing is left that could own a carrier.
+        // The thread is ending, in a destructor that joins. Nothing is left that could own a carrier.
         .unwrap_or_else(|_| NonNull::from(Box::leak(here())));
     CARRIER.set(Some(carrier));
     carrier
 }
 
-/// A pool whose processor a thread gave up for a blocking call, in the frame of that call.
+/// A pool whose processor a thread gave up for a blocking call. It lies in the frame of that call.
 pub(crate) struct Home {
     pool: *const PoolCore,
     outer: *const Home,
 }
 
 impl Home {
-    /// Inside of the homes that the calling thread has.
+    /// A home inside those that the calling thread already has.
     pub(crate) fn inside(pool: &PoolCore) -> Home {
         Home { pool, outer: HOME.get() }
     }
@@ -93,22 +93,23 @@ impl Home {
     }
 }
 
-/// The pools whose processors the calling thread gave up for blocking calls, the last one first.
+/// The pools whose processors the calling thread gave up for blocking calls, the latest first.
 fn homes() -> impl Iterator<Item = &'static PoolCore> {
-    // SAFETY: they stand in frames of this thread below, each inside of a job of its pool, which keeps that alive.
+    // SAFETY: the homes lie in older frames of this thread, each inside a job of its pool, and the job keeps the pool
+    // alive.
     let at = |home: *const Home| unsafe { home.as_ref() };
     // SAFETY: as above.
     std::iter::successors(at(HOME.get()), move |home| at(home.outer)).map(|home| unsafe { &*home.pool })
 }
 
-/// The pool whose processor the calling thread gave up for a blocking call, if that is where it is.
+/// The pool whose processor the calling thread gave up for a blocking call, if it is inside one.
 pub(crate) fn home() -> Option<&'static PoolCore> {
     homes().next()
 }
 
 /// Runs `f` on a thread that holds no processor and belongs to this pool: joins in `f` run there.
 pub(crate) fn at_home(pool: &PoolCore, f: impl FnOnce()) {
-    /// Also when `f` unwinds.
+    /// Runs even when `f` unwinds.
     struct Leave(*const Home);
     impl Drop for Leave {
         fn drop(&mut self) {
@@ -121,12 +122,13 @@ pub(crate) fn at_home(pool: &PoolCore, f: impl FnOnce()) {
     f();
 }
 
-/// Sets the last home: one in a frame of the calling thread that lives until it is set again, or none.
+/// Sets the latest home. It lies in a frame of the calling thread that lives until the home is set again; or it is
+/// null.
 pub(crate) fn set_home(home: *const Home) {
     HOME.set(home);
 }
 
-/// Whether the calling thread runs, or blocks, inside of a job of this pool.
+/// Whether the calling thread runs, or blocks, inside a job of this pool.
 pub(crate) fn is_carrier_of(pool: &PoolCore) -> bool {
     processor().is_some_and(|processor| ptr::eq(processor.pool(), pool))
         || homes().any(|home| ptr::eq(home, pool))
@@ -136,7 +138,7 @@ pub(crate) fn set_carrier(carrier: Option<NonNull<Carrier>>) {
     CARRIER.set(carrier);
 }
 
-/// The generation of this process, whose children will know that they are another one.
+/// The generation of this process. Children of this process will know that they are another one.
 pub(crate) fn begin_generation() -> Generation {
     static HOOKS: Hooks = Hooks {
         before: || {
@@ -151,7 +153,7 @@ pub(crate) fn begin_generation() -> Generation {
     Generation::begin(&HOOKS)
 }
 
-/// The calling thread is the one of a child process: what it held is its parent's.
+/// The calling thread is in a child process. Whatever it held belongs to the parent.
 fn leave_parent() {
     PROCESSOR.set(ptr::null());
     HOME.set(ptr::null());
@@ -162,9 +164,10 @@ fn leave_parent() {
 }
 
 impl PoolCore {
-    /// Pushes an entry on the deque of the calling thread's processor, if that is one of this pool, else queues it.
+    /// Pushes an entry on the deque of the calling thread's processor, if that processor belongs to this pool.
+    /// Otherwise queues the entry.
     ///
-    /// Inside of something that descends from none of `roots`, the entry is no part of that: whoever waits for it
+    /// If what runs now descends from none of `roots`, the entry is no part of it. Then whoever waits for what runs now
     /// must not help with what is in the deque from now on.
     #[inline]
     pub(crate) fn submit(&self, entry: Entry, roots: &[usize]) {

@@ -1,18 +1,19 @@
 //! Pools whose threads are fixed: carrier i holds processor i for as long as the pool lives.
 //!
-//! Programs can rely on which thread they run on: they keep tallies in thread-locals and collect them by a broadcast, use
-//! [`crate::current_processor`] as an index into buffers of their own, pin threads when they start. In a pool with moving
-//! threads ([`Threads::Moving`](crate::Threads::Moving)) a carrier that waits may go on with another processor, and there are more carriers than
-//! processors. Here neither happens: a thread keeps its index, and a pool of P processors has P threads. Forks and joins are
-//! the same code. What differs is the wait, which the scheduler decides on
-//! ([`Strategy::wait_fixed`](crate::machine::strategy::Strategy::wait_fixed)).
+//! Here programs can rely on which thread they run on. They may keep tallies in thread-locals and collect them by a
+//! broadcast, use [`crate::current_processor`] as an index into their buffers, or pin threads when they start. In a
+//! pool with moving threads ([`Threads::Moving`](crate::Threads::Moving)), a carrier that waits may go on with another
+//! processor, and there are more carriers than processors. With fixed threads neither happens: a thread keeps its
+//! index, and a pool of P processors has P threads. Forks and joins are the same code. Only the wait differs, and the
+//! scheduler decides on it ([`Strategy::wait_fixed`](crate::machine::strategy::Strategy::wait_fixed)).
 //!
-//! **How no carrier sleeps for ever.** A waiting carrier names itself at the latch before it sleeps. Whoever sets the latch then
-//! [rouses](PoolCore::rouse) it: under the lock of the pool, it takes the carrier's processor out of the list and gives it
-//! to the carrier, or, if the processor is not listed, unparks the carrier's thread. The carrier looks at the latch under the
-//! same lock before it lists its processor. If the setter's lock comes first, the carrier sees that the latch is set. If
-//! the carrier's comes first, the setter finds the processor. A carrier that naps does not list its processor and
-//! parks with a time limit; an unpark that comes before it parks makes the park return at once.
+//! **Why no carrier sleeps for ever.** A waiting carrier names itself at the latch before it sleeps. Whoever sets the
+//! latch then [rouses](PoolCore::rouse) it. Under the lock of the pool, the setter takes the carrier's processor out of
+//! the list and gives it to the carrier. If the processor is not listed, the setter unparks the carrier's thread. The
+//! carrier looks at the latch under the same lock before it lists its processor. If the setter gets the lock first, the
+//! carrier sees that the latch is set. If the carrier gets it first, the setter finds the processor. A carrier that
+//! naps does not list its processor and parks with a time limit. An unpark that comes before it parks makes the park
+//! return at once.
 //!
 //! A carrier can be woken, by a fork or by a late setter of an earlier latch, when its own latch is not set. So every wait
 //! looks again. In such pools the carriers belong to the pool, so a late setter never touches memory that is gone.
@@ -22,7 +23,7 @@ use crate::machine::hand_over::{release, take_hold};
 use crate::machine::observer::State;
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
-use crate::protocol::carrier::{Carrier, Spot};
+use crate::protocol::carrier::{Carrier, WakeOn};
 use crate::protocol::job::Entry;
 use crate::protocol::latch::Latch;
 use crate::system::guard::guarded;
@@ -30,9 +31,9 @@ use crate::system::primitive::lock;
 use std::ptr::{self, NonNull};
 
 impl PoolCore {
-    /// The carrier that holds a processor for life.
-    pub(crate) fn seated(&self, processor: &Processor) -> Option<&Carrier> {
-        self.seats.get(processor.index).map(|carrier| &**carrier)
+    /// The carrier that holds a processor for the life of the pool.
+    pub(crate) fn carrier_of(&self, processor: &Processor) -> Option<&Carrier> {
+        self.fixed_carriers.get(processor.index).map(|carrier| &**carrier)
     }
 
     /// Whether a processor is idle whose carrier does not wait for anything.
@@ -40,7 +41,7 @@ impl PoolCore {
         self.sleepers.any_resting() && !lock(&self.shared).idle.is_empty()
     }
 
-    /// Whether anybody searches but the caller, who is `counted` or not.
+    /// Whether anybody else searches. The caller is `counted` as a searcher or not.
     pub(crate) fn others_search(&self, counted: bool) -> bool {
         self.sleepers.searching() > usize::from(counted)
     }
@@ -52,8 +53,8 @@ impl PoolCore {
         self.wake(|_| None);
     }
 
-    /// Lets the calling carrier sleep in the middle of a wait, with its processor in the list, until somebody has work or
-    /// `latch`, at which it has named itself, is set. False if the latch is set already.
+    /// Lets the calling carrier sleep in the middle of a wait, with its processor in the list, until somebody has work
+    /// or `latch` is set. The carrier has named itself at `latch`. Returns false if the latch is set already.
     pub(crate) fn doze(&self, carrier: &Carrier, latch: &Latch, searching: bool) -> bool {
         let processor = current::held();
         processor.stats.sleeps.add(1);
@@ -78,7 +79,7 @@ impl PoolCore {
         if !processor.private.looks_empty() {
             self.wake_private();
         }
-        if self.look_once_more() {
+        if self.look_unless_searched() {
             self.wake(|_| None);
         }
         match carrier.receive() {
@@ -88,24 +89,24 @@ impl PoolCore {
         true
     }
 
-    /// Wakes a carrier whose latch is set, if it sleeps. In a pool whose threads are fixed.
+    /// Wakes a carrier whose latch is set, if the carrier sleeps. For pools with fixed threads.
     #[cold]
     #[inline(never)]
     pub(crate) fn rouse(&self, carrier: NonNull<Carrier>) {
         let mut shared = lock(&self.shared);
-        // SAFETY: the carriers of such a pool live as long as it.
+        // SAFETY: the carriers of such a pool live as long as the pool.
         let sleeper = unsafe { carrier.as_ref() };
         let own = |processor: &NonNull<Processor>| {
             // SAFETY: the pool owns the processors.
-            self.seated(unsafe { processor.as_ref() }).is_some_and(|seated| ptr::eq(seated, sleeper))
+            self.carrier_of(unsafe { processor.as_ref() }).is_some_and(|fixed| ptr::eq(fixed, sleeper))
         };
         match shared.waiting.iter().position(own) {
             Some(at) => {
                 let processor = shared.waiting.swap_remove(at);
                 self.count_resting(&shared);
                 drop(shared);
-                // SAFETY: the processor came out of the list; its carrier waits for it, and nothing else.
-                unsafe { Carrier::give(carrier, processor.cast(), Spot::Anywhere) };
+                // SAFETY: the processor came out of the list, and its carrier waits only for this processor.
+                unsafe { Carrier::give(carrier, processor.cast(), WakeOn::Anywhere) };
             }
             None => {
                 drop(shared);
@@ -114,14 +115,14 @@ impl PoolCore {
         }
     }
 
-    /// Whether every carrier holds one processor for life.
+    /// Whether every carrier holds one processor for the life of the pool.
     #[inline]
     pub(crate) fn has_fixed_threads(&self) -> bool {
-        !self.seats.is_empty()
+        !self.fixed_carriers.is_empty()
     }
 }
 
-/// The life of a carrier that holds one processor for life: from its start handler to its exit handler.
+/// The life of a carrier that always holds the same processor, from its start handler to its exit handler.
 pub(crate) fn live(pool: &PoolCore, carrier: &Carrier, index: usize) {
     guarded(|| {
         let processor = NonNull::from(&pool.processors()[index]);
@@ -134,7 +135,7 @@ pub(crate) fn live(pool: &PoolCore, carrier: &Carrier, index: usize) {
             take_hold(processor.cast());
             crate::machine::wait::work(pool);
         }
-        // Nobody lists the processor any more, so it is this thread's.
+        // Nobody lists the processor any more, so it belongs to this thread.
         take_hold(processor);
         pool.handlers().exited(index);
         release();

@@ -1,4 +1,4 @@
-//! What a pool has alive: heap memory and threads, now and at most. Written by processors on their slow paths; the
+//! What a pool has alive: heap memory and threads, now and at its peak. Processors write these on their slow paths. The
 //! figures are for [`crate::Stats`] and for `dfdeques:auto`.
 
 use std::sync::atomic::AtomicI64;
@@ -13,7 +13,7 @@ pub(crate) struct Gauge {
 
 impl Gauge {
     pub(crate) fn add(&self, change: i64) {
-        // What a program says that it allocated may be anything; what it takes back then brings it right again.
+        // A program may report any number as allocated. When it takes the number back, the sum is right again.
         let now = self.now.fetch_add(change, Relaxed).wrapping_add(change);
         if now > self.peak.load(Relaxed) {
             self.peak.fetch_max(now, Relaxed);
@@ -28,7 +28,7 @@ impl Gauge {
         self.peak.load(Relaxed).max(0) as u64
     }
 
-    /// The peak is what there is now.
+    /// Sets the peak to the present value.
     pub(crate) fn forget_peak(&self) {
         self.peak.store(self.now(), Relaxed);
     }
@@ -37,8 +37,8 @@ impl Gauge {
 /// See the module text.
 #[derive(Default)]
 pub(crate) struct Gauges {
-    /// Net bytes allocated by the pool's processors, in portions ([`crate::machine::meter::BATCH`]).
+    /// Net bytes that the pool's processors have allocated. Reported in portions ([`crate::machine::meter::BATCH`]).
     pub(crate) heap: Gauge,
-    /// Threads (of the papers) that were created and have not ended, if they are counted.
+    /// Threads, in the papers' sense, that were created and have not ended. Only if they are counted.
     pub(crate) threads: Gauge,
 }

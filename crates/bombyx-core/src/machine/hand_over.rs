@@ -1,22 +1,24 @@
 //! Hand-over: how a processor changes hands. This is the central move of the runtime: stacks stay on their carriers, and
 //! processors move ([`crate::protocol::carrier`]).
 //!
-//! Every carrier that gives its processor away calls [`hand_over`], and every carrier that was given one calls [`take_hold`].
-//! The two say what a change of hands means for everything that hangs on a processor: credits of scopes, private deques, watch
-//! lists, CPUs. [`Parted::resume`] connects them: the carrier sleeps until somebody gives it a processor again.
+//! Every carrier that gives its processor away calls [`hand_over`], and every carrier that was given one calls
+//! [`take_hold`]. These two functions say what a change of hands means for everything that belongs to a processor:
+//! credits of scopes, private deques, watch lists, CPUs. [`Parted::resume`] connects them: the carrier sleeps until
+//! somebody gives it a processor again.
 
 use crate::machine::current;
 use crate::machine::observer::State;
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
-use crate::protocol::carrier::{Carrier, Spot};
+use crate::protocol::carrier::{Carrier, WakeOn};
 use crate::protocol::latch::Latch;
 use crate::system::affinity::Thread;
 use crate::system::guard::tripwire;
 use std::ptr::{self, NonNull};
 use std::time::Duration;
 
-/// How long a carrier that waits without a processor sleeps, at first and at most, before it looks whether it is needed.
+/// How long a carrier that waits without a processor sleeps before it looks whether it is needed: at first, and at
+/// most.
 const LOOKS_UP: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(80));
 
 /// Who gets a processor that its carrier gives away.
@@ -33,7 +35,7 @@ pub(crate) enum Heir {
 /// What a carrier does after it has given its processor away.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// It sleeps. Somebody will find it where it has named itself before: at a latch, or in a list.
+    /// It sleeps. Somebody will find it where it has already named itself: at a latch, or in a list.
     Waits,
     /// It sleeps, in the pool's queue, until its turn comes.
     Queues,
@@ -56,9 +58,10 @@ impl Parted<'_> {
         }
     }
 
-    /// The same for a carrier that is parked at `latch`. It comes back before the latch is set if a processor rests although
-    /// there is work, and no other carrier can be had for it: whoever was given that processor has blocked, or was a guest
-    /// and has left. Then the carrier takes that processor itself, and waits on with it.
+    /// Like [`Parted::resume`], for a carrier that is parked at `latch`. It comes back before the latch is set if a
+    /// processor rests although there is work, and the pool can start no other carrier for it. That happens if whoever
+    /// was given the processor has blocked, or was a guest and has left. Then the carrier takes that processor itself
+    /// and goes on waiting with it.
     pub(crate) fn resume_or_help(self, latch: &Latch) {
         let carrier = current::carrier();
         let mut patience = LOOKS_UP.0;
@@ -71,21 +74,22 @@ impl Parted<'_> {
             if latch.leave(NonNull::from(carrier)) {
                 break starved;
             }
-            // The latch is set, and another processor on its way.
+            // The latch is set, and another processor is on its way.
             self.0.retire(starved, None, None);
         };
         go_on(processor);
     }
 
-    /// The carrier needs no processor for what it does next: it is a spare, or blocks, or leaves the pool.
+    /// The carrier needs no processor for what it does next: it is a spare, it blocks, or it leaves the pool.
     pub(crate) fn stay_without(self) {}
 }
 
 /// Gives the processor of the calling carrier to `heir`.
 ///
 /// # Safety
-/// A carrier that is the heir was found waiting, in exactly one place (a latch, the cells of a join, an entry, the list of
-/// spares), and the caller took it out of there. So nobody else gives it a processor, and it is alive until it gets this one.
+/// If the heir is a carrier, it was found waiting in exactly one place (a latch, the cells of a join, an entry, the
+/// list of spares), and the caller took it out of there. So nobody else gives it a processor, and it is alive until it
+/// gets this one.
 pub(crate) unsafe fn hand_over(heir: Heir, next: Next) -> Parted<'static> {
     let processor = current::held();
     let pool = processor.pool();
@@ -109,7 +113,7 @@ pub(crate) unsafe fn hand_over(heir: Heir, next: Next) -> Parted<'static> {
         Next::Queues => pool.readmit(this),
         Next::Waits | Next::Leaves => {}
     }
-    // SAFETY: as the caller promises; and `release` has ended the caller's hold on the processor.
+    // SAFETY: as the caller promises. `release` has ended the caller's hold on the processor.
     unsafe { pool.pass_on(carrier, receiver, processor) };
     Parted(pool)
 }
@@ -127,18 +131,19 @@ pub(crate) fn take_hold(processor: NonNull<Processor>) {
     processor.strategy().cpus().took_hold(processor);
 }
 
-/// Takes hold of a processor, and goes on with a frame that was there before or comes from outside: no search found it.
+/// Takes hold of a processor and goes on with a frame that was there before or comes from outside. No search found the
+/// frame.
 pub(crate) fn go_on(processor: NonNull<Processor>) {
     take_hold(processor);
     let processor = current::held();
     processor.strategy().arrived(processor);
 }
 
-/// Ends the calling carrier's hold on its processor, which the caller then lists or gives to somebody.
+/// Ends the calling carrier's hold on its processor. The caller then lists the processor or gives it to somebody.
 pub(super) fn release() {
     let processor = current::held();
     let pool = processor.pool();
-    if let Some(enabled) = processor.settle() {
+    if let Some(enabled) = processor.return_credits() {
         pool.readmit(enabled);
     }
     processor.set_busy(false);
@@ -149,18 +154,21 @@ pub(super) fn release() {
     }
     processor.strategy().cpus().lets_go(processor);
     if pool.config.pin {
-        // The thread begins its next turn wherever there is room. Pinned, it would first wait for its old CPU, which another
-        // thread may keep busy.
+        // The thread begins its next turn wherever there is room. If it stayed pinned, it would first wait for its old
+        // CPU, which another thread may keep busy.
         Thread::HERE.unpin();
     }
     current::set_processor(ptr::null());
 }
 
 impl PoolCore {
-    /// Gives a processor to a carrier on behalf of `leaving`, the caller's carrier, which sleeps next. The receiver takes the
-    /// place of `leaving`, with three exceptions. A pinned processor has a CPU of its own. If a processor rests, there is room
-    /// elsewhere. If another processor was seen on the same CPU, the two would stay there together although a core is idle.
-    /// (With more processors than cores, every core is busy anyway.)
+    /// Gives a processor to a carrier on behalf of `leaving`, the caller's carrier, which sleeps next. The receiver
+    /// takes the place of `leaving`, with three exceptions:
+    ///
+    /// - A pinned processor has its own CPU.
+    /// - If a processor rests, there is room elsewhere.
+    /// - If another processor was seen on the same CPU, the two would stay there together although a core is idle.
+    ///   (With more processors than cores, every core is busy anyway.)
     ///
     /// # Safety
     /// As for [`Carrier::give`].
@@ -170,7 +178,7 @@ impl PoolCore {
         receiver: NonNull<Carrier>,
         processor: NonNull<Processor>,
     ) {
-        // SAFETY: the pool owns the processor, and it is the caller's.
+        // SAFETY: the pool owns the processor, and it is the caller's to give.
         let passed = unsafe { processor.as_ref() };
         let crosses = |other: &Processor| other.index != passed.index && other.shares_cpu(passed);
         let room_elsewhere = || {
@@ -183,19 +191,19 @@ impl PoolCore {
         // SAFETY: as the caller promises.
         unsafe {
             match self.config.strategy.cpus().cpu_of(passed) {
-                Some(cpu) => Carrier::give(receiver, processor, Spot::PinnedTo(cpu)),
-                None if room_elsewhere() => Carrier::give(receiver, processor, Spot::Anywhere),
+                Some(cpu) => Carrier::give(receiver, processor, WakeOn::PinnedTo(cpu)),
+                None if room_elsewhere() => Carrier::give(receiver, processor, WakeOn::Anywhere),
                 None => leaving.succeed(receiver, processor),
             }
         }
     }
 
-    /// Where a carrier is to begin with a processor that has rested, and is the caller's to give.
-    pub(super) fn spot_for(&self, processor: &Processor) -> Spot {
+    /// Where a carrier should begin with a processor that has rested. The processor is the caller's to give.
+    pub(super) fn wake_on(&self, processor: &Processor) -> WakeOn {
         match self.config.strategy.cpus().cpu_of(processor) {
-            Some(cpu) => Spot::PinnedTo(cpu),
-            None if self.has_fixed_threads() => Spot::Anywhere,
-            None => processor.left_lately().map_or(Spot::Anywhere, Spot::FirstOn),
+            Some(cpu) => WakeOn::PinnedTo(cpu),
+            None if self.has_fixed_threads() => WakeOn::Anywhere,
+            None => processor.left_lately().map_or(WakeOn::Anywhere, WakeOn::FirstOn),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a pool tells its user about its carriers, and about panics that nobody waits for.
+//! The handlers by which a pool tells its user about its carriers, and about panics that nobody waits for.
 
 use crate::system::guard::abort;
 use std::any::Any;
@@ -20,25 +20,25 @@ pub(crate) struct Handlers {
 }
 
 impl Handlers {
-    /// A carrier starts, and calls this before it runs anything else.
+    /// Called by a carrier that starts, before it runs anything else.
     pub(crate) fn started(&self, index: usize) {
         if let Some(start) = &self.start {
             self.guard(|| start(index));
         }
     }
 
-    /// A carrier ends, and has run everything else.
+    /// Called by a carrier that ends, after it has run everything else.
     pub(crate) fn exited(&self, index: usize) {
         if let Some(exit) = &self.exit {
             self.guard(|| exit(index));
         }
     }
 
-    /// Runs `f`, whose panic nobody waits for.
+    /// Runs `f`. Nobody waits for its panic.
     pub(crate) fn guard(&self, f: impl FnOnce()) {
         let Err(payload) = panic::catch_unwind(AssertUnwindSafe(f)) else { return };
         let Some(handler) = &self.panic else {
-            abort("a handler or a closure given to Pool::spawn panicked, and nobody can be told");
+            abort("a handler or a closure given to Pool::spawn panicked, and the pool has no panic handler");
         };
         if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(|| handler(payload))) {
             mem::forget(payload);
@@ -47,15 +47,16 @@ impl Handlers {
     }
 }
 
-/// Drops what a closure panicked with, and nobody gets. A payload whose destructor panics is left as it is then.
+/// Drops the payload of a panic that nobody receives. If its destructor panics, the
+/// payload of that second panic is leaked.
 pub(crate) fn drop_payload(payload: Payload) {
     if let Err(another) = panic::catch_unwind(AssertUnwindSafe(|| drop(payload))) {
         mem::forget(another);
     }
 }
 
-/// Drops what `f` returns, or panics with, because nobody gets it: another panic goes on. A panic of the result's destructor
-/// is nobody's either.
+/// Drops what `f` returns or panics with. Nobody receives it, because another panic is under way. If the destructor of
+/// the result panics, nobody receives that panic either.
 pub(crate) fn drop_unwanted<R>(f: impl FnOnce() -> R) {
     if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(|| drop(f()))) {
         drop_payload(payload);

@@ -1,4 +1,4 @@
-//! What the holder of a processor has allocated, against a quota.
+//! What the holder of a processor has allocated, compared with a quota.
 
 use std::cell::Cell;
 use std::sync::atomic::AtomicUsize;
@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// How many pools want to know what is allocated.
 static METERING: AtomicUsize = AtomicUsize::new(0);
 
-/// A pool that wants to know what is allocated begins, or ends.
+/// A pool that wants to know what is allocated begins or ends.
 pub(crate) fn set_metering(on: bool) {
     if on {
         METERING.fetch_add(1, Relaxed);
@@ -22,23 +22,23 @@ pub(crate) fn is_metering() -> bool {
     METERING.load(Relaxed) != 0
 }
 
-/// Net allocations below this are not told to the pool at once.
+/// Net allocations below this are not reported to the pool at once.
 pub(crate) const BATCH: i64 = 4096;
 
-/// What the holder of a processor has allocated. Used by the holder alone, from inside of the allocator: it neither
+/// What the holder of a processor has allocated. Only the holder uses this, from inside the allocator, so it neither
 /// allocates nor locks.
 ///
-/// Blocks of at most K bytes count against the quota when they are allocated and for it when they are freed. A
-/// larger one is [reserved](crate::reserve) before, which owes ⌈m/K⌉ dummy threads instead (Narlikar §3.3). If it was
-/// not, its memory is taken by the time that anybody could be held up; to stop its thread then would only keep the
-/// memory longer, so it counts for nothing.
+/// Blocks of at most K bytes use up quota when they are allocated and give it back when they are freed. A larger block
+/// should be [reserved](crate::reserve) first, which owes ⌈m/K⌉ dummy threads instead (Narlikar §3.3). If it was not
+/// reserved, its memory is already taken when anybody could be held up. Stopping its thread then would only keep the
+/// memory longer, so such a block does not count.
 pub(crate) struct Meter {
     /// K; `i64::MAX` if there is no quota.
     quota: Cell<i64>,
     /// Net bytes since the last steal.
     used: Cell<i64>,
     dummies: Cell<u64>,
-    /// Net bytes that the pool does not know of.
+    /// Net bytes that have not been reported to the pool.
     untold: Cell<i64>,
 }
 
@@ -47,7 +47,7 @@ impl Meter {
         Meter { quota: Cell::new(i64::MAX), used: Cell::new(0), dummies: Cell::new(0), untold: Cell::new(0) }
     }
 
-    /// A steal: a new quota. Dummy threads that are owed stay owed.
+    /// Starts a new quota, after a steal. Dummy threads that are owed stay owed.
     pub(crate) fn reset(&self, quota: i64) {
         self.quota.set(quota);
         self.used.set(0);
@@ -58,7 +58,7 @@ impl Meter {
         self.quota.get()
     }
 
-    /// Counts an allocated block, or with a negative number a freed one. True if that used up the quota.
+    /// Counts an allocated block, or a freed block if `bytes` is negative. Returns whether that used up the quota.
     pub(crate) fn charge(&self, bytes: i64) -> bool {
         self.untold.set(self.untold.get().saturating_add(bytes));
         let quota = self.quota.get();
@@ -74,14 +74,14 @@ impl Meter {
         before <= quota && after > quota
     }
 
-    /// A block is about to be allocated. True if others should go first.
+    /// A block is about to be allocated. Returns whether others should go first.
     pub(crate) fn reserve(&self, bytes: i64) -> bool {
         let quota = self.quota.get();
         if bytes > quota {
             self.dummies.set((bytes as u64).div_ceil(quota as u64));
             return true;
         }
-        // What the quota does not suffice for is used up, as if it were allocated.
+        // If the quota is too small for the block, it counts as used up, as if the block were allocated.
         let insufficient = quota != i64::MAX && self.used.get().saturating_add(bytes) > quota;
         if insufficient {
             self.used.set(quota.saturating_add(1));
@@ -99,12 +99,12 @@ impl Meter {
         self.dummies.get()
     }
 
-    /// The dummy threads that are owed, and no longer.
+    /// The dummy threads that are owed. From now on they are no longer owed.
     pub(crate) fn take_dummies(&self) -> u64 {
         self.dummies.take()
     }
 
-    /// What the pool should be told, if it is worth while.
+    /// What should be reported to the pool, if it is large enough.
     pub(crate) fn to_tell(&self) -> Option<i64> {
         (self.untold.get().unsigned_abs() >= BATCH.unsigned_abs()).then(|| self.untold.take())
     }

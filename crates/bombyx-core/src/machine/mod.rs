@@ -1,6 +1,7 @@
-//! The machine: processors, carriers, the pool of both, and how a processor changes hands. What the processors do with their
-//! time is not decided here: the machine asks a scheduler ([`strategy`]) and tells an observer ([`observer`]), and knows
-//! neither.
+//! The machine: processors, carriers, the pool of both, and how a processor changes hands.
+//!
+//! The machine does not decide what the processors do with their time. It asks a scheduler ([`strategy`]) and tells an
+//! observer ([`observer`]), and knows neither of them.
 
 pub(crate) mod current;
 pub(crate) mod fixed;

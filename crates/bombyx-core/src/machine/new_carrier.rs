@@ -1,4 +1,5 @@
-//! How carriers come to be: started by the pool, by a function of the user's, or the thread that builds the pool.
+//! How carriers come to be: the pool starts them, a function of the user starts them, or the thread that builds the
+//! pool is one.
 
 use crate::machine::current;
 use crate::machine::fixed;
@@ -14,7 +15,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A carrier that needs a thread: whoever gets one calls [`NewCarrier::run`] on the thread that it is to be.
+/// A carrier that needs a thread. Call [`NewCarrier::run`] on the thread that should become this carrier.
 ///
 /// See [`BuilderExt::build_with`](crate::dropin::BuilderExt::build_with).
 pub struct NewCarrier {
@@ -34,17 +35,17 @@ impl NewCarrier {
         NewCarrier { pool, carrier, index, name }
     }
 
-    /// A number below that of the processors; the first carriers of a pool have different ones.
+    /// A number below the number of processors. The first carriers of a pool have different numbers.
     pub fn index(&self) -> usize {
         self.index
     }
 
-    /// What the thread should be called, if the builder says.
+    /// The name that the thread should have, if the builder chose one.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// The stack that the thread should have, in bytes, if the builder says.
+    /// The stack that the thread should have, in bytes, if the builder chose a size.
     pub fn stack_size(&self) -> Option<usize> {
         self.pool.config.stack_size
     }
@@ -79,9 +80,9 @@ impl NewCarrier {
         &self.carrier
     }
 
-    /// Makes the calling thread this carrier, which its starter lists among the spares, or gives a processor.
+    /// Makes the calling thread this carrier. The starter lists it among the spares, or gives it a processor.
     pub(crate) fn run_listed(self) {
-        // The starter may be a caller that is confined to fewer CPUs, which a new thread inherits.
+        // The starter may be confined to fewer CPUs, and a new thread inherits that.
         if let Some(cpus) = &self.pool.config.cpus {
             Thread::HERE.allow(cpus);
         }
@@ -89,8 +90,8 @@ impl NewCarrier {
         self.live(|_| ());
     }
 
-    /// From the start handler to the exit handler. A carrier that moves is listed as a spare by `list`, unless its starter
-    /// has done that.
+    /// Runs the carrier from the start handler to the exit handler. `list` lists a moving carrier as a spare, unless
+    /// its starter has done that.
     fn live(self, list: impl FnOnce(&NewCarrier)) {
         let pool = &self.pool;
         if pool.has_fixed_threads() {
@@ -120,7 +121,7 @@ impl PoolCore {
         tripwire("start_carrier");
         let new = self.number_carrier(shared)?;
         let carrier = Arc::clone(new.carrier());
-        // The thread keeps its `Arc`, so the pointer is good until the carrier has been stopped.
+        // The thread keeps its `Arc`, so the pointer is valid until the carrier has been stopped.
         let pointer = NonNull::from(&*carrier);
         let spawned = new.thread().spawn(move || new.run_listed());
         let handle = spawned.inspect_err(|_| shared.refused_at = Some(Instant::now()))?;
@@ -130,7 +131,7 @@ impl PoolCore {
         Ok(pointer)
     }
 
-    /// A carrier for somebody else to start. It names itself a spare when it runs.
+    /// A carrier for somebody else to start. When it runs, it lists itself as a spare.
     pub(crate) fn new_carrier(&self) -> io::Result<NewCarrier> {
         let mut shared = lock(&self.shared);
         self.number_carrier(&mut shared).inspect(|_| shared.count_carrier())
@@ -148,13 +149,13 @@ impl PoolCore {
         }
         let index = shared.numbered % self.processors().len();
         let name = self.config.names.as_ref().and_then(|names| {
-            // The lock is shared with whoever gives the names, and may be poisoned by a panic there.
+            // Whoever gives the names shares this lock, and a panic there may have poisoned it.
             let names = names.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
             names.get(index).filter(|name| !name.contains('\0')).cloned()
         });
         shared.numbered += 1;
-        let carrier = match self.seats.get(index) {
-            Some(seat) => Arc::clone(seat),
+        let carrier = match self.fixed_carriers.get(index) {
+            Some(fixed) => Arc::clone(fixed),
             None => Arc::new(Carrier::to_be_started()),
         };
         Ok(NewCarrier::new(self.arc(), carrier, index, name))

@@ -1,7 +1,7 @@
-//! What the machine tells an observer: the profiler, if the pool has one. The observer knows the machine, and not the other
+//! What the machine tells an observer: the profiler, if the pool has one. The observer knows the machine, not the other
 //! way round.
 //!
-//! Nothing here is on the fork path. In a pool without an observer each call is one comparison.
+//! Nothing here is on the fork path. In a pool without an observer, each call is one comparison.
 
 use crate::machine::pool::PoolCore;
 use crate::machine::stats::Counter;
@@ -13,11 +13,11 @@ use std::sync::atomic::{AtomicU8, AtomicU64};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum State {
-    /// Nothing: it has no carrier.
+    /// Nothing: the processor has no carrier.
     Idle,
     /// Runs closures.
     Busy,
-    /// Looks for some, with nothing to do or while a join waits.
+    /// Looks for closures to run, while idle or while a join waits.
     Search,
     /// Runs a part of what its carrier waits for.
     Help,
@@ -28,7 +28,7 @@ pub(crate) enum State {
 /// How many states there are.
 pub(crate) const STATES: usize = 5;
 
-/// What an observer notes at a processor: its [`State`], since when, and how long it has been in each.
+/// What an observer notes for each processor: its [`State`], since when, and how long it has been in each state.
 #[derive(Default)]
 pub(crate) struct Account {
     pub(crate) state: AtomicU8,
@@ -36,7 +36,7 @@ pub(crate) struct Account {
     pub(crate) spent: [Counter; STATES],
 }
 
-/// See the module text. Of a carrier the observer is told by the carrier itself.
+/// See the module text. What concerns a carrier is reported by that carrier itself.
 pub(crate) trait Observer: Any + Send + Sync {
     /// The pool begins.
     fn add_pool(&self, pool: &Arc<PoolCore>);
@@ -53,13 +53,14 @@ pub(crate) trait Observer: Any + Send + Sync {
     /// The calling carrier's frame waits from now on.
     fn wait(&self);
 
-    /// The calling carrier's frame goes on: its join got its job back, or it has done what it did for the scheduler.
+    /// The calling carrier's frame goes on: its join got its job back, or it has finished what it did for the
+    /// scheduler.
     fn go_on(&self);
 
-    /// The calling carrier does something for the scheduler. Whether the observer wants to know when that ends.
+    /// The calling carrier does something for the scheduler. Returns whether the observer wants to know when that ends.
     fn step_aside(&self) -> bool;
 
-    /// One more, or one less, of the closures on the calling carrier's stack runs on top of a waiting frame.
+    /// On the calling carrier's stack, one more closure, or one less, runs on top of a waiting frame.
     fn help(&self, more: isize);
 }
 
@@ -70,8 +71,8 @@ impl PoolCore {
     }
 }
 
-/// The calling strand, if the pool has an observer, does something for the scheduler until this is dropped, or waits for its
-/// turn: that is neither work nor a part of the span.
+/// Until this is dropped, the calling strand does something for the scheduler, or waits for its turn. That is neither
+/// work nor a part of the span. Only if the pool has an observer.
 pub(crate) struct Aside<'a>(Option<&'a dyn Observer>);
 
 impl Aside<'_> {
@@ -90,7 +91,7 @@ impl Drop for Aside<'_> {
     }
 }
 
-/// The calling carrier runs on top of a waiting frame until this is dropped.
+/// Until this is dropped, the calling carrier runs on top of a waiting frame.
 pub(crate) struct Helping<'a>(Option<&'a dyn Observer>);
 
 impl Helping<'_> {

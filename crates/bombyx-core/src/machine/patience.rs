@@ -6,11 +6,11 @@ use crate::system::primitive::{pause, yield_now};
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
-/// How long a waiting processor sees other work before it is handed over: about what that costs.
+/// How long a waiting processor sees other work before it is handed over. About as long as a hand-over takes.
 pub(crate) const BEFORE_HAND_OVER: Duration = Duration::from_micros(5);
-/// How long a waiting processor keeps its core to itself.
+/// How long a waiting processor keeps its core before it yields.
 pub(crate) const BEFORE_YIELDING: Duration = Duration::from_micros(5);
-/// How long a waiting processor with nothing to do is kept.
+/// How long a waiting carrier with nothing to do keeps its processor.
 pub(crate) const BEFORE_PARKING: Duration = Duration::from_micros(100);
 
 /// What a waiting carrier should do next.
@@ -23,7 +23,7 @@ pub(crate) enum Wait {
     Carrier(NonNull<Carrier>),
     /// Hand the processor over: there is other work for it.
     OtherWork,
-    /// Return the processor: there has been nothing for it for long.
+    /// Return the processor: it has had nothing to do for long.
     Nothing,
 }
 
@@ -33,11 +33,11 @@ pub(crate) enum Wait {
 pub(crate) enum Waited {
     /// What was waited for has ended.
     Done,
-    /// The job came back unstarted and is the caller's to run.
+    /// The job came back unstarted, and the caller must run it.
     TakenBack,
 }
 
-/// How long a waiting carrier has seen what.
+/// What a waiting carrier has seen so far, and for how long.
 pub(crate) struct Patience {
     start: Instant,
     other_work_since: Option<Instant>,
@@ -48,12 +48,12 @@ impl Patience {
         Patience { start: Instant::now(), other_work_since: None }
     }
 
-    /// What a carrier does next that has seen other work, or none, and nothing of its own: hands over, rests, or waits a
-    /// little longer. `crowded` is the pool's.
+    /// What a carrier does next if it has seen no part of what it waits for: it hands over, rests, or waits a little
+    /// longer. `other_work` says whether it has seen other work. `crowded` is the pool's setting.
     pub(crate) fn consider(&mut self, crowded: bool, other_work: bool) -> Wait {
         let now = Instant::now();
         match self.verdict(now, other_work) {
-            // Whoever runs what this carrier waits for may have no core but this one: a thief that was just woken, for one.
+            // What this carrier waits for may have no other core to run on, for example if a thief was just woken.
             Wait::Again if now.duration_since(self.start) > BEFORE_YIELDING => yield_now(),
             Wait::Again => pause(crowded),
             verdict => return verdict,
@@ -61,7 +61,7 @@ impl Patience {
         Wait::Again
     }
 
-    /// The same, without letting time pass.
+    /// Like [`Patience::consider`], without letting time pass.
     pub(crate) fn verdict(&mut self, now: Instant, other_work: bool) -> Wait {
         if !other_work {
             self.other_work_since = None;

@@ -1,9 +1,9 @@
-//! Processors: who runs what. A [`Processor`] is what the papers call a processor, minus the stack: a deque, a
-//! request word, a mailbox, a random generator and counters. It is held by at most one carrier at a time
-//! ([`crate::machine::current`]) or rests in the pool's idle list ([`crate::machine::pool`]).
+//! Processors. A [`Processor`] is what the papers call a processor, minus the stack: a deque, a request word, a
+//! mailbox, a random generator and counters. At most one carrier at a time holds it ([`crate::machine::current`]), or
+//! it rests in the pool's idle list ([`crate::machine::pool`]).
 //!
-//! Everything marked *holder* is touched only by the carrier that holds the processor; handing it over
-//! synchronises (see [`crate::protocol::carrier`]).
+//! Only the carrier that holds the processor touches what is marked *holder*. Handing the processor over synchronises
+//! (see [`crate::protocol::carrier`]).
 
 use crate::machine::meter::Meter;
 use crate::machine::observer::{Account, Aside, State};
@@ -31,29 +31,30 @@ use std::ptr::NonNull;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// For how many forks a processor that was robbed exposes its entries: what that costs, a few microseconds, is less than
-/// what an interruption does.
+/// For how many forks a processor that was robbed exposes its entries. That costs a few microseconds, less than an
+/// interruption does.
 const EXPOSING: u32 = 64;
-/// They go on if so many took longer than this. Whoever forks more often serves its thieves soon enough.
+/// It goes on exposing if `EXPOSING` forks took longer than this. A processor that forks more often serves its thieves
+/// soon enough.
 const LEISURELY: Duration = Duration::from_micros(150);
 
-/// How long it takes a carrier at most, as a rule, from putting its processor into the idle list to sleeping.
+/// How long a carrier usually takes, at most, from putting its processor into the idle list until it sleeps.
 const LEAVING: Duration = Duration::from_micros(50);
 
 /// See the module text.
 #[repr(C)]
 pub(crate) struct Processor {
-    /// First, so that a fork addresses it without an offset.
+    /// The first field, so that a fork addresses it without an offset.
     pub(crate) deque: Deque,
     pub(crate) requests: Requests,
-    /// Its round is open while the processor runs something: then it is worth asking for work.
+    /// The round is open while the processor runs something, because then it pays to ask it for work.
     pub(crate) queries: Queries,
-    /// 1 while the holder searches, or was given the processor in order to search. With private deques; else the pool
-    /// counts its searchers ([`crate::protocol::sleep`]).
+    /// 1 while the holder searches, or was given the processor in order to search. Used with private deques; otherwise
+    /// the pool counts its searchers ([`crate::protocol::sleep`]).
     searching: AtomicUsize,
     pub(crate) post: Post,
     pub(crate) offer: Offer,
-    /// Holder. Whether the next fork should offer its oldest entry: a thief is likely to come.
+    /// Holder. Whether the next fork should offer its oldest entry, because a thief is likely to come.
     generous: Holder<Cell<bool>>,
     /// Set by a thief that did not wait to be served. See [`Processor::robbed`].
     robbed: AtomicBool,
@@ -62,9 +63,9 @@ pub(crate) struct Processor {
     /// Holder. How many more forks expose what is in the deque, and since when.
     exposing: Holder<Cell<u32>>,
     exposing_since: Holder<Cell<Option<Instant>>>,
-    /// Holder. How many forks it has attended because it could not rely on the heavy barrier.
+    /// Holder. How many forks have attended because the processor could not rely on the heavy barrier.
     fenced: Holder<Cell<u32>>,
-    /// Holder. Where and when the last one left its CPU in order to sleep.
+    /// Holder. Where and when the last holder left its CPU in order to sleep.
     left: Holder<Cell<Option<(usize, Instant)>>>,
     /// The CPU that a holder was last seen on.
     seen_on: AtomicUsize,
@@ -73,7 +74,7 @@ pub(crate) struct Processor {
     pub(crate) stats: Counters,
     pub(crate) account: Account,
     pub(crate) index: usize,
-    /// Of detached closures.
+    /// The queue of detached closures.
     pub(crate) tickets: Tickets,
     pub(crate) private: Private,
     /// Holder. The joins whose right branch the holder runs, with `read-write`.
@@ -90,20 +91,21 @@ pub(crate) struct Processor {
     pub(crate) own_turns: Holder<Cell<u32>>,
     /// How many entries the holder has begun at the foot of its stack.
     pub(crate) begun: Counter,
-    /// Holder. With fixed threads: how many waiting frames of the holder's stack lie under work that is not theirs.
+    /// Holder. With fixed threads: how many waiting frames on the holder's stack lie under work that they do not wait
+    /// for.
     pub(crate) buried: Holder<Cell<usize>>,
     /// Holder. With fixed threads: the processor was given to its waiting carrier in order to search.
     pub(crate) called: Holder<Cell<bool>>,
-    /// With fixed threads: what the holder waits for, 0 if it does not wait.
+    /// With fixed threads: what the holder waits for, or 0 if it does not wait.
     waits_for: AtomicUsize,
-    /// What everything on the holder's stack descends from; 0 if that is not known.
+    /// The ancestor of everything on the holder's stack, or 0 if unknown.
     foot: AtomicUsize,
-    /// What the entry that the holder runs descends from; 0 if that is not known.
+    /// The ancestor of the entry that the holder runs, or 0 if unknown.
     origin: AtomicUsize,
     pool: PoolRef,
 }
 
-/// What only the holder of a processor touches.
+/// A value that only the holder of a processor touches.
 pub(crate) struct Holder<T>(T);
 
 // SAFETY: one carrier at a time holds the processor, and handing it over synchronises.
@@ -157,7 +159,7 @@ impl Processor {
         }
     }
 
-    /// Holder. Notes that the holder leaves this CPU, if it does, to be put into the idle list.
+    /// Holder. Notes that the holder leaves this CPU, if it does, before the processor is put into the idle list.
     pub(crate) fn leave(&self, cpu: Option<usize>) {
         self.left.set(cpu.map(|cpu| (cpu, Instant::now())));
     }
@@ -167,14 +169,15 @@ impl Processor {
         self.seen_on.store(affinity::here().unwrap_or(usize::MAX), Relaxed);
     }
 
-    /// Whether the holder was last seen on the same CPU as the other one's; it may have been moved since.
+    /// Whether this processor's holder and the other's were last seen on the same CPU. Either may have moved since.
     pub(crate) fn shares_cpu(&self, other: &Processor) -> bool {
         let cpu = self.seen_on.load(Relaxed);
         cpu != usize::MAX && cpu == other.seen_on.load(Relaxed)
     }
 
-    /// Owner. The CPU that the last holder may still be on although it is about to leave it: the kernel, which does not know
-    /// that, would take it for busy. Not the caller's, which is in use, perhaps by the same carrier, back already.
+    /// Owner. The CPU that the last holder may still be on although it is about to leave it. The kernel does not know
+    /// that and would take the CPU for busy. This is never the caller's CPU: that one is in use, perhaps because the
+    /// same carrier is back already.
     pub(crate) fn left_lately(&self) -> Option<usize> {
         let (cpu, when) = self.left.get()?;
         (when.elapsed() < LEAVING && affinity::here() != Some(cpu)).then_some(cpu)
@@ -188,7 +191,7 @@ impl Processor {
         self.busy_spell().is_some()
     }
 
-    /// Which spell of uninterrupted running this is, if the processor is busy.
+    /// A number for the present spell of uninterrupted running, if the processor is busy.
     pub(crate) fn busy_spell(&self) -> Option<usize> {
         self.queries.open_round().map(|round| round.number() as usize)
     }
@@ -208,43 +211,43 @@ impl Processor {
         }
     }
 
-    /// What the holder waits for, in a pool whose threads are fixed; 0 if it does not wait.
+    /// What the holder waits for, in a pool with fixed threads, or 0 if it does not wait.
     pub(crate) fn waits_for(&self) -> usize {
         self.waits_for.load(Relaxed)
     }
 
-    /// Holder. It waits for this from now on. Returns what it waited for before, in a frame below.
-    pub(crate) fn wait_for(&self, key: usize) -> usize {
+    /// Holder. From now on it waits for `root`. Returns what it waited for before, in an older frame.
+    pub(crate) fn wait_for(&self, root: usize) -> usize {
         let outer = self.waits_for.load(Relaxed);
-        self.waits_for.store(key, Relaxed);
+        self.waits_for.store(root, Relaxed);
         outer
     }
 
-    /// What everything on the holder's stack descends from; 0 if that is not known.
+    /// The ancestor of everything on the holder's stack, or 0 if unknown.
     pub(crate) fn foot(&self) -> usize {
         self.foot.load(Relaxed)
     }
 
-    /// Holder. Everything on its stack descends from this from now on. Returns what it was before.
-    pub(crate) fn set_foot(&self, key: usize) -> usize {
+    /// Holder. From now on everything on its stack descends from `root`. Returns the previous ancestor.
+    pub(crate) fn set_foot(&self, root: usize) -> usize {
         let before = self.foot.load(Relaxed);
-        self.foot.store(key, Relaxed);
+        self.foot.store(root, Relaxed);
         before
     }
 
-    /// What the entry that the holder runs descends from; 0 if that is not known.
+    /// The ancestor of the entry that the holder runs, or 0 if unknown.
     pub(crate) fn origin(&self) -> usize {
         self.origin.load(Relaxed)
     }
 
-    /// Holder. The entry that it runs descends from this. Returns what that was before.
-    pub(crate) fn set_origin(&self, key: usize) -> usize {
+    /// Holder. The entry that it runs descends from `root`. Returns the previous ancestor.
+    pub(crate) fn set_origin(&self, root: usize) -> usize {
         let before = self.origin.load(Relaxed);
-        self.origin.store(key, Relaxed);
+        self.origin.store(root, Relaxed);
         before
     }
 
-    /// Holder. A carrier has become ready: it gets a processor in its turn.
+    /// Holder. A carrier has become ready. It gets a processor when its turn comes.
     pub(crate) fn admit(&self, carrier: NonNull<Carrier>) {
         if self.pool().has_fixed_threads() {
             self.pool().rouse(carrier);
@@ -258,7 +261,7 @@ impl Processor {
         self.searching.load(Relaxed) == 1
     }
 
-    /// Holder, or whoever is about to give the processor to somebody who will search.
+    /// Called by the holder, or by whoever is about to give the processor to somebody that will search.
     pub(crate) fn set_searching(&self, searching: bool) {
         self.searching.store(usize::from(searching), Relaxed);
     }
@@ -269,8 +272,8 @@ impl Processor {
         &*self.pool().config.strategy
     }
 
-    /// Holder. Leaves the fast path: serves others, and gives way if the quota is used up, so that the carrier may
-    /// hold another processor afterwards.
+    /// Holder. Leaves the fast path: serves others, and gives way if the quota is used up. So the carrier may hold
+    /// another processor afterwards.
     #[cold]
     #[inline(never)]
     pub(crate) fn attend(&self) {
@@ -287,14 +290,16 @@ impl Processor {
         self.strategy().heed_quota(self);
     }
 
-    /// Holder. Whether the processor may leave its slow path: it relies on the heavy barrier ([`crate::system::barrier`]).
+    /// Holder. Whether the processor may leave its slow path, because it relies on the heavy barrier
+    /// ([`crate::system::barrier`]).
     #[inline]
     pub(crate) fn relies(&self) -> bool {
         self.deque.side.relies()
     }
 
-    /// Holder, off the fast path. Begins or ceases to rely on the heavy barrier, if that is offered or was refused. After
-    /// the limit was lifted: whoever poisons it after the barrier was refused is heard again.
+    /// Holder, off the fast path. Starts to rely on the heavy barrier if it is offered, and stops if it was refused.
+    /// Called after the limit was lifted, so that whoever poisons the limit after the barrier was refused is heard
+    /// again.
     #[inline]
     pub(crate) fn choose_barrier(&self) {
         let relies = self.relies();
@@ -306,7 +311,7 @@ impl Processor {
     #[inline(never)]
     fn change_barrier(&self, relies: bool) {
         if relies {
-            // Every fork attends from now on, and exposes.
+            // From now on every fork attends, and exposes.
             return self.deque.side.cease();
         }
         if self.pool().config.fence {
@@ -322,15 +327,15 @@ impl Processor {
         }
     }
 
-    /// Holder. Makes room, answers the thief that stands here, wakes a sleeper.
+    /// Holder. Makes room, answers the thief that waits here, and wakes a sleeper.
     #[inline(always)]
     fn serve(&self) {
         tripwire("serve");
         self.strategy().attend(self);
     }
 
-    /// Holder. The first step of attending, where anyone may take from the deque: makes room and lifts the limit. True if the
-    /// pool is profiled, and every fork attends for that.
+    /// Holder. The first step of attending where anyone may take from the deque: makes room and lifts the limit.
+    /// Returns whether the pool is profiled, so that every fork attends.
     pub(crate) fn begin_service(&self) -> bool {
         let profiled = self.pool().observer().is_some();
         if profiled && self.relies() {
@@ -344,8 +349,8 @@ impl Processor {
         false
     }
 
-    /// Holder. The second step: exposes all entries, and lets every further fork attend, if nothing may be popped by the fast
-    /// path, or if `wanted`.
+    /// Holder. The second step: exposes all entries and makes every further fork attend. Does so if the fast path may
+    /// pop nothing, or if `wanted`.
     pub(crate) fn expose_if_needed(&self, wanted: bool) {
         if wanted || !self.relies() || self.pool().config.counts.is_some() {
             self.deque.expose_all();
@@ -353,12 +358,13 @@ impl Processor {
         }
     }
 
-    /// Holder. Between them, perhaps: offers the oldest entry to whoever comes first, after a join that missed.
+    /// Holder. An optional step between these: after a join that missed, offers the oldest entry to the first thief
+    /// that comes.
     pub(crate) fn offer_oldest(&self) {
         if !self.generous.take() || self.exposing.get() > 0 || self.offer.stands() {
             return;
         }
-        // Not a spawned closure: its scope, which may have to run it itself, looks for it in the deque.
+        // Not a spawned closure: its scope may have to run it itself, and looks for it in the deque.
         let offered = self.deque.take_top_if(
             |entry| matches!(entry.kind(), Kind::Stack(_)),
             |entry| entry.stolen(Place::Mailbox(self.offer.mailbox()), &self.deque),
@@ -368,14 +374,14 @@ impl Processor {
         }
     }
 
-    /// Holder. The last step: answers the thief that stands here, and wakes a sleeper.
+    /// Holder. The last step: answers the thief that waits here, and wakes a sleeper.
     pub(crate) fn end_service(&self) {
         self.answer();
         self.wake_sleeper();
     }
 
-    /// Holder. The fork's half of the sleep protocol, for what was pushed and for what was offered: a sleeper's second look
-    /// sees it, or this sees the sleeper.
+    /// Holder. The fork's half of the sleep protocol, for what was pushed and for what was offered. Either a sleeper's
+    /// second look sees the entry, or this sees the sleeper.
     pub(crate) fn wake_sleeper(&self) {
         let pool = self.pool();
         self.deque.side.light_or_full();
@@ -393,21 +399,21 @@ impl Processor {
         }
     }
 
-    /// Holder. Makes the next fork offer its oldest entry. After a join that missed: whoever had taken its other
-    /// half has just finished that, and will be back for more within a fraction of a microsecond. It should not find
-    /// a processor deep in its next leaf, which could only be robbed by interrupting it.
+    /// Holder. Makes the next fork offer its oldest entry. Called after a join that missed: whoever had taken the other
+    /// half has just finished it, and will be back for more within a fraction of a microsecond. By then this processor
+    /// would be deep in its next leaf, and the thief could only rob it by interrupting it.
     pub(crate) fn be_generous(&self) {
         self.generous.set(true);
         self.deque.poison();
     }
 
-    /// Anyone. Makes the holder expose its entries for its next forks ([`EXPOSING`]): its leaves are so long that thieves
-    /// do not wait for the next fork.
+    /// Anyone. Makes the holder expose its entries for its next forks ([`EXPOSING`]). Its leaves are so long that
+    /// thieves do not wait for the next fork.
     pub(crate) fn robbed(&self) {
         self.robbed.store(true, Relaxed);
     }
 
-    /// Anyone. What the holder had exposed was taken: it was right to do so.
+    /// Anyone. Somebody took an entry that the holder had exposed, so exposing was useful.
     pub(crate) fn relieved(&self) {
         if !self.relieved.load(Relaxed) {
             self.relieved.store(true, Relaxed);
@@ -433,7 +439,7 @@ impl Processor {
         begins || left > 0
     }
 
-    /// Holder. Whether the forks since it began to expose were far between.
+    /// Holder. Whether the forks since it began to expose came at long intervals.
     fn forks_at_leisure(&self) -> bool {
         self.exposing_since.get().is_some_and(|since| since.elapsed() > LEISURELY)
     }
@@ -443,7 +449,7 @@ impl Processor {
         self.offer.stands() || !self.deque.looks_empty()
     }
 
-    /// Holder. The entry that whoever gave the processor has left for it, if any.
+    /// Holder. The entry that came with the processor as a gift, if any.
     pub(crate) fn take_gift(&self) -> Option<Entry> {
         match self.post.mailbox.pick_up() {
             Mail::Entry(entry) => {
@@ -454,7 +460,7 @@ impl Processor {
         }
     }
 
-    /// Holder. Answers the thief that stands here, if one does: with the oldest entry if it wants that.
+    /// Holder. If a thief waits here, answers it, with the oldest entry if the thief wants that.
     #[inline]
     pub(crate) fn answer(&self) {
         if let Some(thief) = self.requests.claim() {
@@ -479,7 +485,7 @@ impl Processor {
         thief.mailbox.deliver(entry);
     }
 
-    /// Holder. Takes the oldest entry, for `mailbox`: what is offered is older than what is in the deque.
+    /// Holder. Takes the oldest entry, for `mailbox`. An offered entry is older than those in the deque.
     fn take_oldest(&self, mailbox: &Mailbox) -> Option<Entry> {
         let offered = self.offer.take().inspect(|entry| entry.taken(Place::Mailbox(mailbox)));
         offered.or_else(|| self.take_top_for(mailbox)).inspect(|_| self.strategy().served(self, mailbox))
@@ -490,7 +496,7 @@ impl Processor {
         self.deque.take_top(|entry| entry.stolen(Place::Mailbox(mailbox), &self.deque))
     }
 
-    /// Holder. Keeps the greatest length of the watch list.
+    /// Holder. Notes the length of the watch list if it is the greatest so far.
     pub(crate) fn note_watch_list(&self) {
         self.stats.longest_watch_list.raise_to(self.watching.len() as u64);
     }
@@ -506,8 +512,9 @@ impl Processor {
         });
     }
 
-    /// Holder. The same for an entry that descends from one of `roots`. If what runs does not, the entry is no part of it:
-    /// whoever waits for that must not help with what is in the deque from now on.
+    /// Holder. Pushes an entry that descends from one of `roots`. If what runs now descends from none of them, the
+    /// entry is no part of it. Then whoever waits for what runs now must not help with what is in the deque from now
+    /// on.
     #[inline]
     pub(crate) fn submit_under(&self, entry: Entry, roots: &[usize]) {
         guarded(|| {
@@ -518,14 +525,14 @@ impl Processor {
         });
     }
 
-    /// Holder. Gives back the credits of the scope whose closures ran here. Whoever is returned is the caller's to give a
-    /// processor to.
+    /// Holder. Gives back the credits of the scope whose closures ran here. The caller must give a processor to the
+    /// carrier that is returned.
     #[inline]
-    pub(crate) fn settle(&self) -> Enabled {
+    pub(crate) fn return_credits(&self) -> Enabled {
         tell(self.stock.empty())
     }
 
-    /// Holder. It has taken a thread from its own deque, or a join its own half from a pool.
+    /// Holder. The processor has taken a thread from its own deque, or a join has taken its own half from a pool.
     #[inline]
     pub(crate) fn count_own(&self) {
         if self.pool().config.counts.is_some() {
@@ -533,7 +540,7 @@ impl Processor {
         }
     }
 
-    /// Holder, from inside of the allocator. Counts what was allocated or, if negative, freed.
+    /// Holder, from inside the allocator. Counts what was allocated or, if negative, freed.
     pub(crate) fn charge(&self, bytes: i64) {
         if self.meter.charge(bytes) {
             self.deque.poison();

@@ -1,11 +1,11 @@
-//! What the slow paths count. Forks are not counted: that would cost more than the fork.
+//! What the slow paths count. Forks are not counted, because that would cost more than the fork.
 
 use std::fmt;
 use std::ops::Sub;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// A counter with one writer at a time: no read-modify-write needed.
+/// A counter with one writer at a time, so it needs no read-modify-write.
 #[derive(Default)]
 pub(crate) struct Counter(AtomicU64);
 
@@ -15,7 +15,7 @@ impl Counter {
         self.0.store(self.0.load(Relaxed).wrapping_add(n), Relaxed);
     }
 
-    /// For a peak.
+    /// Raises the counter to `n`, for a peak.
     pub(crate) fn raise_to(&self, n: u64) {
         if n > self.0.load(Relaxed) {
             self.0.store(n, Relaxed);
@@ -32,7 +32,7 @@ macro_rules! statistics {
         counters { $($(#[$doc:meta])* $name:ident: $label:literal,)* }
         gauges { $($(#[$gauge_doc:meta])* $gauge:ident: $gauge_label:literal,)* }
     ) => {
-        /// The counters of one processor, written by its holder; those of muggings by its lookout.
+        /// The counters of one processor. Its holder writes them; its lookout writes those of muggings.
         #[derive(Default)]
         pub(crate) struct Counters {
             $(pub(crate) $name: Counter,)*
@@ -70,7 +70,7 @@ macro_rules! statistics {
                 self.longest_watch_list = self.longest_watch_list.max(counters.longest_watch_list.get());
             }
 
-            /// What two pools have done together, one after the other.
+            /// The sum of what two pools have done, one after the other.
             pub(crate) fn plus(self, other: Stats) -> Stats {
                 Stats {
                     $($name: self.$name.wrapping_add(other.$name),)*
@@ -85,7 +85,7 @@ macro_rules! statistics {
         impl Sub for Stats {
             type Output = Stats;
 
-            /// What was counted since `earlier`; peaks, and what there is now, are not counts and stay.
+            /// What was counted since `earlier`. Peaks and present values are not counts and stay as they are.
             fn sub(self, earlier: Stats) -> Stats {
                 Stats {
                     $($name: self.$name.wrapping_sub(earlier.$name),)*
@@ -115,7 +115,7 @@ macro_rules! statistics {
 
 statistics! {
     counters {
-        /// Entries that processors took from others, in any way but gifts.
+        /// Entries that processors took from others, except gifts.
         steals: "steals",
         /// Entries that came to a sleeping processor unasked, under the schedulers with private deques.
         gifts: "gifts",
@@ -123,7 +123,7 @@ statistics! {
         attempts: "attempts",
         /// Steals without the victim's help, after it did not answer in time.
         escalations: "escalations",
-        /// Those of the steals by which a waiting processor took a part of what it waits for.
+        /// Steals by which a waiting processor took a part of what it waits for.
         helps: "helps",
         /// Times a waiting carrier gave its processor to another carrier.
         hand_overs: "hand-overs",
@@ -131,20 +131,20 @@ statistics! {
         sleeps: "sleeps",
         /// Times a fork woke a sleeping processor.
         wakes: "wakes",
-        /// Entries run on top of a waiting frame because no further carrier could be had.
+        /// Entries that ran on top of a waiting frame because the pool could start no further carrier.
         in_place: "in place",
         /// Times an idle processor exchanged CPUs with a slower one that was busy.
         muggings: "muggings",
-        /// Exchanges of CPUs, or looks at one, that the system refused.
+        /// Exchanges of CPUs that the system refused, or questions about a CPU that it did not answer.
         refused: "refused",
-        /// Deques that were given up because a quota was used up, or frames, with `depth-first`.
+        /// Deques that were given up because a quota was used up. With `depth-first`, frames.
         give_ups: "give-ups",
         /// Dummy threads that were run.
         dummies: "dummies",
-        /// Threads that a processor took from its own deque, or, in a shared pool, that their own join took back. Counted
-        /// where every fork is ([`crate::lab::BuilderExt::count_threads`]).
+        /// Threads that a processor took from its own deque or, in a shared pool, that their own join took back. Only
+        /// if every fork is counted ([`crate::lab::BuilderExt::count_threads`]).
         own: "own",
-        /// Queries that thieves wrote into the cells of victims, with schedulers of private deques.
+        /// Queries that thieves wrote into the cells of victims, under the schedulers with private deques.
         queries: "queries",
         /// Queries that their victims answered with an entry.
         served: "served",
@@ -156,34 +156,34 @@ statistics! {
         stale: "stale",
         /// Queries that their thieves withdrew after long waiting.
         withdrawn: "withdrawn",
-        /// Joins whose second half came back unstarted, though not by the fast path, which is not counted.
+        /// Joins whose second half came back unstarted, except by the fast path, which is not counted.
         joins_local: "local joins",
         /// Joins under `read-write` whose frame left its processor after the other side's ACK.
         joins_acknowledged: "acknowledged joins",
-        /// Joins under `read-write` whose frame was there when the other side ended: the left side goes on.
+        /// Joins under `read-write` whose frame had a processor when the other side ended, so that the left side went
+        /// on.
         joins_tied: "tied joins",
-        /// Joins under `read-write` whose frame left its processor without waiting longer for the other side's ACK.
+        /// Joins under `read-write` whose frame left its processor without waiting any longer for the other side's ACK.
         joins_unanswered: "unanswered joins",
     }
     gauges {
         /// The most deques that there were at a time, with `dfdeques:K`.
         peak_deques: "peak deques",
-        /// The most threads that were alive at a time, created and not ended, if they are counted
-        /// ([`crate::lab::BuilderExt::count_threads`]).
+        /// The most threads that were alive at a time, if they are counted ([`crate::lab::BuilderExt::count_threads`]).
         peak_threads: "peak threads",
-        /// Net bytes that the processors of the pool have allocated, in a [metered](crate::api::alloc::Metered) program; up
-        /// to 4 KiB per processor, either way, are not known yet.
+        /// Net bytes that the processors of the pool have allocated, in a [metered](crate::api::alloc::Metered)
+        /// program. Up to 4 KiB per processor, more or less, are not reported yet.
         heap: "heap",
-        /// The most that this was.
+        /// The most that `heap` was.
         peak_heap: "peak heap",
-        /// The quota K that is in force, in bytes, if there is one: what `dfdeques:auto` has chosen.
+        /// The quota K in force, in bytes, if there is one. With `dfdeques:auto`, the quota that it has chosen.
         quota: "quota",
     }
 }
 
 impl Stats {
     /// How many threads a processor took from its own deque for each one that it took from elsewhere: the scheduling
-    /// granularity (Narlikar §5.3). None where forks are not counted ([`crate::lab::BuilderExt::count_threads`]).
+    /// granularity (Narlikar §5.3). `None` if forks are not counted ([`crate::lab::BuilderExt::count_threads`]).
     ///
     /// ```
     /// use bombyx::lab::BuilderExt as _;

@@ -1,15 +1,16 @@
 //! What the machine asks a scheduler.
 //!
-//! Forks, joins and hand-overs are common to all schedulers. A scheduler decides the rest: what an idle processor takes, what
-//! a waiting one does, who gets a processor when a frame becomes ready, whether a join may take back its half, and when a
-//! quota is used up. It is a type that implements [`Strategy`]; the ones there are stand in `scheduler`.
+//! Forks, joins and hand-overs are common to all schedulers. A scheduler decides the rest: what an idle processor
+//! takes, what a waiting one does, who gets a processor when a frame becomes ready, whether a join may take back its
+//! half, and when a quota is used up. A scheduler is a type that implements [`Strategy`]. The existing ones are in
+//! `scheduler`.
 //!
 //! Only [`search`](Strategy::search), [`wait`](Strategy::wait), [`take_own`](Strategy::take_own) and
 //! [`take_anything`](Strategy::take_anything) must be written. The other methods have defaults for a scheduler whose ready
 //! entries wait in the deques of the processors, where anybody may take them.
 //!
-//! A pool asks its scheduler through a trait object: this floor does not know the schedulers above it. The call is on slow
-//! paths only. A fork that stays on its fast path, and its join, ask nobody.
+//! A pool asks its scheduler through a trait object, because this floor does not know the schedulers above it. Only
+//! slow paths make that call. A fork that stays on its fast path, and its join, ask nobody.
 
 use crate::machine::patience::{Patience, Wait, Waited};
 use crate::machine::pool::PoolCore;
@@ -26,12 +27,12 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// Which closure of a join is the child thread of the papers. The other one is what its parent does next.
+/// Which closure of a join is the child thread of the papers. The other closure is what its parent does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Child {
-    /// The one that preempts its parent, as everywhere but in a queue.
+    /// The closure that preempts its parent. So it is everywhere except in a queue.
     First,
-    /// The one that goes to the end of the queue while its parent goes on.
+    /// The closure that goes to the end of the queue while its parent goes on.
     Second,
 }
 
@@ -42,27 +43,28 @@ pub(crate) enum Counted {
     OnRequest(Child),
     /// Always, at no further cost.
     Always(Child),
-    /// Never: entries leave their deques without a place to count them.
+    /// Never: entries leave their deques at no place where they could be counted.
     Never,
 }
 
-/// A scheduler. See the module text. `processor` is always the caller's, who holds it.
+/// A scheduler. See the module text. The caller holds `processor` in all these methods.
 pub(crate) trait Strategy: Send + Sync {
     // ---- What an idle processor does -------------------------------------------------------------------------
 
-    /// The next entry for an idle processor, or None when it has searched long enough. The caller is counted as a
-    /// searcher, and no longer when an entry is found.
+    /// The next entry for an idle processor, or `None` when it has searched long enough. The caller is counted as a
+    /// searcher. If an entry is found, it no longer is.
     fn search(&self, processor: &Processor) -> Option<Entry>;
 
-    /// What the processor still has for itself.
+    /// An entry that the processor still has itself.
     fn take_own(&self, processor: &Processor) -> Option<Entry>;
 
-    /// What the processor goes on with after an entry, if it has something itself and need not look elsewhere first.
+    /// The entry that the processor continues with after another one, if it has one itself and need not look elsewhere
+    /// first.
     fn take_next(&self, _processor: &Processor) -> Option<Entry> {
         None
     }
 
-    /// The same, if that was spawned in the scope with this key.
+    /// Like [`Strategy::take_next`], if that entry was spawned in the scope with this root.
     fn take_next_of_scope(&self, _processor: &Processor, _key: usize) -> Option<Entry> {
         None
     }
@@ -72,8 +74,8 @@ pub(crate) trait Strategy: Send + Sync {
         None
     }
 
-    /// The end of a job has made this carrier ready, and the processor has nothing else to do. Returns the carrier if it is
-    /// to have the processor at once.
+    /// The end of a job has made this carrier ready, and the processor has nothing else to do. Returns the carrier if
+    /// it should have the processor at once.
     fn enabled(&self, _processor: &Processor, carrier: NonNull<Carrier>) -> Enabled {
         Some(carrier)
     }
@@ -85,21 +87,21 @@ pub(crate) trait Strategy: Send + Sync {
         processor.set_busy(false);
     }
 
-    /// One round of waiting for something whose descendants have the root `key`; `done` says whether it has ended.
+    /// One round of waiting for something whose descendants have the root `root`. `done` says whether it has ended.
     fn wait(
         &self,
         patience: &mut Patience,
         processor: &Processor,
-        key: usize,
+        root: usize,
         done: &dyn Fn() -> bool,
     ) -> Wait;
 
-    /// Of what a waiting processor has itself, the youngest that was spawned in the scope with this key.
+    /// The youngest of a waiting processor's own entries that was spawned in the scope with this root.
     fn take_sibling(&self, _processor: &Processor, _key: usize) -> Option<Entry> {
         None
     }
 
-    /// Whatever can be had now, for a carrier that cannot hand its processor over.
+    /// Any entry that can be taken now, for a carrier that cannot hand its processor over.
     fn take_anything(&self, processor: &Processor) -> Option<Entry>;
 
     /// What the carrier waited for has ended elsewhere.
@@ -112,7 +114,7 @@ pub(crate) trait Strategy: Send + Sync {
 
     // ---- Joins -----------------------------------------------------------------------------------------------
 
-    /// The join of a listed job takes it back. False if it is gone or, with `in_turn`, if others come first.
+    /// The join of a listed job takes it back. Returns false if it is gone or, with `in_turn`, if others come first.
     fn take_back(&self, _entry: Entry, _node: Node, _in_turn: bool) -> bool {
         unreachable!("nothing is listed where there is no list")
     }
@@ -129,7 +131,7 @@ pub(crate) trait Strategy: Send + Sync {
 
     // ---- What a fork that left the fast path does ------------------------------------------------------------
 
-    /// Makes room, answers the thief that stands here, and wakes a sleeper.
+    /// Makes room, answers the thief that waits here, and wakes a sleeper.
     fn attend(&self, processor: &Processor) {
         processor.begin_service();
         processor.expose_if_needed(false);
@@ -144,7 +146,7 @@ pub(crate) trait Strategy: Send + Sync {
         processor.deque.len()
     }
 
-    /// The quota in force, in bytes; `i64::MAX` if there is none.
+    /// The quota in force, in bytes, or `i64::MAX` if there is none.
     fn quota(&self) -> i64 {
         i64::MAX
     }
@@ -155,7 +157,7 @@ pub(crate) trait Strategy: Send + Sync {
 
     // ---- How processors change hands, rest and wake ----------------------------------------------------------
 
-    /// A frame of the pool goes on, or begins, on the processor, and was not found by a search.
+    /// A frame of the pool goes on, or begins, on the processor. No search found the frame.
     fn arrived(&self, _processor: &Processor) {}
 
     /// The calling carrier lets the processor go.
@@ -164,12 +166,13 @@ pub(crate) trait Strategy: Send + Sync {
     /// The processor is about to enter the idle list.
     fn retiring(&self, _processor: &Processor) {}
 
-    /// Counts the processor as a searcher, before its holder searches or before it is given to one that will.
+    /// Counts the processor as a searcher, before its holder searches or before it is given to a carrier that will
+    /// search.
     fn start_search(&self, processor: &Processor) {
         processor.pool().sleepers.start_search();
     }
 
-    /// The holder has searched in vain. Under the lock of the pool.
+    /// The holder has searched in vain. The caller holds the lock of the pool.
     fn give_up_search(&self, pool: &PoolCore) {
         pool.sleepers.stop_search();
     }
@@ -179,13 +182,13 @@ pub(crate) trait Strategy: Send + Sync {
         pool.sleepers.searching()
     }
 
-    /// The last look before a processor rests: whether there is something to take. If all processors are idle, nobody can
-    /// fork meanwhile.
+    /// The last look before a processor rests: whether there is something to take. With `all_idle`, all processors are
+    /// idle, so nobody can fork meanwhile.
     fn look_before_rest(&self, pool: &PoolCore, all_idle: bool) -> bool {
-        if all_idle { pool.work_visible() } else { pool.look_once_more() }
+        if all_idle { pool.work_visible() } else { pool.look_unless_searched() }
     }
 
-    /// Whether entries seem to wait outside of the deques of the processors.
+    /// Whether entries seem to wait outside the deques of the processors.
     fn looks_full(&self) -> bool {
         false
     }
@@ -197,7 +200,7 @@ pub(crate) trait Strategy: Send + Sync {
         &AnyCpus
     }
 
-    /// Whether nobody but its holder touches the deque of a processor.
+    /// Whether only its holder touches the deque of a processor.
     fn has_private_deques(&self) -> bool {
         false
     }
@@ -207,22 +210,22 @@ pub(crate) trait Strategy: Send + Sync {
         false
     }
 
-    /// Whether living threads are counted, and which half of a join is one.
+    /// Whether living threads are counted, and which half of a join is a thread.
     fn counted(&self) -> Counted {
         Counted::OnRequest(Child::First)
     }
 
-    /// Adds what the scheduler knows to the figures of the pool.
+    /// Adds what the scheduler knows to the pool's figures.
     fn tell(&self, _stats: &mut Stats) {}
 
-    /// Peaks count from now on.
+    /// From now on peaks count anew.
     fn forget_peaks(&self) {}
 }
 
-/// Decides on which CPUs processors run. The defaults are those of a pool whose processors stay where they are: pinned if its
-/// [builder](crate::Builder::pin) says so, else wherever the kernel puts their carriers.
+/// Decides on which CPUs processors run. The defaults are for a pool whose processors stay where they are: pinned if
+/// its [builder](crate::Builder::pin) says so, else wherever the kernel puts their carriers.
 pub(crate) trait Cpus: Send + Sync {
-    /// How many CPUs there must be to pin processors to; 0 if processors need not be pinned.
+    /// The least number of CPUs to which processors must be pinned, or 0 if they need not be pinned.
     fn least(&self) -> usize {
         0
     }
@@ -237,23 +240,23 @@ pub(crate) trait Cpus: Send + Sync {
     /// The calling carrier lets the processor go.
     fn lets_go(&self, _processor: &Processor) {}
 
-    /// The calling thread, which has let its processor go, leaves the pool.
+    /// The calling thread has let its processor go, and leaves the pool.
     fn left(&self) {}
 
     /// The CPU on which the next holder of the processor should wake up, if the processor is pinned.
     fn cpu_of(&self, processor: &Processor) -> Option<usize> {
-        if processor.pool().config.pin { affinity::seat(processor.index) } else { None }
+        if processor.pool().config.pin { affinity::cpu_of(processor.index) } else { None }
     }
 
-    /// The pool begins: starts what is needed beside the carriers.
+    /// The pool begins. Starts whatever is needed beside the carriers.
     fn start(&self, _pool: Arc<PoolCore>) -> io::Result<()> {
         Ok(())
     }
 
-    /// The pool ends: stops that, and waits for its end.
+    /// The pool ends. Stops what [`Cpus::start`] started, and waits for its end.
     fn stop(&self) {}
 
-    /// How fast the processors are, relative to the best CPU, as last estimated.
+    /// The latest estimate of how fast the processors are, relative to the fastest CPU.
     fn speeds(&self, processors: usize) -> Vec<f64> {
         vec![1.0; processors]
     }

@@ -1,9 +1,10 @@
-//! Visits: a thread that the pool has not started holds one of its processors for a while.
+//! Visits: a thread that the pool did not start holds one of its processors for a while.
 //!
-//! [`crate::Pool::run`] on an idle pool is such a visit: the calling thread works itself, without a switch. A thread that
-//! waits outside of the pool also visits when the pool cannot serve it: a processor rests, there is work, and no carrier can
-//! be had ([`crate::Builder::max_carriers`], or the system refuses threads). Then the thread is as good as a carrier. Without
-//! that it would wait for ever if all carriers block for something that only the work would bring about.
+//! [`crate::Pool::run`] on an idle pool is such a visit: the calling thread does the work itself, without a switch. A
+//! thread that waits outside the pool also visits when the pool cannot serve it: a processor rests, there is work, and
+//! the pool can start no carrier ([`crate::Builder::max_carriers`], or the system refuses threads). The waiting thread
+//! then takes a carrier's place. Otherwise it would wait for ever if all carriers block for something that only this
+//! work would bring about.
 
 use crate::machine::current;
 use crate::machine::hand_over::{Heir, Next, go_on, hand_over, release};
@@ -15,12 +16,14 @@ use crate::system::affinity::{CpuSet, Thread};
 use crate::system::guard::guarded;
 use crate::system::primitive::lock;
 use std::ptr::NonNull;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// How long work waits for a carrier before a thread that waits for it looks itself.
+/// How long work waits for a carrier before a thread that waits for the work looks itself.
 pub(crate) const STARVED: Duration = Duration::from_millis(10);
 
-/// The calling thread holds a processor of the pool until this is dropped: then it returns the one that it holds by then.
+/// The calling thread holds a processor of the pool until this is dropped. Then it returns the processor that it holds
+/// by then.
 pub(crate) struct Visit<'a> {
     pool: &'a PoolCore,
     root: usize,
@@ -29,7 +32,8 @@ pub(crate) struct Visit<'a> {
 }
 
 impl<'a> Visit<'a> {
-    /// With a processor that was taken out of the idle list for the calling thread, which holds none.
+    /// Begins a visit of the calling thread, which holds no processor. The processor was taken out of the idle list for
+    /// it.
     pub(crate) fn begin(pool: &'a PoolCore, processor: NonNull<Processor>) -> Visit<'a> {
         let cpus = pool.config.pin.then(|| Thread::HERE.allowed()).flatten();
         let visit = Visit { pool, root: current::carrier().set_root(0), cpus };
@@ -40,12 +44,13 @@ impl<'a> Visit<'a> {
 
 impl Drop for Visit<'_> {
     fn drop(&mut self) {
-        // In a child of fork(2) the processor is the parent's.
+        // In a child of fork(2), the processor belongs to the parent.
         if !self.pool.generation().is_current() {
             return;
         }
         guarded(|| {
             current::carrier().set_root(self.root);
+            self.pool.expect_visit_at(current::held());
             // SAFETY: no carrier is named.
             unsafe { hand_over(Heir::Nobody, Next::Leaves) }.stay_without();
             if let Some(cpus) = &self.cpus {
@@ -56,15 +61,15 @@ impl Drop for Visit<'_> {
     }
 }
 
-/// Works on a processor that rests for want of a carrier, if there is one, until `done` or until there is nothing to take.
-/// For a thread that holds no processor.
+/// If a processor rests because it has no carrier, works on it until `done` or until there is nothing to take. For a
+/// thread that holds no processor.
 pub(crate) fn lend_a_hand(pool: &PoolCore, done: impl Fn() -> bool) {
     let Some(processor) = pool.starved_processor() else { return };
     let _visit = Visit::begin(pool, processor);
     while !done() {
         let Some(entry) = pool.config.strategy.take_anything(current::held()) else { return };
         match entry.kind() {
-            // It gets this processor when the visit ends, or another one before.
+            // The carrier gets this processor when the visit ends, or another one before.
             Kind::Carrier(ready) => return pool.readmit(ready),
             Kind::Stack(_) | Kind::Heap(_) => run_on_top(entry),
         }
@@ -72,10 +77,25 @@ pub(crate) fn lend_a_hand(pool: &PoolCore, done: impl Fn() -> bool) {
 }
 
 impl PoolCore {
-    /// Makes the calling thread hold processor 0 of this pool, a new one. Nobody may free the pool before it is unseated.
-    pub(crate) fn seat_current_thread(&self) {
+    /// Notes that a thread outside the pool is about to give `processor` back. If it comes again soon, it will get the same
+    /// one: the idle list is last in, first out.
+    fn expect_visit_at(&self, processor: &Processor) {
+        let mark = processor.index + 1;
+        if self.visited.load(Relaxed) != mark {
+            self.visited.store(mark, Relaxed);
+        }
+    }
+
+    /// The processor that the next visitor is likely to hold.
+    pub(crate) fn expected_visit(&self) -> Option<&Processor> {
+        self.processors().get(self.visited.load(Relaxed).wrapping_sub(1))
+    }
+
+    /// Makes the calling thread hold processor 0 of this new pool. Nobody may free the pool before the thread is
+    /// dismissed.
+    pub(crate) fn adopt_current_thread(&self) {
         lock(&self.shared).numbered = 1;
-        let first = match self.seats.first() {
+        let first = match self.fixed_carriers.first() {
             Some(carrier) => {
                 carrier.begin(&std::thread::current());
                 current::set_carrier(Some(NonNull::from(&**carrier)));
@@ -86,8 +106,8 @@ impl PoolCore {
         go_on(first);
     }
 
-    /// Takes the processor back that the calling thread was seated on.
-    pub(crate) fn unseat_current_thread(&self) {
+    /// Takes back the processor with which the calling thread was adopted.
+    pub(crate) fn dismiss_current_thread(&self) {
         if self.has_fixed_threads() {
             release();
             current::set_carrier(None);

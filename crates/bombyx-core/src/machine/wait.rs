@@ -1,8 +1,8 @@
 //! What a carrier does with its stack: the loop at its foot, and the wait in the middle of it.
 //!
-//! The loop ([`main`]) runs entries until the processor is gone. The wait ([`wait`]) is where "processors move,
-//! stacks stay" happens: a frame whose other half was taken keeps its stack where it is, and its processor finds
-//! better use ([`crate::scheduler`] says which).
+//! The loop ([`main`]) runs entries until the processor is gone. The wait ([`wait`]) is where "processors move, stacks
+//! stay" happens. A frame whose other half was taken keeps its stack where it is, and its processor finds better use
+//! ([`crate::scheduler`] says which).
 
 use crate::machine::current;
 use crate::machine::hand_over::{Heir, Next, go_on, hand_over, take_hold};
@@ -16,7 +16,7 @@ use crate::protocol::latch::Latch;
 use crate::protocol::lineage;
 use crate::system::guard::{guarded, tripwire};
 use std::ptr::{self, NonNull};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The life of a carrier that the pool started: spare, working, spare, …, stopped.
 pub(crate) fn main(pool: &PoolCore, carrier: &Carrier) {
@@ -30,31 +30,31 @@ pub(crate) fn main(pool: &PoolCore, carrier: &Carrier) {
     });
 }
 
-/// Runs entries until the processor is given away; the carrier is a spare then.
+/// Runs entries until the processor is given away. Then the carrier is a spare.
 pub(crate) fn work(pool: &PoolCore) {
     tripwire("work");
-    // Whoever gave the processor counted this carrier as a searcher.
+    // Whoever gave the processor has counted this carrier as a searcher.
     let mut next = pool.config.strategy.search(current::held());
     while let Some(entry) = next {
         current::held().begun.add(1);
-        current::held().set_foot(lineage::key_of(entry));
+        current::held().set_foot(lineage::root_of(entry));
         let enabled = match entry.kind() {
             Kind::Stack(_) => {
                 run_entry(entry).and_then(|enabled| pool.config.strategy.enabled(current::held(), enabled))
             }
             Kind::Heap(_) => {
-                let key = lineage::key_of(entry);
-                run_series(entry, |processor| pool.config.strategy.take_next_of_scope(processor, key))
+                let root = lineage::root_of(entry);
+                run_series(entry, |processor| pool.config.strategy.take_next_of_scope(processor, root))
                     .and_then(|enabled| pool.config.strategy.enabled(current::held(), enabled))
             }
             Kind::Carrier(ready) => Some(ready),
         };
         if let Some(enabled) = enabled {
-            // Whoever finishes last gives its processor to the carrier that waited, at once.
-            // SAFETY: the latch or the entry named the carrier, once, to us.
+            // Whoever finishes last gives its processor at once to the carrier that waited.
+            // SAFETY: the latch or the entry named the carrier once, to this caller.
             return unsafe { hand_over(Heir::Ready(enabled), Next::IsSpare) }.stay_without();
         }
-        // Who has entries of its own does not search, and leaves the count of searchers, which all share, alone.
+        // A processor that has entries itself does not search, and leaves the shared count of searchers alone.
         next = take_in_turn(current::held())
             .or_else(|| pool.config.strategy.take_next(current::held()))
             .or_else(|| {
@@ -68,45 +68,72 @@ pub(crate) fn work(pool: &PoolCore) {
 
 /// How many entries a processor runs before it looks into the queue.
 pub(crate) const TURNS: u32 = 64;
-/// How many such turns pass before it takes the oldest entry of its own deque. Seldom: entries that were spawned last go first,
-/// and programs see that order.
+/// How many such turns pass before it takes the oldest entry of its own deque. This is rare, because entries that were
+/// spawned last go first, and programs see that order.
 pub(crate) const OWN_TURNS: u32 = 64;
 
-/// The entry whose turn it is, if the processor has run many others since it last asked.
+/// The entry whose turn it is, if the processor has run many others since the last such turn.
 fn take_in_turn(processor: &Processor) -> Option<Entry> {
-    if processor.turns.get() < TURNS {
+    if !begin_turn(processor) {
         return None;
     }
-    processor.turns.set(0);
-    processor.own_turns.set(processor.own_turns.get() + 1);
     let own = || {
-        let due = processor.own_turns.get() >= OWN_TURNS;
-        due.then(|| {
-            processor.own_turns.set(0);
-            processor.strategy().take_oldest_own(processor)
-        })
-        .flatten()
+        processor.own_turns.set(0);
+        processor.strategy().take_oldest_own(processor)
     };
-    processor.pool().take_queued().or_else(own)
+    // Not only if nothing is queued: there may always be something.
+    let own = if own_is_due(processor) { own() } else { None };
+    own.or_else(|| processor.pool().take_queued())
 }
 
-/// Runs an entry, which is not a carrier, and which was taken out of where it was, so that it is the calling carrier's
-/// alone; its forks descend from it. The calling thread holds a processor.
+/// Whether the processor has run so many entries that it is somebody else's turn. If so, it counts again from now on.
+fn begin_turn(processor: &Processor) -> bool {
+    let due = processor.turns.get() >= TURNS;
+    if due {
+        processor.turns.set(0);
+        processor.own_turns.set(processor.own_turns.get().saturating_add(1));
+    }
+    due
+}
+
+/// Whether it is the turn of the oldest entry in the processor's own deque.
+fn own_is_due(processor: &Processor) -> bool {
+    processor.own_turns.get() >= OWN_TURNS
+}
+
+/// For a carrier that waits, and helps with what it waits for: whether it is the turn of something queued, or of a closure in the
+/// deque that belongs to no scope. Those need another carrier.
+fn is_others_turn(processor: &Processor) -> bool {
+    if !begin_turn(processor) {
+        return false;
+    }
+    // What else lies in the deque is part of something that waits itself, here or below on this stack.
+    let detached = |entry: Entry| matches!(entry.kind(), Kind::Heap(_)) && lineage::root_of(entry) == 0;
+    let own = own_is_due(processor) && processor.deque.oldest_is(detached);
+    if own {
+        // Whoever gets the processor takes that entry in the first turn.
+        processor.turns.set(TURNS);
+    }
+    own || processor.pool().has_queued()
+}
+
+/// Runs an entry, which is not a carrier. It was taken out of where it was, so only the calling carrier has it. Its
+/// forks descend from it. The calling thread holds a processor.
 pub(crate) fn run_entry(entry: Entry) -> Enabled {
     run_series(entry, |_| None)
 }
 
-/// The same, and then what `next` finds: entries with the same root, taken out likewise. It is asked as long as the
-/// carrier keeps its processor and nobody waits for another.
+/// Runs an entry and then those that `next` finds: entries with the same root, taken out likewise. `next` is asked as
+/// long as the carrier keeps its processor and nobody waits for another.
 #[inline]
 fn run_series(first: Entry, next: impl Fn(&Processor) -> Option<Entry>) -> Enabled {
     let carrier = current::carrier();
-    let root = lineage::key_of(first);
+    let root = lineage::root_of(first);
     let outer_root = carrier.set_root(root);
     let processor = current::held();
     processor.deque.set_root(root);
     let outer_origin = processor.set_origin(lineage::origin_of(first));
-    // What the frames below watch is watched again when they run.
+    // The joins that older frames watch are watched again when those frames run.
     let outer_list = processor.watching.take();
     if let Some(resolution) = first.resolution() {
         processor.watching.push(resolution);
@@ -119,9 +146,9 @@ fn run_series(first: Entry, next: impl Fn(&Processor) -> Option<Entry>) -> Enabl
         };
         // SAFETY: as the caller, or `next`, promises.
         let enabled = unsafe { Job::run(job) };
-        // Perhaps another one now: the first may be somebody else's.
+        // The carrier may hold another processor now: somebody else may hold the first one.
         let here = current::held();
-        here.turns.set(here.turns.get() + 1);
+        here.turns.set(here.turns.get().saturating_add(1));
         if enabled.is_some() || !ptr::eq(here, processor) || here.turns.get() >= TURNS {
             break enabled;
         }
@@ -130,10 +157,10 @@ fn run_series(first: Entry, next: impl Fn(&Processor) -> Option<Entry>) -> Enabl
             None => break None,
         }
     };
-    let enabled = settle(enabled);
+    let enabled = return_credits(enabled);
     carrier.set_root(outer_root);
-    // The processor may be another one now. Its deque holds nothing that descends from `root` any more, or else entries
-    // about which nothing is known from now on.
+    // The carrier may hold another processor now. Either its deque holds nothing that descends from `root` any more, or
+    // nothing is known of its entries from now on.
     let processor = current::held();
     processor.deque.set_root(outer_root);
     processor.set_origin(outer_origin);
@@ -141,15 +168,15 @@ fn run_series(first: Entry, next: impl Fn(&Processor) -> Option<Entry>) -> Enabl
     enabled
 }
 
-/// Gives back the credits of the scope whose closures ran, if any. Of two carriers that go on now, one is for the caller
-/// to give its processor to.
+/// Gives back the credits of the scope whose closures ran, if any. If two carriers go on now, one is admitted, and the
+/// caller must give its processor to the other.
 #[inline(always)]
-fn settle(enabled: Enabled) -> Enabled {
-    let enabled = if current::held().stock.is_empty() { enabled } else { settle_scope(enabled) };
+fn return_credits(enabled: Enabled) -> Enabled {
+    let enabled = if current::held().stock.is_empty() { enabled } else { return_stock(enabled) };
     if enabled.is_some() { rouse(enabled) } else { None }
 }
 
-/// With fixed threads, a carrier that goes on has a processor, and only needs to be woken.
+/// With fixed threads, a carrier that goes on has a processor and only needs to be woken.
 #[inline(never)]
 fn rouse(enabled: Enabled) -> Enabled {
     let pool = current::held().pool();
@@ -163,29 +190,33 @@ fn rouse(enabled: Enabled) -> Enabled {
 }
 
 #[inline(never)]
-fn settle_scope(enabled: Enabled) -> Enabled {
+fn return_stock(enabled: Enabled) -> Enabled {
     let processor = current::held();
-    match (enabled, processor.settle()) {
-        (None, settled) => settled,
+    match (enabled, processor.return_credits()) {
+        (None, other) => other,
         (enabled, None) => enabled,
-        (enabled, Some(settled)) => {
-            processor.admit(settled);
+        (enabled, Some(other)) => {
+            processor.admit(other);
             enabled
         }
     }
 }
 
-/// How long a waiting carrier of a pool without spares sleeps at a time, when there is nothing to do.
+/// How long a frame waits for a half that was taken before it looks for something to help with. Two halves of equal length
+/// end within such a time of each other. Helping takes longer, and disturbs the processor that is about to end.
+const ABOUT_TO_END: Duration = Duration::from_nanos(300);
+
+/// How long a waiting carrier sleeps at a time when there is nothing to do, in a pool without spares.
 const NAP: Duration = Duration::from_micros(200);
 
-/// Gets a join's job, which is not untouched, back, or waits until it has ended.
+/// Gets back a join's job, which is not untouched, or waits until it has ended.
 #[inline(never)]
 pub(crate) fn wait_for(job: &Job) -> Waited {
     if take_back(job) {
         current::held().stats.joins_local.add(1);
         return Waited::TakenBack;
     }
-    // SAFETY: the job is not untouched, and a branch if its place says so.
+    // SAFETY: the job is not untouched, and it is a branch if its place says so.
     unsafe {
         match job.place() {
             Place::Branch => {
@@ -197,10 +228,10 @@ pub(crate) fn wait_for(job: &Job) -> Waited {
     }
 }
 
-/// Tells the join of a job that it has ended. Whoever waits is now the caller's to give a processor to.
+/// Tells the join of a job that the job has ended. The caller must give a processor to the carrier that is returned.
 ///
 /// # Safety
-/// The caller has taken the job, run it, and does not touch it any more.
+/// The caller has taken the job and run it, and no longer touches it.
 pub(crate) unsafe fn end(job: *const Job) -> Enabled {
     // SAFETY: the job is alive until its join knows that it has ended.
     unsafe {
@@ -225,23 +256,25 @@ pub(crate) fn observe_go_on() {
     }
 }
 
-/// Waits until `latch` is set, on a carrier that holds a processor (before and after, perhaps another one).
+/// Waits until `latch` is set, on a carrier that holds a processor. Afterwards the carrier also holds a processor,
+/// perhaps another.
 ///
-/// Meanwhile the processor helps with descendants of `key`, is handed over to another carrier once other work
-/// is visible, or is returned to the pool when there is nothing to do at all (design §2). With `job`, the
-/// latch's own job, it is taken back if whoever was offered it has not picked it up.
-pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
+/// Meanwhile the processor helps with descendants of `root`. Once other work is visible, it is handed over to another
+/// carrier. When there is nothing to do at all, it is returned to the pool (design §2). With `job`, the latch's own
+/// job, this takes the job back if whoever was offered it has not picked it up.
+pub(crate) fn wait(latch: &Latch, root: usize, job: Option<&Job>) -> Waited {
     tripwire("wait");
     let carrier = current::carrier();
     let this = NonNull::from(carrier);
     let mut patience = Patience::new();
     observe_wait();
-    if let Some(enabled) = settle(None) {
+    if let Some(enabled) = return_credits(None) {
         current::held().submit(Entry::carrier(enabled));
     }
+    about_to_end(latch);
     current::held().strategy().cease(current::held());
     if current::held().pool().has_fixed_threads() {
-        return current::held().strategy().wait_fixed(latch, key, job);
+        return current::held().strategy().wait_fixed(latch, root, job);
     }
     loop {
         if latch.is_done() {
@@ -256,14 +289,10 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
         }
         let processor = current::held();
         let pool = processor.pool();
-        // A scope whose closures spawn others without end does not keep the queue from being served.
-        let due = processor.turns.get() >= TURNS;
-        if due {
-            processor.turns.set(0);
-        }
-        let step = match due && pool.has_queued() {
+        // A scope whose closures spawn others without end keeps neither the queue nor older closures waiting.
+        let step = match is_others_turn(processor) {
             true => Wait::OtherWork,
-            false => processor.strategy().wait(&mut patience, processor, key, &|| latch.is_done()),
+            false => processor.strategy().wait(&mut patience, processor, root, &|| latch.is_done()),
         };
         match step {
             Wait::Again => {}
@@ -274,7 +303,7 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
                     processor.submit(Entry::carrier(ready));
                     continue;
                 }
-                // SAFETY: the entry named the carrier, once, to us.
+                // SAFETY: the entry named the carrier once, to this caller.
                 unsafe { hand_over(Heir::Ready(ready), Next::Waits) }.resume_or_help(latch);
             }
             Wait::OtherWork => match pool.spare() {
@@ -286,24 +315,26 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
                     // SAFETY: the spare came out of the pool's list.
                     unsafe { hand_over(Heir::Spare(spare), Next::Waits) }.resume_or_help(latch);
                 }
-                // No thread to be had: run what there is on this stack rather than wait for nothing. Our own half
-                // first, which needs no more stack than the serial program.
+                // No thread can be started, so run what there is on this stack rather than wait for nothing. Our own
+                // half comes first, because it needs no more stack than the serial program.
                 None if job.is_some_and(|job| take_back_when(job, false)) => {
                     current::held().set_busy(true);
                     observe_go_on();
                     return Waited::TakenBack;
                 }
-                None => match processor.strategy().take_anything(processor) {
-                    Some(entry) => {
-                        processor.stats.in_place.add(1);
-                        nested(carrier, entry, latch);
+                None => {
+                    match take_in_turn(processor).or_else(|| processor.strategy().take_anything(processor)) {
+                        Some(entry) => {
+                            processor.stats.in_place.add(1);
+                            nested(carrier, entry, latch);
+                        }
+                        None => {
+                            exchange_processor(processor);
+                        }
                     }
-                    None => {
-                        change_seats(processor);
-                    }
-                },
+                }
             },
-            // Whoever has work for the processor later would find no thread for it.
+            // If somebody has work for the processor later, there would be no thread for it.
             Wait::Nothing if !pool.has_reserve() => nap(processor),
             Wait::Nothing => {
                 if !latch.park(this) {
@@ -316,20 +347,31 @@ pub(crate) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
     }
 }
 
-/// Passes the time of a carrier that waits, in a pool without spares, when there is nothing to do on its processor.
+/// Gives what `latch` stands for a moment to end, unless others may need the core for it.
+fn about_to_end(latch: &Latch) {
+    if current::held().pool().config.crowded {
+        return;
+    }
+    let start = Instant::now();
+    while !latch.is_done() && start.elapsed() < ABOUT_TO_END {
+        std::hint::spin_loop();
+    }
+}
+
+/// Lets time pass for a carrier that waits, in a pool without spares, when there is nothing to do on its processor.
 pub(crate) fn nap(processor: &'static Processor) {
-    if !change_seats(processor) {
+    if !exchange_processor(processor) {
         std::thread::sleep(NAP);
     }
 }
 
-/// Exchanges the processor of the calling carrier, which waits and has nothing to do on it, for one that rests and has entries
-/// for itself alone. False if there is none. Without spares nobody else comes to hold that one: all carriers wait like the
-/// caller, perhaps for those entries, or block.
-pub(crate) fn change_seats(processor: &'static Processor) -> bool {
+/// The calling carrier waits and has nothing to do on its processor. This exchanges the processor for one that rests
+/// and has entries that only its holder may take. Returns false if there is none. Without spares, nobody else would
+/// come to hold that processor: all carriers wait like the caller, perhaps for those very entries, or block.
+pub(crate) fn exchange_processor(processor: &'static Processor) -> bool {
     let pool = processor.pool();
     let Some(starved) = pool.starved_of_its_own() else { return false };
-    // The joins on this stack may come back on another processor, so they must not pop blindly.
+    // The joins on this stack may resume on another processor, so they must not pop blindly.
     processor.deque.expose_all();
     // SAFETY: no carrier is named.
     unsafe { hand_over(Heir::Nobody, Next::Leaves) }.stay_without();
@@ -337,19 +379,20 @@ pub(crate) fn change_seats(processor: &'static Processor) -> bool {
     true
 }
 
-/// Runs an entry, which is not a carrier, on top of a frame that waits for `latch`, and what else was spawned in the same
-/// scope after it.
+/// Runs an entry, which is not a carrier, on top of a frame that waits for `latch`. Then runs what else was spawned in
+/// the same scope.
 pub(crate) fn run_helping(entry: Entry, latch: &Latch) -> Enabled {
     let _helping = Helping::begin(current::held().pool());
     current::held().set_busy(true);
-    let scope = matches!(entry.kind(), Kind::Heap(_)).then(|| lineage::key_of(entry));
+    let scope = matches!(entry.kind(), Kind::Heap(_)).then(|| lineage::root_of(entry));
     run_series(entry, |processor| {
         processor.answer();
-        scope.filter(|_| !latch.is_done()).and_then(|key| processor.strategy().take_sibling(processor, key))
+        scope.filter(|_| !latch.is_done()).and_then(|root| processor.strategy().take_sibling(processor, root))
     })
 }
 
-/// The same for any entry. A carrier that is ready gets the processor, if our own frame still waits.
+/// Like [`run_helping`], for any entry. If the entry is a ready carrier, it gets the processor, provided our own frame
+/// still waits.
 fn nested(carrier: &Carrier, entry: Entry, latch: &Latch) {
     let enabled = match entry.kind() {
         Kind::Stack(_) | Kind::Heap(_) => {
@@ -362,13 +405,11 @@ fn nested(carrier: &Carrier, entry: Entry, latch: &Latch) {
     let Some(enabled) = enabled else { return };
     let processor = current::held();
     if latch.park(NonNull::from(carrier)) {
-        // We wait anyway: the enabled carrier, which descends from what we wait for, has better use for the
-        // processor.
-        // SAFETY: the latch or the entry named the carrier, once, to us.
+        // We wait anyway. The enabled carrier descends from what we wait for, so it has better use for the processor.
+        // SAFETY: the latch or the entry named the carrier once, to this caller.
         unsafe { hand_over(Heir::Ready(enabled), Next::Waits) }.resume_or_help(latch);
     } else {
-        // Our own frame goes on; the enabled one waits at the bottom of our deque (Blumofe and Leiserson, §4,
-        // rule 4).
+        // Our own frame goes on. The enabled one waits at the bottom of our deque (Blumofe and Leiserson, §4, rule 4).
         processor.submit(Entry::carrier(enabled));
     }
 }
@@ -382,13 +423,13 @@ pub(crate) fn run_on_top(entry: Entry) {
     }
 }
 
-/// Tries to get back a job that is not untouched: from the deque it is exposed in, out of a mailbox, or out of the
-/// pool's list, if its turn has come.
+/// Tries to get back a job that is not untouched: from the deque where it is exposed, from a mailbox, or, if its turn
+/// has come, from the pool's list.
 pub(crate) fn take_back(job: &Job) -> bool {
     take_back_when(job, true)
 }
 
-/// The same; with `in_turn` false, whether its turn has come or not.
+/// Like [`take_back`]. If `in_turn` is false, it does not matter whether the job's turn has come.
 fn take_back_when(job: &Job, in_turn: bool) -> bool {
     let entry = Entry::stack(NonNull::from(job));
     loop {
@@ -396,12 +437,12 @@ fn take_back_when(job: &Job, in_turn: bool) -> bool {
         match unsafe { job.place() } {
             Place::Nowhere | Place::Branch => return false,
             Place::Kept(deque) => {
-                // SAFETY: the pool is alive. The job is kept, so the calling carrier, which forked it, owns the deque and it is
-                // its youngest entry.
+                // SAFETY: the pool is alive. The job is kept, so the calling carrier, which forked it, owns the deque,
+                // and the job is its youngest entry.
                 if unsafe { (*deque).pop_kept() } {
                     return true;
                 }
-                // Taken meanwhile, and the place was changed before the deque's lock was released.
+                // Somebody took the job meanwhile, and changed the place before releasing the deque's lock.
             }
             // SAFETY: mailboxes live as long as the processors of the pool, which outlive its jobs.
             Place::Mailbox(mailbox) => return unsafe { (*mailbox).take_back(entry) },
@@ -409,15 +450,15 @@ fn take_back_when(job: &Job, in_turn: bool) -> bool {
             Place::Deque(deque) => {
                 let owner = current::processor().filter(|processor| ptr::eq(&processor.deque, deque));
                 // SAFETY: as for mailboxes.
-                if unsafe { (*deque).withdraw(entry, owner.is_some()) } {
+                if unsafe { (*deque).take_back(entry, owner.is_some()) } {
                     return true;
                 }
-                // Taken meanwhile, and the place was changed before the deque's lock was released.
+                // Somebody took the job meanwhile, and changed the place before releasing the deque's lock.
             }
             Place::Queue(pool) => {
-                // If the entry is gone, the place was changed before the lock was released.
-                // SAFETY: the pool outlives the jobs of their pool.
-                if unsafe { (*pool.cast::<PoolCore>()).withdraw(entry) } {
+                // If the entry is gone, its taker changed the place before releasing the lock.
+                // SAFETY: a pool outlives its jobs.
+                if unsafe { (*pool.cast::<PoolCore>()).take_back(entry) } {
                     return true;
                 }
             }

@@ -1,9 +1,9 @@
-//! Models of processors that begin and cease to rely on the heavy barrier, and of what happens when the system refuses it.
-//! The light barrier is nothing here, so only what does without `membarrier` holds.
+//! Models of processors that start and stop relying on the heavy barrier, and of what happens when the system refuses
+//! it. The light barrier is nothing here, so a model holds only if it does without `membarrier`.
 
 use super::*;
 
-/// Who falls asleep beside the owner of `deque`: whether it has seen something, or cannot know.
+/// A processor that falls asleep beside the owner of `deque`. Returns whether it has seen something, or cannot know.
 fn sleeper(deque: &Arc<Deque>, sleepers: &Arc<Sleepers>) -> thread::JoinHandle<bool> {
     let (deque, sleepers) = (Arc::clone(deque), Arc::clone(sleepers));
     sleepers.start_search();
@@ -18,7 +18,7 @@ fn sleeper(deque: &Arc<Deque>, sleepers: &Arc<Sleepers>) -> thread::JoinHandle<b
     })
 }
 
-/// The owner forks, and attends if it has to, relying on the barrier or not. Whether it woke somebody.
+/// The owner forks, and attends if it has to, relying on the barrier or not. Returns whether it woke somebody.
 fn fork_and_attend(deque: &Deque, sleepers: &Sleepers, task: &Task, relies: bool) -> bool {
     let pushed = fork(deque, task);
     if !deque.wants_attention(pushed) {
@@ -38,7 +38,7 @@ fn fork_and_attend(deque: &Deque, sleepers: &Sleepers, task: &Task, relies: bool
     sleepers.wants_wake()
 }
 
-/// An owner forks three times and begins to rely on the barrier meanwhile, or ceases to, while a processor falls asleep.
+/// An owner forks three times, and starts or stops relying on the barrier meanwhile, while a processor falls asleep.
 fn change_sides_against_sleep(before: bool) {
     let deque = Arc::new(if before { relying() } else { Deque::new(false) });
     let sleepers = Arc::new(Sleepers::new(0));
@@ -51,28 +51,30 @@ fn change_sides_against_sleep(before: bool) {
         woke |= fork_and_attend(&deque, &sleepers, task, relies);
         // Only the last fork is left for the sleeper.
         if !std::ptr::eq(task, &tasks[2]) {
-            join_or_withdraw(&deque, task);
+            pop_or_take_back(&deque, task);
         }
     }
     let saw = sleeper.join().unwrap();
     assert!(woke || saw, "a job waits and a processor sleeps");
 }
 
-/// An owner begins to rely on the barrier while a processor falls asleep: that one sees so, or the owner sees the sleeper.
+/// An owner starts relying on the barrier while a processor falls asleep. The sleeper sees that, or the owner sees the
+/// sleeper.
 #[test]
 fn rely_against_sleep() {
     let faults = [Fault::RelyWithoutFence, Fault::LookBeforeFence, Fault::TrustRefusal];
     explore_weak(3, &faults, || change_sides_against_sleep(false));
 }
 
-/// An owner ceases to rely on the barrier while a processor falls asleep.
+/// An owner stops relying on the barrier while a processor falls asleep.
 #[test]
 fn cease_against_sleep() {
     explore_weak(3, &[Fault::AttendWithoutFence], || change_sides_against_sleep(true));
 }
 
-/// An owner changes sides while a thief steals without its help: every entry goes to one of them. The owner forks two tasks
-/// and joins the second and, unless the change is to find it in flight, the first; then it changes sides at the third.
+/// An owner changes sides while a thief steals without its help. Every entry goes to one of them. The owner forks two
+/// tasks, and joins the second. It also joins the first, unless the change should find it in flight. Then it changes
+/// sides at the third.
 fn change_sides_against_steal(before: bool, in_flight: bool) {
     let deque = Arc::new(if before { relying() } else { Deque::new(false) });
     let sleepers = Sleepers::new(0);
@@ -92,34 +94,34 @@ fn change_sides_against_steal(before: bool, in_flight: bool) {
             }
         })
     };
-    join_or_withdraw(&deque, &tasks[1]);
+    pop_or_take_back(&deque, &tasks[1]);
     if !in_flight {
-        join_or_withdraw(&deque, &tasks[0]);
+        pop_or_take_back(&deque, &tasks[0]);
     }
     deque.poison();
     fork_and_attend(&deque, &sleepers, &tasks[2], !before);
-    join_or_withdraw(&deque, &tasks[2]);
+    pop_or_take_back(&deque, &tasks[2]);
     if in_flight {
-        join_or_withdraw(&deque, &tasks[0]);
+        pop_or_take_back(&deque, &tasks[0]);
     }
     thief.join().unwrap();
     assert!(tasks.iter().all(|task| task.runs.load(Relaxed) == 1), "an entry was lost or run twice");
 }
 
-/// An owner begins to rely on the barrier, which is then refused.
+/// An owner starts relying on the barrier, which is then refused.
 #[test]
 fn rely_against_steal() {
     let faults = [Fault::TrustRefusal, Fault::StealForksAsLoose];
     explore_weak(3, &faults, || change_sides_against_steal(false, true));
 }
 
-/// An owner ceases to rely on the barrier, with forks in flight.
+/// An owner stops relying on the barrier, with forks in flight.
 #[test]
 fn cease_against_steal() {
     explore_weak(3, &[Fault::TrustRefusal], || change_sides_against_steal(true, true));
 }
 
-/// An owner ceases to rely on the barrier, and what it popped before is not stolen.
+/// An owner stops relying on the barrier. What it popped before is not stolen.
 #[test]
 fn cease_after_pops_against_steal() {
     explore_weak(3, &[Fault::TrustRefusal], || change_sides_against_steal(true, false));

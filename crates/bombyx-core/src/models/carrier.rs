@@ -19,7 +19,7 @@ fn latch_and_hand_over() {
                     && let Some(carrier) = execute(entry)
                 {
                     let processor = processor.baton().as_ptr();
-                    // SAFETY: the latch named the carrier to us.
+                    // SAFETY: the latch named the carrier once, to this caller.
                     unsafe { Carrier::give_raw(carrier, processor, affinity::Thread::HERE.allowed()) };
                 }
             })
@@ -41,8 +41,9 @@ fn latch_and_hand_over() {
     });
 }
 
-/// A carrier parks at a latch and leaves it again, to help with another processor, while the latch is set: either it has left, and
-/// sees the latch set later, or it is given the finisher's processor. It never has both, and the finisher's is never lost.
+/// A carrier parks at a latch and leaves it again, to help with another processor, while the latch is set. Either the
+/// carrier has left, and sees later that the latch is set, or it is given the finisher's processor. It never has both,
+/// and the finisher's processor is never lost.
 #[test]
 fn leave_a_latch_against_its_end() {
     explore_weak(6, &[Fault::LeaveLatchBlindly, Fault::SetWithoutSwap], || {
@@ -57,7 +58,7 @@ fn leave_a_latch_against_its_end() {
                 // SAFETY: the latch is alive, and set once.
                 let enabled = unsafe { Latch::set(&raw const *latch) };
                 if let Some(carrier) = enabled {
-                    // SAFETY: the latch named the carrier to us.
+                    // SAFETY: the latch named the carrier once, to this caller.
                     unsafe { Carrier::give_raw(carrier, processors[0].baton().as_ptr(), None) };
                 }
                 enabled.is_some()
@@ -77,26 +78,26 @@ fn leave_a_latch_against_its_end() {
     });
 }
 
-/// With fixed threads, a carrier sleeps in the middle of a wait, with its processor in the list, while its latch is set: it goes on,
-/// with its processor, which nobody else has.
+/// With fixed threads, a carrier sleeps in the middle of a wait, with its processor in the list, while its latch is
+/// set. It goes on with its processor, which nobody else has.
 #[test]
 fn doze_against_rouse() {
     explore_weak(4, &[Fault::DozeWithoutLook, Fault::SetWithoutSwap], || {
         let latch = Arc::new(Latch::new());
         let processor = Arc::new(Processor([0; 4]));
         let carrier = Arc::new(Carrier::here());
-        // Whether the processor is listed: what a pool has under its lock.
+        // Whether the processor is listed. A pool keeps this under its lock.
         let listed = Arc::new(Mutex::new(false));
         let finisher = {
             let (latch, processor) = (Arc::clone(&latch), Arc::clone(&processor));
             let (carrier, listed) = (Arc::clone(&carrier), Arc::clone(&listed));
             thread::spawn(move || {
-                // The carriers of such a pool live as long as it.
+                // The carriers of such a pool live as long as the pool.
                 let _ = &carrier;
                 // SAFETY: the latch is alive, and set once.
                 let Some(sleeper) = (unsafe { Latch::set(&raw const *latch) }) else { return };
                 if std::mem::take(&mut *lock(&listed)) {
-                    // SAFETY: the processor came out of the list; its carrier waits for it.
+                    // SAFETY: the processor came out of the list, and its carrier waits for it.
                     unsafe { Carrier::give_raw(sleeper, processor.baton().as_ptr(), None) };
                 }
             })
@@ -117,16 +118,62 @@ fn doze_against_rouse() {
     });
 }
 
-/// A thread outside waits for work in a pool: it wakes up when that has ended, sees what was done, and may go at once.
+/// The time of a surplus spare is up, while somebody takes it out of the list and gives it a processor. It ends, and nobody finds it
+/// any more; or it goes on with the processor.
+#[test]
+fn surplus_spare_against_give() {
+    explore_weak(4, &[Fault::EndWithoutLook], || {
+        /// A processor, with what its holders write.
+        struct Held(Processor, UnsafeCell<u32>);
+        // SAFETY: that access to the cell is ordered is what the model checks.
+        unsafe impl Sync for Held {}
+        // SAFETY: as above.
+        unsafe impl Send for Held {}
+        let processor = Arc::new(Held(Processor([0; 4]), UnsafeCell::new(0)));
+        let spare = Arc::new(Carrier::here());
+        // Whether the spare is listed: what a pool has under its lock.
+        let listed = Arc::new(Mutex::new(true));
+        let giver = {
+            let (processor, spare, listed) =
+                (Arc::clone(&processor), Arc::clone(&spare), Arc::clone(&listed));
+            thread::spawn(move || {
+                // SAFETY: checked by loom.
+                processor.1.with_mut(|used| unsafe { *used += 1 });
+                let found = std::mem::take(&mut *lock(&listed));
+                if found {
+                    // SAFETY: the spare came out of the list.
+                    unsafe {
+                        Carrier::give_raw(NonNull::from(&*spare), processor.0.baton().as_ptr(), None);
+                    }
+                }
+                found
+            })
+        };
+        let ends = std::mem::take(&mut *lock(&listed)) || planted(Fault::EndWithoutLook);
+        if !ends {
+            assert_eq!(spare.receive(), Some(processor.0.baton()));
+            // SAFETY: checked by loom.
+            processor.1.with_mut(|used| unsafe { *used += 1 });
+        }
+        let given = giver.join().unwrap();
+        assert!(
+            given != ends,
+            "a processor was given to a carrier that has ended, or a spare waits for ever"
+        );
+    });
+}
+
+/// A thread outside waits for work in a pool. It wakes up when the work has ended, sees what was done, and may leave at
+/// once.
 #[test]
 fn signal_to_the_outside() {
-    /// What stands in the frame of the waiting thread.
+    /// What lies in the frame of the waiting thread.
     struct Frame {
         latch: Latch,
         thread: Outside,
         result: UnsafeCell<u32>,
     }
-    // SAFETY: that access to the cell is ordered is what the model checks.
+    // SAFETY: the model checks that accesses to the cell are ordered.
     unsafe impl Sync for Frame {}
     // SAFETY: as above.
     unsafe impl Send for Frame {}
@@ -137,7 +184,7 @@ fn signal_to_the_outside() {
         let address = &raw const *frame as usize;
         let worker = thread::spawn(move || {
             let frame = address as *const Frame;
-            // SAFETY: the frame is there until the latch is set; that the cell is ours is checked by loom.
+            // SAFETY: the frame exists until the latch is set. Loom checks that the cell is ours.
             unsafe {
                 (*frame).result.with_mut(|result| *result = 7);
                 Outside::set(&raw const (*frame).thread, &raw const (*frame).latch);
@@ -151,14 +198,14 @@ fn signal_to_the_outside() {
     });
 }
 
-/// A frame gives way, and somebody finds it and gives it another processor before it has given away its own: it takes that when
-/// it waits, and the spare gets the first one.
+/// A frame gives way. Somebody finds it and gives it another processor before it has given away its own. The frame
+/// takes that processor when it waits, and the spare gets the first one.
 #[test]
 fn hand_over_in_the_middle_of_giving_up() {
-    explore(3, &[Fault::ForgetEarlyProcessor, Fault::GiveWithoutOrder], || {
+    explore_weak(3, &[Fault::ForgetEarlyProcessor, Fault::GiveWithoutOrder], || {
         /// Processors, with what their holders write.
         struct Processors([Processor; 2], [UnsafeCell<u32>; 2]);
-        // SAFETY: that access to the cells is ordered is what the model checks.
+        // SAFETY: the model checks that accesses to the cells are ordered.
         unsafe impl Sync for Processors {}
         // SAFETY: as above.
         unsafe impl Send for Processors {}

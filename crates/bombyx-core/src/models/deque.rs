@@ -23,7 +23,7 @@ fn pop_against_steal() {
         };
         for task in [&tasks[1], &tasks[0]] {
             if !join(&deque, task) {
-                // Taken, so filled in: the latch can be looked at.
+                // The job was taken, so it is filled in and the latch can be looked at.
                 // SAFETY: the job is not untouched.
                 let _ = unsafe { task.job.latch() }.is_done();
             }
@@ -33,14 +33,14 @@ fn pop_against_steal() {
     });
 }
 
-/// The owner of a profiled pool keeps its entries, pops them as kept ones, and perhaps exposes them in between, while a thief
-/// steals: every entry goes to exactly one side, and nobody reads a job while it is filled in.
+/// The owner of a profiled pool keeps its entries, pops them as kept ones, and perhaps exposes them in between, while a
+/// thief steals. Every entry goes to exactly one side, and nobody reads a job while it is filled in.
 #[test]
 fn keep_against_steal() {
     explore(4, &[Fault::KeepWithoutPop, Fault::PopWithoutBarrier], || keep(false));
 }
 
-/// The same, with the entries exposed before they are joined.
+/// Like [`keep_against_steal`], with the entries exposed before they are joined.
 #[test]
 fn keep_and_expose_against_steal() {
     explore(4, &[Fault::KeepWithoutPop], || keep(true));
@@ -72,7 +72,7 @@ fn keep(expose: bool) {
         // SAFETY: the job is not untouched.
         let ours = match unsafe { task.job.place() } {
             Place::Kept(_) => deque.pop_kept(),
-            Place::Deque(_) => deque.withdraw(task.entry(), true),
+            Place::Deque(_) => deque.take_back(task.entry(), true),
             Place::Nowhere => false,
             _ => unreachable!("nobody else moves an entry"),
         };
@@ -84,13 +84,14 @@ fn keep(expose: bool) {
     assert!(tasks.iter().all(|task| task.runs.load(Relaxed) == 1), "an entry was lost or run twice");
 }
 
-/// A spawned closure pushed over a join's entry while a thief takes that: neither is lost.
+/// A spawned closure is pushed over a join's entry while a thief takes that entry. Neither is lost.
 #[test]
 fn push_over_against_steal() {
     explore(6, &[Fault::PushOverBlindly], || push_over(false));
 }
 
-/// The same where the thief has raised the top and not yet told the job, which loom does not reach by itself.
+/// Like [`push_over_against_steal`], after the thief has raised the top and before it has told the job. Loom does not
+/// get there by itself.
 #[test]
 fn push_over_in_the_middle_of_a_steal() {
     explore(6, &[Fault::TrustRaisedTop], || push_over(true));
@@ -117,11 +118,11 @@ fn push_over(meet: bool) {
     while meet && raised.load(Relaxed) == 0 {
         thread::yield_now();
     }
-    // Stands for a closure on the heap: nobody joins it, whoever finds it runs it.
+    // Stands for a closure on the heap. Nobody joins it; whoever finds it runs it.
     let _ = deque.push_over(Entry::heap(NonNull::from(&tasks[1].job)));
     if tasks[0].job.untouched().is_some() {
         join(&deque, &tasks[0]);
-    } else if deque.withdraw(tasks[0].entry(), true) {
+    } else if deque.take_back(tasks[0].entry(), true) {
         tasks[0].run();
     }
     thief.join().unwrap();
@@ -131,7 +132,7 @@ fn push_over(meet: bool) {
     assert!(tasks.iter().all(|task| task.runs.load(Relaxed) == 1), "an entry was lost or run twice");
 }
 
-/// Loose entries and forks, popped and stolen by who may do what without a barrier: every entry goes to one side.
+/// Loose entries and forks: the owner pops, and a thief steals without a barrier. Every entry goes to one side.
 #[test]
 fn loose_against_pop() {
     explore_weak(5, &[Fault::StealForksAsLoose], || {
@@ -165,7 +166,7 @@ fn loose_against_pop() {
     });
 }
 
-/// Exposed entries and forks: a thief without barrier gets the exposed ones only, and every entry goes to one side.
+/// Exposed entries and forks: a thief without a barrier gets only exposed entries, and every entry goes to one side.
 #[test]
 fn exposed_against_pop() {
     explore_weak(5, &[Fault::KeepExposedMark], || {
@@ -185,13 +186,13 @@ fn exposed_against_pop() {
                 }
             })
         };
-        if deque.withdraw(tasks[1].entry(), true) {
+        if deque.take_back(tasks[1].entry(), true) {
             tasks[1].run();
         }
         // A fork in the slot of the exposed entry, or above it.
         fork(&deque, &tasks[2]);
         assert!(join(&deque, &tasks[2]), "nobody may take a fork without the barrier");
-        if deque.withdraw(tasks[0].entry(), true) {
+        if deque.take_back(tasks[0].entry(), true) {
             tasks[0].run();
         }
         thief.join().unwrap();
@@ -199,7 +200,7 @@ fn exposed_against_pop() {
     });
 }
 
-/// Two thieves and a root: only descendants of what is wanted are taken.
+/// Two thieves and a root: thieves take only descendants of what they want.
 #[test]
 fn steal_only_what_is_wanted() {
     explore(5, &[Fault::StealWhatever], || {
@@ -228,9 +229,9 @@ fn steal_only_what_is_wanted() {
     });
 }
 
-/// A thief takes an exposed job while a stranger withdraws it: it goes to one of them.
+/// A thief takes an exposed job while another thread takes it back. The job goes to one of them.
 #[test]
-fn withdraw_against_steal() {
+fn take_back_against_steal() {
     explore_weak(6, &[Fault::WithdrawWithoutLock], || {
         let deque = Arc::new(Deque::new(false));
         let tasks = Arc::new([Task::new(), Task::new()]);
@@ -247,8 +248,8 @@ fn withdraw_against_steal() {
                 }
             })
         };
-        let withdrawn = deque.withdraw(tasks[0].entry(), false);
-        if withdrawn {
+        let taken_back = deque.take_back(tasks[0].entry(), false);
+        if taken_back {
             tasks[0].run();
         }
         thief.join().unwrap();
@@ -259,7 +260,7 @@ fn withdraw_against_steal() {
     });
 }
 
-/// The buffer moves to a larger one while thieves steal: every entry goes to one side, also those that have moved.
+/// The buffer moves to a larger one while thieves steal. Every entry goes to one side, even those that have moved.
 #[test]
 fn growth_against_steal() {
     explore(2, &[Fault::MoveUntouched], || {
@@ -284,7 +285,7 @@ fn growth_against_steal() {
             }
         }
         for task in tasks.iter().rev() {
-            join_or_withdraw(&deque, task);
+            pop_or_take_back(&deque, task);
         }
         thief.join().unwrap();
         assert!(tasks.iter().all(|task| task.runs.load(Relaxed) == 1), "an entry was lost or run twice");

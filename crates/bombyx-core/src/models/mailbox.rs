@@ -69,7 +69,7 @@ fn cooperative_steal() {
     });
 }
 
-/// An offered job: two thieves reach for it and its join takes it back; one of them has it.
+/// An offered job: two thieves reach for it and its join takes it back. Exactly one of them has it.
 #[test]
 fn offer_against_take_back() {
     explore_weak(6, &[Fault::TakeBackBlindly], || {

@@ -1,9 +1,9 @@
-//! Loom explores the protocols: the code that ships, under every interleaving and every weak-memory outcome that
-//! C11 allows (up to a bound on preemptions). Each model asserts what its protocol promises, and each comes with
-//! faults under which it must fail. Run with `scripts/loom`.
+//! Loom explores the protocols: the code that ships, under every interleaving and every weak-memory outcome that C11
+//! allows (up to a bound on preemptions). Each model asserts what its protocol promises, and comes with faults under
+//! which it must fail. Run the models with `scripts/loom`.
 //!
-//! A model in which nobody calls the heavy barrier is explored by [`explore_weak`]: there the light one is nothing at all, as on
-//! the machine. Those of [`barrier`] are, too: there the heavy one is refused.
+//! [`explore_weak`] explores models in which nobody calls the heavy barrier. There the light barrier is nothing at all,
+//! as on the machine. It also explores the models of [`barrier`], in which the heavy barrier is refused.
 
 mod barrier;
 mod carrier;
@@ -15,6 +15,7 @@ mod read_write;
 mod ready;
 mod scope;
 mod sleep;
+mod tickets;
 
 use crate::protocol::carrier::{Baton, Carrier, Enabled};
 use crate::protocol::credits::{Credits, Ended, Stock};
@@ -28,6 +29,7 @@ use crate::protocol::private::Private;
 use crate::protocol::ready::ranks::{Drawn, Ranks};
 use crate::protocol::sleep::Sleepers;
 use crate::system::affinity;
+use crate::system::barrier::models as barrier_of_models;
 use crate::system::fault::{Fault, plant, planted};
 use crate::system::primitive::{Mutex, lock};
 use loom::cell::UnsafeCell;
@@ -40,16 +42,27 @@ use std::process::Command;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// As [`explore`], with a light barrier that is nothing, and a heavy one that is refused ([`crate::system::barrier`]).
+/// Like [`explore`], with a light barrier that is nothing, and a heavy one that is refused
+/// ([`crate::system::barrier`]).
 fn explore_weak(preemptions: usize, faults: &[Fault], model: fn()) {
-    crate::system::barrier::models::set_weak(true);
-    explore(preemptions, faults, model);
-    crate::system::barrier::models::set_weak(false);
+    barrier_of_models::set_weak(true);
+    check(preemptions, faults, model);
+    barrier_of_models::set_weak(false);
 }
 
-/// Runs the model as it is, and again, in a process of its own, with each fault planted, when it must fail. (Loom
-/// may abort when a model fails.)
+/// Explores a model of threads that call the heavy barrier.
 fn explore(preemptions: usize, faults: &[Fault], model: fn()) {
+    barrier_of_models::was_called();
+    check(preemptions, faults, model);
+    assert!(
+        std::env::var_os(FAULT).is_some() || barrier_of_models::was_called(),
+        "nobody calls the heavy barrier, so the light one must be nothing"
+    );
+}
+
+/// Runs the model as it is. Then runs it again with each fault planted, in a separate process, where it must fail.
+/// (Loom may abort when a model fails.)
+fn check(preemptions: usize, faults: &[Fault], model: fn()) {
     assert!(!faults.is_empty(), "a model that has never failed proves nothing");
     let planted = std::env::var(FAULT).ok();
     plant(faults.iter().copied().find(|fault| planted.as_deref() == Some(&format!("{fault:?}"))));
@@ -71,7 +84,7 @@ fn explore(preemptions: usize, faults: &[Fault], model: fn()) {
     }
 }
 
-/// Stands in for a processor, of which the protocols know the address only.
+/// Stands in for a processor. The protocols know only its address.
 struct Processor(#[allow(dead_code)] [u64; 4]);
 
 impl Processor {
@@ -80,10 +93,10 @@ impl Processor {
     }
 }
 
-/// Names the fault to a process that is to plant it.
+/// Names the fault to a process that should plant it.
 const FAULT: &str = "BOMBYX_MODEL_FAULT";
 
-/// A job whose closure is a cell: running it twice, or before what the forker wrote, is a race that loom reports.
+/// A job whose closure is a cell. Running it twice, or before what the forker wrote, is a race that loom reports.
 #[repr(C)]
 struct Task {
     job: Job,
@@ -91,7 +104,7 @@ struct Task {
     runs: AtomicUsize,
 }
 
-// SAFETY: that access to the cell is ordered is what the models check.
+// SAFETY: the models check that accesses to the cell are ordered.
 unsafe impl Sync for Task {}
 // SAFETY: as above.
 unsafe impl Send for Task {}
@@ -112,7 +125,7 @@ impl Task {
 
     /// What a taker does: runs the closure and sets the latch.
     unsafe fn exec(job: *const Job) -> Enabled {
-        // SAFETY: the models make tasks of all jobs, and keep them.
+        // SAFETY: in the models all jobs are tasks, and are kept.
         let task = unsafe { &*job.cast::<Task>() };
         task.run();
         // SAFETY: the job was taken.
@@ -131,7 +144,7 @@ fn job_of(entry: Entry) -> *const Job {
     }
 }
 
-/// What a thief does with what it got, and whom that enabled.
+/// What a thief does with what it got. Returns the carrier that this enabled.
 fn execute(entry: Entry) -> Enabled {
     // SAFETY: the entry was taken.
     unsafe { Job::run(job_of(entry)) }
@@ -161,13 +174,13 @@ fn join(deque: &Deque, task: &Task) -> bool {
     ours
 }
 
-/// The same where the task may have been exposed.
-fn join_or_withdraw(deque: &Deque, task: &Task) {
+/// Like [`join`], where the task may have been exposed.
+fn pop_or_take_back(deque: &Deque, task: &Task) {
     if task.job.untouched().is_some() {
         join(deque, task);
     // SAFETY: the job is not untouched.
     } else if let Place::Deque(_) = unsafe { task.job.place() }
-        && deque.withdraw(task.entry(), true)
+        && deque.take_back(task.entry(), true)
     {
         task.run();
     }
@@ -178,7 +191,7 @@ fn run_either(entry: Entry) {
     if entry.is_stack() {
         assert!(execute(entry).is_none());
     } else {
-        // SAFETY: the models make tasks of all jobs, and keep them.
+        // SAFETY: in the models all jobs are tasks, and are kept.
         unsafe { (*job_of(entry).cast::<Task>()).run() };
     }
 }

@@ -3,28 +3,30 @@
 use super::*;
 use crate::protocol::placement::Mugging;
 
-/// A carrier arrives at a processor whose CPU is exchanged meanwhile: it ends up on the one that the processor has.
+/// A carrier arrives at a processor while its CPU is exchanged. The carrier ends up on the CPU that the processor then
+/// has.
 #[test]
 fn arrive_against_exchange() {
-    explore(6, &[Fault::ArriveWithoutSecondLook], || move_during_exchange(1, |_| true));
+    explore_weak(6, &[Fault::ArriveWithoutSecondLook], || move_during_exchange(1, |_| true));
 }
 
-/// A carrier leaves such a processor for one that has no part in the exchange: it ends up on the CPU of that one.
+/// A carrier leaves such a processor for one that takes no part in the exchange. It ends up on the CPU of the latter.
 #[test]
 fn leave_against_exchange() {
-    explore(6, &[Fault::ExchangeWithoutSecondLook], || move_during_exchange(2, |_| true));
+    explore_weak(6, &[Fault::ExchangeWithoutSecondLook], || move_during_exchange(2, |_| true));
 }
 
-/// The same while one of the CPUs cannot be used: what is refused changes nothing.
+/// Like [`leave_against_exchange`], while one of the CPUs cannot be used. A refused exchange changes nothing.
 #[test]
 fn leave_against_refused_exchange() {
-    explore(6, &[Fault::KeepRefusedExchange], || move_during_exchange(2, |cpu| cpu != CPUS[1]));
+    explore_weak(6, &[Fault::KeepRefusedExchange], || move_during_exchange(2, |cpu| cpu != CPUS[1]));
 }
 
-/// A carrier leaves a victim for another one, whose CPU another thief exchanges: it ends up on the CPU of that one.
+/// A carrier leaves a victim for another one, whose CPU another thief exchanges. It ends up on the CPU that the latter
+/// then has.
 #[test]
 fn leave_against_two_exchanges() {
-    explore(3, &[Fault::PinWithoutSecondLook, Fault::ExchangeWithoutSecondLook], || {
+    explore_weak(3, &[Fault::PinWithoutSecondLook, Fault::ExchangeWithoutSecondLook], || {
         let placement = Arc::new(Placement::new(4, &CPUS));
         let runs_on = Arc::new(AtomicUsize::new(CPUS[0]));
         placement.arrive(0, CARRIER, |_| ());
@@ -51,11 +53,11 @@ fn leave_against_two_exchanges() {
     });
 }
 
-/// Two idle thieves on fast CPUs, one victim on a slow one. One of them mugs it: it is not slow then, and the other leaves it
-/// alone. Each CPU still belongs to one processor.
+/// Two idle thieves on fast CPUs, and one victim on a slow one. One of them mugs it. Then it is no longer slow, and the
+/// other leaves it alone. Each CPU still belongs to one processor.
 #[test]
 fn two_thieves_mug_one_victim_once() {
-    explore(4, &[Fault::MugWithoutClaim, Fault::DecideBeforeClaim], || {
+    explore_weak(4, &[Fault::MugWithoutClaim, Fault::DecideBeforeClaim], || {
         const SLOW: usize = CPUS[0];
         let placement = Arc::new(Placement::new(3, &CPUS[..3]));
         let runs_on = Arc::new(AtomicUsize::new(SLOW));
@@ -83,18 +85,18 @@ fn two_thieves_mug_one_victim_once() {
 const CPUS: [usize; 4] = [10, 20, 30, 40];
 const CARRIER: usize = 1;
 
-/// As the system does, this pins by a step that is ordered among its like.
+/// Pins as the system does: by a step that is ordered among all pins.
 fn pin(runs_on: &AtomicUsize, cpu: usize) -> bool {
     runs_on.swap(cpu, AcqRel);
     true
 }
 
-/// A thief that always mugs whom it finds busy.
+/// A thief that mugs every victim that it finds busy.
 fn mug(placement: &Placement, thief: usize, victim: usize, runs_on: &AtomicUsize) -> Mugging {
     placement.mug(thief, victim, || true, |_, cpu| pin(runs_on, cpu), |_| ())
 }
 
-/// Has a carrier go from processor 0 to another one while 0 is mugged by 1. `online` tells which CPUs can be used.
+/// A carrier goes from processor 0 to another one while 1 mugs 0. `online` says which CPUs can be used.
 fn move_during_exchange(to: usize, online: fn(usize) -> bool) {
     let placement = Arc::new(Placement::new(3, &CPUS[..3]));
     let runs_on = Arc::new(AtomicUsize::new(0));
@@ -105,7 +107,7 @@ fn move_during_exchange(to: usize, online: fn(usize) -> bool) {
             let here = |cpu| assert!(pin(&runs_on, cpu) || !online(cpu));
             placement.arrive(0, CARRIER, here);
             placement.leave(0);
-            // Who gives it the next processor has pinned it before it wakes.
+            // Whoever gives the carrier its next processor has pinned it before it wakes.
             here(placement.cpu(to));
             placement.arrive(to, CARRIER, here);
         })

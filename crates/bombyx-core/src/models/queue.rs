@@ -1,16 +1,16 @@
-//! Models of what lies under the lock of the pool: the queue, the idle processors and the spare carriers.
+//! Models of what the lock of the pool protects: the queue, the idle processors and the spare carriers.
 
 use super::*;
 use crate::protocol::queue::{Queue, Queued};
 
-/// What a pool has under its lock, as far as a model needs it.
+/// What a pool keeps under its lock, as far as a model needs it.
 #[derive(Default)]
 struct Lists {
     queue: Queue,
     /// Processors that rest, and carriers that wait for one.
     idle: usize,
     spares: usize,
-    /// A processor rests for want of a carrier.
+    /// Whether a processor rests because it has no carrier.
     starved: bool,
 }
 
@@ -26,7 +26,7 @@ impl Pool {
         Arc::new(Pool { queued: Queued::none(), sleepers, lists: Mutex::new(lists) })
     }
 
-    /// Queues an entry. Whether somebody searches who will see it.
+    /// Queues an entry. Returns whether somebody searches that will see it.
     fn enqueue(&self, task: &Task) -> bool {
         let mut lists = lock(&self.lists);
         lists.queue.push(task.entry(), &self.queued);
@@ -37,7 +37,7 @@ impl Pool {
         self.queued.any().then(|| lock(&self.lists).queue.take(&self.queued)).flatten()
     }
 
-    /// Pairs a processor that rests with a spare. Whether that could be done.
+    /// Pairs a processor that rests with a spare. Returns whether that was possible.
     fn wake(&self) -> bool {
         let mut lists = lock(&self.lists);
         match (lists.idle, lists.spares) {
@@ -56,8 +56,8 @@ impl Pool {
     }
 }
 
-/// One searcher finds work elsewhere while an entry is queued, and another processor rests. Who queues the entry wakes that one,
-/// or counts on the searcher, which then sees the entry.
+/// A searcher finds work elsewhere while an entry is queued and another processor rests. Whoever queues the entry wakes
+/// that processor, or counts on the searcher, which then sees the entry.
 #[test]
 fn enqueue_against_the_last_searcher() {
     explore_weak(4, &[Fault::QueueWithoutFence], || {
@@ -77,9 +77,9 @@ fn enqueue_against_the_last_searcher() {
     });
 }
 
-/// A join's job in the queue: its join withdraws it, or another one takes it and runs it, and the join knows which.
+/// A join's job in the queue: its join takes it back, or somebody else takes it and runs it. The join knows which.
 #[test]
-fn withdraw_against_take() {
+fn take_back_against_take() {
     explore_weak(4, &[Fault::WithdrawWhatIsGone], || {
         let pool = Pool::new(Lists::default());
         let tasks = Arc::new([Task::new(), Task::new()]);
@@ -99,7 +99,7 @@ fn withdraw_against_take() {
             })
         };
         for task in tasks.iter().rev() {
-            if lock(&pool.lists).queue.withdraw(task.entry(), &pool.queued) {
+            if lock(&pool.lists).queue.take_back(task.entry(), &pool.queued) {
                 task.run();
             } else {
                 // SAFETY: the job is not untouched.
@@ -112,8 +112,8 @@ fn withdraw_against_take() {
     });
 }
 
-/// Two carriers block and become ready again and again, and so are queued at once when they have had their turn. A call from
-/// outside, which comes in between, is served after what was there before it.
+/// Two carriers block and become ready again and again, and so are queued again as soon as they have had their turn. A
+/// call from outside that comes in between is served after what was there before it.
 #[test]
 fn everyone_gets_a_turn() {
     explore_weak(3, &[Fault::QueueLastFirst], || {
@@ -143,7 +143,8 @@ fn everyone_gets_a_turn() {
     });
 }
 
-/// A carrier becomes a spare while another thread finds that a processor rests, and no carrier for it: one of them pairs the two.
+/// A carrier becomes a spare while another thread finds that a processor rests and has no carrier. One of them pairs
+/// the two.
 #[test]
 fn spare_against_starvation() {
     explore_weak(4, &[Fault::SpareWithoutLook], || {

@@ -1,9 +1,9 @@
-//! Models of the read-write schedulers: query cells and join resolution. Loops that wait in the runtime wait here as well,
-//! giving way; the progress that RW's proof asserts shows as loom's finding no run that waits for ever.
+//! Models of the read-write schedulers: query cells and join resolution. Loops that wait in the runtime also wait here,
+//! giving way. RW's proof asserts progress; here it shows in that loom finds no run that waits for ever.
 
 use super::Processor;
 use super::{Task, execute, explore, explore_weak, fork, relying};
-use crate::protocol::carrier::{Carrier, Spot};
+use crate::protocol::carrier::{Carrier, WakeOn};
 use crate::protocol::deque::Deque;
 use crate::protocol::job::Place;
 use crate::protocol::query::{Poll, Queries, Round};
@@ -37,7 +37,7 @@ impl Cells {
         cells
     }
 
-    /// A thief asks, looks for the answer so many times, and withdraws or waits on.
+    /// A thief asks, looks for the answer `looks` times, and then withdraws or goes on waiting.
     fn steal(&self, thief: usize, looks: usize, withdraws: bool) -> Attempt {
         let victim = &self.queries[0];
         let Some(round) = self.queries[thief].ask(thief, victim, 0) else { return Attempt::Ended(false) };
@@ -54,7 +54,7 @@ impl Cells {
         Attempt::Ended(self.receive(thief))
     }
 
-    /// Whether there is an answer, which is run.
+    /// Runs the answer, if there is one. Returns whether there was.
     fn receive(&self, thief: usize) -> bool {
         let entry = self.queries[thief].receive();
         entry.is_some_and(|entry| {
@@ -63,8 +63,8 @@ impl Cells {
         })
     }
 
-    /// Whether the attempt ends well, now that nothing else happens but that the thief waits and the victim polls.
-    fn settle(&self, thief: usize, attempt: Attempt) -> bool {
+    /// Whether the attempt ends well, when from now on the thief only waits and the victim only polls.
+    fn ends_well(&self, thief: usize, attempt: Attempt) -> bool {
         match attempt {
             Attempt::Ended(got) => got,
             Attempt::Waits(round) => {
@@ -95,7 +95,7 @@ impl Cells {
         }
     }
 
-    /// The victim has nothing to do any more, and runs what nobody took.
+    /// The victim has nothing left to do, and runs what nobody took.
     fn end(&self) {
         self.queries[0].set_open(false);
         if let Some(entry) = self.deque.private().take_youngest(|_| true) {
@@ -111,11 +111,11 @@ impl Cells {
     }
 }
 
-/// How far a thief came.
+/// How far a thief has come.
 enum Attempt {
-    /// Whether it got something.
+    /// The attempt has ended. True if the thief got something.
     Ended(bool),
-    /// Its query stands.
+    /// The query is still there.
     Waits(Round),
 }
 
@@ -124,29 +124,29 @@ fn spawn_thief(cells: &Arc<Cells>, thief: usize, looks: usize, withdraws: bool) 
     thread::spawn(move || cells.steal(thief, looks, withdraws))
 }
 
-/// Two thieves ask while `victim` happens; then everyone comes to an end.
+/// Two thieves ask while the victim does what `victim` says. Then everyone comes to an end.
 fn two_thieves(looks: usize, victim: impl FnOnce(&Cells)) {
     let cells = Cells::new();
     let thieves = [1, 2].map(|thief| (thief, spawn_thief(&cells, thief, looks, false)));
     victim(&cells);
     let attempts = thieves.map(|(thief, handle)| (thief, handle.join().unwrap()));
-    let got = attempts.map(|(thief, attempt)| cells.settle(thief, attempt));
+    let got = attempts.map(|(thief, attempt)| cells.ends_well(thief, attempt));
     assert_ne!(got, [true, true]);
     cells.end();
     cells.check();
 }
 
-/// One query cell: one thief overwrites the other's query. Both learn how it ended, and the entry goes to one at most.
+/// One query cell: one thief overwrites the other's query. Both learn how it ended, and at most one gets the entry.
 #[test]
 fn overwritten_query() {
-    explore(3, &[Fault::RoundBeforeAnswer], || two_thieves(1, Cells::poll));
+    explore_weak(3, &[Fault::RoundBeforeAnswer], || two_thieves(1, Cells::poll));
 }
 
-/// A query of a round that has ended arrives late, perhaps over a newer one: the victim ignores it, and the newer thief
+/// A query of a round that has ended arrives late, perhaps over a newer one. The victim ignores it, and the newer thief
 /// repeats its own.
 #[test]
 fn stale_round() {
-    explore(2, &[Fault::ServeStaleQuery, Fault::NoResend], || {
+    explore_weak(2, &[Fault::ServeStaleQuery, Fault::NoResend], || {
         two_thieves(1, |cells| {
             cells.queries[0].set_open(false);
             cells.queries[0].set_open(true);
@@ -155,10 +155,10 @@ fn stale_round() {
     });
 }
 
-/// A victim declines two thieves, one after the other or both at once: nobody waits for ever, and nothing is lost.
+/// A victim declines two thieves, one after the other or both at once. Nobody waits for ever, and nothing is lost.
 #[test]
 fn simultaneous_declines() {
-    explore(3, &[Fault::RoundBeforeAnswer, Fault::ServeStaleQuery], || {
+    explore_weak(3, &[Fault::RoundBeforeAnswer, Fault::ServeStaleQuery], || {
         two_thieves(1, |cells| {
             match cells.queries[0].poll(|| {}) {
                 Poll::Nothing => {}
@@ -184,7 +184,8 @@ fn withdraw_against_answer() {
     });
 }
 
-/// The same where the system refuses the barrier: the thief leaves when the round has ended, and not before.
+/// Like [`withdraw_against_answer`], if the system refuses the barrier. The thief leaves when the round has ended, and
+/// not before.
 #[test]
 fn refused_withdraw_against_answer() {
     explore_weak(4, &[Fault::TrustRefusal], || {
@@ -197,7 +198,7 @@ fn refused_withdraw_against_answer() {
     });
 }
 
-/// A victim ceases to rely on the barrier right after it answered: a thief that sees so sees the claim, too.
+/// A victim stops relying on the barrier right after it answered. A thief that sees this sees the claim, too.
 #[test]
 fn withdraw_against_cease() {
     explore_weak(4, &[Fault::CeaseWithoutOrder], || {
@@ -216,14 +217,14 @@ struct Join {
     resolution: Resolution,
     result: UnsafeCell<u32>,
     processor: Processor,
-    /// Of the right side.
+    /// The barrier side of the right branch.
     side: Side,
     /// A join further up that the left side watches.
     outer: Resolution,
     continued: AtomicUsize,
 }
 
-// SAFETY: that access to the cell is ordered is what the models check.
+// SAFETY: the models check that accesses to the cell are ordered.
 unsafe impl Sync for Join {}
 // SAFETY: as above.
 unsafe impl Send for Join {}
@@ -242,8 +243,8 @@ impl Join {
         })
     }
 
-    /// The right branch: polls so many times, writes the result, ends. If it goes on, it gives its processor away, and
-    /// must have got the list of the left side.
+    /// The right branch polls `polls` times, writes the result, and ends. If it goes on, it gives its processor away,
+    /// and must have got the list of the left side.
     fn right(&self, polls: usize) {
         let list = WatchList::default();
         list.push(&self.resolution);
@@ -254,17 +255,17 @@ impl Join {
         self.result.with_mut(|result| unsafe { *result = 7 });
         if let GoesOn::Right(carrier) = self.resolution.end(&list, || {}) {
             assert_eq!(list.len(), 1, "the watch list was lost");
-            // SAFETY: the left side waits, and named its carrier to us.
+            // SAFETY: the left side waits, and named its carrier to this caller.
             unsafe {
                 carrier.as_ref().watching.append(list.take());
-                Carrier::give(carrier, self.processor.baton(), Spot::Anywhere);
+                Carrier::give(carrier, self.processor.baton(), WakeOn::Anywhere);
             }
         } else {
             assert!(list.is_empty());
         }
     }
 
-    /// The left side goes on: with the result, and with what it watches.
+    /// The left side goes on, with the result and with what it watches.
     fn go_on(&self, list: &WatchList) {
         // SAFETY: checked by loom.
         self.result.with(|result| assert_eq!(unsafe { *result }, 7));
@@ -272,8 +273,8 @@ impl Join {
         self.continued.fetch_add(1, Relaxed);
     }
 
-    /// The left side waits in the way of the runtime: keeps its processor if `politely` is None, else wants to leave, and
-    /// takes so many looks for an answer before it leaves without one.
+    /// The left side waits as the runtime does. If `politely` is `None`, it keeps its processor. Otherwise it wants to
+    /// leave, and looks that many times for an answer before it leaves without one.
     fn left(&self, politely: Option<usize>) {
         let carrier = Carrier::here();
         let this = NonNull::from(&carrier);
@@ -326,25 +327,25 @@ fn resolve(polls: usize, politely: Option<usize>) {
     assert_eq!(join.continued.load(Relaxed), 1);
 }
 
-/// Both branches end at the same time: the left side goes on, with the right one's result.
+/// Both branches end at the same time. The left side goes on, with the right side's result.
 #[test]
 fn tie_at_a_join() {
     explore(4, &[Fault::SilentTie], || resolve(0, Some(1)));
 }
 
-/// The left side stays where it is: the right one's end is all that it waits for.
+/// The left side stays where it is. It waits only for the right side's end.
 #[test]
 fn left_stays() {
-    explore(4, &[Fault::EarlyAck], || resolve(1, None));
+    explore_weak(4, &[Fault::EarlyAck], || resolve(1, None));
 }
 
-/// The left side leaves after the right side's ACK, while that goes on to watch, and ends.
+/// The left side leaves after the right side's ACK. The right side goes on watching, and ends.
 #[test]
 fn transfer_while_the_receiver_watches() {
     explore(3, &[Fault::TransferNothing, Fault::EndBeforeTransfer], || resolve(2, Some(3)));
 }
 
-/// The left side leaves without an answer, while the right one watches or ends.
+/// The left side leaves without an answer, while the right side watches or ends.
 #[test]
 fn leave_unanswered_against_end() {
     explore(4, &[Fault::LeaveWithoutBarrier, Fault::EndWithoutSecondLook, Fault::TieToNone], || {
@@ -352,13 +353,14 @@ fn leave_unanswered_against_end() {
     });
 }
 
-/// The same where the system refuses the barrier: the left side waits for the answer.
+/// Like [`leave_unanswered_against_end`], if the system refuses the barrier. The left side waits for the answer.
 #[test]
 fn refused_leave_against_end() {
     explore_weak(4, &[Fault::TrustRefusal], || resolve(1, Some(0)));
 }
 
-/// A processor falls asleep while the owner of a private deque attends: the owner sees it, or will attend again.
+/// A processor falls asleep while the owner of a private deque attends. The owner sees the sleeper, or will attend
+/// again.
 #[test]
 fn rest_against_attend() {
     explore(6, &[Fault::PoisonBeforeBarrier], || {

@@ -1,10 +1,11 @@
-//! Models of where ready entries wait outside of deques: the shared pool and the list of deques.
+//! Models of the places where ready entries wait outside deques: the shared pool and the list of deques.
 
 use super::*;
 use crate::protocol::ready::shared::{Order, SharedPool, Taken, Turn};
 
-/// The join of a task that was moved into a list and is not untouched any more: takes it back, if `take_back` does.
-fn settle(task: &Task, take_back: impl FnOnce(Entry, crate::protocol::ready::list::Node) -> bool) {
+/// The join of a task that was moved into a list and is no longer untouched. Takes the task back, if `take_back` allows
+/// it.
+fn join(task: &Task, take_back: impl FnOnce(Entry, crate::protocol::ready::list::Node) -> bool) {
     assert!(task.job.untouched().is_none(), "a listed job was not told so");
     // SAFETY: the job is not untouched.
     match unsafe { task.job.place() } {
@@ -18,7 +19,7 @@ fn settle(task: &Task, take_back: impl FnOnce(Entry, crate::protocol::ready::lis
     }
 }
 
-/// A fork's entry in the shared pool: its join or whoever searches gets it, and nobody else's in its place.
+/// A fork's entry in the shared pool: its join or a searcher gets it, and nobody gets another entry in its place.
 fn take_back_against_take(order: Order) {
     let pool = Arc::new(SharedPool::new(order, 2));
     let tasks = Arc::new([Task::new(), Task::new()]);
@@ -32,36 +33,38 @@ fn take_back_against_take(order: Order) {
             if let Taken::Entry(entry) = pool.take(1) {
                 assert!(execute(entry).is_none());
             }
-            // Whatever number the first node had may be used again.
+            // The number of the first node may be used again.
             let deque = Deque::new(false);
             fork(&deque, &tasks[1]);
             pool.absorb(1, &deque);
         })
     };
-    settle(&tasks[0], |entry, node| pool.take_back(entry, node, false));
+    join(&tasks[0], |entry, node| pool.take_back(entry, node, false));
     other.join().unwrap();
-    settle(&tasks[1], |entry, node| pool.take_back(entry, node, false));
+    join(&tasks[1], |entry, node| pool.take_back(entry, node, false));
     assert!(tasks.iter().all(|task| task.runs.load(Relaxed) == 1), "an entry was lost or run twice");
     assert_eq!((pool.take(0), pool.len()), (Taken::Nothing, 0));
 }
 
 #[test]
 fn take_back_against_take_in_order_of_arrival() {
-    explore(5, &[Fault::TakeBackFromNode, Fault::ListWithoutPlace], || {
+    explore_weak(5, &[Fault::TakeBackFromNode, Fault::ListWithoutPlace], || {
         take_back_against_take(Order::Arrival)
     });
 }
 
 #[test]
 fn take_back_against_take_in_serial_order() {
-    explore(5, &[Fault::TakeBackFromNode, Fault::ListWithoutPlace], || take_back_against_take(Order::Serial));
+    explore_weak(5, &[Fault::TakeBackFromNode, Fault::ListWithoutPlace], || {
+        take_back_against_take(Order::Serial)
+    });
 }
 
-/// A frame that is to take memory, on processor 1, against the frame left of it that goes back into the pool: it takes
-/// the memory when its dummy thread has run and the other one has gone on, and nothing is lost.
+/// A frame on processor 1 wants to take memory, while the frame left of it goes back into the pool. The first frame
+/// takes the memory when its dummy thread has run and the other frame has gone on. Nothing is lost.
 #[test]
 fn turn_against_put_frame() {
-    explore(5, &[Fault::OutOfTurn], || {
+    explore_weak(5, &[Fault::OutOfTurn], || {
         let pool = Arc::new(SharedPool::new(Order::Serial, 2));
         let carriers = Arc::new([Carrier::to_be_started(), Carrier::to_be_started()]);
         let entry = |carriers: &[Carrier; 2], index: usize| Entry::carrier(NonNull::from(&carriers[index]));
@@ -90,7 +93,7 @@ fn turn_against_put_frame() {
                     pool.put_frame(1, entry(&carriers, 1));
                     assert_eq!(pool.take(1), Taken::Entry(entry(&carriers, 0)));
                     was_set_aside = true;
-                    // The left frame goes on and ends; then the right one is next.
+                    // The left frame goes on and ends. Then the right one is next.
                     let next = loop {
                         match pool.take(1) {
                             Taken::Dummy => dummies += 1,
@@ -109,8 +112,8 @@ fn turn_against_put_frame() {
 
 /// A deque that was given up: a join that looks for its half there against a thief.
 #[test]
-fn withdraw_against_draw() {
-    explore(5, &[Fault::TakeBackFromNode, Fault::ListWithoutPlace], || {
+fn take_back_against_draw() {
+    explore_weak(5, &[Fault::TakeBackFromNode, Fault::ListWithoutPlace], || {
         let ranks = Arc::new(Ranks::new(2));
         let tasks = Arc::new([Task::new(), Task::new()]);
         let carrier = Carrier::to_be_started();
@@ -128,7 +131,7 @@ fn withdraw_against_draw() {
             })
         };
         for task in tasks.iter().rev() {
-            settle(task, |entry, node| ranks.withdraw(entry, node));
+            join(task, |entry, node| ranks.take_back(entry, node));
         }
         let mut frames = thief.join().unwrap();
         frames += (0..3).filter(|_| drawn(&ranks, 1)).count();
@@ -141,7 +144,7 @@ fn withdraw_against_draw() {
 /// A dummy for each byte.
 const SINGLE: u64 = 1;
 
-/// Draws at the left end and runs what is found. Whether that was the frame.
+/// Draws at the left end and runs what is found. Returns whether that was the frame.
 fn drawn(ranks: &Ranks, thief: usize) -> bool {
     match ranks.draw(thief, 0, SINGLE) {
         Drawn::Entry(entry) if entry.is_stack() => {
@@ -153,8 +156,8 @@ fn drawn(ranks: &Ranks, thief: usize) -> bool {
     }
 }
 
-/// A thief that robs a deque without its owner's help while that gives it up: no entry is lost, and the thief's
-/// deque ranks right of what it robbed; the victim has no rank any more.
+/// A thief robs a deque without its owner's help while the owner gives it up. No entry is lost, the thief's deque ranks
+/// right of what it robbed, and the victim has no rank any more.
 #[test]
 fn give_up_against_rob() {
     explore(5, &[Fault::RobWithoutRanks], || {
@@ -188,7 +191,7 @@ fn give_up_against_rob() {
 /// Dummy threads: all of them run before the frame goes on, whoever runs them, and it goes on once.
 #[test]
 fn dummies_before_the_frame() {
-    explore(5, &[Fault::OutOfTurn], || {
+    explore_weak(5, &[Fault::OutOfTurn], || {
         let ranks = Arc::new(Ranks::new(3));
         let carrier = Carrier::to_be_started();
         ranks.give_up(0, &Deque::new(false), Entry::carrier(NonNull::from(&carrier)), 2);

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// A scope whose closures run on two processors: exactly one of them, or the body, finds that all has ended, and has seen
-/// what all closures did.
+/// A scope whose closures run on two processors. Exactly one of them, or the body, finds that everything has ended, and
+/// has seen what all closures did.
 #[test]
 fn credits_of_a_scope() {
     /// The credits, what two closures write, and how often the end was found.
@@ -12,7 +12,7 @@ fn credits_of_a_scope() {
         results: [UnsafeCell<u32>; 2],
         ends: AtomicUsize,
     }
-    // SAFETY: that access to the cells is ordered is what the model checks.
+    // SAFETY: the model checks that accesses to the cells are ordered.
     unsafe impl Sync for Scope {}
     // SAFETY: as above.
     unsafe impl Send for Scope {}
@@ -49,7 +49,7 @@ fn credits_of_a_scope() {
             let scope = Arc::clone(&scope);
             thread::spawn(move || {
                 let stock = Stock::new();
-                // It spawns, too, and runs what it spawned: its stock comes from its own addition.
+                // It also spawns, and runs what it spawned. Its stock comes from its own addition.
                 let credits = NonNull::from(&scope.credits);
                 // SAFETY: as above.
                 assert!(unsafe { stock.take(credits) }.is_none());
@@ -62,9 +62,9 @@ fn credits_of_a_scope() {
             })
         };
         let body_last = scope.credits.end_body(Some(&stock));
-        let settled = if body_last { None } else { scope.run(1, &stock).or_else(|| stock.empty()) };
+        let enabled = if body_last { None } else { scope.run(1, &stock).or_else(|| stock.empty()) };
         assert!(!body_last, "a closure had not ended");
-        if settled.is_some() {
+        if enabled.is_some() {
             scope.ended();
         }
         other.join().unwrap();

@@ -15,11 +15,7 @@ fn no_lost_wake_up() {
             thread::spawn(move || {
                 sleepers.set_resting(1);
                 sleepers.stop_search();
-                sleepers.look_once_more(
-                    std::iter::once(&*deque),
-                    || unreachable!("the barrier reaches everyone"),
-                    || !deque.looks_empty(),
-                )
+                look(&deque, &sleepers)
             })
         };
         let pushed = fork(&deque, &task);
@@ -33,7 +29,17 @@ fn no_lost_wake_up() {
     });
 }
 
-/// What a carrier does that has found nothing: puts its processor among the resting, which `idle` counts, and looks once more.
+/// The barrier of these models is never refused.
+fn unrefused() {
+    unreachable!("the barrier reaches everyone")
+}
+
+/// The look that follows when a processor has been entered among the resting.
+fn look(deque: &Deque, sleepers: &Sleepers) -> bool {
+    sleepers.look_once_more(std::iter::once(deque), unrefused, || !deque.looks_empty())
+}
+
+/// A carrier that has found nothing puts its processor among the resting, which `idle` counts, and looks once more.
 fn fall_asleep(deque: &Deque, sleepers: &Sleepers, idle: &Mutex<usize>) -> bool {
     {
         let mut idle = lock(idle);
@@ -41,15 +47,11 @@ fn fall_asleep(deque: &Deque, sleepers: &Sleepers, idle: &Mutex<usize>) -> bool 
         sleepers.set_resting(*idle);
     }
     sleepers.stop_search();
-    sleepers.look_once_more(
-        std::iter::once(deque),
-        || unreachable!("the barrier reaches everyone"),
-        || !deque.looks_empty(),
-    )
+    look(deque, sleepers)
 }
 
-/// Two fall asleep at once, beside one who forks: the fork wakes one, or one of them sees it. Who forks while another one still
-/// searches wakes nobody.
+/// Two processors fall asleep at once while another one forks. The fork wakes one of them, or one of them sees the
+/// fork. A fork wakes nobody while somebody still searches.
 #[test]
 fn several_sleepers_at_once() {
     explore(3, &[Fault::SleepWithoutSecondLook, Fault::ForkWithoutCheck], || {
@@ -74,8 +76,8 @@ fn several_sleepers_at_once() {
     });
 }
 
-/// One rests, and the last searcher finds work while another one forks: the fork wakes the one that rests, or the searcher sees to
-/// it that somebody does.
+/// One processor rests, and the last searcher finds work while another processor forks. The fork wakes the resting one,
+/// or the searcher makes sure that somebody does.
 #[test]
 fn the_last_searcher_finds_work() {
     explore(4, &[Fault::FindWithoutPassingOn, Fault::ForkWithoutCheck], || {
@@ -86,16 +88,10 @@ fn the_last_searcher_finds_work() {
         let searcher = {
             let (deque, sleepers) = (Arc::clone(&deque), Arc::clone(&sleepers));
             thread::spawn(move || {
-                let visible = || !deque.looks_empty();
                 sleepers.stop_search()
                     && sleepers.any_resting()
                     && !planted(Fault::FindWithoutPassingOn)
-                    && (visible()
-                        || sleepers.look_once_more(
-                            std::iter::once(&*deque),
-                            || unreachable!("the barrier reaches everyone"),
-                            visible,
-                        ))
+                    && (!deque.looks_empty() || look(&deque, &sleepers))
             })
         };
         let pushed = fork(&deque, &task);
@@ -109,7 +105,40 @@ fn the_last_searcher_finds_work() {
     });
 }
 
-/// An entry is posted to a processor that goes to rest: it is found before the processor rests, or wakes it.
+/// A processor comes to rest while the last searcher finds work and another processor forks. The fork wakes the processor
+/// that rests, or one of the other two sees the fork.
+#[test]
+fn rest_against_the_last_searcher() {
+    explore(3, &[Fault::QueueWithoutFence, Fault::ForkWithoutCheck], || {
+        let deque = Arc::new(relying());
+        let sleepers = Arc::new(Sleepers::new(0));
+        let task = Arc::new(Task::new());
+        sleepers.start_search();
+        let searcher = {
+            let (deque, sleepers) = (Arc::clone(&deque), Arc::clone(&sleepers));
+            thread::spawn(move || sleepers.found_work() && sleepers.any_resting() && look(&deque, &sleepers))
+        };
+        let rests = {
+            let (deque, sleepers) = (Arc::clone(&deque), Arc::clone(&sleepers));
+            thread::spawn(move || {
+                sleepers.set_resting(1);
+                sleepers.rest(std::iter::once(&*deque), unrefused, || !deque.looks_empty())
+            })
+        };
+        let pushed = fork(&deque, &task);
+        let mut woke = false;
+        if deque.wants_attention(pushed) {
+            deque.attend();
+            woke = sleepers.wants_wake();
+        }
+        let passed_on = searcher.join().unwrap();
+        let saw = rests.join().unwrap();
+        assert!(woke || passed_on || saw, "a job waits, one rests, and nobody looks out");
+    });
+}
+
+/// An entry is posted to a processor that goes to rest. It is found before the processor rests, or it wakes the
+/// processor.
 #[test]
 fn post_against_rest() {
     explore_weak(4, &[Fault::PostWithoutCount, Fault::LookBeforePosting], || {
@@ -119,7 +148,7 @@ fn post_against_rest() {
         let poster = {
             let (private, idle, task) = (Arc::clone(&private), Arc::clone(&idle), Arc::clone(&task));
             thread::spawn(move || {
-                // What the pool do under the lock of the idle list.
+                // What the pool does under the lock of the idle list.
                 let wake = || {
                     let mut idle = lock(&idle);
                     std::mem::take(&mut *idle)
@@ -130,7 +159,7 @@ fn post_against_rest() {
             })
         };
         *lock(&idle) = true;
-        // The holder has left; whoever wakes the processor now runs what is posted.
+        // The holder has left. Whoever wakes the processor now runs what is posted.
         let saw = !private.looks_empty() && {
             let mut idle = lock(&idle);
             std::mem::take(&mut *idle)

@@ -1,15 +1,15 @@
 //! What a processor spends its time on.
 //!
-//! At any time a processor is in one state; whoever changes it (the holder, or whoever has the processor between two
-//! holders) adds the time since the last change to the state that ends. Only what falls into a run counts, so what remains
-//! of the time of the runs is the time that the processor was idle.
+//! At any time a processor is in one state. Whoever changes the state (the holder, or whoever has the processor between
+//! two holders) adds the time since the last change to the state that ends. Only time within a run counts. So what
+//! remains of the time of the runs is the time that the processor was idle.
 
 use super::Profiler;
 use crate::machine::observer::{Account, STATES, State};
 use crate::machine::stats::Counter;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Ticks by [`State`]; that of idleness is not counted.
+/// Ticks by [`State`]. Those of the idle state are not counted.
 pub(crate) type Spent = [u64; STATES];
 
 /// The processor with this account changes its state.
@@ -20,7 +20,7 @@ pub(super) fn enter(account: &Account, profiler: &Profiler, state: State) {
     account.spent[ended].add(profiler.in_run(since, now));
 }
 
-/// Up to now.
+/// The ticks up to now.
 pub(super) fn spent(account: &Account, profiler: &Profiler) -> Spent {
     let mut spent = account.spent.each_ref().map(Counter::get);
     let since = account.since.load(Relaxed);

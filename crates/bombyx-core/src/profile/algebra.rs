@@ -1,16 +1,16 @@
-//! The work/span algebra: what is known of a piece of a computation, and what follows for pieces in series and in
-//! parallel.
+//! The work/span algebra: what is known of a piece of a computation, and what follows from it for pieces in series and
+//! in parallel.
 //!
 //! | | series | fork |
 //! |---|---|---|
 //! | work | w₁ + w₂ | wₐ + w_b |
 //! | span | s₁ + s₂ | max(sₐ, s_b) |
 //! | burdened span | β₁ + β₂ | max(βₐ, steal + β_b + hand-over) |
-//! | split of the span by site | sum | that of the longer branch |
+//! | split of the span by site | sum | split of the longer branch |
 //!
-//! Work is a plain sum and needs no type. The rest is a [`Path`]. The burden is that of He, Leiserson and Leiserson, "The
-//! Cilkview scalability analyzer" (SPAA 2010), §4: the edges along which work may migrate cost what a migration does. Here
-//! the second half of a fork pays for a steal when it begins and for a hand-over when it ends.
+//! Work is a plain sum and needs no type. The rest is a [`Path`]. The burden is that of He, Leiserson and Leiserson,
+//! "The Cilkview scalability analyzer" (SPAA 2010), §4: edges along which work may migrate cost as much as a migration.
+//! Here the second half of a fork pays for a steal when it begins and for a hand-over when it ends.
 //!
 //! Branches of a fork nest on the stack of the carrier that runs them, so their paths live in one array
 //! ([`Lanes`]) and a fork allocates next to nothing.
@@ -18,12 +18,12 @@
 use super::sites::SiteId;
 use std::ops::Range;
 
-/// Lengths of the longest chain through some piece of a computation, in ticks. Signed: an empty strand is as likely to
-/// measure a little below nothing as above.
+/// Lengths of the longest chain through some piece of a computation, in ticks. Signed, because an empty strand is as
+/// likely to measure a little less than nothing as a little more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Length {
     pub(crate) span: i64,
-    /// What the burdened span is more: strands, which are by far the most frequent, add nothing to it.
+    /// What the burdened span adds to the span. Strands, which are by far the most frequent, add nothing to it.
     burden: i64,
 }
 
@@ -47,20 +47,20 @@ impl Length {
         Length { span: self.span + next.span, burden: self.burden + next.burden }
     }
 
-    /// What follows `start` in `self`, which begins with it.
+    /// What follows `start` in `self`. `self` begins with `start`.
     #[inline(always)]
     pub(crate) fn since(self, start: Length) -> Length {
         Length { span: self.span - start.span, burden: self.burden - start.burden }
     }
 
-    /// `self` and `other`, which begin together.
+    /// `self` in parallel with `other`. Both begin together.
     #[inline(always)]
     pub(crate) fn beside(self, other: Length) -> Length {
         let span = self.span.max(other.span);
         Length { span, burden: self.burdened().max(other.burdened()) - span }
     }
 
-    /// `self`, and then so much of a burden.
+    /// `self`, followed by this much burden.
     #[inline(always)]
     pub(crate) fn burdened_by(self, ticks: i64) -> Length {
         Length { burden: self.burden + ticks, ..self }
@@ -98,7 +98,7 @@ impl Path {
         self.append(next, SiteId::TAKEN);
     }
 
-    /// Appends `next`, of a chain whose foot belongs to the site `foot`.
+    /// Appends `next`, a chain whose foot belongs to the site `foot`.
     pub(crate) fn append(&mut self, next: &Path, foot: SiteId) {
         self.length = self.length.then(next.length);
         for &(site, ticks) in &next.split {
@@ -106,7 +106,7 @@ impl Path {
         }
     }
 
-    /// What follows `start` in `self`, which begins with it.
+    /// What follows `start` in `self`. `self` begins with `start`.
     pub(crate) fn since(mut self, start: &Path) -> Path {
         self.length = self.length.since(start.length);
         for &(site, ticks) in &start.split {
@@ -125,9 +125,9 @@ impl Path {
     }
 }
 
-/// The splits of all branches that lie on one stack, each in a range of its own, the youngest on top. A branch has a site of
-/// its own; what the others have of its span is written here, and its own part is the rest, so that strands, and forks inside
-/// of forks at the same site, write nothing.
+/// The splits of all branches on one stack, each in a separate range, the youngest on top. A branch belongs to a site.
+/// The parts that other sites have of its span are written here, and the rest belongs to its own site. So strands, and
+/// forks inside forks at the same site, write nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
     parts: Split,
@@ -142,23 +142,24 @@ pub(crate) type Lane = usize;
 #[derive(Clone, Debug)]
 pub(crate) struct Branch {
     pub(crate) parts: Range<Lane>,
-    /// Its own.
+    /// The branch's own site.
     pub(crate) site: SiteId,
     pub(crate) span: i64,
 }
 
-/// Two branches that begin together in another one, and end.
+/// Two branches that begin together in another branch, and end.
 pub(crate) struct Halves {
-    /// The range of the branch around them ends where that of the first half begins, and that where the second's does.
+    /// The range of the branch around them ends where that of the first half begins, and that one ends where the second
+    /// half's begins.
     pub(crate) below: Lane,
     pub(crate) first: Lane,
     pub(crate) second: Lane,
-    /// Of the halves.
+    /// The site of the halves.
     pub(crate) site: SiteId,
-    /// Of the branch around them.
+    /// The site of the branch around them.
     pub(crate) outer: SiteId,
     pub(crate) second_wins: bool,
-    /// Of the longer half.
+    /// The span of the longer half.
     pub(crate) span: i64,
 }
 
@@ -167,7 +168,7 @@ impl Lanes {
         Lanes { parts: Vec::new(), top: 0 }
     }
 
-    /// Adds to the youngest range, whose own site is another one.
+    /// Adds to the youngest range. `site` is not the range's own site.
     pub(crate) fn add(&mut self, site: SiteId, ticks: i64) {
         match self.parts[self.top..].iter_mut().find(|part| part.0 == site) {
             Some(part) => part.1 += ticks,
@@ -175,7 +176,7 @@ impl Lanes {
         }
     }
 
-    /// Begins an empty range; tells where the one below begins.
+    /// Begins an empty range, and returns where the one below begins.
     #[inline(always)]
     pub(crate) fn open(&mut self) -> Lane {
         let below = self.top;
@@ -189,15 +190,15 @@ impl Lanes {
         self.top
     }
 
-    /// Ends a fork whose halves are the two youngest ranges, both empty, at the site of the range below: all of it is that
-    /// one's own.
+    /// Ends a fork whose halves are the two youngest ranges. Both are empty, and the fork is at the site of the range
+    /// below, so the whole fork belongs to that site.
     #[inline(always)]
     pub(crate) fn join_own(&mut self, below: Lane) {
         self.top = below;
     }
 
-    /// Ends a fork whose halves are the two youngest ranges: the split of the longer is added to the range below, the other
-    /// forgotten.
+    /// Ends a fork whose halves are the two youngest ranges. Adds the split of the longer half to the range below, and
+    /// forgets the other.
     pub(crate) fn join(&mut self, halves: &Halves) {
         let &Halves { below, first, second, site, outer, second_wins, span } = halves;
         self.top = below;
@@ -210,7 +211,7 @@ impl Lanes {
                 Some(known) => known.1 += part.1,
                 None if part.0 == outer => {}
                 None => {
-                    // Not beyond `at`: `end` began at or before it and moves at most once for each.
+                    // `end` does not pass `at`: it began at or before `at`, and moves at most once for each.
                     self.parts[end] = part;
                     end += 1;
                 }
@@ -222,7 +223,7 @@ impl Lanes {
         }
     }
 
-    /// What of a branch belongs to its own site.
+    /// The part of a branch that belongs to its own site.
     fn own(&self, branch: &Branch) -> i64 {
         branch.span - self.parts[branch.parts.clone()].iter().map(|part| part.1).sum::<i64>()
     }
@@ -235,8 +236,8 @@ impl Lanes {
         }
     }
 
-    /// Ends the youngest range, of a branch at `site` of this span, and returns its whole split; the one from `below` is the
-    /// youngest then.
+    /// Ends the youngest range, which belongs to a branch of this span at `site`, and returns its whole split. The
+    /// range from `below` is then the youngest.
     pub(crate) fn close(&mut self, below: Lane, site: SiteId, span: i64) -> Split {
         let mut split = Split::new();
         self.add_to(&mut split, &Branch { parts: self.top..self.parts.len(), site, span });
@@ -287,14 +288,14 @@ mod tests {
     #[test]
     fn lanes_nest_as_forks_do() {
         let mut lanes = Lanes::new();
-        // A run of 1, whose fork at site 1 has a first half of 6 and what the fork inside of it adds.
+        // A run of 1. Its fork at site 1 has a first half of 6, plus what the fork inside it adds.
         let below = lanes.open();
         let first = lanes.top();
         let inner_below = lanes.open();
         let inner_first = lanes.top();
         lanes.open();
         let inner_second = lanes.top();
-        // The inner fork, at site 2, is won by its second half: 4 of its own, and what was stolen from it, 3 and 1.
+        // The second half wins the inner fork, at site 2: 4 of its own, and 3 and 1 that were stolen from it.
         lanes.add(site(3), 3);
         lanes.add(site(1), 1);
         lanes.join(&Halves {

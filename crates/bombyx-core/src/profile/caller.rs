@@ -1,12 +1,14 @@
-//! Whose line a fork inside of a library stands for.
+//! Which line of the program a fork inside a library stands for.
 //!
-//! rayon's iterators and sorts fork inside of rayon: every loop of a program would show the same line of rayon's source. So the
-//! first fork of each kind of loop keeps the stack's backtrace, and the report names the innermost frame that belongs neither
-//! to rayon nor to the runtime. Kinds of loops are told apart by the code that runs the second half: the compiler makes one
-//! for each type of closure. (Two lines that sort vectors of the same type share that code, and are shown as the first one.)
+//! rayon's iterators and sorts fork inside rayon, so every loop of a program would show the same line of rayon's
+//! source. Therefore the first fork of each kind of loop keeps the stack's backtrace, and the report names the
+//! innermost frame that belongs neither to rayon nor to the runtime. The code that runs the second half identifies the
+//! kind of loop, because the compiler makes one function for each type of closure. (Two lines that sort vectors of the
+//! same type share that code, and are shown as the first one.)
 //!
-//! A backtrace is only a list of addresses while the program runs: some microseconds, once for each kind of loop. Names and
-//! lines are looked up when the report is made. In a program without line tables the report names the function.
+//! While the program runs, a backtrace is only a list of addresses. It takes some microseconds, once for each kind of
+//! loop. Names and lines are looked up when the report is made. In a program without line tables, the report names the
+//! function.
 
 use std::backtrace::Backtrace;
 use std::path::{Component, Path};
@@ -14,19 +16,19 @@ use std::path::{Component, Path};
 /// Where in the program a library was called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Caller {
-    /// The source file, or the function if its lines are not known.
+    /// The source file, or the function if its lines are unknown.
     pub(crate) file: String,
-    /// 0 if not known.
+    /// The line, or 0 if it is unknown.
     pub(crate) line: u32,
     pub(crate) column: u32,
 }
 
-/// Whether this file belongs to a library whose forks stand for its caller's.
+/// Whether this file belongs to a library whose forks are attributed to its caller.
 pub(crate) fn is_library(file: &str) -> bool {
     has_folder(file, |name| name == "rayon" || name.starts_with("rayon-"))
 }
 
-/// Whether the file lies in the folder `src` of a package of such a name.
+/// Whether the file lies in the folder `src` of a package whose name `is_it` accepts.
 fn has_folder(file: &str, is_it: impl Fn(&str) -> bool) -> bool {
     let names = || {
         Path::new(file).components().filter_map(|part| match part {
@@ -37,7 +39,7 @@ fn has_folder(file: &str, is_it: impl Fn(&str) -> bool) -> bool {
     names().zip(names().skip(1)).any(|(package, next)| next == "src" && is_it(package))
 }
 
-/// The innermost frame that belongs to the program, and whether rayon's `par_bridge` lies between.
+/// The innermost frame that belongs to the program, and whether rayon's `par_bridge` lies in between.
 pub(crate) fn find(backtrace: &Backtrace) -> (Option<Caller>, bool) {
     let text = backtrace.to_string();
     (find_in(&text), text.contains("par_bridge"))
@@ -71,7 +73,7 @@ fn parse(text: &str) -> Option<Caller> {
 }
 
 fn is_foreign_file(file: &str) -> bool {
-    // Functions of C are the system's.
+    // Functions in C belong to the system.
     !file.ends_with(".rs")
         || is_library(file)
         || file.starts_with("/rustc/")
@@ -82,7 +84,7 @@ fn is_foreign_file(file: &str) -> bool {
 fn is_foreign_symbol(symbol: &str) -> bool {
     let path = symbol.trim_start_matches(['<', '&', '[', '*', '(']);
     let root = path.split("::").next().unwrap_or(path);
-    // Functions of C have no path.
+    // Functions in C have no path.
     !path.contains("::")
         || matches!(
             root,

@@ -1,7 +1,7 @@
 //! Chains: what happens on one carrier from the foot of a closure to its end, and what is known of it then.
 //!
-//! A closure that was taken from elsewhere, or that enters a pool, begins a chain on top of the one that ran on its carrier,
-//! whose strand stops meanwhile. Its frames are in the carrier's [`Shadow`].
+//! A closure that was taken from elsewhere, or that enters a pool, begins a new chain on its carrier. The strand of the
+//! chain that ran there before stops meanwhile. The frames are in the carrier's [`Shadow`].
 
 use super::Profiler;
 use super::algebra::{Length, Path};
@@ -21,9 +21,9 @@ pub(crate) struct Tally {
     pub(crate) strands: u64,
     pub(crate) forks: u64,
     pub(crate) work: i64,
-    /// Of the longest strand.
+    /// The longest strand.
     pub(crate) longest: i64,
-    /// In [`crate::blocking`].
+    /// Time in [`crate::blocking`].
     pub(crate) blocked: i64,
 }
 
@@ -45,39 +45,40 @@ pub(crate) struct Report {
     pub(crate) work: i64,
     pub(crate) blocked: i64,
     pub(crate) path: Path,
-    /// Of the strands of the closure at its foot, if that was stolen.
+    /// The tally of the strands of the closure at the chain's foot, if that closure was stolen.
     pub(crate) taken: Tally,
-    /// The most frames on top of its foot, itself counted.
+    /// The most frames from the chain's foot, the foot counted.
     pub(crate) peak: usize,
-    /// Its foot, if others hang on it.
+    /// The chain's foot, if other chains hang on it.
     pub(crate) origin: Option<Arc<Origin>>,
     pub(crate) log: Log,
 }
 
 /// What happens on one carrier from the foot of a closure to its end.
 pub(super) struct Chain {
-    /// None: nothing runs here that is profiled.
+    /// `None` if nothing that runs here is profiled.
     profiler: Option<Arc<Profiler>>,
     pub(super) clock: Clock,
     pub(super) costs: Costs,
-    /// When the strand that runs began, and what of it is the profiler's own time after that.
+    /// When the present strand began, and how much of the following time is the profiler's own.
     pub(super) start: u64,
-    /// Whether a strand runs, as opposed to: waits.
+    /// Whether a strand runs; if not, it waits.
     pub(super) running: bool,
-    /// Of the strand that runs.
+    /// The site of the present strand.
     pub(super) site: SiteId,
-    /// Where the run was entered, if the chain is one.
+    /// Where the run was entered, if the chain is a run.
     pub(super) run: SiteId,
     pub(super) length: Length,
-    /// How long the half that runs is expected to take, in ticks: as long as its first half did, if it is the second of a
-    /// fork, and half as long as the piece that forked, if it is the first. [`i64::MAX`] if nothing is known.
+    /// How long the present half is expected to take, in ticks. The second half of a fork is expected to take as long
+    /// as the first half did, and the first half of a fork half as long as the piece that forked. [`i64::MAX`] if
+    /// nothing is known.
     pub(super) expected: i64,
-    /// Without what the shadow has not counted yet.
+    /// The work, without what the shadow has not counted yet.
     pub(super) work: i64,
     blocked: i64,
-    /// While another chain runs on top, what was counted for [`SiteId::TAKEN`].
+    /// What was counted for [`SiteId::TAKEN`], kept here while another chain runs on top.
     taken: Tally,
-    /// How many frames lie below its foot.
+    /// How many frames lie below the chain's foot.
     pub(super) foot: usize,
     /// The most frames on the stack so far, these counted.
     pub(super) deepest: usize,
@@ -85,9 +86,10 @@ pub(super) struct Chain {
     /// How many of its frames are scopes.
     pub(super) scopes: usize,
     pub(super) log: Log,
-    /// Ends with its first frame: begun by a fork of a thread that holds a processor without being in a run.
+    /// Set if the chain ends with its first frame: a thread that holds a processor without being in a run began it with
+    /// a fork.
     ambient: Option<Path>,
-    /// How many frames there are when it ends so; `usize::MAX` if it does not.
+    /// How many frames there are when such a chain ends, or `usize::MAX` for other chains.
     pub(super) ambient_at: usize,
 }
 
@@ -119,17 +121,17 @@ impl Chain {
         self.profiler.as_ref().is_some_and(|own| std::ptr::eq(&raw const **own, profiler))
     }
 
-    /// The foot, for others to hang on.
+    /// The foot, for other chains to hang on.
     pub(super) fn origin(&mut self) -> Arc<Origin> {
         Arc::clone(self.origin.get_or_insert_with(Origin::unknown))
     }
 
-    /// How many frames there are from the foot, itself counted, if there are `depth` on the stack.
+    /// How many frames there are from the foot, itself counted, when there are `depth` on the stack.
     pub(super) fn frames_to(&self, depth: usize) -> usize {
         depth - self.foot + 1
     }
 
-    /// Takes over what other chains have done, which had up to `peak` frames from this one's foot, itself counted.
+    /// Adds what other chains have done. They had up to `peak` frames from this chain's foot, itself counted.
     pub(super) fn absorb(&mut self, work: i64, blocked: i64, peak: usize) {
         self.work += work;
         self.blocked += blocked;
@@ -138,7 +140,7 @@ impl Chain {
 }
 
 impl Shadow {
-    /// A closure begins that was taken from elsewhere, or that enters the pool. What ran here waits.
+    /// A closure that was taken from elsewhere, or that enters the pool, begins. What ran here waits.
     pub(crate) fn begin_chain(
         &mut self,
         profiler: &Arc<Profiler>,
@@ -175,7 +177,7 @@ impl Shadow {
         self.begin_anew(profiler.clock.now());
     }
 
-    /// The closure has ended; what waited below goes on.
+    /// The closure has ended. What waited below goes on.
     pub(crate) fn end_chain(&mut self) -> Report {
         self.end_strand(self.now());
         self.count();
@@ -200,7 +202,7 @@ impl Shadow {
         }
     }
 
-    /// Tells the profiler what was counted here.
+    /// Reports to the profiler what was counted here.
     fn flush(&mut self, profiler: &Profiler) {
         if let Some(tallies) = self.tallies.get_mut(1..) {
             profiler
@@ -208,7 +210,7 @@ impl Shadow {
         }
     }
 
-    /// A thread that holds a processor without being in a run forks, or begins a scope, `now`.
+    /// A thread that holds a processor without being in a run forks, or begins a scope, at the time `now`.
     #[cold]
     #[inline(never)]
     pub(super) fn begin_ambient(&mut self, profiler: &Arc<Profiler>, site: Site, now: u64) {
@@ -234,7 +236,7 @@ impl Shadow {
 
     // ---- Blocking -------------------------------------------------------------------------------------
 
-    /// The strand blocks from now on. None if nothing profiled runs here.
+    /// The strand blocks from now on. `None` if nothing that runs here is profiled.
     pub(crate) fn block(&mut self) -> Option<u64> {
         if !self.chain.running {
             return None;
@@ -245,7 +247,7 @@ impl Shadow {
         Some(now)
     }
 
-    /// The strand that blocked since then goes on.
+    /// The strand, which has blocked since then, goes on.
     pub(crate) fn unblock(&mut self, since: u64) {
         let now = self.now();
         let ticks = now.wrapping_sub(since) as i64;

@@ -1,11 +1,12 @@
-//! Time as the profiler reads it: the processor's own cycle counter where that is steady, else the system's monotonic
-//! clock. A *tick* is whatever the clock counts; only [`Scale`] turns ticks into nanoseconds, at the very end, from how
-//! far both clocks got over the life of the program.
+//! Time as the profiler reads it: the CPU's cycle counter if it is steady, else the system's monotonic clock. A *tick*
+//! is whatever the clock counts. Only [`Scale`] turns ticks into nanoseconds, at the very end, by comparing how far
+//! both clocks got over the life of the program.
 //!
-//! A strand runs on one thread from its beginning to its end, so its length is a difference of two readings of the same
-//! thread. That is why tests can use a clock of their own that every thread advances by hand: what they measure is
-//! then exact, wherever the strands ran.
+//! A strand runs on one thread from its beginning to its end, so its length is the difference of two readings on the
+//! same thread. That is why tests can use a virtual clock that each thread advances by hand. What they measure is then
+//! exact, wherever the strands ran.
 
+use bombyx_base::profile;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -17,7 +18,7 @@ pub(crate) enum Clock {
     Tsc,
     /// Nanoseconds of [`Instant`].
     Monotonic,
-    /// The calling thread's own count ([`advance`]).
+    /// A virtual clock: the calling thread's own count ([`advance`]).
     #[cfg(test)]
     Virtual,
 }
@@ -44,14 +45,14 @@ impl Clock {
         }
     }
 
-    /// As it is written in profiles.
-    pub(crate) fn name(self) -> &'static str {
+    /// What profiles say of it.
+    pub(crate) fn named(self) -> profile::Clock {
         match self {
             #[cfg(target_arch = "x86_64")]
-            Clock::Tsc => "tsc",
-            Clock::Monotonic => "monotonic",
+            Clock::Tsc => profile::Clock::Tsc,
+            Clock::Monotonic => profile::Clock::Monotonic,
             #[cfg(test)]
-            Clock::Virtual => "virtual",
+            Clock::Virtual => profile::Clock::Monotonic,
         }
     }
 
@@ -73,7 +74,7 @@ fn monotonic() -> u64 {
     u64::try_from(ORIGIN.get_or_init(Instant::now).elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Compares a clock with the system's, from when it is made.
+/// Compares a clock with the system's clock, from the time when this is made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
     clock: Clock,
@@ -81,7 +82,7 @@ pub(crate) struct Scale {
     instant: Instant,
 }
 
-/// How long two clocks must have run for their ratio to be good to a few parts in a hundred thousand.
+/// How long two clocks must have run before their ratio is exact to a few parts in a hundred thousand.
 const COMPARED: Duration = Duration::from_millis(2);
 
 impl Scale {
@@ -90,7 +91,8 @@ impl Scale {
         Scale { clock, ticks, instant }
     }
 
-    /// Both clocks at the same time, as nearly as several tries can: a thread may be interrupted between the readings.
+    /// Reads both clocks at the same time, as nearly as several tries allow: the thread may be interrupted between the
+    /// readings.
     fn both(clock: Clock) -> (u64, Instant) {
         const TRIES: usize = 8;
         let read = || {
@@ -104,7 +106,7 @@ impl Scale {
         (ticks, instant)
     }
 
-    /// Nanoseconds per tick. Waits if the clocks have not run for long enough to tell.
+    /// Nanoseconds per tick. Waits if the clocks have not run long enough to say.
     pub(crate) fn ns_per_tick(&self) -> f64 {
         if self.clock.counts_nanoseconds() {
             return 1.0;

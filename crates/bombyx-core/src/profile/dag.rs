@@ -1,16 +1,19 @@
 //! Writes recorded runs as a dag file (`docs/dag-format.md`, version 1): the serial depth-first execution, record by record.
 //!
-//! A fork makes its first half a child of the thread that forks; the second half goes on in that thread, so the serial order,
-//! first and then second half, is that of the file, and a simulated thief takes what a real one does. Where the fork's site
-//! is not the site of the closure around it, the second half is a child as well: the site of a thread is that of all its
-//! strands, so what belongs to a site can be told exactly. That costs two strands of one nanosecond. A spawned closure is a
-//! child of the thread that spawns it, joined at the end of its scope; the body of a scope is part of the thread around it.
+//! A fork makes its first half a child of the thread that forks. The second half continues in that thread, so the file
+//! has the serial order, the first half and then the second. A simulated thief takes what a real one does. If the
+//! fork's site is not the site of the closure around it, the second half is a child as well. A thread has one site for
+//! all its strands, so this attributes work to sites exactly. It costs two strands of one nanosecond. A spawned closure
+//! is a child of the thread that spawns it, joined at the end of its scope. The body of a scope is part of the thread
+//! around it.
 //!
-//! The format has no empty strands. A strand that measured less than a nanosecond is written as one, and what it was given
-//! too much is taken off the strands after it; so the work is right, and the span off by no more than its strands are many.
+//! The format has no empty strands. A strand that measured less than a nanosecond is written as one nanosecond, and the
+//! excess is subtracted from the strands after it. So the work is right, and the span is wrong by at most one
+//! nanosecond per strand on it.
 //!
-//! A strand allocates the most it had in use when it begins and frees the rest when it ends ([`Heap`]). What was allocated
-//! outside of the runs and is freed inside is not in the file, which must not free more than it allocates.
+//! A strand allocates the most it had in use when it begins, and frees the rest when it ends ([`Heap`]). Memory that
+//! was allocated outside the runs and freed inside is not in the file, because a file must not free more than it
+//! allocates.
 
 use super::heap::Heap;
 use super::record::{Ended, Event, Log, Recorder};
@@ -37,7 +40,7 @@ const WAITS: u8 = 32;
 const HAS_SITE: u8 = 16;
 const HAS_FRAME: u8 = 8;
 
-/// Writes what `recorder` has, with these notes. A tick takes `ns_per_tick`.
+/// Writes what `recorder` has, with these notes. One tick takes `ns_per_tick`.
 pub(crate) fn write(
     recorder: &Recorder,
     ns_per_tick: f64,
@@ -70,9 +73,9 @@ struct Output<'a, W> {
     strands: u64,
     threads: u64,
     joins: u64,
-    /// What is allocated and not freed.
+    /// Bytes that are allocated and not freed.
     held: u64,
-    /// What was ever allocated.
+    /// Bytes that were ever allocated.
     allocated: u64,
 }
 
@@ -136,7 +139,7 @@ impl<W: Write> Output<'_, W> {
     }
 
     fn spawn(&mut self, site: u64) -> io::Result<()> {
-        // The size of the first frame holds for all others.
+        // The size of the first frame also holds for all others.
         if self.threads == 1 {
             self.byte(SPAWN | HAS_SITE | HAS_FRAME)?;
             self.number(FRAME)?;
@@ -156,17 +159,17 @@ impl<W: Write> Output<'_, W> {
     }
 }
 
-/// What is open where the walk is.
+/// What is open at the present place of the walk.
 enum Open {
     Fork {
         site: u64,
         outer: u64,
-        /// Once the first half has ended, the last strand of it.
+        /// The last strand of the first half, once that half has ended.
         first: Option<u64>,
     },
     Scope {
         scope: u64,
-        /// The last strands of its closures.
+        /// The last strands of the scope's closures.
         sources: Vec<u64>,
     },
     /// A spawned closure, whose log ends at this depth of logs.
@@ -181,16 +184,16 @@ struct Walk<'a, 'b, W> {
     ended: &'a Ended,
     ns_per_tick: f64,
     out: &'a mut Output<'b, W>,
-    /// The log that is read, where, and those below.
+    /// The log that is being read, the place in it, and the logs below it.
     logs: Vec<(&'a Log, usize)>,
     open: Vec<Open>,
-    /// The site of the thread that runs.
+    /// The site of the present thread.
     site: u64,
-    /// What the strand that runs has taken so far, in nanoseconds.
+    /// What the present strand has taken so far, in nanoseconds.
     weight: f64,
-    /// What it has allocated.
+    /// What the present strand has allocated.
     heap: Heap,
-    /// What it waits for before it begins.
+    /// The strands that the present strand waits for before it begins.
     waits: Vec<u64>,
 }
 
@@ -238,7 +241,7 @@ impl<'a, 'b, W: Write> Walk<'a, 'b, W> {
         }
     }
 
-    /// Writes the strand that runs, and returns its number.
+    /// Writes the present strand, and returns its number.
     fn strand(&mut self) -> io::Result<u64> {
         let weight = self.weight.floor().max(1.0);
         self.weight -= weight;
@@ -327,7 +330,7 @@ impl<'a, 'b, W: Write> Walk<'a, 'b, W> {
         Ok(())
     }
 
-    /// A spawned closure ends, or the last run.
+    /// A spawned closure ends, or the last run does.
     fn end_of_log(&mut self) -> io::Result<()> {
         let Some(Open::Closure { scope, outer }) = self.open.pop() else { return Ok(()) };
         let last = self.strand()?;
@@ -339,7 +342,7 @@ impl<'a, 'b, W: Write> Walk<'a, 'b, W> {
         });
         match joins {
             Some(sources) => sources.push(last),
-            // Spawned in a run of its own beside that of the scope: joined as soon as may be, one strand after its spawn.
+            // Spawned in a run that is not the scope's. Joined as soon as possible, one strand after its spawn.
             None => {
                 self.strand()?;
                 self.waits.push(last);

@@ -1,13 +1,14 @@
-//! The files that the environment asks for, written when the process ends, also by a signal (`interrupt.rs`).
+//! The files that the environment asks for. They are written when the process ends, even by a signal (`interrupt.rs`).
 //!
-//! A file that cannot be written costs the program nothing but a line on standard error. Files appear whole or not at all.
+//! If a file cannot be written, the only effect on the program is a line on standard error. Files appear whole or not
+//! at all.
 
 use super::costs::Measure;
 use super::ledger::Profiler;
 use super::record::Recorder;
-use super::report::Profile;
 use crate::system::primitive::lock;
 use crate::system::process::Generation;
+use bombyx_base::profile::Profile;
 use std::ffi::{OsStr, OsString, c_int};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -25,11 +26,8 @@ static FILES: OnceLock<Files> = OnceLock::new();
 
 /// The profiler of the process, if the environment asks for files.
 pub(super) fn profiler(measure: Measure) -> Option<Arc<Profiler>> {
-    if is_privileged() {
-        // Whoever starts the program may have less rights than it has, and must not choose what it writes.
-        return None;
-    }
-    let file = |name| env::var_os(name).filter(|path| !path.is_empty());
+    // Whoever starts the program may have fewer rights than the program, and must not choose what it writes.
+    let file = |name| env::var_os(name).filter(|path| !path.is_empty() && !is_privileged());
     let (profile, record) = (file("BOMBYX_PROFILE"), file("BOMBYX_RECORD"));
     let profiler = match (&profile, &record) {
         (None, None) => return None,
@@ -47,8 +45,8 @@ pub(super) fn profiler(measure: Measure) -> Option<Arc<Profiler>> {
     Some(profiler)
 }
 
-/// Whether the program has more rights than whoever started it: set-user-ID, set-group-ID, capabilities of its file. Then the
-/// C library leaves such variables alone, too (ld.so(8), AT_SECURE).
+/// Whether the program has more rights than its caller: set-user-ID, set-group-ID, capabilities of its file. The C
+/// library ignores such variables then, too (ld.so(8), AT_SECURE).
 fn is_privileged() -> bool {
     #[cfg(target_os = "linux")]
     {
@@ -59,7 +57,7 @@ fn is_privileged() -> bool {
     false
 }
 
-/// The most that recorded runs may take in memory, in bytes: `BOMBYX_RECORD_MEMORY` MiB.
+/// The most memory that recorded runs may take, in bytes: `BOMBYX_RECORD_MEMORY` MiB.
 fn record_memory() -> usize {
     const DEFAULT: usize = 256;
     let given = env::var("BOMBYX_RECORD_MEMORY").ok();
@@ -82,7 +80,7 @@ extern "C" fn write_at_exit() {
 /// A signal ends the process.
 #[cfg(all(target_os = "linux", not(loom)))]
 fn write_interrupted() {
-    // Better no file than one that says that nothing was done.
+    // No file is better than one that says that nothing was done.
     if FILES.get().is_some_and(|files| files.profiler.has_ended_runs()) {
         write_or_complain(true);
     }
@@ -90,10 +88,10 @@ fn write_interrupted() {
 
 fn write_or_complain(interrupted: bool) {
     if !Generation::current().is_first() {
-        // A child of fork(2): what was measured is its parent's to write.
+        // In a child of fork(2), the parent writes what was measured.
         return;
     }
-    // Unwinding out of here would abort a program that has otherwise ended well.
+    // Unwinding from here would abort a program that has otherwise ended well.
     let _ = std::panic::catch_unwind(|| {
         if let Err(error) = write(interrupted) {
             eprintln!("bombyx: {error}");
@@ -101,9 +99,10 @@ fn write_or_complain(interrupted: bool) {
     });
 }
 
-/// Writes the files that `BOMBYX_PROFILE` and `BOMBYX_RECORD` ask for, with what has ended so far. Happens by itself when the
-/// process ends, unless it aborts or is killed; if a signal ends it that it does not handle (on Linux: SIGINT, SIGTERM, SIGHUP),
-/// with the runs that have ended, and marked as interrupted, unless there are none.
+/// Writes the files that `BOMBYX_PROFILE` and `BOMBYX_RECORD` ask for, with the runs that have ended so far. This
+/// happens by itself when the process ends, unless it aborts or is killed. On Linux it also happens when a signal ends
+/// the process that it does not handle (SIGINT, SIGTERM, SIGHUP): the files then have the runs that have ended, marked
+/// as interrupted, unless there are none.
 ///
 /// ```
 /// bombyx::write_profile()?;
@@ -120,28 +119,25 @@ fn write(interrupted: bool) -> io::Result<()> {
     static WRITING: Mutex<()> = Mutex::new(());
     let Some(files) = FILES.get().filter(|_| Generation::current().is_first()) else { return Ok(()) };
     let _one_at_a_time = lock(&WRITING);
-    let mut arguments = env::args_os().map(|argument| argument.to_string_lossy().into_owned());
-    let program = arguments.next().unwrap_or_default();
-    let program =
-        Path::new(&program).file_name().map_or(program.clone(), |name| name.to_string_lossy().into());
-    let arguments: Vec<_> = arguments.collect();
     let profile = Profile { interrupted, ..files.profiler.profile() };
     let written = files.profile.as_ref().map_or(Ok(()), |path| {
-        let json = profile.to_json(&program, &arguments);
+        let json = profile.to_json();
         let whole = replace(Path::new(path), |out| out.write_all(json.as_bytes()));
         named("BOMBYX_PROFILE", path, whole)
     });
     let recorded = match (&files.record, files.profiler.recorder()) {
-        (Some(path), Some(recorder)) => {
-            named("BOMBYX_RECORD", path, record(&profile, recorder, Path::new(path), program, &arguments))
-        }
+        (Some(path), Some(recorder)) => named(
+            "BOMBYX_RECORD",
+            path,
+            record(&profile, files.profiler.ns_per_tick(), recorder, Path::new(path)),
+        ),
         _ => Ok(()),
     };
     written.and(recorded)
 }
 
-/// Writes a file that is there whole or not at all: beside its place, and then moved there. What is no regular file, such as
-/// a pipe or a terminal, is written to directly, as is a file in a folder that takes no other.
+/// Writes a file that is there whole or not at all: first beside its place, then moved there. If the target is not a
+/// regular file, such as a pipe or a terminal, or if its folder allows no new file, this writes to it directly.
 fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let write = |file| {
         let mut out = io::BufWriter::with_capacity(1 << 18, file);
@@ -162,8 +158,8 @@ fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
     }
 }
 
-/// A new file in the same folder. Whatever has its name already, perhaps a link that somebody else has laid there, is left
-/// alone, and another name is tried.
+/// A new file in the same folder. If something has its name already, perhaps a link that somebody else has put there,
+/// it is left alone and another name is tried.
 fn new_beside(path: &Path) -> io::Result<(PathBuf, fs::File)> {
     const NAMES: u32 = 100;
     let mut tried = 0;
@@ -189,38 +185,32 @@ fn named(variable: &str, path: &OsStr, result: io::Result<()>) -> io::Result<()>
     })
 }
 
-fn record(
-    profile: &Profile,
-    recorder: &Recorder,
-    path: &Path,
-    program: String,
-    arguments: &[String],
-) -> io::Result<()> {
+fn record(profile: &Profile, ns_per_tick: f64, recorder: &Recorder, path: &Path) -> io::Result<()> {
     let mut notes = vec![
-        ("program", program),
-        ("arguments", arguments.join(" ")),
+        ("program", profile.program.clone()),
+        ("arguments", profile.arguments.join(" ")),
         ("processors", profile.processors.to_string()),
         ("scheduler", profile.scheduler.clone()),
-        ("clock", profile.clock.to_owned()),
+        ("clock", profile.clock.name().to_owned()),
         ("steal_ns", format!("{:.0}", profile.costs.steal_ns)),
         ("hand_over_ns", format!("{:.0}", profile.costs.hand_over_ns)),
     ];
     if profile.interrupted {
-        let text = "by a signal: the runs that had ended by then";
+        let text = "by a signal; only the runs that had ended by then are here";
         notes.push(("interrupted", text.to_owned()));
     }
     if let Some(grain) = recorder.grain() {
         let text = match grain {
-            i64::MAX => "what ended when memory was used up is one strand".to_owned(),
+            i64::MAX => "everything that ended after memory was used up is one strand".to_owned(),
             _ => {
-                let ns = grain as f64 * profile.ns_per_tick;
+                let ns = grain as f64 * ns_per_tick;
                 format!(
-                    "forks with less work than, in the end, {ns:.0} ns are part of the strand around them"
+                    "forks with less work than {ns:.0} ns (at the end) are part of the strand around them"
                 )
             }
         };
         eprintln!("bombyx: {} is coarsened: {text}; BOMBYX_RECORD_MEMORY=MiB allows more", path.display());
         notes.push(("coarsened", text));
     }
-    replace(path, |mut out| super::dag::write(recorder, profile.ns_per_tick, &notes, &mut out))
+    replace(path, |mut out| super::dag::write(recorder, ns_per_tick, &notes, &mut out))
 }

@@ -1,4 +1,4 @@
-//! The time in which no run was under way: what the program does outside of all pools, and between which of its runs.
+//! The time in which no run was under way: what the program does outside all pools, and between which of its runs.
 
 use super::sites::SiteId;
 use std::collections::HashMap;
@@ -6,37 +6,38 @@ use std::collections::HashMap;
 /// See the module text. Times are in ticks.
 #[derive(Debug, Default)]
 pub(crate) struct Gaps {
-    /// By the sites of the run before and the run after. [`SiteId::TAKEN`] stands for the beginning of the program.
+    /// Keyed by the sites of the run before and the run after. [`SiteId::TAKEN`] stands for the beginning of the
+    /// program.
     gaps: HashMap<(SiteId, SiteId), u64>,
-    /// The gap that ended when the run began that is under way.
+    /// The gap that ended when the present run began.
     last: Option<(SiteId, u64)>,
     /// The site of the run that began last.
     run: SiteId,
 }
 
 impl Gaps {
-    /// A run begins at `site`, after so many ticks without one.
+    /// A run begins at `site`, after this many ticks without a run.
     pub(crate) fn begin(&mut self, site: SiteId, ticks: u64) {
-        self.settle();
+        self.close();
         self.last = Some((self.run, ticks));
         self.run = site;
     }
 
-    /// The site of the run that began last is known better.
+    /// The site of the run that began last has become known more exactly.
     pub(crate) fn rename(&mut self, site: SiteId) {
         self.run = site;
     }
 
-    fn settle(&mut self) {
+    fn close(&mut self) {
         if let Some((before, ticks)) = self.last.take() {
             *self.gaps.entry((before, self.run)).or_default() += ticks;
         }
     }
 
-    /// All gaps so far, longest first: the sites before and after, and the ticks. No site after is the end of the program, which
-    /// is so many ticks after the last run.
+    /// All gaps so far, longest first: the sites before and after, and the ticks. If there is no site after, the gap
+    /// lasts until the end of the program, `since_last` ticks after the last run.
     pub(crate) fn all(&mut self, since_last: u64) -> Vec<(SiteId, Option<SiteId>, u64)> {
-        self.settle();
+        self.close();
         let mut all: Vec<_> =
             self.gaps.iter().map(|(&(before, after), &ticks)| (before, Some(after), ticks)).collect();
         all.push((self.run, None, since_last));

@@ -1,24 +1,24 @@
-//! What a piece of a computation does to the heap: how much more is in use when it ends, and at most meanwhile.
+//! What a piece of a computation does to the heap: how much more is in use when it ends, and the most in between.
 //!
-//! That is what a strand of a dag file can say: it allocates the most it had when it begins, and frees what is not left of
-//! that when it ends. The figures come from [`crate::alloc`], where the calling thread counts what it allocates; so they are,
-//! as times are, differences of two readings of one thread.
+//! A strand of a dag file can say just this: it allocates its peak when it begins, and frees what is not left of that
+//! when it ends. The figures come from [`crate::alloc`], where the calling thread counts what it allocates. So, like
+//! times, they are differences of two readings on one thread.
 
 use std::cell::Cell;
 
 /// See the module text. In bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Heap {
-    /// The most in use, over what was when the piece began; not below nothing.
+    /// The most in use, beyond what was in use when the piece began. Never negative.
     pub(crate) high: i64,
-    /// What is in use more when it ends, or with a negative number, less.
+    /// How much more is in use when it ends, or, if negative, how much less.
     pub(crate) net: i64,
 }
 
 impl Heap {
     pub(crate) const NONE: Heap = Heap { high: 0, net: 0 };
 
-    /// One block that is allocated, or with a negative number, freed.
+    /// One block that is allocated or, if negative, freed.
     pub(crate) fn block(bytes: i64) -> Heap {
         Heap { high: bytes.max(0), net: bytes }
     }
@@ -31,20 +31,20 @@ impl Heap {
         }
     }
 
-    /// What of the most in use is not left at the end.
+    /// The part of the peak that is not left at the end.
     pub(crate) fn freed(self) -> i64 {
         self.high.saturating_sub(self.net)
     }
 }
 
 thread_local! {
-    /// What the calling thread has allocated since it was asked last.
+    /// What the calling thread has allocated since the last question.
     static STRAND: Cell<Heap> = const { Cell::new(Heap::NONE) };
-    /// Whether the calling thread runs the profiler, whose memory is not the program's.
+    /// Whether the calling thread runs the profiler, whose memory does not belong to the program.
     static TOOL: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Counts a block that the calling thread has allocated or, with a negative number, freed. False if that was the profiler's.
+/// Counts a block that the calling thread has allocated or, if negative, freed. Returns false if the profiler did it.
 pub(crate) fn note_block(bytes: i64) -> bool {
     let counts = !TOOL.get();
     if counts {
@@ -53,13 +53,13 @@ pub(crate) fn note_block(bytes: i64) -> bool {
     counts
 }
 
-/// What the calling thread has allocated since this was called last.
+/// What the calling thread has allocated since the last call.
 pub(crate) fn take_strand() -> Heap {
     STRAND.take()
 }
 
-/// While it lives, nothing is charged for what the calling thread allocates and frees. What the profiler allocates under
-/// it is to be freed under it.
+/// While this lives, nothing is charged for what the calling thread allocates and frees. What the profiler allocates
+/// this way, it must also free this way.
 pub(crate) struct Uncharged {
     before: bool,
 }

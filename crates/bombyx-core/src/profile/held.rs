@@ -1,5 +1,5 @@
-//! Each thread's [`Shadow`], and how hooks get hold of it: by a pointer that the thread keeps, without counting or looking
-//! anything up. What allocates does so *uncharged* ([`crate::alloc`]).
+//! Each thread's [`Shadow`], and how hooks get hold of it: by a pointer that the thread keeps, without counting or
+//! looking anything up. Hooks that allocate do so *uncharged* ([`crate::alloc`]).
 
 use super::heap::Uncharged;
 use super::shadow::Shadow;
@@ -8,14 +8,14 @@ use std::ops::{Deref, DerefMut};
 use std::ptr;
 
 thread_local! {
-    /// What the calling thread's [`Owner`] owns; null before there is one, and after.
+    /// What the calling thread's [`Owner`] owns. Null before there is an owner, and after.
     static SHADOW: Cell<*const Slot> = const { Cell::new(ptr::null()) };
     static OWNER: Owner = const { Owner(OnceCell::new()) };
 }
 
 struct Owner(OnceCell<Box<Slot>>);
 
-/// A shadow, and whether a hook has hold of it, which is looked at in debug builds.
+/// A shadow, and whether a hook holds it, which debug builds check.
 struct Slot {
     shadow: UnsafeCell<Shadow>,
     held: Cell<bool>,
@@ -29,7 +29,7 @@ impl Drop for Owner {
     }
 }
 
-/// The calling thread's shadow when there is none yet. None if the thread is ending.
+/// Makes the calling thread's shadow. `None` if the thread is ending.
 #[cold]
 #[inline(never)]
 fn first_shadow() -> Option<*const Slot> {
@@ -40,28 +40,29 @@ fn first_shadow() -> Option<*const Slot> {
     Some(slot)
 }
 
-/// Calls `f` with the calling thread's shadow, at nobody's expense. None if the thread is ending and has none any more.
+/// Calls `f` with the calling thread's shadow, and charges nobody for what it allocates. `None` if the thread is ending
+/// and has no shadow any more.
 pub(crate) fn with<R>(f: impl FnOnce(&mut Shadow) -> R) -> Option<R> {
     let _uncharged = Uncharged::begin();
     hold().map(|mut shadow| f(&mut shadow))
 }
 
-/// The calling thread's shadow, for hooks that see to it themselves that what they allocate is at nobody's expense. None if the
-/// thread is ending and has none any more.
+/// The calling thread's shadow, for hooks that make sure themselves that nobody is charged for what they allocate.
+/// `None` if the thread is ending and has no shadow any more.
 #[inline(always)]
 pub(crate) fn hold() -> Option<Held> {
     let mut slot = SHADOW.get();
     if slot.is_null() {
         slot = first_shadow()?;
     }
-    // SAFETY: owned by the thread until that ends, which is not inside of a hook.
+    // SAFETY: the thread owns the slot until it ends, which does not happen inside a hook.
     let slot = unsafe { &*slot };
     debug_assert!(!slot.held.replace(true), "no hook calls another one");
     Some(Held(slot))
 }
 
-/// The shadow of the thread that this is on, inside of a hook. Nothing that hooks do (count, allocate, lock) calls a hook, so
-/// there is one at a time.
+/// The calling thread's shadow, inside a hook. Nothing that hooks do (count, allocate, lock) calls a hook, so there is
+/// one at a time.
 pub(crate) struct Held(&'static Slot);
 
 impl Deref for Held {
@@ -69,7 +70,7 @@ impl Deref for Held {
 
     #[inline(always)]
     fn deref(&self) -> &Shadow {
-        // SAFETY: only the calling thread has the address, and this is the only `Held`.
+        // SAFETY: only the calling thread has the address, and there is no other `Held`.
         unsafe { &*self.0.shadow.get() }
     }
 }

@@ -1,13 +1,14 @@
-//! What a signal that ends the process leaves behind: the files that the environment asks for, of the runs that have ended.
+//! What a signal that ends the process leaves behind: the files that the environment asks for, with the runs that have
+//! ended.
 //!
-//! A signal handler may do next to nothing, so ours writes the signal's number into a pipe, at whose other end a thread waits:
-//! it writes the files as at the end of the process and then lets the signal have its way, so that the process ends by it, as
-//! it would without a profiler. A second signal does so at once. Signals that the program handles or ignores when its first pool
-//! is built are left alone, and a handler that it installs later takes the place of ours.
+//! A signal handler may do next to nothing. So ours writes the signal's number into a pipe, and a thread waits at the
+//! other end. That thread writes the files as at the end of the process, and then lets the signal act. So the process
+//! ends by the signal, as it would without a profiler. A second signal acts at once. Signals that the program handles
+//! or ignores when its first pool is built are left alone, and a handler that it installs later replaces ours.
 //!
-//! A child of fork(2) has the handler, and no thread to tell: there signals do what they always did, at once.
+//! A child of fork(2) has the handler, but no thread to tell. There, signals act at once, as they always did.
 //!
-//! A run that has not ended is on the stacks of threads that run it, and is not looked at.
+//! A run that has not ended is on the stacks of the threads that run it. Nobody looks at it.
 
 use crate::system::process::Hooks;
 use std::io::Read as _;
@@ -20,7 +21,7 @@ const SIGNALS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 /// The end of the pipe that the handler writes to. Set before there is a handler.
 static TO_THREAD: AtomicI32 = AtomicI32::new(-1);
 
-/// Calls `write` when such a signal comes. To be called once. Where the system gives no pipe or no thread, signals do what
+/// Calls `write` when such a signal comes. Call this once. If the system gives no pipe or no thread, signals act as
 /// they always did.
 pub(super) fn before_the_end(write: fn()) {
     let ours: Vec<_> = SIGNALS.into_iter().filter(|&signal| is_default(signal)).collect();
@@ -41,7 +42,7 @@ pub(super) fn before_the_end(write: fn()) {
         let mut signal = [0];
         if signals.read_exact(&mut signal).is_ok() {
             write();
-            // SAFETY: has no memory effects. The handler was removed when it was called.
+            // SAFETY: the call has no memory effects. The handler was removed when it was called.
             unsafe { libc::kill(libc::getpid(), libc::c_int::from(signal[0])) };
         }
     };
@@ -52,8 +53,8 @@ pub(super) fn before_the_end(write: fn()) {
     }
 }
 
-/// The calling thread is the one of a child process, where nobody reads what the handler would write; the parent's thread
-/// must not. Whoever the handler is called for from now on shall end as if there were none.
+/// The calling thread is in a child process, where nobody reads what the handler would write, and the parent's thread
+/// must not read it. From now on, whoever the handler is called for must end as if there were no handler.
 fn leave_parent() {
     if TO_THREAD.swap(-1, Relaxed) == -1 {
         return;
@@ -79,7 +80,7 @@ fn ours() -> libc::sighandler_t {
 }
 
 fn handler_of(signal: libc::c_int) -> Option<libc::sighandler_t> {
-    // SAFETY: all zeros are a valid sigaction, which outlives the call that fills it in.
+    // SAFETY: all zeros are a valid sigaction, and it outlives the call that fills it in.
     unsafe {
         let mut action: libc::sigaction = mem::zeroed();
         (libc::sigaction(signal, ptr::null(), &mut action) == 0).then_some(action.sa_sigaction)
@@ -87,8 +88,8 @@ fn handler_of(signal: libc::c_int) -> Option<libc::sighandler_t> {
 }
 
 fn set_handler(signal: libc::c_int, handler: libc::sighandler_t, flags: libc::c_int) {
-    // SAFETY: all zeros are a valid sigaction; handler and flags are set before it is used. Handlers are ours, which is
-    // async-signal-safe, or the default.
+    // SAFETY: all zeros are a valid sigaction. Handler and flags are set before it is used. The handler is ours, which
+    // is async-signal-safe, or the default.
     unsafe {
         let mut action: libc::sigaction = mem::zeroed();
         action.sa_sigaction = handler;
@@ -101,14 +102,14 @@ extern "C" fn tell_thread(signal: libc::c_int) {
     let byte = signal as u8;
     let to_thread = TO_THREAD.load(Relaxed);
     if to_thread == -1 {
-        // In a child, in the moment before it forgets the handler. The system has forgotten it for this signal, so that it has
-        // its way now.
+        // This is a child, in the moment before it forgets the handler. The system has forgotten the handler for this
+        // signal, so the signal acts now.
         // SAFETY: `raise` may be called in signal handlers (signal-safety(7)).
         unsafe { libc::raise(signal) };
         return;
     }
-    // SAFETY: `write` may be called in signal handlers (signal-safety(7)), and reads one byte that is there. What it says of
-    // errors is kept from whom the signal interrupted.
+    // SAFETY: `write` may be called in signal handlers (signal-safety(7)), and reads one byte that exists. The error
+    // number that it may set is restored for the code that the signal interrupted.
     unsafe {
         let error = *libc::__errno_location();
         libc::write(to_thread, (&raw const byte).cast(), 1);

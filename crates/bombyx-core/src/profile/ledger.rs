@@ -7,7 +7,6 @@ use super::clock::{Clock, Scale};
 use super::costs::{Costs, Measure};
 use super::gaps::Gaps;
 use super::record::{Log, Recorder};
-use super::report::{self, Profile};
 use super::sites::{self, Kind, SiteId};
 use super::usage::{self, Used};
 use crate::machine::observer::State;
@@ -15,13 +14,14 @@ use crate::machine::pool::PoolCore;
 use crate::machine::stats::Stats;
 use crate::protocol::job::Job;
 use crate::system::primitive::lock;
+use bombyx_base::profile::{self, Profile};
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-/// Pieces of loops that take less than this are not split further: some fifty times what a profiled fork costs.
+/// Pieces of loops that take less than this are not split further. Some fifty times what a profiled fork costs.
 const SHORT: Duration = Duration::from_micros(4);
 
 /// The profiler of one pool, or of all pools of a process.
@@ -32,9 +32,9 @@ pub(crate) struct Profiler {
     pub(crate) short: i64,
     scale: Scale,
     ledger: Mutex<Ledger>,
-    /// Of stolen halves that have ended, by the addresses of their jobs, until their joins ask.
+    /// Reports of stolen halves that have ended, by the addresses of their jobs, until their joins ask.
     reports: Mutex<HashMap<usize, Box<Report>>>,
-    /// When the time in which there was a run began last, and when it ended; `u64::MAX` if it has not.
+    /// When the time with a run last began, and when it ended, or `u64::MAX` if it has not.
     began: AtomicU64,
     ended: AtomicU64,
     /// How old the process was when the profiler began.
@@ -49,7 +49,7 @@ struct Ledger {
     active: usize,
     wall: u64,
     gaps: Gaps,
-    /// Of the process during runs, and up to when the time in which there is a run began.
+    /// What the process used during runs, and its reading when the time with a run began.
     used: Option<Used>,
     used_before: Option<Used>,
     work: i64,
@@ -59,7 +59,7 @@ struct Ledger {
     longest: Path,
     tallies: Vec<Tally>,
     pools: Vec<Weak<PoolCore>>,
-    /// Of pools that are gone.
+    /// What is known of pools that are gone.
     gone: Pools,
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct Totals {
 pub(crate) struct Pools {
     pub(crate) stats: Stats,
     pub(crate) processors: Vec<Spent>,
-    /// The name of the scheduler of the largest.
+    /// The name of the largest pool's scheduler.
     pub(crate) scheduler: String,
     largest: usize,
 }
@@ -129,13 +129,13 @@ impl Profiler {
         }
     }
 
-    /// A profiler that subtracts what it costs itself.
+    /// A profiler that subtracts its own costs.
     pub(crate) fn measured(measure: Measure) -> Profiler {
         let clock = Clock::best();
         Profiler::new(clock, Costs::measured(clock, false, measure), None)
     }
 
-    /// The same, which records, too.
+    /// Like [`Profiler::measured`], and records too.
     pub(crate) fn recording(limit: usize, measure: Measure) -> Profiler {
         let clock = Clock::best();
         Profiler::new(
@@ -145,12 +145,12 @@ impl Profiler {
         )
     }
 
-    /// A profiler that subtracts nothing, and perhaps records.
+    /// A profiler that subtracts nothing, and may record.
     pub(crate) fn bare(clock: Clock, burden: Burden, recorder: Option<Recorder>) -> Profiler {
         Profiler::new(clock, Costs { burden, ..Costs::NONE }, recorder)
     }
 
-    /// A profiler that subtracts this.
+    /// A profiler that subtracts these costs.
     #[cfg(test)]
     pub(crate) fn subtracting(clock: Clock, costs: Costs) -> Profiler {
         Profiler::new(clock, costs, None)
@@ -160,7 +160,7 @@ impl Profiler {
         self.recorder.as_deref()
     }
 
-    /// For a chain.
+    /// A log for a chain.
     pub(crate) fn new_log(&self) -> Log {
         self.recorder.as_ref().map_or(Log::OFF, Log::new)
     }
@@ -171,12 +171,12 @@ impl Profiler {
 
     // ---- Stolen halves --------------------------------------------------------------------------------
 
-    /// The taker of `job` leaves a report for its join. To be called before the job's latch is set.
+    /// The taker of `job` leaves a report for its join. Called before the job's latch is set.
     pub(crate) fn deposit(&self, job: *const Job, report: Report) {
         lock(&self.reports).insert(job as usize, Box::new(report));
     }
 
-    /// What the taker of `job`, whose latch is set, has left.
+    /// What the taker of `job` has left. The job's latch is set.
     pub(crate) fn report_of(&self, job: *const Job) -> Option<Box<Report>> {
         lock(&self.reports).remove(&(job as usize))
     }
@@ -197,7 +197,7 @@ impl Profiler {
         ledger.longest.clone()
     }
 
-    /// The run that began last was called from there.
+    /// The run that began last was called from this site.
     pub(crate) fn called_from(&self, caller: SiteId) {
         lock(&self.ledger).gaps.rename(caller);
     }
@@ -233,7 +233,7 @@ impl Profiler {
         until.min(self.ended.load(Relaxed)).saturating_sub(begin)
     }
 
-    /// What a carrier has counted, by the numbers of the sites.
+    /// Adds what a carrier has counted, by the numbers of the sites.
     pub(crate) fn add_tallies(&self, counted: impl Iterator<Item = (usize, Tally)>) {
         let mut ledger = lock(&self.ledger);
         for (site, tally) in counted.filter(|(_, tally)| *tally != Tally::default()) {
@@ -246,7 +246,7 @@ impl Profiler {
 
     // ---- Pools ----------------------------------------------------------------------------------------
 
-    /// A pool is built that this is the profiler of.
+    /// A pool with this profiler is built.
     pub(crate) fn add_pool(&self, pool: &Arc<PoolCore>) {
         let mut ledger = lock(&self.ledger);
         ledger.pools.retain(|pool| pool.strong_count() > 0);
@@ -272,14 +272,14 @@ impl Profiler {
         }
     }
 
-    /// Whether anything is known.
+    /// Whether any run has ended.
     #[cfg(all(target_os = "linux", not(loom)))]
     pub(crate) fn has_ended_runs(&self) -> bool {
         lock(&self.ledger).runs > 0
     }
 
     /// The longest gaps between runs.
-    fn gaps(&self, ledger: &mut Ledger, names: &[sites::Named]) -> Vec<report::Gap> {
+    fn gaps(&self, ledger: &mut Ledger, names: &[sites::Named]) -> Vec<profile::Gap> {
         const KEPT: usize = 16;
         let ns_per_tick = self.ns_per_tick();
         let place =
@@ -290,9 +290,9 @@ impl Profiler {
         };
         let gaps = ledger.gaps.all(since_last).into_iter().map(|(before, after, ticks)| {
             let before = place(before);
-            // What the process did before there was a profiler is a part of the first gap.
+            // What the process did before there was a profiler is part of the first gap.
             let age_ns = if before.is_none() { self.age_ns } else { 0 };
-            report::Gap {
+            profile::Gap {
                 ns: (ticks as f64 * ns_per_tick) as u64 + age_ns,
                 before,
                 after: after.and_then(place),
@@ -318,15 +318,16 @@ impl Profiler {
         }
         let wall = ns(ledger.wall as i64);
         let blocked_ns = ns(ledger.blocked);
-        // What the hooks cost is subtracted as a mean from every strand, and is too much where they cost less just then. The work
-        // has more strands than the span, so it is what loses more; no chain is longer than all strands and waits together.
+        // The mean cost of the hooks is subtracted from every strand, which is too much when they happen to cost less.
+        // The work has more strands than the span, so it loses more. But no chain is longer than all strands and waits
+        // together.
         let span_ns = ns(ledger.longest.length.span).max(u64::from(ledger.work > 0));
         let work_ns = ns(ledger.work).max(span_ns.saturating_sub(blocked_ns));
         let times = pools.processors.iter().map(|spent| {
             let of = |state: State| ns(spent[state as usize] as i64);
             let [busy, search, help, hand_over] =
                 [State::Busy, State::Search, State::Help, State::HandOver].map(of);
-            report::Times {
+            profile::Times {
                 busy_ns: busy,
                 search_ns: search,
                 help_ns: help,
@@ -339,12 +340,14 @@ impl Profiler {
         let names = sites::all();
         let gaps = self.gaps(&mut ledger, &names);
         let tallies = names.into_iter().zip(ledger.tallies.iter().skip(1)).enumerate();
-        let mut sites: Vec<report::SiteProfile> = Vec::new();
+        let mut sites: Vec<profile::SiteProfile> = Vec::new();
+        let mut forks = 0;
         let mut known: HashMap<sites::Named, usize> = HashMap::new();
         for (index, (site, tally)) in tallies.filter(|(_, (_, tally))| **tally != Tally::default()) {
-            // A call of a library can have several forks inside, all with the name of the call.
+            // A library call can have several forks inside, all with the name of the call.
+            forks += if site.kind.is_fork() { tally.forks } else { 0 };
             let at = *known.entry(site.clone()).or_insert_with(|| {
-                sites.push(report::SiteProfile::new(site));
+                sites.push(site.profile());
                 sites.len() - 1
             });
             let profile = &mut sites[at];
@@ -355,17 +358,21 @@ impl Profiler {
             profile.longest_ns = profile.longest_ns.max(ns(tally.longest));
             profile.blocked_ns += ns(tally.blocked);
         }
+        // Tenths of a nanosecond.
+        let cost = |ticks: f64| (ticks * ns_per_tick * 10.0).round() / 10.0;
+        let (program, arguments) = command();
         let profile = Profile {
+            program,
+            arguments,
             interrupted: false,
             scheduler: pools.scheduler,
-            processors: pools.processors.len(),
-            clock: self.clock.name(),
-            ns_per_tick,
-            costs: report::Costs {
-                fork_hook_ns: self.costs.hook * ns_per_tick,
-                fork_ns: self.costs.plain * ns_per_tick,
-                steal_ns: self.costs.burden.steal as f64 * ns_per_tick,
-                hand_over_ns: self.costs.burden.hand_over as f64 * ns_per_tick,
+            processors: pools.processors.len() as u32,
+            clock: self.clock.named(),
+            costs: profile::Costs {
+                fork_hook_ns: cost(self.costs.hook),
+                fork_ns: cost(self.costs.plain),
+                steal_ns: cost(self.costs.burden.steal as f64),
+                hand_over_ns: cost(self.costs.burden.hand_over as f64),
             },
             runs: ledger.runs,
             wall_ns: wall,
@@ -373,15 +380,15 @@ impl Profiler {
             span_ns,
             burdened_span_ns: ns(ledger.longest.length.burdened()).max(span_ns),
             blocked_ns,
-            forks: sites.iter().filter(|site| site.kind.is_fork()).map(|site| site.forks).sum(),
+            forks,
             strands: sites.iter().map(|site| site.strands).sum(),
             steals: pools.stats.steals,
             helps: pools.stats.helps,
             hand_overs: pools.stats.hand_overs,
-            peak_frames: ledger.peak_frames,
+            peak_frames: ledger.peak_frames as u64,
             peak_carriers: pools.stats.peak_carriers,
             peak_heap_bytes: Some(pools.stats.peak_heap).filter(|&bytes| bytes > 0),
-            usage: ledger.used.map(|used| report::Usage {
+            usage: ledger.used.map(|used| profile::Usage {
                 cpu_ns: used.cpu_ns,
                 voluntary_switches: used.voluntary,
                 involuntary_switches: used.involuntary,
@@ -394,6 +401,14 @@ impl Profiler {
         drop(alive);
         profile
     }
+}
+
+/// The name of the running program, and its arguments.
+fn command() -> (String, Vec<String>) {
+    let mut arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
+    let program = arguments.next().unwrap_or_default();
+    let name = std::path::Path::new(&program).file_name().map(|name| name.to_string_lossy().into());
+    (name.unwrap_or(program), arguments.collect())
 }
 
 /// The shortest forks that a recorder drops when memory gets short: about a microsecond, whatever a tick is.

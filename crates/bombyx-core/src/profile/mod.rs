@@ -1,32 +1,33 @@
 //! The profiler and the recorder: work, span and their split by fork sites, of whatever runs in a pool.
 //!
-//! While a pool is profiled its deques' limits stay poisoned, so every fork attends (`processor.rs`)
-//! and calls in here; and its job is *kept* (`job.rs`), so its join settles on the slow path and calls in again. When no
-//! pool is profiled, nothing of this is on the fork path.
+//! While a pool is profiled, its deques' limits stay poisoned, so every fork attends (`processor.rs`) and calls a hook
+//! here. Its job is *kept* (`job.rs`), so its join ends on the slow path and calls another hook. If no pool is
+//! profiled, none of this is on the fork path.
 //!
 //! | file | has |
 //! |---|---|
 //! | `algebra.rs` | what follows for pieces in series and in parallel |
-//! | `shadow.rs` | each carrier's shadow stack: the hooks of forks; `chain.rs`: those of closures; `held.rs`: whose it is |
+//! | `shadow.rs` | each carrier's shadow stack: the hooks of forks; `chain.rs`: those of closures; `held.rs`: how hooks find it |
 //! | `scope.rs` | what a scope knows of its closures; `origin.rs`: where they began |
 //! | `ledger.rs` | what a profiler adds up: runs, sites, processors |
-//! | `account.rs` | what a processor spends its time on; `usage.rs`: what the system says of that; `gaps.rs`: the time between runs |
+//! | `account.rs` | what a processor spends its time on; `usage.rs`: what the system says about that; `gaps.rs`: the time between runs |
 //! | `costs.rs`, `clock.rs` | what is subtracted, and time |
-//! | `sites.rs` | fork sites; `caller.rs`: whose line a fork inside of a library stands for |
-//! | `report.rs`, `files.rs` | [`Profile`], and the files that the environment asks for; `interrupt.rs`: also after Ctrl-C |
+//! | `sites.rs` | fork sites; `caller.rs`: which line a fork inside a library stands for |
+//! | `files.rs` | the files that the environment asks for; `interrupt.rs`: also after Ctrl-C |
 //! | `record.rs`, `dag.rs` | recorded runs and their file; `heap.rs`: what strands allocate |
 //!
 //! # What is measured
 //!
-//! A *strand* belongs to the site of the innermost fork whose closure it runs in; so the shares of the sites in the
-//! span add up to all of it. Runs that follow one another count in series, runs that overlap in time in parallel. Time inside
-//! of [`crate::blocking`], or waiting for another pool, is part of the span and is told separately; it is no work.
+//! A *strand* belongs to the site of the innermost fork whose closure it runs in. So the shares of the sites in the
+//! span add up to the whole span. Runs that follow one another count in series; runs that overlap in time count in
+//! parallel. Time inside [`crate::blocking`], or waiting for another pool, is part of the span and is reported
+//! separately. It is not work.
 
 mod account;
 mod algebra;
 mod caller;
 mod chain;
-mod clock;
+pub(crate) mod clock;
 mod costs;
 mod dag;
 mod files;
@@ -38,7 +39,6 @@ mod interrupt;
 mod ledger;
 mod origin;
 mod record;
-mod report;
 mod scope;
 mod shadow;
 mod sites;
@@ -47,17 +47,15 @@ mod tests;
 mod usage;
 
 pub(crate) use algebra::Burden;
-pub(crate) use clock::Clock;
+pub use bombyx_base::profile::{Clock, Costs, Gap, Profile, SiteProfile, Times, Usage};
 pub(crate) use costs::Costs as CostsInTicks;
 pub use files::write_profile;
 use heap::Heap;
 pub(crate) use heap::note_block;
 pub(crate) use ledger::{Profiler, Totals};
 pub(crate) use record::Recorder;
-pub use report::{Costs, Gap, Profile, SiteProfile, Times, Usage};
 pub(crate) use scope::{Closures, Spawned};
-pub use sites::Kind;
-pub(crate) use sites::{Site, SiteId};
+pub(crate) use sites::{Kind, Site, SiteId};
 
 use crate::machine::current;
 use crate::machine::observer::{Account, Observer, State};
@@ -74,27 +72,27 @@ use std::sync::atomic::AtomicI64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 
-/// The profiler of all pools of this process that have none of their own, if the environment asks for one.
+/// The profiler of all pools of this process that have no profiler themselves, if the environment asks for one.
 fn of_process(measure: Measure) -> Option<&'static Arc<Profiler>> {
     static PROFILER: OnceLock<Option<Arc<Profiler>>> = OnceLock::new();
     if !Generation::current().is_first() {
-        // The files are its parent's, and so is the profiler, whose locks may be held for ever.
+        // The files belong to the parent, and so does the profiler. Its locks may be held for ever.
         return None;
     }
     PROFILER.get_or_init(|| files::profiler(measure)).as_ref()
 }
 
-/// Which profiler a pool is to have.
+/// Which profiler a pool should have.
 #[derive(Default)]
 pub(crate) enum Choice {
-    /// That of the process.
+    /// The profiler of the process.
     #[default]
     Process,
-    /// One of its own.
+    /// A new profiler, only for this pool.
     Own,
-    /// This one.
+    /// This profiler.
     Given(Arc<Profiler>),
-    /// None, whatever the environment says.
+    /// No profiler, whatever the environment says.
     Off,
 }
 
@@ -172,9 +170,10 @@ pub(crate) fn measured(pool: &PoolCore) -> Option<Profile> {
 
 // ---- Joins --------------------------------------------------------------------------------------------------
 
-/// A fork in a profiled pool, whose second half runs the function at the address `code`. The job has been pushed. Returns whether its first half is expected to be long: libraries that
-/// split their loops where work was stolen ([`crate::Context::migrated`]) are told so then, and split as far as it
-/// matters, on any number of processors.
+/// A fork in a profiled pool. Its second half runs the function at the address `code`. The job has been pushed. Returns
+/// whether the first half is expected to be long. Some libraries split their loops further when work was stolen
+/// ([`crate::Context::migrated`]). They are told so for long halves, so that they split as far as it matters, on any
+/// number of processors.
 #[inline(always)]
 pub(crate) fn fork(processor: &Processor, site: Site, code: usize) -> bool {
     let pool = processor.pool();
@@ -184,15 +183,15 @@ pub(crate) fn fork(processor: &Processor, site: Site, code: usize) -> bool {
         shadow.fork(profiler, site, code);
         long = !pool.config.deterministic && shadow.is_long(profiler);
     }
-    // Where there is no `membarrier`, forks expose their jobs, unless nobody else can reach them.
+    // Without `membarrier`, forks expose their jobs, unless nobody else can reach them.
     if processor.relies() || processor.deque.is_private() {
         processor.deque.keep_youngest();
     }
     long
 }
 
-/// Whether the second half of a fork, which begins, should split further if it can: it is expected to be long, and the pool
-/// is profiled. See [`fork`].
+/// Whether the second half of a fork, which begins now, should split further if it can: the pool is profiled, and the
+/// half is expected to be long. See [`fork`].
 pub(crate) fn second_is_long() -> bool {
     let Some(processor) = current::processor() else { return false };
     of(processor.pool()).is_some_and(|profiler| {
@@ -200,13 +199,13 @@ pub(crate) fn second_is_long() -> bool {
     })
 }
 
-/// The join of a profiled fork, from the end of its first half to that of its second, also by a panic.
+/// The join of a profiled fork, from the end of its first half to the end of its second, even by a panic.
 #[derive(Clone, Copy)]
 #[must_use]
 pub(crate) enum Joining {
     /// The pool is not profiled.
     Off,
-    /// The second half is here, or where it is is not known yet.
+    /// The second half is here, or it is not yet known where it is.
     Here,
     /// The second half has ended elsewhere.
     Elsewhere,
@@ -219,7 +218,7 @@ impl Joining {
         if here().is_none() { Joining::Off } else { Joining::begin_kept() }
     }
 
-    /// The same, if the job is kept: then the pool is profiled.
+    /// Like [`Joining::begin`], if the job is kept: then the pool is profiled.
     #[inline(always)]
     pub(crate) fn begin_kept() -> Joining {
         if let Some(mut shadow) = held::hold() {
@@ -236,7 +235,7 @@ impl Joining {
         }
     }
 
-    /// The second half, which is that of `job`, has ended.
+    /// The second half, that of `job`, has ended.
     #[inline(always)]
     pub(crate) fn end(self, job: &Job) {
         match self {
@@ -255,7 +254,7 @@ impl Joining {
 #[inline(never)]
 fn join_elsewhere(job: &Job) {
     let _uncharged = Uncharged::begin();
-    // None only if the taker's thread was ending and could not count.
+    // There is no report only if the taker's thread was ending and could not count.
     let report = here().and_then(|profiler| profiler.report_of(job)).unwrap_or_default();
     held::with(|shadow| shadow.join_elsewhere(Second::Taken(report)));
 }
@@ -267,7 +266,8 @@ pub(crate) fn begin_taken() {
     }
 }
 
-/// It has ended, and its latch is still to be set. Of the job only the address matters, as the name of the report.
+/// The stolen half has ended, but its latch is not set yet. Only the address of the job matters, as the name of the
+/// report.
 pub(crate) fn end_taken(job: *const Job) {
     if let Some(profiler) = here()
         && let _uncharged = Uncharged::begin()
@@ -279,8 +279,8 @@ pub(crate) fn end_taken(job: *const Job) {
 
 // ---- Loops --------------------------------------------------------------------------------------------------
 
-/// A loop in a profiled pool. It is split in halves until a piece is short, by the clock and not by what thieves want, so that
-/// its span is that of its iterations on any number of processors.
+/// A loop in a profiled pool. It is split in halves until a piece is short. The clock decides that, not what thieves
+/// want, so the span is that of the iterations on any number of processors.
 pub(crate) struct Loop<'a> {
     profiler: &'a Arc<Profiler>,
     /// How many ticks an iteration took, on average, in the piece that ended last.
@@ -288,18 +288,18 @@ pub(crate) struct Loop<'a> {
 }
 
 impl Loop<'_> {
-    /// None if the pool whose processor the calling thread holds is not profiled.
+    /// `None` if the pool of the calling thread's processor is not profiled.
     pub(crate) fn begin() -> Option<Loop<'static>> {
         here().map(|profiler| Loop { profiler, each: AtomicI64::new(i64::MAX) })
     }
 
-    /// Whether a piece of so many iterations is to be split.
+    /// Whether a piece of this many iterations should be split.
     pub(crate) fn is_long(&self, count: usize) -> bool {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
         count > 1 && self.each.load(Relaxed).saturating_mul(count) >= self.profiler.short
     }
 
-    /// Runs a piece of so many iterations.
+    /// Runs a piece of this many iterations.
     pub(crate) fn piece<R>(&self, count: usize, run: impl FnOnce() -> R) -> R {
         let since = held::with(|shadow| shadow.position());
         let result = run();
@@ -312,7 +312,7 @@ impl Loop<'_> {
 
 // ---- Runs and blocking --------------------------------------------------------------------------------------
 
-/// A closure that enters a pool, from its beginning to its end, also by a panic. Does nothing in pools that are not
+/// A closure that enters a pool, from its beginning to its end, even by a panic. Does nothing in pools that are not
 /// profiled.
 pub(crate) struct Run(Option<(Arc<Profiler>, Path)>);
 
@@ -339,8 +339,8 @@ impl Drop for Run {
     }
 }
 
-/// Where a thread outside of all pools calls a library that forks there, running this code. None if nothing is profiled, or if
-/// that is no library.
+/// The place where a thread outside all pools calls a library that forks there and runs this code. `None` if nothing is
+/// profiled, or if it is not a library.
 pub(crate) fn caller(site: Site, code: usize, measure: Measure) -> Option<SiteId> {
     of_process(measure)?;
     let _uncharged = Uncharged::begin();
@@ -348,7 +348,7 @@ pub(crate) fn caller(site: Site, code: usize, measure: Measure) -> Option<SiteId
         .then(|| sites::intern(Site { kind: Kind::Run, ..site }, code, SiteId::TAKEN))
 }
 
-/// The run that has just begun on the calling thread was called from there.
+/// The run that has just begun on the calling thread was called from `caller`.
 pub(crate) fn called_from(caller: Option<SiteId>) {
     if let (Some(caller), Some(profiler)) = (caller, here()) {
         held::with(|shadow| shadow.called_from(caller));

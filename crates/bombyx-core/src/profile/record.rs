@@ -1,17 +1,17 @@
-//! What a chain leaves behind when the run is recorded: its forks, joins and spawns in serial order, with the lengths of the
-//! strands between them. The dag file is made of this when the program ends ([`super::dag`]).
+//! What a chain leaves behind when the run is recorded: its forks, joins and spawns in serial order, with the lengths
+//! of the strands between them. The dag file is made from this when the program ends ([`super::dag`]).
 //!
-//! An event is one number in LEB128, `ticks of the strand before it << 3 | kind`, and what its kind needs. Nothing in it says
-//! where in the computation it is, so the log of a stolen half is simply appended where its join is. Spawned closures end in
-//! any order; the log of each is kept by its number, which the spawn names. What a strand allocates, if it does, is an event
-//! of its own before the one that ends it.
+//! An event is one number in LEB128, `ticks of the strand before it << 3 | kind`, followed by what its kind needs.
+//! Nothing in it says where in the computation it is, so the log of a stolen half is simply appended at its join.
+//! Spawned closures end in any order. The log of each is kept by its number, which the spawn names. If a strand
+//! allocates, that is a separate event before the one that ends the strand.
 //!
 //! # Bounded memory
 //!
-//! When the logs of a process have grown to half of what they may take, and again at every further sixteenth, the *grain*
-//! doubles: a fork or scope whose work is less is replaced, at its end, by that much more of the strand around it. At the
-//! whole of it, everything that ends is, and closures spawned from then on are part of the strand after their scope. What
-//! remains is what has not ended: as many events as there are live frames.
+//! When the logs of a process have grown to half of their limit, and again at every further sixteenth, the *grain*
+//! doubles. A fork or scope with less work than the grain is replaced, when it ends, by that much more of the strand
+//! around it. At the full limit, everything that ends is replaced like this, and closures spawned from then on become
+//! part of the strand after their scope. What remains is what has not ended: as many events as there are live frames.
 
 use super::heap;
 use super::heap::Heap;
@@ -26,17 +26,17 @@ use std::sync::{Arc, Mutex};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Event {
-    /// A fork at the site that follows; its first half begins.
+    /// A fork at the site that follows. Its first half begins.
     Fork,
-    /// A scope at the site that follows, whose number follows that; its body begins.
+    /// A scope at the site that follows, then its number. Its body begins.
     Scope,
     /// The first half, or the body, ends.
     Middle,
     /// The second half, or the scope, ends.
     Join,
-    /// A spawn at the site that follows, in the scope and of the closure whose numbers follow that.
+    /// A spawn at the site that follows, then the numbers of the scope and of the closure.
     Spawn,
-    /// Nothing: the strand goes on, and it allocates and frees as many bytes as follow.
+    /// Nothing: the strand goes on. The bytes that it allocates and frees follow.
     Heap,
 }
 
@@ -60,19 +60,20 @@ impl Event {
 pub(crate) struct Log {
     recorder: Option<Arc<Recorder>>,
     pub(crate) bytes: Vec<u8>,
-    /// Of the strand that has not ended yet. Below zero, what the strands before it were told too long.
+    /// Ticks of the strand that has not ended yet. If negative, the earlier strands were reported that much too long.
     pub(crate) pending: i64,
-    /// Of the same strand.
+    /// What the same strand has done to the heap.
     pub(crate) pending_heap: Heap,
-    /// Since the fork or scope that began last and has not ended, or since the log began. Without spawned closures.
+    /// What has happened to the heap since the youngest open fork or scope began, or since the log began. Without
+    /// spawned closures.
     since: Heap,
-    /// The closures spawned in it, and where that is told.
+    /// The closures spawned in it, and where the log says so.
     children: Vec<(usize, u64)>,
     /// The number of the scope that began last.
     scope: u64,
     /// The forks and scopes that have not ended.
     open: Vec<Mark>,
-    /// How many of the bytes the recorder has been told of.
+    /// How many of the bytes have been reported to the recorder.
     counted: usize,
 }
 
@@ -82,17 +83,17 @@ struct Mark {
     at: usize,
     pending: i64,
     pending_heap: Heap,
-    /// The work of the chain up to there.
+    /// The work of the chain up to here.
     work: i64,
-    /// [`Log::since`] up to there.
+    /// [`Log::since`] up to here.
     since: Heap,
 }
 
-/// What a kept log takes besides its bytes, about.
+/// About what a kept log takes besides its bytes.
 const LOG_SIZE: usize = 2 * size_of::<Log>();
-/// What a closure takes that is a single strand, with the event of its spawn, about.
+/// About what a closure that is a single strand takes, with the event of its spawn.
 const STRAND_SIZE: i64 = 64;
-/// How much a log may grow before the recorder is told.
+/// How much a log may grow before this is reported to the recorder.
 const UNCOUNTED: usize = 4096;
 
 impl Log {
@@ -118,26 +119,26 @@ impl Log {
         self.recorder.is_some()
     }
 
-    /// A strand, or a part of one, of the calling thread.
+    /// A strand of the calling thread, or a part of one.
     pub(crate) fn strand(&mut self, ticks: i64) {
         if self.is_on() {
             self.other_strand(ticks, heap::take_strand());
         }
     }
 
-    /// The same, if what it allocated is known otherwise.
+    /// Like [`Log::strand`], if it is known otherwise what the strand allocated.
     pub(crate) fn other_strand(&mut self, ticks: i64, heap: Heap) {
         self.pending += ticks;
         self.pending_heap = self.pending_heap.then(heap);
         self.since = self.since.then(heap);
     }
 
-    /// What was allocated in all of it.
+    /// What the whole log has done to the heap.
     pub(crate) fn heap(&self) -> Heap {
         self.since
     }
 
-    /// A fork or a scope, in a chain that has done `work` so far.
+    /// A fork or a scope, in a chain whose work is `work` so far.
     pub(crate) fn fork(&mut self, site: SiteId, kind: Kind, work: i64) {
         if !self.is_on() {
             return;
@@ -166,7 +167,7 @@ impl Log {
         }
     }
 
-    /// Ends the fork or scope that began last, in a chain that has done `work` so far.
+    /// Ends the fork or scope that began last, in a chain whose work is `work` so far.
     pub(crate) fn join(&mut self, work: i64) {
         if !self.is_on() {
             return;
@@ -204,7 +205,7 @@ impl Log {
         }
     }
 
-    /// Appends the log of what happened next, elsewhere.
+    /// Appends the log of what happened next, on another carrier.
     pub(crate) fn append(&mut self, other: Log) {
         let base = self.bytes.len();
         self.bytes.extend_from_slice(&other.bytes);
@@ -235,7 +236,7 @@ impl Log {
         self.bytes.push(number as u8);
     }
 
-    /// Removes everything since `mark`, if all closures spawned there have ended, and tells what those allocated.
+    /// Removes everything since `mark`, if all closures spawned there have ended. Returns what those did to the heap.
     fn forget(&mut self, mark: Mark) -> Option<Heap> {
         let first = self.children.partition_point(|&(at, _)| at < mark.at);
         let recorder = self.recorder.as_ref().expect("seen by the caller");
@@ -248,7 +249,7 @@ impl Log {
         Some(spawned)
     }
 
-    /// Tells the recorder how large the log is.
+    /// Reports to the recorder how large the log is.
     #[cold]
     fn count(&mut self) {
         let grown = self.bytes.len() as i64 - self.counted as i64;
@@ -260,13 +261,13 @@ impl Log {
 /// What the logs of a process share.
 #[derive(Debug)]
 pub(crate) struct Recorder {
-    /// Forks of less work than this, in ticks, are not kept.
+    /// Forks with less work than this, in ticks, are not kept.
     grain: AtomicI64,
     /// The first grain.
     smallest: i64,
-    /// Bytes of all logs, about.
+    /// About how many bytes all logs take.
     size: AtomicI64,
-    /// At which size the grain doubles next.
+    /// The size at which the grain doubles next.
     next: AtomicI64,
     /// The most that the logs may take.
     limit: i64,
@@ -279,14 +280,14 @@ pub(crate) struct Recorder {
 pub(crate) struct Ended {
     /// All runs so far, one after another.
     pub(crate) runs: Log,
-    /// Of spawned closures, by their numbers.
+    /// The logs of spawned closures, by their numbers.
     pub(crate) children: HashMap<u64, Log>,
-    /// Of those that are a single strand, its ticks and what it allocated.
+    /// The closures that are a single strand: its ticks, and what it did to the heap.
     pub(crate) strands: HashMap<u64, (i64, Heap)>,
 }
 
 impl Recorder {
-    /// A recorder that keeps to `limit` bytes, by a grain of at least `smallest` ticks.
+    /// A recorder that keeps to `limit` bytes. If it needs a grain, the grain is at least `smallest` ticks.
     pub(crate) fn new(limit: usize, smallest: i64) -> Recorder {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         Recorder {
@@ -300,12 +301,12 @@ impl Recorder {
         }
     }
 
-    /// What forks had to be worth in the end to be kept, in ticks; None if all were.
+    /// The work that forks needed in the end to be kept, in ticks. `None` if all were kept.
     pub(crate) fn grain(&self) -> Option<i64> {
         Some(self.grain.load(Relaxed)).filter(|&grain| grain != i64::MIN)
     }
 
-    /// A number for a closure that is spawned; 0 if it is not to be recorded.
+    /// A number for a closure that is spawned, or 0 if it should not be recorded.
     pub(crate) fn child(&self) -> u64 {
         if self.grain.load(Relaxed) == i64::MAX { 0 } else { self.next_number() }
     }
@@ -355,8 +356,8 @@ impl Recorder {
         f(&lock(&self.ended))
     }
 
-    /// Forgets these closures and all that they spawned, if all have ended, and tells what they allocated, as if one after
-    /// another.
+    /// Forgets these closures and everything that they spawned, if all have ended. Returns what they did to the heap,
+    /// as if one after another.
     fn forget(&self, children: &[(usize, u64)]) -> Option<Heap> {
         let mut ended = lock(&self.ended);
         let mut all: Vec<u64> = children.iter().map(|&(_, child)| child).collect();

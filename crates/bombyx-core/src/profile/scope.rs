@@ -11,16 +11,16 @@ use crate::machine::pool::PoolCore;
 use crate::system::primitive::lock;
 use std::sync::{Arc, Mutex};
 
-/// The closures of a scope in a profiled pool; nothing in others.
+/// The closures of a scope in a profiled pool. In other pools, nothing.
 pub(crate) struct Closures(Option<Box<Known>>);
 
 struct Known {
     profiler: Arc<Profiler>,
     /// The foot of the chain in which the scope is.
     anchor: Arc<Origin>,
-    /// Where the scope begins, from there, and how many frames below it.
+    /// Where the scope begins, as a path from there, and how many frames lie below it.
     start: (Path, usize),
-    /// Its number, if the run is recorded.
+    /// The number of the scope, if the run is recorded.
     number: u64,
     ended: Mutex<Ended>,
 }
@@ -30,16 +30,16 @@ struct Ended {
     work: i64,
     blocked: i64,
     peak: usize,
-    /// The time, and the memory, of closures that are not recorded one by one.
+    /// The time and the memory of closures that are not recorded one by one.
     unrecorded: (i64, Heap),
-    /// The longest path from the anchor to an end.
+    /// The longest path from the anchor to the end of a closure.
     longest: Option<Path>,
     /// Closures whose beginnings are not connected with the anchor yet: their paths and peaks.
     loose: Vec<(Arc<Origin>, Path, usize)>,
 }
 
 impl Ended {
-    /// A closure ended that began at `start` and whose deepest frame is number `peak` from its foot.
+    /// A closure that began at `start` has ended. Its deepest frame is number `peak` from its foot.
     fn reach(&mut self, (start, depth): (Path, usize), path: &Path, peak: usize) {
         self.peak = self.peak.max(depth + peak);
         let mut end = start;
@@ -57,12 +57,12 @@ pub(crate) struct Spawned(Option<Box<Beginning>>);
 struct Beginning {
     site: Site,
     origin: Arc<Origin>,
-    /// Its number, if it is recorded.
+    /// The closure's number, if it is recorded.
     child: u64,
 }
 
 impl Closures {
-    /// A scope begins on the calling thread: its body does.
+    /// A scope begins on the calling thread, with its body.
     pub(crate) fn begin(pool: &PoolCore, site: Site) -> Closures {
         Closures(of(pool).and_then(|profiler| {
             let _uncharged = Uncharged::begin();
@@ -72,7 +72,7 @@ impl Closures {
         }))
     }
 
-    /// The body has ended; what it returns is to be dropped when all closures have.
+    /// The body has ended. Drop what this returns when all closures have ended.
     pub(crate) fn body_ended(&self) -> Ending<'_> {
         if self.0.is_some() {
             held::with(Shadow::middle);
@@ -86,7 +86,7 @@ impl Closures {
         Spawned(self.0.as_ref().and_then(|known| known.spawn(site)))
     }
 
-    /// It begins on the calling carrier.
+    /// A closure begins on the calling carrier.
     #[inline]
     pub(crate) fn begin_closure(&self, spawned: &Spawned) {
         if let (Some(known), Some(beginning)) = (&self.0, &spawned.0) {
@@ -94,7 +94,7 @@ impl Closures {
         }
     }
 
-    /// It has ended, and is still to be counted down.
+    /// A closure has ended, but has not been counted down yet.
     #[inline]
     pub(crate) fn end_closure(&self, spawned: Spawned) {
         if let Some(known) = &self.0 {
@@ -169,7 +169,7 @@ impl Known {
     fn second(&self) -> Second {
         let mut ended = std::mem::take(&mut *lock(&self.ended));
         for (origin, path, peak) in std::mem::take(&mut ended.loose) {
-            // What hangs on nothing that is known was spawned from outside.
+            // A closure that hangs on nothing known was spawned from outside.
             let start = origin.path_from(&self.anchor).unwrap_or_else(|| self.start.clone());
             ended.reach(start, &path, peak);
         }
@@ -183,7 +183,7 @@ impl Known {
     }
 }
 
-/// The end of a scope, when it is dropped: all closures have ended.
+/// The end of a scope. When this is dropped, all closures have ended.
 pub(crate) struct Ending<'a>(&'a Closures);
 
 impl Drop for Ending<'_> {

@@ -1,17 +1,17 @@
 //! The shadow of a carrier's stack: one frame for each fork and scope on it, and the chain ([`super::chain`]) that runs on
 //! top.
 //!
-//! Hooks are called where strands begin and end. Each carrier has a shadow of its own and nobody else touches it; what
-//! another carrier must know (the path of a stolen half, of a spawned closure, of a run) travels in a [`Report`], under the
-//! same synchronisation as the closure's result.
+//! Hooks are called where strands begin and end. Each carrier has its own shadow, and nobody else touches it. What
+//! another carrier must know (the path of a stolen half, of a spawned closure, of a run) travels in a [`Report`], under
+//! the same synchronisation as the closure's result.
 //!
-//! A chain's position is its [`Length`] from its foot, so a fork remembers where it began, its first half goes on
-//! from there, its second begins there again, and the join goes on from the farther of the two. The strands of the closure
-//! at the foot of a stolen chain belong to [`SiteId::TAKEN`] until the join, which knows the site, puts it in.
+//! A chain's position is its [`Length`] from its foot. So a fork remembers where it began. Its first half goes on from
+//! there, its second half begins there again, and the join goes on from the farther of the two. The strands of the
+//! closure at the foot of a stolen chain belong to [`SiteId::TAKEN`] until the join, which knows the site, fills it in.
 //!
-//! Every fork calls three hooks: [`Shadow::fork`], [`Shadow::middle`] and [`Shadow::join_here`]. Each reads the clock once, the
-//! end of one strand being the beginning of the next, and adds to three sums; the rest is done where the site changes
-//! ([`Shadow::count`], [`super::algebra::Lanes`]).
+//! Every fork calls three hooks: [`Shadow::fork`], [`Shadow::middle`] and [`Shadow::join_here`]. Each hook reads the
+//! clock once, because the end of one strand is the beginning of the next, and adds to three sums. Everything else is
+//! done when the site changes ([`Shadow::count`], [`super::algebra::Lanes`]).
 
 use super::Profiler;
 use super::algebra::{Branch, Halves, Lane, Lanes, Length, Path};
@@ -22,7 +22,7 @@ use super::origin::Origin;
 use super::sites::{self, Cache, Kind, Site, SiteId};
 use std::sync::Arc;
 
-/// A fork, or a scope, whose halves are the scope's body and its longest closure.
+/// A fork, or a scope. The halves of a scope are its body and its longest closure.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Frame {
@@ -30,17 +30,17 @@ struct Frame {
     at: Length,
     /// Where the first half ended, once it has.
     first: Length,
-    /// The work of the chain when it began, and how long the piece around it was expected to take.
+    /// The work of the chain when the frame began, and how long the piece around it was expected to take.
     work: i64,
     expected: i64,
-    /// Where the range of the branch around it begins, and that of the first half.
+    /// Where the range of the branch around it begins, and where that of the first half begins.
     below: u32,
     first_lane: u32,
-    /// The site of the strand before, and after. That of the halves' own strands is the chain's while one of them runs.
+    /// The site of the strands before and after. While a half runs, the chain has the site of the half's own strands.
     outer: SiteId,
 }
 
-/// Frames that a shadow has room for from the beginning, so that few programs ever wait for more.
+/// How many frames a new shadow has room for. Few programs ever wait for more.
 const FRAMES: usize = 64;
 
 /// See the module text.
@@ -51,19 +51,19 @@ pub(crate) struct Shadow {
     frames: Vec<Frame>,
     pub(super) lanes: Lanes,
     cache: Cache,
-    /// Of the site of the strand that runs, what is not in its tally yet.
+    /// What is not yet in the tally of the present strand's site.
     pub(super) uncounted: Tally,
-    /// By site, what has not been told the profiler yet.
+    /// What has not been reported to the profiler yet, by site.
     pub(super) tallies: Vec<Tally>,
     /// How many of the closures on the stack run on top of a waiting frame.
     pub(crate) helping: usize,
 }
 
-/// How the second half of a frame came to its end elsewhere.
+/// How the second half of a frame ended on another carrier.
 pub(crate) enum Second {
     /// As another chain.
     Taken(Box<Report>),
-    /// The closures of a scope: the longest path to the end of one, from the foot of the scope's chain.
+    /// As the closures of a scope: the longest path to the end of one, from the foot of the scope's chain.
     Spawned { path: Option<Path>, work: i64, blocked: i64, peak: usize, unrecorded: (i64, Heap) },
 }
 
@@ -112,7 +112,7 @@ impl Shadow {
         self.frames.len()
     }
 
-    /// Ends the strand that runs, and tells its length and where the chain is now.
+    /// Ends the present strand. Returns its length, and where the chain is now.
     #[inline(always)]
     fn cut(&mut self, now: u64) -> (i64, Length) {
         let ticks = now.wrapping_sub(self.chain.start) as i64;
@@ -124,26 +124,26 @@ impl Shadow {
         (ticks, length)
     }
 
-    /// The same, and tells the recorder.
+    /// Ends the present strand, and tells the recorder.
     pub(super) fn end_strand(&mut self, now: u64) {
         let (ticks, _) = self.cut(now);
         self.chain.log.strand(ticks);
     }
 
-    /// Adds up what of the strand has run so far. It does not end.
+    /// Adds up what the strand has run so far. The strand does not end.
     pub(super) fn pause(&mut self, now: u64) {
         self.end_strand(now);
         self.uncounted.strands -= 1;
     }
 
-    /// Begins a strand of which no time is the profiler's, after something that was no strand.
+    /// Begins a strand after something that was not a strand. None of its time is the profiler's.
     pub(super) fn begin_anew(&mut self, now: u64) {
         heap::take_strand();
         self.begin(now, 0);
         self.chain.running = true;
     }
 
-    /// Begins a strand, `own` ticks of which will be the profiler's.
+    /// Begins a strand. `own` ticks of it will be the profiler's.
     #[inline(always)]
     fn begin(&mut self, now: u64, own: i64) {
         self.chain.start = now.wrapping_add(own as u64);
@@ -158,7 +158,7 @@ impl Shadow {
         }
     }
 
-    /// Brings the tally of the site of the strand that runs up to date.
+    /// Brings the tally of the present strand's site up to date.
     #[inline(never)]
     pub(super) fn count(&mut self) {
         let counted = std::mem::take(&mut self.uncounted);
@@ -166,14 +166,14 @@ impl Shadow {
         self.tally(self.chain.site).add(counted);
     }
 
-    /// What the chain has done so far.
+    /// The work of the chain so far.
     fn work(&self) -> i64 {
         self.chain.work + self.uncounted.work
     }
 
     // ---- Forks and scopes -----------------------------------------------------------------------------
 
-    /// A strand ends with a fork, or at the beginning of a scope; the first half, or the body, begins.
+    /// A strand ends with a fork, or at the beginning of a scope. The first half, or the body, begins.
     #[inline(always)]
     pub(crate) fn fork(&mut self, profiler: &Arc<Profiler>, site: Site, code: usize) {
         let mut now = profiler.clock.now();
@@ -210,8 +210,8 @@ impl Shadow {
         self.begin(now, self.chain.costs.fork);
     }
 
-    /// A scope begins. Tells the foot of the chain that runs, the way from there and the number of frames on it, and the
-    /// number of the scope.
+    /// A scope begins. Returns the foot of the present chain, the path from there and the number of frames on it, and
+    /// the number of the scope.
     pub(crate) fn begin_scope(
         &mut self,
         profiler: &Arc<Profiler>,
@@ -268,7 +268,7 @@ impl Shadow {
         self.chain.running = false;
     }
 
-    /// The strand stops for something that does not belong to it. False if none runs.
+    /// The strand stops for something that is no part of it. Returns false if no strand runs.
     pub(crate) fn step_aside(&mut self) -> bool {
         let runs = self.chain.running;
         if runs {
@@ -278,7 +278,7 @@ impl Shadow {
         runs
     }
 
-    /// The strand goes on; or the join has waited, and its second half begins here.
+    /// The strand goes on. Or the join has waited, and its second half begins here.
     pub(crate) fn go_on(&mut self) {
         self.begin_anew(self.now());
     }
@@ -304,7 +304,7 @@ impl Shadow {
         self.chain.log.join(work);
     }
 
-    /// Removes the youngest frame, the second half of which ended at `end`, and goes on after the farther of the two.
+    /// Removes the youngest frame, whose second half ended at `end`, and goes on after the farther of the two halves.
     #[inline(always)]
     fn join(&mut self, end: Length) {
         let frame = self.youngest();
@@ -328,7 +328,7 @@ impl Shadow {
         self.frames.last().expect("a join has a frame")
     }
 
-    /// The lanes of the youngest frame, where others than the site of the strands before and after have a part of it.
+    /// Joins the lanes of the youngest frame, if sites other than the one before and after have a part of it.
     #[inline(never)]
     fn join_lanes(&mut self, end: Length) {
         let _uncharged = Uncharged::begin();
@@ -345,7 +345,7 @@ impl Shadow {
         self.enter(frame.outer);
     }
 
-    /// The second half, or all closures of the scope, have ended elsewhere.
+    /// The second half has ended on another carrier, or all closures of the scope have.
     #[cold]
     pub(crate) fn join_elsewhere(&mut self, second: Second) {
         let end = self.absorb_second(second);
@@ -355,7 +355,7 @@ impl Shadow {
         self.join(end);
     }
 
-    /// Takes over what happened elsewhere in the second half of the youngest frame, and tells where it ended.
+    /// Adds what happened elsewhere in the second half of the youngest frame. Returns where it ended.
     fn absorb_second(&mut self, second: Second) -> Length {
         let (at, own) = (self.youngest().at, self.chain.site);
         match second {
@@ -373,7 +373,7 @@ impl Shadow {
                 if let Some(origin) = report.origin {
                     let mut path = self.path_to_fork();
                     path.length = path.length.burdened_by(burden.steal);
-                    origin.settle(self.chain.origin(), path, depth, own);
+                    origin.link(self.chain.origin(), path, depth, own);
                 }
                 self.chain.log.append(report.log);
                 at.then(report.path.length).burdened_by(burden.steal + burden.hand_over)
@@ -396,27 +396,28 @@ impl Shadow {
 
     // ---- Loops ----------------------------------------------------------------------------------------
 
-    /// Whether the half that runs is expected to be long enough to be worth splitting.
+    /// Whether the present half is expected to be long enough to be worth splitting.
     #[inline(always)]
     pub(crate) fn is_long(&self, profiler: &Profiler) -> bool {
         self.chain.expected >= profiler.short
     }
 
-    /// Where the chain is, and what it has done, without the strand that runs.
+    /// Where the chain is, and its work, without the present strand.
     pub(crate) fn position(&self) -> (Length, i64) {
         (self.chain.length, self.work())
     }
 
-    /// So many iterations of a loop have run, one after another, since the strand began that ran at this position. They
-    /// depend on nothing but the loop's beginning, so the chain gets longer by the longest of them only. Returns how many
-    /// ticks one took on average.
+    /// `count` iterations of a loop have run, one after another, since the strand began at this position. Each depends
+    /// only on the loop's beginning, so the chain gets longer only by the longest of them. Returns how many ticks an
+    /// iteration took on average.
     ///
-    /// The longest is not known. If all of them together took about as long as was expected, they are taken for equally
-    /// long; else what they took more is the longest one's. The error is at most [`Profiler::short`].
+    /// The longest iteration is not known. If all of them together took about as long as expected, this assumes that
+    /// they are equally long. Otherwise it attributes the excess to the longest one. The error is at most
+    /// [`Profiler::short`].
     pub(crate) fn iterations(&mut self, profiler: &Profiler, count: usize, since: (Length, i64)) -> i64 {
         let ticks = (self.now().wrapping_sub(self.chain.start) as i64).max(0);
         let count = i64::try_from(count).unwrap_or(i64::MAX).max(1);
-        // With forks inside, the chain has moved on already, and its parts by site with it.
+        // If there were forks inside, the chain has already moved on, and its parts by site too.
         if count > 1 && self.chain.length == since.0 {
             let each = ticks / count;
             let longest = if ticks <= 2 * profiler.short { each } else { each.max(ticks - profiler.short) };
@@ -427,7 +428,7 @@ impl Shadow {
 
     // ---- Ways from the foot ---------------------------------------------------------------------------
 
-    /// The way from the chain's foot to where the youngest frame began.
+    /// The path from the chain's foot to where the youngest frame began.
     fn path_to_fork(&self) -> Path {
         let mut path = Path::default();
         for frame in &self.frames[self.chain.foot..] {
@@ -439,7 +440,7 @@ impl Shadow {
         path
     }
 
-    /// The way to where the chain is now.
+    /// The path to where the chain is now.
     fn path(&self) -> Path {
         let mut path = self.path_to_fork();
         let (parts, length) = (self.lanes.top()..self.lanes.len(), self.chain.length);
@@ -449,11 +450,11 @@ impl Shadow {
         path
     }
 
-    /// The strand ends with a spawn: tells where the closure begins, and the number of its site.
+    /// The strand ends with a spawn. Returns where the closure begins, and the number of its site.
     pub(crate) fn spawn(&mut self, profiler: &Arc<Profiler>, site: Site) -> (Arc<Origin>, SiteId) {
         let id = self.id(site, 0);
         if !self.chain.is_of(profiler) {
-            // From outside: the closure hangs on nothing that is known.
+            // From outside: the closure hangs on nothing known.
             profiler.add_tallies([(id.index(), Tally { forks: 1, ..Tally::default() })].into_iter());
             return (Origin::unknown(), id);
         }
@@ -463,7 +464,7 @@ impl Shadow {
         path.length = path.length.burdened_by(self.chain.costs.burden.steal);
         let depth = self.chain.frames_to(self.depth());
         let parent = self.chain.origin();
-        // Without a scope in this chain nobody asks for paths from its foot, and long lines of spawns stay short.
+        // If this chain has no scope, nobody asks for paths from its foot, and long lines of spawns stay short.
         let origin = if self.chain.scopes == 0 {
             parent.extended(path, depth, id)
         } else {
@@ -472,7 +473,7 @@ impl Shadow {
         (origin, id)
     }
 
-    /// Notes the spawn of the closure with this number in the scope with that one, and begins the strand after it.
+    /// Notes the spawn of the closure `child` in the scope `scope`, and begins the strand after it.
     pub(crate) fn spawned(&mut self, profiler: &Profiler, id: SiteId, scope: u64, child: u64) {
         if self.chain.is_of(profiler) {
             self.chain.log.spawn(id, scope, child);

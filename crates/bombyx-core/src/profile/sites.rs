@@ -1,8 +1,10 @@
-//! Fork sites: where in the source a closure is forked. Interned once per process, so that a site is a small number.
+//! Fork sites: the places in the source where closures are forked. Interned once per process, so that a site is a small
+//! number.
 
 use super::caller::{self, Caller};
 use super::heap::Uncharged;
 use crate::system::primitive::lock;
+use bombyx_base::profile::SiteProfile;
 use std::backtrace::Backtrace;
 use std::collections::HashMap;
 use std::fmt;
@@ -13,8 +15,7 @@ use std::sync::{LazyLock, Mutex};
 
 /// What is written at a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Kind {
+pub(crate) enum Kind {
     /// Where a pool was entered. Its strands are what runs before the first fork and after the last join.
     Run,
     /// [`crate::join`] and [`crate::join_context`].
@@ -36,7 +37,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether what is written there lets something run in parallel with what follows.
+    /// Whether the code there lets something run in parallel with what follows.
     pub(crate) fn is_fork(self) -> bool {
         matches!(
             self,
@@ -69,7 +70,7 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// The place where the calling function was called, if that is `track_caller`.
+    /// The place where the calling function was called, if the calling function is `track_caller`.
     #[inline(always)]
     #[track_caller]
     pub(crate) fn here(kind: Kind) -> Site {
@@ -82,8 +83,8 @@ impl Site {
 pub(crate) struct SiteId(u32);
 
 impl SiteId {
-    /// Stands for the site of the closure at the foot of a chain that was taken from elsewhere: its join, which knows the
-    /// site, puts it in.
+    /// Stands for the site of the closure at the foot of a chain that was taken from elsewhere. Its join knows the
+    /// site, and fills it in.
     pub(crate) const TAKEN: SiteId = SiteId(0);
 
     #[cfg(test)]
@@ -98,12 +99,12 @@ impl SiteId {
     }
 }
 
-/// What tells one site from another.
+/// What distinguishes one site from another.
 #[derive(PartialEq, Eq, Hash)]
 enum Key {
     /// Its text: the same place has several addresses when it is compiled into several crates.
     Text(&'static str, u32, u32, Kind),
-    /// Of a fork inside of a library, the code of its second half.
+    /// For a fork inside a library, the code of its second half.
     Code(usize),
 }
 
@@ -116,13 +117,13 @@ struct Table {
 /// A site in the table.
 struct Entry {
     site: Site,
-    /// Of a fork inside of a library, how the program got there.
+    /// For a fork inside a library, how the program got there.
     called: Option<Called>,
 }
 
 struct Called {
     backtrace: Backtrace,
-    /// The site that the run was entered at, should the backtrace end at the foot of a carrier's stack.
+    /// The site at which the run was entered, in case the backtrace ends at the foot of a carrier's stack.
     run: SiteId,
 }
 
@@ -133,6 +134,14 @@ pub(crate) struct Named {
     pub(crate) line: u32,
     pub(crate) column: u32,
     pub(crate) kind: Kind,
+}
+
+impl Named {
+    /// Nothing measured yet.
+    pub(crate) fn profile(self) -> SiteProfile {
+        let Named { file, line, column, kind } = self;
+        SiteProfile { file, line, column, kind: kind.to_string(), ..SiteProfile::default() }
+    }
 }
 
 impl fmt::Display for Named {
@@ -149,13 +158,13 @@ static TABLE: LazyLock<Mutex<Table>> = LazyLock::new(Mutex::default);
 /// The site of the run that was entered last.
 static LAST_RUN: AtomicU32 = AtomicU32::new(0);
 
-/// A run has been entered there.
+/// A run has been entered at this site.
 pub(crate) fn note_run(run: SiteId) {
     LAST_RUN.store(run.0, Relaxed);
 }
 
-/// The number of a site whose forks run this code, in a run that was entered at the site `run`. A stolen half does not know
-/// its run; the one that was entered last is most likely the one.
+/// The number of a site whose forks run this code, in a run that was entered at the site `run`. A stolen half does not
+/// know its run, so it gives the run that was entered last, which is most likely the right one.
 pub(crate) fn intern(site: Site, code: usize, run: SiteId) -> SiteId {
     let in_library = code != 0 && caller::is_library(site.location.file());
     let key = if in_library {
@@ -187,14 +196,14 @@ pub(crate) fn kinds() -> Vec<Kind> {
 pub(crate) fn all() -> Vec<Named> {
     let table = lock(&TABLE);
     let mut named: Vec<Named> = Vec::with_capacity(table.entries.len());
-    // Which of them lie in a `par_bridge`.
+    // Which sites lie in a `par_bridge`.
     let mut bridges = Vec::with_capacity(table.entries.len());
     for Entry { site, called } in &table.entries {
         let location = site.location;
         let (mut caller, mut bridge) = (None, false);
         if let Some(called) = called {
             (caller, bridge) = caller::find(&called.backtrace);
-            // The run was numbered before.
+            // The run has a number already.
             if caller.is_none()
                 && let Some(run) = called.run.index().checked_sub(1).filter(|&run| run < named.len())
             {
@@ -225,7 +234,7 @@ pub(crate) fn all() -> Vec<Named> {
 /// How many sites a [`Cache`] holds.
 const CACHED: usize = 64;
 
-/// One carrier's memory of the sites it has seen last, by the addresses of their locations.
+/// One carrier's memory of the sites that it has seen last, by the addresses of their locations.
 #[derive(Debug)]
 pub(crate) struct Cache {
     last: Known,
@@ -244,7 +253,7 @@ struct Known {
 impl Known {
     const NOTHING: Known = Known { key: 0, code: 0, id: SiteId(0) };
 
-    /// Another number for every site: no system gives out addresses of 62 bits.
+    /// A different number for every site, because no system gives out addresses of 62 bits.
     #[inline(always)]
     fn key(site: Site) -> u64 {
         (std::ptr::from_ref(site.location) as u64) << 3 | site.kind as u64
@@ -265,7 +274,7 @@ impl Cache {
         self.last.id
     }
 
-    /// Whether a number had to be looked up since this was asked last: that takes time.
+    /// Whether a number had to be looked up since the last question. Looking up takes time.
     #[inline(always)]
     pub(crate) fn take_missed(&mut self) -> bool {
         std::mem::take(&mut self.missed)

@@ -1,6 +1,6 @@
-//! What the system says of the process: how much of a processor it got, and how often it had to stop.
+//! What the system says about the process: how much CPU time it got, and how often it had to stop.
 
-/// Since the process began.
+/// Counted since the process began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Used {
     /// Time on a CPU, of all threads.
@@ -29,11 +29,11 @@ impl Used {
         }
     }
 
-    /// Until now; None where the system does not tell.
+    /// The figures until now. `None` if the system does not say.
     #[cfg(target_os = "linux")]
     pub(crate) fn now() -> Option<Used> {
         let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
-        // SAFETY: the call writes the structure that it is given, which is one of the kind.
+        // SAFETY: the call writes the structure that it is given, and the structure has the right type.
         if unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) } != 0 {
             return None;
         }
@@ -53,7 +53,7 @@ impl Used {
     }
 }
 
-/// How old the process is, in nanoseconds, to within a hundredth of a second; 0 where the system does not tell.
+/// How old the process is, in nanoseconds, to within a hundredth of a second. 0 if the system does not say.
 #[cfg(target_os = "linux")]
 pub(crate) fn age_ns() -> u64 {
     let began = || -> Option<u64> {
@@ -66,7 +66,7 @@ pub(crate) fn age_ns() -> u64 {
         Some(ticks * (1_000_000_000 / per_second))
     };
     let mut now = std::mem::MaybeUninit::<libc::timespec>::uninit();
-    // SAFETY: the call writes the structure that it is given, which is one of the kind.
+    // SAFETY: the call writes the structure that it is given, and the structure has the right type.
     if unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, now.as_mut_ptr()) } != 0 {
         return 0;
     }

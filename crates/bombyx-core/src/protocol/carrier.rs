@@ -7,19 +7,21 @@
 //!   in a deque or the pool's queue;
 //! - or is a **spare** in the pool's list.
 //!
-//! A processor changes hands by [`Carrier::give`]: the giver stores it into the receiver's `given` word
-//! (release), the receiver takes it out (acquire), so everything the giver did with the processor happens
-//! before what the receiver does. Nobody gives to a carrier that has not been found in exactly one place (a
-//! latch, an entry, the spare list), and leaving that place is atomic, so `given` never holds two.
+//! A processor changes hands by [`Carrier::give`]. The giver stores it into the receiver's `given` word (release), and
+//! the receiver takes it out (acquire). So everything the giver did with the processor happens before what the receiver
+//! does. Nobody gives to a carrier that was not found in exactly one place (a latch, an entry, the spare list), and
+//! leaving that place is atomic. So `given` never holds two processors.
 //!
-//! **The receiver takes the giver's place.** Who gives its own processor away goes to sleep, so the receiver should run where
-//! the giver did. Left to itself, the kernel sees two busy cores when it wakes the receiver, may queue it up behind
-//! another processor's carrier, and leaves it there for milliseconds while the giver's core is idle: a fresh thread
-//! counts as too warm to be moved. So [`Carrier::succeed`] confines the receiver, while it still sleeps, to the giver's CPU,
-//! and the first thing that the receiver does is to lift that again. Waking needs no other core then, either. What
-//! the receiver needs for that is in `confined`, written before `given` is stored and read after it is seen.
-//! Where processors are pinned to CPUs, the receiver's place is the processor's ([`Spot::PinnedTo`]): woken elsewhere, it
-//! would have to be moved first, and the kernel takes some hundred microseconds for that.
+//! **The receiver takes the giver's place.** A carrier that gives its processor away goes to sleep, so the receiver
+//! should run where the giver did. Left to itself, the kernel sees two busy cores when it wakes the receiver. It may
+//! queue the receiver behind another processor's carrier and leave it there for milliseconds while the giver's core is
+//! idle, because a fresh thread counts as too warm to be moved. So [`Carrier::succeed`] confines the receiver to the
+//! giver's CPU while the receiver still sleeps. The first thing the receiver does is to lift that restriction. Waking
+//! it then needs no other core, either. The restriction to lift is in `confined`, which is written before `given` is
+//! stored and read after `given` is seen.
+//!
+//! If processors are pinned to CPUs, the receiver's place is the processor's CPU ([`WakeOn::PinnedTo`]). If it woke up
+//! elsewhere, the kernel would have to move it first, which takes some hundred microseconds.
 
 use crate::protocol::resolution::WatchList;
 use crate::system::affinity::{self, CpuSet};
@@ -32,45 +34,47 @@ use std::ptr::{self, NonNull};
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-/// Where the receiver of a processor wakes up, if it sleeps.
+/// Where the receiver of a processor wakes up if it is asleep.
 #[derive(Clone, Copy)]
-pub(crate) enum Spot {
-    /// Wherever the kernel sees room.
+pub(crate) enum WakeOn {
+    /// Wherever the kernel finds room.
     Anywhere,
-    /// On this CPU; from there on it may run wherever it could before.
+    /// On this CPU. After that it may run wherever it could before.
     FirstOn(usize),
-    /// On the processor's own CPU, to which it pins itself again as soon as it has taken hold of it.
+    /// On the processor's own CPU. The receiver pins itself there again as soon as it holds the processor.
     PinnedTo(usize),
 }
 
-/// What carriers hand over: a processor. This protocol knows its address only.
+/// What carriers hand over: a processor. This protocol knows only its address.
 pub(crate) enum Baton {}
 
-/// The carrier that the end of a job made ready, if any: it must be given a processor.
+/// The carrier that the end of a job made ready, if any. It must be given a processor.
 pub(crate) type Enabled = Option<NonNull<Carrier>>;
 
 /// See the module text.
 pub(crate) struct Carrier {
     /// Set before anybody can find the carrier waiting.
     thread: OnceLock<Thread>,
-    /// The thread's number for the system, 0 until it runs.
+    /// The number that the system gave the thread, or 0 until the thread runs.
     number: AtomicUsize,
     given: AtomicPtr<Baton>,
-    /// Whether the thread sleeps until it is given something, or is about to; a hint.
+    /// Whether the thread sleeps until it is given something, or is about to. A hint.
     asleep: AtomicBool,
-    /// The CPUs that the thread may use, if the giver has confined it to its own meanwhile.
+    /// The CPUs that the thread may use, if the giver has confined it to the giver's CPU meanwhile.
     confined: UnsafeCell<Option<CpuSet>>,
-    /// What the code on top of this carrier's stack descends from ([`crate::protocol::deque::Deque::set_root`]).
+    /// The ancestor of the code on top of this carrier's stack ([`crate::protocol::deque::Deque::set_root`]).
     root: Cell<usize>,
-    /// What the carrier watches while it holds no processor: left by itself, or by whoever is about to give it one.
+    /// What the carrier watches while it holds no processor. Written by the carrier, or by whoever is about to give it
+    /// a processor.
     pub(crate) watching: WatchList,
 }
 
-// SAFETY: others touch the thread's handle, set once, and `number`, `asleep` and `given`, atomics; `root` is used by the carrier's
-// own thread alone, `watching` and `confined` by that and, while it waits, by the one who has found it waiting.
+// SAFETY: other threads touch the thread's handle, which is set once, and the atomics `number`, `asleep` and `given`.
+// Only the carrier's own thread uses `root`. That thread uses `watching` and `confined`; while it waits, so does the
+// one thread that has found it waiting.
 unsafe impl Sync for Carrier {}
 
-/// Given in place of a processor: there is nothing more to do.
+/// Given in place of a processor: the carrier has nothing more to do.
 const STOP: *mut Baton = ptr::without_provenance_mut(1);
 
 impl Carrier {
@@ -81,7 +85,7 @@ impl Carrier {
         carrier
     }
 
-    /// A carrier whose thread is still to be started.
+    /// A carrier whose thread has yet to be started.
     pub(crate) fn to_be_started() -> Carrier {
         Carrier {
             thread: OnceLock::new(),
@@ -94,13 +98,14 @@ impl Carrier {
         }
     }
 
-    /// The calling thread, whose handle this is, is the carrier's.
+    /// Called by the carrier's own thread; `thread` is its handle.
     pub(crate) fn begin(&self, thread: &Thread) {
         self.number.store(affinity::Thread::current().number() as usize, Relaxed);
         self.started(thread);
     }
 
-    /// The calling thread, the carrier's, is the one of a child process and has another number there. It waits nowhere.
+    /// Called by the carrier's own thread in a child process, where the thread has another number. The thread does not
+    /// wait anywhere.
     pub(crate) fn leave_parent(&self) {
         self.number.store(affinity::Thread::current().number() as usize, Relaxed);
         self.given.store(ptr::null_mut(), Relaxed);
@@ -109,26 +114,26 @@ impl Carrier {
         self.watching.take();
     }
 
-    /// Tells the carrier its thread. Both the starter and the thread itself do that; whoever comes first.
+    /// Tells the carrier its thread. Both the starter and the thread itself do this; the first one counts.
     pub(crate) fn started(&self, thread: &Thread) {
         self.thread.get_or_init(|| thread.clone());
     }
 
-    /// Hands `processor` to `carrier`, which continues at once, there.
+    /// Hands `processor` to `carrier`, which continues at once, where `on` says.
     ///
     /// # Safety
-    /// The carrier was found waiting, and was taken out of where it was found; the caller gives up its hold on
-    /// the processor. The carrier may be gone after the call.
-    pub(crate) unsafe fn give(carrier: NonNull<Carrier>, processor: NonNull<Baton>, spot: Spot) {
+    /// The carrier was found waiting and was removed from where it was found. The caller gives up its hold on the
+    /// processor. The carrier may be gone after the call.
+    pub(crate) unsafe fn give(carrier: NonNull<Carrier>, processor: NonNull<Baton>, on: WakeOn) {
         // SAFETY: a waiting carrier is alive until it is given something.
         let receiver = unsafe { carrier.as_ref() };
         let number = receiver.number.load(Relaxed) as u32;
-        let confined = match spot {
-            // One that does not sleep yet is best left where it runs: two carriers may be giving to each other.
+        let confined = match on {
+            // A carrier that does not sleep yet is best left where it runs: two carriers may be giving to each other.
             _ if !receiver.asleep.load(Relaxed) => None,
-            Spot::Anywhere => None,
-            Spot::FirstOn(cpu) => affinity::confine(number, cpu),
-            Spot::PinnedTo(cpu) => {
+            WakeOn::Anywhere => None,
+            WakeOn::FirstOn(cpu) => affinity::confine(number, cpu),
+            WakeOn::PinnedTo(cpu) => {
                 affinity::pin_sleeper(number, cpu);
                 None
             }
@@ -137,18 +142,18 @@ impl Carrier {
         unsafe { Carrier::give_raw(carrier, processor.as_ptr(), confined) }
     }
 
-    /// The same by this carrier, the caller's, which sleeps next: the other one takes its place.
+    /// Like [`Carrier::give`], from this carrier, which is the caller's and sleeps next. The receiver takes its place.
     ///
     /// # Safety
     /// As for [`Carrier::give`].
     pub(crate) unsafe fn succeed(&self, carrier: NonNull<Carrier>, processor: NonNull<Baton>) {
-        // Who has been given another processor already will not sleep.
+        // A carrier that has already been given another processor will not sleep.
         let sleeps = self.given.load(Relaxed).is_null();
-        let spot = sleeps.then(affinity::here).flatten().map_or(Spot::Anywhere, Spot::FirstOn);
-        // As good as: the receiver, once woken, is likely to come before this thread.
+        let on = sleeps.then(affinity::here).flatten().map_or(WakeOn::Anywhere, WakeOn::FirstOn);
+        // This is nearly true: the receiver, once woken, is likely to run before this thread does.
         self.asleep.store(true, Relaxed);
         // SAFETY: as the caller promises.
-        unsafe { Carrier::give(carrier, processor, spot) }
+        unsafe { Carrier::give(carrier, processor, on) }
     }
 
     /// Tells a spare to end.
@@ -160,7 +165,8 @@ impl Carrier {
         unsafe { Carrier::give_raw(carrier, STOP, None) }
     }
 
-    /// Gives to a carrier that has perhaps been confined, and may use these CPUs again when it has received.
+    /// Gives to a carrier that may have been confined. `confined` holds the CPUs that it may use again once it has
+    /// received.
     ///
     /// # Safety
     /// As for [`Carrier::give`].
@@ -171,10 +177,11 @@ impl Carrier {
     ) {
         // SAFETY: a waiting carrier is alive until it is given something.
         let receiver = unsafe { carrier.as_ref() };
-        // The handle is cloned first: the carrier's thread may see the word, run on and end before unpark.
+        // Clone the handle first: the carrier's thread may see the word, run on and end before `unpark`.
         let thread = receiver.thread.get().cloned();
         if confined.is_some() {
-            // SAFETY: the caller has found the carrier waiting; until it is given something, this is the caller's.
+            // SAFETY: the caller has found the carrier waiting, so this cell is the caller's until the carrier is given
+            // something.
             receiver.confined.with_mut(|cell| unsafe { *cell = confined });
         }
         // This is the last access.
@@ -182,7 +189,7 @@ impl Carrier {
         thread.expect("a waiting carrier has a thread").unpark();
     }
 
-    /// Waits to be given a processor. None: to stop.
+    /// Waits to be given a processor. `None` means stop.
     pub(crate) fn receive(&self) -> Option<NonNull<Baton>> {
         if planted(Fault::ForgetEarlyProcessor) {
             self.given.store(ptr::null_mut(), Relaxed);
@@ -196,7 +203,7 @@ impl Carrier {
         }
     }
 
-    /// The same for this long. None if nothing was given meanwhile.
+    /// Waits this long to be given a processor. `None` if nothing was given meanwhile.
     #[cfg(not(loom))]
     pub(crate) fn receive_within(&self, time: std::time::Duration) -> Option<Option<NonNull<Baton>>> {
         let start = std::time::Instant::now();
@@ -210,25 +217,25 @@ impl Carrier {
         }
     }
 
-    /// What was given, if anything: a processor, or nothing more to do.
+    /// What was given, if anything: a processor, or the order to stop.
     fn take_given(&self) -> Option<Option<NonNull<Baton>>> {
         let given = self.given.load(Acquire);
         if given.is_null() {
             return None;
         }
         self.asleep.store(false, Relaxed);
-        // Nobody gives again before this carrier is found waiting again, so a plain store will do.
+        // Nobody gives again before this carrier is found waiting again, so a plain store is enough.
         self.given.store(ptr::null_mut(), Relaxed);
-        // SAFETY: the giver has written it before it gave, and is done with it.
+        // SAFETY: the giver wrote the cell before it gave, and no longer touches it.
         if let Some(cpus) = self.confined.with_mut(|cell| unsafe { (*cell).take() }) {
             affinity::Thread::HERE.allow(&cpus);
-            // The giver shall fall asleep now, so that it is woken where there is room when it is given something.
+            // Let the giver fall asleep now. Then, when it is given something, it is woken where there is room.
             yield_now();
         }
         Some(if given == STOP { None } else { NonNull::new(given) })
     }
 
-    /// Wakes the thread if it sleeps for a while.
+    /// Wakes the thread if it is in a sleep of limited time.
     pub(crate) fn nudge(&self) {
         if let Some(thread) = self.thread.get() {
             thread.unpark();
@@ -239,7 +246,7 @@ impl Carrier {
         self.root.get()
     }
 
-    /// Changes the root; returns the one before.
+    /// Changes the root and returns the previous one.
     pub(crate) fn set_root(&self, root: usize) -> usize {
         self.root.replace(root)
     }
@@ -247,15 +254,15 @@ impl Carrier {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::{Carrier, Spot};
+    use super::{Carrier, WakeOn};
     use crate::system::affinity::{Thread, cpus, here};
     use crate::system::primitive::current_thread;
     use std::ptr::NonNull;
     use std::sync::atomic::Ordering::Relaxed;
     use std::thread;
 
-    /// Where a sleeper runs, and may run, that was given something with this spot.
-    fn wakes_up(spot: Spot) -> (Option<usize>, Vec<usize>) {
+    /// Where a sleeper runs, and where it may run, after it was given something to wake up there.
+    fn wakes_up(on: WakeOn) -> (Option<usize>, Vec<usize>) {
         let carrier = Carrier::to_be_started();
         thread::scope(|scope| {
             let receiver = scope.spawn(|| {
@@ -266,8 +273,8 @@ mod tests {
             while !carrier.asleep.load(Relaxed) {
                 thread::yield_now();
             }
-            // SAFETY: the carrier waits, nobody else has found it, and it does not look into what it is given.
-            unsafe { Carrier::give(NonNull::from(&carrier), NonNull::dangling(), spot) };
+            // SAFETY: the carrier waits, nobody else has found it, and it does not look at what it is given.
+            unsafe { Carrier::give(NonNull::from(&carrier), NonNull::dangling(), on) };
             receiver.join().unwrap()
         })
     }
@@ -279,9 +286,9 @@ mod tests {
             return; // Nothing to choose from.
         }
         for &cpu in all {
-            assert_eq!(wakes_up(Spot::PinnedTo(cpu)), (Some(cpu), vec![cpu]));
-            assert_eq!(wakes_up(Spot::FirstOn(cpu)).1, all);
+            assert_eq!(wakes_up(WakeOn::PinnedTo(cpu)), (Some(cpu), vec![cpu]));
+            assert_eq!(wakes_up(WakeOn::FirstOn(cpu)).1, all);
         }
-        assert_eq!(wakes_up(Spot::Anywhere).1, all);
+        assert_eq!(wakes_up(WakeOn::Anywhere).1, all);
     }
 }

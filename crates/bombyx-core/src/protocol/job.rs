@@ -9,26 +9,25 @@
 //! |---|---|---|---|---|
 //! | untouched | set | – | the deque it was pushed on, owned by the carrier that forked it | its join, by a plain pop; a thief, under the deque's lock |
 //! | kept | null | its deque, kept | that deque, still owned by the carrier that forked it | its join, by a plain pop; a thief, under the deque's lock |
-//! | exposed | null | a deque | that deque | its join, by withdrawing it; a thief; both under the deque's lock |
-//! | queued | null | the pool | the pool's queue | its join, by withdrawing it; anyone; all under the lock of the pool |
+//! | exposed | null | a deque | that deque | its join, by taking it back; a thief; both under the deque's lock |
+//! | queued | null | the pool | the pool's queue | its join, by taking it back; anyone; all under the lock of the pool |
 //! | listed | null | a node | a pool or a list of deques ([`crate::protocol::ready`]) | its join, by taking it back; whoever searches; both under the list's lock |
 //! | offered | null | a cell | on its way into, or in, a mailbox | its join or the mailbox's owner: one compare-and-swap |
 //! | taken | null | nowhere | nowhere | the taker alone |
 //! | branch | null | branch | on its way to a thief, or nowhere | the same; it ends by [resolution](crate::protocol::resolution) |
 //!
-//! The fork writes `exec`, `pushed` and the closure and nothing else. [`Taken`] is written, with the deque's lock
-//! held, by whoever first takes or exposes the job, *before* `pushed` is cleared with release; so whoever reads null
-//! with acquire finds it filled in. `pushed` is cleared at most once. A job is *kept* while it is out of the deque, by
-//! the carrier that forked it alone: it pops the job, writes [`Taken`], and pushes it again. Kept jobs are as good as
-//! untouched ones, except that their joins take the slow path (profiled pools).
+//! The fork writes only `exec`, `pushed` and the closure. Whoever first takes or exposes the job writes [`Taken`], with
+//! the deque's lock held, and *then* clears `pushed` with release. So whoever reads null with acquire finds `Taken`
+//! filled in. `pushed` is cleared at most once. Only the carrier that forked a job can make it *kept*, while the job is
+//! out of the deque: the carrier pops the job, writes [`Taken`], and pushes it again. Kept jobs work like untouched
+//! ones, except that their joins take the slow path (profiled pools).
 //!
-//! **While `pushed` is set, or the job is kept, the carrier that forked the job still holds the same processor.** Older entries are
-//! taken first, so an inner join can miss (and its carrier be moved to another processor) only after this job
-//! was taken; and [`crate::blocking`], which gives the processor away with entries in its deque, exposes them
-//! first.
+//! **While `pushed` is set, or the job is kept, the carrier that forked the job still holds the same processor.** Older
+//! entries are taken first. So an inner join can miss (and its carrier move to another processor) only after this job
+//! was taken. And [`crate::blocking`], which gives the processor away with entries in its deque, exposes them first.
 //!
-//! In a [private deque](crate::protocol::deque::Deque::private) there is no lock to hold: what is said of its holder goes for the
-//! owner of the deque, who alone takes entries out.
+//! A [private deque](crate::protocol::deque::Deque::private) has no lock. There, the deque's owner has the role of the
+//! lock's holder: only the owner takes entries out.
 
 use crate::protocol::carrier::{Carrier, Enabled};
 use crate::protocol::deque::{Deque, Pushed, Slot};
@@ -43,7 +42,8 @@ use std::num::NonZeroUsize;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-/// Runs the job at this address to its end, and tells whom that enabled. Does not unwind; [`Job::run`] would abort.
+/// Runs the job at this address to its end, and returns the carrier that this enabled. Does not unwind; [`Job::run`]
+/// would abort.
 pub(crate) type Exec = unsafe fn(*const Job) -> Enabled;
 
 /// The part of a job that all kinds share.
@@ -60,7 +60,8 @@ struct Taken {
     end: End,
     /// Where the join can still get the job back: a [`Place`].
     place: AtomicUsize,
-    /// What the job descends from: the root of the deque that it left last, 0 if that is not known ([`crate::protocol::lineage`]).
+    /// The job's ancestor: the root of the deque that the job left last, or 0 if unknown
+    /// ([`crate::protocol::lineage`]).
     origin: AtomicUsize,
 }
 
@@ -72,32 +73,32 @@ impl Taken {
 
 /// How the join learns that the job has ended.
 union End {
-    /// Unless the job is a branch.
+    /// If the job is not a branch.
     latch: ManuallyDrop<Latch>,
-    /// If it is one.
+    /// If the job is a branch.
     resolution: NonNull<Resolution>,
 }
 
-/// Where a job that is not untouched can be got back from.
+/// Where the join can get back a job that is not untouched.
 #[derive(Clone, Copy)]
 pub(crate) enum Place {
     /// Nowhere: somebody runs it, or has run it.
     Nowhere,
-    /// The same, and it ends by resolution.
+    /// Nowhere, and the job ends by resolution.
     Branch,
-    /// The deque, by withdrawing it.
+    /// The deque, by taking it back.
     Deque(*const Deque),
     /// The deque, by popping it: it is the youngest entry, and the carrier that forked it owns the deque.
     Kept(*const Deque),
     /// The mailbox.
     Mailbox(*const Mailbox),
-    /// The queue of the pool with the pool at this address.
+    /// The queue of the pool at this address.
     Queue(*const ()),
     /// The node of the pool's list of ready entries.
     Listed(Node),
 }
 
-/// Addresses of deques, mailboxes and pool have these bits clear.
+/// Addresses of deques, mailboxes and pools have these bits clear.
 const PLACE: usize = 7;
 const DEQUE: usize = 1;
 const QUEUE: usize = 2;
@@ -132,7 +133,7 @@ impl Place {
 }
 
 impl Job {
-    /// A job in state *untouched*, which is about to be pushed there.
+    /// A job in state *untouched*, which the caller is about to push at `pushed`.
     #[inline(always)]
     pub(crate) fn forked(exec: Exec, pushed: Pushed) -> Job {
         Job { exec, pushed: AtomicPtr::new(pushed.slot()), taken: UnsafeCell::new(MaybeUninit::uninit()) }
@@ -143,30 +144,34 @@ impl Job {
         Job { exec, pushed: AtomicPtr::new(ptr::null_mut()), taken: UnsafeCell::new(MaybeUninit::uninit()) }
     }
 
-    /// Makes a job that nobody has seen one in state *untouched*.
+    /// Puts a job that nobody has seen into state *untouched*.
     #[cfg(loom)]
     pub(crate) fn fork_at(&self, pushed: Pushed) {
         self.pushed.store(pushed.slot(), Relaxed);
     }
 
-    /// Where the job was pushed, if it is untouched. For its join, on the carrier that forked it.
+    /// Where the job was pushed, if it is untouched. Only its join calls this, on the carrier that forked it.
     #[inline(always)]
     pub(crate) fn untouched(&self) -> Option<Pushed> {
         Pushed::from_slot(self.pushed.load(Acquire))
     }
 
-    /// Whether the job is untouched or kept. Under the lock of the deque that it is in.
+    /// Whether the job is untouched or kept. The caller holds the lock of the job's deque.
     pub(crate) fn is_poppable(&self) -> bool {
-        // SAFETY: if it is not untouched.
+        // SAFETY: evaluated only if the job is not untouched.
         self.untouched().is_some() || matches!(unsafe { self.place() }, Place::Kept(_))
     }
 
-    /// Leaves state *untouched*, *kept* or *exposed* for the state that `place` says. True if it was *untouched*.
+    /// Moves the job from state *untouched*, *kept* or *exposed* to the state that `place` says. Returns whether it was
+    /// *untouched*.
     ///
     /// # Safety
-    /// The job is in a deque whose lock the caller holds, and which it is taken out of under the same lock,
-    /// unless `place` is that deque; or the caller has just taken it out of an offer or its own private deque, or popped
-    /// it, untouched; or holds the lock of the queue or the list that the job is in.
+    /// One of these holds:
+    ///
+    /// - The job is in a deque whose lock the caller holds. Unless `place` is that deque, the caller takes the job out
+    ///   under the same lock.
+    /// - The caller has just taken the job out of an offer or out of its own private deque, or has popped it untouched.
+    /// - The caller holds the lock of the queue or the list that the job is in.
     #[inline]
     unsafe fn take(&self, place: Place) -> bool {
         if self.pushed.load(Relaxed).is_null() {
@@ -179,7 +184,7 @@ impl Job {
         true
     }
 
-    /// The same for a job that will end by resolution.
+    /// Takes a job that will end by resolution.
     ///
     /// # Safety
     /// The caller has just taken the job out of its own private deque.
@@ -187,10 +192,10 @@ impl Job {
         self.fill_in(Taken::new(End { resolution }, BRANCH));
     }
 
-    /// The caller is alone with the job: it holds the deque's lock, or owns the deque.
+    /// The caller has the job to itself: it holds the deque's lock, or owns the deque.
     fn fill_in(&self, taken: Taken) {
-        // SAFETY: `taken` is written while `pushed` is set, when nobody reads it; or by the owner of a private deque that
-        // an exposed job was in, whom the job's join runs on.
+        // SAFETY: either `pushed` is still set, so nobody reads `taken`; or the job was exposed in a private deque, and
+        // the owner of that deque writes it. The job's join runs on that owner.
         self.taken.with_mut(|cell| unsafe { (*cell).write(taken) });
         // Release: the join that reads null finds `taken` filled in.
         self.pushed.store(ptr::null_mut(), Release);
@@ -199,13 +204,13 @@ impl Job {
     /// # Safety
     /// The job is not untouched.
     unsafe fn taken(&self) -> &Taken {
-        // SAFETY: the job is not untouched, so `taken` was written before that became visible, and is not written
+        // SAFETY: the job is not untouched, so `taken` was written before that became visible, and nobody writes it
         // again.
         self.taken.with(|cell| unsafe { (*cell).assume_init_ref() })
     }
 
     /// # Safety
-    /// The job is not untouched, and no branch.
+    /// The job is not untouched, and not a branch.
     pub(crate) unsafe fn latch(&self) -> &Latch {
         // SAFETY: as the caller promises.
         unsafe { &self.taken().end.latch }
@@ -225,7 +230,7 @@ impl Job {
         Place::from_bits(unsafe { self.taken().place.load(Acquire) })
     }
 
-    /// What the job descends from, 0 if that is not known.
+    /// The job's ancestor, or 0 if unknown.
     ///
     /// # Safety
     /// The job is not untouched.
@@ -234,7 +239,7 @@ impl Job {
         unsafe { self.taken().origin.load(Relaxed) }
     }
 
-    /// The deque that the job is kept in, if it is.
+    /// The deque that keeps the job, if the job is kept.
     ///
     /// # Safety
     /// The job is not untouched.
@@ -248,7 +253,7 @@ impl Job {
     /// Runs the job.
     ///
     /// # Safety
-    /// The caller has taken the job, alone, and the job is alive. It may be gone after the call.
+    /// Only the caller has taken the job, and the job is alive. It may be gone after the call.
     pub(crate) unsafe fn run(job: *const Job) -> Enabled {
         // SAFETY: the job is alive until it has run.
         let exec = unsafe { (*job).exec };
@@ -257,34 +262,35 @@ impl Job {
     }
 }
 
-/// What every job on the heap begins with.
+/// The first part of every job on the heap.
 #[repr(C)]
 pub(crate) struct HeapJob {
     job: Job,
-    /// What the closure's forks descend from: the key of its scope or broadcast, or 0 ([`crate::protocol::lineage`]).
-    key: usize,
+    /// The ancestor of the closure's forks: the root of its scope or broadcast, or 0 ([`crate::protocol::lineage`]).
+    root: usize,
 }
 
 impl HeapJob {
-    pub(crate) fn new(exec: Exec, key: usize) -> HeapJob {
-        HeapJob { job: Job::spawned(exec), key }
+    pub(crate) fn new(exec: Exec, root: usize) -> HeapJob {
+        HeapJob { job: Job::spawned(exec), root }
     }
 
-    /// The key of a heap job.
+    /// The root of a heap job.
     ///
     /// # Safety
     /// The job is on the heap, and alive.
-    pub(crate) unsafe fn key_of(job: *const Job) -> usize {
+    pub(crate) unsafe fn root_of(job: *const Job) -> usize {
         // SAFETY: every job on the heap begins with a `HeapJob`.
-        unsafe { (*job.cast::<HeapJob>()).key }
+        unsafe { (*job.cast::<HeapJob>()).root }
     }
 }
 
-/// Whether the entry was spawned in the scope with this key. For an entry in a deque, under its lock.
-pub(crate) fn belongs_to(entry: Entry, key: usize) -> bool {
+/// Whether the entry was spawned in the scope with this root. If the entry is in a deque, the caller holds the deque's
+/// lock.
+pub(crate) fn belongs_to(entry: Entry, root: usize) -> bool {
     match entry.kind() {
         // SAFETY: a heap job in a deque is alive while the deque's lock is held.
-        Kind::Heap(job) => unsafe { HeapJob::key_of(job) == key },
+        Kind::Heap(job) => unsafe { HeapJob::root_of(job) == root },
         _ => false,
     }
 }
@@ -308,8 +314,8 @@ const HEAP: usize = 1;
 const CARRIER: usize = 2;
 const TAG: usize = 3;
 
-/// The address as a number that a pointer to all of what this one points into can be made of again: what begins with a job is
-/// larger than that, so pointers to it are made from the whole.
+/// The address, with the provenance of the whole allocation exposed, not only that of its leading `Job`. What begins
+/// with a job is larger than the job, so callers make the pointer from the whole.
 #[inline(always)]
 fn exposed<T>(pointer: NonNull<T>) -> NonZeroUsize {
     // SAFETY: the pointer is not null.
@@ -346,46 +352,47 @@ impl Entry {
         }
     }
 
-    /// Tells the job of this entry that it leaves the deque for `place`, under the deque's lock; or a list, under its
-    /// lock; or an offer.
+    /// Tells the job of this entry that it now goes to `place`. The entry leaves a deque or a list, under its lock, or
+    /// an offer.
     #[inline]
     pub(crate) fn taken(self, place: Place) {
         if let Kind::Stack(job) = self.kind() {
-            // SAFETY: the entry is being taken out of a deque or list under its lock; its join cannot return before
-            // it has looked there under the same lock, or the latch is set, so the job is alive.
+            // SAFETY: the entry leaves a deque or list under its lock. Its join cannot return before it has looked
+            // there under the same lock, or before the latch is set. So the job is alive.
             unsafe { (*job).take(place) };
         }
     }
 
-    /// As [`Entry::taken`], when the entry leaves `deque` for a thief: the job remembers what it descends from.
+    /// Like [`Entry::taken`], when the entry leaves `deque` for a thief. The job remembers its ancestor.
     #[inline]
     pub(crate) fn stolen(self, place: Place, deque: &Deque) {
         self.taken(place);
         if let Kind::Stack(job) = self.kind() {
-            // SAFETY: the job was taken, so it is not untouched, and it is alive as in `taken`.
+            // SAFETY: the job was taken, so it is not untouched, and it is alive for the same reason as in `taken`.
             unsafe { (*job).taken().origin.store(deque.root(), Relaxed) };
         }
     }
 
-    /// Keeps the job of this entry, which is a join's, in `deque`, whose owner has just popped it. True if it was untouched.
+    /// Keeps the job of this entry in `deque`. The entry belongs to a join, and the deque's owner has just popped it.
+    /// Returns whether the job was untouched.
     #[inline(always)]
     pub(crate) fn keep(self, deque: &Deque) -> bool {
         debug_assert!(self.is_stack(), "only the jobs of joins are kept");
-        // SAFETY: as in `taken`, where the owner needs no lock.
+        // SAFETY: as in `taken`; the owner needs no lock.
         unsafe { (*(self.bits() as *const Job)).take(Place::Kept(deque)) }
     }
 
-    /// Tells the job of this entry that its owner has taken it out of its private deque. In pools with such deques
-    /// threads are not counted.
+    /// Tells the job of this entry that its owner has taken it out of its private deque. Pools with such deques do not
+    /// count threads.
     pub(crate) fn taken_out(self) {
         if let Kind::Stack(job) = self.kind() {
-            // SAFETY: as in `taken`, where the owner needs no lock.
+            // SAFETY: as in `taken`; the owner needs no lock.
             unsafe { (*job).take(Place::Nowhere) };
         }
     }
 
-    /// Exposes the job of this entry, which is in `deque`. To be called under the deque's lock. False if there was
-    /// nothing to expose, here and therefore below ([`Deque::expose_all`]).
+    /// Exposes the job of this entry, which is in `deque`. The caller holds the deque's lock. Returns false if there
+    /// was nothing to expose here, and therefore nothing below ([`Deque::expose_all`]).
     pub(crate) fn expose(self, deque: &Deque) -> bool {
         let Kind::Stack(job) = self.kind() else { return false };
         // SAFETY: as in `taken`.
@@ -396,11 +403,11 @@ impl Entry {
         poppable
     }
 
-    /// The cells by which the job of this entry, which was taken, will end, if it is a branch.
+    /// The cells by which the taken job of this entry will end, if it is a branch.
     pub(crate) fn resolution(&self) -> Option<&Resolution> {
         let Kind::Stack(job) = self.kind() else { return None };
-        // SAFETY: a stack job that was taken out of a deque is not untouched, and alive until it has run. The cells are
-        // as long.
+        // SAFETY: a stack job that was taken out of a deque is not untouched, and lives until it has run. The cells
+        // live as long.
         unsafe {
             match (*job).place() {
                 Place::Branch => Some((*job).resolution().as_ref()),

@@ -9,12 +9,14 @@
 //! | pending | done | the finisher, swap | the waiter will see it by itself |
 //! | carrier | done | the finisher, swap | the finisher must see to it that the carrier gets a processor |
 //!
-//! All transitions are read-modify-writes on one word, so exactly one comes first: either the finisher finds the carrier in its
-//! hands, or the carrier's compare-and-swap into the latch fails and it goes on at once. Likewise a carrier that leaves the latch:
-//! either it has left, and the finisher gives it nothing, or it fails, and a processor is on its way.
-//! The swap is the finisher's last access to the latch, whose memory may be gone right after it. Acquire and
-//! release on both sides hand the results over: the finisher's writes to the waiter, and the waiter's
-//! parking place to the finisher.
+//! All transitions are read-modify-writes on one word, so exactly one comes first. Either the finisher finds the
+//! carrier in the latch, or the carrier's compare-and-swap into the latch fails and the carrier goes on at once. The
+//! same holds for a carrier that leaves the latch: either it has left, and the finisher gives it nothing, or it fails
+//! to leave, and a processor is on its way.
+//!
+//! The swap is the finisher's last access to the latch, because the latch's memory may be gone right after it. Acquire
+//! and release on both sides hand over the finisher's writes to the waiter, and the waiter's parking place to the
+//! finisher.
 
 use crate::protocol::carrier::{Carrier, Enabled};
 use crate::system::fault::{Fault, planted};
@@ -38,8 +40,8 @@ impl Latch {
         self.state.load(Acquire) == DONE
     }
 
-    /// Leaves `carrier`, the caller's, to be given a processor when the latch is set. False if it is set already. A carrier
-    /// that was woken for something else may do this again.
+    /// Leaves the caller's own `carrier` here, to be given a processor when the latch is set. Returns false if the
+    /// latch is set already. A carrier that was woken for something else may do this again.
     #[must_use]
     pub(crate) fn park(&self, carrier: NonNull<Carrier>) -> bool {
         match self.state.compare_exchange(ptr::null_mut(), carrier.as_ptr(), AcqRel, Acquire) {
@@ -48,8 +50,8 @@ impl Latch {
         }
     }
 
-    /// Takes `carrier`, the caller's, out again, where it was left by [`Latch::park`]. False if the latch was set meanwhile: whoever
-    /// did that gives it a processor.
+    /// Takes the caller's own `carrier` out again, after [`Latch::park`]. Returns false if the latch was set meanwhile:
+    /// then whoever set it gives the carrier a processor.
     #[must_use]
     pub(crate) fn leave(&self, carrier: NonNull<Carrier>) -> bool {
         if planted(Fault::LeaveLatchBlindly) {
@@ -59,12 +61,12 @@ impl Latch {
         self.state.compare_exchange(carrier.as_ptr(), ptr::null_mut(), AcqRel, Acquire).is_ok()
     }
 
-    /// Sets the latch. Whoever waits is now the caller's to give a processor to.
+    /// Sets the latch. The caller must give a processor to the carrier that is returned.
     ///
     /// # Safety
-    /// The latch is alive; it may be gone after the call. To be called once.
+    /// The latch is alive; it may be gone after the call. It is set only once.
     pub(crate) unsafe fn set(latch: *const Latch) -> Enabled {
-        // SAFETY: alive until the swap, by the caller's promise; not touched after it.
+        // SAFETY: the caller promises that the latch is alive until the swap. It is not touched after the swap.
         let state = unsafe { &(*latch).state };
         if planted(Fault::SetWithoutSwap) {
             state.store(DONE, Release);

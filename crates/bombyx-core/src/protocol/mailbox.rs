@@ -20,10 +20,10 @@
 //! victim stores into it; the entry then leaves it exactly once, by (3) or (5). A thief posts again only after
 //! it has got its answer, so a mailbox never holds two entries and a late answer cannot be mistaken.
 //!
-//! An [`Offer`] is a mailbox that its owner fills for whoever comes first; taking back works the same.
+//! An [`Offer`] is a mailbox that its owner fills for the first thief that comes. Taking back works the same.
 //!
-//! The waker of a sleeping processor uses the same mailbox for a **gift**: the sleeper has no request
-//! outstanding and holds no processor, the waker holds its processor until it gives it away.
+//! The waker of a sleeping processor uses the same mailbox for a **gift**. This is safe: the sleeper has no request
+//! outstanding and holds no processor, and the waker holds the sleeper's processor until it gives it away.
 
 use crate::protocol::job::Entry;
 use crate::system::fault::{Fault, planted};
@@ -34,7 +34,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 #[repr(align(128))]
 pub(crate) struct Mailbox {
     content: AtomicUsize,
-    /// Whether the owner would rather be given an entry than ask for one, when it is woken. A hint.
+    /// Whether the owner, when woken, would rather be given an entry than ask for one. A hint.
     wish: AtomicUsize,
 }
 
@@ -59,7 +59,7 @@ impl Mailbox {
         Mailbox { content: AtomicUsize::new(EMPTY), wish: AtomicUsize::new(0) }
     }
 
-    /// The owner, before it rests: whether it wants a gift.
+    /// Called by the owner before it rests: says whether it wants a gift.
     pub(crate) fn ask_for_gift(&self, wants: bool) {
         self.wish.store(usize::from(wants), Relaxed);
     }
@@ -80,7 +80,7 @@ impl Mailbox {
         if content == EMPTY {
             return Mail::None;
         }
-        // Against a join that takes its job back. Only that changes the content now, so one try tells.
+        // A join may take its job back at the same time. Nothing else changes the content now, so one try decides.
         let won = self.content.compare_exchange(content, EMPTY, AcqRel, Acquire).is_ok();
         if !won {
             self.content.store(EMPTY, Relaxed);
@@ -91,12 +91,13 @@ impl Mailbox {
         }
     }
 
-    /// Whether an answer has come.
+    /// Whether an answer has arrived.
     pub(crate) fn has_mail(&self) -> bool {
         self.content.load(Relaxed) != EMPTY
     }
 
-    /// The join of a job takes it back. False if it has been picked up (or is not here yet: then it will be).
+    /// The join of a job takes it back. Returns false if the job has been picked up, or is not here yet; in the second
+    /// case it will be picked up.
     #[must_use]
     pub(crate) fn take_back(&self, entry: Entry) -> bool {
         if planted(Fault::TakeBackBlindly) {
@@ -110,7 +111,7 @@ impl Mailbox {
 }
 
 /// Where a processor puts its oldest entry ahead of demand, for the first thief that comes. Unlike in a mailbox,
-/// several may reach for it: whoever changes the content has it.
+/// several thieves may reach for it: whoever changes the content has it.
 pub(crate) struct Offer {
     mailbox: Mailbox,
 }
@@ -120,7 +121,7 @@ impl Offer {
         Offer { mailbox: Mailbox::new() }
     }
 
-    /// Where an offered job can be taken back from.
+    /// Where the join can take back an offered job.
     pub(crate) fn mailbox(&self) -> &Mailbox {
         &self.mailbox
     }
@@ -175,7 +176,7 @@ impl Requests {
         Requests { thief: AtomicUsize::new(0) }
     }
 
-    /// The thief asks for an entry. False if another thief stands here. Its mailbox must be empty.
+    /// The thief asks for an entry. Returns false if another thief waits here. The thief's mailbox must be empty.
     #[must_use]
     pub(crate) fn post(&self, thief: &Post, want: usize) -> bool {
         if self.thief.load(Relaxed) != 0 {
@@ -186,7 +187,7 @@ impl Requests {
         self.thief.compare_exchange(0, address(thief), Release, Relaxed).is_ok()
     }
 
-    /// The thief withdraws its request. False if the victim has claimed it and an answer will come.
+    /// The thief withdraws its request. Returns false if the victim has claimed it, and an answer will come.
     #[must_use]
     pub(crate) fn cancel(&self, thief: &Post) -> bool {
         if planted(Fault::LeaveWithoutCancel) {
@@ -195,12 +196,12 @@ impl Requests {
         self.thief.compare_exchange(address(thief), 0, Relaxed, Relaxed).is_ok()
     }
 
-    /// Whether a request stands here.
+    /// Whether a request waits here.
     pub(crate) fn pending(&self) -> bool {
         self.thief.load(Relaxed) != 0
     }
 
-    /// The victim claims the request; it owes the thief an answer then.
+    /// The victim claims the request. It then owes the thief an answer.
     ///
     /// The pointer is valid as long as the processors of the pool are.
     #[inline]

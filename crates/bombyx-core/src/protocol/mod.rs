@@ -1,6 +1,8 @@
-//! The protocols by which threads meet. Each is small, has no policy, and stands beside the argument why it is right; loom
-//! explores the very code that ships (`models`). They know the system and each other. They know nothing of pools: what they
-//! notify is a carrier, an address, or a function that they are given.
+//! The protocols by which threads meet. Each protocol is small and has no policy, and the argument why it is right
+//! stands beside it. Loom explores the same code that ships (`models`).
+//!
+//! The protocols know the system and each other. They know nothing of pools: what they notify is a carrier, an address,
+//! or a function that they are given.
 
 pub(crate) mod carrier;
 pub(crate) mod credits;

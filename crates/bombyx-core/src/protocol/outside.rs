@@ -1,8 +1,10 @@
-//! How a thread that holds no processor waits for the end of something: it parks, and whoever sets the latch unparks it. It wakes up now and then by itself, to
-//! see whether the work finds a carrier ([`crate::api::signal`]); in the models it does not, so that no wake-up may be lost.
+//! How a thread that holds no processor waits until something has ended. It parks, and whoever sets the latch unparks
+//! it. It also wakes up now and then by itself, to see whether the work finds a carrier ([`crate::api::signal`]). In
+//! the models it does not, so that they notice every lost wake-up.
 //!
-//! The latch says whether there is something to wait for; the parking token, which outlasts an early unpark, makes sure that the
-//! thread looks again. The frame with the latch may be gone as soon as that is set, so the handle is cloned before.
+//! The latch says whether there is something to wait for. The parking token outlasts an early unpark, so the thread
+//! looks again. The frame with the latch may be gone as soon as the latch is set, so the thread's handle is cloned
+//! before.
 
 use crate::protocol::latch::Latch;
 use crate::system::fault::{Fault, planted};
@@ -13,7 +15,7 @@ use std::time::Duration;
 pub(crate) struct Outside(Thread);
 
 impl Outside {
-    /// The calling one.
+    /// The calling thread.
     pub(crate) fn here() -> Outside {
         Outside(current_thread())
     }
@@ -36,7 +38,7 @@ impl Outside {
         }
     }
 
-    /// Waits until the latch is set, on this thread, or for so long. Whether the latch is set.
+    /// Waits on this thread until the latch is set, or for `time`. Returns whether the latch is set.
     pub(crate) fn wait_for(&self, latch: &Latch, time: Duration) -> bool {
         if !latch.is_done() {
             park_timeout(&self.0, time);

@@ -1,10 +1,12 @@
 //! Which processor has which CPU, and which carrier is to run there.
 //!
-//! Carriers take hold of processors and let them go at any time; meanwhile idle processors mug busy ones
-//! (`scheduler/heterogeneous`): *thief* and *victim* exchange their CPUs. Several may do so at a time. What must hold
-//! whenever nobody is in the middle of any of this (models explore that): **a carrier that holds a processor is pinned to that
-//! processor's CPU**, and **a mugging was right when it was made**: the thief was idle and the victim not, and the two had the CPUs
-//! from whose speeds the thief decided.
+//! Carriers take hold of processors and let them go at any time. Meanwhile idle processors mug busy ones
+//! (`scheduler/heterogeneous`): *thief* and *victim* exchange their CPUs. Several muggings may happen at a time. Two
+//! statements must hold whenever nobody is in the middle of a step (the models explore them):
+//!
+//! - **A carrier that holds a processor is pinned to that processor's CPU.**
+//! - **A mugging was right when it was made**: the thief was idle, the victim was not, and the two had the CPUs from
+//!   whose speeds the thief decided.
 //!
 //! | who | steps |
 //! |---|---|
@@ -12,46 +14,48 @@
 //! | a carrier leaves | (L) `holder := nobody` |
 //! | a thief | (X0) claim both processors or give up, decide, (X1) swap the two `cpu`, fence, then for each of the two: (X2) read `holder` and `cpu`, (X3) pin that carrier, fence, (X4) read both again; if the carrier has left it may hold another processor by now: (X2) for that one; if the CPU has changed: (X2) again; (X5) let the claims go |
 //!
-//! - *Two thieves.* A processor takes part in one mugging at a time: the claim of the other thief fails, and that thief goes on
-//!   looking. A thief decides after it has claimed, so it does not mug a victim whom somebody else has just helped. No thief waits
-//!   for a claim, so no two wait for each other.
-//! - *The victim arrives during an exchange.* By the fences (X2) sees (A1), or (A2) sees (X1). In the first case both
+//! - *Two thieves.* A processor takes part in one mugging at a time: the claim of the other thief fails, and that thief
+//!   goes on looking. A thief decides after it has claimed, so it does not mug a victim that somebody else has just
+//!   helped. No thief waits for a claim, so no two thieves wait for each other.
+//! - *The victim arrives during an exchange.* By the fences, (X2) sees (A1), or (A2) sees (X1). In the first case both
 //!   pin. If the carrier's pin comes last, (A4) comes after (X1) and mends it.
-//! - *The victim has just left* between (X2) and (X3), and has been pinned to the wrong CPU. As the last to pin it was
-//!   the thief, (X4) sees (L), and looks for where it is now. If that is nowhere yet, its (A3) is still to come.
-//! - *It has left for a processor that another thief is exchanging.* Both thieves pin it. The one whose pin comes last sees at
-//!   (X4) what the other did before its own pin, and so the CPU that the processor has by then.
-//! - *A hand-over is in progress.* The processor has no holder, and its next one reads the new CPU at (A2).
-//! - *The next holder is pinned while it sleeps*, by the one that gives it the processor, to the CPU that the processor has
-//!   just then ([`crate::protocol::carrier`]), so that it need not be moved; or it is confined to the giver's, and lifts that itself.
-//!   Both come before its (A3), which pins it to where it belongs.
-//! - *Two pools* can share a carrier, one after the other: a carrier that blocks in the first may be lent a processor of the
-//!   second. A thief of the first that read its name at (X2) may then pin it to a CPU of the first. So it may hold a processor of
-//!   the second on a wrong CPU, until it takes hold of one again: that costs time, and nothing else rests on it.
-//! - *The system refuses* (the CPU is offline, or the process may not use it any more): the CPUs are swapped back, and
-//!   (X2) to (X4) done again. A carrier that is refused at (A3) stays where it is.
-//! - *A thread that the pool has lent a processor to* leaves for good, with the CPUs that it came with. Thieves share a lock,
-//!   which such a thread takes for itself after (L): whoever saw it as a holder has finished then, whoever comes later does
-//!   not see it.
-//! - *Carriers end* after the thieves have ([`crate::machine::pool::PoolCore::shut_down`]), so that they never mean a thread
-//!   that is gone, or a stranger with its number.
+//! - *The victim has just left* between (X2) and (X3), and has been pinned to the wrong CPU. The thief was the last to
+//!   pin it, so (X4) sees (L), and the thief looks for where the carrier is now. If the carrier is nowhere yet, its
+//!   (A3) is still to come.
+//! - *It has left for a processor that another thief is exchanging.* Both thieves pin it. The thief whose pin comes
+//!   last sees at (X4) what the other did before its pin, and so sees the CPU that the processor has by then.
+//! - *A hand-over is in progress.* The processor has no holder, and its next holder reads the new CPU at (A2).
+//! - *The next holder is pinned while it sleeps.* Whoever gives it the processor pins it to the CPU that the processor
+//!   has just then ([`crate::protocol::carrier`]), so that it need not be moved. Or the giver confines it to the
+//!   giver's CPU, and the holder lifts that itself. Both come before its (A3), which pins it to where it belongs.
+//! - *Two pools* can share a carrier, one after the other: a carrier that blocks in the first pool may be lent a
+//!   processor of the second. A thief of the first pool that read the carrier's name at (X2) may then pin it to a CPU
+//!   of the first. So the carrier may hold a processor of the second pool on a wrong CPU until it next takes hold of a
+//!   processor. That costs time, but nothing else relies on it.
+//! - *The system refuses* (the CPU is offline, or the process may not use it any more). The CPUs are swapped back, and
+//!   (X2) to (X4) are done again. A carrier that is refused at (A3) stays where it is.
+//! - *A thread that the pool has lent a processor to* leaves for good, with the CPUs that it came with. Thieves share a
+//!   lock, and such a thread takes this lock exclusively after (L). So a thief that saw the thread as a holder has
+//!   finished by then, and a thief that comes later does not see it.
+//! - *Carriers end* after the thieves have ended ([`crate::machine::pool::PoolCore::shut_down`]). So thieves never name
+//!   a thread that is gone, or another thread with the same number.
 
 use crate::system::fault::{Fault, planted};
 use crate::system::primitive::{AtomicBool, AtomicUsize, fence};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
-/// See the module text. Threads are known by numbers other than 0.
+/// See the module text. Each thread is known by a number, which is never 0.
 pub(crate) struct Placement {
-    seats: Box<[Seat]>,
+    assignments: Box<[Assignment]>,
 }
 
-/// What is known of one processor.
-struct Seat {
-    /// Written by who has claimed the processor.
+/// The CPU of one processor, and the carrier that holds it.
+struct Assignment {
+    /// Written by whoever has claimed the processor.
     cpu: AtomicUsize,
-    /// Written by the carriers that hold the processor. 0: nobody does.
+    /// Written by the carriers that hold the processor. 0 if nobody holds it.
     holder: AtomicUsize,
-    /// Whether a mugging is under way in which the processor takes part.
+    /// Whether the processor takes part in a mugging.
     claimed: AtomicBool,
 }
 
@@ -68,29 +72,29 @@ pub(crate) enum Mugging {
 }
 
 impl Placement {
-    /// Processors take turns on the CPUs, all unheld.
+    /// Deals the CPUs out to the processors in turn. Nobody holds a processor yet.
     pub(crate) fn new(processors: usize, cpus: &[usize]) -> Placement {
-        let seat = |&cpu| Seat {
+        let assignment = |&cpu| Assignment {
             cpu: AtomicUsize::new(cpu),
             holder: AtomicUsize::new(0),
             claimed: AtomicBool::new(false),
         };
-        Placement { seats: cpus.iter().cycle().take(processors).map(seat).collect() }
+        Placement { assignments: cpus.iter().cycle().take(processors).map(assignment).collect() }
     }
 
     /// The CPU of a processor.
     pub(crate) fn cpu(&self, processor: usize) -> usize {
-        self.seats[processor].cpu.load(Relaxed)
+        self.assignments[processor].cpu.load(Relaxed)
     }
 
-    /// The carrier that holds a processor, 0 if none does.
+    /// The carrier that holds a processor, or 0 if none does.
     pub(crate) fn holder(&self, processor: usize) -> usize {
-        self.seats[processor].holder.load(Relaxed)
+        self.assignments[processor].holder.load(Relaxed)
     }
 
-    /// A carrier has taken hold of a processor. `pin` pins it, the caller.
+    /// A carrier has taken hold of a processor. `pin` pins the calling carrier.
     pub(crate) fn arrive(&self, processor: usize, carrier: usize, pin: impl Fn(usize)) {
-        self.seats[processor].holder.store(carrier, Relaxed);
+        self.assignments[processor].holder.store(carrier, Relaxed);
         // Between (A1) and (A2): pairs with the one after (X1).
         fence(SeqCst);
         let mut cpu = self.cpu(processor);
@@ -108,12 +112,12 @@ impl Placement {
 
     /// The carrier that holds a processor lets it go.
     pub(crate) fn leave(&self, processor: usize) {
-        self.seats[processor].holder.store(0, Relaxed);
+        self.assignments[processor].holder.store(0, Relaxed);
     }
 
-    /// Thief. Exchanges the CPUs of the two processors if the thief is idle, the victim is not, and `decide` agrees, while
-    /// neither takes part in another mugging. `pin` pins a carrier to a CPU; `done` is told what came of it before others
-    /// can mug the two.
+    /// Called by the thief. Exchanges the CPUs of the two processors if the thief is idle, the victim is not, and
+    /// `decide` agrees, while neither takes part in another mugging. `pin` pins a carrier to a CPU. `done` learns the
+    /// outcome before others can mug the two.
     pub(crate) fn mug(
         &self,
         thief: usize,
@@ -134,38 +138,38 @@ impl Placement {
         if exchanged { Mugging::Done } else { Mugging::Refused }
     }
 
-    /// (X0). What was claimed is free again when the guard is dropped (X5).
+    /// (X0). Dropping the guard frees the claim (X5).
     fn claim(&self, processor: usize) -> Option<Claim<'_>> {
-        let claimed = &self.seats[processor].claimed;
+        let claimed = &self.assignments[processor].claimed;
         let free = claimed.compare_exchange(false, true, Acquire, Relaxed).is_ok();
         (free || planted(Fault::MugWithoutClaim)).then_some(Claim(claimed))
     }
 
-    /// False if the system refused, and all is as before.
+    /// Returns false if the system refused and everything is as before.
     fn exchange(&self, a: usize, b: usize, pin: impl Fn(usize, usize) -> bool) -> bool {
         self.swap(a, b);
-        if self.settle(a, &pin) && self.settle(b, &pin) {
+        if self.pin_holder(a, &pin) && self.pin_holder(b, &pin) {
             return true;
         }
         if !planted(Fault::KeepRefusedExchange) {
             self.swap(a, b);
         }
-        self.settle(a, &pin);
-        self.settle(b, &pin);
+        self.pin_holder(a, &pin);
+        self.pin_holder(b, &pin);
         false
     }
 
     /// (X1).
     fn swap(&self, a: usize, b: usize) {
         let (cpu_a, cpu_b) = (self.cpu(a), self.cpu(b));
-        self.seats[a].cpu.store(cpu_b, Relaxed);
-        self.seats[b].cpu.store(cpu_a, Relaxed);
+        self.assignments[a].cpu.store(cpu_b, Relaxed);
+        self.assignments[b].cpu.store(cpu_a, Relaxed);
         // Pairs with those in `arrive`.
         fence(SeqCst);
     }
 
-    /// (X2) to (X4). False if the holder stayed and was refused.
-    fn settle(&self, processor: usize, pin: &impl Fn(usize, usize) -> bool) -> bool {
+    /// (X2) to (X4). Returns false if the holder stayed and the system refused.
+    fn pin_holder(&self, processor: usize, pin: &impl Fn(usize, usize) -> bool) -> bool {
         let mut at = processor;
         loop {
             let carrier = self.holder(at);
@@ -174,7 +178,8 @@ impl Placement {
             }
             let cpu = self.cpu(at);
             let pinned = pin(carrier, cpu);
-            // The system orders the pins of one thread; what came before the earlier is seen after the later.
+            // The system orders the pins of one thread. So what came before the earlier pin is visible after the later
+            // one.
             fence(SeqCst);
             if planted(Fault::ExchangeWithoutSecondLook) {
                 return pinned;
@@ -185,7 +190,7 @@ impl Placement {
                 }
                 continue;
             }
-            match (0..self.seats.len()).find(|&other| self.holder(other) == carrier) {
+            match (0..self.assignments.len()).find(|&other| self.holder(other) == carrier) {
                 Some(other) => at = other,
                 None => return true,
             }
@@ -193,7 +198,7 @@ impl Placement {
     }
 }
 
-/// A processor takes part in the caller's mugging.
+/// Marks that a processor takes part in the caller's mugging.
 struct Claim<'a>(&'a AtomicBool);
 
 impl Drop for Claim<'_> {

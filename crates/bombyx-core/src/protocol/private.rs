@@ -1,8 +1,9 @@
 //! Entries that only the holder of one processor may take: the parts of broadcasts ([`crate::api::dropin::broadcast`]).
 //!
-//! A processor that rests has no holder. Whoever posts an entry then looks for the processor in the idle list; whoever
-//! retires a processor enters it there and then looks for entries. Both use the lock of that list, so one of them sees the other:
-//! if the poster comes first, its count is visible to who has the lock after it; else the processor is in the list.
+//! A processor that rests has no holder. Whoever posts an entry then looks for the processor in the idle list. Whoever
+//! retires a processor enters it there and then looks for entries. Both use the lock of that list, so one of them sees
+//! the other: if the poster has the lock first, the retirer sees the poster's count; otherwise the poster finds the
+//! processor in the list.
 
 use crate::protocol::job::Entry;
 use crate::system::fault::{Fault, planted};
@@ -22,7 +23,7 @@ impl Private {
         Private { count: AtomicUsize::new(0), entries: Mutex::new(VecDeque::new()) }
     }
 
-    /// Adds an entry; the caller then wakes the processor, if that rests.
+    /// Adds an entry. The caller then wakes the processor, if it rests.
     pub(crate) fn post(&self, entry: Entry) {
         let mut entries = lock(&self.entries);
         entries.push_back(entry);
@@ -36,7 +37,7 @@ impl Private {
         self.count.load(Relaxed) == 0
     }
 
-    /// Takes the oldest entry, if `wanted` accepts it. Holder.
+    /// Takes the oldest entry, if `wanted` accepts it. For the processor's holder.
     pub(crate) fn take(&self, wanted: impl FnOnce(Entry) -> bool) -> Option<Entry> {
         if self.looks_empty() {
             return None;

@@ -13,52 +13,55 @@
 //!
 //! # Protocol
 //!
-//! 1. A thief reads the victim's round `r`. If that is open and the query standing there is of an earlier round, it
-//!    writes `(itself, r)` over it, and waits until the round is no longer `r`. While it waits it writes its query
-//!    again if it finds one of an earlier round in its place: a slow thief's, *overwriting* the newer one.
-//! 2. A victim that polls reads its query. One of another round than its own is *stale*: nobody waits for it any more
-//!    (or nobody ever will, of a round to come). One of its own round it answers: it writes its oldest entry, if it has
-//!    one that the thief wants, into the thief's `received`, and then opens the next round. Without an entry it just
-//!    opens the next round: *declined*.
-//! 3. A thief that sees the round end looks into `received`: its entry is there, or there will be none.
-//! 4. A processor that has nothing to give and will not poll (it searches, waits or rests) *closes* its round, which
-//!    ends that round like an answer, and opens another when it runs again. RW blocks queries to idle processors by
-//!    queries of their own (`block`), which a late query can overwrite, so that they must be repeated; a processor that
-//!    rests in the idle list has nobody to repeat them. The round is its own word, so closing it needs no repetition.
-//! 5. A thief that has waited long *withdraws*, so that it may sleep: it empties the query cell if its own query is still
-//!    in it, issues the heavy barrier, and reads `claim`. A victim stores `claim = r` and then reads the query again
-//!    before it answers (`light` between). So the victim misses the query, or the thief sees the claim and waits for
-//!    the end of the round, which is a few instructions away. This belongs to the way into the kernel and is the only
-//!    step that is more than loads and stores. If the system refuses the barrier, the thief waits for the end of the
-//!    round, however far away, as in RW.
+//! 1. A thief reads the victim's round `r`. If the round is open and the query there is of an earlier round, the thief
+//!    writes `(itself, r)` over it, and waits until the round is no longer `r`. While it waits, it may find a query of
+//!    an earlier round in place of its own, because a slow thief has *overwritten* the newer one. Then it writes its
+//!    query again.
+//! 2. A victim that polls reads its query. A query of another round is *stale*: nobody waits for it any more (or nobody
+//!    ever will, if its round is still to come). The victim answers a query of its own round: it writes its oldest
+//!    entry, if it has one that the thief wants, into the thief's `received`, and then opens the next round. Without an
+//!    entry it just opens the next round: *declined*.
+//! 3. A thief that sees the round end looks into `received`. Its entry is there, or there will be none.
+//! 4. A processor that has nothing to give and will not poll (it searches, waits or rests) *closes* its round. That
+//!    ends the round like an answer. It opens another when it runs again. RW blocks queries to idle processors by
+//!    queries of their own (`block`). A late query can overwrite these, so they must be repeated, and a processor that
+//!    rests in the idle list has nobody to repeat them. The round is a separate word, so closing it needs no
+//!    repetition.
+//! 5. A thief that has waited long *withdraws*, so that it may sleep. It empties the query cell if its own query is
+//!    still in it, issues the heavy barrier, and reads `claim`. A victim stores `claim = r` and then reads the query
+//!    again before it answers (`light` between). So the victim misses the query, or the thief sees the claim and waits
+//!    for the end of the round, which is a few instructions away. This step is on the way into the kernel, and is the
+//!    only one that is more than loads and stores. If the system refuses the barrier, the thief waits for the end of
+//!    the round, however far away, as in RW.
 //!
-//! # Why an entry is handed to one who waits for it, once
+//! # Why an entry goes to exactly one thief, which waits for it
 //!
-//! *The thief is there.* An answer in round `r` goes to the thief of a query with round `r`. That thief leaves only after
-//! it saw a round ≠ `r`, or withdrew. The victim writes `received` before it ends the round, and never answers round `r`
-//! again, as rounds grow. So when the thief leaves, its answer has been written, or will never be.
+//! *The thief is there.* An answer in round `r` goes to the thief of a query with round `r`. That thief leaves only
+//! after it saw a round ≠ `r`, or withdrew. The victim writes `received` before it ends the round, and never answers
+//! round `r` again, because rounds grow. So when the thief leaves, its answer has been written, or never will be.
 //!
-//! *One answer at a time.* A thief has one query out, with one victim; that victim answers one query per round.
+//! *One answer at a time.* A thief has one query out, with one victim. That victim answers one query per round.
 //!
-//! *A thief whose query was overwritten* by one of the same round sees the round end, with nothing received, and tries
-//! elsewhere. Overwritten by an older one, it repeats its query, so the victim cannot ignore both for ever.
+//! *A thief's query was overwritten.* If the other query is of the same round, the thief sees the round end with
+//! nothing received, and tries elsewhere. If the other query is of an earlier round, the thief repeats its own, so the
+//! victim cannot ignore both for ever.
 //!
 //! # Orderings
 //!
-//! RW's proof is for total store order, where loads are not reordered with loads, nor stores with stores, nor loads with
-//! later stores. C11 promises none of this for free, so each place that relies on it says so; acquire and release are
-//! enough everywhere, and cost plain instructions on x86 and `ldar`/`stlr` on ARM.
+//! RW's proof is for total store order. There, loads are not reordered with loads, nor stores with stores, nor loads
+//! with later stores. C11 gives none of this for free, so each place that relies on it says so. Acquire and release are
+//! enough everywhere. They cost plain instructions on x86 and `ldar`/`stlr` on ARM.
 //!
 //! | what must hold | TSO gave | we use |
 //! |---|---|---|
 //! | `received` is empty before the answer fills it | store before store (both by the thief), load before store (victim) | the query is stored with release after `received` was emptied, loaded with acquire by the victim that fills it |
 //! | `want` is read as written for this query | the same | the same pair |
-//! | who sees the round end finds the answer | store before store (victim), load before load (thief) | the round is stored with release after `received`, loaded with acquire by the thief |
-//! | who receives an entry sees the job behind it | the same | the same pair |
-//! | whose query is answered knows that the round is open | load before store (thief) | nothing: a query of a round that has ended is stale whoever wrote it when |
+//! | a thief that sees the round end finds the answer | store before store (victim), load before load (thief) | the round is stored with release after `received`, loaded with acquire by the thief |
+//! | a thief that receives an entry sees the job behind it | the same | the same pair |
+//! | a query that is answered was asked in an open round | load before store (thief) | nothing: a query of a round that has ended is stale, whoever wrote it and whenever |
 //!
-//! The thief's loads of `query`, to see whether it was overwritten, order nothing and are relaxed. That a relaxed or
-//! acquire load sees a store *eventually* is all that progress needs, here as in RW (their ∆).
+//! The thief's loads of `query`, which check whether it was overwritten, order nothing and are relaxed. Progress needs
+//! only that a relaxed or acquire load *eventually* sees a store, here as in RW (their ∆).
 
 use crate::protocol::job::Entry;
 use crate::system::barrier::{self, Side};
@@ -83,12 +86,12 @@ impl Round {
     }
 }
 
-/// A thief and the round in which it asks: RW's type `query`.
+/// A thief and the round in which it asks. RW's type `query`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Query(u64);
 
-/// RW packs 24 bits of thief and 40 of round. A pool has at most 2¹² processors, and 52 bits last for a century of a
-/// million rounds per second.
+/// RW packs 24 bits for the thief and 40 for the round. A pool has at most 2¹² processors, and 52 bits last for a
+/// century at a million rounds per second.
 const ROUND_BITS: u32 = 52;
 
 impl Query {
@@ -115,12 +118,12 @@ pub(crate) struct Queries {
     round: AtomicU64,
     query: AtomicU64,
     claim: AtomicU64,
-    /// Holder. The last query that was answered or found stale.
+    /// The last query that was answered or found stale. For the holder.
     seen: Cell<u64>,
     transfer: Transfer,
 }
 
-// SAFETY: others use the atomics; `seen` is the holder's, and handing a processor over synchronises.
+// SAFETY: others use the atomics. `seen` belongs to the holder, and handing a processor over synchronises.
 unsafe impl Sync for Queries {}
 
 /// The cells of a thief.
@@ -138,12 +141,12 @@ pub(crate) enum Poll {
     Nothing,
     /// The query of this thief: answer it.
     Thief(usize),
-    /// There was one, which was withdrawn or overwritten: the round is to be ended without an answer.
+    /// There was a query, but it was withdrawn or overwritten. The holder must end the round without an answer.
     Gone,
 }
 
 impl Queries {
-    /// Of a processor that rests.
+    /// The cells of a processor that rests.
     pub(crate) fn new() -> Queries {
         Queries {
             round: AtomicU64::new(2),
@@ -156,12 +159,13 @@ impl Queries {
 
     // ---- The holder as a victim -----------------------------------------------------------------------
 
-    /// The round, if it is open. For the holder, and a guess for everyone else.
+    /// The round, if it is open. Exact for the holder, a guess for everyone else.
     pub(crate) fn open_round(&self) -> Option<Round> {
         Some(Round(self.round.load(Relaxed))).filter(|round| round.is_open())
     }
 
-    /// Opens or closes the round. Whoever waits for an answer in the round that ends has had it, or gets none.
+    /// Opens or closes the round. A thief that waits for an answer in the round that ends has received it, or gets
+    /// none.
     pub(crate) fn set_open(&self, open: bool) {
         let round = Round(self.round.load(Relaxed));
         if round.is_open() != open {
@@ -170,19 +174,19 @@ impl Queries {
         }
     }
 
-    /// Whether a query of an earlier round stands here that was not here when this was last asked.
+    /// Whether there is a query of an earlier round that was not there at the last call.
     pub(crate) fn is_newly_stale(&self) -> bool {
         let query = self.query.load(Relaxed);
         let seen = self.seen.replace(query);
         query != seen && query != Query::NONE.0 && Query(query).round().0 < self.round.load(Relaxed)
     }
 
-    /// Looks for a query, in an open round. Unless there is none, the holder must [end the round](Queries::answer).
-    /// `fence` stands between a store and a load where the heavy barrier does not reach ([`crate::system::barrier`]).
+    /// Looks for a query, in an open round. If there is one, the holder must [end the round](Queries::answer). `fence`
+    /// runs between a store and a load where the heavy barrier does not reach ([`crate::system::barrier`]).
     pub(crate) fn poll(&self, fence: impl FnOnce()) -> Poll {
         let round = self.round.load(Relaxed);
         shake();
-        // Acquire: the thief has emptied its `received`, and said what it wants, before.
+        // Acquire: before it asked, the thief emptied its `received` and said what it wants.
         let query = Query(self.query.load(Acquire));
         let heard = |query: Query| query.round().0 == round || planted(Fault::ServeStaleQuery);
         if !heard(query) || query == Query::NONE {
@@ -200,12 +204,12 @@ impl Queries {
         if heard(again) { Poll::Thief(again.thief()) } else { Poll::Gone }
     }
 
-    /// What the thief whose query was just polled wants.
+    /// What the thief of the query that was just polled wants.
     pub(crate) fn want(&self) -> usize {
         self.transfer.want.load(Relaxed)
     }
 
-    /// Ends the round, after `answer`, if there is one, was handed to `thief`.
+    /// Ends the round. If there is an `answer`, hands it to its thief first.
     pub(crate) fn answer(&self, answer: Option<(&Queries, Entry)>) {
         let next = self.round.load(Relaxed) + 2;
         if planted(Fault::RoundBeforeAnswer) {
@@ -216,14 +220,14 @@ impl Queries {
             thief.transfer.received.store(entry.bits(), Release);
         }
         shake();
-        // Release: who sees the round end finds the answer.
+        // Release: a thief that sees the round end finds the answer.
         self.round.store(next, Release);
     }
 
     // ---- The holder as a thief ------------------------------------------------------------------------
 
-    /// Asks `victim` for an entry that descends from `want`. None if it takes no queries, or another thief's stands
-    /// there.
+    /// Asks `victim` for an entry that descends from `want`. `None` if it takes no queries, or if another thief's query
+    /// is there.
     pub(crate) fn ask(&self, id: usize, victim: &Queries, want: usize) -> Option<Round> {
         debug_assert_eq!(self.transfer.received.load(Relaxed), 0, "what was received has been picked up");
         shake();
@@ -238,13 +242,13 @@ impl Queries {
         Some(round)
     }
 
-    /// Whether the round in which `victim` was asked has ended.
+    /// Whether the round in which this victim was asked has ended.
     pub(crate) fn is_over(&self, round: Round) -> bool {
         shake();
         self.round.load(Acquire) != round.0
     }
 
-    /// Repeats the query if one of an earlier round stands in its place. True if so.
+    /// Repeats the query if a query of an earlier round has taken its place. Returns whether it did.
     pub(crate) fn ask_again(&self, id: usize, round: Round) -> bool {
         shake();
         let lost = Query(self.query.load(Relaxed)).round().0 < round.0 && !planted(Fault::NoResend);
@@ -263,8 +267,8 @@ impl Queries {
         Some(entry)
     }
 
-    /// Makes sure that this victim will not answer the query of `thief` any more; it may have done so. On the way into
-    /// the kernel.
+    /// Makes sure that this victim will no longer answer the query of `thief`. It may have answered already. Called on
+    /// the way into the kernel.
     #[cold]
     #[inline(never)]
     pub(crate) fn withdraw(&self, thief: usize, round: Round, victim: &Side) {
@@ -275,7 +279,7 @@ impl Queries {
             shake();
             self.query.store(Query::NONE.0, Relaxed);
         }
-        // Pairs with `light` in `poll`. If it is refused, the claim tells nothing.
+        // Pairs with `light` in `poll`. If the barrier is refused, the claim proves nothing.
         let reached = barrier::heavy(std::iter::once(victim));
         shake();
         if !reached {

@@ -1,15 +1,18 @@
-//! The queue of a pool: what comes from outside, carriers that are ready for a processor, and what is in no deque. First in,
-//! first out, so that everyone gets a turn: what is at place k goes after k others, whatever comes later.
+//! The queue of a pool. It holds what comes from outside, carriers that are ready for a processor, and entries that are
+//! in no deque. First in, first out, so that everyone gets a turn: the entry at place k goes after k others, whatever
+//! comes later.
 //!
-//! The entries lie under the lock of the pool, with the idle processors. Their number can be read without it: [`Queued`].
+//! The pool's lock protects the entries, together with the idle processors. Their number can be read without it:
+//! [`Queued`].
 //!
-//! **A searcher sees what is queued, or is not counted on.** Who queues an entry wakes nobody if somebody searches
-//! ([`crate::protocol::sleep::Sleepers::is_searched`]). It stores the number, issues a full fence, and reads the count of
-//! searchers; a searcher that finds something else leaves that count, issues a full fence, and reads the number. So one of them
-//! sees the other. A searcher that finds nothing leaves the count under the lock, and looks afterwards.
+//! **A searcher sees what is queued, or nobody counts on it.** Whoever queues an entry wakes nobody if somebody
+//! searches ([`crate::protocol::sleep::Sleepers::is_searched`]). It stores the number, issues a full fence, and reads
+//! the count of searchers. A searcher that finds something else leaves that count, issues a full fence, and reads the
+//! number. So one of them sees the other. A searcher that finds nothing leaves the count under the lock, and looks
+//! afterwards.
 //!
-//! **A join's job in the queue** is told that it is there, and no longer, under the lock. So the join that withdraws it, or
-//! finds that it was taken, knows which.
+//! **A join's job in the queue** is told under the lock when it enters the queue and when it leaves. So the join knows
+//! whether it has taken the job back or somebody else has taken it.
 
 use crate::protocol::carrier::Carrier;
 use crate::protocol::job::{Entry, Kind, Place};
@@ -34,7 +37,7 @@ impl Queued {
     }
 }
 
-/// See the module text. What changes it is told where the number stands.
+/// See the module text. Every change is reported to the `Queued` that it is given.
 #[derive(Default)]
 pub(crate) struct Queue(VecDeque<Entry>);
 
@@ -73,14 +76,14 @@ impl Queue {
         })
     }
 
-    /// Removes what has so many entries before it.
+    /// Removes the entry that has `at` entries before it.
     pub(crate) fn remove(&mut self, at: usize, queued: &Queued) {
         self.0.remove(at);
         self.count(queued);
     }
 
-    /// Withdraws the entry of a join. False if it is gone.
-    pub(crate) fn withdraw(&mut self, entry: Entry, queued: &Queued) -> bool {
+    /// Withdraws the entry of a join. Returns false if it is gone.
+    pub(crate) fn take_back(&mut self, entry: Entry, queued: &Queued) -> bool {
         let at = self.0.iter().position(|&one| one == entry);
         if let Some(at) = at {
             self.remove(at, queued);

@@ -1,19 +1,19 @@
 //! Join resolution with loads and stores only: the status cells of a join, and the watch lists of processors (Acar,
 //! Charguéraud, Muller and Rainey, §4.4 and Figure 7; RW below).
 //!
-//! # Whose question it is
+//! # The question
 //!
-//! In RW whichever branch of a join ends last runs what comes after. Here the frame stays on the stack of its carrier,
-//! which runs the left branch, so the question is which *processor* goes on with it: that of the left branch, if its
-//! carrier still holds one when the right branch ends, or else that of the right branch, which is given to the carrier. A
-//! carrier that waits may help with descendants of the right branch and keep its processor; only one that gives its
-//! processor away needs the other side's promise. So:
+//! In RW, the branch of a join that ends last runs what comes after. Here the frame stays on the stack of its carrier,
+//! which runs the left branch. So the question is which *processor* continues the frame. If the frame's carrier still
+//! holds a processor when the right branch ends, it is that one. Otherwise it is the processor of the right branch,
+//! which is given to the carrier. A carrier that waits may help with descendants of the right branch and keep its
+//! processor. Only a carrier that gives its processor away needs the other side's promise. So:
 //!
-//! - A **left branch that ends first** need not say so. As long as its carrier keeps its processor it counts as working.
-//!   When it wants to leave, it writes READY and waits for ACK.
-//! - A **right branch that ends first**, or at the same time (the tie), leaves the join to the left side and need not wait
-//!   for an ACK: nobody else could go on. Its READY is its last access to the cells.
-//! - Only right branches are watched: their watchers look whether the left side wants to leave.
+//! - A **left branch that ends first** need not say so. As long as its carrier keeps its processor, it counts as
+//!   working. When the carrier wants to leave, it writes READY and waits for ACK.
+//! - A **right branch that ends first**, or at the same time (the tie), leaves the join to the left side. It need not
+//!   wait for an ACK, because nobody else could go on. Its READY is its last access to the cells.
+//! - Only right branches are watched. Their watchers look whether the left side wants to leave.
 //!
 //! The shortcut for a right branch that nobody took (RW Figure 5, lines 61 to 65) is the plain pop of every join.
 //!
@@ -28,46 +28,47 @@
 //! | `right`, written by the watcher of the right branch | means |
 //! |---|---|
 //! | WORK | the branch has not ended |
-//! | ACK | the same, and the right side will go on; the list is still to come |
-//! | TAKEN | the same, and has taken the list |
+//! | ACK | the branch has not ended, and the right side will go on; the list is still to come |
+//! | TAKEN | the branch has not ended, the right side will go on, and has taken the list |
 //! | ENDING | the branch has ended, the watcher is about to look at `left` for the last time |
 //! | READY | the left side goes on; the watcher has let go of the join |
 //!
-//! The cells of a right branch are written by one watcher at a time: the processor that is leftmost in the branch (RW
-//! §2.2), in whose watch list the join is. A list moves in a TRANSFER, or with a carrier that loses its processor in
-//! another way (it blocks), to the processor that the carrier is given. Both synchronise.
+//! One watcher at a time writes the cells of a right branch: the processor that is leftmost in the branch (RW §2.2),
+//! and has the join in its watch list. A list moves in a TRANSFER. Or it moves with a carrier that loses its processor
+//! in another way (it blocks), to the processor that the carrier is given later. Both synchronise.
 //!
 //! # Steps
 //!
 //! 1. The victim of a steal makes the cells, both WORK, before it hands the entry out. The thief enters the join in its
 //!    watch list when it begins to run the branch.
-//! 2. *Watch* (every poll): WORK, and `left` is READY: write ACK. ACK or WORK, and `left` is TRANSFER: write TAKEN, take
-//!    the join off the list, and add the transferred list to it.
-//! 3. *The right branch ends.* ACK: wait for the TRANSFER, which is on its way, and take the list. TAKEN or now so: the
-//!    processor is given to the carrier of the frame, with the list. WORK: write ENDING, look at `left` once more (5), then
-//!    write READY and go away.
-//! 4. *The left side wants to leave.* It writes READY and waits. ACK: it writes TRANSFER with its own watch list and gives
-//!    its processor away. READY: it goes on itself; that is the tie.
-//! 5. *No answer comes*: the right branch is in a long serial piece, or blocks. Giving a processor to another carrier is a
-//!    matter of the kernel anyway, so there the left side may do without the answer: it writes TRANSFER, issues the heavy
-//!    barrier, and reads `right`. WORK, ACK or TAKEN: it has left; the right side will see the TRANSFER, since the `left`
-//!    that it reads after ENDING (`light` between) is read after the barrier. READY: it goes on itself. ENDING: the right
-//!    side is between two instructions; what it writes next, TAKEN or READY, tells which. If the system refuses the
-//!    barrier, only TAKEN tells that it has left: it waits for TAKEN or READY, as in RW.
+//! 2. *Watch* (every poll). If `right` is WORK and `left` is READY: write ACK. If `right` is ACK or WORK and `left` is
+//!    TRANSFER: write TAKEN, take the join off the list, and add the transferred list to the watcher's list.
+//! 3. *The right branch ends.* If `right` is ACK: wait for the TRANSFER, which is on its way, and take the list. If it
+//!    is TAKEN, or has become TAKEN this way: the processor is given to the carrier of the frame, with the list. If it
+//!    is WORK: write ENDING, look at `left` once more (5), then write READY and go away.
+//! 4. *The left side wants to leave.* It writes READY and waits. On ACK, it writes TRANSFER with its own watch list and
+//!    gives its processor away. On READY, it goes on itself; that is the tie.
+//! 5. *No answer comes*: the right branch is in a long serial piece, or blocks. Giving a processor to another carrier
+//!    goes through the kernel anyway, so there the left side may do without the answer. It writes TRANSFER, issues the
+//!    heavy barrier, and reads `right`. On WORK, ACK or TAKEN, it has left. The right side will see the TRANSFER,
+//!    because it reads `left` after ENDING (`light` between), and so after the barrier. On READY, the left side goes on
+//!    itself. On ENDING, the right side is between two instructions, and what it writes next, TAKEN or READY, decides.
+//!    If the system refuses the barrier, only TAKEN proves that the left side has left: it waits for TAKEN or READY, as
+//!    in RW.
 //!
 //! # Orderings
 //!
 //! | what must hold | TSO gave | we use |
 //! |---|---|---|
-//! | who goes on sees the results of the right branch | store before store, load before load | `right` = READY is a release store, loaded with acquire; or the processor is given ([`crate::protocol::carrier`]) |
-//! | who sees TRANSFER sees the list, and the carrier | the same | release and acquire of `left` |
-//! | the cells are reused after the right side's last access | load before store | READY is that access, and its release store comes after all its loads |
-//! | a left side that left unanswered is seen, or sees the end | a fence, which RW avoids by waiting | the asymmetric barrier, on the way into the kernel |
+//! | whoever goes on sees the results of the right branch | store before store, load before load | `right` = READY is a release store, loaded with acquire; or the processor is given ([`crate::protocol::carrier`]) |
+//! | whoever sees TRANSFER sees the list, and the carrier | the same | release and acquire of `left` |
+//! | the cells are reused only after the right side's last access | load before store | READY is that access, and its release store comes after all its loads |
+//! | the right side sees a left side that left unanswered, or the left side sees the end | a fence, which RW avoids by waiting | the asymmetric barrier, on the way into the kernel |
 
 use crate::protocol::carrier::Carrier;
 use crate::system::barrier::{self, Side};
 use crate::system::fault::{Fault, planted};
-use crate::system::primitive::{AtomicPtr, AtomicUsize, nap, spin_loop};
+use crate::system::primitive::{AtomicPtr, AtomicUsize, Spin, nap};
 use crate::system::shake::shake;
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
@@ -75,7 +76,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 const WORK: usize = 0;
 const READY: usize = 1;
-/// Of `left`, or-ed to the head of the list.
+/// A value of `left`, or-ed with the head of the list.
 const TRANSFER: usize = 2;
 const ACK: usize = 3;
 const TAKEN: usize = 4;
@@ -86,20 +87,20 @@ const ENDING: usize = 5;
 pub(crate) struct Resolution {
     left: AtomicUsize,
     right: AtomicUsize,
-    /// Of the frame. Written before `left` becomes READY or TRANSFER.
+    /// The carrier of the frame. Written before `left` becomes READY or TRANSFER.
     carrier: AtomicPtr<Carrier>,
-    /// The next one in the list that this one is in: of the watcher, or of free cells.
+    /// The next cells in the list that these are in: that of the watcher, or that of free cells.
     next: Cell<Link>,
 }
 
-// SAFETY: the atomics are for both sides; `next` is the watcher's, or that of whoever holds the free list.
+// SAFETY: the atomics are for both sides. `next` belongs to the watcher, or to whoever holds the free list.
 unsafe impl Sync for Resolution {}
 // SAFETY: as above.
 unsafe impl Send for Resolution {}
 
 type Link = Option<NonNull<Resolution>>;
 
-/// What a left side that wants to leave is told.
+/// The answer to a left side that wants to leave.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Reply {
@@ -131,7 +132,7 @@ impl Resolution {
         }
     }
 
-    /// For another join. The caller is the only one who knows the cells.
+    /// Resets the cells for another join. Only the caller knows the cells.
     fn reset(&self) {
         self.left.store(WORK, Relaxed);
         self.right.store(WORK, Relaxed);
@@ -152,7 +153,7 @@ impl Resolution {
         self.left.store(READY, Release);
     }
 
-    /// What the right side says to that.
+    /// What the right side answers.
     pub(crate) fn reply(&self) -> Reply {
         shake();
         match self.right.load(Acquire) {
@@ -170,8 +171,8 @@ impl Resolution {
         self.left.store(address(sent) | TRANSFER, Release);
     }
 
-    /// The left side leaves without an answer, and hands `list` over. False if the right branch has ended: then it
-    /// stays, and so does the list. On the way into the kernel.
+    /// The left side leaves without an answer, and hands `list` over. Returns false if the right branch has ended: then
+    /// the left side stays, and so does the list. Called on the way into the kernel.
     #[cold]
     #[inline(never)]
     pub(crate) fn leave_unanswered<'a>(
@@ -183,12 +184,13 @@ impl Resolution {
         self.carrier.store(carrier.as_ptr(), Relaxed);
         shake();
         self.left.store(address(list.head.get()) | TRANSFER, Release);
-        // Pairs with `light` in `end`. If it is refused, only an answer tells.
+        // Pairs with `light` in `end`. If the barrier is refused, only an answer proves anything.
         let reached = planted(Fault::LeaveWithoutBarrier) || barrier::heavy(sides);
+        let mut spin = Spin::default();
         loop {
             shake();
             match self.right.load(Acquire) {
-                ENDING => spin_loop(),
+                ENDING => spin.pause(),
                 READY => return false,
                 WORK | ACK if !reached => nap(),
                 _ => {
@@ -201,7 +203,8 @@ impl Resolution {
 
     // ---- The right side -------------------------------------------------------------------------------
 
-    /// The watcher looks at the left side. If that has left, its list is returned, and the join is no longer watched.
+    /// The watcher looks at the left side. If the left side has left, returns its list, and the join is no longer
+    /// watched.
     fn watch(&self) -> Option<WatchList> {
         shake();
         let left = self.left.load(Acquire);
@@ -216,8 +219,8 @@ impl Resolution {
         None
     }
 
-    /// The right branch has ended, on the processor that watches with `list`, which gets the list of a left side that
-    /// has left. `fence` stands between a store and a load where the heavy barrier does not reach.
+    /// The right branch has ended, on the processor that watches with `list`. If the left side has left, `list`
+    /// receives the left side's list. `fence` runs between a store and a load where the heavy barrier does not reach.
     pub(crate) fn end(&self, list: &WatchList, fence: impl FnOnce()) -> GoesOn {
         match self.right.load(Relaxed) {
             TAKEN => {}
@@ -251,13 +254,14 @@ impl Resolution {
             }
         }
         // The left side keeps the cells until its carrier is given a processor.
-        let carrier = NonNull::new(self.carrier.load(Relaxed)).expect("a side that has left says who it is");
+        let carrier =
+            NonNull::new(self.carrier.load(Relaxed)).expect("a side that has left names its carrier");
         GoesOn::Right(carrier)
     }
 
-    /// The list of a left side that was promised that the right one goes on: it is on its way.
+    /// The list of a left side to which the right side has promised to go on. The list is on its way.
     fn await_transfer(&self) -> WatchList {
-        let mut looks = 0u32;
+        let mut spin = Spin::default();
         loop {
             shake();
             let left = self.left.load(Acquire);
@@ -267,8 +271,7 @@ impl Resolution {
             if planted(Fault::EndBeforeTransfer) {
                 return WatchList::default();
             }
-            looks = looks.wrapping_add(1);
-            if looks.is_multiple_of(64) { crate::system::primitive::yield_now() } else { spin_loop() }
+            spin.pause();
         }
     }
 }
@@ -282,14 +285,14 @@ fn list_at(left: usize) -> WatchList {
     WatchList { head: Cell::new(NonNull::new((left & !TRANSFER) as *mut Resolution)) }
 }
 
-/// The joins whose right branch a processor, or a carrier that has none, watches. Linked through the cells. All lists
-/// of a pool together hold fewer joins than there are processors (RW, Lemma C.1), unless carriers block.
+/// The joins whose right branch is watched by a processor, or by a carrier that has none. Linked through the cells. All
+/// lists of a pool together hold fewer joins than there are processors (RW, Lemma C.1), unless carriers block.
 #[derive(Default)]
 pub(crate) struct WatchList {
     head: Cell<Link>,
 }
 
-// SAFETY: the joins in it may be used by whoever has the list, one at a time.
+// SAFETY: whoever has the list may use the joins in it, one holder at a time.
 unsafe impl Send for WatchList {}
 
 impl WatchList {
@@ -298,11 +301,11 @@ impl WatchList {
         join.next.set(self.head.replace(Some(NonNull::from(join))));
     }
 
-    /// Moves all of `other` here.
+    /// Moves all joins of `other` here.
     pub(crate) fn append(&self, other: WatchList) {
         let Some(first) = other.head.get() else { return };
         let mut last = first;
-        // SAFETY: what is in a list is alive: its right branch has not ended.
+        // SAFETY: joins in a list are alive, because their right branches have not ended.
         while let Some(next) = unsafe { last.as_ref() }.next.get() {
             last = next;
         }
@@ -310,7 +313,7 @@ impl WatchList {
         unsafe { last.as_ref() }.next.set(self.head.replace(Some(first)));
     }
 
-    /// Takes all out.
+    /// Takes all joins out.
     pub(crate) fn take(&self) -> WatchList {
         WatchList { head: Cell::new(self.head.take()) }
     }
@@ -347,7 +350,7 @@ impl WatchList {
             }
             link = &found.next;
         }
-        debug_assert!(planted(Fault::TransferNothing), "who ends a branch watches it");
+        debug_assert!(planted(Fault::TransferNothing), "whoever ends a branch watches it");
     }
 
     /// How many there are.
@@ -363,15 +366,15 @@ impl WatchList {
     }
 }
 
-/// Cells that no join uses, of one processor.
+/// The cells of one processor that no join uses.
 #[derive(Default)]
 pub(crate) struct FreeCells(Cell<Link>);
 
-// SAFETY: no join uses the cells, so they are for whoever has the list.
+// SAFETY: no join uses the cells, so they belong to whoever has the list.
 unsafe impl Send for FreeCells {}
 
 impl FreeCells {
-    /// Cells for a join. They are to be [returned](FreeCells::put), to whichever processor.
+    /// Cells for a join. They must be [returned](FreeCells::put), to any processor.
     pub(crate) fn get(&self) -> NonNull<Resolution> {
         let Some(first) = self.0.get() else { return new_cells() };
         // SAFETY: free cells are alive, and nobody else knows them.
@@ -384,14 +387,14 @@ impl FreeCells {
     /// Takes cells back.
     ///
     /// # Safety
-    /// They came from [`FreeCells::get`], of a processor of the same pool, and nobody uses them any more.
+    /// The cells came from [`FreeCells::get`] of a processor of the same pool, and nobody uses them any more.
     pub(crate) unsafe fn put(&self, cells: NonNull<Resolution>) {
         // SAFETY: as the caller promises.
         unsafe { cells.as_ref() }.next.set(self.0.replace(Some(cells)));
     }
 }
 
-/// Allocates. There are never more than there have been open joins at a time.
+/// Allocates new cells. There are never more cells than the most joins that were open at a time.
 #[cold]
 #[inline(never)]
 fn new_cells() -> NonNull<Resolution> {

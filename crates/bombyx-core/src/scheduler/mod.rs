@@ -1,8 +1,8 @@
-//! The schedulers: what idle, waiting and attending processors do. Each is a type that implements
-//! [`Strategy`], in a file or folder with all that is its own.
+//! The schedulers: what idle, waiting and attending processors do. Each scheduler is a type that implements
+//! [`Strategy`], in its own file or folder. What is common to all schedulers is in [`crate::machine`].
 //!
-//! The table below is the list of them. To add one, write its file and add its line: from that line come the variant of
-//! [`Scheduler`], its name, how the name is parsed and printed, and the value that a pool asks.
+//! The table below lists them all. To add a scheduler, write its file and add its line. From that line come the variant
+//! of [`Scheduler`], its name, how the name is parsed and printed, and the value that a pool asks.
 
 mod dfdeques;
 mod give_up;
@@ -16,7 +16,7 @@ mod work_stealing;
 pub use bombyx_base::{Beta, BetaError, Quota, QuotaError, SchedulerError};
 
 use crate::machine::strategy::{AnyCpus, Strategy};
-use bombyx_base::scheduler::{self as names, Parameter, Place};
+use bombyx_base::scheduler::{self as names, Parameter, RunsOn};
 use dfdeques::Dfdeques;
 use heterogeneous::Heterogeneous;
 use private_deques::PrivateDeques;
@@ -29,8 +29,9 @@ use std::fmt;
 use std::sync::Arc;
 use work_stealing::WorkStealing;
 
-/// A line of the table is the name of a scheduler, its variant, and the strategy of a pool of so many processors. A parameter
-/// stands in parentheses, with its type, which parses and prints it, and with what the list of names calls it.
+/// A line of the table has the name of a scheduler, its variant, and the strategy for a pool of `$processors`
+/// processors. A parameter is given in parentheses, with its type, which parses and prints it, and with its letter in
+/// the list of names.
 macro_rules! schedulers {
     (
         for a pool of $processors:ident:
@@ -66,13 +67,13 @@ macro_rules! schedulers {
             pub(crate) fn named(given: &str) -> Result<Scheduler, SchedulerError> {
                 $($(#[cfg($cfg)])?
                 schedulers!(@plain given, $name, $Variant $(, $Type)?);)*
-                let (name, parameter) = names::parse(given, Place::Threads)?;
+                let (name, parameter) = names::parse(given, RunsOn::Threads)?;
                 $($(#[cfg($cfg)])?
                 schedulers!(@with name, parameter, $name, $Variant $(, $Type)?);)*
-                unreachable!("the list of names has just what the table has")
+                unreachable!("the list of names has exactly what the table has")
             }
 
-            /// The strategy of a pool with so many processors.
+            /// The strategy of a pool with this many processors.
             pub(crate) fn strategy(self, $processors: usize) -> Box<dyn Strategy> {
                 match self {
                     $($(#[cfg($cfg)])? Scheduler::$Variant $(($parameter))? => $strategy,)*
@@ -92,7 +93,7 @@ macro_rules! schedulers {
             }
         }
     };
-    // Schedulers without a parameter, and those with one, are told apart by what follows the variant.
+    // What follows the variant tells schedulers with a parameter from those without.
     (@plain $given:ident, $name:literal, $Variant:ident) => {
         if $given == $name {
             return Ok(Scheduler::$Variant);
@@ -111,8 +112,8 @@ schedulers! {
     for a pool of processors:
     /// Random victim, oldest entry: Blumofe and Leiserson, §4.
     "work-stealing" => WorkStealing, Box::new(WorkStealing { cpus: AnyCpus });
-    /// A list of deques in the order of the serial execution, and a memory quota: Narlikar, §3. Without a quota, work
-    /// stealing.
+    /// A list of deques in the order of the serial execution, and a memory quota: Narlikar, §3. Without a quota, this
+    /// is work stealing.
     "dfdeques" => DfDeques(quota: Quota = "K"), match quota {
         Quota::Infinite => Box::new(WorkStealing { cpus: AnyCpus }),
         quota => Box::new(Dfdeques::new(quota, processors)),
@@ -124,22 +125,22 @@ schedulers! {
     "fifo" => Fifo, Box::new(Shared::new(fifo::RULES, i64::MAX, processors));
     /// One pool of living threads whose leaves are always worked on: Blumofe and Leiserson, §3.
     "busy-leaves" => BusyLeaves, Box::new(Shared::new(busy_leaves::RULES, i64::MAX, processors));
-    /// Work stealing on CPUs of different speeds: an idle processor that is more than β times as fast as a busy one with an
-    /// empty deque exchanges CPUs with it. Bender and Rabin, §3. Processors are [pinned](crate::Builder::pin).
+    /// Work stealing on CPUs of different speeds: an idle processor that is more than β times as fast as a busy one
+    /// with an empty deque exchanges CPUs with it. Bender and Rabin, §3. Processors are [pinned](crate::Builder::pin).
     "heterogeneous" => Heterogeneous(beta: Beta = "BETA"),
         Box::new(WorkStealing { cpus: Arc::new(Heterogeneous::new(beta, processors)) });
-    /// Random victim, oldest entry, with loads and stores only: a thief leaves a query, its victim answers when it polls;
-    /// the sides of a join exchange messages. Acar, Charguéraud, Muller and Rainey, §4.
+    /// Random victim, oldest entry, with loads and stores only. A thief leaves a query, and its victim answers when it
+    /// polls. The two sides of a join exchange messages. Acar, Charguéraud, Muller and Rainey, §4.
     "read-write" => ReadWrite, Box::new(PrivateDeques::<StealsAndJoins>::new());
-    /// The same steals (§4.3), with joins as in the other schedulers.
+    /// The steals of `read-write` (§4.3), with joins as in the other schedulers.
     "read-write-steals" => ReadWriteSteals, Box::new(PrivateDeques::<Steals>::new());
-    /// The baseline that they compare with: the same with queries left by compare-and-swap.
+    /// The baseline that the authors of `read-write` compare with: thieves leave their queries by compare-and-swap.
     "private-cas" => PrivateCas, Box::new(PrivateDeques::<Cas>::new());
-    /// An example: work stealing that asks victims in turn. With the feature `example-scheduler` only.
+    /// An example: work stealing that asks victims in turn. Only with the feature `example-scheduler`.
     "round-robin" => RoundRobin, Box::new(RoundRobin::new(processors)), if feature = "example-scheduler";
 }
 
-// Not derived: the table has no place for the mark.
+// Not derived: the table has no place for `#[default]`.
 #[allow(clippy::derivable_impls)]
 impl Default for Scheduler {
     fn default() -> Scheduler {
@@ -160,7 +161,7 @@ impl Scheduler {
         self.strategy(1).allows_fixed_threads()
     }
 
-    /// Refuses a quota that cannot be found while the program runs.
+    /// Refuses a quota that cannot be chosen while the program runs.
     pub(crate) fn checked(self) -> Result<Scheduler, SchedulerError> {
         match self {
             Scheduler::DepthFirst(Quota::Auto) => {

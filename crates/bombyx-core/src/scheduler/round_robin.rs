@@ -59,11 +59,11 @@ impl Strategy for RoundRobin {
         &self,
         patience: &mut Patience,
         processor: &Processor,
-        key: usize,
+        root: usize,
         _done: &dyn Fn() -> bool,
     ) -> Wait {
         processor.answer();
-        own_work(processor, key).unwrap_or_else(|| {
+        own_work(processor, root).unwrap_or_else(|| {
             processor.set_busy(false);
             let pool = processor.pool();
             patience.consider(pool.config.crowded, pool.work_visible())

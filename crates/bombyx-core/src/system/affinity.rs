@@ -1,5 +1,5 @@
-//! CPUs: which ones there are, which one a carrier runs on, and how much of it the carrier has used.
-//! Relies on Linux; elsewhere there seem to be no CPUs to choose from.
+//! CPUs: which ones there are, which one a carrier runs on, and how much of it the carrier has used. This works on
+//! Linux; elsewhere there seem to be no CPUs to choose from.
 
 use std::sync::OnceLock;
 
@@ -28,8 +28,9 @@ pub(crate) fn here() -> Option<usize> {
     if cpus().len() > 1 { system::cpu() } else { None }
 }
 
-/// Confines the thread with this number, which sleeps, to a CPU, and tells on which it may run else. None if it is left
-/// alone: it could not run there, or nowhere else, or the number is 0.
+/// Confines the sleeping thread with this number to a CPU. Returns the CPUs that it could run on before. Returns `None`
+/// if the thread is left alone: because it may not run there, because it may run nowhere else, or because the number is
+/// 0.
 pub(crate) fn confine(thread: u32, cpu: usize) -> Option<CpuSet> {
     let thread = Thread::from_number(thread)?;
     let allowed = thread.allowed()?;
@@ -37,32 +38,34 @@ pub(crate) fn confine(thread: u32, cpu: usize) -> Option<CpuSet> {
     (elsewhere && system::contains(&allowed.0, cpu) && thread.pin(cpu)).then_some(allowed)
 }
 
-/// Pins the thread with this number, which sleeps, to a CPU. If the system refuses, or the number is 0, it stays as it is.
+/// Pins the sleeping thread with this number to a CPU. If the system refuses, or the number is 0, the thread stays as
+/// it is.
 pub(crate) fn pin_sleeper(thread: u32, cpu: usize) {
     if let Some(thread) = Thread::from_number(thread) {
         thread.pin(cpu);
     }
 }
 
-/// The CPU of the processor with this index, where they are pinned: they take turns on the CPUs that the process may use.
-pub(crate) fn seat(index: usize) -> Option<usize> {
+/// The CPU of the processor with this index, if processors are pinned. The CPUs that the process may use are dealt out
+/// in turn.
+pub(crate) fn cpu_of(index: usize) -> Option<usize> {
     cpus().get(index % cpus().len().max(1)).copied()
 }
 
 /// Pins the calling thread to the CPU of the processor with this index. If the system refuses (a CPU went offline, the
 /// set was narrowed), the thread stays as it is.
 pub(crate) fn pin(index: usize) {
-    if let Some(cpu) = seat(index) {
+    if let Some(cpu) = cpu_of(index) {
         Thread::HERE.pin(cpu);
     }
 }
 
-/// A thread of this process, as the system calls it.
+/// A thread of this process, by the system's number for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Thread(u32);
 
 impl Thread {
-    /// Whichever thread is asking.
+    /// The calling thread, whichever it is.
     pub(crate) const HERE: Thread = Thread(0);
 
     /// The calling thread, by a number that others can use.
@@ -70,7 +73,7 @@ impl Thread {
         Thread(system::thread())
     }
 
-    /// For an atomic word. Never 0 for [`Thread::current`].
+    /// A number for an atomic word. Never 0 for [`Thread::current`].
     pub(crate) fn number(self) -> u32 {
         self.0
     }
@@ -80,7 +83,7 @@ impl Thread {
         (number != 0).then_some(Thread(number))
     }
 
-    /// Pins the thread to a CPU, at once. False if the system refuses.
+    /// Pins the thread to a CPU, at once. Returns false if the system refuses.
     pub(crate) fn pin(self, cpu: usize) -> bool {
         system::set(self.0, &CpuSet::of([cpu]).0)
     }
@@ -90,7 +93,7 @@ impl Thread {
         system::set(self.0, &CpuSet::of(cpus().iter().copied()).0);
     }
 
-    /// The CPUs that the thread may run on, None if the system does not tell.
+    /// The CPUs that the thread may run on, or `None` if the system does not say.
     pub(crate) fn allowed(self) -> Option<CpuSet> {
         system::allowed(self.0).map(CpuSet)
     }
@@ -105,10 +108,10 @@ impl Thread {
         system::cpu_time(self.0)
     }
 
-    /// Whether the thread runs or waits for its CPU only, rather than for a lock, a file or the time.
+    /// Whether the thread runs or waits only for its CPU, rather than for a lock, a file or the time.
     pub(crate) fn is_runnable(self) -> bool {
         let stat = std::fs::read_to_string(format!("/proc/self/task/{}/stat", self.0)).unwrap_or_default();
-        // The name stands in parentheses, and may contain some.
+        // The name is in parentheses, and may itself contain some.
         stat.rsplit_once(") ").is_some_and(|(_, fields)| fields.starts_with('R'))
     }
 }
@@ -158,11 +161,11 @@ mod system {
     }
 
     pub(super) fn cpu_time(thread: u32) -> Option<u64> {
-        // What `pthread_getcpuclockid` computes: the complement of the thread's number, then three bits that ask
-        // for the time that the scheduler has counted (2) for one thread (4).
+        // This is what `pthread_getcpuclockid` computes: the complement of the thread's number, then three bits that
+        // ask for the time that the scheduler has counted (2) for one thread (4).
         let clock = (!thread << 3 | 4 | 2).cast_signed();
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: `time` is valid for writes; clocks of threads that are gone are refused.
+        // SAFETY: `time` is valid for writes. The system refuses the clocks of threads that are gone.
         let status = unsafe { libc::clock_gettime(clock, &raw mut time) };
         (status == 0).then_some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
     }

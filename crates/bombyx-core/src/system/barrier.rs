@@ -1,69 +1,72 @@
-//! The asymmetric barrier: nothing at all for the side that runs on every fork, everything for the side that
-//! runs on a rare steal or before a sleep.
+//! The asymmetric barrier. It costs nothing on the side that runs at every fork, and everything on the side that runs
+//! at a rare steal or before a sleep.
 //!
-//! Two parties each store one word and then load the other's. For at least one of them to see the other's
-//! store, each needs a store-load barrier between its two accesses. `membarrier(2)` (private, expedited)
-//! makes every running thread of the process execute a full barrier, so the frequent side can do with a
-//! *compiler* barrier ([`light`]) if the rare side calls [`heavy`] between its own two accesses: whatever the
-//! frequent side stored before the interrupt is visible after it, and whatever it loads after the interrupt
-//! sees the rare side's store.
+//! Two parties each store one word and then load the other's. For at least one of them to see the other's store, each
+//! needs a store-load barrier between its two accesses. `membarrier(2)` (private, expedited) makes every running thread
+//! of the process execute a full barrier. So a *compiler* barrier ([`light`]) is enough for the frequent side if the
+//! rare side calls [`heavy`] between its own two accesses. Whatever the frequent side stored before the interrupt is
+//! visible after it, and whatever it loads after the interrupt sees the rare side's store.
 //!
 //! # Who relies on it
 //!
-//! The kernel may have no `membarrier`, may forbid it, or may begin to forbid it while the program runs; and in a process
-//! that has other threads already, the kernel takes some ten milliseconds to prepare it. So every processor says
-//! whether it *relies* on the heavy barrier: its [`Side`]. One that does not rely
+//! The kernel may have no `membarrier`, may forbid it, or may begin to forbid it while the program runs. And if the
+//! process already has other threads, the kernel takes some ten milliseconds to prepare it. So every processor says
+//! whether it *relies* on the heavy barrier: its [`Side`]. A processor that does not rely on it
 //!
-//! - never leaves its slow path: its limit stays poisoned ([`crate::protocol::deque::Deque::poison`]), so every fork attends;
+//! - never leaves its slow path: its limit stays poisoned ([`crate::protocol::deque::Deque::poison`]), so every fork
+//!   attends;
 //! - exposes every entry when it attends, so that nothing is popped without the deque's lock;
-//! - issues a full fence of its own between its store and its load ([`full`]).
+//! - issues a full fence itself between its store and its load ([`full`]).
 //!
 //! The fast path has no test for this. A processor changes sides only when it attends, and [`heavy`] calls `membarrier` only
 //! if a processor relies on it. A pool with [`fence`](crate::Builder::fence) has no such processor, so it never makes the call.
 //!
-//! **A processor begins to rely** ([`Side::rely`]) by storing that it does, and a full fence. Whoever calls `heavy` has made
-//! its store, issues a full fence, and then looks who relies. Either it sees that the processor relies, and makes
-//! the call; or its fence comes before the processor's, and then everything that the processor loads from there on sees
-//! the store. (The same two-sided argument as above, one level up.)
+//! **A processor begins to rely** ([`Side::rely`]): it stores that it does, and issues a full fence. A caller of
+//! `heavy` has made its store, issues a full fence, and then looks who relies. Either it sees that the processor
+//! relies, and makes the call. Or its fence comes before the processor's, and then everything that the processor loads
+//! from there on sees the store. (This is the two-sided argument from above, one level up.)
 //!
-//! **A processor ceases to rely** ([`Side::cease`]) by a release store: whoever reads it sees what the processor did while it
-//! relied. Before it goes on it exposes its entries, under the deque's lock, and from there on it fences. A thief that holds
-//! the lock meanwhile either reads that the processor ceased, and then sees its pops; or was refused.
+//! **A processor stops relying** ([`Side::cease`]): it makes a release store, and whoever reads that sees what the
+//! processor did while it relied. Before it goes on, it exposes its entries under the deque's lock, and from there on
+//! it issues fences. A thief that holds the lock meanwhile either reads that the processor stopped, and then sees its
+//! pops; or the thief was refused.
 //!
 //! # When the kernel refuses the call
 //!
-//! [`heavy`] then says that it has reached nobody. From there on [`offered`] is false, so every processor ceases to rely
-//! when it attends next. Until then forks of that processor are in flight about which nothing is known. What each caller does:
+//! [`heavy`] then says that it has reached nobody. From there on [`offered`] is false, so every processor stops relying
+//! when it next attends. Until then, forks of that processor are in flight about which nothing is known. What each
+//! caller does:
 //!
 //! | caller | when the barrier was refused |
 //! |---|---|
-//! | a thief that has raised the top ([`crate::protocol::deque::Deque::steal`]) | lowers it again, and leaves: the owner has the entry, or waits for the lock and finds the top lowered. Entries that the owner has exposed need no barrier; those are what thieves live on from now on |
+//! | a thief that has raised the top ([`crate::protocol::deque::Deque::steal`]) | lowers it again, and leaves: the owner has the entry, or waits for the lock and finds the top lowered. Entries that the owner has exposed need no barrier; from now on thieves take those |
 //! | a thief that withdraws its query ([`crate::protocol::query`]) | waits until the round has ended |
 //! | a left side that leaves without an answer ([`crate::protocol::resolution`]) | waits for the answer |
-//! | a sleeper ([`crate::protocol::sleep`]) | has poisoned all limits, so every fork that begins from now on attends. It looks after [`settle`], when the entries of earlier forks are visible |
+//! | a sleeper ([`crate::protocol::sleep`]) | has poisoned all limits, so every fork that begins from now on attends. It looks after [`wait_for_stores`], when the entries of earlier forks are visible |
 //!
-//! Only the last one rests on time, and on nothing but that a store of one core reaches the others within a millisecond. If it did
-//! not, no entry would be lost or run twice: it would wait for its owner's next fork, or join.
+//! Only the last case depends on time: it assumes that a store of one core reaches the others within a millisecond. If
+//! that failed, no entry would be lost or run twice. The entry would wait for its owner's next fork, or join.
 //!
 //! # When the call is prepared
 //!
-//! In a process with one thread the registration costs nothing, so it is done when the first pool is built. Else pools begin
-//! without. Once a processor has attended [`MANY`] forks because of that, a thread of its own registers, beside the work
-//! ([`prepare_beside`]), and processors begin to rely when it is done. A program that ends before that pays nothing: not
-//! even at its end, for which the kernel would have to wait as well.
+//! In a process with one thread the registration costs nothing, so it is done when the first pool is built. Otherwise
+//! pools begin without it. Once a processor has attended [`MANY`] forks for that reason, a separate thread registers,
+//! beside the work ([`prepare_beside`]), and processors begin to rely when it is done. A program that ends before that
+//! pays nothing, not even at its end, when the kernel would have to wait as well.
 //!
 //! # Models
 //!
-//! Under loom `light` and `heavy` are sequentially consistent fences, which is what `membarrier` makes of them. That is stronger
-//! than the real ones: `light` orders nothing against a party that does not call `heavy`. So there is a second kind of
-//! model, `weak` (`models::set_weak`): there `light` is nothing at all and `heavy` reaches nobody who relies. What holds
-//! there holds without any `membarrier`.
+//! Under loom, `light` and `heavy` are sequentially consistent fences, which is what `membarrier` makes of them. That
+//! is stronger than the real ones: `light` orders nothing against a party that does not call `heavy`. So there is a
+//! second kind of model, `weak` (`models::set_weak`). There `light` is nothing at all, and `heavy` reaches no processor
+//! that relies on it. What holds there holds without any `membarrier`.
 
 use crate::system::fault::{Fault, planted};
 use crate::system::primitive::{AtomicBool, fence};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
-/// Forks that one processor attends without the barrier before it is prepared beside the work: about what it costs.
+/// How many forks one processor attends without the barrier before a thread prepares it. They cost about what preparing
+/// it costs.
 pub(crate) const MANY: u32 = 20_000;
 
 /// The frequent side: pairs with [`heavy`].
@@ -86,7 +89,7 @@ pub(crate) fn full() {
 pub(crate) struct Side(AtomicBool);
 
 impl Side {
-    /// Of a processor that does not.
+    /// The side of a processor that does not rely.
     pub(crate) fn new() -> Side {
         Side(AtomicBool::new(false))
     }
@@ -94,7 +97,7 @@ impl Side {
     /// Exact for the holder, and for whoever has issued a fence after its store: see the module text.
     #[inline]
     pub(crate) fn relies(&self) -> bool {
-        // Acquire: who ceased to rely is known with all that it did before.
+        // Acquire: whoever sees that a processor stopped relying sees everything that it did before.
         self.0.load(Acquire)
     }
 
@@ -107,12 +110,12 @@ impl Side {
         }
     }
 
-    /// Holder, who exposes all entries before it goes on. The processor fences for itself from now on.
+    /// Holder. The processor exposes all entries before it goes on. From now on it issues fences itself.
     pub(crate) fn cease(&self) {
         self.0.store(false, if planted(Fault::CeaseWithoutOrder) { Relaxed } else { Release });
     }
 
-    /// Holder. What stands between a store and a load that pair with [`heavy`], off the fast path.
+    /// Holder. The barrier between a store and a load that pair with [`heavy`], off the fast path.
     #[inline]
     pub(crate) fn light_or_full(&self) {
         if self.relies() {
@@ -123,7 +126,8 @@ impl Side {
     }
 }
 
-/// The rare side: pairs with [`light`]. False if it has not reached one of these processors, which relies on it.
+/// The rare side: pairs with [`light`]. Returns false if one of these processors relies on the barrier and was not
+/// reached.
 #[must_use]
 pub(crate) fn heavy<'a>(mut sides: impl Iterator<Item = &'a Side>) -> bool {
     let early = planted(Fault::LookBeforeFence).then(|| sides.any(Side::relies));
@@ -142,7 +146,7 @@ use models::interrupt;
 #[cfg(all(not(loom), target_os = "linux"))]
 use process::interrupt;
 #[cfg(all(not(loom), target_os = "linux"))]
-pub(crate) use process::{leave_parent, offered, prepare, prepare_beside, settle};
+pub(crate) use process::{leave_parent, offered, prepare, prepare_beside, wait_for_stores};
 
 /// What `membarrier` does in the models.
 #[cfg(loom)]
@@ -150,11 +154,12 @@ pub(crate) mod models {
     use std::cell::Cell;
 
     thread_local! {
-        /// Of the test that the calling thread runs: loom runs all threads of a model on one.
+        /// Set for the test that the calling thread runs. Loom runs all threads of a model on one thread.
         static WEAK: Cell<bool> = const { Cell::new(false) };
+        static CALLED: Cell<bool> = const { Cell::new(false) };
     }
 
-    /// Whether from now on `light` is nothing, and `heavy` reaches nobody who relies.
+    /// Whether from now on `light` is nothing, and `heavy` reaches no processor that relies on it.
     pub(crate) fn set_weak(weak: bool) {
         WEAK.set(weak);
     }
@@ -163,7 +168,13 @@ pub(crate) mod models {
         WEAK.get()
     }
 
+    /// Whether anybody has called `heavy`, for a processor that relies on it, since this was last asked.
+    pub(crate) fn was_called() -> bool {
+        CALLED.take()
+    }
+
     pub(super) fn interrupt() -> bool {
+        CALLED.set(true);
         !is_weak()
     }
 }
@@ -176,7 +187,7 @@ mod nowhere {
     }
     pub(crate) fn prepare() {}
     pub(crate) fn prepare_beside() {}
-    pub(crate) fn settle() {}
+    pub(crate) fn wait_for_stores() {}
     pub(super) fn interrupt() -> bool {
         unreachable!("nobody relies on a barrier that was never offered")
     }
@@ -184,7 +195,7 @@ mod nowhere {
 #[cfg(all(not(loom), not(target_os = "linux")))]
 use nowhere::interrupt;
 #[cfg(all(not(loom), not(target_os = "linux")))]
-pub(crate) use nowhere::{offered, prepare, prepare_beside, settle};
+pub(crate) use nowhere::{offered, prepare, prepare_beside, wait_for_stores};
 
 /// What the process knows of `membarrier`.
 #[cfg(all(not(loom), target_os = "linux"))]
@@ -203,8 +214,8 @@ mod process {
     const REFUSED: usize = 3;
 
     static STATE: AtomicUsize = AtomicUsize::new(UNKNOWN);
-    /// How long it takes at most until others see what a core has stored.
-    const SETTLE: Duration = Duration::from_millis(1);
+    /// The longest time until others see what a core has stored.
+    const STORES_TAKE: Duration = Duration::from_millis(1);
 
     const PRIVATE_EXPEDITED: libc::c_int = 1 << 3;
     const REGISTER_PRIVATE_EXPEDITED: libc::c_int = 1 << 4;
@@ -212,7 +223,7 @@ mod process {
     /// Whether processors may rely on the heavy barrier.
     #[inline]
     pub(crate) fn offered() -> bool {
-        // Acquire: the registration has been carried out.
+        // Acquire: the registration has been done.
         STATE.load(Acquire) == OFFERED
     }
 
@@ -223,7 +234,7 @@ mod process {
         }
     }
 
-    /// Registers on a thread of its own, which nobody waits for. Once per process.
+    /// Registers on a separate thread, which nobody waits for. Once per process.
     #[cold]
     pub(crate) fn prepare_beside() {
         if STATE.load(Relaxed) != UNKNOWN || unwanted() || !begin() {
@@ -232,13 +243,13 @@ mod process {
         let beside =
             thread::Builder::new().name("bombyx-barrier".to_owned()).stack_size(64 << 10).spawn(register);
         if beside.is_err() {
-            // No thread to be had: ten milliseconds of this one.
+            // No thread can be started, so this takes ten milliseconds of the calling one.
             register();
         }
     }
 
-    /// The calling thread is the one of a child process, which inherits a registration; but who was about to register is in the
-    /// parent.
+    /// The calling thread is in a child process. The child inherits a registration, but a thread that was about to
+    /// register is in the parent.
     pub(crate) fn leave_parent() {
         let _ = STATE.compare_exchange(REGISTERING, UNKNOWN, Relaxed, Relaxed);
     }
@@ -259,7 +270,7 @@ mod process {
         offered() && membarrier(PRIVATE_EXPEDITED).map_err(|error| refused(&error)).is_ok()
     }
 
-    /// Says so once, unless the kernel simply has no such call.
+    /// Says so once, unless the kernel has no such call at all.
     #[cold]
     fn refused(error: &io::Error) {
         if STATE.swap(REFUSED, AcqRel) != REFUSED && error.raw_os_error() != Some(libc::ENOSYS) {
@@ -273,16 +284,16 @@ mod process {
 
     /// Waits until what was stored before is visible everywhere.
     #[cold]
-    pub(crate) fn settle() {
-        thread::sleep(SETTLE);
+    pub(crate) fn wait_for_stores() {
+        thread::sleep(STORES_TAKE);
     }
 
-    /// Whether the environment asks to do without.
+    /// Whether the environment asks to do without the barrier.
     fn unwanted() -> bool {
         std::env::var_os("BOMBYX_BARRIER").is_some_and(|choice| choice == "fence")
     }
 
-    /// Whether the process is known to have no other thread: the folder has a link for each, and two more.
+    /// Whether the process is known to have no other thread. The folder has a link for each thread, and two more.
     fn is_only_thread() -> bool {
         std::fs::metadata("/proc/self/task").is_ok_and(|tasks| tasks.nlink() == 3)
     }

@@ -1,15 +1,15 @@
 //! Where nothing may unwind.
 //!
-//! Others use the frames of this runtime: a thief the job of a join, a spawned closure its scope, a processor the carrier that
-//! comes back to it. So a frame may end only after they have. What users write is called under `catch_unwind` wherever
-//! that matters, and goes on as a panic when all of that has ended. All else on these paths is the runtime's own code, which
-//! does not panic; should it, that is a defect, and unwinding would make it one of memory. So the runtime's own code runs under
-//! a [`Guard`], which ends the process instead, and says why.
+//! Others use the frames of this runtime: a thief uses the job of a join, a spawned closure its scope, a processor the
+//! carrier that comes back to it. So a frame may end only after they have. User code is called under `catch_unwind`
+//! wherever that matters, and its panic resumes when all of that has ended. Everything else on these paths is the
+//! runtime's own code, which does not panic. If it does, that is a defect, and unwinding would turn it into a memory
+//! error. So the runtime's own code runs under a [`Guard`], which ends the process instead, and says why.
 
 use std::io::{self, Write as _};
 use std::mem;
 
-/// Ends the process when it is dropped, which only unwinding does. Costs nothing else.
+/// Ends the process when it is dropped, which happens only during unwinding. It has no other cost.
 pub(crate) struct Guard(());
 
 impl Guard {
@@ -52,7 +52,7 @@ pub(crate) fn guarded<R>(f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Says why, if anybody listens, and ends the process.
+/// Prints why, if possible, and ends the process.
 #[cold]
 #[inline(never)]
 pub(crate) fn abort(why: &str) -> ! {
@@ -60,7 +60,7 @@ pub(crate) fn abort(why: &str) -> ! {
     std::process::abort();
 }
 
-/// A place where a test can let the runtime panic: `BOMBYX_TRIPWIRE` names it.
+/// A place where a test can make the runtime panic: `BOMBYX_TRIPWIRE` names it.
 #[cfg(not(all(test, not(loom))))]
 #[inline(always)]
 pub(crate) fn tripwire(_place: &str) {}
@@ -153,7 +153,7 @@ mod tests {
         }),
     ];
 
-    /// Not a test: the program that panics. Says so if the panic comes out.
+    /// Not a test: the program that panics. Prints a message if the panic comes out.
     #[test]
     #[ignore = "part of another test"]
     fn program() {
@@ -169,7 +169,7 @@ mod tests {
         std::process::exit(0);
     }
 
-    /// This program again, behind the emulator that it runs in, if any (`scripts/aarch64`).
+    /// Starts this program again, behind the emulator that it runs in, if any (`scripts/aarch64`).
     fn this_program() -> Command {
         let program = std::env::current_exe().unwrap();
         let runner = std::env::var("BOMBYX_TEST_RUNNER").unwrap_or_default();

@@ -1,7 +1,7 @@
 //! The one switch between the standard library's primitives and loom's.
 //!
-//! Every module that takes part in a protocol gets its atomics, mutexes and parking from here, so that the
-//! very code that ships is the code that the models explore (`scripts/loom`).
+//! Every module that takes part in a protocol gets its atomics, mutexes and parking from here. So the models explore
+//! the same code that ships (`scripts/loom`).
 
 #[cfg(not(loom))]
 pub(crate) use std::{
@@ -27,7 +27,7 @@ pub(crate) use loom::{
 #[cfg(loom)]
 pub(crate) use std::sync::TryLockError;
 
-/// Parks the calling thread, whose handle `thread` is, until it is unparked (or for no reason).
+/// Parks the calling thread, whose handle is `thread`, until it is unparked (or for no reason).
 pub(crate) fn park(thread: &Thread) {
     #[cfg(not(loom))]
     {
@@ -38,7 +38,7 @@ pub(crate) fn park(thread: &Thread) {
     thread.park();
 }
 
-/// The same for so long at most; in the models, which have no time, for as long as it takes.
+/// Like [`park`], for at most this long. The models have no time, so there it takes as long as it takes.
 pub(crate) fn park_timeout(thread: &Thread, time: std::time::Duration) {
     #[cfg(not(loom))]
     {
@@ -52,7 +52,7 @@ pub(crate) fn park_timeout(thread: &Thread, time: std::time::Duration) {
     }
 }
 
-/// Lets others run for a while, for somebody who may wait long and cannot be woken.
+/// Lets others run for a while. For a caller that may wait long and cannot be woken.
 pub(crate) fn nap() {
     #[cfg(not(loom))]
     std::thread::sleep(std::time::Duration::from_micros(100));
@@ -60,8 +60,8 @@ pub(crate) fn nap() {
     yield_now();
 }
 
-/// Parking for the models, on loom's `Notify`: its own park and unpark forget a token when the thread they are
-/// meant for waits for a mutex.
+/// Parking for the models, on loom's `Notify`. Loom's own park and unpark forget a token if its thread waits for a
+/// mutex at that time.
 #[cfg(loom)]
 mod parking {
     #[derive(Clone)]
@@ -105,23 +105,36 @@ impl<T> UnsafeCell<T> {
 #[cfg(loom)]
 pub(crate) use loom::cell::UnsafeCell;
 
-/// Waits for something that another thread does within a few instructions. That thread may have been descheduled in the middle
-/// of them, on this very CPU, so this one gives way now and then.
-pub(crate) fn spin_until(done: impl Fn() -> bool) {
-    let mut looks = 0u32;
-    while !done() {
-        looks = looks.wrapping_add(1);
-        if looks.is_multiple_of(64) { yield_now() } else { spin_loop() }
+/// Waits for something that another thread does within a few instructions. The system may have descheduled that thread
+/// in the middle of them, on this very CPU, so this thread gives way now and then.
+#[derive(Default)]
+pub(crate) struct Spin {
+    looks: u32,
+}
+
+impl Spin {
+    /// Lets a moment pass before the next look.
+    pub(crate) fn pause(&mut self) {
+        self.looks = self.looks.wrapping_add(1);
+        if self.looks.is_multiple_of(64) { yield_now() } else { spin_loop() }
     }
 }
 
-/// Lets a moment pass. Where there are more processors than cores, lets another thread use it.
+/// The same until `done`.
+pub(crate) fn spin_until(done: impl Fn() -> bool) {
+    let mut spin = Spin::default();
+    while !done() {
+        spin.pause();
+    }
+}
+
+/// Lets a moment pass. With more processors than cores, lets another thread use it.
 pub(crate) fn pause(crowded: bool) {
     if crowded { yield_now() } else { spin_loop() }
 }
 
-/// Locks. What runs under a lock of this crate is its own code and does not panic. If it did, it has left what the lock protects
-/// half changed, and whoever comes next ends the process.
+/// Locks. Only this crate's code runs under its locks, and it does not panic. If it did, what the lock protects would
+/// be half changed, and whoever comes next ends the process.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|_| poisoned())
 }
@@ -134,7 +147,7 @@ fn poisoned() -> ! {
     )
 }
 
-/// Locks if that needs no waiting.
+/// Locks, if that needs no waiting.
 pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match mutex.try_lock() {
         Ok(guard) => Some(guard),

@@ -1,13 +1,13 @@
-//! Delays at every access to the shared words of the read-write schedulers, for the stress test: built with
-//! `--cfg shaken` (`scripts/stress-read-write`), [`shake`] now and then wastes a random time, so that interleavings
-//! occur that are rare otherwise. In every other build it is nothing.
+//! Delays at every access to the shared words of the read-write schedulers, for the stress test. In builds with `--cfg
+//! shaken` (`scripts/stress-read-write`), [`shake`] now and then wastes a random time, so that rare interleavings
+//! occur. In every other build it does nothing.
 
 /// Perhaps wastes some time.
 #[cfg(not(any(loom, shaken)))]
 #[inline(always)]
 pub(crate) fn shake() {}
 
-/// Under loom, a place where threads may change turns: of two accesses to a word it reorders only neighbours, and so
+/// Under loom, a place where threads may change turns. Of two accesses to a word loom reorders only neighbours. So it
 /// overlooks the race of a load with another thread's store if that thread has loaded the word in between.
 #[cfg(loom)]
 pub(crate) fn shake() {

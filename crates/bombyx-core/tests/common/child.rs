@@ -1,4 +1,4 @@
-//! Tests that need a process of their own: a test runs itself again in a child, under another environment.
+//! Tests that need a separate process: a test runs itself again in a child, under another environment.
 
 use std::env;
 use std::process::{Command, Output};

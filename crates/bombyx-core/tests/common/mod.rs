@@ -43,8 +43,8 @@ pub(crate) fn configurations() -> impl Iterator<Item = (Scheduler, bool)> {
     schedulers().flat_map(|scheduler| [(scheduler, false), (scheduler, true)])
 }
 
-/// Every scheduler that this machine allows: some need several CPUs, and threads that can be pinned to them. Of these
-/// only the ones that `BOMBYX_TEST_SCHEDULER` names, if it is set, separated by commas.
+/// Every scheduler that this machine allows. Some need several CPUs, and threads that can be pinned to them. If
+/// `BOMBYX_TEST_SCHEDULER` is set, only those that it names, separated by commas.
 pub(crate) fn schedulers() -> impl Iterator<Item = Scheduler> {
     let exists = |name: &&&str| **name != "round-robin" || Scheduler::NAMES.contains(name);
     let chosen = std::env::var("BOMBYX_TEST_SCHEDULER").ok();
@@ -84,9 +84,9 @@ pub(crate) fn with_every_scheduler(processors: usize, f: impl Fn(&Pool)) {
     with_schedulers(processors, |_| true, f);
 }
 
-/// The same for schedulers under which only what a frame waits for can keep it from going on. Under the others a frame
-/// that holds a lock can lack a processor, while those who want the lock have them all, unless they wait for it in
-/// `blocking`.
+/// Like [`with_every_scheduler`], for schedulers under which a frame can always go on unless it waits for something.
+/// Under the others, a frame that holds a lock can lack a processor, while the threads that want the lock have all
+/// processors, unless they wait for it in `blocking`.
 pub(crate) fn with_schedulers_that_stop_no_frame(processors: usize, f: impl Fn(&Pool)) {
     use bombyx::Quota;
     let stops = |scheduler| match scheduler {
@@ -126,7 +126,7 @@ impl Rng {
         ((u128::from(self.next()) * bound as u128) >> 64) as usize
     }
 
-    /// True once in `n` times.
+    /// True with probability 1/`n`.
     pub(crate) fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
@@ -146,9 +146,9 @@ pub(crate) fn every() -> usize {
         .map_or(1, |given| given.parse().expect("BOMBYX_TEST_EVERY is a number"))
 }
 
-/// Runs `f`; if that takes more than about two minutes, says so and aborts the process.
+/// Runs `f`. If that takes more than about two minutes, says so and aborts the process.
 ///
-/// Time is counted in short slices of the watchdog's own, so a process that is stopped or starved does not bark.
+/// The watchdog counts time in its own short slices, so it does not bark at a process that is stopped or starved.
 pub(crate) fn watchdog<R>(what: &str, f: impl FnOnce() -> R) -> R {
     const SLICES: u32 = 1_200;
     let (ended, wait) = mpsc::channel::<()>();
@@ -169,8 +169,8 @@ pub(crate) fn watchdog<R>(what: &str, f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Waits until `condition` holds, leaving the CPU to others, and giving work away where processors must be asked for
-/// it. To be called under a [`watchdog`].
+/// Waits until `condition` holds, leaving the CPU to others, and giving work away if processors must be asked for it.
+/// Call this under a [`watchdog`].
 pub(crate) fn wait_until(condition: impl Fn() -> bool) {
     while !condition() {
         bombyx::checkpoint();

@@ -1,9 +1,9 @@
 //! Random fork-join programs: a tree of nodes drawn from a seed, its serial elision, and the same tree on the
 //! runtime.
 //!
-//! Every node has a number; a run counts how often each was executed, and its result is a composition of affine
-//! maps, which is associative and not commutative: a node that is left out, repeated or combined out of order
-//! shows. A node may panic; the serial elision then tells which payloads may arrive.
+//! Every node has a number, and a run counts how often each node was executed. The result is a composition of affine
+//! maps, which is associative and not commutative, so a node that is left out, repeated or combined out of order shows.
+//! A node may panic. The serial elision then says which payloads may arrive.
 
 use super::{Census, Counted, Rng, wait_until};
 use bombyx::dropin::{BuilderExt as _, HandleExt as _, ScopeExt as _, has_pending, yield_local, yield_now};
@@ -21,7 +21,7 @@ use std::time::Duration;
 
 type Number = usize;
 
-/// What a node does. Those with children are executed as the function or method of that name.
+/// What a node does. Actions with children are executed as the function or method of that name.
 #[derive(Debug)]
 enum Action {
     Leaf,
@@ -43,7 +43,7 @@ enum Action {
     JoinContext(Box<[Node; 2]>),
     /// `blocking` in the first half waits for a message of the second.
     Rendezvous(Box<[Node; 2]>),
-    /// The body, and the spawned closures; `chained` ones are each spawned by the one before.
+    /// The body, and the spawned closures. Each `chained` closure is spawned by the one before.
     Scope {
         place: Opened,
         how: How,
@@ -66,9 +66,9 @@ enum Action {
     RunHere(Box<Node>),
     /// [`Pool::spawn`], or with `true` [`Handle::spawn_fifo`], on the pool of the program.
     Detach(bool),
-    /// A pool of its own, which is closed by its handle when the node has ended, and a detached closure perhaps not.
+    /// A separate pool, which its handle closes when the node has ended, but perhaps before a detached closure has.
     Closed(Box<Node>),
-    /// A thread of its own that is part of a pool.
+    /// A separate thread that is part of a pool.
     Seated(Box<Node>),
 }
 
@@ -79,7 +79,7 @@ enum Opened {
     Here,
     /// [`Handle::in_place_scope`] of the program's pool.
     InPlace,
-    /// The same of the other pool.
+    /// [`Handle::in_place_scope`] of the other pool.
     InPlaceElsewhere,
 }
 
@@ -135,16 +135,16 @@ struct Draw<'a> {
     nodes: usize,
 }
 
-/// What threads a program may rely on.
+/// Which threads a program may rely on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Threads {
     /// As many as it blocks.
     Any,
     /// Those of its processors: it blocks, but waits for nothing that needs another thread.
     Few,
-    /// The same where they are fixed: it does not wait for a thread outside that waits for the pool, either.
+    /// Those of its processors, which are fixed: it also does not wait for a thread outside that waits for the pool.
     Fixed,
-    /// The same, and it neither blocks nor broadcasts.
+    /// Those of its processors, and it neither blocks nor broadcasts.
     FewAndNoneBlocks,
 }
 
@@ -159,7 +159,7 @@ impl Program {
         Program::draw(rng, size, Threads::FewAndNoneBlocks)
     }
 
-    /// A program of about `size` nodes that relies on these threads only.
+    /// A program of about `size` nodes that relies only on these threads.
     pub(crate) fn draw(rng: &mut Rng, size: usize, threads: Threads) -> Program {
         let panics = rng.one_in(3);
         let mut draw = Draw { rng, threads, nodes: 0 };
@@ -169,7 +169,7 @@ impl Program {
 }
 
 impl Draw<'_> {
-    /// A node of about `size` nodes, among which some panic if they may.
+    /// A subtree of about `size` nodes, some of which panic if they may.
     fn node(&mut self, size: usize, panics: bool) -> Node {
         let number = self.nodes;
         self.nodes += 1;
@@ -373,7 +373,7 @@ impl Run<'_> {
                 charge(*bytes);
                 release(*bytes);
             }
-            // Not `panic!`: nobody wants to read the messages of the hook.
+            // Not `panic!`, because nobody wants to read the messages of the hook.
             Action::Panic => panic::resume_unwind(Box::new(Boom(self.census.count(number)))),
             Action::Sequence(nodes) => {
                 let none = self.value(Affine::IDENTITY);
@@ -484,7 +484,7 @@ impl Run<'_> {
         self.value(Affine::IDENTITY)
     }
 
-    /// A closure that nobody waits for but the end of the program. It is to be counted as one before.
+    /// A closure that only the end of the program waits for. The caller must count it before.
     fn detached_closure(&self, number: Number) -> impl Fn() + Send + Sync + 'static {
         let (counts, detached) = (Arc::clone(&self.counts), Arc::clone(&self.detached));
         move || {
@@ -556,8 +556,8 @@ impl How {
 }
 
 impl Program {
-    /// Executes the program on `pool`, with some of it on `other`, and compares with the serial elision. To be
-    /// called under a watchdog.
+    /// Executes the program on `pool`, with some of it on `other`, and compares with the serial elision. Call this
+    /// under a watchdog.
     pub(crate) fn check(&self, pool: &Pool, other: &Pool) {
         let mut expected_counts = vec![0; self.nodes];
         let expected = self.root.serial(&mut expected_counts, pool.processors() as u32);

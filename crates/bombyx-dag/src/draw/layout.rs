@@ -5,7 +5,8 @@
 
 use crate::Computation;
 
-/// Columns from a spawning strand to its child's first, and from a join edge's source to its target, at least.
+/// The least number of columns from a spawning strand to its child's first strand, and from a join edge's source to its
+/// target.
 const STEP_ASIDE: f64 = 0.5;
 /// Columns between two blocks of a row.
 const GAP: f64 = 1.45;

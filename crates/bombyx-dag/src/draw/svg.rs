@@ -128,7 +128,7 @@ impl Drawing<'_> {
         }
     }
 
-    /// Rises into the channel above its source's row, runs there, and enters its target from below.
+    /// The edge rises into the channel above its source's row, runs there, and enters its target from below.
     fn join(&mut self, start: Point, end: Point) {
         let leave = (start.0 + 0.18 * COLUMN, start.1 - 0.62 * ROW);
         let enter = (end.0 - 0.06 * COLUMN, end.1 + 0.52 * ROW);
@@ -147,7 +147,7 @@ impl Drawing<'_> {
         self.line(format_args!(
             "<text class=\"label\" x=\"{label_x:.1}\" y=\"{label_y:.1}\">v<tspan class=\"sub\" dy=\"3\">{number}</tspan></text>"
         ));
-        // Notes go below, to the left: spawn edges leave to the right, join edges enter in the middle.
+        // Notes go below, to the left. Spawn edges leave to the right, and join edges enter in the middle.
         let (left, below) = (x - 6.0, y + BLOCK + 12.0);
         let weight = self.c.weight(strand);
         if weight > 1 {
@@ -168,7 +168,7 @@ impl Drawing<'_> {
     }
 }
 
-/// The point `distance` from `from` on the way to `to`.
+/// The point at `distance` from `from`, in the direction of `to`.
 fn toward(from: Point, to: Point, distance: f64) -> Point {
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
     let scale = distance / dx.hypot(dy).max(1e-9);

@@ -11,7 +11,7 @@ pub(super) const MAX_STRING: usize = 1 << 16;
 pub(super) struct Source<R> {
     from: R,
     buffer: Box<[u8]>,
-    /// What is in the buffer and not yet taken: `buffer[at..filled]`.
+    /// The part of the buffer that has not been taken yet: `buffer[at..filled]`.
     at: usize,
     filled: usize,
     /// Offset in the stream of `buffer[0]`.
@@ -145,7 +145,7 @@ impl<W: Write> Sink<W> {
         Ok(())
     }
 
-    /// Writes the checksum of everything before it, flushes, and gives the writer back.
+    /// Writes the checksum of everything before it, flushes, and returns the writer.
     pub(super) fn finish(mut self) -> io::Result<W> {
         self.drain()?;
         self.to.write_all(&self.crc.value().to_le_bytes())?;

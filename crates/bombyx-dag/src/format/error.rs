@@ -9,7 +9,7 @@ use std::{fmt, io};
 pub enum ReadError {
     /// The bytes could not be read.
     Io(io::Error),
-    /// The file does not begin as dag files do.
+    /// The file does not begin like a dag file.
     NotADagFile,
     /// A version that this reader does not know.
     Version(u64),
@@ -49,7 +49,7 @@ pub enum ReadError {
         /// Its number.
         unit: u64,
     },
-    /// A join edge from before the first strand, or a strand that announces join edges and has none.
+    /// A join edge comes from before the first strand, or a strand announces join edges and has none.
     BadJoin {
         /// Where it is.
         offset: u64,

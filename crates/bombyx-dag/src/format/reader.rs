@@ -1,19 +1,19 @@
-//! [`Reader`]: the records of a dag file one by one, in memory that does not depend on the file's length, and
-//! [`read`], which makes a computation of them.
+//! [`Reader`]: reads the records of a dag file one by one, in memory that does not depend on the file's length.
+//! [`read`] makes a computation from them.
 
 use super::bytes::Source;
 use super::{ALLOCATES, FRAME, FREES, KIND, MAGIC, ReadError, SITE, VERSION, WAITS, kind};
 use crate::{Builder, Computation, SiteId, StrandId, WeightUnit};
 use std::io::Read;
 
-/// Strands that [`read`] accepts unless told otherwise: their tables take 6 GiB.
+/// How many strands [`read`] accepts. Their tables take 6 GiB.
 pub const DEFAULT_STRAND_LIMIT: u64 = 1 << 28;
 
-/// Sites and notes that a file has at most, together.
+/// The most sites and notes together that a file may have.
 const MAX_NAMES: usize = 1 << 20;
 
-/// One step of the serial execution, or something said about it. The documentation of the [module](super) gives
-/// their meaning.
+/// One step of the serial execution, or a statement about it. The documentation of the [module](super) gives their
+/// meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Record {
     /// The current thread executes a strand; [`Reader::waits`] has the sources of its join edges.
@@ -47,8 +47,8 @@ pub enum Record {
     Unit(WeightUnit),
 }
 
-/// Reads the records of a dag file. It checks the encoding, the counts and the checksum; whether the records are a
-/// computation is for [`Builder`] to say.
+/// Reads the records of a dag file. It checks the encoding, the counts and the checksum. [`Builder`] decides whether
+/// the records are a computation.
 ///
 /// ```
 /// use bombyx_dag::format::{Reader, Record, write};
@@ -77,7 +77,7 @@ pub struct Reader<R> {
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads the head of a file. Buffers by itself, so `from` need not.
+    /// Reads the head of a file. The reader buffers, so `from` need not.
     ///
     /// # Errors
     /// If it is not a dag file of a known version.
@@ -122,7 +122,7 @@ impl<R: Read> Reader<R> {
         &self.waits
     }
 
-    /// The next record; none after the last.
+    /// The next record, or `None` after the last.
     ///
     /// # Errors
     /// If the file is damaged.
@@ -235,7 +235,7 @@ impl<R: Read> Reader<R> {
 /// Reads a whole computation of at most [`DEFAULT_STRAND_LIMIT`] strands.
 ///
 /// # Errors
-/// If the file is damaged or tells no computation.
+/// If the file is damaged or is not a computation.
 pub fn read(from: impl Read) -> Result<Computation, ReadError> {
     read_at_most(DEFAULT_STRAND_LIMIT, from)
 }
@@ -243,7 +243,7 @@ pub fn read(from: impl Read) -> Result<Computation, ReadError> {
 /// Reads a whole computation of at most `limit` strands.
 ///
 /// # Errors
-/// If the file is damaged, tells no computation, or has more strands.
+/// If the file is damaged, is not a computation, or has more strands.
 pub fn read_at_most(limit: u64, from: impl Read) -> Result<Computation, ReadError> {
     let mut reader = Reader::new(from)?;
     let mut b = Builder::new(reader.root_frame());

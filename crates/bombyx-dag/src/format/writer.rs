@@ -1,12 +1,12 @@
-//! [`Writer`]: a dag file written as the serial execution goes, and [`write`] for a whole computation.
+//! [`Writer`]: writes a dag file along with the serial execution. [`write()`] writes a whole computation.
 
 use super::bytes::Sink;
 use super::{ALLOCATES, FRAME, FREES, MAGIC, SITE, VERSION, WAITS, kind};
 use crate::{Computation, SiteId, StrandId, WeightUnit};
 use std::io::{self, Write};
 
-/// Writes a dag file record by record: what a recorder of a running program holds. It does not check the rules of
-/// the model; reading the file does.
+/// Writes a dag file record by record. A recorder of a running program uses this. It does not check the rules of the
+/// model; reading the file does.
 ///
 /// ```
 /// use bombyx_dag::format::{Writer, read};
@@ -37,7 +37,7 @@ pub struct Writer<W> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Writes the head of a file. Buffers by itself, so `to` need not.
+    /// Writes the head of a file. The writer buffers, so `to` need not.
     ///
     /// # Errors
     /// If the bytes cannot be written, here as in all methods.
@@ -49,7 +49,7 @@ impl<W: Write> Writer<W> {
         Ok(Self { sink, last_frame: root_frame, strands: 0, threads: 1, joins: 0, sites: 0 })
     }
 
-    /// The current thread executed a strand that waited for the strands `waits` before it began. Gives its id.
+    /// The current thread executed a strand that waited for the strands `waits` before it began. Returns its id.
     ///
     /// # Errors
     /// Also if `waits` has a strand that is not before this one, or there are 2^32 strands.
@@ -150,7 +150,7 @@ impl<W: Write> Writer<W> {
         })
     }
 
-    /// Ends the root and the file, and gives the writer back, flushed.
+    /// Ends the root and the file, and returns the writer, flushed.
     ///
     /// # Errors
     /// If the bytes cannot be written.
@@ -163,7 +163,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// Writes a whole computation and gives the writer back, flushed.
+/// Writes a whole computation and returns the writer, flushed.
 ///
 /// # Errors
 /// If the bytes cannot be written.
@@ -184,7 +184,7 @@ pub fn write<W: Write>(c: &Computation, to: W) -> io::Result<W> {
         if let Some(child) = c.child(strand) {
             w.spawn(c.frame(child), c.site(child))?;
         }
-        // A thread's end is told as soon as its last strand is, and its subtree has been by then.
+        // A thread's end is written right after its last strand. Its subtree has been written by then.
         if c.next(strand).is_none() && c.thread_of(strand) != c.root() {
             w.end()?;
         }
@@ -192,7 +192,7 @@ pub fn write<W: Write>(c: &Computation, to: W) -> io::Result<W> {
     w.finish()
 }
 
-/// The join edges grouped by target; the computation has them by source.
+/// The join edges grouped by target. The computation has them grouped by source.
 struct JoinSources {
     begin: Vec<u32>,
     sources: Vec<StrandId>,

@@ -1,9 +1,9 @@
 //! `bushy`: random computations with much parallelism, unequal frames and several join edges per thread, of any class.
 //!
-//! A thread is given a number of threads that its subtree shall have, and hands random parts of it to a few children, so
-//! that the spawn tree is as shallow as a search tree. `class` says where join edges lead: 0 makes nested-parallel
-//! computations, 1 fully strict, 2 strict and 3 general ones, in which a strand, even the first of its thread, may wait for
-//! any thread that ends before it in the serial order.
+//! A thread is given the number of threads in its subtree, and hands random parts of it to a few children. So the spawn
+//! tree is as shallow as a search tree. `class` says where join edges lead: 0 makes nested-parallel computations, 1
+//! fully strict, 2 strict and 3 general ones. In general ones a strand, even the first of its thread, may wait for any
+//! thread that ends before it in the serial order.
 
 use super::{BuildError, Builder, Computation, Generator, SEED, bytes, parameter, weight};
 use crate::{StrandId, rng::Rng};
@@ -26,14 +26,14 @@ pub(super) const GENERATOR: Generator = Generator {
     build,
 };
 
-/// A thread that is being told.
+/// A thread that is being built.
 struct Open {
     /// Threads that are still to be spawned in its subtree.
     budget: u64,
     children_left: u64,
     /// Strands of descendants that this thread must still wait for.
     unjoined: Vec<StrandId>,
-    /// Of this thread's own strands, those that an ancestor waits for, and how many levels up that is.
+    /// This thread's own strands that an ancestor waits for, and how many levels up the ancestor is.
     outgoing: Vec<(StrandId, usize)>,
     memory: u64,
     /// Strands before the first spawn.
@@ -73,7 +73,7 @@ fn build(values: &[u64]) -> Result<Computation, BuildError> {
             }
             if !after_spawn && class == 3 && !ended.is_empty() && rng.chance(30) {
                 let from = ended[rng.below(ended.len() as u64) as usize];
-                // It may be waited for already: then the edge is there.
+                // There may be such an edge already.
                 if !b.waits_for(from) {
                     b.wait_for(from);
                 }
@@ -86,7 +86,7 @@ fn build(values: &[u64]) -> Result<Computation, BuildError> {
             if spawns {
                 let here = open.last_mut().expect("it is open");
                 here.children_left -= 1;
-                // The last child gets what is left; others about an equal part of it.
+                // The last child gets what is left. Each of the others gets about an equal part of it.
                 let part = match here.children_left {
                     0 => here.budget - 1,
                     left => rng.around(here.budget / (left + 1)).min(here.budget - left) - 1,
@@ -129,7 +129,7 @@ fn build(values: &[u64]) -> Result<Computation, BuildError> {
     b.build()
 }
 
-/// Waits at the strand told last for some of what descendants hand over.
+/// Lets the latest strand wait for some of what descendants hand over.
 fn wait_for_some(b: &mut Builder, rng: &mut Rng, unjoined: &mut Vec<StrandId>) {
     unjoined.retain(|&from| {
         let now = rng.chance(25);

@@ -1,4 +1,4 @@
-//! `fib`: the recursion that spawns both its calls, every strand one instruction: BL's finest grain.
+//! `fib`: the recursion that spawns both its calls, with strands of one instruction: BL's finest grain.
 
 use super::tree::{Node, divide_and_conquer};
 use super::{FRAME, Generator, parameter};

@@ -1,5 +1,5 @@
-//! `geometric`: DFD §6's synthetic benchmark, a binary divide and conquer whose memory and grain shrink
-//! geometrically down the tree, each drawn uniformly at random with its level's mean.
+//! `geometric`: DFD §6's synthetic benchmark. It is a binary divide and conquer whose memory and grain shrink
+//! geometrically down the tree. Each is drawn uniformly at random with the mean of its level.
 
 use super::tree::{Node, divide_and_conquer};
 use super::{FRAME, Generator, SEED, bytes, parameter, weight};

@@ -1,8 +1,8 @@
 //! `greedy-trap`: HET §1.3's bad case for greedy schedules on processors of different speeds.
 //!
-//! Every round spawns short threads and one long one, and then waits for all of them. A greedy schedule may put
-//! the long thread on the slowest processor and then let the fast ones idle; the best one puts it on the fastest.
-//! The ratio between the two grows with the ratio of speeds, without bound.
+//! Every round spawns short threads and one long one, and then waits for all of them. A greedy schedule may put the
+//! long thread on the slowest processor and then let the fast ones idle. The best schedule puts it on the fastest. The
+//! ratio between the two grows with the ratio of speeds, without bound.
 
 use super::{Builder, FRAME, Generator, parameter, weight};
 

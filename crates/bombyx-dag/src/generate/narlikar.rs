@@ -4,8 +4,8 @@ use super::{FRAME, Generator, bytes, parameter, weight};
 use crate::{BuildError, Builder, Computation, StrandId};
 
 /// DFD Figure 2. Its text fixes the shape: 16 threads, of which a depth-first execution has at most 5 active and a
-/// breadth-first one all; the root forks t1, t2, t3 and t4, and the first of them that forks is t2, once. That is the binomial
-/// tree: the j-th child of a thread has j − 1 children.
+/// breadth-first one all. The root forks t1, t2, t3 and t4, and the first of them that forks is t2, once. That is the
+/// binomial tree: the j-th child of a thread has j − 1 children.
 pub(super) const FIGURE2: Generator = Generator {
     name: "dfd-figure2",
     about: "the example of DFD Figure 2: 16 threads, at most 5 active in serial order",
@@ -22,8 +22,8 @@ pub(super) const FIGURE2: Generator = Generator {
     },
 };
 
-/// A thread with so many children: one strand for each fork, its own part, and one strand for each join, the youngest child
-/// first.
+/// A thread with this many children: one strand for each fork, its own part, and one strand for each join, the youngest
+/// child first.
 fn binomial(b: &mut Builder, children: u64, work: u64, frame: u64) {
     let mut ends: Vec<StrandId> = Vec::new();
     for child in 0..children {
@@ -39,8 +39,8 @@ fn binomial(b: &mut Builder, children: u64, work: u64, frame: u64) {
     }
 }
 
-/// DFD Figure 4: a nested-parallel computation of 11 actions and depth 6, in its serial order. The drawing is not in the text
-/// that we have; the two numbers are.
+/// DFD Figure 4: a nested-parallel computation of 11 actions and depth 6, in its serial order. The text that we have
+/// gives these two numbers, but not the drawing.
 pub(super) const FIGURE4: Generator = Generator {
     name: "dfd-figure4",
     about: "a nested-parallel computation with the work 11 and the depth 6 of DFD Figure 4",
@@ -76,9 +76,9 @@ fn figure4(frame: u64) -> Result<Computation, BuildError> {
     b.build()
 }
 
-/// Chains of forks whose continuations allocate a block each and keep it until everything below has ended. The serial
-/// execution comes to a continuation when everything below *has* ended, so it holds one block at a time. Thieves take the
-/// oldest continuations while the chain goes down, and hold a block for every level.
+/// Chains of forks whose continuations each allocate a block and keep it until everything below has ended. When the
+/// serial execution comes to a continuation, everything below *has* ended, so it holds one block at a time. Thieves
+/// take the oldest continuations while the chain goes down, and hold a block for every level.
 pub(super) const HOARD: Generator = Generator {
     name: "hoard",
     about: "chains whose continuations hold memory until the chain returns: the space that DFD Theorem 4.3 allows",

@@ -21,12 +21,12 @@ pub(super) const GENERATOR: Generator = Generator {
     build,
 };
 
-/// A thread that is being told.
+/// A thread that is being built.
 struct Open {
     strands_left: u64,
     /// Strands of ended children that this thread must still wait for.
     unjoined: Vec<StrandId>,
-    /// Of this thread's own strands, those its parent will wait for.
+    /// This thread's own strands that its parent will wait for.
     outgoing: Vec<StrandId>,
     memory: u64,
 }
@@ -59,7 +59,7 @@ fn build(values: &[u64]) -> Result<Computation, BuildError> {
                 here.memory = here.memory.saturating_add(bytes);
             }
             if !after_spawn {
-                // Some of what children handed over is waited for here, in no particular order.
+                // Waits here for some of what children handed over, in no particular order.
                 here.unjoined.retain(|&from| {
                     let now = rng.chance(25);
                     if now {
@@ -79,7 +79,7 @@ fn build(values: &[u64]) -> Result<Computation, BuildError> {
             }
             continue;
         }
-        // The thread's last strand waits for all that is left and is waited for by the parent.
+        // The thread's last strand waits for everything that is left, and the parent waits for it.
         if after_spawn {
             b.strand(1);
         }

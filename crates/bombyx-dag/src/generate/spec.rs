@@ -1,4 +1,4 @@
-//! [`Spec`]: a computation by name, as people write it: `fib:20`, `dnc:depth=12,work=100`.
+//! [`Spec`]: a computation by its name: `fib:20`, `dnc:depth=12,work=100`.
 
 use super::{GENERATORS, Generator};
 use crate::{BuildError, Computation};
@@ -8,8 +8,9 @@ use std::str::FromStr;
 
 /// A generator with its parameters.
 ///
-/// Written `name:value,…`, where a value is `parameter=number`; the first parameter needs no name, and parameters
-/// left out have their defaults. Numbers may carry a factor `k`, `M` or `G` (powers of 1000) and `_` between digits.
+/// Written `name:value,…`, where a value is `parameter=number`. The first parameter needs no name, and parameters that
+/// are left out have their defaults. Numbers may carry a factor `k`, `M` or `G` (powers of 1000) and `_` between
+/// digits.
 ///
 /// ```
 /// use bombyx_dag::generate::Spec;
@@ -27,7 +28,7 @@ pub struct Spec {
     values: Vec<u64>,
 }
 
-/// More strands or join edges than this are refused: their tables alone would take 6 GiB.
+/// More strands or join edges than this are refused, because their tables alone would take 6 GiB.
 const MAX_SIZE: f64 = (1_u64 << 28) as f64;
 
 impl Spec {
@@ -36,13 +37,13 @@ impl Spec {
         self.generator
     }
 
-    /// The value of a parameter, or none if the generator has no such parameter.
+    /// The value of a parameter, or `None` if the generator has no such parameter.
     pub fn value(&self, parameter: &str) -> Option<u64> {
         let at = self.generator.parameters.iter().position(|p| p.name == parameter)?;
         Some(self.values[at])
     }
 
-    /// How many strands or join edges the computation will have, whichever are more; for random shapes, at most.
+    /// How many strands or join edges the computation will have, whichever are more. An upper bound for random shapes.
     pub fn estimated_size(&self) -> u64 {
         (self.generator.size)(&self.values) as u64
     }
@@ -103,7 +104,7 @@ impl FromStr for Spec {
 }
 
 impl fmt::Display for Spec {
-    /// The shortest spelling: defaults are left out, a first parameter called `n` stands without its name.
+    /// The shortest spelling: defaults are left out, and a first parameter called `n` has no name.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.generator.name)?;
         let mut separator = ':';
@@ -149,14 +150,14 @@ pub enum SpecError {
         /// The parameter that it does not have.
         name: String,
     },
-    /// A value without a name, other than the first.
+    /// A value without a name that is not the first.
     Unnamed {
         /// The generator that was named.
         generator: &'static Generator,
         /// The value.
         value: String,
     },
-    /// A parameter twice.
+    /// A parameter is given twice.
     Twice {
         /// The generator that was named.
         generator: &'static Generator,
@@ -188,7 +189,7 @@ pub enum SpecError {
         /// How many it would have.
         size: f64,
     },
-    /// The parameters are fine one by one but make no computation.
+    /// Each parameter is valid, but together they make no computation.
     Build(BuildError),
 }
 
@@ -246,7 +247,7 @@ fn write_list<'a>(f: &mut fmt::Formatter<'_>, names: impl Iterator<Item = &'a st
     Ok(())
 }
 
-/// Names a known word that is spelled alike.
+/// Suggests a known word with a similar spelling.
 fn write_suggestion<'a>(
     f: &mut fmt::Formatter<'_>,
     given: &str,

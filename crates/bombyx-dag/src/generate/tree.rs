@@ -2,7 +2,7 @@
 
 use super::{BuildError, Builder, Computation};
 
-/// What a node of a divide-and-conquer tree is to become.
+/// What a node of a divide-and-conquer tree becomes.
 pub(super) enum Node<T> {
     /// One strand.
     Leaf {
@@ -23,17 +23,17 @@ pub(super) enum Node<T> {
 }
 
 enum Step<T> {
-    /// Tell the thread of this problem, in a thread begun already.
+    /// Build the thread of this problem, in a thread that has begun already.
     Enter(T),
-    /// Divide, spawn a child for this part, and return to the parent after it.
+    /// Divide, spawn a child for this part, and then return to the parent.
     Spawn { part: T, divide: u64, memory: u64 },
-    /// The child ended: it is to be waited for.
+    /// The child ended. Somebody must wait for it.
     EndChild,
     /// All parts are spawned: wait for the last `children` of them.
     Combine { children: usize, weight: u64, memory: u64 },
 }
 
-/// Tells a whole divide-and-conquer computation: `node` says what becomes of a problem.
+/// Builds a whole divide-and-conquer computation. `node` says what becomes of a problem.
 pub(super) fn divide_and_conquer<T>(
     root: T,
     frame: u64,

@@ -1,8 +1,8 @@
 //! `wavefront`: a grid in which every cell waits for its left neighbour and for the cells above it.
 //!
-//! Every row is a thread. The last row is the root, and each row spawns the one above it, so that a cell's join
-//! edges lead to ancestors: to the parent from the row directly above, past it from the rows above that. With
-//! `reach` 2 or more the computation is strict but not fully strict.
+//! Every row is a thread. The last row is the root, and each row spawns the one above it. So a cell's join edges lead
+//! to ancestors: from the row directly above to the parent, and from rows further above past it. With `reach` 2 or more
+//! the computation is strict but not fully strict.
 
 use super::{BuildError, Builder, Computation, FRAME, Generator, parameter, weight};
 use crate::StrandId;
@@ -31,7 +31,7 @@ fn build(values: &[u64]) -> Result<Computation, BuildError> {
         b.strand(1);
         b.spawn(frame);
     }
-    // First cells of the rows told so far; a row's cells are consecutive strands.
+    // First cells of the rows so far. A row's cells are consecutive strands.
     let mut first_cells: Vec<StrandId> = Vec::new();
     for row in 0..rows {
         if row > 0 {

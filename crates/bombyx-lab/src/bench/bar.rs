@@ -8,7 +8,7 @@ use serde::Serialize;
 /// A limit for a measured quantity.
 pub(crate) struct Bar {
     what: String,
-    /// None if it could not be measured here.
+    /// `None` if it could not be measured here.
     measured: Option<f64>,
     limit: f64,
     side: Side,
@@ -32,7 +32,7 @@ enum Unit {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-/// What became of a bar.
+/// The outcome of a bar.
 pub enum Verdict {
     /// The measured figure is on the right side of the limit.
     Holds,
@@ -42,7 +42,7 @@ pub enum Verdict {
     NotMeasured,
 }
 
-/// A bar as it is written to a file.
+/// A bar as written to a file.
 #[derive(Serialize)]
 pub(crate) struct BarRecord<'a> {
     what: &'a str,

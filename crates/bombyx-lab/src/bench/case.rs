@@ -1,104 +1,16 @@
-//! Measurements and how they are taken: a [`Sample`] is one run, an [`Entry`] the runs of one runtime, a [`Case`]
-//! one thing measured on all of them. [`interleave`] promises that runtimes take turns, so that a change in the
-//! machine's mood meets all of them alike.
+//! Measurements and how they are taken. A [`Sample`] is one run, an [`Entry`] has the runs of one runtime, and a
+//! [`Case`] is one thing measured on all of them. [`interleave`] makes the runtimes take turns, so that a change in the
+//! machine's state affects all of them alike.
 
 use crate::Result;
 use crate::contender::Contender;
 use crate::progress::Progress;
-use crate::resources::{Memory, Watch};
-use bombyx::{Scheduler, Stats};
-use serde::{Deserialize, Serialize};
+use crate::resources::Memory;
+use crate::sample::{Counts, Sample};
+use crate::statistics::{median, middle};
+use bombyx::Scheduler;
 use std::fmt::Display;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
-use std::time::Instant;
-
-/// What one run took.
-#[derive(Clone, Serialize, Deserialize)]
-pub struct Sample {
-    pub seconds: f64,
-    /// What it took of memory, unless that was not looked at.
-    pub memory: Option<Memory>,
-    /// What the pool counted, if it is one of Bombyx.
-    pub counts: Option<Counts>,
-}
-
-/// [`Stats`], to be written to a file.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-pub struct Counts {
-    pub steals: u64,
-    attempts: u64,
-    escalations: u64,
-    helps: u64,
-    pub hand_overs: u64,
-    sleeps: u64,
-    wakes: u64,
-    in_place: u64,
-    pub muggings: u64,
-    peak_carriers: u64,
-    /// Zero if the pool does not count them.
-    #[serde(default)]
-    peak_threads: u64,
-    /// Of the schedulers with private deques; absent in earlier records.
-    #[serde(default)]
-    gifts: u64,
-    #[serde(default)]
-    queries: u64,
-    #[serde(default)]
-    served: u64,
-    #[serde(default)]
-    declined: u64,
-    #[serde(default)]
-    withdrawn: u64,
-}
-
-impl From<Stats> for Counts {
-    fn from(stats: Stats) -> Self {
-        Self {
-            steals: stats.steals,
-            attempts: stats.attempts,
-            escalations: stats.escalations,
-            helps: stats.helps,
-            hand_overs: stats.hand_overs,
-            sleeps: stats.sleeps,
-            wakes: stats.wakes,
-            in_place: stats.in_place,
-            muggings: stats.muggings,
-            peak_carriers: stats.peak_carriers,
-            peak_threads: stats.peak_threads,
-            gifts: stats.gifts,
-            queries: stats.queries,
-            served: stats.served,
-            declined: stats.declined,
-            withdrawn: stats.withdrawn,
-        }
-    }
-}
-
-impl Sample {
-    /// A time alone.
-    pub fn seconds(seconds: f64) -> Self {
-        Self { seconds, memory: None, counts: None }
-    }
-
-    /// Measures `work`, which says itself how many seconds of it count.
-    pub fn of(contender: &Contender, work: impl FnOnce() -> f64) -> Self {
-        contender.forget_peaks();
-        let (before, watch) = (contender.stats(), Watch::start());
-        let seconds = work();
-        let memory = Some(watch.memory());
-        let counts = contender.stats().zip(before).map(|(after, before)| Counts::from(after - before));
-        Self { seconds, memory, counts }
-    }
-
-    /// Measures all of `work`, in seconds per `repetitions`.
-    pub fn per(contender: &Contender, repetitions: u32, work: impl FnOnce()) -> Self {
-        Self::of(contender, || {
-            let start = Instant::now();
-            work();
-            start.elapsed().as_secs_f64() / f64::from(repetitions)
-        })
-    }
-}
 
 /// The runs of one runtime.
 #[derive(Clone)]
@@ -108,8 +20,8 @@ pub struct Entry {
     pub processors: usize,
     /// In the order of the rounds, at least one.
     samples: Vec<Sample>,
-    /// The most living threads at a time, if they were counted, in the median of runs: of these, if the pool counts anyway,
-    /// else of others, because counting takes time.
+    /// The most living threads at a time, if they were counted, in the median of runs. These are the same runs if the
+    /// pool counts anyway, and other runs if not, because counting takes time.
     pub threads: Option<u64>,
 }
 
@@ -151,8 +63,8 @@ impl Entry {
         median(&self.sorted().iter().map(|sample| sample.seconds).collect::<Vec<_>>())
     }
 
-    /// This runtime's time over that of another, in the median of the rounds in which both ran: what changes from round to
-    /// round changes for both.
+    /// This runtime's time over that of another, in the median of the rounds in which both ran. What changes from round
+    /// to round changes for both.
     pub fn over(&self, other: &Self) -> f64 {
         let pairs = self.samples.iter().zip(&other.samples);
         let mut ratios: Vec<f64> = pairs.map(|(ours, theirs)| ours.seconds / theirs.seconds).collect();
@@ -185,7 +97,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// The entry of a runtime; the serial elision has the same one for every number of processors.
+    /// The entry of a runtime. The serial elision has the same one for every number of processors.
     pub fn entry(&self, runtime: &str, processors: usize) -> Option<&Entry> {
         self.entries
             .iter()
@@ -215,10 +127,10 @@ impl Case {
     }
 }
 
-/// Lets all contenders run once to warm up, then `rounds` times in turn, in a different order in each round, so that none
+/// Lets all contenders run once to warm up, then `rounds` times in turn. The order differs in each round, so that none
 /// always comes after the same other one.
 ///
-/// `once` is told whether it is the warm-up, whose sample is dropped.
+/// `once` learns whether it is the warm-up, whose sample is dropped.
 pub fn interleave<T: Display>(
     what: &str,
     rounds: usize,
@@ -265,26 +177,6 @@ pub fn compete(
     Ok(contenders.iter().zip(samples).map(entry).collect())
 }
 
-/// The median of numbers in order, at least one.
-pub fn median(sorted: &[f64]) -> f64 {
-    let middle = sorted.len() / 2;
-    if sorted.len().is_multiple_of(2) { (sorted[middle - 1] + sorted[middle]) / 2.0 } else { sorted[middle] }
-}
-
-/// The figure in the middle, of nothing: nothing.
-pub fn middle<T: PartialOrd + Copy>(figures: impl IntoIterator<Item = T>) -> Option<T> {
-    let mut figures: Vec<T> = figures.into_iter().collect();
-    figures.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
-    figures.get(figures.len() / 2).copied()
-}
-
-/// The geometric mean, of nothing: nothing.
-pub fn geometric_mean(ratios: impl IntoIterator<Item = f64>) -> Option<f64> {
-    let (count, logarithms) =
-        ratios.into_iter().fold((0u32, 0.0), |(n, sum), ratio| (n + 1, sum + ratio.ln()));
-    (count > 0).then(|| (logarithms / f64::from(count)).exp())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -314,7 +206,7 @@ mod tests {
     #[test]
     fn threads_are_the_median_of_the_runs_that_counted() {
         let counted = |threads| {
-            let counts = Counts { peak_threads: threads, ..Counts::from(Stats::default()) };
+            let counts = Counts { peak_threads: threads, ..Counts::from(bombyx::Stats::default()) };
             Sample { counts: Some(counts), ..Sample::seconds(1.0) }
         };
         assert_eq!(Entry::new("bombyx", None, 2, [9, 3, 5].map(counted).to_vec()).threads, Some(5));
@@ -367,11 +259,5 @@ mod tests {
         assert_eq!(case.against("serial", 2), Some(0.5));
         assert_eq!(case.against("rayon", 2), Some(0.25));
         assert_eq!(case.against("rayon", 1), None);
-    }
-
-    #[test]
-    fn geometric_means() {
-        assert_eq!(geometric_mean([]), None);
-        assert!((geometric_mean([0.5, 2.0, 1.0]).unwrap() - 1.0).abs() < 1e-12);
     }
 }

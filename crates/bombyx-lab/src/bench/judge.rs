@@ -1,12 +1,13 @@
 //! The bars that Bombyx must clear over all workloads, on two processors: against rayon and chili, in overhead, in
-//! utilisation, and of its schedulers against each other.
+//! utilisation, and between its schedulers.
 //!
-//! At medium grain a fork does not show, so runtimes that balance well are all close to the same limit, the
-//! utilisation of the machine; at fine grain forks show. Means are taken over both. Of bars on single workloads, the
-//! worst and all that are missed are listed.
+//! At medium grain forks do not show, so runtimes that balance well are all close to the same limit, the utilisation of
+//! the machine. At fine grain forks show. Means are taken over both. Of bars on single workloads, the worst is listed,
+//! and all that are missed.
 
 use super::bar::{Bar, Verdict};
-use super::case::{Case, Entry, geometric_mean};
+use super::case::{Case, Entry};
+use crate::statistics::geometric_mean;
 use crate::table::{Style, Table};
 use bombyx::Scheduler;
 use bombyx_workloads::{Bound, Grain, Suite};
@@ -16,8 +17,8 @@ pub(super) const PROCESSORS: usize = 2;
 /// The schedulers that are compared with work stealing.
 pub(super) const SCHEDULERS: [&str; 2] = [HETEROGENEOUS, DFDEQUES];
 const HETEROGENEOUS: &str = "heterogeneous:1.25";
-/// K is ten times Narlikar's: with 50,000 bytes, `dense-mm` and `strassen` at fine grain steal every 50 to 100 µs on today's
-/// processors, and a hand-over takes 5 to 20 of them.
+/// K is ten times Narlikar's. With 50,000 bytes, `dense-mm` and `strassen` at fine grain steal every 50 to 100 µs on
+/// today's processors, and a hand-over takes 5 to 20 µs.
 const DFDEQUES: &str = "dfdeques:500000";
 
 /// A workload's measurements, and what is known of it.
@@ -43,12 +44,12 @@ impl Judged<'_> {
         self.case.against("serial", 1)
     }
 
-    /// Bombyx's time, if forks cost nothing and all else stayed as it is, over rayon's.
+    /// Bombyx's time if forks cost nothing and everything else stayed the same, over rayon's.
     fn with_free_forks(&self) -> Option<f64> {
         Some(self.case.against("rayon", PROCESSORS)? / self.overhead()?.max(1.0))
     }
 
-    /// The serial time, divided among all processors, over rayon's.
+    /// The serial time divided by the number of processors, over rayon's.
     fn ideal(&self) -> Option<f64> {
         let rayon = self.case.against("rayon", PROCESSORS)? / self.case.against("serial", PROCESSORS)?;
         Some(rayon / PROCESSORS as f64)
@@ -76,9 +77,9 @@ pub(super) fn bars(judged: &[Judged<'_>]) -> Vec<Bar> {
 /// Which workloads, at which grain.
 type Choice = fn(&Judged<'_>) -> bool;
 
-/// How far one could get against rayon: with forks that cost nothing, and with processors that never wait or slow each
-/// other down besides, so that a workload takes TS/P. None if nothing was compared.
-pub(super) fn outlook(judged: &[Judged<'_>], style: Style) -> Option<String> {
+/// The best that could be reached against rayon: with forks that cost nothing, and also with processors that never wait
+/// or slow each other down, so that a workload takes TS/P. `None` if nothing was compared.
+pub(super) fn limits(judged: &[Judged<'_>], style: Style) -> Option<String> {
     let rows: [(&str, Choice); 4] = [
         ("both grains", |_| true),
         ("medium grain", |one| one.grain == Grain::Medium),
@@ -137,7 +138,7 @@ fn single(judged: &[Judged<'_>]) -> Vec<Bar> {
     bars
 }
 
-/// How often in a second, over all workloads, processors of equal CPUs exchanged them.
+/// How often per second, over all workloads, processors on equal CPUs exchanged them.
 fn muggings(judged: &[Judged<'_>]) -> Option<f64> {
     let samples = judged.iter().filter_map(|one| one.scheduled(HETEROGENEOUS)).flat_map(Entry::samples);
     let (count, seconds) = samples.fold((0, 0.0), |(count, seconds), sample| {
@@ -146,7 +147,7 @@ fn muggings(judged: &[Judged<'_>]) -> Option<f64> {
     (seconds > 0.0).then(|| count as f64 / seconds)
 }
 
-/// The bar of the workload with the greatest figure, and those of all others that are missed.
+/// The bar of the workload with the greatest figure, and those of all others that miss it.
 fn each(
     judged: &[Judged<'_>],
     concerns: impl Fn(&Judged<'_>) -> bool,
@@ -168,8 +169,9 @@ fn each(
 
 #[cfg(test)]
 mod tests {
-    use super::super::case::{Entry, Sample};
+    use super::super::case::Entry;
     use super::*;
+    use crate::sample::Sample;
 
     fn case(name: &str, serial: f64, one: f64, two: f64, rayon: f64) -> Case {
         let entry = |runtime: &str, p, seconds| Entry::new(runtime, None, p, vec![Sample::seconds(seconds)]);
@@ -240,9 +242,9 @@ mod tests {
     fn what_any_scheduler_could_reach_is_told() {
         let cases = [case("a", 1.0, 1.0, 0.6, 0.625), case("b", 1.0, 1.25, 0.7, 1.0)];
         let judged = [judge(&cases[0], Grain::Medium), judge(&cases[1], Grain::Fine)];
-        let outlook = outlook(&judged, false.into()).unwrap();
+        let limits = limits(&judged, false.into()).unwrap();
         let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-        let lines: Vec<String> = outlook.lines().filter(|line| !line.starts_with('─')).map(words).collect();
+        let lines: Vec<String> = limits.lines().filter(|line| !line.starts_with('─')).map(words).collect();
         assert_eq!(
             lines,
             [
@@ -253,6 +255,6 @@ mod tests {
                 "fine, and medium where a paper has both 0.700 0.560 0.500",
             ]
         );
-        assert!(super::outlook(&judged[..0], false.into()).is_none());
+        assert!(super::limits(&judged[..0], false.into()).is_none());
     }
 }

@@ -2,13 +2,15 @@
 //! programs are in [`crate::programs`], the same for all runtimes.
 
 use super::bar::Bar;
-use super::case::{Case, Entry, Sample, compete, interleave, median};
+use super::case::{Case, Entry, compete, interleave};
 use crate::Result;
 use crate::child::Child;
 use crate::contender::Contender;
 use crate::host::cores;
 use crate::programs;
 use crate::progress::Progress;
+use crate::sample::Sample;
+use crate::statistics::median;
 use bombyx_workloads::Size;
 use std::time::{Duration, Instant};
 
@@ -177,7 +179,7 @@ fn spawns(setup: &Setup) -> Result<Outcome> {
     let entry = |(runtime, samples): (&&str, _)| Entry::new(runtime, None, 2, samples);
     let case = Case {
         name: format!("{} empty spawns", crate::text::grouped(count)),
-        about: "each run in a process of its own; memory is the growth of the resident set".into(),
+        about: "each run in its own process; memory is the growth of the resident set".into(),
         entries: SPAWNERS.iter().zip(samples).map(entry).collect(),
     };
     let memory = case.entry("bombyx", 2).and_then(Entry::memory).and_then(|memory| memory.growth);
@@ -229,7 +231,7 @@ fn idle(setup: &Setup) -> Result<Outcome> {
     let entry = |(runtime, samples): (&&str, _)| Entry::new(runtime, None, processors, samples);
     let case = Case {
         name: format!("idle for {seconds} s"),
-        about: "processor time, not elapsed time; each in a process of its own".into(),
+        about: "processor time, not elapsed time; each in its own process".into(),
         entries: POOLS.iter().zip(samples).map(entry).collect(),
     };
     let measured = case.entry("bombyx", processors).map(Entry::median);

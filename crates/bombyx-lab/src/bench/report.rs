@@ -2,9 +2,11 @@
 
 use super::Results;
 use super::bar::BarRecord;
-use super::case::{Case, Entry, geometric_mean};
+use super::case::{Case, Entry};
 use super::micro::MICROS;
 use crate::Result;
+use crate::sample::Sample;
+use crate::statistics::geometric_mean;
 use crate::table::{Cell, Style, Table, Tone};
 use crate::text::{grouped, ratio, three_digits, time, wrapped};
 use bombyx_workloads::Grain;
@@ -19,7 +21,7 @@ pub(super) struct Report {
     style: Style,
 }
 
-/// A ratio of Bombyx to another runtime above this is shown as bad: ours should not be noticeably slower.
+/// If Bombyx takes more than this many times as long as another runtime, the ratio is shown as bad.
 const NOTICEABLE: f64 = 1.05;
 
 impl Report {
@@ -227,7 +229,7 @@ impl Row {
 struct FullRow {
     #[serde(flatten)]
     row: Row,
-    samples: Vec<super::Sample>,
+    samples: Vec<Sample>,
 }
 
 #[derive(Serialize)]

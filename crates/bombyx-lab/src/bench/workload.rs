@@ -1,9 +1,10 @@
 //! Workloads on all contenders: results checked, inputs made once.
 
-use super::case::{Case, Entry, Sample, compete};
+use super::case::{Case, Entry, compete};
 use crate::Result;
 use crate::contender::Contender;
 use crate::host;
+use crate::sample::Sample;
 use bombyx_workloads::{Grain, Runtime, Size, Workload};
 use std::time::Instant;
 
@@ -13,12 +14,12 @@ pub struct Setup {
     pub grain: Grain,
     pub seed: u64,
     pub rounds: usize,
-    /// Runs in which living threads are counted. A single one is left out where forks are most of the work.
+    /// How many runs count living threads. If it is only one, it is left out when forks are most of the work.
     pub counts: usize,
 }
 
-/// Measures a workload. The first result of every contender is checked by the workload's own checker, and every
-/// result must equal that of the serial elision, which comes first.
+/// Measures a workload. The workload's own checker checks the first result of every contender, and every result must
+/// equal that of the serial elision, which comes first.
 pub fn measure(workload: &dyn Workload, setup: &Setup, contenders: &[Contender]) -> Result<Case> {
     let name = workload.name();
     let mut prepared = workload.prepare(setup.size, setup.grain, setup.seed);

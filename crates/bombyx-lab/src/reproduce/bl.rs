@@ -67,7 +67,7 @@ fn figure_2(_: &Lab) -> Result<Page> {
     })
 }
 
-/// Reads the table of [`step_table`] back. A processor that goes on with its thread does not name it again.
+/// Parses the table of [`step_table`]. A processor that goes on with its thread does not name it again.
 fn parse(table: &str) -> Result<Vec<Step>> {
     let mut lines = table.lines();
     let head = lines.next().ok_or("an empty table")?;

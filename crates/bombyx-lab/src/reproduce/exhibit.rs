@@ -20,7 +20,7 @@ pub struct Exhibit {
 
 /// A reproduction.
 pub struct Page {
-    /// How our figures came about: measured or simulated, on how many processors, on what.
+    /// How our figures were obtained: measured or simulated, on how many processors, on what.
     pub(super) method: String,
     pub(super) sheets: Vec<Sheet>,
     pub(super) agrees: String,
@@ -63,21 +63,21 @@ impl Page {
     }
 }
 
-/// A table whose columns are as wide as what stands in them.
+/// A table whose columns are as wide as their content.
 pub(super) struct Sheet {
     title: String,
     headings: Vec<String>,
     rows: Vec<Vec<Value>>,
-    /// Whether it shows what runs took of memory, so that the page explains how.
+    /// Whether it shows memory, so that the page explains how.
     space: bool,
 }
 
-/// Headings of a [`Space`], one figure a column.
+/// Headings of a [`Space`], one column per figure.
 const SPACE: [&str; 4] = ["heap", "RSS", "carr", "thr"];
 const SPACE_LEGEND: &str = "\
-heap, RSS: peaks of heap memory above the inputs and of resident memory, MiB; carr: most carriers (OS threads of the pool); thr: most living threads (of the papers); –: not counted: by rayon, private deques, and in long runs.";
+heap, RSS: peaks of heap memory above the inputs and of resident memory, MiB; carr: most carriers (OS threads of the pool); thr: most living threads (of the papers); –: not counted (rayon, private deques and long runs).";
 
-/// What the runs of one scheduler on one benchmark took of memory.
+/// How much memory the runs of one scheduler on one benchmark took.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Space {
     pub(super) memory: Option<Memory>,
@@ -128,7 +128,7 @@ impl Sheet {
         }
     }
 
-    /// Adds columns for what the run of each row took of memory.
+    /// Adds columns for the memory of each row's run.
     pub(super) fn with_space(mut self) -> Self {
         self.headings.extend(SPACE.map(String::from));
         self.space = true;
@@ -146,7 +146,7 @@ impl Sheet {
         self.rows.push(cells);
     }
 
-    /// In as many tables one below the other as the width needs, each with the first column.
+    /// As text, in as many tables one below the other as the width needs, each with the first column.
     fn text(&self, style: Style) -> String {
         let shown: Vec<Vec<String>> =
             self.rows.iter().map(|row| row.iter().map(show).collect::<Vec<_>>()).collect();
@@ -196,7 +196,7 @@ impl Sheet {
     }
 }
 
-/// Whole numbers with grouped digits, others with two decimals; several figures in one cell with three digits at most.
+/// Whole numbers with grouped digits, others with two decimals. Several figures in one cell have at most three digits.
 fn show(value: &Value) -> String {
     match value {
         Value::Null => "–".to_owned(),
@@ -223,7 +223,7 @@ pub(super) fn percent(value: Option<f64>) -> Value {
     value.map_or(Value::Null, |value| format!("{value:+.1}").into())
 }
 
-/// How much more `ours` is than `base`, in per cent.
+/// By how many per cent `ours` is more than `base`.
 pub(super) fn over(ours: f64, base: f64) -> f64 {
     (ours / base - 1.0) * 100.0
 }

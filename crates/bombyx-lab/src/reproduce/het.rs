@@ -1,6 +1,6 @@
 //! The schedulers of Bender and Rabin's paper on processors of different speeds. The paper proves bounds and measures
-//! nothing, so ours stand beside its bounds: Theorem 2 for maximum utilization, Theorem 4 for high utilization, Claim 3 for the
-//! fastest on the critical path. How to choose β it leaves open: [`betas`] shows what β trades.
+//! nothing, so our figures are beside its bounds: Theorem 2 for maximum utilization, Theorem 4 for high utilization,
+//! Claim 3 for the fastest on the critical path. The paper leaves open how to choose β: [`betas`] shows what β trades.
 
 use super::exhibit::{Exhibit, Page, Sheet};
 use super::lab::Lab;
@@ -35,7 +35,7 @@ const SCHEDULERS: [(&str, &str, &str, usize); 6] = [
     ("Cilk (work stealing)", "Cilk", "work-stealing", 3),
     ("enhanced Cilk(1.5)", "enhanced", "heterogeneous:1.5", 1),
 ];
-/// Where they stand in the list.
+/// Their places in the list.
 const GREEDY: usize = 0;
 const CRITICAL: usize = 1;
 const MAXIMUM: usize = 2;
@@ -68,7 +68,7 @@ fn seeds(lab: &Lab) -> u64 {
     lab.pick(3, 11)
 }
 
-/// The profile; one that changes swaps fast and slow processors ten times while the program runs.
+/// The profile. One that changes swaps fast and slow processors ten times while the program runs.
 fn profile(text: &str, work: u64) -> Result<Speeds> {
     let Some(base) = text.strip_suffix(';') else { return Ok(text.parse()?) };
     let (half, total) = (4, 20);
@@ -140,7 +140,7 @@ impl Held {
     }
 }
 
-/// At most, but for rounding.
+/// At most the bound, apart from rounding.
 fn at_most(value: f64, bound: f64) -> bool {
     value <= bound * (1.0 + 1e-9)
 }

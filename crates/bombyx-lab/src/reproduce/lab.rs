@@ -2,11 +2,12 @@
 //! processors as the paper had. Everything is made at most once per command, because several exhibits show the same
 //! runs.
 
-use crate::bench::case::{Case, Entry, middle};
+use crate::bench::case::{Case, Entry};
 use crate::bench::workload::{Setup, measure};
 use crate::contender::Contender;
 use crate::host::cores;
 use crate::progress::Progress;
+use crate::statistics::middle;
 use crate::{Result, heap};
 use bombyx_dag::{Accesses, Computation, Measures};
 use bombyx_sim::{Metering, Outcome, Scheduler, Simulation, SpaceUse};
@@ -20,13 +21,14 @@ use std::time::Instant;
 /// Seed of inputs and of random choices.
 pub(super) const SEED: u64 = 42;
 
-/// Frames of recorded threads: the least stack that the threads of Narlikar's library had (DFD §5.2).
+/// The frames of recorded threads: the smallest stack of the threads of Narlikar's library (DFD §5.2).
 const FRAME: u64 = 8 << 10;
 
-/// What a steal, or a visit of a shared queue, takes in the simulator, in nanoseconds: about what a steal takes the runtime.
+/// How long a steal, or a visit of a shared queue, takes in the simulator, in nanoseconds. About as long as a steal in
+/// the runtime.
 pub(super) const STEAL: u64 = 500;
 
-/// Random choices are made with so many seeds; of all figures, medians count.
+/// How many seeds there are for random choices. The medians of all figures count.
 const SEEDS: u64 = 5;
 
 type Cache<K, V> = RefCell<HashMap<K, Rc<V>>>;
@@ -57,7 +59,7 @@ pub(super) struct Touched {
     pub(super) footprint: u64,
 }
 
-/// What a simulated run gave.
+/// The result of a simulated run.
 pub(super) struct Simulated {
     /// T1 over the time.
     pub(super) speedup: f64,
@@ -68,7 +70,8 @@ pub(super) struct Simulated {
     /// The most heap memory, and the most of heap and frames together, in bytes.
     pub(super) heap: u64,
     pub(super) memory: u64,
-    /// Work from one steal to the next (DFD §6), and threads of the own deque per steal (DFD §5.3), without dummies.
+    /// Work from one steal to the next (DFD §6), and threads from the processor's own deque per steal (DFD §5.3). Both
+    /// without dummies.
     pub(super) granularity: f64,
     pub(super) threads_per_steal: f64,
 }
@@ -87,7 +90,7 @@ impl Lab {
         }
     }
 
-    /// Keeps runs in a file, and does not make again those that it holds.
+    /// Keeps runs in a file, and skips those that it already holds.
     pub fn with_journal(mut self, file: Option<PathBuf>) -> Result<Self> {
         if let Some(file) = file.as_ref().filter(|file| file.exists()) {
             let held = serde_json::from_str(&std::fs::read_to_string(file)?)
@@ -98,7 +101,7 @@ impl Lab {
         Ok(self)
     }
 
-    /// What `make` gives, or gave before: in this command, or in one with the same journal.
+    /// The result of `make`, from now or from before: from this command, or from one with the same journal.
     pub(super) fn journaled<T>(&self, key: &str, make: impl FnOnce() -> Result<T>) -> Result<T>
     where
         T: serde::Serialize + serde::de::DeserializeOwned,
@@ -115,7 +118,7 @@ impl Lab {
         Ok(made)
     }
 
-    /// One of two parameters: for a look, or for figures.
+    /// One of two parameters: for a quick look, or for figures.
     pub(super) fn pick<T>(&self, quick: T, full: T) -> T {
         if self.quick { quick } else { full }
     }
@@ -143,8 +146,8 @@ impl Lab {
         })
     }
 
-    /// A workload at fine grain with the memory that it touches: `dense-mm` as it is measured, others on small inputs, because
-    /// what they touch is told word by word.
+    /// A workload at fine grain with the memory that it touches: `dense-mm` as it is measured, and others on small
+    /// inputs, because they report what they touch word by word.
     pub(super) fn touched(&self, workload: &str) -> Result<Rc<Touched>> {
         cached(&self.touched, workload.to_owned(), || {
             let progress = Progress::new(1);
@@ -196,8 +199,8 @@ impl Lab {
     }
 }
 
-/// Records a workload twice and lets every strand weigh the lesser of both times: what the system did meanwhile seldom
-/// meets the same strand twice, and one strand that was interrupted would be a span of its own.
+/// Records a workload twice and gives every strand the lesser of both times. A disturbance seldom meets the same strand
+/// twice, and a single interrupted strand would become the span.
 fn record(prepared: &mut dyn Prepared) -> Result<Computation> {
     let start = Instant::now();
     let mut first = Vec::new();
@@ -226,7 +229,7 @@ fn record(prepared: &mut dyn Prepared) -> Result<Computation> {
     Ok(computation)
 }
 
-/// The pool of a scheduler, or rayon's; none if this build lacks rayon.
+/// The pool of a scheduler, or rayon's. `None` if this build lacks rayon.
 pub(super) fn contender(lane: &str, processors: usize) -> Result<Option<Contender>> {
     if lane == "rayon" {
         return Ok(Contender::peers(processors)?.into_iter().find(|peer| peer.name() == "rayon"));
@@ -242,8 +245,8 @@ pub(super) fn lane<'c>(case: &'c Case, lane: &str) -> Option<&'c Entry> {
     })
 }
 
-/// Runs a computation of `work` in the simulator: with the papers' unit steps, or where a steal takes more of them, and the
-/// visit of a shared queue as much.
+/// Runs a computation of `work` in the simulator: with the papers' unit steps, or with a steal that takes more steps,
+/// and then a visit of a shared queue takes as many.
 pub(super) fn simulate(
     computation: &Computation,
     work: u64,
@@ -252,7 +255,7 @@ pub(super) fn simulate(
     steal: u64,
 ) -> Result<Simulated> {
     let scheduler = scheduler.parse()?;
-    // One queue, or one processor, leaves nothing to chance.
+    // With one queue, or one processor, nothing is random.
     let chance = processors > 1 && !matches!(scheduler, Scheduler::Fifo | Scheduler::DepthFirst(_));
     let mut outcomes = Vec::new();
     for seed in (SEED..).take(if chance { SEEDS as usize } else { 1 }) {

@@ -1,5 +1,5 @@
-//! Pictures of reproductions: groups of bars ([`Bars`]) and panels of lines ([`Lines`]), in the style of the other plots
-//! of this program. What the paper printed is drawn pale, what is ours in full colour.
+//! Pictures of reproductions: groups of bars ([`Bars`]) and panels of lines ([`Lines`]), in the style of the other
+//! plots of this program. The paper's figures are pale, and ours are in full colour.
 
 use crate::Result;
 use crate::plot::{Area, COLORS, INK, PALE, text};
@@ -20,7 +20,7 @@ pub(super) enum Whose {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scale {
     Linear,
-    /// Linear, of things that are counted: with marks at whole numbers.
+    /// Linear, for things that are counted: with marks at whole numbers.
     Count,
     /// With marks at the powers of the base.
     Log(u32),
@@ -54,13 +54,13 @@ impl Scale {
             }
             Self::Log(base) => {
                 let base = f64::from(base);
-                // A logarithmic axis has no zero: it begins nine powers of ten below its end.
+                // A logarithmic axis has no zero, so it begins nine powers of ten below its end.
                 let high = if high > 0.0 { high } else { 1.0 };
                 let low = low.max(high * 1e-9);
                 let first = (low.ln() / base.ln() - 1e-9).ceil() as i32;
                 let powers = (first..).map(|nth| base.powi(nth));
                 let powers: Vec<f64> = powers.take_while(|mark| *mark <= high * (1.0 + 1e-9)).collect();
-                // Less than a power or two: round numbers will do.
+                // If there are fewer than two powers, use round numbers.
                 if powers.len() < 2 { Self::Linear.marks(low, high) } else { powers }
             }
         }
@@ -86,7 +86,7 @@ fn draw(height: i32, fill: impl FnOnce(&Area<'_>) -> Result<()>) -> Result<Strin
     crate::plot::draw((WIDTH as u32, height as u32), fill)
 }
 
-/// Names with their colours in a line, from `left` on; goes on below where the line is full.
+/// Names with their colours in a line, from `left` on. Continues below when the line is full.
 fn legend(area: &Area<'_>, names: &[(String, ShapeStyle)], left: i32, mut top: i32) -> Result<i32> {
     let mut x = left;
     for (name, style) in names {
@@ -169,7 +169,7 @@ impl Bars {
     }
 }
 
-/// A share of the colour and the rest white: what is behind does not show through.
+/// A share of the colour mixed with white, so that nothing behind shows through.
 fn pale(color: RGBColor, share: f64) -> RGBColor {
     let mixed = |part: u8| (255.0 - share * (255.0 - f64::from(part))).round() as u8;
     RGBColor(mixed(color.0), mixed(color.1), mixed(color.2))

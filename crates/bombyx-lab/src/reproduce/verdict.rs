@@ -1,5 +1,5 @@
-//! Verdicts: what a paper's caption or text claims about an exhibit, held against our figures. What holds is listed under
-//! "Agrees", what does not under "Differs", by the same test.
+//! Verdicts: what a paper's caption or text claims about an exhibit, compared with our figures. What holds is listed
+//! under "Agrees", and what does not under "Differs", by the same test.
 
 /// Collects verdicts for a [`Page`](super::exhibit::Page).
 #[derive(Default)]
@@ -16,14 +16,14 @@ impl Verdicts {
         list.push(text.into());
     }
 
-    /// A claim about several benchmarks: agrees if it holds for all of them. `paper` says for how many of its own the paper's
-    /// figures hold it, if they are known.
+    /// A claim about several benchmarks. It agrees if it holds for all of them. `paper` says for how many the paper's
+    /// figures support it, if they are known.
     pub(super) fn count(&mut self, claim: &str, holds: usize, of: usize, paper: Option<usize>) {
         let paper = paper.map_or(String::new(), |count| format!("; in the paper's figures {count}"));
         self.judge(holds == of, format!("{claim} ({holds} of {of}{paper})"));
     }
 
-    /// Something that explains a difference.
+    /// A note that explains a difference.
     pub(super) fn note(&mut self, text: impl Into<String>) {
         self.notes.push(text.into());
     }

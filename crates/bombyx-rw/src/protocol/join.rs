@@ -7,7 +7,7 @@ use super::{Cont, Mutation, Pc, Processor, Side, Status, Watch};
 /// Lines 113 to 132, one step of resolving `c`.
 ///
 /// # Errors
-/// If a `match` has no case for what it finds, and what [`Processor::enter`] says of the next thread.
+/// If a `match` has no case for what it finds, or if [`Processor::enter`] refuses the next thread.
 #[inline(always)]
 pub fn resolve_join<P: Processor>(p: &mut P, c: Cont<P::Join>) -> Result<(), P::Fault> {
     let other = c.other();
@@ -38,6 +38,9 @@ pub fn resolve_join<P: Processor>(p: &mut P, c: Cont<P::Join>) -> Result<(), P::
         Pc::WriteReady { cont } => {
             let cell = if p.is(Mutation::WrongCell) { other } else { c };
             p.store_status(cell, Status::Ready);
+            if p.is(Mutation::ResetsOther) {
+                p.store_status(other, Status::Work);
+            }
             let kept = p.is(Mutation::NoRemoval) || p.is(Mutation::TransfersItself) && c.side == Side::Left;
             if !kept {
                 p.watch_remove(c);
@@ -87,6 +90,9 @@ pub fn resolve_join<P: Processor>(p: &mut P, c: Cont<P::Join>) -> Result<(), P::
             Pc::Transfer { cont }
         }
         Pc::Transfer { .. } => {
+            if p.is(Mutation::TransfersMore) {
+                p.watch_push(c);
+            }
             let all = p.watch_take();
             let sent = if p.is(Mutation::NoTransfer) { p.empty_list() } else { all };
             if p.is(Mutation::KeepsTransferred) {
@@ -102,7 +108,7 @@ pub fn resolve_join<P: Processor>(p: &mut P, c: Cont<P::Join>) -> Result<(), P::
     Ok(())
 }
 
-/// Loads a status cell and says so.
+/// Loads a status cell and reports it.
 #[inline(always)]
 fn look<P: Processor>(p: &mut P, line: u16, of: Cont<P::Join>, whose: &str) -> Status<P::List> {
     let value = p.load_status(of);
@@ -116,7 +122,7 @@ fn look<P: Processor>(p: &mut P, line: u16, of: Cont<P::Join>, whose: &str) -> S
 /// Lines 134 to 139 for one edge of the watch list: called from a body, from line 123 or from line 147.
 ///
 /// # Errors
-/// None; the type is that of the other steps.
+/// Never. The type is that of the other steps.
 #[inline(always)]
 pub fn watch_test<P: Processor>(p: &mut P, c: Cont<P::Join>) -> Result<(), P::Fault> {
     let value = p.load_status(c.other());

@@ -7,7 +7,9 @@ use super::{Cont, Mutation, Next, Pc, Processor, Side};
 pub fn fork<P: Processor>(p: &mut P, left: P::Thread, right: P::Thread, join: P::Join) {
     let Some(current) = p.current() else { unreachable!("a thread forks once") };
     let thread = p.join_thread(join);
-    p.set_conti(thread, current);
+    if !p.is(Mutation::NoInheritance) {
+        p.set_conti(thread, current);
+    }
     if !p.is(Mutation::KeepsContinuation) {
         p.set_current(None);
     }
@@ -21,7 +23,7 @@ pub fn fork<P: Processor>(p: &mut P, left: P::Thread, right: P::Thread, join: P:
 /// Lines 44 and 54 to 67: what follows the body that the processor was in. All of it is private.
 ///
 /// # Errors
-/// What [`Processor::enter`] says of the next thread.
+/// If [`Processor::enter`] refuses the next thread.
 #[inline(always)]
 pub fn finish<P: Processor>(p: &mut P) -> Result<(), P::Fault> {
     let Some(next) = p.current() else { return main_loop(p) };
@@ -56,6 +58,9 @@ pub fn finish<P: Processor>(p: &mut P) -> Result<(), P::Fault> {
                 let side = if cont.side == Side::Left { "LEFT" } else { "RIGHT" };
                 format!("ends, resolves {{{}, {side}}}", p.name(p.join_thread(cont.join)))
             });
+            if p.is(Mutation::NoResolution) {
+                return main_loop(p);
+            }
             resolve(p, cont);
             Ok(())
         }
@@ -82,13 +87,17 @@ pub(super) fn main_loop<P: Processor>(p: &mut P) -> Result<(), P::Fault> {
 /// Lines 39 to 43: take the bottom thread and enter its body, or `acquire` one.
 ///
 /// # Errors
-/// What [`Processor::enter`] says.
+/// If [`Processor::enter`] refuses the thread.
 #[inline(always)]
 pub fn next_thread<P: Processor>(p: &mut P) -> Result<(), P::Fault> {
     let Some(thread) = p.pop_bottom() else {
         let clears = !p.is(Mutation::NoClear);
         p.go(if clears { Pc::Clear } else { Pc::Choose });
         return Ok(());
+    };
+    let thread = match p.conti(thread) {
+        Next::Branch(c) if p.is(Mutation::StartsJoin) => p.join_thread(c.join),
+        _ => thread,
     };
     p.say(43, |p| format!("runs {}", p.name(thread)));
     let next = p.conti(thread);
@@ -107,11 +116,11 @@ pub(super) fn push_join<P: Processor>(p: &mut P, join: P::Join) -> Result<(), P:
     main_loop(p)
 }
 
-/// What follows a body where deques are concurrent, so that nobody can look at the bottom thread and leave it there: whether
-/// the right branch is still here shows when it is popped.
+/// What follows a body if deques are concurrent. Then nobody can look at the bottom thread and leave it there. Whether
+/// the right branch is still here shows only when it is popped.
 ///
 /// # Errors
-/// What [`Processor::enter`] says of the next thread.
+/// If [`Processor::enter`] refuses the next thread.
 #[inline(always)]
 pub fn finish_concurrent<P: Processor>(p: &mut P) -> Result<(), P::Fault> {
     let Some(next) = p.current() else { return next_thread(p) };
@@ -139,10 +148,10 @@ pub fn finish_concurrent<P: Processor>(p: &mut P) -> Result<(), P::Fault> {
     }
 }
 
-/// Lines 42 and 43 for a thread that is in the processor's hands.
+/// Lines 42 and 43 for a thread that the processor already has.
 ///
 /// # Errors
-/// What [`Processor::enter`] says.
+/// If [`Processor::enter`] refuses the thread.
 #[inline(always)]
 pub fn start<P: Processor>(p: &mut P, thread: P::Thread) -> Result<(), P::Fault> {
     let next = p.conti(thread);

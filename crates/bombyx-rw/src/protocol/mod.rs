@@ -1,15 +1,16 @@
 //! RW Figures 3 to 7 as a step machine, generic over the memory that it runs on.
 //!
 //! [`Processor`] is what one processor can do: load and store the shared cells of RW Figure 3, and work on its private
-//! deque and watch list. The functions here are the paper's pseudo-code; each step makes one access to shared memory,
-//! with the private work next to it, and leaves in [`Pc`] where to go on. Two kinds of processors exist:
+//! deque and watch list. The functions here are the paper's pseudo-code. Each step makes one access to shared memory,
+//! with the private work next to it, and [`Pc`] says where to go on. There are two kinds of processors:
 //!
-//! - the worker of this crate: shared cells are atomics that x86 loads and stores with plain moves; a step runs at once;
-//! - the machine of `bombyx-sim`: loads and stores go through store buffers, and every interleaving of steps and flushes
-//!   is explored.
+//! - The worker of this crate. Its shared cells are atomics that x86 loads and stores with plain moves. A step runs at
+//!   once.
+//! - The machine of `bombyx-sim`. Its loads and stores go through store buffers, and every interleaving of steps and
+//!   flushes is explored.
 //!
-//! So what is explored is what runs. Line numbers are those of the paper's figures. Deliberate errors ([`Mutation`]) are
-//! branches on [`Processor::is`], which the worker answers with a constant `false`.
+//! So the code that is explored is the code that runs. Line numbers are those of the paper's figures. Deliberate errors
+//! ([`Mutation`]) are branches on [`Processor::is`], which the worker answers with a constant `false`.
 
 mod join;
 mod main_loop;
@@ -36,7 +37,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// The other one.
+    /// The other side.
     #[inline(always)]
     pub fn other(self) -> Side {
         match self {
@@ -118,7 +119,7 @@ pub enum After<R> {
 }
 
 /// The line of RW's pseudo-code that a processor executes next, with the local variables that are live there. Each
-/// variant's shared access is the one on the line that its documentation names.
+/// variant makes one shared access: the one on the line that its documentation names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "fields are the paper's local variables")]
 pub enum Pc<T, J, R> {
@@ -172,8 +173,8 @@ pub enum Pc<T, J, R> {
     Decrement { cont: Cont<J> },
 }
 
-/// What `watch` does on top of a [`Pc`] that may call it. Inside the waiting loop on line 146 `watch` may be called again
-/// (line 147); that inner call never waits itself, because a watch list holds at most one right side.
+/// What `watch` does on top of a [`Pc`] that may call it. Inside the waiting loop on line 146, `watch` may be called
+/// again (line 147). That inner call never waits, because a watch list holds at most one right side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Watch<J> {
     /// `watch` is not running.
@@ -194,7 +195,7 @@ pub enum Watch<J> {
 }
 
 impl<T: Copy, J: Copy, R: Copy> Pc<T, J, R> {
-    /// The thread whose body the processor is in, whether or not it just runs scheduler code there.
+    /// The thread whose body the processor is in, even if it runs scheduler code there at the moment.
     pub fn running(&self) -> Option<T> {
         match *self {
             Pc::Body { thread } => Some(thread),
@@ -224,7 +225,7 @@ pub type PcOf<P> = Pc<<P as Processor>::Thread, <P as Processor>::Join, <P as Pr
 /// The status words of a kind of processors.
 pub type StatusOf<P> = Status<<P as Processor>::List>;
 
-/// One processor as RW Figure 3 has it: the shared cells as it sees them, and what it alone can touch.
+/// One processor as in RW Figure 3: the shared cells as the processor sees them, and what only the processor can touch.
 pub trait Processor {
     /// A thread record.
     type Thread: Copy + Eq + Debug;
@@ -234,10 +235,10 @@ pub trait Processor {
     type Round: Copy + Ord + Debug + Display;
     /// A watch list on its way through a status cell.
     type List: Copy + Debug;
-    /// What a step may find to be wrong. On threads nothing can.
+    /// What a step may find to be wrong. On threads, nothing can be.
     type Fault;
 
-    /// The round of the query that is in every cell at the start, from nobody.
+    /// The round of the query that every cell holds at the start. It comes from nobody.
     const FIRST: Self::Round;
 
     /// The own number.
@@ -254,7 +255,7 @@ pub trait Processor {
 
     /// Loads `round[of]`.
     fn load_round(&mut self, of: Id) -> Self::Round;
-    /// Stores `round[of]`. The protocol stores its own alone (RW, IR1).
+    /// Stores `round[of]`. In the protocol, each processor stores only its own (RW, IR1).
     fn store_round(&mut self, of: Id, round: Self::Round);
     /// The round after this one.
     fn next(round: Self::Round) -> Self::Round;
@@ -262,7 +263,7 @@ pub trait Processor {
     fn load_query(&mut self, of: Id) -> Query<Self::Round>;
     /// Stores `in_query[to]`.
     fn store_query(&mut self, to: Id, query: Query<Self::Round>);
-    /// Loads `received[of]`. The protocol loads its own alone.
+    /// Loads `received[of]`. In the protocol, each processor loads only its own.
     fn load_received(&mut self, of: Id) -> Option<Self::Thread>;
     /// Stores `received[to]`.
     fn store_received(&mut self, to: Id, thread: Option<Self::Thread>);
@@ -303,18 +304,18 @@ pub trait Processor {
     fn watch_remove(&mut self, c: Cont<Self::Join>);
     /// `watching[i].copy()` and `watching[i].remove_all()`: what is handed over.
     fn watch_take(&mut self) -> Self::List;
-    /// A list of nothing.
+    /// An empty list.
     fn empty_list(&self) -> Self::List;
     /// `watching[i].add_multiple(list)`.
     fn watch_add(&mut self, list: Self::List);
-    /// What `watch` does.
+    /// Where `watch` is.
     fn watch_state(&self) -> Watch<Self::Join>;
     /// Goes to another line of `watch`.
     fn watch_go(&mut self, to: Watch<Self::Join>);
 
     /// Whether joins are resolved by fetch-and-add, not by Figure 7.
     fn joins_by_counter(&self) -> bool;
-    /// One locked subtraction from the join's counter; whether this was the last branch.
+    /// One locked subtraction from the join's counter. Returns whether this was the last branch.
     fn decrement(&mut self, join: Self::Join) -> bool;
     /// This branch does not take the join and will not look at it again.
     fn leave(&mut self, c: Cont<Self::Join>);
@@ -324,17 +325,17 @@ pub trait Processor {
     /// Line 43: the body of `t` is about to be entered.
     ///
     /// # Errors
-    /// If that must not be.
+    /// If the thread must not be entered.
     fn enter(&mut self, t: Self::Thread) -> Result<(), Self::Fault>;
     /// Line 56: the computation is over.
     fn exit(&mut self);
     /// A `match` met a message that it has no case for.
     fn no_case(&self, line: u16) -> Self::Fault;
 
-    /// Tells whoever listens what a step does. Nobody listens on threads.
+    /// Reports to a listener what a step does. On threads nobody listens.
     #[inline(always)]
     fn say(&mut self, _line: u16, _text: impl FnOnce(&Self) -> String) {}
-    /// A thread's name, for those who listen.
+    /// A thread's name, for a listener.
     fn name(&self, _: Self::Thread) -> String {
         String::new()
     }

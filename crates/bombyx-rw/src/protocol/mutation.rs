@@ -1,4 +1,4 @@
-//! Deliberately wrong versions of the protocol: the checker must tell each of them from the real one.
+//! Deliberately wrong versions of the protocol. The checker must tell each of them from the real one.
 
 use std::fmt;
 use std::str::FromStr;
@@ -36,7 +36,7 @@ macro_rules! mutations {
 }
 
 mutations! {
-    /// `communicate` serves whatever query it finds (lines 95 and 96 left out).
+    /// `communicate` serves any query that it finds (lines 95 and 96 left out).
     NoRoundCheck = "no-round-check",
     /// `communicate` serves another processor's query of an older round, if it was a real one.
     ServesStale = "serves-stale",
@@ -80,13 +80,13 @@ mutations! {
     StaleContinuation = "stale-continuation",
     /// A thread that forks keeps its continuation (line 47 left out).
     KeepsContinuation = "keeps-continuation",
-    /// `cur_cont` keeps what the last thread left there, as the paper's figures have it (RC2 says otherwise).
+    /// `cur_cont` keeps what the last thread left there, as in the paper's figures (RC2 says otherwise).
     KeepsEnded = "keeps-ended",
     /// A processor that leaves `acquire` does not open a round (line 88 left out).
     NoAccept = "no-accept",
     /// A thief stores the victim's next round itself, so as not to wait for it (after line 77).
     ForgedRound = "forged-round",
-    /// A processor stores its old round again in place of the next one (lines 88, 104 and 111).
+    /// A processor stores its old round again in place of the next one (lines 88 and 104).
     RepeatsRound = "repeats-round",
     /// A thief signs its query with the victim's number (lines 77 and 81).
     ForgedQuery = "forged-query",
@@ -120,7 +120,7 @@ mutations! {
     SnoopsReception = "snoops-reception",
     /// ACK goes into the cell that READY came from (line 141).
     AckInPlace = "ack-in-place",
-    /// A branch is READY as soon as its thread is received (line 86).
+    /// A branch is READY as soon as its thread is received, and is not watched (in place of line 86).
     EarlyReady = "early-ready",
     /// A left branch turns the right one SINGLE and resolves the join besides (lines 65 and 67).
     SingleAndResolves = "single-and-resolves",
@@ -132,13 +132,30 @@ mutations! {
     ForksTwice = "forks-twice",
     /// A thread that ends runs `handle_cont` twice (line 44 twice).
     EndsTwice = "ends-twice",
+    /// The main loop enters the join that follows the thread it took (line 43).
+    StartsJoin = "starts-join",
+    /// A branch that ended does not resolve its join (line 67 left out).
+    NoResolution = "no-resolution",
+    /// A victim stores the thread into the thief's cell twice (line 103).
+    HandsOutTwice = "hands-out-twice",
+    /// A thief empties its reception cell once more when it has taken the thread (after line 88).
+    ClearsAgain = "clears-again",
+    /// The side that ends first also stores WORK into the other side's status cell (line 120).
+    ResetsOther = "resets-other",
+    /// The left side also hands over the join that it has just lost (line 127).
+    TransfersMore = "transfers-more",
+    /// A join does not get the continuation of the thread that forks (line 46 left out).
+    NoInheritance = "no-inheritance",
+    /// An error in the abstract machine of the proof, not in the protocol: in its rule FORK the join does not get the edge of
+    /// the thread that forks.
+    ForkDropsEdge = "fork-drops-edge",
     /// The branches of a fork get each other's bodies (`run` of lines 48 and 49).
     SwapsBodies = "swaps-bodies",
     /// A side that leaves a tied join to the other resolves it again (line 131 goes to 113).
     ResolvesAgain = "resolves-again",
-    /// A body calls `communicate` a quarter as often as τ says. Only a clock sees it.
+    /// A body calls `communicate` a quarter as often as τ says. Only a clock notices.
     SkipsPolls = "skips-polls",
-    /// A thief waits for 10 Δ between the victim's round and its query (lines 73 and 77). Only a clock sees it.
+    /// A thief waits for 10 Δ between the victim's round and its query (lines 73 and 77). Only a clock notices.
     Dawdles = "dawdles",
     /// A counter is counted down without waiting for the buffer (where joins are counted).
     PlainCounter = "plain-counter",

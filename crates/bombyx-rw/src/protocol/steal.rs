@@ -7,7 +7,7 @@ use super::{After, Cont, Id, Mutation, Next, Pc, PcOf, Processor, Query, Side, S
 /// Lines 68 to 90 and, for `block`, 105 to 111, one step. `victim` is the random choice of line 72.
 ///
 /// # Errors
-/// What [`Processor::enter`] says of a thread that was received.
+/// If [`Processor::enter`] refuses a thread that was received.
 #[inline(always)]
 pub fn acquire<P: Processor>(p: &mut P, victim: impl FnOnce(&mut P) -> Id) -> Result<(), P::Fault> {
     let me = p.id();
@@ -90,7 +90,8 @@ pub fn acquire<P: Processor>(p: &mut P, victim: impl FnOnce(&mut P) -> Id) -> Re
             if first { unblocked::<P>(after) } else { Pc::BlockRound { after } }
         }
         Pc::BlockRound { after } => {
-            next_round(p);
+            let own = p.load_round(me);
+            p.store_round(me, P::next(own));
             let first = p.is(Mutation::BlockRoundFirst);
             if first { Pc::BlockQuery { after } } else { unblocked::<P>(after) }
         }
@@ -105,9 +106,10 @@ pub fn acquire<P: Processor>(p: &mut P, victim: impl FnOnce(&mut P) -> Id) -> Re
                     && !p.joins_by_counter()
                     && !p.is(Mutation::NoWatchByThief)
                 {
-                    p.watch_push(cont);
                     if p.is(Mutation::EarlyReady) {
                         p.store_status(cont, Status::Ready);
+                    } else {
+                        p.watch_push(cont);
                     }
                 }
                 p.push_bottom(thread);
@@ -119,6 +121,9 @@ pub fn acquire<P: Processor>(p: &mut P, victim: impl FnOnce(&mut P) -> Id) -> Re
         },
         Pc::Accept => {
             next_round(p);
+            if p.is(Mutation::ClearsAgain) {
+                p.store_received(me, None);
+            }
             return super::main_loop::main_loop(p);
         }
         Pc::Decrement { cont } => {
@@ -152,7 +157,7 @@ fn send<P: Processor>(p: &mut P, victim: Id, round: P::Round) {
     p.store_query(victim, Query { id, round });
 }
 
-/// Lines 88, 104 and 111.
+/// Lines 88 and 104.
 #[inline(always)]
 fn next_round<P: Processor>(p: &mut P) {
     let me = p.id();
@@ -178,7 +183,7 @@ fn unblocked<P: Processor>(after: After<P::Round>) -> PcOf<P> {
 /// Lines 91 to 102: the load of the own query cell and what follows from it.
 ///
 /// # Errors
-/// What [`Processor::enter`] says, under one mutation.
+/// If [`Processor::enter`] refuses a thread, under one mutation.
 #[inline(always)]
 pub fn communicate<P: Processor>(p: &mut P, running: Option<P::Thread>) -> Result<(), P::Fault> {
     let me = p.id();
@@ -220,12 +225,15 @@ pub fn communicate<P: Processor>(p: &mut P, running: Option<P::Thread>) -> Resul
 /// Lines 103 and 104.
 ///
 /// # Errors
-/// What [`Processor::enter`] says, under one mutation.
+/// If [`Processor::enter`] refuses a thread, under one mutation.
 #[inline(always)]
 pub fn answer<P: Processor>(p: &mut P) -> Result<(), P::Fault> {
     match p.pc() {
         Pc::HandOut { running, to, thread } => {
             p.store_received(to, Some(thread));
+            if p.is(Mutation::HandsOutTwice) {
+                p.store_received(to, Some(thread));
+            }
             if p.is(Mutation::RoundBeforeHandOut) {
                 return resume(p, running);
             }

@@ -9,14 +9,14 @@ use crate::record::{Thread, ThreadRef};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-/// In a reception cell: the victim has nothing.
+/// The value in a reception cell that says that the victim has nothing.
 fn nothing() -> *mut Thread {
     ptr::dangling_mut()
 }
 
 impl<K: Discipline> Worker<K> {
-    /// Private deques with compare-and-swap: answers the request that is open, if there is one (Acar, Charguéraud and
-    /// Rainey's `communicate`), and says whether it is worth asking.
+    /// Private deques with compare-and-swap: answers the open request, if there is one (Acar, Charguéraud and Rainey's
+    /// `communicate`), and says whether it is worth asking.
     #[inline(always)]
     pub(crate) fn answer_request(&mut self) {
         let worth = self.deque.len() > 0;

@@ -1,5 +1,5 @@
-//! When the record of a join is freed: at once if both branches ended on one worker, else when the side that does not take
-//! the join has said that it looked for the last time. Until then the record is buried.
+//! When the record of a join is freed. If both branches ended on one worker, it is freed at once. Otherwise it is
+//! buried until the side that does not take the join has said that it looked for the last time.
 
 use super::Worker;
 use crate::discipline::Discipline;

@@ -1,10 +1,10 @@
-//! [`Worker`]: one processor on an OS thread. It implements the [`Processor`] of the step machine with the shared cells and
-//! its own deque, watch list and memory, and drives the machine: RW Figure 4's main loop, with `communicate` and `watch`
-//! called at the start of every body.
+//! [`Worker`]: one processor on an OS thread. It implements the [`Processor`] of the step machine with the shared cells
+//! and its own deque, watch list and memory. It also drives the machine: RW Figure 4's main loop, with `communicate`
+//! and `watch` called at the start of every body.
 //!
-//! Why there and not between two threads, as RW's appendix suggests: between line 87 or 118 and line 41 the deque holds a
-//! thread that is about to run, and giving that one away loses joins (see `poll-between-threads` in `bombyx-sim`). At the
-//! start of a body the thread is out of the deque.
+//! RW's appendix suggests to call them between two threads. But between line 87 or 118 and line 41 the deque holds a
+//! thread that is about to run, and giving that thread away loses joins (see `poll-between-threads` in `bombyx-sim`).
+//! At the start of a body the thread is out of the deque.
 
 mod baseline;
 mod memory;
@@ -37,11 +37,11 @@ pub(crate) struct Worker<K> {
     watching: WatchList,
     pass: u64,
     pub(crate) arena: Arena,
-    /// Joins whose bodies have run here and whose other side may still look at them.
+    /// Joins whose bodies have run here, but whose other side may still look at them.
     buried: *mut crate::record::Join,
     buried_count: usize,
     rested: u64,
-    /// When the search for work began, or when the last computation was over.
+    /// When the search for work began, or when the last computation ended.
     idle_since: u64,
     /// `cur_cont`: `None` is NULL.
     pub(crate) current: Option<Next<JoinRef>>,
@@ -51,14 +51,14 @@ pub(crate) struct Worker<K> {
     _discipline: PhantomData<K>,
 }
 
-// SAFETY: a worker is moved to its OS thread before it runs and touched by that thread alone; what its pointers lead to
-// belongs to it by the protocol.
+// SAFETY: a worker is moved to its OS thread before it runs, and only that thread touches it. By the protocol, what its
+// pointers name belongs to it.
 unsafe impl<K> Send for Worker<K> {}
 
 /// Why [`Worker::work`] returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rest {
-    /// The computation is over, and no answer is awaited.
+    /// The computation is over, and the worker awaits no answer.
     Over,
     /// A body panicked somewhere.
     Broken,
@@ -127,7 +127,7 @@ impl<K: Discipline> Worker<K> {
         if drawn >= self.id { drawn + 1 } else { drawn }
     }
 
-    /// Line 37: runs threads until the computation that is under way is over. `ended` is how many were over before.
+    /// Line 37: runs threads until the present computation is over. `ended` is how many computations were over before.
     pub(crate) fn work(&mut self, ended: u64) -> Rest {
         loop {
             match self.pc {
@@ -145,7 +145,7 @@ impl<K: Discipline> Worker<K> {
     #[inline(always)]
     fn body(&mut self, thread: ThreadRef) {
         self.poll(thread);
-        // SAFETY: the thread was popped from the deque, so it belongs to this worker; its body runs once, because the
+        // SAFETY: the thread was popped from the deque, so it belongs to this worker. Its body runs once, because the
         // record is consumed here. The pointer to the worker is valid while the body runs, and nothing else uses the
         // worker meanwhile.
         unsafe { (thread.get().ops.run)(thread.0, ptr::from_mut(self).cast()) };
@@ -197,7 +197,7 @@ impl<K: Discipline> Worker<K> {
         }
     }
 
-    /// `watch` called from its own waiting loop: it never waits itself.
+    /// `watch`, called from its own waiting loop. This call never waits.
     fn watch_inner(&mut self) {
         self.pass += 1;
         let pass = self.pass << 24 | u64::from(self.id);
@@ -242,7 +242,7 @@ impl<K: Discipline> Worker<K> {
             }
             if !matches!(self.pc, Pc::Decrement { .. }) {
                 what = Count::IdleTicks;
-                // Only where no answer is awaited may a computation be left: an answer would be lost.
+                // A computation may be left only if no answer is awaited: an answer would be lost.
                 if self.is_free() && self.shared.ended.load(Acquire) != ended {
                     break Some(Rest::Over);
                 }
@@ -287,7 +287,7 @@ impl<K: Discipline> Worker<K> {
         matches!(self.pc, Pc::Clear | Pc::Choose)
     }
 
-    /// Outside of the protocol: lets others run.
+    /// Not part of the protocol: lets others run.
     #[inline(always)]
     pub(crate) fn relax(&mut self) {
         if self.shared.resting.load(Relaxed) && self.id != 0 {
@@ -299,19 +299,19 @@ impl<K: Discipline> Worker<K> {
         }
     }
 
-    /// Lets other threads have the core. Not inlined: the compiler would keep the address of the system's function in a register,
-    /// and a test that reads the machine code could not tell what is called.
+    /// Lets other threads have the core. Not inlined: otherwise the compiler would keep the address of the system's
+    /// function in a register, and a test that reads the machine code could not tell what is called.
     #[inline(never)]
     fn give_way() {
         // SAFETY: a call of the kernel without arguments.
         unsafe { libc::sched_yield() };
     }
 
-    /// Between two computations: looks for a while whether another begins, then sleeps a little at a time.
+    /// Between two computations: looks for a while whether another one begins, then sleeps a little at a time.
     #[cold]
     fn rest(&mut self) {
         self.rested += 1;
-        // Rest is not idleness: nothing runs that could be helped.
+        // Rest does not count as idle time: nothing runs that this worker could help.
         self.idle_since = ticks();
         match self.rested {
             0..64 => std::hint::spin_loop(),
@@ -323,8 +323,8 @@ impl<K: Discipline> Worker<K> {
         }
     }
 
-    /// The first thread of a computation comes from outside, as if it had been received (lines 87 and 88): the worker opens
-    /// a round, so that others may ask it.
+    /// The first thread of a computation comes from outside, as if it had been received (lines 87 and 88). The worker
+    /// opens a round, so that others may ask it.
     pub(crate) fn begin(&mut self, thread: ThreadRef) {
         debug_assert!(self.is_free());
         self.push_bottom(thread);
@@ -342,7 +342,7 @@ impl<K: Discipline> Worker<K> {
     }
 }
 
-/// Reads a counter of a worker from outside.
+/// Reads a count of a worker from outside.
 pub(crate) fn counted(cells: &Cells, what: Count) -> u64 {
     cells.counts[what as usize].load(Relaxed)
 }

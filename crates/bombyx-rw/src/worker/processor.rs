@@ -1,4 +1,4 @@
-//! The worker as a [`Processor`] of the step machine: its shared cells are atomics, the rest is its own.
+//! The worker as a [`Processor`] of the step machine. Its shared cells are atomics; the rest belongs to it alone.
 
 use super::{Worker, WorkerPc};
 use crate::cells::{Count, LAST_ROUND, pack, unpack};

@@ -1,8 +1,8 @@
 //! The papers' invariants, checked while a run goes on.
 //!
 //! An [`Invariant`] is a lemma about the state between two steps. [`Simulation::check`](crate::Simulation::check)
-//! checks it at every instant; the run ends with a [`Violation`] at the first state that breaks it. Checking looks
-//! at all deques and living threads, so it suits small computations. For each invariant there is a
+//! checks it at every instant. The run ends with a [`Violation`] at the first state that breaks it. Checking looks at
+//! all deques and living threads, so it suits small computations. For each invariant there is a
 //! [`Mutation`](crate::Mutation) that breaks it.
 
 mod critical;
@@ -118,14 +118,14 @@ trait Check {
         let _ = strand;
     }
 
-    /// Looks at a state; says what is wrong with it.
+    /// Looks at a state. If something is wrong with it, says what.
     fn check(&mut self, m: &Machine<'_>, ready: &Ready) -> Result<(), String>;
 }
 
-/// Someone who looks at every state.
+/// An observer that looks at every state.
 pub(crate) type Watcher<'c> = Box<dyn FnMut(&Machine<'_>, &Ready) + 'c>;
 
-/// Whoever looks at the states of a run: invariants, and perhaps a watcher.
+/// What looks at the states of a run: invariants, and perhaps a watcher.
 pub(crate) struct Checker<'c> {
     checks: Vec<(Invariant, Box<dyn Check + 'c>)>,
     watcher: Option<Watcher<'c>>,

@@ -1,4 +1,4 @@
-//! Thieves that cannot succeed: they are parked, and what they would have done is accounted for when they go on.
+//! Thieves that cannot succeed. They are parked, and what they would have done is accounted for when they go on.
 
 use super::Engine;
 use crate::ProcessorId;
@@ -17,13 +17,13 @@ impl Engine<'_> {
     }
 
     /// Turns parked thieves into thieves with an attempt under way, as if they had made all attempts before it. If
-    /// `serving`, attempts that end now are still to be served; else they have failed.
+    /// `serving`, attempts that end now have yet to be served; otherwise they have failed.
     pub(super) fn unpark(&mut self, serving: bool) {
         let now = self.m.now;
         for p in std::mem::take(&mut self.parked) {
             let (mut failed, each) = self.attempts_while_parked(p);
             if serving && failed.until == now && failed.count > 0 {
-                // The last of them ends now and is still to be served.
+                // The last of them ends now and has yet to be served.
                 let since = self.m.processors[p.index()].since;
                 failed = self.m.clock.repeat(p, since, each, now - 1);
             }
@@ -52,7 +52,7 @@ impl Engine<'_> {
         (self.m.clock.repeat(p, since, each, self.m.now), each)
     }
 
-    /// Attempts of so many quanta each were made in vain.
+    /// Accounts for failed attempts of this many quanta each.
     pub(super) fn account_for(&mut self, failed: Repeated, each: u64) {
         self.m.counters.attempts += failed.count;
         self.m.counters.wait += failed.count * (self.rules.steal_cost - 1);

@@ -6,7 +6,7 @@ use crate::machine::{Activity, Attempt};
 use crate::trace::{AttemptResult, EventKind};
 
 impl Engine<'_> {
-    /// The steps that failed attempts took are over: those thieves try again. Others are still in a queue.
+    /// The steps that failed attempts took are over, and those thieves try again. Others are still in a queue.
     pub(super) fn end_failed_steps(&mut self) {
         for i in 0..self.arrived.len() {
             let p = self.arrived[i];
@@ -20,7 +20,8 @@ impl Engine<'_> {
         }
     }
 
-    /// All thieves of this instant make their attempts, and those who succeed get their orders for the step that begins now.
+    /// All thieves of this instant make their attempts. Those that succeed get their orders for the step that begins
+    /// now.
     pub(super) fn attempt_now(&mut self) {
         let now = self.m.now;
         let may_succeed = self.policy.may_succeed(&self.m);
@@ -49,7 +50,7 @@ impl Engine<'_> {
             self.tried[p.index()] = Some(now);
             self.initiate(p, now);
             if again {
-                // A thief has one attempt in a step, also if it lost at once what it got.
+                // A thief has one attempt in a step, even if it lost at once what it got.
                 self.conclude(p, None, AttemptResult::Empty);
             } else {
                 self.arrived.push(p);
@@ -58,7 +59,7 @@ impl Engine<'_> {
         self.serve_arrived();
     }
 
-    /// Parked thieves have failed in every step so far. Who begins a step now makes an attempt now.
+    /// Parked thieves have failed in every step so far. A thief that begins a step now makes an attempt now.
     fn unpark_for_this_step(&mut self) {
         let now = self.m.now;
         for p in std::mem::take(&mut self.parked) {

@@ -1,10 +1,10 @@
 //! `busy-leaves`: the Busy-Leaves Algorithm of BL §3.
 //!
-//! All living threads that nobody works on are in one pool; idle processors take the thread that has been ready
-//! longest. For strict computations every leaf of the spawn subtree has a processor working on it, so time and space
-//! are bounded together: T ≤ T1/P + T∞ and S ≤ S1·P (Theorem 3). BL Figure 2 is its schedule of Figure 1.
+//! All living threads that nobody works on are in one pool. Idle processors take the thread that has been ready
+//! longest. For strict computations, a processor works on every leaf of the spawn subtree, so time and space are
+//! bounded together: T ≤ T1/P + T∞ and S ≤ S1·P (Theorem 3). BL Figure 2 is its schedule of Figure 1.
 //!
-//! The pool's stalled threads are kept by the machine; only the ready ones are held here.
+//! The machine keeps the pool's stalled threads. Only the ready ones are here.
 
 use super::{Mutation, Policy, Ready, Setup};
 use crate::ProcessorId;
@@ -18,7 +18,7 @@ struct BusyLeaves {
     pool: BTreeMap<u64, ThreadId>,
     place: HashMap<ThreadId, u64>,
     next_place: u64,
-    /// Processors that wait for a stalled thread; none unless a mutation makes them.
+    /// Processors that wait for a stalled thread. Empty unless a mutation makes them wait.
     blocked: HashMap<ThreadId, ProcessorId>,
     mutation: Option<Mutation>,
 }

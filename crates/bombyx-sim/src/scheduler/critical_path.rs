@@ -1,8 +1,8 @@
 //! `critical-path`: the i-th fastest processor runs the thread that is i-th farthest from the end (HET Claim 3).
 //!
-//! Distances shrink while threads run, so the order can change with every instruction; the policy settles after
-//! each. Among processors of equal speed a thread stays where it is. Time is at most
-//! W1/(p·π_ave) + [Σ i·π_{i+1}/(π1+…+πi)]·W∞/(p·π_ave), at the price of many migrations.
+//! Distances shrink while threads run, so the order can change with every instruction, and the policy settles after
+//! each. Among processors of equal speed a thread stays where it is. Time is at most W1/(p·π_ave) + [Σ
+//! i·π_{i+1}/(π1+…+πi)]·W∞/(p·π_ave), at the price of many migrations.
 
 use super::{Policy, Ready, Setup};
 use crate::ProcessorId;
@@ -32,7 +32,7 @@ impl CriticalPath {
         self.pool.insert((Reverse(self.distance(m, thread)), self.next_place, thread));
     }
 
-    /// Quanta from where the thread stands to the end of the computation.
+    /// Quanta from the thread's present place to the end of the computation.
     fn distance(&self, m: &Machine<'_>, thread: ThreadId) -> u128 {
         let strand = m.next_strand(thread).expect("a ready thread has a strand");
         let beyond = self.distances[strand.index()] - m.computation().weight(strand);

@@ -1,9 +1,9 @@
 //! `depth-first:K`: the asynchronous depth-first scheduler (ADF) that DFD §2.2 and §5 compare with.
 //!
-//! One list holds all ready threads in the order of the serial depth-first execution; a processor takes the first.
-//! At a fork the child preempts its parent. A thread may allocate K bytes net until it is preempted; an allocation
-//! above K waits for its dummy threads. Space is close to the serial one, S1 + O(K·P·D), but processors return to
-//! the list after almost every thread.
+//! One list holds all ready threads in the order of the serial depth-first execution, and a processor takes the first.
+//! At a fork the child preempts its parent. A thread may allocate K bytes net until it is preempted. An allocation
+//! above K waits for its dummy threads. Space is close to the serial one, S1 + O(K·P·D), but processors return to the
+//! list after almost every thread.
 
 use super::meter::Meters;
 use super::pool::leave;
@@ -71,7 +71,7 @@ impl Policy for DepthFirst {
         leave(m, p, self.visits);
     }
 
-    /// Quota used up: back to the list, where the thread may well be the first.
+    /// The quota is used up: the thread goes back to the list, where it may well be the first.
     fn admit(&mut self, m: &mut Machine<'_>, p: ProcessorId, thread: ThreadId, strand: StrandId) -> bool {
         if self.meters.charge(p, strand) {
             return true;
@@ -90,7 +90,7 @@ impl Policy for DepthFirst {
         self.meters.credit(p, strand);
     }
 
-    /// Whatever a visitor chose: there is one list.
+    /// There is one list, whatever the visitor chose.
     fn queue(&self, _: u32) -> Option<u32> {
         Some(0)
     }

@@ -1,5 +1,5 @@
-//! A ready deque per processor: what [`work_stealing`](super::work_stealing) and
-//! [`heterogeneous`](super::heterogeneous) have in common, which are BL §4's rules.
+//! A ready deque per processor. This is what [`work_stealing`](super::work_stealing) and
+//! [`heterogeneous`](super::heterogeneous) have in common: the rules of BL §4.
 
 use super::{Deque, Mutation, Ready, Setup};
 use crate::ProcessorId;
@@ -7,7 +7,7 @@ use crate::machine::Machine;
 use bombyx_dag::ThreadId;
 use std::collections::VecDeque;
 
-/// A deque for each processor; the back is the bottom, the front is the top.
+/// A deque for each processor. The back is the bottom, and the front is the top.
 #[derive(Debug)]
 pub(super) struct Deques {
     deques: Vec<VecDeque<ThreadId>>,

@@ -6,11 +6,11 @@
 //! K trades space against granularity: K = ∞ is work stealing, small K is close to depth first. Expected space is
 //! S1 + O(min(K, S1)·P·D) (Theorem 4.3).
 //!
-//! Before an allocation of m > K bytes stand ⌈m/K⌉ dummy threads ([`WithDummies`](crate::WithDummies)); a processor
-//! that has run one gives up its deque. The quota counts heap memory and frames (§3.3), or, if told so, the heap alone, as
+//! ⌈m/K⌉ dummy threads come before an allocation of m > K bytes ([`WithDummies`](crate::WithDummies)). A processor that
+//! has run one gives up its deque. The quota counts heap memory and frames (§3.3) or, if asked for, only the heap, as
 //! the implementation of §5 does ([`Metering`](super::Metering)).
 //!
-//! A deque with an owner is known by the owner's number, one without by a number of its own. So a request that waits
+//! A deque with an owner is known by the owner's number, and one without by a separate number. So a request that waits
 //! for a processor's deque stays with the processor, as in `work-stealing`.
 
 use super::meter::Meters;
@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, VecDeque};
 struct Dfdeques {
     /// R, left to right: numbers of deques.
     list: Vec<u32>,
-    /// Deques of processors; the back is the bottom, where the owner works. Empty unless in R.
+    /// Deques of processors. The back is the bottom, where the owner works. Empty unless in R.
     owned: Vec<VecDeque<ThreadId>>,
     /// Deques without owners, never empty.
     left: BTreeMap<u32, VecDeque<ThreadId>>,
@@ -64,7 +64,7 @@ impl Dfdeques {
         self.list.iter().position(|&other| other == number).expect("the deque is in R")
     }
 
-    /// `p` works on the newest thread of its deque; if that is empty, it deletes the deque and steals.
+    /// `p` works on the newest thread of its deque. If the deque is empty, `p` deletes it and steals.
     fn next(&mut self, m: &mut Machine<'_>, p: ProcessorId) {
         let deque = &mut self.owned[p.index()];
         let top = self.mutation == Some(Mutation::PopTop);
@@ -190,7 +190,7 @@ impl Policy for Dfdeques {
         self.owner(queue)
     }
 
-    /// Take the oldest thread; a new deque for it is placed directly right of its victim.
+    /// Takes the oldest thread. A new deque for it is placed directly right of its victim.
     fn attempt(&mut self, m: &mut Machine<'_>, thief: ProcessorId, queue: u32) -> AttemptResult {
         let deque = match self.owner(queue) {
             Some(owner) => Some(&mut self.owned[owner.index()]),

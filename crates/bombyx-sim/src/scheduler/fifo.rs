@@ -48,7 +48,7 @@ impl Policy for Fifo {
         leave(m, p, self.visits);
     }
 
-    /// Whatever a visitor chose: there is one queue.
+    /// There is one queue, whatever the visitor chose.
     fn queue(&self, _: u32) -> Option<u32> {
         Some(0)
     }

@@ -1,8 +1,8 @@
 //! `greedy`: list scheduling of strands (Brent, Graham; BL Theorem 1, HET Theorem 1).
 //!
-//! All ready strands wait in one list in the order in which they became ready, whatever their threads; a processor
-//! that ends a strand takes the first of the list. So no processor is idle while a strand is ready, and that is all:
-//! T ≤ T1/P + T∞, with no promise about space or locality.
+//! All ready strands wait in one list in the order in which they became ready, whatever their threads. A processor that
+//! ends a strand takes the first of the list. So no processor is idle while a strand is ready, and nothing more is
+//! promised: T ≤ T1/P + T∞, with no bound on space or locality.
 
 use super::pool::Pool;
 use super::{Policy, Ready, Setup};

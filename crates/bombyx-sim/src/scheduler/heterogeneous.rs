@@ -1,9 +1,9 @@
 //! `heterogeneous:BETA`: the Enhanced Cilk Scheduler for processors of different speeds (HET §3, Fig. 2).
 //!
-//! Work stealing, and one rule more: a thief that chose a victim with an empty deque that works on a thread, and that
-//! is more than β times as slow as the thief, *mugs* it: takes that thread in the middle of its work. The mugged
-//! processor becomes a thief. With speeds within a factor β of each other it is exactly `work-stealing`. Time is
-//! W1/(p·π_ave) + O(W∞/π_ave) with high probability (Theorem 6).
+//! This is work stealing with one more rule. If a thief chose a victim with an empty deque that works on a thread and
+//! is more than β times as slow as the thief, the thief *mugs* it: it takes that thread in the middle of its work. The
+//! mugged processor becomes a thief. If all speeds are within a factor β of each other, this is exactly
+//! `work-stealing`. Time is W1/(p·π_ave) + O(W∞/π_ave) with high probability (Theorem 6).
 
 use super::deques::Deques;
 use super::{Beta, Mutation, Policy, Ready, Setup};
@@ -25,7 +25,7 @@ pub(super) fn policy(setup: &Setup, beta: Beta) -> Box<dyn Policy> {
 }
 
 impl Heterogeneous {
-    /// Line 3's condition.
+    /// The condition of line 3.
     fn mugs(&self, thief: u64, victim: u64) -> bool {
         match self.mutation {
             Some(Mutation::NoMugging) => false,
@@ -37,7 +37,8 @@ impl Heterogeneous {
 }
 
 impl Heterogeneous {
-    /// Whether a mutation leaves anybody who mugs. Without one a thief may always come that is fast enough.
+    /// Whether any processor would mug under the mutation. Without a mutation, a thief that is fast enough may always
+    /// come.
     fn someone_would_mug(&self, m: &Machine<'_>) -> bool {
         if self.mutation.is_none() {
             return true;
@@ -66,7 +67,7 @@ impl Policy for Heterogeneous {
         self.deques.stalled(m, p);
     }
 
-    /// Line 4(b). A parent that can be executed was enabled by this thread and lies in the deque by now.
+    /// Line 4(b). A parent that can be executed was enabled by this thread, and lies in the deque by now.
     fn died(&mut self, m: &mut Machine<'_>, p: ProcessorId, _: ThreadId) {
         self.deques.died(m, p);
     }
@@ -75,7 +76,7 @@ impl Policy for Heterogeneous {
         self.deques.enabled(m, p, thread);
     }
 
-    /// The thread goes to the bottom of the deque, which thieves can reach; a processor that is back is a thief.
+    /// The thread goes to the bottom of the deque, where thieves can reach it. A processor that comes back is a thief.
     fn crashed(&mut self, m: &mut Machine<'_>, p: ProcessorId, thread: ThreadId) {
         self.enabled(m, p, thread);
         m.steal(p);

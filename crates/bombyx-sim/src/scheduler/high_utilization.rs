@@ -1,9 +1,9 @@
 //! `high-utilization:BETA`: the fastest idle processor is at most β times as fast as the slowest busy one (HET §2).
 //!
-//! Ready threads wait in one queue and go to the fastest idle processors. When a processor is idle and more than β
-//! times as fast as the slowest busy one, that one is interrupted and its thread moves: the least that keeps the
-//! invariant. All threads together migrate at most 2·S1 times (HET Theorem 5); one may migrate more than twice.
-//! Time is at most W1/(p·π_ave) + (p−1)/p · β·W∞/π_ave (HET Theorem 4).
+//! Ready threads wait in one queue and go to the fastest idle processors. If a processor is idle and more than β times
+//! as fast as the slowest busy one, the slowest is interrupted and its thread moves. This is the least that keeps the
+//! invariant. All threads together migrate at most 2·S1 times (HET Theorem 5); one may migrate more than twice. Time is
+//! at most W1/(p·π_ave) + (p−1)/p · β·W∞/π_ave (HET Theorem 4).
 
 use super::pool::Pool;
 use super::{Beta, Mutation, Policy, Ready, Setup};
@@ -16,7 +16,7 @@ struct HighUtilization {
     pool: Pool,
     beta: Beta,
     mutation: Option<Mutation>,
-    /// When threads were last exchanged, if that is the mutation.
+    /// When threads were last exchanged, for the mutation that does so.
     shuffled: u64,
 }
 

@@ -1,10 +1,10 @@
-//! The quota K: what counts against it ([`Tariff`]), and what [`dfdeques`](super::dfdeques) counts for each processor
-//! from steal to steal, and [`depth_first`](super::depth_first) for each thread from one scheduling to the next.
+//! The quota K: what counts against it ([`Tariff`]). [`dfdeques`](super::dfdeques) counts it for each processor from
+//! steal to steal, and [`depth_first`](super::depth_first) for each thread from one scheduling to the next.
 //!
-//! The rule is DFD §3.3's, and the runtime's. K bounds the *net* amount of memory, heap and stack, from one steal to the next:
-//! what a strand allocates is charged before it begins, and what it frees is credited when it ends. A strand that allocates
-//! more than K is charged nothing, because its dummy threads have paid; so what it allocated is not credited either
-//! when it is freed.
+//! The rule is that of DFD §3.3 and of the runtime. K bounds the *net* amount of memory, heap and stack, from one steal
+//! to the next. What a strand allocates is charged before it begins, and what it frees is credited when it ends. A
+//! strand that allocates more than K is charged nothing, because its dummy threads have paid. So what it allocated is
+//! not credited either when it is freed.
 
 use super::{Metering, Quota};
 use bombyx_dag::{Computation, StrandId};
@@ -18,10 +18,10 @@ pub struct Tariff {
 }
 
 impl Tariff {
-    /// For a quota of so many bytes, counting what `metering` says.
+    /// For a quota of this many bytes, counting what `metering` says.
     ///
-    /// A strand's frames are those of the threads that it spawns and ends. A computation does not say which blocks a strand
-    /// frees. They are taken to be the last ones that the serial execution allocated.
+    /// A strand's frames are those of the threads that it spawns and ends. A computation does not say which blocks a
+    /// strand frees. This takes them to be the last ones that the serial execution allocated.
     pub fn new(c: &Computation, quota: u64, metering: Metering) -> Self {
         let demand = |s: StrandId| metering.demand(c, s);
         let paid = |bytes: u64| bytes > quota;
@@ -56,7 +56,7 @@ impl Tariff {
     }
 }
 
-/// Of what each strand frees, the part that `charged` strands allocated: the last blocks in the serial order.
+/// The part of what each strand frees that `charged` strands allocated. These are the last blocks in the serial order.
 fn credited_heap(c: &Computation, charged: impl Fn(StrandId) -> bool) -> Vec<u64> {
     let mut blocks: Vec<(u64, bool)> = Vec::new();
     let mut credited = vec![0; c.strand_count()];
@@ -81,7 +81,7 @@ fn credited_heap(c: &Computation, charged: impl Fn(StrandId) -> bool) -> Vec<u64
 /// Net allocation against a quota, one count for each processor.
 #[derive(Clone, Debug)]
 pub(super) struct Meters {
-    /// None without a quota.
+    /// `None` without a quota.
     tariff: Option<Tariff>,
     net: Vec<i128>,
 }
@@ -105,7 +105,7 @@ impl Meters {
         self.net[p.index()] = 0;
     }
 
-    /// Whether `strand` may begin; if so it is charged.
+    /// Whether `strand` may begin. If so, it is charged.
     pub(super) fn charge(&mut self, p: crate::ProcessorId, strand: StrandId) -> bool {
         let Some(tariff) = &self.tariff else { return true };
         let bytes = i128::from(tariff.charged(strand));
@@ -132,7 +132,7 @@ mod tests {
     use crate::scheduler::Setup;
     use bombyx_dag::Builder;
 
-    /// Allocates a block of each size, then frees so many bytes at each of the last strands.
+    /// Allocates a block of each size, then frees this many bytes at each of the last strands.
     fn blocks(sizes: &[u64], frees: &[u64]) -> Computation {
         let mut b = Builder::new(0);
         for &size in sizes {

@@ -28,7 +28,7 @@ use crate::ProcessorId;
 use crate::machine::Machine;
 use crate::mutation::Mutation;
 use crate::trace::AttemptResult;
-use bombyx_base::scheduler::{self as names, Parameter, Place};
+use bombyx_base::scheduler::{self as names, Parameter, RunsOn};
 use bombyx_dag::{StrandId, ThreadId};
 use std::fmt;
 use std::str::FromStr;
@@ -54,8 +54,8 @@ pub trait Policy {
     /// `p`'s thread has executed its last strand.
     fn died(&mut self, m: &mut Machine<'_>, p: ProcessorId, thread: ThreadId);
 
-    /// `p`'s thread has resolved the last join edge that the stalled `thread` waited for. This comes before the
-    /// rule for what else `p`'s thread did (BL §4), and needs no order.
+    /// `p`'s thread has resolved the last join edge that the stalled `thread` waited for. This comes before the rule
+    /// for what else `p`'s thread did (BL §4), and needs no order.
     fn enabled(&mut self, m: &mut Machine<'_>, p: ProcessorId, thread: ThreadId);
 
     /// `p`'s thread has ended a strand and can go on.
@@ -63,7 +63,7 @@ pub trait Policy {
         m.work(p, thread);
     }
 
-    /// `p` has crashed and lost what it had done of its strand: `thread` is ready and must be executed by another
+    /// `p` has crashed and lost what it had done of its strand. `thread` is ready, and must be executed by another
     /// processor, or by `p` once it is back. What else `p` holds stays where it is.
     fn crashed(&mut self, m: &mut Machine<'_>, p: ProcessorId, thread: ThreadId) {
         self.enabled(m, p, thread);
@@ -86,7 +86,7 @@ pub trait Policy {
         let _ = (p, strand);
     }
 
-    /// The queue in which a thief waits that chose `slot` among P, or none if it chose a deque that does not exist.
+    /// The queue in which a thief that chose `slot` among P waits, or `None` if it chose a deque that does not exist.
     fn queue(&self, slot: u32) -> Option<u32> {
         Some(slot)
     }
@@ -172,7 +172,7 @@ macro_rules! schedulers {
             type Err = SchedulerError;
 
             fn from_str(text: &str) -> Result<Self, SchedulerError> {
-                let (name, parameter) = names::parse(text, Place::Simulator)?;
+                let (name, parameter) = names::parse(text, RunsOn::Simulator)?;
                 Ok(match name {
                     $( $name => schedulers!(@read $variant parameter $($parameter)?), )*
                     _ => unreachable!("the table of names has {name}, which the simulator does not know"),

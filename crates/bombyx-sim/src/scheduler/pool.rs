@@ -1,5 +1,5 @@
-//! A queue of ready threads that all processors share: what [`fifo`](super::fifo), [`greedy`](super::greedy) and
-//! [`high_utilization`](super::high_utilization) have in common; and what a processor without a thread does where
+//! A queue of ready threads that all processors share. This is what [`fifo`](super::fifo), [`greedy`](super::greedy)
+//! and [`high_utilization`](super::high_utilization) have in common. Also what a processor without a thread does if
 //! visits of the queue take time.
 
 use super::Ready;
@@ -27,7 +27,7 @@ impl Pool {
         self.queue.is_empty()
     }
 
-    /// Idle processors take threads, in the order of both.
+    /// Idle processors take threads, both in order.
     pub(super) fn serve_idle(&mut self, m: &mut Machine<'_>) {
         while !self.queue.is_empty()
             && let Some(p) = m.first_idle()

@@ -3,7 +3,7 @@
 use crate::ProcessorId;
 use bombyx_dag::ThreadId;
 
-/// A deque as BL names its ends.
+/// A deque, with BL's names for its ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deque {
     /// The processor that works at its bottom, if any.

@@ -9,7 +9,7 @@ pub enum Metering {
     /// Heap memory, and the frames of threads: the algorithm (DFD §3.3).
     #[default]
     HeapAndStack,
-    /// Heap memory alone: what an allocator sees, as in DFD §5 and in the runtime.
+    /// Only heap memory: what an allocator sees, as in DFD §5 and in the runtime.
     Heap,
 }
 
@@ -29,11 +29,11 @@ impl Metering {
 pub struct Setup {
     /// Number of processors.
     pub processors: usize,
-    /// An error to make on purpose.
+    /// A deliberate error.
     pub mutation: Option<Mutation>,
     /// Which threads are dummies that were inserted before large allocations (DFD §3.3), by thread. Empty if none.
     pub dummies: Vec<bool>,
-    /// Whether a processor without a thread visits the shared queue, as [`Simulation::visits`] has it. For `fifo` and
+    /// Whether a processor without a thread visits the shared queue, as [`Simulation::visits`] says. For `fifo` and
     /// `depth-first`.
     ///
     /// [`Simulation::visits`]: crate::Simulation::visits
@@ -43,7 +43,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// So many processors, no mutation, no dummies, no visits, no tariff.
+    /// This many processors, without mutation, dummies, visits or tariff.
     pub fn new(processors: usize) -> Self {
         Self { processors, mutation: None, dummies: Vec::new(), visits: false, tariff: None }
     }

@@ -1,8 +1,8 @@
 //! `work-stealing`: the randomized Work-Stealing Algorithm of BL §4.
 //!
-//! A processor works at the bottom of its own deque and, when that is empty, takes the top thread of a processor
-//! chosen uniformly at random among all P, itself included. For fully strict computations it keeps Lemma 4 and the
-//! busy-leaves property; its time is T1/P + O(T∞) (Theorem 13), its space at most S1·P (Theorem 5).
+//! A processor works at the bottom of its own deque. When that is empty, it takes the top thread of a processor chosen
+//! uniformly at random among all P, itself included. For fully strict computations it keeps Lemma 4 and the busy-leaves
+//! property. Its time is T1/P + O(T∞) (Theorem 13), and its space at most S1·P (Theorem 5).
 
 use super::deques::Deques;
 use super::{Policy, Ready, Setup};
@@ -38,7 +38,7 @@ impl Policy for WorkStealing {
         self.0.enabled(m, p, thread);
     }
 
-    /// The thread goes to the bottom of the deque, which thieves can reach; a processor that is back is a thief.
+    /// The thread goes to the bottom of the deque, where thieves can reach it. A processor that comes back is a thief.
     fn crashed(&mut self, m: &mut Machine<'_>, p: ProcessorId, thread: ThreadId) {
         self.enabled(m, p, thread);
         m.steal(p);

@@ -19,7 +19,7 @@ impl View<'_, '_> {
         self.machine.memory.store(self.p, self.now, store);
     }
 
-    /// Private deques with compare-and-swap: answers the request that is open, and says whether it is worth asking.
+    /// Private deques with compare-and-swap: answers the open request, and says whether it is worth asking.
     pub(super) fn answer_request(&mut self) {
         let (p, at) = (self.p, self.p as usize);
         let worth = !self.machine.locals[at].deque.is_empty();
@@ -96,7 +96,7 @@ impl View<'_, '_> {
         self.machine.asks(p, victim, self.now);
     }
 
-    /// Concurrent deques: one attempt of `acquire`. A thread that was pushed less than Δ ago may not be seen yet.
+    /// Concurrent deques: one attempt of `acquire`. A thread that was pushed less than Δ ago may not be visible yet.
     pub(super) fn steal_concurrent(&mut self) {
         self.go(Pc::Choose);
         let victim = self.machine.victim(self.p);

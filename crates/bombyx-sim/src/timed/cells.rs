@@ -102,7 +102,7 @@ impl Memory {
         }
     }
 
-    /// Processor `p` stores at `now`: memory has it after at most Δ, and after what `p` stored before.
+    /// Processor `p` stores at `now`. Memory has the value after at most Δ, and after what `p` stored before.
     pub(super) fn store(&mut self, p: Id, now: u64, store: Store) {
         if let Store::Round { of, .. } = store {
             self.rounds[of as usize].push(now);
@@ -115,7 +115,7 @@ impl Memory {
         self.stored += 1;
     }
 
-    /// Lets all stores reach memory that are due.
+    /// Lets all stores that are due reach memory.
     pub(super) fn advance(&mut self, now: u64) {
         while let Some(&Reverse((due, nth, p))) = self.due.peek()
             && due <= now

@@ -13,7 +13,7 @@ use bombyx_rw::{Joins, Steals};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// What a processor keeps to itself.
+/// What only the processor itself sees.
 pub(super) struct Local {
     pub(super) pc: Pc<Thread, Thread, u64>,
     pub(super) watch: Watch<Thread>,
@@ -21,13 +21,13 @@ pub(super) struct Local {
     /// The threads, the top one first, and when they were pushed.
     pub(super) deque: VecDeque<(Thread, u64)>,
     pub(super) watching: Vec<Edge>,
-    /// What the pass of `watch` under way has still to look at.
+    /// What the present pass of `watch` has yet to look at.
     pass: Vec<Edge>,
     /// What is left of the body, and how many times τ passed in it.
     left: u64,
     ticks: u64,
     polls: bool,
-    /// When the query was sent that is open, to whom, and how long that one had waited for joins until then.
+    /// When the open query was sent, to whom, and how long that processor had waited for joins until then.
     pub(super) asked: (u64, Id, u64),
     /// How long the processor has waited for joins.
     waited: u64,
@@ -168,7 +168,7 @@ impl<'c> Machine<'c> {
         }
     }
 
-    /// One step of processor `p` at `now`: when it is over.
+    /// One step of processor `p` at `now`. Returns when it is over.
     fn step(&mut self, p: Id, now: u64) -> u64 {
         let at = p as usize;
         let (pc, state) = (self.locals[at].pc, self.locals[at].watch);
@@ -254,7 +254,7 @@ impl View<'_, '_> {
         };
     }
 
-    /// Looks at one edge of the pass of `watch` that is under way; whether there was one.
+    /// Looks at one edge of the present pass of `watch`. Returns whether there was one.
     fn look(&mut self) -> bool {
         let Some(c) = self.local().pass.pop() else { return false };
         if self.local().watching.contains(&c) {

@@ -1,6 +1,7 @@
-//! The schedulers of RW (Acar, Charguéraud, Muller, Rainey) in virtual time: the step machine of [`bombyx_rw::protocol`], the
-//! very code that runs on threads, on a machine whose stores become visible after at most Δ, with as many processors as one
-//! likes. Beside it the paper's baselines: private deques with compare-and-swap, and concurrent deques with their fence.
+//! The schedulers of RW (Acar, Charguéraud, Muller, Rainey) in virtual time: the step machine of
+//! [`bombyx_rw::protocol`], the same code that runs on threads. Here it runs on a machine whose stores become visible
+//! after at most Δ, with any number of processors. Beside it are the paper's baselines: private deques with
+//! compare-and-swap, and concurrent deques with their fence.
 //!
 //! ```
 //! use bombyx_dag::Builder;
@@ -30,20 +31,22 @@
 //!
 //! # The machine
 //!
-//! Times are in the unit of the computation's weights, which is nanoseconds for recorded programs. An access to a cell of the
-//! own processor takes [`Costs::own`], one to another's [`Costs::remote`]; a locked instruction and a fence take what they
-//! take, and empty the store buffer. Any other store waits in the buffer for a random time of at most Δ, behind the stores
-//! before it. A body polls (`communicate` and `watch`) when it starts and every τ from then on; idle processors spin.
+//! Times are in the unit of the computation's weights, which is nanoseconds for recorded programs. An access to a cell
+//! of the own processor takes [`Costs::own`], and one to another's takes [`Costs::remote`]. A locked instruction and a
+//! fence have their own costs, and empty the store buffer. Any other store waits in the buffer for a random time of at
+//! most Δ, behind the stores before it. A body polls (`communicate` and `watch`) when it starts and every τ from then
+//! on. Idle processors spin.
 //!
 //! # What is checked
 //!
-//! RW §6 gives two bounds, which [`Outcome`] holds the worst cases of:
+//! RW §6 gives two bounds. [`Outcome`] holds the worst cases:
 //!
-//! - a successful steal takes at most τ + 2Δ, from the query to the thread ([`Outcome::slowest_steal`]): Δ for the query, τ until
-//!   the victim polls, Δ for the answer. The paper counts no time for instructions; [`Outcome::steal_bound`] adds those that lie on
-//!   the way. Queries that had to be sent again count from the last time that they were sent. A victim that waits for the other
-//!   side of a join (line 122) does not call `communicate`; τ says how often bodies do, so that this wait does not count.
-//! - a query that is too old arrives at most 2Δ after the round that made it so ([`Outcome::latest_stale`],
+//! - A successful steal takes at most τ + 2Δ, from the query to the thread ([`Outcome::slowest_steal`]): Δ for the
+//!   query, τ until the victim polls, Δ for the answer. The paper counts no time for instructions;
+//!   [`Outcome::steal_bound`] adds those on the way. Queries that had to be sent again count from the last time that
+//!   they were sent. A victim that waits for the other side of a join (line 122) does not call `communicate`. τ says
+//!   how often bodies do, so this wait does not count.
+//! - A query that is too old arrives at most 2Δ after the round that made it so ([`Outcome::latest_stale`],
 //!   [`Outcome::stale_bound`]).
 
 mod baseline;
@@ -57,7 +60,7 @@ use bombyx_rw::protocol::Mutation;
 use bombyx_rw::{Joins, Steals};
 use std::fmt;
 
-/// What instructions take.
+/// How long instructions take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Costs {
     /// An access to a cell that only this processor uses most of the time.
@@ -91,10 +94,10 @@ pub struct Timed<'c> {
     mutation: Option<Mutation>,
 }
 
-/// What a run gave.
+/// The result of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// From the start to the end of the computation.
+    /// The time from the start to the end of the computation.
     pub time: u64,
     /// Time in bodies, over all processors.
     pub work: u64,
@@ -142,9 +145,9 @@ impl Outcome {
 pub enum TimedError {
     /// No processors, or too many.
     Processors(usize),
-    /// The computation is no nest of forks with two branches.
+    /// The computation is not a nest of forks with two branches.
     Shape(String),
-    /// These steals and joins do not go together.
+    /// These steals and joins cannot be combined.
     Lane(Steals, Joins),
     /// τ is 0.
     Tau,
@@ -193,19 +196,20 @@ impl<'c> Timed<'c> {
         Timed { delta, ..self }
     }
 
-    /// What instructions take.
+    /// How long instructions take.
     #[must_use]
     pub fn costs(self, costs: Costs) -> Self {
         Timed { costs, ..self }
     }
 
-    /// All random choices follow from this number.
+    /// The seed of all random choices.
     #[must_use]
     pub fn seed(self, seed: u64) -> Self {
         Timed { seed, ..self }
     }
 
-    /// A deliberate error that only a clock sees: [`Mutation::SkipsPolls`] or [`Mutation::Dawdles`]; others change nothing.
+    /// A deliberate error that only a clock notices: [`Mutation::SkipsPolls`] or [`Mutation::Dawdles`]. Others change
+    /// nothing.
     #[must_use]
     pub fn mutation(self, mutation: impl Into<Option<Mutation>>) -> Self {
         Timed { mutation: mutation.into(), ..self }
@@ -214,8 +218,8 @@ impl<'c> Timed<'c> {
     /// Runs the computation.
     ///
     /// # Errors
-    /// If there are no processors, if τ is 0, if the computation is no nest of forks with two branches, or if concurrent
-    /// deques are to go with joins by messages, which need to look at the bottom of a deque.
+    /// If there are no processors, if τ is 0, if the computation is not a nest of forks with two branches, or if
+    /// concurrent deques are combined with joins by messages, which need to look at the bottom of a deque.
     pub fn run(&self) -> Result<Outcome, TimedError> {
         if self.processors == 0 || self.processors > 1 << 16 {
             return Err(TimedError::Processors(self.processors));
@@ -230,9 +234,9 @@ impl<'c> Timed<'c> {
         Ok(machine::Machine::new(self, &program).run())
     }
 
-    /// τ + 2Δ and 2Δ, with the instructions that lie on the way. A thief stores its query; the victim, who may have begun one
-    /// poll just before, polls again after τ: it answers with two stores; the thief finds the new round after one turn of
-    /// its waiting loop, five accesses at most, and then its thread.
+    /// τ + 2Δ and 2Δ, with the instructions on the way. A thief stores its query. The victim may have begun a poll just
+    /// before, and polls again after τ. It answers with two stores. The thief finds the new round after one turn of its
+    /// waiting loop, at most five accesses, and then its thread.
     fn bounds(&self) -> [u64; 2] {
         let Costs { own, remote, .. } = self.costs;
         let poll = 2 * own + 2 * remote;

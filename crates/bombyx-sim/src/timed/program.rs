@@ -3,7 +3,7 @@
 use super::TimedError;
 use bombyx_dag::{Computation, StrandId};
 
-/// The number of a thread, which is also the number of the join that it is.
+/// The number of a thread. If the thread is a join, this is also the number of the join.
 pub(super) type Thread = u32;
 
 /// A computation made of forks with two branches.
@@ -46,7 +46,7 @@ impl<'c> Program<'c> {
         Some([left.0, right.0, join.0])
     }
 
-    /// How many there are.
+    /// How many threads there are.
     pub(super) fn threads(&self) -> usize {
         self.computation.strand_count()
     }

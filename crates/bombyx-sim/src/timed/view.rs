@@ -1,4 +1,4 @@
-//! The machine as one processor sees it while it takes a step: what the step machine of `bombyx-rw` runs on.
+//! The machine as one processor sees it while it takes a step. The step machine of `bombyx-rw` runs on this.
 
 use super::cells::{Edge, List, Store, side};
 use super::machine::Machine;
@@ -184,7 +184,7 @@ impl Processor for View<'_, '_> {
     }
 
     fn init_status(&mut self, join: Thread) {
-        // A thief learns of the join after this, and a join is used once, so that nobody can see what was there before.
+        // A thief learns of the join only after this, and a join is used once. So nobody can see what was there before.
         self.machine.memory.shared.status[join as usize] = [Status::Work; 2];
     }
 

@@ -9,6 +9,19 @@ use super::proof::Rule;
 use super::state::{MAX_CAPACITY, MAX_PROCESSORS};
 use super::tree::{MAX_FORKS, Threads, Tree};
 
+/// What an exploration or a walk looks for. A run that breaks something else ends there, without a finding.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ask {
+    /// Everything that the protocol promises, and with [`Config::proof`] all parts of the proof.
+    #[default]
+    All,
+    /// What RW Theorem 5.1 says of threads: none is lost, runs twice or runs early. How the protocol achieves this is not
+    /// checked.
+    Threads,
+    /// One part of the proof.
+    Rule(Rule),
+}
+
 /// A machine, the computation that it runs, and how it is explored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -28,15 +41,20 @@ pub struct Config {
     pub fences: bool,
     /// Whether the proof is checked on every transition: relation R and all invariants of RW Appendix B.
     pub proof: bool,
-    /// The only part of the proof that counts, and nothing else; all parts and all promises if there is none.
-    pub rule: Option<Rule>,
-    /// Whether stores are taken along with the step before them. Off is slower and finds the same.
+    /// What is looked for.
+    pub ask: Ask,
+    /// Whether stores are taken along with the step before them. Without this, exploration is slower and finds the
+    /// same.
     pub merge_stores: bool,
-    /// Whether states that differ in the names of processors only count as one. Then liveness is not asked.
+    /// Whether states that differ only in the names of processors count as one. Then liveness is not checked.
     pub symmetry: bool,
-    /// Whether fair endless runs are looked for once no broken state was found.
+    /// Whether a move that commutes with all others is made at once, in place of all other moves of the state. Then
+    /// [`Ask::All`] means [`Ask::Threads`], and liveness is not checked. With [`Config::proof`] or a mutation, nothing is
+    /// reduced.
+    pub reduce: bool,
+    /// Whether fair endless runs are searched for once no broken state was found.
     pub liveness: bool,
-    /// Where to give up.
+    /// At how many states to give up.
     pub max_states: usize,
 }
 
@@ -52,29 +70,30 @@ impl Config {
             application: false,
             fences: false,
             proof: false,
-            rule: None,
+            ask: Ask::All,
             merge_stores: true,
             symmetry: false,
+            reduce: false,
             liveness: true,
             max_states: 100_000_000,
         }
     }
 
-    /// The same with another capacity of the store buffers.
+    /// This configuration with another capacity of the store buffers.
     pub fn with_capacity(mut self, capacity: usize) -> Config {
         self.capacity = capacity;
         self
     }
 
-    /// The same with a mutated protocol.
+    /// This configuration with a mutated protocol.
     pub fn with_mutation(mut self, mutation: impl Into<Option<Mutation>>) -> Config {
         self.mutation = mutation.into();
         self
     }
 
-    /// Whether fair endless runs are looked for: fairness is about named processors and about every step.
+    /// Whether fair endless runs are searched for. Fairness is about named processors and about every step.
     pub(super) fn asks_liveness(&self) -> bool {
-        self.liveness && !self.symmetry && !self.proof
+        self.liveness && !self.symmetry && !self.reduce && !self.proof
     }
 
     pub(super) fn validate(&self, most_processors: usize) -> Result<(), ConfigError> {
@@ -99,7 +118,9 @@ impl Config {
             fences: self.fences,
             proof: self.proof,
             symmetry: self.symmetry,
-            rule: self.rule,
+            reduce: self.reduce && !self.proof && self.mutation.is_none(),
+            ask: if self.reduce && self.ask == Ask::All { Ask::Threads } else { self.ask },
+            broken: None,
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Exhaustive exploration: every interleaving of every step and flush, breadth first.
 //!
-//! Breadth first because the first broken state found is then one of the nearest, and its path the shortest
-//! counterexample. When no state is broken, [`super::liveness`] looks for fair runs that never end in the graph that
-//! was collected on the way.
+//! Exploration is breadth first, so the first broken state found is one of the nearest, and its path is a shortest
+//! counterexample. If no state is broken, [`super::liveness`] searches the collected graph for fair runs that never
+//! end.
 
+use std::collections::VecDeque;
 use std::fmt;
 
 use super::config::{Config, ConfigError};
@@ -26,7 +27,7 @@ pub enum Progress {
         /// Moves from the initial state to the states being expanded.
         depth: usize,
     },
-    /// Fair endless runs are being looked for: pass `pass` of `passes` over `states` states.
+    /// Fair endless runs are being searched for: pass `pass` of `passes` over `states` states.
     Liveness {
         /// States in the graph.
         states: usize,
@@ -42,7 +43,7 @@ pub enum Progress {
 pub struct Stats {
     /// Distinct states, after normalisation.
     pub states: usize,
-    /// Transitions between them, the ones that change nothing included.
+    /// Transitions between them, including those that change nothing.
     pub transitions: u64,
     /// The largest number of moves needed to reach a state.
     pub depth: usize,
@@ -52,19 +53,19 @@ pub struct Stats {
     pub watched_joins: u32,
     /// Most entries in all watch lists together: an open join has one for each side.
     pub watched_entries: u32,
-    /// Most entries in one store buffer. If it stays below the capacity, no buffer was ever full and the answer is
-    /// the one for unbounded buffers.
+    /// Most entries in one store buffer. If this stays below the capacity, no buffer was ever full, and the answer also
+    /// holds for unbounded buffers.
     pub longest_buffer: usize,
     /// Bytes of the tables at their largest.
     pub bytes: usize,
 }
 
-/// A run that breaks a promise: a shortest one for a broken state, one with a shortest prefix for an endless run.
+/// A run that breaks a promise: a shortest one for a broken state, or one with a shortest prefix for an endless run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counterexample {
     /// What is broken at the end, or by repeating the cycle for ever.
     pub violation: Violation,
-    /// Moves up to the broken state or to the cycle; a move may be several steps.
+    /// Moves up to the broken state or to the cycle. A move may be several steps.
     pub moves: usize,
     /// The steps of those moves.
     pub steps: Vec<Step>,
@@ -185,6 +186,7 @@ impl Search<'_> {
         };
         self.graph.insert_initial(&self.machine.initial())?;
         let mut moves = Vec::new();
+        let mut ended = VecDeque::new();
         let mut level_end = 1;
         let mut at = 0;
         while at < self.graph.len() {
@@ -196,13 +198,22 @@ impl Search<'_> {
                 let (states, depth) = (self.graph.len(), self.stats.depth);
                 progress(Progress::Exploring { states, waiting: states - at, depth });
             }
+            // The run broke something that nobody asked about. It ends here.
+            if ended.front() == Some(&(at as Id)) {
+                ended.pop_front();
+                if config.asks_liveness() {
+                    self.graph.close_state();
+                }
+                at += 1;
+                continue;
+            }
             let state = self.graph.state(at as Id);
             self.machine.moves(&state, &mut moves);
             self.stats.exits += usize::from(moves.is_empty());
             for &m in &moves {
                 let mut next = state;
                 if let Err(violation) = self.machine.apply(&mut next, m) {
-                    // What nobody asked for is an end of the run.
+                    // A violation that nobody asked about ends the run.
                     if !self.machine.asks(&violation) {
                         continue;
                     }
@@ -217,8 +228,12 @@ impl Search<'_> {
                     continue;
                 }
                 self.measure(&next);
-                if let Err(violation) = check(self.machine, &next) {
-                    return broken(self, violation, id, None);
+                match check(self.machine, &next) {
+                    Err(violation) if self.machine.asks(&violation) => {
+                        return broken(self, violation, id, None);
+                    }
+                    Err(_) => ended.push_back(id),
+                    Ok(()) => {}
                 }
                 if self.graph.len() > config.max_states {
                     return Err(Full);
@@ -244,7 +259,7 @@ impl Search<'_> {
 fn account(machine: &Machine, graph: &Graph, run: Run) -> Counterexample {
     let path = graph.path(run.end);
     let mut moves: Vec<_> = Vec::new();
-    // Under symmetry a state stands for all that differ in names; the account follows one processor under one name.
+    // Under symmetry, a state stands for all that differ in names. The account follows one processor under one name.
     let plain = Machine { symmetry: false, ..machine.clone() };
     let mut state = plain.initial();
     for &to in &path[1..] {
@@ -259,7 +274,7 @@ fn account(machine: &Machine, graph: &Graph, run: Run) -> Counterexample {
     Counterexample { violation: run.violation, moves: moves.len(), steps, cycle }
 }
 
-/// A move from `state` to a state of which `target` is the representative.
+/// A move from `state` to a state whose representative is `target`.
 fn connecting_move(machine: &Machine, plain: &Machine, state: &State, target: &State) -> (Move, State) {
     let mut moves = Vec::new();
     plain.moves(state, &mut moves);
@@ -271,7 +286,7 @@ fn connecting_move(machine: &Machine, plain: &Machine, state: &State, target: &S
     moves.into_iter().find_map(arrival).expect("a state's parent has a move to it")
 }
 
-/// The move that breaks something, by the names of the account.
+/// The move that breaks something, with the names of the account.
 fn breaking_move(plain: &Machine, state: &State, wanted: Move) -> Move {
     let mut moves = Vec::new();
     plain.moves(state, &mut moves);

@@ -1,7 +1,19 @@
-//! What is known of each mutation: the smallest machine that shows it, or why it can do no harm.
+//! What is known of each mutation: the smallest machine that shows it, or why it does no harm.
 
 use super::Mutation;
 use super::config::Config;
+
+/// How [`Mutation::PollBetweenThreads`] loses `A.join` on four processors with the tree `((. .) (. .))`, for
+/// [`follow`](super::follow()). Processor 1 steals `A.right` and gives it to processor 2 before it runs it, but still watches its
+/// join. Then it gets `C.right`. While it waits for the other side of C, it answers READY of `A.left` with ACK; that
+/// ACK is still in its buffer when the true right side of A ends: each side sees that the other has ended or will take the join.
+pub const LOST_JOIN: &str = "\
+    0:end 0:next  1:next 1:flush 1:ask0 1:next 1:flush  0:poll 0:flush 0:flush  1:next 1:next 1:flush \
+    2:next 2:flush 2:ask1 2:next 2:flush  1:poll 1:flush 1:flush  2:next 2:next 2:flush 2:next  2:end 2:next \
+    1:next 1:flush 1:ask2 1:next 1:flush  2:poll 2:flush 2:flush  1:next 1:next 1:flush 1:next \
+    0:end 0:next 0:end 0:next 0:end 0:next 0:end 0:next 0:flush \
+    1:end 1:next 1:flush 1:watchAR  2:end 2:next 2:flush 2:next 2:next 2:next \
+    2:end 2:next 2:flush 2:next 2:next  1:flush  0:next 0:next";
 
 /// What becomes of a mutated protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +56,7 @@ impl Fate {
             | Mutation::NoRemoval
             | Mutation::NoLocalJoin
             | Mutation::SingleAndResolves => Fate::Caught(on(2, "(. .)")),
-            // What these do shows in the proof; not all of it ever shows in a result.
+            // The effect of these shows in the proof. Not all of it ever shows in a result.
             Mutation::StaleContinuation
             | Mutation::KeepsContinuation
             | Mutation::KeepsEnded
@@ -70,6 +82,12 @@ impl Fate {
             | Mutation::ForksTwice
             | Mutation::EndsTwice
             | Mutation::ResolvesAgain
+            | Mutation::StartsJoin
+            | Mutation::NoResolution
+            | Mutation::HandsOutTwice
+            | Mutation::ClearsAgain
+            | Mutation::ResetsOther
+            | Mutation::TransfersMore
             | Mutation::UnorderedFlush => {
                 Fate::Caught(Config { proof: true, ..on(2, "(. .)").with_capacity(4) })
             }
@@ -78,7 +96,10 @@ impl Fate {
                 application: true,
                 ..on(2, "(. .)").with_capacity(4)
             }),
-            Mutation::NewestFirst | Mutation::SwapsBodies => {
+            Mutation::NewestFirst
+            | Mutation::SwapsBodies
+            | Mutation::NoInheritance
+            | Mutation::ForkDropsEdge => {
                 Fate::Caught(Config { proof: true, ..on(2, "((. .) .)").with_capacity(4) })
             }
             Mutation::KeepsTransferred | Mutation::DropsTransferred => {

@@ -1,15 +1,16 @@
-//! The abstract state of RW Appendix B.2, carried along with every state of the machine: nodes, running threads and owners.
-//! Each step of the machine that the proof gives an abstract step takes that step here, by the rules START, FORK and END of
-//! RW Figure 12; a rule that does not apply is a counterexample to Lemma 5.2.
+//! The abstract state of RW Appendix B.2, carried along with every state of the machine: nodes, running threads and
+//! owners. If the proof gives a step of the machine an abstract step, that step is taken here, by the rules START, FORK
+//! and END of RW Figure 12. A rule that does not apply is a counterexample to Lemma 5.2.
 //!
-//! φ is the identity: a node is the number of its thread. A node has one edge, to the join that its thread continues to, so
-//! that the nodes determine the edges. `Branch` is the paper's, with SINGLE where the other edge is gone or line 65 says
-//! so.
+//! φ is the identity: a node is the number of its thread. A node has at most one edge, to the join that its thread continues
+//! to; it carries the label LEFT or RIGHT of `Branch`, and SINGLE where line 65 says so.
 
 use super::Violation;
 use super::proof::Rule;
 use super::state::{MAX_PROCESSORS, Processor};
-use super::tree::{Cont, Fork, Thread, Threads};
+use super::tree::{Cont, Edges, Fork, Thread, Threads};
+use bombyx_rw::protocol::Side;
+use std::hash::{Hash, Hasher};
 
 /// What X binds a processor to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -24,14 +25,25 @@ pub(super) enum Code {
 }
 
 /// An abstract state with its ownership labelling (RW Def. 1 and 7).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Ghost {
     /// N, one bit for a thread.
     pub(super) nodes: u32,
+    /// E, with `Branch`.
+    pub(super) edges: Edges,
     /// X.
     pub(super) code: [Code; MAX_PROCESSORS],
     /// The leaves that each processor owns.
     pub(super) leaves: [u32; MAX_PROCESSORS],
+}
+
+/// Without the proof there is nothing to hash.
+impl Hash for Ghost {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        if self.nodes != 0 {
+            (self.nodes, self.edges, self.code, self.leaves).hash(hasher);
+        }
+    }
 }
 
 fn broken(rule: Rule, text: String) -> Result<(), Violation> {
@@ -52,37 +64,35 @@ impl Ghost {
     }
 
     /// The sources of the edges into a join: left and right, if they are there.
-    pub(super) fn parents(&self, threads: &Threads, f: Fork) -> [Option<Thread>; 2] {
-        [threads.left(f), threads.right(f)].map(|branch| self.on_path(threads, branch))
-    }
-
-    /// The node that a branch has become, by forking, if it is not over.
-    fn on_path(&self, threads: &Threads, branch: Thread) -> Option<Thread> {
-        if self.has(branch) {
-            return Some(branch);
-        }
-        threads.body(branch).and_then(|f| self.on_path(threads, threads.join(f)))
+    pub(super) fn parents(&self, f: Fork) -> [Option<Thread>; 2] {
+        [Side::Left, Side::Right].map(|side| self.edges.sources(Cont { join: f, side }).next())
     }
 
     /// START: an idle processor begins with a ready node.
     pub(super) fn start(&mut self, threads: &Threads, p: Processor, t: Thread) -> Result<(), Violation> {
         let name = threads.name(t);
-        // Where another rule is asked for, what is not allowed happens all the same.
+        // If another rule is asked for, a step that is not allowed still happens.
         let before = std::mem::replace(&mut self.code[usize::from(p)], Code::Body(t));
         if before != Code::None {
             return broken(Rule::Start, format!("p{p} is bound to a thread when it begins with {name}"));
         }
         let waits = threads
             .creator(t)
-            .is_some_and(|f| threads.is_join(t) && self.parents(threads, f).iter().any(Option::is_some));
+            .is_some_and(|f| threads.is_join(t) && self.parents(f).iter().any(Option::is_some));
         if !self.has(t) || waits {
             return broken(Rule::Start, format!("p{p} begins with {name}, which is not ready"));
         }
         Ok(())
     }
 
-    /// FORK: n is replaced by n1, n2 and nj, and nj inherits its edge.
-    pub(super) fn fork(&mut self, threads: &Threads, p: Processor, f: Fork) -> Result<(), Violation> {
+    /// FORK: n is replaced by n1, n2 and nj, and nj inherits its edge (except under one mutation).
+    pub(super) fn fork(
+        &mut self,
+        threads: &Threads,
+        p: Processor,
+        f: Fork,
+        inherits: bool,
+    ) -> Result<(), Violation> {
         let n = threads.forker(f);
         if self.code[usize::from(p)] != Code::Body(n) {
             return broken(Rule::Fork, format!("{} forks on p{p}, which does not run it", threads.name(n)));
@@ -91,6 +101,11 @@ impl Ghost {
         self.nodes &= !(1 << n.0);
         let branches = 1 << threads.left(f).0 | 1 << threads.right(f).0;
         self.nodes |= branches | 1 << threads.join(f).0;
+        let inherited = self.edges.get(n).filter(|_| inherits);
+        self.edges.set(n, None);
+        self.edges.set(threads.join(f), inherited);
+        self.edges.set(threads.left(f), Some(Cont { join: f, side: Side::Left }));
+        self.edges.set(threads.right(f), Some(Cont { join: f, side: Side::Right }));
         let leaves = &mut self.leaves[usize::from(p)];
         *leaves = *leaves & !(1 << n.0) | branches;
         Ok(())
@@ -105,7 +120,8 @@ impl Ghost {
         Ok(())
     }
 
-    /// END: a node whose body is over goes, with its edge. A join that has lost both edges is a leaf of whoever pushes it.
+    /// END: a node whose body is over goes, with its edge. A join that has lost both edges is a leaf of whoever pushes
+    /// it.
     pub(super) fn end(&mut self, threads: &Threads, p: Processor, t: Thread) -> Result<(), Violation> {
         if self.code[usize::from(p)] != Code::Noop(t) || !self.has(t) {
             return broken(
@@ -114,17 +130,27 @@ impl Ghost {
             );
         }
         self.code[usize::from(p)] = Code::None;
+        let edge = self.edges.get(t);
         self.drop_node(t);
-        if let Some(c) = threads.cont(t)
-            && self.parents(threads, c.join) == [None, None]
+        if let Some(c) = edge
+            && self.parents(c.join) == [None, None]
         {
             self.leaves[usize::from(p)] |= 1 << threads.join(c.join).0;
         }
         Ok(())
     }
 
+    /// Line 56: the last thread has ended, and no node is left.
+    pub(super) fn exit(&self, threads: &Threads) -> Result<(), Violation> {
+        match threads.all().find(|&t| self.has(t)) {
+            None => Ok(()),
+            Some(t) => broken(Rule::End, format!("the program exits, and {} has not ended", threads.name(t))),
+        }
+    }
+
     fn drop_node(&mut self, t: Thread) {
         self.nodes &= !(1 << t.0);
+        self.edges.set(t, None);
         self.leaves.iter_mut().for_each(|leaves| *leaves &= !(1 << t.0));
     }
 
@@ -138,13 +164,13 @@ impl Ghost {
         Ok(())
     }
 
-    /// Lines 118 and 132: END of the own node and, if the other side still stands on line 113 to 132, of its node, too.
+    /// Lines 118 and 132: END of the own node. If the other side is still on lines 113 to 132, END of its node too.
     pub(super) fn take_over(&mut self, threads: &Threads, p: Processor, f: Fork) -> Result<(), Violation> {
         let own = match self.code[usize::from(p)] {
             Code::Noop(t) => t,
             _ => return broken(Rule::End, format!("p{p} takes {} twice", threads.name(threads.join(f)))),
         };
-        for other in self.parents(threads, f).into_iter().flatten().filter(|&n| n != own) {
+        for other in self.parents(f).into_iter().flatten().filter(|&n| n != own) {
             let Some(k) = self.code.iter().position(|&code| code == Code::Noop(other)) else {
                 let names = [threads.join(f), other].map(|t| threads.name(t));
                 return broken(
@@ -162,7 +188,7 @@ impl Ghost {
     pub(super) fn leave(&mut self, threads: &Threads, p: Processor, c: Cont) -> Result<(), Violation> {
         match self.code[usize::from(p)] {
             Code::Noop(t) => {
-                if self.parents(threads, c.join).iter().flatten().all(|&n| n == t) {
+                if self.parents(c.join).iter().flatten().all(|&n| n == t) {
                     let join = threads.name(threads.join(c.join));
                     return broken(Rule::End, format!("p{p} leaves {join} to the other side, which is gone"));
                 }

@@ -1,7 +1,7 @@
 //! The reachable states in little memory: 16 bytes for a state, 4 for its parent, 4 for each transition.
 //!
-//! A state is stored as the numbers of its parts. Each processor's [`Local`] and the [`Memory`] are interned, so that
-//! a state of P processors is P + 1 small numbers packed into 128 bits, without loss: two states are equal exactly when
+//! A state is stored as the numbers of its parts. Each processor's [`Local`] and the [`Memory`] are interned. So a
+//! state of P processors is P + 1 small numbers packed into 128 bits, without loss: two states are equal exactly when
 //! their keys are (collapse compression, as in SPIN).
 
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use super::state::{Local, Memory, State};
 /// A state's number, in the order of discovery.
 pub(super) type Id = u32;
 
-/// The multiply-and-rotate hash of Firefox and rustc: the tables hold trusted data and need speed only.
+/// The multiply-and-rotate hash of Firefox and rustc. The tables hold trusted data, so only speed matters.
 #[derive(Default)]
 struct FxHasher(u64);
 
@@ -99,7 +99,7 @@ pub(super) struct Graph {
 
 const EMPTY: Id = Id::MAX;
 
-/// A part of a state outgrew its share of the key, or there are too many states to number.
+/// A part of a state has outgrown its share of the key, or there are too many states to number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Full;
 
@@ -136,7 +136,7 @@ impl Graph {
         self.insert_key(key, 0).map(|_| ())
     }
 
-    /// The number of `s`, which a move of the state `from` leads to, and whether it is new.
+    /// The number of `s`, to which a move of the state `from` leads, and whether it is new.
     pub(super) fn insert(&mut self, s: &State, from: &State, parent: Id) -> Result<(Id, bool), Full> {
         let key = self.successor_key(s, from, self.keys[parent as usize])?;
         self.insert_key(key, parent)
@@ -168,7 +168,7 @@ impl Graph {
         self.fits(key)
     }
 
-    /// Most moves change one or two parts of a state; the others keep their numbers.
+    /// Most moves change one or two parts of a state. The others keep their numbers.
     fn successor_key(&mut self, s: &State, from: &State, from_key: u128) -> Result<u128, Full> {
         let mask = (1u128 << self.bits) - 1;
         let mut key = from_key >> (self.bits * self.processors as u32);

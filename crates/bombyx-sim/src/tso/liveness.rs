@@ -1,19 +1,19 @@
-//! Fair runs that never get on, found as strongly connected components of the state graph.
+//! Fair runs that make no progress, found as strongly connected components of the state graph.
 //!
-//! A run is *fair* when every processor takes infinitely many steps outside `watch`, every store reaches memory, every
-//! processor inside a body calls `communicate` and, for each entry of its watch list, `watch` infinitely often, and
-//! every processor in a waiting loop that may call `watch` does so for each entry. These are all conditions of the form
-//! "infinitely often one of these states or transitions", so a component in which each condition is met somewhere
-//! holds a fair run that visits all of it for ever, and a component that misses one holds none (generalised Büchi
-//! condition). Two questions are asked:
+//! A run is *fair* when all of this holds. Every processor takes infinitely many steps outside `watch`. Every store
+//! reaches memory. Every processor inside a body calls `communicate` and, for each entry of its watch list, `watch`
+//! infinitely often. Every processor in a waiting loop that may call `watch` does so for each entry. All these
+//! conditions have the form "infinitely often one of these states or transitions". So a component in which each
+//! condition is met somewhere holds a fair run that visits all of it for ever, and a component that misses one holds
+//! none (generalised Büchi condition). Two questions are asked:
 //!
 //! - *Answers*: can a processor wait for ever for an answer, even if the others' bodies go on for ever? Components are
 //!   taken in the part of the graph where that processor waits.
 //! - *Termination*: can the program fail to exit although every body ends? No cycle starts a thread, so a processor
-//!   inside a body would stay there; components are taken where nobody is.
+//!   inside a body would stay there. Components are taken where nobody is inside a body.
 //!
-//! Victims are chosen by an adversary: no luck is assumed. The processors that start without work are interchangeable,
-//! so answers are asked about processor 0 and one other.
+//! An adversary chooses the victims: no luck is assumed. The processors that start without work are interchangeable, so
+//! answers are asked about processor 0 and one other.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -193,7 +193,7 @@ impl Components {
         }
     }
 
-    /// Whether two states are in the same component; the first one's is known already.
+    /// Whether two states are in the same component. The component of the first is already known.
     fn together(&self, known: Id, other: Id) -> bool {
         self.order[other as usize] == DONE && self.low[known as usize] == self.low[other as usize]
     }
@@ -211,7 +211,7 @@ struct Fairness {
 }
 
 impl Fairness {
-    /// Nothing met yet. Watch lists do not change inside a component, so any of its states tells what is watched.
+    /// Nothing is met yet. Watch lists do not change inside a component, so any of its states says what is watched.
     fn new(processors: usize, graph: &Graph, member: Id) -> Fairness {
         let mut unwatched = [ContSet::default(); MAX_PROCESSORS];
         for (p, set) in unwatched[..processors].iter_mut().enumerate() {
@@ -282,7 +282,7 @@ fn may_rest(graph: &Graph, id: Id, processors: usize) -> bool {
     (0..processors).all(|p| rests(graph.local(id, p)))
 }
 
-/// A way through a fair component from `entry` back to it that meets every condition of fairness.
+/// A path through a fair component from `entry` back to it that meets every condition of fairness.
 struct Lap<'a> {
     machine: &'a Machine,
     graph: &'a Graph,
@@ -327,7 +327,7 @@ impl<'a> Lap<'a> {
         fairness
     }
 
-    /// The shortest way inside the component from `from` over a last move that `arrives`.
+    /// The shortest path inside the component from `from` over a last move that `arrives`.
     fn leg(&self, from: Id, arrives: impl Fn(Move, Id) -> bool) -> Vec<(Move, Id)> {
         let mut reached: HashMap<Id, (Move, Id)> = HashMap::new();
         let mut queue = VecDeque::from([from]);

@@ -1,12 +1,14 @@
-//! Which moves a state allows, and what each of them does. The steps are those of [`bombyx_rw::protocol`], the very code
-//! that runs on threads; `view.rs` gives it the buffers of this machine for memory.
+//! Which moves a state allows, and what each of them does. The steps are those of [`bombyx_rw::protocol`], the same
+//! code that runs on threads. `view.rs` gives it the buffers of this machine as memory.
 //!
-//! A move is a flush of one processor's oldest store, or a step of one processor's program. A step makes one access
-//! to shared memory, together with the private work next to it; stores that follow it directly are taken along
-//! while the buffer has room, unless [`Machine::merge_stores`] is off. Line numbers are those of RW's figures 3 to 7.
+//! A move is a flush of one processor's oldest store, or a step of one processor's program. A step makes one access to
+//! shared memory, together with the private work next to it. Stores that follow it directly are taken along while the
+//! buffer has room, unless [`Machine::merge_stores`] is off. Line numbers are those of RW's figures 3 to 7.
 
+use super::config::Ask;
 use super::ghost::Ghost;
-use super::proof::Rule;
+use super::proof::{Rule, RuleSet};
+use super::reduce::eager;
 use super::state::{Pc, Processor, State, Status, Watch};
 use super::symmetry::canonical;
 use super::trace::Log;
@@ -14,7 +16,8 @@ use super::tree::{Cont, ContSet, Thread, Threads};
 use super::view::View;
 use super::{Mutation, Violation};
 use bombyx_rw::Joins;
-use bombyx_rw::protocol;
+use bombyx_rw::protocol::{self, Side};
+use std::cell::Cell;
 
 /// What a processor does next where its program leaves a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,7 +38,7 @@ pub(super) enum Choice {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Move {
     Flush(Processor),
-    /// Only where the machine is not TSO: the newest store overtakes the others.
+    /// Only if the machine is not TSO: the newest store overtakes the others.
     Overtake(Processor),
     Step(Processor, Choice),
 }
@@ -53,8 +56,10 @@ pub(super) struct Machine {
     pub(super) fences: bool,
     pub(super) proof: bool,
     pub(super) symmetry: bool,
-    /// The only part of the proof that counts, if it is not all.
-    pub(super) rule: Option<Rule>,
+    pub(super) reduce: bool,
+    pub(super) ask: Ask,
+    /// If present, broken parts of the proof are noted here and do not end the run.
+    pub(super) broken: Option<Cell<RuleSet>>,
 }
 
 impl Machine {
@@ -75,18 +80,32 @@ impl Machine {
         self.mutation == Some(mutation)
     }
 
-    /// Whether this is what was asked for.
+    /// Whether the configuration asks about this violation.
     pub(super) fn asks(&self, violation: &Violation) -> bool {
-        match (self.rule, violation) {
-            (None, _) => true,
-            (Some(only), Violation::Proof { rule, .. }) => *rule == only,
-            (Some(_), _) => false,
+        use Violation::*;
+        match (self.ask, violation) {
+            (Ask::All, _) => true,
+            (Ask::Threads, RunsTwice(_) | RunsTooEarly(_) | ExitsEarly(_) | Lost(_) | Unseen { .. }) => true,
+            (Ask::Rule(only), Proof { rule, .. }) => *rule == only,
+            _ => false,
         }
+    }
+
+    /// Notes that a part of the proof is broken, if that is wanted.
+    pub(super) fn notes(&self, rule: Rule) -> bool {
+        let Some(broken) = &self.broken else { return false };
+        broken.set(broken.get().with(rule));
+        true
+    }
+
+    /// Whether something was noted.
+    pub(super) fn has_noted(&self) -> bool {
+        self.broken.as_ref().is_some_and(|broken| !broken.get().is_empty())
     }
 
     fn normalise(&self, s: &mut State) {
         use Mutation::*;
-        // These look at cells that the protocol proper never looks at again.
+        // These look at cells that the real protocol never looks at again.
         let looks = matches!(
             self.mutation,
             Some(
@@ -164,6 +183,13 @@ impl Machine {
                 }
             }
             let stores = self.stores_next(s, p);
+            if self.reduce
+                && let Some(only) = eager(s, p)
+            {
+                out.clear();
+                out.push(only);
+                return;
+            }
             if stores && !self.has_room(s, p) {
                 continue;
             }
@@ -176,7 +202,14 @@ impl Machine {
             let watches = || watching.iter().map(move |c| Move::Step(p, Choice::Watch(c)));
             let waiting_watches = || watches().filter(|_| !self.is(Mutation::NoWatchInWait));
             match (local.watch, local.pc) {
-                (Watch::AwaitTransfer(_), _) | (Watch::Idle, Pc::AwaitReply { .. }) => {
+                // The inner call of line 147 does not wait: for a right side it would have to (`Violation::TwoRightSides`).
+                (Watch::AwaitTransfer(_), _) => {
+                    out.push(Move::Step(p, Choice::Next));
+                    let left =
+                        |m: &Move| matches!(m, Move::Step(_, Choice::Watch(c)) if c.side == Side::Left);
+                    out.extend(waiting_watches().filter(left));
+                }
+                (Watch::Idle, Pc::AwaitReply { .. }) => {
                     out.push(Move::Step(p, Choice::Next));
                     out.extend(waiting_watches());
                 }
@@ -207,8 +240,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Executes `m` and tells `log` about it. The state keeps its round numbers as they are, so that a reader of the
-    /// log can follow them; this is for short runs only.
+    /// Executes `m` and reports it to `log`. The state keeps its round numbers as they are, so that a reader of the log
+    /// can follow them. This is only for short runs.
     pub(super) fn replay(&self, s: &mut State, m: Move, log: &mut Log<'_>) -> Result<(), Violation> {
         match m {
             Move::Flush(p) | Move::Overtake(p) => {
@@ -272,8 +305,8 @@ mod tests {
     use crate::tso::{Config, Fate};
     use bombyx_base::Random;
 
-    /// The normalised run and the plain one must allow the same moves and stay in the same class, whatever happens:
-    /// this is what makes normalisation sound.
+    /// The normalised run and the plain one must allow the same moves and stay in the same class, whatever happens.
+    /// This makes normalisation sound.
     fn run_side_by_side(config: &Config, seed: u64) {
         let machine = config.machine();
         let mut random = Random::new(seed);
@@ -300,8 +333,8 @@ mod tests {
     #[test]
     fn normalisation_keeps_every_distinction_that_matters() {
         let config = Config::new(3, "((. .) (. .))".parse().unwrap()).with_capacity(4);
-        // Not those that only the proof stops: they lead out of the protocol's states altogether, and exploring them without
-        // the proof says nothing.
+        // Not those that only the proof stops. They lead out of the protocol's states altogether, and exploring them
+        // without the proof says nothing.
         let plain = |m: &&Mutation| !matches!(Fate::of(**m), Fate::Caught(Config { proof: true, .. }));
         let mutated = Mutation::ALL.iter().filter(plain).map(|&m| config.clone().with_mutation(m));
         for config in mutated.chain([config.clone()]) {

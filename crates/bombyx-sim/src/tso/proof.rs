@@ -1,11 +1,12 @@
-//! The invariants of RW Appendix B.5 and B.6, checked in every state: IA, IR, IQ, IT, IJ, Lemma B.9 and Lemma C.1. Together
-//! with the abstract steps of `ghost.rs` and the relation of `relation.rs` this is Lemma 5.2 as a program: every transition
-//! of the machine, flushes included, must lead from states in R to states in R.
+//! The invariants of RW Appendix B.5 and B.6, checked in every state: IA, IR, IQ, IT, IJ, Lemma B.9 and Lemma C.1.
+//! Together with the abstract steps of `ghost.rs` and the relation of `relation.rs`, this is Lemma 5.2 as a program:
+//! every transition of the machine, including flushes, must lead from states in R to states in R.
 //!
-//! In the paper's notation X is a cell in memory, X̄ⁱ the list of processor i's stores to it that are buffered, X⃗ⁱ that list
-//! with X behind it, and Xⁱ the head of X⃗ⁱ: what i would load.
+//! In the paper's notation, X is a cell in memory, X̄ⁱ is the list of processor i's buffered stores to it, X⃗ⁱ is that
+//! list with X behind it, and Xⁱ is the head of X⃗ⁱ: what i would load.
 
 use super::Violation;
+use super::config::Ask;
 use super::ghost::Code;
 use super::machine::Machine;
 use super::relation::Labelled;
@@ -23,10 +24,10 @@ macro_rules! rules {
         }
 
         impl Rule {
-            /// All of them, in the order of the appendix.
+            /// All rules, in the order of the appendix.
             pub const ALL: &[Rule] = &[$(Rule::$variant,)*];
 
-            /// What the paper calls it.
+            /// The paper's name for it.
             pub fn name(self) -> &'static str {
                 match self { $(Rule::$variant => $name,)* }
             }
@@ -69,15 +70,15 @@ rules! {
     Ia1 = "IA1",
     /// A processor at work does not block itself.
     Ia2 = "IA2",
-    /// A processor stores its own round alone.
+    /// A processor stores only its own round.
     Ir1 = "IR1",
     /// Rounds increase.
     Ir2 = "IR2",
     /// A query is signed by its sender.
     Iq1 = "IQ1",
-    /// No query is of a coming round.
+    /// No query is of a future round.
     Iq2 = "IQ2",
-    /// Who asks in the current round waits for the answer.
+    /// A processor that asks in the current round waits for the answer.
     Iq3 = "IQ3",
     /// The reception cell of a thief is empty or just filled.
     It1 = "IT1",
@@ -87,7 +88,7 @@ rules! {
     It3 = "IT3",
     /// A status cell belongs to one processor.
     B9 = "Lemma B.9",
-    /// A join that one side has left is resolved by the other alone.
+    /// If one side has left a join, only the other resolves it.
     Ij1 = "IJ1",
     /// Only its owner stores a status cell.
     Ij2 = "IJ2",
@@ -109,14 +110,46 @@ rules! {
     C1 = "Lemma C.1",
 }
 
-/// A part of the proof is broken unless it holds, or unless another part was asked for.
+/// A set of parts of the proof.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RuleSet(u64);
+
+impl RuleSet {
+    /// The set and this part.
+    pub fn with(self, rule: Rule) -> RuleSet {
+        RuleSet(self.0 | 1 << rule as u32)
+    }
+
+    /// Whether the part is in the set.
+    pub fn contains(self, rule: Rule) -> bool {
+        self.0 & 1 << rule as u32 != 0
+    }
+
+    /// Whether the set is empty.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The parts that are in either set.
+    pub fn union(self, other: RuleSet) -> RuleSet {
+        RuleSet(self.0 | other.0)
+    }
+
+    /// Its parts, in the order of the appendix.
+    pub fn iter(self) -> impl Iterator<Item = Rule> {
+        Rule::ALL.iter().copied().filter(move |&rule| self.contains(rule))
+    }
+}
+
+/// Unless the condition holds, this part of the proof is broken. Does nothing if another part was asked for.
 pub(super) fn require(
     machine: &Machine,
     rule: Rule,
     holds: bool,
     text: impl FnOnce() -> String,
 ) -> Result<(), Violation> {
-    if holds || machine.rule.is_some_and(|only| only != rule) {
+    let other = matches!(machine.ask, Ask::Rule(only) if only != rule);
+    if holds || other || machine.notes(rule) {
         return Ok(());
     }
     Err(Violation::Proof { rule, text: text() })
@@ -128,6 +161,15 @@ pub(super) fn check(machine: &Machine, s: &State) -> Result<(), Violation> {
         return Ok(());
     }
     let proof = Proof { machine, s, labelled: Labelled::new(machine, s) };
+    // The following parts are stated in terms of a tree, and then of owners.
+    proof.labelled.tree()?;
+    if machine.has_noted() {
+        return Ok(());
+    }
+    proof.labelled.owners()?;
+    if machine.has_noted() {
+        return Ok(());
+    }
     for i in 0..s.processors {
         proof.rounds(i)?;
         proof.reception(i)?;
@@ -158,7 +200,7 @@ fn attempt(local: &Local) -> Option<(Processor, Round)> {
     }
 }
 
-/// The stores of `k` to the reception cell of `i` that are buffered, the oldest first, with their places.
+/// The buffered stores of `k` to the reception cell of `i`, the oldest first, with their places.
 fn sent(s: &State, k: Processor, i: Processor) -> impl Iterator<Item = (usize, Option<Thread>)> + '_ {
     let entries = s.locals[usize::from(k)].buffer.entries().iter().enumerate();
     entries.filter_map(move |(at, store)| match store {
@@ -187,7 +229,7 @@ pub(super) fn migrating(s: &State, i: Processor) -> Option<Thread> {
     }
 }
 
-/// The watch list on its way to `i` (Wltrans), in the eye of its sender.
+/// The watch list on its way to `i` (Wltrans), as its sender sees it.
 pub(super) fn transferred(s: &State, i: Processor) -> Option<ContSet> {
     let c = match s.locals[usize::from(i)].watch {
         Watch::AwaitTransfer(c) | Watch::MatchTransfer(c) | Watch::InnerAck { outer: c, .. } => c,
@@ -221,7 +263,7 @@ impl Proof<'_> {
         &self.s.locals[usize::from(i)]
     }
 
-    /// A: in the loop of `acquire`. Line 88 belongs to it for IA, since the round is still the old one there.
+    /// A: in the loop of `acquire`. Line 88 belongs to it for IA, because the round is still the old one there.
     fn in_acquire(&self, i: Processor) -> bool {
         self.local(i).may_receive()
     }
@@ -322,13 +364,13 @@ impl Proof<'_> {
         Ok(())
     }
 
-    /// Def. 16: whom a status cell belongs to. Lemma B.9: to one at most.
+    /// Def. 16: whom a status cell belongs to. Lemma B.9: to at most one processor.
     fn cell_owner(&self, c: Cont) -> Result<Option<Processor>, Violation> {
         let threads = &self.machine.threads;
         let mut owner = None;
         for i in 0..self.s.processors {
             let local = self.local(i);
-            let holds = |t: &Thread| threads.cont(*t) == Some(c) && !self.s.is_single(c.join);
+            let holds = |t: &Thread| self.labelled.edge(*t) == Some(c) && !self.s.is_single(c.join);
             let owns = local.watching.contains(c)
                 || local.resolving() == Some(c)
                 || local.deque.threads().iter().any(holds)
@@ -494,7 +536,7 @@ impl Proof<'_> {
         Ok(())
     }
 
-    /// Lemma C.1: one less than there are processors with work.
+    /// Lemma C.1: fewer joins are open than processors have work.
     fn open_joins(&self) -> Result<(), Violation> {
         let open = self.labelled.joins().filter(|&f| match self.labelled.parents(f) {
             [Some(left), Some(right)] => self.labelled.watcher(left) != self.labelled.watcher(right),

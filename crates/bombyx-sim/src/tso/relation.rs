@@ -32,7 +32,7 @@ impl<'a> Labelled<'a> {
     }
 
     pub(super) fn parents(&self, f: Fork) -> [Option<Thread>; 2] {
-        self.s.memory.ghost.parents(&self.machine.threads, f)
+        self.s.memory.ghost.parents(f)
     }
 
     /// The join that a thread is, with its edges.
@@ -46,7 +46,7 @@ impl<'a> Labelled<'a> {
         self.as_join(t).is_none_or(|parents| parents == [None, None])
     }
 
-    /// Def. 7: the owner of a leaf, or the one owner of all that a join waits for.
+    /// Def. 7: the owner of a leaf, or the single owner of everything that a join waits for.
     pub(super) fn owner(&self, t: Thread) -> Option<Processor> {
         if self.is_leaf(t) {
             let owns = |leaves: &u32| leaves & (1 << t.0) != 0;
@@ -104,32 +104,46 @@ impl<'a> Labelled<'a> {
         }
     }
 
-    /// Where a node's edge leads.
-    fn successor(&self, t: Thread) -> Option<Thread> {
-        self.machine.threads.cont(t).map(|c| self.machine.threads.join(c.join))
+    /// A node's edge.
+    pub(super) fn edge(&self, t: Thread) -> Option<Cont> {
+        self.s.memory.ghost.edges.get(t)
     }
 
-    /// Lemma B.1: the edges form a tree towards the last thread. Def. 7: what a processor owns is a subtree of it.
-    fn tree(&self) -> Result<(), Violation> {
+    /// Where a node's edge leads.
+    fn successor(&self, t: Thread) -> Option<Thread> {
+        self.edge(t).map(|c| self.machine.threads.join(c.join))
+    }
+
+    /// Lemma B.1: the edges form a tree towards the last thread, of arity two at most.
+    pub(super) fn tree(&self) -> Result<(), Violation> {
         let ghost = &self.s.memory.ghost;
+        let name = |t| self.machine.threads.name(t);
         let mut roots = 0;
         for t in self.nodes() {
-            match self.successor(t) {
-                None => roots += 1,
-                Some(next) if ghost.has(next) => {}
-                Some(next) => {
-                    let names = [t, next].map(|t| self.machine.threads.name(t));
-                    self.require(Rule::B1, false, || {
-                        format!("{} leads to {}, which is gone", names[0], names[1])
-                    })?;
-                }
-            }
+            let Some(edge) = self.edge(t) else {
+                roots += 1;
+                continue;
+            };
+            let next = self.machine.threads.join(edge.join);
+            self.require(Rule::B1, ghost.has(next), || {
+                format!("{} leads to {}, which is gone", name(t), name(next))
+            })?;
+            self.require(Rule::B1, ghost.edges.sources(edge).count() == 1, || {
+                format!("{} has a branch twice", name(next))
+            })?;
+        }
+        self.require(Rule::B1, roots <= 1, || format!("{roots} nodes lead nowhere"))
+    }
+
+    /// Def. 7: every leaf has one owner, and what a processor owns is a subtree.
+    pub(super) fn owners(&self) -> Result<(), Violation> {
+        let ghost = &self.s.memory.ghost;
+        for t in self.nodes() {
             let owners = ghost.leaves.iter().filter(|leaves| **leaves & (1 << t.0) != 0).count();
             self.require(Rule::Def7, !self.is_leaf(t) || owners == 1, || {
                 format!("{} has {owners} owners", self.machine.threads.name(t))
             })?;
         }
-        self.require(Rule::B1, roots <= 1, || format!("{roots} nodes lead nowhere"))?;
         for p in 0..self.s.processors {
             let owned = |t: &Thread| self.owner(*t) == Some(p);
             let tops = self
@@ -143,12 +157,13 @@ impl<'a> Labelled<'a> {
 
     /// `W(p, n, b)`: the edges that a processor must have in its list.
     ///
-    /// Two corrections of the paper's definition, without which the protocol itself breaks RW2. An edge whose source is on
-    /// its way to the processor is not due (the paper says ¬B there, and means its E). And "the status is WORK" must mean
-    /// that nobody has stored anything else, not that this processor sees WORK: a left side that answers a READY while it
-    /// waits on line 122, and then loses its own join, leaves that ACK in its buffer when its successor becomes watcher.
+    /// This makes two corrections to the paper's definition, without which the protocol itself breaks RW2. An edge
+    /// whose source is on its way to the processor is not due (the paper says ¬B there, and means its E). And "the
+    /// status is WORK" must mean that nobody has stored anything else, not that this processor sees WORK. A left side
+    /// may answer a READY while it waits on line 122, and then lose its own join. It leaves that ACK in its buffer when
+    /// its successor becomes watcher.
     fn due(&self, p: Processor) -> ContSet {
-        let arriving = migrating(self.s, p).and_then(|t| self.machine.threads.cont(t));
+        let arriving = migrating(self.s, p).and_then(|t| self.edge(t));
         let mut due = ContSet::default();
         for c in self.watch_list(p).iter() {
             let answered = (0..self.s.processors).any(|k| self.s.status(k, c) != Status::Work);
@@ -161,13 +176,12 @@ impl<'a> Labelled<'a> {
 
     /// Relation R.
     pub(super) fn check(&self) -> Result<(), Violation> {
-        self.tree()?;
         for p in 0..self.s.processors {
             self.running(p)?;
             self.threads(p)?;
             self.watch_lists(p)?;
         }
-        Ok(())
+        self.continuations()
     }
 
     /// RX1 to RX6, RC1 and RC2.
@@ -181,9 +195,8 @@ impl<'a> Labelled<'a> {
             Code::Noop(t) => (Some(t), None),
         };
         self.require(Rule::Rx, local.pc.running() == body, || format!("p{p} runs what X does not say"))?;
-        let resolves = bound.is_none() || body.is_some() || {
-            local.pc.resolving() == bound.and_then(|t| self.machine.threads.cont(t))
-        };
+        let resolves =
+            bound.is_none() || body.is_some() || { local.pc.resolving() == bound.and_then(|t| self.edge(t)) };
         self.require(Rule::Rx, resolves, || format!("p{p} does not resolve what follows its thread"))?;
         let current = body.is_none_or(|t| local.current == Some(self.conti(t)));
         self.require(Rule::Rc1, current, || {
@@ -194,14 +207,14 @@ impl<'a> Labelled<'a> {
     }
 
     fn conti(&self, t: Thread) -> Next<Fork> {
-        match self.machine.threads.cont(t) {
+        match self.edge(t) {
             None => Next::End,
             Some(c) if self.s.is_single(c.join) => Next::Single(c.join),
             Some(c) => Next::Branch(c),
         }
     }
 
-    /// RD, and RT2 for what lies in the deque.
+    /// RD.
     fn threads(&self, p: Processor) -> Result<(), Violation> {
         let local = &self.s.locals[usize::from(p)];
         let running = match self.s.memory.ghost.code[usize::from(p)] {
@@ -227,9 +240,16 @@ impl<'a> Labelled<'a> {
                     .join(", ")
             };
             format!("p{p} has [{}], and should have [{}]", names(&concrete), names(&due))
-        })?;
-        // SINGLE says that there is no other edge (Def. 6).
-        for &t in local.deque.threads() {
+        })
+    }
+
+    /// RT2: the field `conti` of a thread is the edge of its node, and SINGLE says that there is no other edge (Def. 6).
+    fn continuations(&self) -> Result<(), Violation> {
+        for t in self.nodes() {
+            let same = self.s.memory.conti.get(t) == self.edge(t);
+            self.require(Rule::Rt2, same, || {
+                format!("{} does not continue where its edge leads", self.machine.threads.name(t))
+            })?;
             let alone = match self.conti(t) {
                 Next::Single(f) => self.parents(f).iter().flatten().count() == 1,
                 _ => true,
@@ -247,7 +267,7 @@ impl<'a> Labelled<'a> {
         let due = self.due(p);
         let arriving = transferred(self.s, p).unwrap_or_default();
         let name = |c: Cont| self.machine.threads.cont_name(c);
-        // Line 103 is one of those where lists may be ahead.
+        // Line 103 is one of the lines where lists may be ahead.
         let inconsistent = matches!(local.pc, Pc::HandOut { .. });
         for c in local.watching.iter().filter(|_| !inconsistent) {
             self.require(Rule::Rw1, due.contains(c), || {

@@ -1,15 +1,15 @@
 //! A state of the machine: main memory, and for each processor its program counter, private data and store buffer.
 //!
-//! The types hold what RW Fig. 3 declares plus what a program counter needs (its local variables). Loads look into
-//! the own store buffer first, stores go to its end, [`State::flush`] moves its oldest entry to memory: this is
-//! x86-TSO without locked instructions (RW §3). [`State::normalise`] replaces a state by the representative of its
-//! equivalence class; the module's documentation argues why nothing can tell the two apart.
+//! The types hold what RW Fig. 3 declares, plus what a program counter needs (its local variables). Loads look into the
+//! own store buffer first, stores go to its end, and [`State::flush`] moves its oldest entry to memory. This is x86-TSO
+//! without locked instructions (RW §3). [`State::normalise`] replaces a state by the representative of its equivalence
+//! class. The module's documentation argues why nothing can tell the two apart.
 
 use bombyx_rw::protocol::Next;
 use std::hash::{Hash, Hasher};
 
 use super::ghost::Ghost;
-use super::tree::{Cont, ContSet, Fork, MAX_FORKS, Thread, index_of};
+use super::tree::{Cont, ContSet, Edges, Fork, MAX_FORKS, Thread, index_of};
 
 /// Most processors that a state can hold.
 pub(super) const MAX_PROCESSORS: usize = 8;
@@ -34,8 +34,8 @@ pub(super) type Pc = bombyx_rw::protocol::Pc<Thread, Fork, Round>;
 /// What `watch` does.
 pub(super) type Watch = bombyx_rw::protocol::Watch<Fork>;
 
-/// A store on its way to memory. That a processor stores its own round alone and signs its queries with its own number
-/// (RW, invariants IR1 and IQ1) is checked, not assumed.
+/// A store on its way to memory. A processor stores only its own round and signs its queries with its own number (RW,
+/// invariants IR1 and IQ1). That is checked, not assumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Store {
     Round {
@@ -114,7 +114,7 @@ impl Hash for Buffer {
     }
 }
 
-/// A private deque; the top (oldest) thread comes first.
+/// A private deque. The top (oldest) thread comes first.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deque {
     threads: [Thread; MAX_DEQUE],
@@ -180,9 +180,11 @@ pub(super) struct Memory {
     pub(super) in_query: [Query; MAX_PROCESSORS],
     pub(super) received: [Option<Thread>; MAX_PROCESSORS],
     pub(super) status: [Status; 2 * MAX_FORKS],
+    /// The `conti` fields of threads, without SINGLE.
+    pub(super) conti: Edges,
     /// Forks whose right branch was turned into a SINGLE one (line 65). Only the owner of that branch looks.
     pub(super) single: u8,
-    /// Branches that were counted down, two bits for a join, where joins are counted.
+    /// How many branches were counted down, two bits for each join, if joins are counted.
     pub(super) counted: u16,
     /// Threads whose application cell was stored.
     pub(super) application: u32,
@@ -203,7 +205,7 @@ pub(super) struct State {
 }
 
 impl Local {
-    /// The thread whose body the processor is in, if any, whether or not it just runs scheduler code there.
+    /// The thread whose body the processor is in, if any, even if it runs scheduler code there at the moment.
     pub(super) fn running(&self) -> Option<Thread> {
         self.pc.running()
     }
@@ -213,7 +215,7 @@ impl Local {
         self.pc.resolving()
     }
 
-    /// Whether line 70 is behind and the reception cell not yet emptied.
+    /// Whether line 70 has run and the reception cell has not been emptied yet.
     pub(super) fn may_receive(&self) -> bool {
         matches!(
             self.pc,
@@ -273,7 +275,7 @@ impl PartialEq for State {
 impl Eq for State {}
 
 impl State {
-    /// Processor 0 has the initial thread in its hands, all others run out of work (RW §5, C0).
+    /// Processor 0 has the initial thread in its hands. All others have no work (RW §5, C0).
     pub(super) fn initial(processors: usize) -> State {
         let idle = Local {
             pc: Pc::Clear,
@@ -288,6 +290,7 @@ impl State {
             in_query: [Query::default(); MAX_PROCESSORS],
             received: [None; MAX_PROCESSORS],
             status: [Status::Work; 2 * MAX_FORKS],
+            conti: Edges::default(),
             single: 0,
             counted: 0,
             application: 0,
@@ -386,16 +389,16 @@ impl State {
         self.memory.single & (1 << f.0) != 0
     }
 
-    /// Whether `received[p]` holds a thread that its owner has yet to take: the owner is past line 70, and its own
-    /// NULL of line 70 is no longer on the way to overwrite the cell.
+    /// Whether `received[p]` holds a thread that its owner has yet to take. The owner is past line 70, and its own NULL
+    /// of line 70 is no longer on the way to overwrite the cell.
     pub(super) fn is_delivered(&self, p: Processor) -> bool {
         let local = &self.locals[usize::from(p)];
         let clearing = |store: &Store| matches!(store, Store::Received { to, thread: None } if *to == p);
         local.may_receive() && !local.buffer.entries().iter().any(clearing)
     }
 
-    /// Replaces the state by the representative of its class. All states after the exit are one. `keep_dead_cells` keeps the contents of cells that
-    /// the protocol proper never looks at again, for mutations that do.
+    /// Replaces the state by the representative of its class. All states after the exit are one. `keep_dead_cells`
+    /// keeps the contents of cells that the real protocol never looks at again, for mutations that do.
     pub(super) fn normalise(&mut self, keep_dead_cells: bool, rank: bool) {
         if self.memory.exited {
             *self = State::initial(usize::from(self.processors));
@@ -422,7 +425,7 @@ impl State {
         }
     }
 
-    /// Replaces the rounds of `p` by their ranks among those that a comparison can still read as a round, and the
+    /// Replaces the rounds of `p` by their ranks among those that a comparison can still read as a round. Replaces the
     /// rounds of queries to `p` by the rank of the largest such round that they reach.
     fn rank_rounds(&mut self, p: Processor) {
         let mut seen = 1u64 << self.memory.round[usize::from(p)];
@@ -466,7 +469,7 @@ impl State {
         }
     }
 
-    /// Clears the cells of joins whose join thread runs or ran and that nobody can look at any more.
+    /// Clears the cells of joins whose join thread runs or ran, if nobody can look at them any more.
     fn forget_joined(&mut self) {
         for f in (0..MAX_FORKS as u8).map(Fork) {
             let join = Thread(3 + 3 * f.0);

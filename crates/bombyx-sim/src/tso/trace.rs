@@ -10,7 +10,7 @@ use super::state::{Processor, Round, State, Store};
 pub struct Step {
     /// The processor that acts, or whose store buffer is flushed.
     pub processor: usize,
-    /// The line of RW's pseudo-code; `None` for a flush, which is the machine's act and not the program's.
+    /// The line of RW's pseudo-code. `None` for a flush, which the machine does and not the program.
     pub line: Option<u16>,
     /// What happens, in words.
     pub text: String,
@@ -25,7 +25,7 @@ impl fmt::Display for Step {
     }
 }
 
-/// Where a machine reports its steps; exploring machines report to nobody.
+/// Where a machine reports its steps. Machines that explore do not report.
 pub(super) struct Log<'a>(Option<&'a mut Vec<Step>>);
 
 impl Log<'_> {
@@ -60,15 +60,15 @@ impl Log<'_> {
     }
 }
 
-/// The steps of `run` and, after it, of `cycle`. Round numbers are shown as the processors use them, unless the run is
-/// long enough for them to outgrow their type; then they are shown as ranks.
+/// The steps of `run` and, after it, of `cycle`. Round numbers are shown as the processors use them. If the run is so
+/// long that they outgrow their type, they are shown as ranks.
 pub(super) fn narrate(machine: &Machine, run: &[Move], cycle: &[Move]) -> [Vec<Step>; 2] {
     let plain = run.len() + cycle.len() < usize::from(Round::MAX);
     let mut state = machine.start();
     [run, cycle].map(|moves| {
         let mut steps = Vec::new();
         for &m in moves {
-            // The last move of a broken run ends in the violation that is being reported.
+            // The last move of a broken run ends in the violation that is reported.
             let _ = machine.replay(&mut state, m, &mut Log(Some(&mut steps)));
             if !plain {
                 state = machine.normalised(state);

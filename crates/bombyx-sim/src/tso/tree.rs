@@ -1,8 +1,8 @@
 //! The small fork-join computations that the machine runs, and their threads.
 //!
-//! A computation is fixed before the run: the model checker needs every thread, continuation and predecessor
-//! to be a constant. [`Tree`] is the shape as a user writes it; [`Threads`] is the numbering derived from it, on
-//! which the protocol works. Nothing here changes while the machine runs.
+//! A computation is fixed before the run: the model checker needs every thread, continuation and predecessor to be a
+//! constant. [`Tree`] is the shape as a user writes it. [`Threads`] is the numbering derived from it, on which the
+//! protocol works. Nothing here changes while the machine runs.
 
 use bombyx_rw::protocol::Side;
 use std::fmt;
@@ -168,13 +168,36 @@ pub(super) struct Thread(pub(super) u8);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Fork(pub(super) u8);
 
-/// An edge into a join thread (RW Fig. 3, `cont`): which fork's join, and from which side. SINGLE is not a side of its own
-/// here: it is a flag of the fork, set when the left branch ended with the right one still in the own deque.
+/// An edge into a join thread (RW Fig. 3, `cont`): which fork's join, and from which side. SINGLE is not a separate
+/// side here. It is a flag of the fork, set when the left branch ended with the right one still in the own deque.
 pub(super) type Cont = bombyx_rw::protocol::Cont<Fork>;
 
 /// The number of an edge, among all edges into joins.
 pub(super) fn index_of(c: Cont) -> usize {
     2 * usize::from(c.join.0) + usize::from(c.side == Side::Right)
+}
+
+/// Most threads of a tree.
+pub(super) const MAX_THREADS: usize = 1 + 3 * MAX_FORKS;
+
+/// An edge for each thread, or none: END. One byte each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Edges([u8; MAX_THREADS]);
+
+impl Edges {
+    pub(super) fn get(&self, t: Thread) -> Option<Cont> {
+        self.0[usize::from(t.0)].checked_sub(1).map(|index| edge_of(usize::from(index)))
+    }
+
+    pub(super) fn set(&mut self, t: Thread, edge: Option<Cont>) {
+        self.0[usize::from(t.0)] = edge.map_or(0, |c| 1 + index_of(c) as u8);
+    }
+
+    /// The threads that have this edge.
+    pub(super) fn sources(&self, c: Cont) -> impl Iterator<Item = Thread> + '_ {
+        let wanted = 1 + index_of(c) as u8;
+        (0..MAX_THREADS as u8).map(Thread).filter(move |t| self.0[usize::from(t.0)] == wanted)
+    }
 }
 
 /// The edge of this number.
@@ -228,11 +251,10 @@ impl ContSet {
     }
 }
 
-/// The threads of a [`Tree`]: what each one does at its end and where it continues.
+/// The threads of a [`Tree`]: what each one does at its end.
 #[derive(Clone, Debug)]
 pub(super) struct Threads {
     bodies: Vec<Option<Fork>>,
-    conts: Vec<Option<Cont>>,
     forkers: Vec<Thread>,
     names: Vec<String>,
 }
@@ -240,12 +262,8 @@ pub(super) struct Threads {
 impl Threads {
     pub(super) fn new(tree: &Tree) -> Threads {
         let count = 1 + 3 * tree.forks();
-        let mut threads = Threads {
-            bodies: vec![None; count],
-            conts: vec![None; count],
-            forkers: Vec::new(),
-            names: vec![String::new(); count],
-        };
+        let mut threads =
+            Threads { bodies: vec![None; count], forkers: Vec::new(), names: vec![String::new(); count] };
         threads.names[0] = "main".to_owned();
         threads.number(tree, Thread(0));
         threads
@@ -256,15 +274,9 @@ impl Threads {
         let fork = Fork(self.forkers.len() as u8);
         self.forkers.push(thread);
         self.bodies[usize::from(thread.0)] = Some(fork);
-        let inherited = self.conts[usize::from(thread.0)];
         let letter = char::from(b'A' + fork.0);
-        let roles = [
-            (self.left(fork), Some(Cont { join: fork, side: Side::Left }), "left"),
-            (self.right(fork), Some(Cont { join: fork, side: Side::Right }), "right"),
-            (self.join(fork), inherited, "join"),
-        ];
-        for (part, (thread, cont, role)) in parts.iter().zip(roles) {
-            self.conts[usize::from(thread.0)] = cont;
+        let roles = [(self.left(fork), "left"), (self.right(fork), "right"), (self.join(fork), "join")];
+        for (part, (thread, role)) in parts.iter().zip(roles) {
             self.names[usize::from(thread.0)] = format!("{letter}.{role}");
             self.number(part, thread);
         }
@@ -284,11 +296,6 @@ impl Threads {
         self.bodies[usize::from(t.0)]
     }
 
-    /// The thread's continuation as given at its creation; `None` is END.
-    pub(super) fn cont(&self, t: Thread) -> Option<Cont> {
-        self.conts[usize::from(t.0)]
-    }
-
     pub(super) fn left(&self, f: Fork) -> Thread {
         Thread(1 + 3 * f.0)
     }
@@ -297,7 +304,7 @@ impl Threads {
         Thread(2 + 3 * f.0)
     }
 
-    /// The other branch of the fork that made this one; none for joins and the first thread.
+    /// The other branch of the fork that made this one. `None` for joins and the first thread.
     pub(super) fn sibling(&self, t: Thread) -> Option<Thread> {
         let f = self.creator(t).filter(|_| !self.is_join(t))?;
         Some(if t == self.left(f) { self.right(f) } else { self.left(f) })
@@ -321,7 +328,7 @@ impl Threads {
         t.0 != 0 && t.0.is_multiple_of(3)
     }
 
-    /// The thread that ends last of all that `t` becomes by forking.
+    /// Of all the threads that `t` becomes by forking, the one that ends last.
     pub(super) fn last(&self, t: Thread) -> Thread {
         self.body(t).map_or(t, |f| self.last(self.join(f)))
     }
@@ -341,7 +348,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn continuations_follow_the_forks() {
+    fn threads_are_numbered_by_fork_and_role() {
         let threads = Threads::new(&"((. .) . (. .))".parse().unwrap());
         assert_eq!(
             threads.names,
@@ -351,8 +358,6 @@ mod tests {
             ]
         );
         let a = Fork(0);
-        assert_eq!(threads.cont(threads.join(Fork(1))), Some(Cont { join: a, side: Side::Left }));
-        assert_eq!(threads.cont(threads.join(Fork(2))), None);
         assert_eq!(threads.last(Thread(0)), threads.join(Fork(2)));
         assert_eq!(threads.last(threads.left(a)), threads.join(Fork(1)));
         assert_eq!(threads.forker(Fork(2)), threads.join(a));

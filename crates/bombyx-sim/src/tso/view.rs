@@ -1,5 +1,5 @@
-//! One processor of the machine as [`bombyx_rw::protocol`] sees it: loads look into the store buffer first, stores go to its
-//! end. What the protocol does on threads and what is explored here is one code.
+//! One processor of the machine as [`bombyx_rw::protocol`] sees it: loads look into the store buffer first, and stores
+//! go to its end. The code that is explored here is the code that runs on threads.
 
 use super::ghost::Ghost;
 use super::machine::Machine;
@@ -9,7 +9,7 @@ use super::trace::Log;
 use super::tree::{Cont, ContSet, Fork, Thread};
 use super::{Mutation, Violation};
 use bombyx_rw::Joins;
-use bombyx_rw::protocol::{Id, Next, Processor, finish, fork};
+use bombyx_rw::protocol::{Id, Next, Processor, Side, finish, fork};
 
 pub(super) struct View<'a, 'l> {
     machine: &'a Machine,
@@ -49,13 +49,12 @@ impl<'a, 'l> View<'a, 'l> {
         let times = if self.machine.is(Mutation::ForksTwice) { 2 } else { 1 };
         if let Some(f) = body {
             self.log.step(self.p, 45, || format!("{} forks", threads.name(t)));
-            for nth in 0..times {
-                if nth > 0 {
-                    let next = self.conti(t);
-                    self.set_current(Some(next));
-                }
+            let current = self.local().current;
+            let inherits = !self.is(Mutation::ForkDropsEdge);
+            for _ in 0..times {
+                self.set_current(current);
                 fork(self, threads.left(f), threads.right(f), f);
-                self.abstractly(|ghost, p| ghost.fork(threads, p, f));
+                self.abstractly(|ghost, p| ghost.fork(threads, p, f, inherits));
             }
         } else {
             self.ends(t);
@@ -82,7 +81,11 @@ impl<'a, 'l> View<'a, 'l> {
     fn abstractly(&mut self, step: impl FnOnce(&mut Ghost, Number) -> Result<(), Violation>) {
         if self.machine.proof {
             let taken = step(&mut self.s.memory.ghost, self.p);
-            self.fault = self.fault.take().or(taken.err().filter(|fault| self.machine.asks(fault)));
+            let fault = taken.err().filter(|fault| match fault {
+                Violation::Proof { rule, .. } if self.machine.notes(*rule) => false,
+                fault => self.machine.asks(fault),
+            });
+            self.fault = self.fault.take().or(fault);
         }
     }
 
@@ -229,13 +232,20 @@ impl Processor for View<'_, '_> {
         self.s.local(self.p).current = next;
     }
 
-    /// Continuations of threads are constants here: threads are written before anybody else can see them.
-    fn set_conti(&mut self, _: Thread, _: Next<Fork>) {}
+    /// The store goes to memory at once: a thread is written before anybody else can see it.
+    fn set_conti(&mut self, t: Thread, next: Next<Fork>) {
+        let edge = match next {
+            Next::End => None,
+            Next::Single(join) => Some(Cont { join, side: Side::Right }),
+            Next::Branch(c) => Some(c),
+        };
+        self.s.memory.conti.set(t, edge);
+    }
 
     fn init_status(&mut self, _: Fork) {}
 
     fn conti(&self, t: Thread) -> Next<Fork> {
-        match self.machine.threads.cont(t) {
+        match self.s.memory.conti.get(t) {
             None => Next::End,
             Some(c) if self.s.is_single(c.join) => Next::Single(c.join),
             Some(c) => Next::Branch(c),
@@ -243,7 +253,7 @@ impl Processor for View<'_, '_> {
     }
 
     fn make_single(&mut self, t: Thread) {
-        if let Some(c) = self.machine.threads.cont(t) {
+        if let Some(c) = self.s.memory.conti.get(t) {
             self.s.memory.single |= 1 << c.join.0;
         }
         if let Some(left) = self.ended {
@@ -304,7 +314,7 @@ impl Processor for View<'_, '_> {
         self.abstractly(|ghost, p| ghost.take_over(threads, p, join));
     }
 
-    /// Whether it is the first time, after its predecessors, and with what they stored in sight.
+    /// Checks that this is the first time, that the predecessors have ended, and that what they stored is visible.
     fn enter(&mut self, t: Thread) -> Result<(), Violation> {
         let Machine { threads, .. } = self.machine;
         self.abstractly(|ghost, p| ghost.start(threads, p, t));
@@ -329,9 +339,11 @@ impl Processor for View<'_, '_> {
         Ok(())
     }
 
-    /// The end of all: no thread is left (RW Theorem 5.1).
+    /// The end of everything: no thread is left (RW Theorem 5.1).
     fn exit(&mut self) {
         self.s.memory.exited = true;
+        let threads = &self.machine.threads;
+        self.abstractly(|ghost, _| ghost.exit(threads));
         if let Some(t) = self.machine.threads.all().find(|&t| !self.s.has_ended(t)) {
             let early = self.machine.blame(t, Violation::ExitsEarly);
             self.fault = self.fault.take().or(Some(early).filter(|fault| self.machine.asks(fault)));

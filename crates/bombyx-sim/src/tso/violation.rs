@@ -1,11 +1,12 @@
-//! What must hold in every state, and what is said when it does not.
+//! What must hold in every state, and the messages for when it does not.
 //!
-//! Running twice, running too early and reading a message that no line expects are noticed by the
-//! step that does it; [`check`] looks at a whole state for threads that nobody holds, for
-//! joins that nobody watches, and for what the watch lists may hold.
+//! A step itself notices if it runs a thread twice or too early, or reads a message that no line expects. [`check`]
+//! looks at a whole state for threads that nobody holds, for joins that nobody watches, and for what the watch lists
+//! may hold.
 
 use std::fmt;
 
+use super::config::Ask;
 use super::machine::Machine;
 use super::proof::Rule;
 use super::state::{Local, Pc, State, Status, Store, Watch};
@@ -32,9 +33,9 @@ pub enum Violation {
     /// A step of the proof fails: the rule of the abstract semantics that does not apply, the part of relation R or the
     /// invariant that is broken (RW Appendix B).
     Proof {
-        /// Which.
+        /// The rule or part that fails.
         rule: Rule,
-        /// What is the matter.
+        /// What is wrong.
         text: String,
     },
     /// A ready thread has not run and is in no deque, on no way to a thief, and in no processor's hands.
@@ -120,15 +121,16 @@ impl Watched {
 pub(super) fn check(machine: &Machine, s: &State) -> Result<(), Violation> {
     if machine.proof {
         super::proof::check(machine, s)?;
-        if machine.rule.is_some() {
+        if matches!(machine.ask, Ask::Rule(_)) {
             return Ok(());
         }
     }
+    let lists = machine.ask != Ask::Threads;
     let joins = Watched::of(s).joins;
-    if joins as usize >= machine.processors {
+    if lists && joins as usize >= machine.processors {
         return Err(Violation::WatchLists { joins });
     }
-    if let Some(processor) = s.locals().iter().position(|local| right_sides(local) > 1) {
+    if lists && let Some(processor) = s.locals().iter().position(|local| right_sides(local) > 1) {
         return Err(Violation::TwoRightSides { processor });
     }
     let held = Holders::of(s);
@@ -149,7 +151,7 @@ pub(super) fn check(machine: &Machine, s: &State) -> Result<(), Violation> {
         }
         let remote = s.has_started(right) || held.sent & (1 << right.0) != 0;
         let by_messages = machine.joins == bombyx_rw::Joins::ReadWrite;
-        if by_messages && remote && !s.has_started(join) && !s.is_single(f) {
+        if lists && by_messages && remote && !s.has_started(join) && !s.is_single(f) {
             let sides =
                 [(left, Side::Left), (right, Side::Right)].map(|(t, side)| (t, Cont { join: f, side }));
             for (branch, c) in sides {
@@ -164,7 +166,8 @@ pub(super) fn check(machine: &Machine, s: &State) -> Result<(), Violation> {
 }
 
 /// How many right sides a processor is responsible for: those in its watch list, and the one whose left side's watch
-/// list it waits for. Beyond a right side the leftmost leaf belongs to another processor (RW Def. 10), so it has one.
+/// list it waits for. Beyond a right side the leftmost leaf belongs to another processor (RW Def. 10), so it has only
+/// one.
 fn right_sides(local: &Local) -> usize {
     let listed = local.watching.iter().filter(|c| c.side == Side::Right).count();
     let waits =
@@ -172,8 +175,8 @@ fn right_sides(local: &Local) -> usize {
     listed + usize::from(waits)
 }
 
-/// Whether `c` has sent nothing yet and is in no watch list, neither a processor's nor one on its way to a processor
-/// (RW, invariant RW2).
+/// Whether `c` has sent nothing yet and is in no watch list: neither in a processor's nor in one on its way to a
+/// processor (RW, invariant RW2).
 fn is_unwatched(s: &State, c: Cont) -> bool {
     let carries = |value: &Status| matches!(value, Status::Transfer(list) if list.contains(c));
     let watched = s.locals().iter().any(|local| {

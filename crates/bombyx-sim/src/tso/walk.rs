@@ -1,8 +1,9 @@
 //! Random runs with fair flushes, for machines too large to explore.
 //!
-//! Every move of a state has a fair chance, so buffers drain, polls happen and victims vary; how great the chance of a
-//! flush and of a body's end is differs from run to run. A run is a pure function of the configuration and the seed. The checks are those of the exploration except the search for endless runs,
-//! which a bound on the number of moves stands in for.
+//! Every move of a state has a fair chance, so buffers drain, polls happen and victims vary. How great the chance of a
+//! flush and of a body's end is differs from run to run. A run is a pure function of the configuration and the seed.
+//! The checks are those of the exploration, except the search for endless runs. A bound on the number of moves takes
+//! its place.
 
 use super::config::{Config, ConfigError};
 use super::explore::Counterexample;
@@ -12,7 +13,7 @@ use super::trace::narrate;
 use super::violation::{Violation, Watched, check};
 use bombyx_base::Random;
 
-/// What a number of random runs showed.
+/// The result of a number of random runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WalkOutcome {
     /// The first broken run and its seed, if any.
@@ -59,14 +60,14 @@ pub fn walk(config: &Config, seed: u64, runs: u64, max_moves: u64) -> Result<Wal
                 break None;
             }
             if made.len() as u64 == max_moves {
-                break Some(Violation::Livelock);
+                break Some(Violation::Livelock).filter(|violation| machine.asks(violation));
             }
             let m = temper.choose(&choices, &mut random);
             made.push(m);
             let before = Watched::of(&state);
             let checked = machine.apply(&mut state, m).and_then(|()| check(&machine, &state));
             if let Err(violation) = checked {
-                // What nobody asked for is an end of the run.
+                // A violation that nobody asked about ends the run.
                 break Some(violation).filter(|violation| machine.asks(violation));
             }
             let now = Watched::of(&state);

@@ -45,8 +45,8 @@ pub(crate) fn every_scheduler() -> Vec<Scheduler> {
     schedulers
 }
 
-/// Checks from the trace alone that every strand executed once, after all its predecessors, for as long as its
-/// weight, and that no processor did two things at a time. `c` is the computation that was executed.
+/// Checks, only from the trace, that every strand executed once, after all its predecessors, for as long as its weight,
+/// and that no processor did two things at a time. `c` is the computation that was executed.
 pub(crate) fn assert_legal(c: &Computation, outcome: &Outcome, equal_speeds: bool) {
     let c = outcome.with_dummies.as_ref().map_or(c, |with| &with.computation);
     let trace = outcome.trace.as_ref().expect("a trace was recorded");
@@ -98,7 +98,7 @@ pub(crate) fn nested(threads: u64, memory: u64, seed: u64) -> Computation {
     computation
 }
 
-/// Tells one thread: strands, some of which spawn, and syncs that wait for the youngest children first.
+/// Builds one thread: strands, some of which spawn, and syncs that wait for the youngest children first.
 fn body(b: &mut Builder, below: &mut impl FnMut(u64) -> u64, left: &mut u64, memory: u64, depth: u32) {
     let mut held = 0;
     let mut children: Vec<StrandId> = Vec::new();
@@ -143,7 +143,7 @@ pub(crate) fn general(threads: u64, seed: u64) -> Computation {
     let mut left = threads;
     let mut b = Builder::new(8);
     let mut ended = vec![];
-    // Threads that are being told, each with the number of strands still to come.
+    // Threads that are being built, each with the number of strands still to come.
     let mut open = vec![20];
     while let Some(strands) = open.last_mut() {
         if *strands == 0 {

@@ -1,6 +1,6 @@
 //! A second implementation of schedulers on processors whose speeds change, stop and crash: in fractions, slow and
-//! simple. It shares nothing with the engine but the computation and the choices of victims. Time goes from one moment at
-//! which something ends or a speed changes to the next; in between every processor's work shrinks by its speed times
+//! simple. It shares with the engine only the computation and the choices of victims. Time goes from one moment at
+//! which something ends or a speed changes to the next. In between, every processor's work shrinks by its speed times
 //! the time.
 
 pub(crate) mod fraction;
@@ -30,7 +30,7 @@ pub(crate) enum Meeting {
     Free,
 }
 
-/// A run to be made.
+/// A run.
 pub(crate) struct Case<'a> {
     pub(crate) computation: &'a Computation,
     pub(crate) rule: Rule,
@@ -45,7 +45,7 @@ pub(crate) struct Case<'a> {
     pub(crate) at_victims_speed: bool,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Result {
     pub(crate) time: Option<Fraction>,
@@ -56,7 +56,7 @@ pub(crate) struct Result {
     pub(crate) muggings: u64,
     pub(crate) migrations: u64,
     pub(crate) preemptions: u64,
-    /// Who executed which strand from when to when.
+    /// Which processor executed which strand from when to when.
     pub(crate) executed: Vec<(usize, StrandId, Fraction, Fraction)>,
 }
 
@@ -87,7 +87,7 @@ struct State<'a> {
     result: Result,
 }
 
-/// Runs the case; nothing if it never ends, or if it runs out of choices.
+/// Runs the case. `None` if it never ends, or if it runs out of choices.
 pub(crate) fn run(case: &Case<'_>) -> Option<Result> {
     let c = case.computation;
     let list = case.speeds.list().map(|list| list.iter().map(|&s| s.into()).collect());
@@ -119,7 +119,7 @@ impl State<'_> {
         let mut changes: VecDeque<_> = changes.into();
         let (mut stealing, mut idle) = (ZERO, ZERO);
         let everybody = 0..self.case.processors;
-        // Changes at time 0 hold from the beginning; who crashes then has just got its thread.
+        // Changes at time 0 hold from the beginning. A processor that crashes then has just got its thread.
         let crashed = self.change(&mut changes);
         match self.case.rule {
             Rule::Stealing(_) => {
@@ -189,7 +189,7 @@ impl State<'_> {
         self.speed[p] * self.case.beliefs[p]
     }
 
-    /// Speeds from now on. Returns who crashes.
+    /// Sets the speeds from now on. Returns the processors that crash.
     fn change(&mut self, changes: &mut VecDeque<bombyx_sim::Change>) -> Vec<usize> {
         let mut crashed = Vec::new();
         while changes.front().is_some_and(|change| Fraction::from(change.at) <= self.now) {
@@ -237,7 +237,7 @@ impl State<'_> {
 
     fn work(&mut self, p: usize, thread: ThreadId) {
         self.place(p, thread);
-        // What is left is found out when the thread really begins: at the end of this moment.
+        // What is left is computed when the thread really begins: at the end of this moment.
         self.doing[p] = Doing::Working { thread, since: self.now, left: ZERO };
     }
 
@@ -382,7 +382,7 @@ impl State<'_> {
                 self.interrupt(victim);
                 self.result.muggings += 1;
                 self.work(thief, thread);
-                // A victim is a thief from now on; it has always a choice left, or the run is given up later.
+                // From now on the victim is a thief. It always has a choice left, or the run is given up later.
                 if self.steal(victim).is_none() {
                     self.doing[victim] = Doing::Nothing;
                 }
@@ -405,7 +405,7 @@ impl State<'_> {
         self.doing[p] = Doing::Nothing;
     }
 
-    /// Idle processors get threads, and everybody who got something at this moment begins it.
+    /// Idle processors get threads, and every processor that got something at this moment begins it.
     fn settle(&mut self) {
         let moving = |s: &Self, p: &usize| s.doing[*p] == Doing::Nothing && s.speed[*p] > ZERO;
         match self.case.rule {

@@ -1,8 +1,8 @@
 //! BL §6: the bounds on steal attempts, time and communication.
 //!
-//! Where the paper says O(·) with a probability, its proof has constants: [`rounds_for`] is its inequality (6), solved. They
-//! are so large that a serial run passes. What is checked here is a constant around what is measured, which wrong schedulers
-//! exceed; the proof's stands beside it.
+//! The paper says O(·) with a probability, and its proof has constants: [`rounds_for`] is its inequality (6), solved.
+//! They are so large that a serial run passes. So what is checked here is a constant around the measured one, which
+//! wrong schedulers exceed. The proof's constant stands beside it.
 
 use crate::claim::{Claim, Paper};
 use crate::context::{Context, Sample, Tally};
@@ -32,7 +32,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         name: "Lemma 12, mean",
         statement: "There are O(P·T∞) steal attempts on average",
         quantity: "mean attempts against 1.5·P·T∞",
-        scope: "The constant 1.5 is ours. Without parallelism all thieves search all the time: then attempts and waiting come to \
+        scope: "The constant 1.5 is ours. Without parallelism all thieves search all the time, and attempts and waiting add up to \
             nearly (P − 1)·T∞.",
         mutants: mutants![Serial, Half, Victim0, Neighbour, Themselves, LeavesParent, StealBottom, GivesUp],
         few: "",
@@ -77,8 +77,8 @@ pub(super) const CLAIMS: &[Claim] = &[
         name: "Theorem 14, mean",
         statement: "Processors send each other O(P·T∞·(1 + n_d)·S_max) bytes on average",
         quantity: "mean bytes against ½·P·T∞·(S_max + n_d·(S_max + 8))",
-        scope: "Unequal frames. Per steal, as in the proof, a frame, and for each of n_d join edges 8 bytes and a frame: every run \
-            is held to that price per steal. The constant ½ is ours.",
+        scope: "Unequal frames. As in the proof, a steal may send one frame, and 8 bytes and a frame for each of n_d join edges. \
+            Every run is held to this price per steal. The constant ½ is ours.",
         mutants: mutants![Share, EnableElsewhere, LeavesParent, StealBottom, Neighbour, KeepParent],
         few: "",
         attempt: theorem_14,
@@ -120,14 +120,14 @@ pub(super) const CLAIMS: &[Claim] = &[
     },
 ];
 
-/// The least R for which BL's inequality (6) is at most ε: a run has that many rounds with at most that chance.
+/// The least R for which BL's inequality (6) is at most ε. A run has that many rounds with at most that chance.
 fn rounds_for(epsilon: f64, span: u64, degree: u64) -> u64 {
     let span_f = span as f64;
     let ln_chance = |rounds: u64| {
         2.0 * span_f * (degree as f64 + 1.0).ln() + ln_choose(4 * span + rounds, rounds) - 2.0 * rounds as f64
             + 14.0 * span_f
     };
-    // The chance falls with R once R is beyond 4·T∞, and is above 1 before.
+    // The chance falls with R once R is beyond 4·T∞. Before that, it is above 1.
     let (mut low, mut high) = (4 * span, 4 * span + 1);
     while ln_chance(high) > epsilon.ln() {
         (low, high) = (high, high * 2);
@@ -232,7 +232,7 @@ fn response_time(cx: &Context<'_>) -> Finding {
     })
 }
 
-/// The most bytes that a steal leads to: a frame, and for each join edge a frame and what the edge sends.
+/// The most bytes that a steal causes: a frame, and for each join edge a frame and what the edge sends.
 fn price(run: &Run) -> u64 {
     let m = run.measures();
     m.largest_frame + m.joins_to_parent * (JOIN_BYTES + m.largest_frame)
@@ -277,7 +277,7 @@ fn trees(cx: &Context<'_>, slack: f64, processors: &[usize]) -> Vec<Run> {
     runs.into_iter().filter(|run| run.measures().parallelism() >= slack * run.processors as f64).collect()
 }
 
-/// The share of P·T∞·S_max that divide and conquer communicates at least.
+/// The least share of P·T∞·S_max that divide and conquer communicates.
 const TIGHT: f64 = 0.1;
 
 fn wu_kung(cx: &Context<'_>) -> Finding {
@@ -290,7 +290,7 @@ fn wu_kung(cx: &Context<'_>) -> Finding {
             ));
         }
         let unit = (p * m.span * m.largest_frame) as f64;
-        // The bound is one from below: too few bytes are what is measured.
+        // The bound is one from below, so too few bytes are what is measured.
         let bytes = outcome.bytes as f64;
         let sample = Sample::new(TIGHT * unit / bytes, 1.0);
         Ok(sample.constant_at_least("P·T∞·S_max", bytes / unit, TIGHT, None))

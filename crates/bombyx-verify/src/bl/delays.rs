@@ -5,7 +5,7 @@ use crate::claim::{Claim, Paper};
 use crate::context::{Context, Sample, Tally};
 use crate::delay::{DelaySequence, History};
 use crate::finding::Finding;
-use crate::mutant::mutants;
+use crate::mutant::{WRONG_DEQUES, mutants};
 use crate::paths;
 use crate::run::{Named, Run, grid, large, named_in_units, small, text};
 use bombyx_dag::{Augmented, Class, StrandId};
@@ -57,16 +57,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         quantity: "states that break it",
         scope: "Fully strict computations of unit instructions; every state of every run; for instructions that wait and for those \
             being executed.",
-        mutants: mutants![
-            KeepParent,
-            PushTop,
-            PopTop,
-            StealBottom,
-            StealTwo,
-            EnableElsewhere,
-            Share,
-            LeavesParent
-        ],
+        mutants: WRONG_DEQUES,
         few: "",
         attempt: lemma_10,
     },
@@ -88,8 +79,9 @@ pub(super) const CLAIMS: &[Claim] = &[
         name: "Lemma 11",
         statement: "An instruction stays critical through r given rounds with chance at most e^(3 − 2r), r ≥ 2",
         quantity: "chance for r = 2, 3 against (1 + 3(r−1)P/(P−1))·(1 − 1/P)^(3P(r−1))",
-        scope: "Every instruction by itself; the given rounds are the first whole ones from when it is critical. The bound is the \
-            proof's middle expression, which is sharper than e^(3 − 2r). The interval covers all instructions and all r at once.",
+        scope: "Every instruction by itself; the given rounds are the first whole rounds after it becomes critical. The bound is \
+            the proof's middle expression, which is sharper than e^(3 − 2r). The interval covers all instructions and all r at \
+            once.",
         mutants: mutants![Serial, Half, Victim0, Neighbour, Themselves, GivesUp],
         few: "",
         attempt: lemma_11,
@@ -157,7 +149,7 @@ fn lemma_11_core(cx: &Context<'_>) -> Finding {
         let outcome = run.simulation().trace().run().map_err(text)?;
         let history = history(run, &outcome)?;
         let c = run.computation();
-        // Who holds the thread of each instruction when the instruction becomes critical.
+        // The processor that holds the thread of each instruction when the instruction becomes critical.
         let mut starts: Vec<(u64, StrandId)> =
             c.strands().filter_map(|v| Some((*history.critical(v)?.start(), v))).collect();
         starts.sort_unstable();

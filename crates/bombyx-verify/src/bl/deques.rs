@@ -4,7 +4,7 @@ use super::contended;
 use crate::claim::{Claim, Paper};
 use crate::context::{Context, Sample};
 use crate::finding::Finding;
-use crate::mutant::mutants;
+use crate::mutant::{WRONG_DEQUES, mutants};
 use crate::run::{grid, large, named, processors, small, text};
 use bombyx_dag::Class;
 use bombyx_sim::{Invariant, Mode, Scheduler};
@@ -17,16 +17,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         statement: "A deque is a chain of parents, and only its top may have been worked on since it spawned",
         quantity: "states that break it",
         scope: "Fully strict computations under work stealing; every state of every run, all contention models.",
-        mutants: mutants![
-            KeepParent,
-            PushTop,
-            PopTop,
-            StealBottom,
-            StealTwo,
-            EnableElsewhere,
-            Share,
-            LeavesParent
-        ],
+        mutants: WRONG_DEQUES,
         few: "",
         attempt: lemma_4,
     },
@@ -38,16 +29,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         quantity: "bytes of frames against S1·P",
         scope: "Fully strict computations with unequal frames, all contention models. The proof, by Lemma 4, needs full \
             strictness.",
-        mutants: mutants![
-            KeepParent,
-            PushTop,
-            PopTop,
-            StealBottom,
-            StealTwo,
-            EnableElsewhere,
-            Share,
-            LeavesParent
-        ],
+        mutants: WRONG_DEQUES,
         few: "",
         attempt: theorem_5,
     },

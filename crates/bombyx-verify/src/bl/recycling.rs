@@ -1,4 +1,4 @@
-//! BL §5: the recycling game. What a mutant gets wrong here is how balls find their bins.
+//! BL §5: the recycling game. Here, mutants change how balls find their bins.
 
 use crate::claim::{Claim, Paper};
 use crate::context::{Context, Sample, Subject, Tally};
@@ -45,7 +45,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         name: "Lemma 6, FIFO",
         statement: "Which ball of a bin the adversary returns is immaterial to the total delay",
         quantity: "difference of the total delays",
-        scope: "Oldest first against newest first, the same tosses; adversaries that look at numbers of balls only.",
+        scope: "Oldest first against newest first, with the same tosses, for adversaries that look only at the numbers of balls.",
         mutants: &[
             Mutant::Own { name: "two-served", about: "newest first, two balls of a bin return at once" },
             Mutant::Own { name: "all-served", about: "all balls of a bin return at once" },
@@ -60,8 +60,9 @@ pub(super) const CLAIMS: &[Claim] = &[
         name: "§5, (3) and (4)",
         statement: "Given cycles of a ball are delayed by given other balls with chance at most P^(−|S|)",
         quantity: "chance for |S| = 1, 2, 3 against P^(−|S|)",
-        scope: "Adversaries that do not look at which ball lies where. One that does breaks it: it tosses ball 1 only when two given \
-            balls lie in one bin (limits). The proof overlooks it; the mean, by linearity, does not need it.",
+        scope: "Adversaries that do not look at which ball lies where. One that does breaks it: it tosses ball 1 only when two \
+            given balls lie in one bin (limits). The proof overlooks such adversaries. The bound on the mean does not need this \
+            claim, because expectation is linear.",
         mutants: WRONG_TOSSES,
         few: "",
         attempt: inequality_3,
@@ -216,7 +217,7 @@ fn delay_for(chance: f64, tosses: u64, balls: usize) -> u64 {
             ln_choose(indicators, delay) - delay as f64 * (balls as f64).ln()
         }
     };
-    // Beyond the mean it falls.
+    // Beyond the mean, the chance falls.
     let mean = indicators / balls as u64;
     (mean..).find(|&delay| ln_chance(delay) <= chance.ln()).expect("it falls without end")
 }

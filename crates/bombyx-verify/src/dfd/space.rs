@@ -17,7 +17,7 @@ use bombyx_sim::{AttemptResult, EventKind, Mutation, Outcome, Quota, Scheduler};
 const HEAVY: f64 = 1.0;
 /// The constant of Theorem 4.3 that is checked.
 const SPACE: f64 = 0.5;
-/// The share of min(K, S1)·P·D that the tight example needs, at least.
+/// The least share of min(K, S1)·P·D that the tight example needs.
 const TIGHT: f64 = 1.0 / 12.0;
 
 pub(crate) const SPACE_CLAIMS: &[Claim] = &[
@@ -27,8 +27,9 @@ pub(crate) const SPACE_CLAIMS: &[Claim] = &[
         name: "Lemma 4.1",
         statement: "At most O(P·D) heavy nodes are premature at any time, on average",
         quantity: "mean of the most heavy premature nodes against P·D",
-        scope: "Unit instructions that allocate at most K, with quotas at which processors give up; the constant is ours. Heavy: \
-            first after a steal; premature: executed before something that comes earlier in the serial order.",
+        scope: "Unit instructions that allocate at most K, with quotas at which processors give up; the constant is ours. A heavy \
+            instruction is the first after a steal; a premature one is executed before something that comes earlier in the serial \
+            order.",
         mutants: &[
             planted(Mutation::StealRight),
             planted(Mutation::StealAnywhere),
@@ -45,7 +46,7 @@ pub(crate) const SPACE_CLAIMS: &[Claim] = &[
         name: "Lemma 4.1, tail",
         statement: "There are O(P·(D + ln 1/ε)) heavy premature nodes with chance at least 1 − ε",
         quantity: "frequency of more than P·(D + ln 1/ε) against ε",
-        scope: "As the mean; ε = 1/2, 1/4, …, 1/32; the constant is ours.",
+        scope: "As for the mean; ε = 1/2, 1/4, …, 1/32; the constant is ours.",
         mutants: &[
             planted(Mutation::StealRight),
             planted(Mutation::StealAnywhere),
@@ -84,7 +85,8 @@ pub(crate) const SPACE_CLAIMS: &[Claim] = &[
         name: "Theorem 4.3",
         statement: "DFDeques uses S1 + O(min(K, S1)·P·D) space on average",
         quantity: "mean peak of memory against S1 + 0.5·min(K, S1)·P·D",
-        scope: "Heap and frames; allocations above K included, D is the depth with their dummy threads. The constant is ours.",
+        scope: "Heap and frames; allocations above K are included, and D is the depth with their dummy threads. The constant is \
+            ours.",
         mutants: &[
             planted(Mutation::NoDummies),
             planted(Mutation::KeepDequeAfterDummy),
@@ -104,7 +106,7 @@ pub(crate) const SPACE_CLAIMS: &[Claim] = &[
         name: "Theorem 4.3, tail",
         statement: "Space is S1 + O(min(K, S1)·P·(D + ln 1/ε)) with chance at least 1 − ε",
         quantity: "frequency of more than S1 + 0.5·min(K, S1)·P·(D + ln 1/ε) against ε",
-        scope: "As the mean; ε = 1/2, 1/4, …, 1/32; the constant is ours.",
+        scope: "As for the mean; ε = 1/2, 1/4, …, 1/32; the constant is ours.",
         mutants: &[
             planted(Mutation::NoDummies),
             planted(Mutation::KeepDequeAfterDummy),
@@ -312,13 +314,13 @@ fn hoards(cx: &Context<'_>, scheduler: Scheduler) -> Vec<Run> {
     sizes.into_iter().map(run).collect()
 }
 
-/// The space that a hoard needs, at least, against what it takes.
+/// The least space that a hoard needs, compared with what it takes.
 fn needs_space(cx: &Context<'_>, scheduler: Scheduler) -> Finding {
     cx.on_average(hoards(cx, scheduler), cx.by_effort(4, 12, 40), |run| {
         let m = run.measures();
         let unit = (m.serial_space * m.span) as f64 * run.processors as f64;
         let peak = run.outcome()?.peak.total as f64;
-        // The mean of what the run lacks must not be positive; so the bound is that of the largest peak.
+        // The mean of what the run lacks must not be positive. So the bound is that of the largest peak.
         Ok(Sample::new(TIGHT * unit / peak, 1.0).constant_at_least("S1·P·D", peak / unit, TIGHT, None))
     })
 }

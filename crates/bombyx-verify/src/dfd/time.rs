@@ -1,9 +1,9 @@
-//! DFD §4.3: the bound on time, by its Lemma 4.4's two types of steps, with its constants.
+//! DFD §4.3: the bound on time, by the two types of steps in its Lemma 4.4, with its constants.
 //!
-//! A step is of type A if at its start there are at least P deques, else of type B. In a step of type A at least P/2e actions
-//! are executed in expectation, and at least P/4e with chance 1/10. Steps of type B are cut into phases of P to 2P − 1 steal
-//! attempts; in each the potential of what is ready falls by a quarter with chance 1/4 (Arora, Blumofe & Plaxton's
-//! argument, which the paper uses).
+//! A step is of type A if there are at least P deques at its start, else of type B. In a step of type A, at least P/2e
+//! actions are executed in expectation, and at least P/4e with chance 1/10. Steps of type B are cut into phases of P to
+//! 2P − 1 steal attempts. In each phase the potential of what is ready falls by a quarter with chance 1/4 (Arora,
+//! Blumofe & Plaxton's argument, which the paper uses).
 
 use super::{QUOTAS, STEALING, allocating, bytes, count_tails, dfdeques, epsilon, in_cost_model, planted};
 use crate::claim::{Claim, Paper};
@@ -15,17 +15,17 @@ use bombyx_dag::{Measures, path_lengths};
 use bombyx_sim::{Beta, Machine, Mode, Mutation, Outcome, Quota, Ready, Scheduler};
 use std::f64::consts::E;
 
-/// The constants that are checked; those of the proof are 40e, 80e and 40.
+/// The constants that are checked. Those of the proof are 40e, 80e and 40.
 const STEPS_A: f64 = 1.5;
 const STEPS_A_TAIL: f64 = 1.5;
-/// Actions in a step of type A, in P: at least so many on average. The proof has 1/2e.
+/// The least mean number of actions in a step of type A, in P. The proof has 1/2e.
 const ACTIONS_A: f64 = 0.6;
 /// Attempts in steps of type B, in P·D.
 const ATTEMPTS_B: f64 = 2.0;
-/// Of Theorem 4.5.
+/// The constant of Theorem 4.5.
 const TIME: f64 = 2.5;
 
-/// What can go wrong in steps of type A. Work stealing has P deques always, most of them empty.
+/// What can go wrong in steps of type A. Work stealing always has P deques, most of them empty.
 const TYPE_A: &[Mutant] = &[
     planted(Mutation::Serial),
     planted(Mutation::Half),
@@ -43,7 +43,7 @@ pub(crate) const TIME_CLAIMS: &[Claim] = &[
         statement: "A step that begins with at least P deques executes at least P/2e actions on average",
         quantity: "0.6·P against the mean of the actions in such steps",
         scope: "Unit instructions, quotas so small that deques are many; P ≥ 8. Steps in which nobody steals execute P actions \
-            and are not counted. The proof's constant is 1/2e, the one that is checked is ours.",
+            and are not counted. The proof's constant is 1/2e; the constant that is checked is ours.",
         mutants: TYPE_A,
         few: "",
         attempt: type_a_mean,
@@ -54,8 +54,8 @@ pub(crate) const TIME_CLAIMS: &[Claim] = &[
         name: "Lemma 4.4, type A",
         statement: "A step that begins with at least P deques executes P/4e actions with chance at least 1/10",
         quantity: "frequency of fewer than P/2 actions against 1/10",
-        scope: "As above, P ≥ 16. The proof has P/4e actions, and allows fewer with a chance of 9/10, which every run that works at \
-            all keeps; what is checked is ours.",
+        scope: "As above, P ≥ 16. The proof has P/4e actions and allows fewer with a chance of 9/10. Every run that works at all \
+            keeps this, so the bound that is checked is ours.",
         mutants: TYPE_A,
         few: "",
         attempt: type_a_chance,
@@ -66,7 +66,7 @@ pub(crate) const TIME_CLAIMS: &[Claim] = &[
         name: "Lemma 4.4, steps of type A",
         statement: "There are at most 40e·W/P steps of type A on average",
         quantity: "mean number of steps of type A against 1.5·W/P",
-        scope: "As above; the proof's constant is 40e = 108.7, the one that is checked is ours.",
+        scope: "As above; the proof's constant is 40e = 108.7; the constant that is checked is ours.",
         mutants: TYPE_A,
         few: "",
         attempt: type_a_steps,
@@ -77,7 +77,7 @@ pub(crate) const TIME_CLAIMS: &[Claim] = &[
         name: "Lemma 4.4, steps of type A, tail",
         statement: "There are at most 80e·W/P + 40·ln 1/ε steps of type A with chance at least 1 − ε",
         quantity: "frequency of more than 1.5·(W/P + ln 1/ε) against ε",
-        scope: "ε = 1/2, 1/4, …, 1/32. The proof's constants are 80e and 40, the one that is checked is ours.",
+        scope: "ε = 1/2, 1/4, …, 1/32. The proof's constants are 80e and 40; the constant that is checked is ours.",
         mutants: TYPE_A,
         few: "",
         attempt: type_a_tail,
@@ -158,7 +158,7 @@ pub(crate) const TIME_CLAIMS: &[Claim] = &[
         name: "Theorem 4.5, tail",
         statement: "Time is O(W/P + S_a/(P·K) + D + ln 1/ε) with chance at least 1 − ε",
         quantity: "frequency of more than 2.5·(W/P + S_a/(P·K) + D + ln 1/ε) against ε",
-        scope: "As the mean; ε = 1/2, 1/4, …, 1/32.",
+        scope: "As for the mean; ε = 1/2, 1/4, …, 1/32.",
         mutants: &[
             planted(Mutation::Serial),
             planted(Mutation::Half),
@@ -186,24 +186,24 @@ fn many_deques(cx: &Context<'_>, processors: &[usize]) -> Vec<Run> {
 /// What Lemma 4.4 counts, step by step.
 #[derive(Default)]
 struct Steps {
-    /// Of each step of type A in which somebody steals, the actions that were executed.
+    /// The actions executed in each step of type A in which somebody steals.
     a: Vec<u64>,
     /// Attempts in steps of type B.
     attempts_b: u64,
-    /// Of each phase of type B, the share of the potential that was left at its end.
+    /// For each phase of type B, the share of the potential that was left at its end.
     phases: Vec<f64>,
 }
 
 fn steps(run: &Run) -> Result<(Steps, Outcome), String> {
     let mut steps = Steps::default();
     let p = run.processors as u64;
-    // The phase under way: the potential at its start, and its attempts so far.
+    // The present phase: the potential at its start, and its attempts so far.
     let mut phase: Option<(f64, u64)> = None;
-    // A failed attempt takes a step, so a processor that does not work has made one.
+    // A failed attempt takes a step, so a processor that does not work has made an attempt.
     let mut depths = Vec::new();
     let watch = |m: &Machine<'_>, ready: &Ready| {
         if depths.is_empty() {
-            // Of the computation that runs, dummy threads included.
+            // Of the computation that runs, including dummy threads.
             depths = path_lengths(m.computation()).into_iter().map(|length| length - 1).collect();
         }
         let working = m.working() as u64;
@@ -225,7 +225,8 @@ fn steps(run: &Run) -> Result<(Steps, Outcome), String> {
     Ok((steps, outcome))
 }
 
-/// The potential of all ready and running nodes, over that of the root. `depths` are the nodes on a longest path to each.
+/// The potential of all ready and running nodes, relative to that of the root. `depths` are the nodes on a longest path
+/// to each.
 fn potential(m: &Machine<'_>, ready: &Ready, depths: &[u64]) -> f64 {
     let at = |thread| m.next_strand(thread).map_or(0.0, |s| 9f64.powi(-(depths[s.index()] as i32)));
     let Ready::Deques(deques) = ready else { return 0.0 };
@@ -239,7 +240,7 @@ fn type_a_mean(cx: &Context<'_>) -> Finding {
     cx.on_average(many_deques(cx, &processors), cx.by_effort(3, 5, 20), |run| {
         let (steps, _) = steps(run)?;
         let p = run.processors as f64;
-        // Without a step of type A there is nothing to say.
+        // Without a step of type A there is nothing to check.
         let mean = match steps.a.len() {
             0 => p,
             count => steps.a.iter().sum::<u64>() as f64 / count as f64,

@@ -1,9 +1,10 @@
 //! The best adversary of the recycling game: exact dynamic programming over all its choices.
 //!
-//! Balls differ only in where they are, and bins only in how many balls they hold, so a state of the game is a partition of
-//! the number of balls in bins; for eight balls there are 67. In a state with m tosses left the adversary chooses how many
-//! balls to toss. The expected total delay of the best choice is a maximum over the choices of an expectation over where
-//! the balls fall. No strategy, however clever, does better: it may know the whole state and has all choices.
+//! Balls differ only in where they are, and bins only in how many balls they hold. So a state of the game is a
+//! partition of the number of balls in bins; for eight balls there are 67. In a state with m tosses left, the adversary
+//! chooses how many balls to toss. The expected total delay of the best choice is a maximum over the choices of an
+//! expectation over where the balls fall. No strategy, however clever, does better: this one knows the whole state and
+//! has all choices.
 
 use super::Toss;
 use std::collections::BTreeMap;
@@ -14,7 +15,7 @@ type State = Vec<u8>;
 /// The largest expected total delay of a (P, M)-recycling game, for every number of tosses up to M.
 ///
 /// # Panics
-/// If there are more than 10 balls: then there are too many states.
+/// If there are more than 10 balls, because then there are too many states.
 pub fn best(balls: usize, tosses: usize, toss: Toss) -> Vec<f64> {
     assert!((1..=10).contains(&balls), "at most 10 balls");
     let states = states(balls);
@@ -38,7 +39,7 @@ pub fn best(balls: usize, tosses: usize, toss: Toss) -> Vec<f64> {
             moves
         })
         .collect();
-    // value[m][state]; states are in the order of how many balls they hold, and without a toss a state leads to a lesser one.
+    // value[m][state]. States are ordered by how many balls they hold. Without a toss, a state leads to a smaller one.
     let mut value: Vec<Vec<f64>> = Vec::new();
     for left in 0..=tosses {
         value.push(vec![0.0; states.len()]);
@@ -57,7 +58,7 @@ pub fn best(balls: usize, tosses: usize, toss: Toss) -> Vec<f64> {
     value.iter().map(|of_tosses| of_tosses[0]).collect()
 }
 
-/// All partitions of at most `balls`, those of fewer balls first.
+/// All partitions of at most `balls` balls, those with fewer balls first.
 fn states(balls: usize) -> Vec<State> {
     fn extend(rest: u8, most: u8, state: &mut State, all: &mut Vec<State>) {
         if rest == 0 {
@@ -87,7 +88,7 @@ fn toss_one(fallen: &BTreeMap<State, f64>, balls: usize, toss: Toss) -> BTreeMap
     };
     for (state, &chance) in fallen {
         let used = state.len();
-        // Bins that a toss may hit. Where only some may be, those in use are among them.
+        // Bins that a toss may hit. If only some may be hit, those in use are among them.
         let bins = match toss {
             Toss::Any => balls,
             Toss::Half => balls.div_ceil(2).max(used),
@@ -117,7 +118,7 @@ mod tests {
 
     #[test]
     fn two_balls_by_hand() {
-        // Two tosses at once meet with chance ½ and then one waits a step; one after the other nobody waits.
+        // Two tosses at once meet with chance ½, and then one waits a step. One after the other, nobody waits.
         let best = best(2, 4, Toss::Any);
         assert!((best[1] - 0.0).abs() < 1e-12 && (best[2] - 0.5).abs() < 1e-12, "{best:?}");
         assert!(best.windows(2).all(|pair| pair[0] <= pair[1] + 1e-12));

@@ -26,7 +26,7 @@ const STYLE: &str = "
   .right { text-anchor: end; }
 ";
 
-/// Mean delay per toss of an adversary with so many balls, over so many games.
+/// The mean delay per toss of an adversary with this many balls, over this many games.
 fn mean_delay(strategy: Strategy, balls: usize, games: u64, seed: u64) -> f64 {
     let tosses = TOSSES_PER_BALL * balls as u64;
     let game = |nth| Game {
@@ -88,7 +88,7 @@ pub fn picture(games: u64, seed: u64) -> String {
     let mut curves: Vec<_> =
         Strategy::ALL.into_iter().zip(COLORS).map(|(s, color)| (s, color, means(s))).collect();
     curves.sort_by(|a, b| b.2[BALLS.len() - 1].total_cmp(&a.2[BALLS.len() - 1]));
-    // Names beside the ends of their curves, moved down where they would overlap.
+    // Names are beside the ends of their curves, moved down if they would overlap.
     let mut free = bound + 18.0;
     for (strategy, color, means) in curves {
         let points: Vec<String> =

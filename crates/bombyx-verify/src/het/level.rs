@@ -1,10 +1,11 @@
-//! Claim 3's schedule itself: the i-th fastest processor on the thread that is i-th farthest from the end, at every moment.
+//! Claim 3's schedule itself: at every moment, the i-th fastest processor runs the thread that is i-th farthest from
+//! the end.
 //!
-//! Where several threads are equally far, no assignment keeps the rule: whoever gets the faster processor comes nearer at
-//! once, and must give it up at once. The rule's only sense is the limit of ever shorter turns, in which such threads
-//! share their processors and proceed at the mean speed. That limit is what runs here, from one moment to the next at
-//! which a strand ends, a thread catches up with another, or speeds change. It preempts infinitely often, as HET says;
-//! the simulator's `critical-path` looks once per instruction instead.
+//! If several threads are equally far, no assignment keeps the rule: the thread with the faster processor comes nearer
+//! at once, and must give it up at once. The rule makes sense only as the limit of ever shorter turns, in which such
+//! threads share their processors and proceed at the mean speed. That limit runs here, from one moment to the next at
+//! which a strand ends, a thread catches up with another, or speeds change. It preempts infinitely often, as HET says.
+//! The simulator's `critical-path` looks once per instruction instead.
 
 use bombyx_dag::{Computation, StrandId, distances_to_end};
 use bombyx_sim::Speeds;
@@ -18,7 +19,7 @@ pub(super) enum Rule {
     Nearest,
     /// The slowest processors work, the slowest of them on the thread that is farthest.
     Slowest,
-    /// As Claim 3 says when a strand ends or speeds change, and not in between.
+    /// As Claim 3 says when a strand ends or speeds change, but not in between.
     Seldom,
 }
 
@@ -36,13 +37,13 @@ impl Thread {
     }
 }
 
-/// What came of a run.
+/// The result of a run.
 pub(super) struct Levelled {
     pub(super) time: f64,
     /// Capacity that was not used.
     pub(super) idle: f64,
-    /// The least ratio of the speed of a farthest thread to the mean speed of the working processors, while some idle:
-    /// the proof of Claim 3 says at least 1.
+    /// The least ratio of the speed of a farthest thread to the mean speed of the working processors, while some are
+    /// idle. The proof of Claim 3 says that it is at least 1.
     pub(super) slowest_progress: f64,
 }
 
@@ -83,7 +84,7 @@ pub(super) fn run(c: &Computation, speeds: &Speeds, rule: Rule) -> Result<Levell
             return Err("no processor can go on".to_owned());
         }
         if ready.len() < speed.len() {
-            // Shortly before the moment ends: until then the order stays as it is, if the rule is kept.
+            // Shortly before the moment ends. Until then the order stays as it is, if the rule is kept.
             let later = |(t, rate): (&Thread, &f64)| t.distance() - 0.9 * passed * rate;
             let farthest = ready.iter().zip(&rates).map(later).fold(0.0, f64::max);
             let most = ready.iter().zip(&rates).filter(|&pair| later(pair) >= farthest - TINY);
@@ -108,7 +109,7 @@ pub(super) fn run(c: &Computation, speeds: &Speeds, rule: Rule) -> Result<Levell
             for &to in c.joins_from(strand) {
                 waits[to.index()] -= 1;
                 let before = previous(c, to);
-                // A strand whose thread has come to it, or comes to it now.
+                // A strand whose thread has reached it, or reaches it now.
                 let arrived = before.is_some_and(|before| waits[before.index()] == u32::MAX);
                 if waits[to.index()] == 0 && arrived {
                     ready.push(fresh(to));
@@ -179,8 +180,8 @@ mod tests {
         builder.build().unwrap()
     }
 
-    /// Two threads of 6 on speeds 2 and 1 share them from the beginning: both end after 4. Of 8 and 5 the longer one has the
-    /// faster processor for 3 units, then both have 2 left and share: 4 1/3.
+    /// Two threads of 6 on speeds 2 and 1 share them from the beginning, and both end after 4. Of threads of 8 and 5,
+    /// the longer one has the faster processor for 3 units. Then both have 2 left and share: 4 1/3.
     #[test]
     fn threads_that_are_equally_far_share_processors() {
         let speeds: Speeds = "2,1".parse().unwrap();
@@ -191,8 +192,8 @@ mod tests {
         assert!(nearest.time - 1.0 > 5.0);
     }
 
-    /// The simulator's `critical-path` looks once per instruction; finer instructions come nearer to the limit, with more and
-    /// more preemptions: without bound, as HET says.
+    /// The simulator's `critical-path` looks once per instruction. Finer instructions come nearer to the limit, with
+    /// more and more preemptions: without bound, as HET says.
     #[test]
     fn the_rule_needs_ever_more_preemptions() {
         let speeds: Speeds = "2,1".parse().unwrap();

@@ -1,8 +1,8 @@
-//! The claims of HET §3 about the enhanced Cilk scheduler: it is Cilk on equal processors, and its time on unequal ones by
-//! the potential function of §3.2.
+//! The claims of HET §3 about the enhanced Cilk scheduler: on equal processors it is Cilk, and its time on unequal ones
+//! follows by the potential function of §3.2.
 //!
 //! Weights are by depth in the enabling tree, as in the proof that HET follows: w(v) = W∞ − d(v). Where the paper says
-//! O(·) the constants here are ours and say so.
+//! O(·), the constants here are ours and say so.
 
 use super::{PERIODS, SPEEDS, beta, changes, erratic, factor, runs_at, within};
 use crate::claim::{Claim, Paper};
@@ -43,7 +43,7 @@ pub(crate) const CLAIMS: &[Claim] = &[
         name: "Observation 1",
         statement: "The work bucket ends with exactly W1 dollars, and both buckets together with π_tot per unit of time",
         quantity: "dollars that are missing or too many",
-        scope: "Exact integrals; attempts under way at the end count by what was done of them.",
+        scope: "Exact integrals; an attempt under way at the end counts for the part that was done.",
         mutants: mutants![GivesUp, BlocksAtStall, LeavesParent],
         few: "only a scheduler that leaves processors idle puts in fewer dollars",
         attempt: observation_1,
@@ -65,10 +65,10 @@ pub(crate) const CLAIMS: &[Claim] = &[
         name: "Theorem 8",
         statement: "In a phase of (β + 2)·p attempts the potential falls by a constant factor with constant chance",
         quantity: "chance that a phase leaves more than 3/4 of the potential, or of a component of it, against 3/4",
-        scope: "The constants are those of the proof that HET follows (Arora, Blumofe, Plaxton). Also for the proof's three \
-            components apart: D of processors with nonempty deques, S of slow and F of fast processors with empty ones; what is left \
-            of a node is the potential of what it has enabled. F always falls, to at most 4/9. Phases with an end, nested-parallel \
-            computations of unit instructions, β = 1, 1.5 and 3.",
+        scope: "The constants are those of the proof that HET follows (Arora, Blumofe, Plaxton). The claim is also checked for \
+            each of the proof's three components: D of processors with nonempty deques, S of slow and F of fast processors with \
+            empty ones; what is left of a node is the potential of what it has enabled. F always falls, to at most 4/9. Phases \
+            with an end, nested-parallel computations of unit instructions, β = 1, 1.5 and 3.",
         mutants: mutants![NoMugging, MugFaster, Themselves, MugInVain],
         few: "",
         attempt: theorem_8,
@@ -118,8 +118,9 @@ pub(crate) const CLAIMS: &[Claim] = &[
         name: "§1, estimates",
         statement: "Estimates wrong by a factor f cost no more than a β that is f² times as large",
         quantity: "mean dollars beside work against p·3·β·f²·W∞",
-        scope: "The paper asks for estimates that are mostly accurate and gives no bound; this one is ours: who is mugged is less than \
-            β·f² times as slow. The fastest believes to be f times slower, the slowest f times faster, f = 2.",
+        scope: "The paper asks for estimates that are mostly accurate and gives no bound; this one is ours: a processor that is \
+            not mugged is at most β·f² times as slow as the thief. The fastest processor believes that it is f times slower \
+            than it is, the slowest that it is f times faster; f = 2.",
         mutants: mutants![NoMugging, MugFaster, Themselves],
         few: "",
         attempt: estimates,
@@ -163,7 +164,7 @@ fn heterogeneous() -> [Scheduler; 3] {
     [beta(1, 1), beta(3, 2), beta(3, 1)].map(Scheduler::Heterogeneous)
 }
 
-/// The enabling tree of a run: for every instruction the last of its predecessors to be executed.
+/// The enabling tree of a run: for every instruction, the last of its predecessors to be executed.
 struct EnablingTree {
     parent: Vec<Option<StrandId>>,
     depth: Vec<u32>,
@@ -184,7 +185,8 @@ impl EnablingTree {
             let joins = c.joins_from(u).iter().map(|&to| (to, false));
             for (to, by_thread) in c.next(u).into_iter().chain(c.spawned(u)).map(|to| (to, true)).chain(joins)
             {
-                // Of several in one step: the thread's own, for then it never stalled; else the last to resolve a join.
+                // Of several in one step: the thread's own, because then it never stalled; else the last to resolve a
+                // join.
                 let here = (step, by_thread, processor);
                 if parent[to.index()].is_none() || here > rank[to.index()] {
                     (parent[to.index()], rank[to.index()]) = (Some(u), here);
@@ -235,7 +237,7 @@ fn nodes_of(
     (assigned, threads.iter().filter_map(|&t| m.next_strand(t)).collect())
 }
 
-/// Unit instructions, some speeds, some seeds: cases whose every state is looked at.
+/// Unit instructions, some speeds, some seeds: cases in which every state is checked.
 fn stepped(cx: &Context<'_>, schedulers: &[Scheduler]) -> Vec<Run> {
     let mut cases = Vec::new();
     for named in &named_in_units(small(cx, Class::NestedParallel)) {
@@ -281,13 +283,13 @@ fn observation_1(cx: &Context<'_>) -> Finding {
     })
 }
 
-/// The potential of HET §3.2, by powers of 3 relative to the heaviest possible node, so that it fits a float.
+/// The potential of HET §3.2, in powers of 3 relative to the heaviest possible node, so that it fits a float.
 struct Potential<'t> {
     tree: &'t EnablingTree,
 }
 
 impl Potential<'_> {
-    /// 3^(2w) of a node that waits, 3^(2w − 1) of an assigned one, over 3^(2·W∞).
+    /// 3^(2w) for a node that waits and 3^(2w − 1) for an assigned one, over 3^(2·W∞).
     fn of(&self, node: StrandId, assigned: bool) -> f64 {
         3f64.powi(-2 * self.tree.depth[node.index()] as i32 - i32::from(assigned))
     }
@@ -342,7 +344,7 @@ fn theorem_8(cx: &Context<'_>) -> Finding {
         let executed = executed(run.computation(), &first);
         let (mut at, mut phase) = (0, None);
         let mut broken = Ok(());
-        // Traced too, so that every attempt is an instant that is watched.
+        // Also traced, so that every attempt is an instant that is watched.
         simulation
             .trace()
             .watch(|m, ready| {
@@ -388,9 +390,9 @@ fn executed(c: &Computation, outcome: &Outcome) -> Vec<(ProcessorId, u64)> {
 
 /// The ready nodes at the beginning of a phase.
 struct Phase {
-    /// Each with its potential, relative to the heaviest, and its processor if that has an empty deque.
+    /// Each with its potential, relative to the heaviest, and its processor if that processor has an empty deque.
     nodes: Vec<(StrandId, f64, Option<ProcessorId>)>,
-    /// The depth of the heaviest, which counts as 0, so that deep computations do not underflow.
+    /// The depth of the heaviest node. It counts as 0, so that deep computations do not underflow.
     base: u32,
 }
 
@@ -427,7 +429,7 @@ impl Phase {
         for (node, assigned, _) in ready_nodes(m, ready) {
             let potential = power(tree, node, assigned, self.base);
             left[0].1 += potential;
-            // The node of the beginning that has enabled it, or that it is.
+            // The node of the beginning that enabled it, or that is it.
             let root = std::iter::successors(Some(node), |u| tree.parent[u.index()])
                 .find_map(|u| self.nodes.binary_search_by_key(&u.index(), |(node, ..)| node.index()).ok());
             if let Some(root) = root {
@@ -439,12 +441,12 @@ impl Phase {
     }
 }
 
-/// 3^(2w) of a node that waits, 3^(2w − 1) of an assigned one, over that of a node of depth `base` that waits.
+/// 3^(2w) for a node that waits and 3^(2w − 1) for an assigned one, over that of a node of depth `base` that waits.
 fn power(tree: &EnablingTree, node: StrandId, assigned: bool, base: u32) -> f64 {
     3f64.powi(-2 * (tree.depth[node.index()] as i32 - base as i32) - i32::from(assigned))
 }
 
-/// All ready nodes, whether each is assigned, and its processor if that has an empty deque.
+/// All ready nodes, whether each is assigned, and its processor if that processor has an empty deque.
 fn ready_nodes(m: &Machine<'_>, ready: &Ready) -> Vec<(StrandId, bool, Option<ProcessorId>)> {
     let Ready::Deques(deques) = ready else { return Vec::new() };
     let waiting = deques.iter().flat_map(|deque| nodes_of(m, None, &deque.threads).1);
@@ -485,7 +487,7 @@ fn muggable(cx: &Context<'_>) -> Vec<Named> {
     long.iter().chain(others).map(|spec| Named::new(spec)).collect()
 }
 
-/// The slow processor first, where the root thread begins, and the fast one first.
+/// The slow processor first, where the root thread begins, or the fast one first.
 const MUGGING_SPEEDS: [&str; 4] = ["1,100", "4,2,1", "9,8,2,2,1", "100,3x1"];
 
 fn theorem_6(cx: &Context<'_>) -> Finding {
@@ -516,7 +518,7 @@ fn footnote_2(cx: &Context<'_>) -> Finding {
         let (rest, p) = (list[1..].iter().sum::<f64>(), (list.len() - 1) as f64);
         let m = run.measures();
         let stop = run.speeds.as_ref().map_or(0.0, |speeds| speeds.changes()[0].at.to_f64());
-        // Thieves also ask the processor that stopped, in vain: one attempt in P more.
+        // Thieves also ask the processor that stopped, in vain: one more attempt in P.
         let second = 6.0 * factor(run.scheduler) * (p + 1.0) * m.span as f64 / rest;
         Ok(Sample::new(outcome.time() - stop, m.work as f64 / rest + second))
     })
@@ -574,7 +576,8 @@ mod tests {
         assert!(tree.check(&[StrandId(1), StrandId(4), StrandId(5)]).is_err());
     }
 
-    /// Phases of a chain grow as its length, not as the logarithm: Theorem 8's statement is a slip, its proof is right.
+    /// The phases of a chain grow with its length, not with its logarithm. Theorem 8's statement is a slip; its proof
+    /// is right.
     #[test]
     fn phases_of_a_chain_are_linear() {
         let phases = |length: u64| {

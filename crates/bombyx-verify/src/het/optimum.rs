@@ -1,5 +1,5 @@
-//! The shortest schedule in which nobody is preempted, of small computations, by branch and bound: what approximation ratios
-//! (HET §1.6) are ratios to.
+//! The shortest schedule of a small computation without preemption, by branch and bound. The approximation ratios of
+//! HET §1.6 are relative to it.
 
 use bombyx_dag::{Computation, distances_to_end};
 use bombyx_sim::Ratio;
@@ -7,7 +7,7 @@ use bombyx_sim::Ratio;
 /// Computations with more strands are too large.
 pub(super) const STRANDS: usize = 11;
 
-/// A search. Times are in ticks of which an instruction takes a whole number on every processor.
+/// A search. Times are in ticks. An instruction takes a whole number of ticks on every processor.
 struct Search<'a> {
     weights: Vec<u64>,
     /// Instructions from the beginning of a strand to the end of the computation.
@@ -23,8 +23,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Places one more strand in every way. A schedule is found in the order in which its strands begin, so strands are placed
-    /// in that order, and none begins before `latest`.
+    /// Places one more strand in every way. Strands are placed in the order in which they begin, so none begins before
+    /// `latest`.
     fn place(&mut self, latest: u64, end: u64) {
         if self.ends.iter().all(Option::is_some) {
             self.best = self.best.min(end);
@@ -43,7 +43,7 @@ impl Search<'_> {
                 return;
             }
             for p in 0..self.ticks.len() {
-                // Of processors that are equally fast and free at the same time, one will do.
+                // Of processors that are equally fast and free at the same time, one is enough.
                 let same = |q: usize| self.ticks[q] == self.ticks[p] && self.free[q] == self.free[p];
                 if (0..p).any(same) {
                     continue;
@@ -64,8 +64,8 @@ impl Search<'_> {
     }
 }
 
-/// The least time in which processors of these speeds, whole numbers, execute the computation without preemption. None if it
-/// has more than [`STRANDS`] strands.
+/// The least time in which processors of these speeds, whole numbers, execute the computation without preemption.
+/// `None` if it has more than [`STRANDS`] strands.
 pub(super) fn optimum(c: &Computation, speeds: &[Ratio]) -> Option<f64> {
     let strands: Vec<_> = c.strands().collect();
     if strands.len() > STRANDS {
@@ -84,7 +84,7 @@ pub(super) fn optimum(c: &Computation, speeds: &[Ratio]) -> Option<f64> {
         }
     }
     let weights: Vec<u64> = strands.iter().map(|&strand| c.weight(strand)).collect();
-    // All on the fastest is a schedule.
+    // Running everything on the fastest processor is a schedule.
     let best = weights.iter().sum::<u64>() * ticks[0] + 1;
     let mut search = Search {
         distances: distances_to_end(c),

@@ -1,5 +1,5 @@
-//! Maximum and high utilization with any order: the invariant says which processors work, not on what (HET §2: "any
-//! processor may execute any task"). So the threads that wait, and the thread that moves, are chosen by an adversary.
+//! Maximum and high utilization with any order. The invariant says which processors work, not on what (HET §2: "any
+//! processor may execute any task"). So an adversary chooses which waiting thread goes next, and which thread moves.
 
 use bombyx_dag::{ThreadId, distances_to_end};
 use bombyx_sim::{Beta, Machine, Policy, ProcessorId, Ready};
@@ -11,7 +11,7 @@ pub(super) enum Order {
     Newest,
     /// The one nearest to the end of the computation, so that long paths wait.
     Nearest,
-    /// Any, by the bits of a seed.
+    /// Any thread, by the bits of a seed.
     Any(u64),
 }
 

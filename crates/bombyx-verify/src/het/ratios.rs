@@ -1,5 +1,5 @@
-//! The approximation ratios of HET §1.3 and §1.6. HET states them as O(·) and refers to Graham and Jaffe; the constants are
-//! derived here from two lower bounds of every schedule, W1/π_tot and W∞/π1, and say so.
+//! The approximation ratios of HET §1.3 and §1.6. HET states them as O(·) and refers to Graham and Jaffe. The constants
+//! here are derived from two lower bounds of every schedule, W1/π_tot and W∞/π1, and say so.
 
 use super::optimum::{STRANDS, optimum};
 use super::{SPEEDS, computations, factor, speeds};
@@ -131,14 +131,14 @@ fn greedy(cx: &Context<'_>) -> Finding {
     })
 }
 
-/// What no schedule falls below.
+/// No schedule is shorter than this.
 fn least(run: &Run) -> f64 {
     let (m, list) = (run.measures(), speeds(run));
     let (total, most) = (list.iter().sum::<f64>(), list.iter().copied().fold(0.0, f64::max));
     (m.work as f64 / total).max(m.span as f64 / most)
 }
 
-/// Speeds among which √p shows: one processor is about √p times as fast as the others.
+/// Speeds that show √p: one processor is about √p times as fast as the others.
 const SKEWED: [&str; 4] = ["2,3x1", "3,8x1", "4,15x1", "16x1"];
 
 fn jaffe_preemptive(cx: &Context<'_>) -> Finding {

@@ -14,7 +14,8 @@ pub(super) const CLAIMS: &[Claim] = &[
         name: "Observation 26",
         statement: "With R = 2C·T∞ and C ≥ 4 the chance of any delay sequence is at most 0.84^R, with C = 3 the bound says nothing",
         quantity: "([2e(C + 1)]^(1/C)/e)^R against 0.841^R for C ≥ 4",
-        scope: "Example 2 too. For every T∞ tried the bound (2e(2T∞ + R)/2T∞)^(2T∞)·e^(−R) is also held to equal the base to the R.",
+        scope: "Example 2 too. For every T∞ tried the bound (2e(2T∞ + R)/2T∞)^(2T∞)·e^(−R) must also equal the base to the power \
+            R.",
         mutants: &[],
         few: "no scheduler takes part: it is arithmetic",
         attempt: observation_26,

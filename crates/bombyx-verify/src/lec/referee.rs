@@ -1,5 +1,5 @@
-//! A referee who goes through a run of work stealing with the lecture's rules in hand (LEC §1), which speak of procedures,
-//! spawns, returns and syncs, and says where the scheduler does something else.
+//! A referee that goes through a run of work stealing with the lecture's rules (LEC §1), which speak of procedures,
+//! spawns, returns and syncs. It reports where the scheduler does something else.
 
 use crate::run::{Run, text};
 use bombyx_dag::ThreadId;
@@ -7,7 +7,7 @@ use bombyx_sim::{AttemptResult, Machine, Policy, ProcessorId, Ready};
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// How many events of a run the lecture's rules decide otherwise.
+/// How many events of a run the lecture's rules decide differently.
 pub(super) fn referee(run: &Run) -> Result<u64, String> {
     let differ = Rc::new(Cell::new(0));
     let scheduler = run.scheduler;
@@ -22,9 +22,9 @@ pub(super) fn referee(run: &Run) -> Result<u64, String> {
 struct Referee {
     inner: Box<dyn Policy>,
     differ: Rc<Cell<u64>>,
-    /// The deques as they were before the rules of the present event were applied; empty if there is no event.
+    /// The deques before the rules of the present event were applied. Empty if there is no event.
     deques: Vec<Vec<ThreadId>>,
-    /// The thread that waits no longer after this event.
+    /// The thread that no longer waits after this event.
     enabled: Option<ThreadId>,
 }
 
@@ -69,7 +69,7 @@ impl Policy for Referee {
         self.deques.clear();
     }
 
-    /// Rule 3: at a sync with outstanding children the processor steals; its deque is empty.
+    /// Rule 3: at a sync with outstanding children, the processor steals. Its deque is empty.
     fn stalled(&mut self, m: &mut Machine<'_>, p: ProcessorId, thread: ThreadId) {
         self.look();
         let empty = self.deque_of(p).is_empty();
@@ -82,8 +82,7 @@ impl Policy for Referee {
     fn died(&mut self, m: &mut Machine<'_>, p: ProcessorId, thread: ThreadId) {
         self.look();
         let bottom = self.deque_of(p).first().copied();
-        // The parent waits, in no deque, for the last child of those that it waits for. If two return in one step, the
-        // second gets it.
+        // The parent waits, in no deque, for the last of its children. If two return in one step, the second gets it.
         let parent = m.computation().parent(thread);
         let free = self.enabled.take().filter(|&enabled| Some(enabled) == parent);
         let expected = bottom.or(free);

@@ -1,5 +1,5 @@
-//! The claims of RW §6 that speak of time, on the schedulers in virtual time: the step machine that runs on threads, with stores
-//! that take up to Δ to be seen, and bodies that poll every τ.
+//! The claims of RW §6 about time, on the schedulers in virtual time: the step machine that runs on threads, with
+//! stores that become visible after at most Δ, and bodies that poll every τ.
 
 use super::{planted, protocol};
 use crate::claim::{Claim, Paper};

@@ -5,11 +5,11 @@ use crate::claim::{Claim, Paper};
 use crate::context::{Context, Effort, Measured, Sample, Subject};
 use crate::finding::Finding;
 use crate::mutant::Mutant;
-use bombyx_sim::tso::{Config, Mutation, Rule, Tree, Verdict, explore, walk};
+use bombyx_sim::tso::{Ask, Config, Mutation, Rule, Tree, Verdict, explore, walk};
 use std::sync::OnceLock;
 
-/// A claim for each part of the proof. The proof is checked once, with all its parts; a mutant is tried with this part
-/// alone, so that what notices it is this part and no other.
+/// A claim for each part of the proof. The proof is checked once, with all its parts. A mutant is tried with this part
+/// alone, so that this part notices it and no other.
 macro_rules! proof {
     ($($id:literal, $rule:ident, $name:literal, $statement:literal, [$($mutation:ident),*];)*) => {
         pub(crate) const PROOF: &[Claim] = &[WHOLE, $(Claim {
@@ -20,7 +20,7 @@ macro_rules! proof {
             quantity: "transitions that break it",
             scope: PROOF_SCOPE,
             mutants: protocol![$($mutation),*],
-            few: "one error for each part of the proof; the part is checked alone",
+            few: "one error for each part of the proof; the part is checked alone (--table: which error it notices first)",
             attempt: |cx| proved(cx, Rule::$rule),
         }),*];
     };
@@ -31,34 +31,35 @@ const PROOF_SCOPE: &str = "Every transition, flushes included, of all machines w
     forks.";
 
 proof! {
-    "rw-lem-5-2-start", Start, "Lemma 5.2, START", "An idle processor begins with a ready thread", [EarlyAck, KeepsGiven];
-    "rw-lem-5-2-end", End, "Lemma 5.2, END", "A thread goes when its body is over, and its join goes to one side", [TieToBoth, TieToNone, TakesAcknowledged];
-    "rw-lem-5-2-fork", Fork, "Lemma 5.2, FORK", "Who forks runs the thread, and forks once", [ForksTwice];
-    "rw-lem-5-2-step", Step, "Lemma 5.2, STEP", "Who ends a body runs the thread", [EndsTwice];
-    "rw-def-7", Def7, "Def. 7", "Every leaf has one owner, and what a processor owns is a subtree", [KeepsGiven];
+    "rw-lem-5-2-start", Start, "Lemma 5.2, START", "An idle processor begins with a ready thread", [StartsJoin, EarlyAck, KeepsGiven];
+    "rw-lem-5-2-end", End, "Lemma 5.2, END", "A thread goes when its body is over, and its join goes to one side", [KeepsContinuation, TieToBoth, TieToNone, TakesAcknowledged];
+    "rw-lem-5-2-fork", Fork, "Lemma 5.2, FORK", "The processor that forks runs the thread, and forks once", [ForksTwice];
+    "rw-lem-5-2-step", Step, "Lemma 5.2, STEP", "The processor that ends a body runs the thread", [EndsTwice];
+    "rw-lem-b-1", B1, "Lemma B.1", "The edges form a tree towards the last thread, of arity two at most", [ForkDropsEdge];
+    "rw-def-7", Def7, "Def. 7", "Every leaf has one owner, and what a processor owns is a subtree", [HandsOutTwice, KeepsGiven];
     "rw-rd", Rd, "RD", "Deques hold the leaves of the tree, from left to right", [KeepsGiven, RoundBeforeHandOut];
     "rw-rt1", Rt1, "RT1", "A thread's body is that of its node", [SwapsBodies];
-    "rw-rt2", Rt2, "RT2", "Continuations are the edges of the tree", [KeepsGiven];
+    "rw-rt2", Rt2, "RT2", "Continuations are the edges of the tree", [NoInheritance];
     "rw-rc1", Rc1, "RC1", "The current continuation is that of the running thread", [StaleContinuation];
     "rw-rc2", Rc2, "RC2", "The current continuation is NULL when nothing runs", [KeepsEnded];
-    "rw-rx", Rx, "RX1 to RX6", "The abstract state binds processors to what they run", [TieToNone];
-    "rw-rw1", Rw1, "RW1", "Only joins that are due are watched", [NoRemovalAfterAck, NoRemoval];
+    "rw-rx", Rx, "RX1 to RX6", "The abstract state binds processors to what they run", [NoResolution, TieToNone];
+    "rw-rw1", Rw1, "RW1", "Only joins that are due are watched", [NoRemoval, NoRemovalAfterAck];
     "rw-rw2", Rw2, "RW2", "Joins that are due are watched, or on their way", [NoWatchByThief, NoWatchByVictim];
-    "rw-rw3", Rw3, "RW3", "Only joins that are due are on their way", [TransfersItself];
-    "rw-ia1", Ia1, "IA1", "Nothing is sent to a processor that does not look for work", [NoRoundCheck, ForgedQuery];
+    "rw-rw3", Rw3, "RW3", "Only joins that are due are on their way", [TransfersMore, TransfersItself];
+    "rw-ia1", Ia1, "IA1", "Nothing is sent to a processor that does not look for work", [ClearsAgain, NoRoundCheck, ForgedQuery];
     "rw-ia2", Ia2, "IA2", "A processor at work does not block itself", [NoAccept];
-    "rw-ir1", Ir1, "IR1", "A processor stores its own round alone", [ForgedRound];
+    "rw-ir1", Ir1, "IR1", "A processor stores only its own round", [ForgedRound];
     "rw-ir2", Ir2, "IR2", "Rounds increase", [RepeatsRound];
     "rw-iq1", Iq1, "IQ1", "A query is signed by its sender", [ForgedQuery];
-    "rw-iq2", Iq2, "IQ2", "No query is of a round to come", [FutureQuery];
-    "rw-iq3", Iq3, "IQ3", "Who asks in the current round waits for the answer", [NoWaiting];
+    "rw-iq2", Iq2, "IQ2", "No query is of a future round", [FutureQuery];
+    "rw-iq3", Iq3, "IQ3", "A processor that asks in the current round waits for the answer", [NoWaiting];
     "rw-it1", It1, "IT1", "A thief's reception cell is empty or just filled", [NoClear, WrongReception];
     "rw-it2", It2, "IT2", "A thief looks into its cell after the victim's round", [EarlyReceive];
     "rw-it3", It3, "IT3", "What a thief finds in its cell was sent to it", [SnoopsReception];
     "rw-lem-b-9", B9, "Lemma B.9", "A status cell belongs to one processor", [KeepsGiven, SnoopsReception];
-    "rw-ij1", Ij1, "IJ1", "A join that one side has left is resolved by the other alone", [ResolvesAgain];
-    "rw-ij2", Ij2, "IJ2", "Only its owner stores a status cell", [WrongCell, AckInPlace];
-    "rw-ij3", Ij3, "IJ3", "A status goes from WORK to READY and TRANSFER, or to ACK", [EarlyReady, NoRemoval];
+    "rw-ij1", Ij1, "IJ1", "If one side has left a join, only the other resolves it", [ResolvesAgain];
+    "rw-ij2", Ij2, "IJ2", "Only its owner stores a status cell", [ResetsOther, WrongCell, AckInPlace];
+    "rw-ij3", Ij3, "IJ3", "A status goes from WORK to READY and TRANSFER, or to ACK", [EarlyAck, NoRemoval];
     "rw-ij4", Ij4, "IJ4", "What the other side reads was stored last", [AckBeforeResponsibility];
     "rw-ij5", Ij5, "IJ5", "A side that is late knows that the join is taken", [TieToBoth];
     "rw-ij6", Ij6, "IJ6", "A side that remains knows that it takes the join", [TieToNone];
@@ -89,7 +90,7 @@ fn proof_machines(effort: Effort) -> Vec<Machine> {
     machines
 }
 
-/// Too many forks to explore: these machines are walked.
+/// These machines have too many forks to explore, so they are walked.
 const LARGE: &str = "(((. .) (. .)) ((. .) (. (. .))))";
 
 /// Explores a machine, or walks it if it has a seed.
@@ -98,7 +99,7 @@ fn tried(machine: &Machine, config: &Config, runs: u64) -> Measured {
         let outcome = explore(config, |_| {}).map_err(|e| e.to_string())?;
         return match (&outcome.verdict, outcome.counterexample()) {
             (_, Some(found)) => Err(format!("{}\n{found}", found.violation)),
-            (Verdict::Incomplete, _) if config.rule.is_none() => {
+            (Verdict::Incomplete, _) if config.ask == Ask::All => {
                 Err("there are more states than could be explored".to_owned())
             }
             _ => Ok(Sample::HELD),
@@ -110,7 +111,7 @@ fn tried(machine: &Machine, config: &Config, runs: u64) -> Measured {
     }
 }
 
-/// What the machines gave with the whole proof: once for all its parts.
+/// The results of the machines with the whole proof. Computed once for all its parts.
 fn whole_proof(effort: Effort) -> &'static [(Machine, Measured)] {
     type Tried = Vec<(Machine, Measured)>;
     static QUICK: OnceLock<Tried> = OnceLock::new();
@@ -136,8 +137,9 @@ fn proved(cx: &Context<'_>, rule: Rule) -> Finding {
         let mut machines = proof_machines(Effort::Quick);
         machines.retain(|machine| machine.seed() == 0);
         return cx.always(machines, |machine| {
-            // With one part checked alone nothing stops a run that is wrong otherwise, so there may be no end of states.
-            let config = Config { rule: Some(rule), max_states: 60_000, ..machine.config.clone() };
+            // With only one part checked, nothing stops a run that is wrong otherwise, so there may be endlessly many
+            // states.
+            let config = Config { ask: Ask::Rule(rule), max_states: 60_000, ..machine.config.clone() };
             tried(machine, &config.with_mutation(mutation), 100)
         });
     }

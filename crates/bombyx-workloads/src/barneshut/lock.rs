@@ -11,7 +11,7 @@ pub(super) trait Lock: Default + Send + Sync {
     fn hold<R>(&self, f: impl FnOnce() -> R) -> R;
 }
 
-/// Whoever finds it taken sleeps; on a Bombyx pool, the processor goes on with other work meanwhile.
+/// A thread that finds it taken sleeps. On a Bombyx pool, the processor goes on with other work meanwhile.
 #[derive(Default)]
 pub(super) struct Blocking(Mutex<()>);
 
@@ -21,7 +21,7 @@ impl Lock for Blocking {
             match self.0.try_lock() {
                 Ok(guard) => break guard,
                 Err(TryLockError::Poisoned(poisoned)) => break poisoned.into_inner(),
-                // Waits until it was free once, and lets go again: to hold it until there is a processor would make
+                // Waits until it was free once, and lets go again. Holding it until there is a processor would make
                 // others wait for that too.
                 Err(TryLockError::WouldBlock) => bombyx::blocking(|| drop(self.0.lock())),
             }
@@ -30,7 +30,7 @@ impl Lock for Blocking {
     }
 }
 
-/// Whoever finds it taken looks again until it is free.
+/// A thread that finds it taken looks again until it is free.
 #[derive(Default)]
 pub(super) struct Spinning(AtomicBool);
 
@@ -51,7 +51,7 @@ impl Lock for Spinning {
 mod tests {
     use super::*;
 
-    /// Counts with loads and stores that are atomic one by one only.
+    /// Counts with loads and stores that are atomic only one by one.
     fn excludes<L: Lock>() {
         const EACH: u32 = 20_000;
         let (lock, count) = (L::default(), std::sync::atomic::AtomicU32::new(0));

@@ -67,7 +67,7 @@ impl<L: Lock> Build<L> {
         });
     }
 
-    /// The bodies in the order of the tree, each with its depth. Says if one is in a wrong place.
+    /// The bodies in the order of the tree, each with its depth. Reports a body that is in a wrong place.
     fn walk(&self) -> Result<Vec<(u32, u32)>, String> {
         let mut found = Vec::with_capacity(self.bodies.len());
         let mut waiting = vec![(Slot::Cell(0), self.tree.cube, 0)];
@@ -107,7 +107,7 @@ impl<L: Lock> Kernel for Build<L> {
         Checksum::of(walk.iter().map(|(body, depth)| u64::from(*body) << 32 | u64::from(*depth)))
     }
 
-    /// Every body is in the tree once, inside of the cells it belongs to.
+    /// Every body is in the tree once, inside the cells it belongs to.
     fn check(&self) -> Result<(), String> {
         let mut found: Vec<u32> = self.walk()?.iter().map(|(body, _)| *body).collect();
         found.sort_unstable();

@@ -1,9 +1,9 @@
 //! The octree that all processors build together, inserting bodies with a lock on each cell that changes.
 //!
-//! A slot of a cell is empty, a body, or a cell, and moves through these states in this order only. Descending
-//! takes no lock; changing a slot takes the lock of its cell ([`Lock`]) and looks again. A new cell is filled before it is
-//! published by a release store, which the acquire load of a descent answers. As a cell is divided exactly when two
-//! bodies meet in it, the finished tree does not depend on the order of insertions.
+//! A slot of a cell is empty, a body, or a cell, and goes through these states only in this order. Descending takes no
+//! lock. Changing a slot takes the lock of its cell ([`Lock`]) and looks again. A new cell is filled before it is
+//! published by a release store, which the acquire load of a descent sees. A cell is divided exactly when two bodies
+//! meet in it, so the finished tree does not depend on the order of insertions.
 
 use super::lock::Lock;
 use std::sync::OnceLock;
@@ -119,8 +119,8 @@ impl<L: Lock> Tree<L> {
         panic!("body {body} has the same position as another one");
     }
 
-    /// Puts the body into the slot if that is empty; else makes the slot a cell, if it is not one by now, and
-    /// returns it.
+    /// Puts the body into the slot if it is empty. Otherwise makes the slot a cell, if it is not one by now, and
+    /// returns the cell.
     fn change(&self, cell: u32, octant: usize, cube: Cube, bodies: &[Vector], body: u32) -> Option<u32> {
         let parent = self.cells.get(cell);
         let slot = &parent.slots[octant];

@@ -1,4 +1,4 @@
-//! The sort in continuation-passing style. Each function passes the slices on that it was given.
+//! The sort in continuation-passing style. Each function passes on the slices that it was given.
 
 use super::merge_serial;
 use bombyx_rw::{Discipline, Ended, Slice, Task};

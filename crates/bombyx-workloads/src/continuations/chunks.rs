@@ -1,5 +1,5 @@
-//! Loops over slices in pieces, as in [`Par`](crate::Par), in continuation-passing style. What a loop divides among its
-//! branches it puts together again where they join, and passes on.
+//! Loops over slices in pieces, as in [`Par`](crate::Par), in continuation-passing style. A loop divides its data among
+//! its branches, puts it together again at the join, and passes it on.
 
 use bombyx_rw::{Discipline, Ended, Slice, Task};
 use std::ops::Range;
@@ -24,7 +24,7 @@ impl Tally {
     }
 }
 
-/// Where a loop over so many elements in pieces of `grain` is divided; `None` if they are one piece.
+/// Where a loop over this many elements in pieces of `grain` is divided. `None` if they are one piece.
 pub(crate) fn halves(len: usize, grain: usize) -> Option<usize> {
     (len > grain).then(|| len.div_ceil(grain) / 2 * grain)
 }
@@ -32,7 +32,7 @@ pub(crate) fn halves(len: usize, grain: usize) -> Option<usize> {
 /// What [`gather`] read, and what it filled.
 pub(crate) type Gathered<'e, T> = [Slice<'e, T>; 3];
 
-/// Copies from pieces of `grain` what lies at the front of each, one after the other, and what lies at the end of each, as
+/// Copies what lies at the front of each piece of `grain`, one after the other, and what lies at the end of each, as
 /// the tally says. The targets must hold exactly as much.
 pub(crate) fn gather<'w, 'e, T, K>(
     task: Task<'w, 'e, Gathered<'e, T>, K>,

@@ -1,6 +1,7 @@
-//! The seven programs of Acar, Charguéraud, Muller and Rainey's tables in continuation-passing style, for the schedulers of
-//! `bombyx-rw`. Each program forks where its direct form does, so that both are the same computation; the parts that do
-//! the work are shared. Programs live beside their direct forms, patterns that several of them use live here.
+//! The seven programs of Acar, Charguéraud, Muller and Rainey's tables in continuation-passing style, for the
+//! schedulers of `bombyx-rw`. Each program forks where its direct form does, so both are the same computation. They
+//! share the parts that do the work. Programs are beside their direct forms; patterns that several of them use are
+//! here.
 
 mod chunks;
 mod pool;

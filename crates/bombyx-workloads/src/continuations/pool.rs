@@ -1,6 +1,6 @@
 //! [`RwPool`]: a pool of `bombyx-rw` whose scheduler is chosen when the program runs.
 
-use crate::workload::UnknownName;
+use crate::unknown_name::UnknownName;
 use bombyx_rw::{ChaseLev, Count, Discipline, PdCas, PdCasJr, Pool, PoolError, Shaken, Ws, WsJr};
 use std::fmt;
 use std::str::FromStr;
@@ -18,7 +18,7 @@ macro_rules! lanes {
             /// All of them.
             pub const ALL: &[RwLane] = &[$(RwLane::$lane,)*];
 
-            /// Its name; the paper's where the paper has it.
+            /// Its name, which is the paper's if the paper has one.
             pub fn name(self) -> &'static str {
                 match self { $(RwLane::$lane => $name,)* }
             }
@@ -52,7 +52,7 @@ macro_rules! lanes {
         }
 
         impl RwPool {
-            /// A pool of so many processors.
+            /// A pool of this many processors.
             ///
             /// # Errors
             /// As for [`Pool::new`].
@@ -82,7 +82,7 @@ lanes! {
     ShakenWsJr, Shaken<WsJr>, "WS+JR, shaken";
 }
 
-/// Something that runs on a pool of whatever discipline.
+/// Something that runs on a pool of any discipline.
 pub(crate) trait Visit {
     type Out;
     fn visit<K: Discipline>(self, pool: &mut Pool<K>) -> Self::Out;

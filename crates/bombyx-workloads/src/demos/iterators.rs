@@ -1,4 +1,4 @@
-//! What rayon has itself: its two sorts, and the shapes of parallel iterators that programs are made of.
+//! What rayon itself has: its two sorts, and the shapes of parallel iterators that programs consist of.
 
 use super::{Demo, Program, check_sorted};
 use crate::inputs::{mix, sequences};
@@ -89,7 +89,7 @@ impl Demo for Sort {
     }
 }
 
-/// The sum of the upper halves of the hashes of all numbers, in whatever way.
+/// The sum of the upper halves of the hashes of all numbers, computed in some way.
 struct Fold {
     data: Vec<u32>,
     fold: fn(&[u32]) -> u64,

@@ -24,7 +24,7 @@ struct Mergesort {
     other: Vec<u32>,
 }
 
-/// Sorts `data`; the result is there, or in `other`, as `stay` says.
+/// Sorts `data`. The result is in `data` or in `other`, as `stay` says.
 fn mergesort(data: &mut [u32], other: &mut [u32], stay: bool) {
     if data.len() <= SORT {
         data.sort_unstable();
@@ -44,7 +44,7 @@ fn mergesort(data: &mut [u32], other: &mut [u32], stay: bool) {
     }
 }
 
-/// Merges two sorted slices into `into`: the longer one is halved, the other one split where the middle belongs.
+/// Merges two sorted slices into `into`. The longer one is halved, and the other is split where the middle belongs.
 fn merge(a: &[u32], b: &[u32], into: &mut [u32]) {
     if into.len() <= MERGE {
         return merge_serially(a, b, into);

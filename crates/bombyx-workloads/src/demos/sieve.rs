@@ -1,4 +1,5 @@
-//! The sieve of Eratosthenes in blocks: the primes up to the root serially, then every block of odd numbers on its own.
+//! The sieve of Eratosthenes in blocks: first the primes up to the root, serially, then every block of odd numbers by
+//! itself.
 
 use super::{Demo, Program};
 use crate::Checksum;
@@ -19,7 +20,7 @@ const BLOCK: usize = 16 << 10;
 
 struct Sieve {
     limit: usize,
-    /// Of 2i + 1.
+    /// Whether 2i + 1 is prime.
     prime: Vec<bool>,
 }
 

@@ -59,8 +59,8 @@ impl Map {
         })
     }
 
-    /// No round trip that begins like this one is shorter: every city that is still to be left is left by its
-    /// shortest way to one that is still to be reached.
+    /// No round trip that begins like this one is shorter: every city that has yet to be left is left by its shortest
+    /// way to one that has yet to be reached.
     fn at_least(&self, trip: Trip) -> u64 {
         let reachable = trip.open | 1;
         let shortest = |from: usize| {

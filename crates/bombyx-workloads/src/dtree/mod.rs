@@ -25,12 +25,12 @@ const ATTRIBUTES: usize = 6;
 const CLASSES: usize = 3;
 /// Nodes with fewer instances are not split.
 const SMALLEST_SPLIT: usize = 8;
-/// One label in so many is wrong.
+/// One label in this many is wrong.
 const NOISE: u64 = 20;
 
 struct DecisionTree {
     data: Data,
-    /// Nodes with at most so many instances are built serially.
+    /// Nodes with at most this many instances are built serially.
     grain: usize,
     tree: Option<Node>,
 }

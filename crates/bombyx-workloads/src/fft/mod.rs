@@ -124,7 +124,7 @@ impl Pass<'_> {
         fork.join(|fork| self.blocks(fork, row, above), |fork| self.blocks(fork, row + half, below));
     }
 
-    /// Gathers the points from number `first` on of the rows of a block. Where the rows are to be transformed, they
+    /// Gathers the points from number `first` on of the rows of a block. If the rows are to be transformed, the points
     /// are put in the order that this needs.
     fn gather<F: Fork>(&self, fork: &mut F, row: usize, first: usize, mut block: [&mut [Complex]; ROWS]) {
         let points = block[0].len();

@@ -26,7 +26,7 @@ impl RowTransform {
         self.reversed[at] as usize
     }
 
-    /// Transforms a row that is in the order of [`source`](Self::source), in pieces of about so many points.
+    /// Transforms a row that is in the order of [`source`](Self::source), in pieces of about this many points.
     pub(super) fn apply<F: Fork>(&self, fork: &mut F, row: &mut [Complex], points: usize) {
         if row.len() <= points {
             return self.apply_serially(row);

@@ -24,10 +24,10 @@ pub(crate) static HEAT: Entry = Entry {
 const SPEED: f64 = 0.125;
 
 struct Heat {
-    /// Inner points in a row; the boundary, at temperature zero, comes on top.
+    /// Inner points in a row. The boundary, at temperature zero, is added to these.
     side: usize,
     steps: usize,
-    /// Points in a serial piece: rows, or a part of a row of which there are whole ones in it.
+    /// Points in a serial piece: whole rows, or an equal part of a row.
     piece: usize,
     /// Half-waves of the initial temperature along each axis.
     waves: [usize; 2],
@@ -62,7 +62,7 @@ fn wave_angle(waves: usize, side: usize, point: usize) -> f64 {
     PI * (waves * point) as f64 / (side + 1) as f64
 }
 
-/// Writes the next temperatures of a row, or of a part of one, whose first point is the one `at` of the plate.
+/// Writes the next temperatures of a row, or of a part of one. Its first point is number `at` of the plate.
 fn step(next: &mut [f64], now: &[f64], at: usize, width: usize) {
     let (first, last) = (at.is_multiple_of(width), (at + next.len()).is_multiple_of(width));
     let end = next.len() - usize::from(last);

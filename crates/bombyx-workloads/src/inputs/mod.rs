@@ -1,5 +1,5 @@
-//! Inputs made from a seed: random numbers, sequences, points and graphs. Only integer arithmetic and the exactly
-//! rounded operations of IEEE 754 are used, so a seed means the same input on every machine.
+//! Inputs made from a seed: random numbers, sequences, points and graphs. They use only integer arithmetic and the
+//! exactly rounded operations of IEEE 754, so a seed means the same input on every machine.
 
 pub(crate) mod graphs;
 pub(crate) mod points;
@@ -8,7 +8,7 @@ pub(crate) mod sequences;
 use bombyx_base::Random;
 pub(crate) use bombyx_base::mix;
 
-/// What inputs are drawn from.
+/// The source of random numbers for inputs.
 #[derive(Clone, Debug)]
 pub(crate) struct Rng(Random);
 

@@ -34,7 +34,7 @@ pub(crate) fn exponential_f64(n: usize, seed: u64) -> Vec<f64> {
     (0..n).map(|_| rng.exponential()).collect()
 }
 
-/// Whether `result` is `input` in order; `bits` tells elements apart.
+/// Whether `result` is `input` in order. `bits` distinguishes elements.
 pub(crate) fn check_sorted<T: PartialOrd>(
     input: &[T],
     result: &[T],

@@ -25,14 +25,14 @@ struct Knapsack {
     /// In order of falling value per weight.
     items: Vec<Item>,
     capacity: u64,
-    /// The last so many items are decided serially.
+    /// How many of the last items are decided serially.
     serial_items: usize,
     best: AtomicU64,
 }
 
 impl Knapsack {
-    /// Values equal to weights, weights even, capacity odd: no sack ever reaches the bound, so that nothing but the
-    /// capacity prunes (the even-odd instances of Pisinger, Computers & Operations Research 2005).
+    /// Values equal to weights, weights even, capacity odd: no sack ever reaches the bound, so only the capacity prunes
+    /// (the even-odd instances of Pisinger, Computers & Operations Research 2005).
     fn new(n: usize, serial_items: usize, seed: u64) -> Self {
         let mut rng = Rng::new(seed);
         let items: Vec<Item> =

@@ -14,7 +14,7 @@ pub(crate) static MANDELBROT: Entry = Entry {
     },
 };
 
-/// Points that stay bounded for so many iterations count as members.
+/// Points that stay bounded for this many iterations count as members.
 const LIMIT: u32 = 1000;
 const UNKNOWN: u32 = u32::MAX;
 

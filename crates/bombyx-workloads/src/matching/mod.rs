@@ -58,7 +58,7 @@ impl Matching {
         }
     }
 
-    /// Gives up a reservation that held; says whether it did.
+    /// Gives up a reservation if it held. Returns whether it did.
     fn release_if_held(&self, vertex: u32, edge: u32) -> bool {
         let owner = &self.owner[vertex as usize];
         let held = owner.load(Relaxed) == edge;

@@ -1,4 +1,4 @@
-//! The product in continuation-passing style. Each function passes the part of the product on that it was given.
+//! The product in continuation-passing style. Each function passes on the part of the product that it was given.
 
 use crate::tiles::{multiply_add_tile, quadrants};
 use bombyx_rw::{Discipline, Ended, Slice, Task};

@@ -75,8 +75,8 @@ impl<'e> Search<'e> {
         )
     }
 
-    /// As [`Search::sort_out`]: those left of the first line go to the front of their piece of the room, those left of the
-    /// second to its end.
+    /// Like [`Search::sort_out`]: those left of the first line go to the front of their piece of the room, those left
+    /// of the second to its end.
     fn sort_out_from<'w, K: Discipline>(
         self,
         task: Task<'w, 'e, Sorted<'e>, K>,
@@ -99,8 +99,8 @@ impl<'e> Search<'e> {
         )
     }
 
-    /// Brings what was sorted out together, divides both arrays accordingly, and finds the corners strictly between the three,
-    /// on two sides.
+    /// Brings together what was sorted out, divides both arrays accordingly, and finds the corners strictly between the
+    /// three, on two sides.
     fn two_chains<'w, K: Discipline>(
         self,
         task: Task<'w, 'e, [Vec<u32>; 2], K>,

@@ -99,8 +99,8 @@ impl Search<'_> {
         [vec![left], top, vec![right], bottom].concat()
     }
 
-    /// Looks at as many candidates as there is room, in pieces: those left of the first line go to the front of their piece
-    /// of the room, those left of the second to its end. Gives how many there are of both in each piece.
+    /// Looks at as many candidates as there is room, in pieces. Those left of the first line go to the front of their
+    /// piece of the room, and those left of the second to its end. Returns how many there are of both in each piece.
     fn sort_out<F: Fork>(
         &self,
         fork: &mut F,
@@ -137,7 +137,7 @@ impl Search<'_> {
         [front, room.len() - back]
     }
 
-    /// Brings what was sorted out together, and divides both arrays accordingly.
+    /// Brings together what was sorted out, and divides both arrays accordingly.
     fn collect<'a, F: Fork>(
         &self,
         fork: &mut F,
@@ -208,7 +208,7 @@ fn total(counts: &[[usize; 2]]) -> [usize; 2] {
     counts.iter().fold([0; 2], |sum, count| [sum[0] + count[0], sum[1] + count[1]])
 }
 
-/// Copies from chunks of `size` what lies at the front of each, one after the other, and what lies at the end of each.
+/// Copies what lies at the front of each chunk of `size`, one after the other, and what lies at the end of each.
 fn gather<F: Fork>(
     fork: &mut F,
     chunks: &[u32],

@@ -63,7 +63,7 @@ impl<'e, P> Tables<'e, P> {
 }
 
 impl<'e, S: Speculative> Rounds<'e, S> {
-    /// One round and those after it: `left` iterations try again, those from `next` on are new.
+    /// One round and those after it. `left` iterations try again, and those from `next` on are new.
     fn next<'w, K: Discipline>(
         self,
         task: Task<'w, 'e, (), K>,
@@ -111,7 +111,7 @@ impl<'e, S: Speculative> Rounds<'e, S> {
         )
     }
 
-    /// Second phase: leaves in the room who must try again.
+    /// Second phase: leaves in the room those that must try again.
     fn commit<'w, K: Discipline>(
         self,
         task: Task<'w, 'e, (Tables<'e, S::Plan>, Tally), K>,
@@ -131,7 +131,7 @@ impl<'e, S: Speculative> Rounds<'e, S> {
         )
     }
 
-    /// Brings together who must try again, and goes on.
+    /// Brings together those that must try again, and goes on.
     fn again<'w, K: Discipline>(
         self,
         task: Task<'w, 'e, (), K>,

@@ -121,7 +121,7 @@ fn quicksort<'w, 'e, K: Discipline>(
     parted(task, data, serial, partitions)
 }
 
-/// With so many partitions left.
+/// With this many partitions left.
 fn parted<'w, 'e, K: Discipline>(
     task: Task<'w, 'e, Part<'e>, K>,
     mut data: Part<'e>,

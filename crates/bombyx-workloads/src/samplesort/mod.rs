@@ -105,7 +105,7 @@ fn sort_serially(data: &mut [f64]) {
 
 /// Sorts by partitioning until stretches are at most `serial` long.
 fn quicksort<F: Fork>(fork: &mut F, data: &mut [f64], serial: usize) {
-    /// With so many partitions left.
+    /// With this many partitions left.
     fn go<F: Fork>(fork: &mut F, data: &mut [f64], serial: usize, partitions: u32) {
         if data.len() <= serial.max(1) || partitions == 0 {
             return sort_serially(data);

@@ -55,7 +55,7 @@ fn combine(out: &mut [f64], f: impl Fn(usize) -> f64) {
     }
 }
 
-/// `a() · b()` for blocks in recursive-quadrant layout of `len` numbers each, of which so many are allocated.
+/// `a() · b()` for blocks in recursive-quadrant layout of `len` numbers each. That many are allocated.
 fn product<F: Fork, A: AsRef<[f64]>, B: AsRef<[f64]>>(
     fork: &mut F,
     (blocks, len): (usize, usize),

@@ -31,7 +31,7 @@ pub(crate) static T3: Entry = Entry {
         let (root_children, probability, counts) = size.pick(
             (5, 0.124875, None),
             (2000, 0.124875, Some(Counts { nodes: 4_112_897, leaves: 3_599_034, depth: 1572 })),
-            // The published large trees are ten times as deep, more than ordinary stacks hold.
+            // The published large trees are ten times as deep, deeper than ordinary stacks allow.
             (320_000, 0.124, None),
         );
         prepare(Shape::Binomial { root_children, children: 8, probability }, 42, counts, grain)
@@ -53,7 +53,7 @@ struct Uts {
     root: Node,
     /// What the authors of the benchmark count, for the trees they define.
     published: Option<Counts>,
-    /// So many children of a node are visited one after the other.
+    /// How many children of a node are visited one after the other.
     siblings: u32,
     result: Counts,
 }
@@ -63,7 +63,7 @@ struct Uts {
 enum Shape {
     /// Geometrically distributed with the given mean, down to a fixed depth.
     Geometric { branching: f64, depth: u32 },
-    /// `children` with the given probability, else none; the root has its own number.
+    /// `children` with the given probability, else none. The root has its own number.
     Binomial { root_children: u32, children: u32, probability: f64 },
 }
 

@@ -28,14 +28,14 @@ pub(crate) static VOLUME: Entry = Entry {
     },
 };
 
-/// Rays end when less than this share of what lies behind would come through.
+/// A ray ends when less than this share of what lies behind would come through.
 const TRANSPARENCY_CUT: f32 = 0.02;
 const NO_PIXEL: f32 = -1.0;
 
 struct Volume {
     field: Field,
     view: View,
-    /// Side of the square of pixels that is a serial piece; the image is stored square by square.
+    /// Side of the square of pixels that is a serial piece. The image is stored square by square.
     tile: usize,
     image: Vec<f32>,
 }

@@ -1,4 +1,5 @@
-//! The collections of the standard library. Items of those that cannot be cut are listed first, by reference or value, in a vector.
+//! The collections of the standard library. If a collection cannot be cut, its items are first listed in a vector, by
+//! reference or by value.
 //!
 //! ```
 //! use bombyx::prelude::*;
@@ -19,7 +20,7 @@ use std::hash::{BuildHasher, Hash};
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
 
-/// A parallel iterator over a list of what is in a collection.
+/// A parallel iterator over a list of a collection's items.
 macro_rules! listed {
     ($doc:literal $name:ident [$($g:tt)*] [$($p:tt)*] => $item:ty; from [$($h:tt)*] $collection:ty, |$this:ident| $list:expr) => {
         listed!(@iterator $doc $name [$($g)*] [$($p)*] => $item);

@@ -2,7 +2,7 @@
 
 use super::pairs::Shifted;
 use super::plumbing::{
-    Consumer, Place, Producer, ProducerCallback, UnindexedConsumer, bridge_producer_consumer,
+    Consumer, Extent, Producer, ProducerCallback, UnindexedConsumer, bridge_producer_consumer,
 };
 use super::{IndexedParallelIterator, ParallelIterator};
 use bombyx_core::loop_plumbing as runtime;
@@ -80,5 +80,5 @@ impl<T, C: Consumer<T>> ProducerCallback<T> for Blocks<C> {
 
 /// Whether the items from there on make no difference.
 fn is_full<T, C: Consumer<T>>(consumer: &C, start: usize, end: usize) -> bool {
-    consumer.full(&consumer.start(Place { start, end, exact: false }))
+    consumer.full(&consumer.start(Extent { start, end, exact: false }))
 }

@@ -11,7 +11,7 @@ pub(crate) trait Gather<T>: Clone {
     fn gather<I: Iterator<Item = T>>(&self, chunk: I) -> Self::Out;
 }
 
-/// A producer, or an iterator, or what makes one, of gathered chunks. `len` is that of the base.
+/// A producer of gathered chunks, or an iterator of them, or what makes a producer. `len` is the length of the base.
 pub(crate) struct Chunked<B, G> {
     base: B,
     gather: G,
@@ -55,7 +55,7 @@ impl<P: Producer, G: Gather<P::Item> + Send> Producer for Chunked<P, G> {
 pub(crate) struct ChunkedIter<P, G>(Chunked<Option<P>, G>);
 
 impl<P: Producer, G: Gather<P::Item>> ChunkedIter<P, G> {
-    /// Takes what is before, or from, that place.
+    /// Takes the items before that place, or those from it on.
     fn take(&mut self, at: usize, front: bool) -> Option<G::Out> {
         let Chunked { base, gather, len, .. } = &mut self.0;
         if *len == 0 {

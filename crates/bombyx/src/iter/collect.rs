@@ -1,7 +1,7 @@
-//! `collect` into vectors: straight into place where the number of items is known, else into pieces that are moved once.
+//! `collect` into vectors: directly into place if the number of items is known, else into pieces that are moved once.
 
 use super::ParallelIterator;
-use super::plumbing::{Consumer, Place};
+use super::plumbing::{Consumer, Extent};
 use super::terminal::simple;
 use bombyx_core::join;
 use bombyx_core::loop_plumbing::LoopSite;
@@ -19,20 +19,20 @@ pub(crate) struct InPlace<'a, T> {
     marker: PhantomData<&'a mut [T]>,
 }
 
-// SAFETY: it is only used to make runs, each for a part of the memory that no other run has, and an item goes to whoever has its
-// run.
+// SAFETY: it is only used to make runs. Each run has a part of the memory that no other run has, and an item goes to
+// whoever has its run.
 unsafe impl<T: Send> Sync for InPlace<'_, T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Send for InPlace<'_, T> {}
 
-/// Some neighbouring items that were written and belong to whoever has this.
+/// Neighbouring items that were written. They belong to whoever has this.
 pub(crate) struct Run<'a, T> {
-    /// The first one.
+    /// The first item.
     target: *mut T,
     len: usize,
-    /// The part ends there.
+    /// How many items the part has room for.
     room: usize,
-    /// Its position.
+    /// The position of the first item.
     start: usize,
     marker: PhantomData<&'a mut [T]>,
 }
@@ -42,12 +42,12 @@ unsafe impl<T: Send> Send for Run<'_, T> {}
 
 impl<T> Drop for Run<'_, T> {
     fn drop(&mut self) {
-        // SAFETY: so many were written from there on, and are dropped nowhere else.
+        // SAFETY: `len` items were written from there on, and are dropped nowhere else.
         unsafe { ptr::slice_from_raw_parts_mut(self.target, self.len).drop_in_place() }
     }
 }
 
-/// Counts what was written, also if the next item panics.
+/// Counts what was written, even if the next item panics.
 struct Written<'a> {
     len: usize,
     saved: &'a mut usize,
@@ -63,24 +63,24 @@ impl<'a, T: Send> Consumer<T> for InPlace<'a, T> {
     type Folder = Run<'a, T>;
     type Result = Run<'a, T>;
 
-    fn start(&self, place: Place) -> Run<'a, T> {
+    fn start(&self, extent: Extent) -> Run<'a, T> {
         assert!(
-            place.exact && place.start <= place.end && place.end <= self.len,
+            extent.exact && extent.start <= extent.end && extent.end <= self.len,
             "an iterator yields more items than it said"
         );
         // SAFETY: within the memory, or at its end.
-        let target = unsafe { self.target.add(place.start) };
-        Run { target, len: 0, room: place.end - place.start, start: place.start, marker: PhantomData }
+        let target = unsafe { self.target.add(extent.start) };
+        Run { target, len: 0, room: extent.end - extent.start, start: extent.start, marker: PhantomData }
     }
 
     #[inline]
     fn consume_iter<I: Iterator<Item = T>>(&self, mut run: Run<'a, T>, iter: I) -> Run<'a, T> {
         let (target, room) = (run.target, run.room - run.len);
         let mut written = Written { len: run.len, saved: &mut run.len };
-        // An iterator that has more than it said must not write into the next run. Where the compiler knows how many it
-        // has, that costs nothing.
+        // An iterator with more items than it said must not write into the next run. If the compiler knows how many it
+        // has, this costs nothing.
         iter.take(room).for_each(|item| {
-            // SAFETY: there is room, which is this run's alone, and nothing has been written there.
+            // SAFETY: there is room, which only this run has, and nothing has been written there.
             unsafe { target.add(written.len).write(item) };
             written.len += 1;
         });
@@ -93,7 +93,7 @@ impl<'a, T: Send> Consumer<T> for InPlace<'a, T> {
     }
 
     fn reduce(&self, mut left: Run<'a, T>, right: Run<'a, T>) -> Run<'a, T> {
-        // Where a panic left a gap, what is behind it is dropped.
+        // If a panic left a gap, what is behind the gap is dropped.
         if left.start + left.len == right.start {
             left.len += right.len;
             mem::forget(right);
@@ -109,7 +109,7 @@ impl<'a, T: Send> Consumer<T> for InPlace<'a, T> {
     simple!(site);
 }
 
-/// Appends exactly `len` items to the vector, which `drive` feeds.
+/// Appends exactly `len` items to the vector. `drive` supplies them.
 pub(crate) fn append_in_place<'a, T, D>(vec: &'a mut Vec<T>, len: usize, drive: D)
 where
     T: Send,
@@ -117,16 +117,16 @@ where
 {
     vec.reserve(len);
     let old = vec.len();
-    // SAFETY: at the end of what is used, with room for `len` more.
+    // SAFETY: this is the end of what is used, with room for `len` more.
     let target = unsafe { vec.as_mut_ptr().add(old) };
     let run = drive(InPlace { site: LoopSite::map_reduce(), target, len, marker: PhantomData });
     assert!(run.start == 0 && run.len == len, "expected {len} items, but got {}", run.len);
     mem::forget(run);
-    // SAFETY: all of them were written, and nobody else owns them any more.
+    // SAFETY: all of the items were written, and nobody else owns them any more.
     unsafe { vec.set_len(old + len) };
 }
 
-/// The same for two vectors at a time.
+/// Appends to two vectors at a time.
 pub(crate) fn append_both<I, A, B>(iter: I, len: usize, left: &mut Vec<A>, right: &mut Vec<B>)
 where
     I: ParallelIterator<Item = (A, B)>,
@@ -147,7 +147,7 @@ where
 
 // ---- Pieces -------------------------------------------------------------------------------------------------
 
-/// A piece this large is full.
+/// A piece of this size is full.
 const PIECE_BYTES: usize = 64 << 10;
 
 /// Collects items in pieces.
@@ -163,10 +163,10 @@ pub(crate) struct Filling<T> {
 
 impl<T: Send> Consumer<T> for Pieces {
     type Folder = Filling<T>;
-    /// In order; none is empty.
+    /// The pieces in order. None is empty.
     type Result = Vec<Vec<T>>;
 
-    fn start(&self, _: Place) -> Filling<T> {
+    fn start(&self, _: Extent) -> Filling<T> {
         Filling { full: Vec::new(), open: Vec::new() }
     }
 
@@ -200,7 +200,7 @@ impl<T: Send> Consumer<T> for Pieces {
     simple!();
 }
 
-/// A piece that will not grow. Gives memory back that it does not need, if that is much.
+/// A piece that will not grow. Gives back memory that it does not need, if that is much.
 fn trimmed<T>(mut piece: Vec<T>) -> Vec<T> {
     let unused = (piece.capacity() - piece.len()) * size_of::<T>();
     if unused > PIECE_BYTES / 16 {
@@ -216,11 +216,11 @@ pub(crate) fn pieces<I: ParallelIterator>(iter: I) -> Vec<Vec<I::Item>> {
 
 /// Moves pieces to the end of a vector.
 pub(crate) fn append_pieces<T: Send>(vec: &mut Vec<T>, mut pieces: Vec<Vec<T>>) {
-    /// Fewer bytes than that are not worth sharing.
+    /// Fewer bytes than this are not worth sharing.
     const SHARED: usize = 1 << 20;
 
     /// # Safety
-    /// `target` has room for all items, which is the caller's alone.
+    /// `target` has room for all items, and only the caller uses it.
     unsafe fn move_to<T: Send>(target: usize, pieces: &mut [Vec<T>], bytes: usize) {
         if bytes >= SHARED && pieces.len() > 1 {
             let (left, right) = pieces.split_at_mut(pieces.len() / 2);
@@ -238,7 +238,7 @@ pub(crate) fn append_pieces<T: Send>(vec: &mut Vec<T>, mut pieces: Vec<Vec<T>>) 
         let mut target: *mut T = ptr::with_exposed_provenance_mut(target);
         for piece in pieces {
             let len = piece.len();
-            // SAFETY: there is room, and no piece overlaps with it. The items are not the piece's any more.
+            // SAFETY: there is room, and no piece overlaps with it. The items no longer belong to the piece.
             unsafe {
                 ptr::copy_nonoverlapping(piece.as_ptr(), target, len);
                 piece.set_len(0);
@@ -255,10 +255,10 @@ pub(crate) fn append_pieces<T: Send>(vec: &mut Vec<T>, mut pieces: Vec<Vec<T>>) 
     }
     vec.reserve(len);
     let old = vec.len();
-    // SAFETY: at the end of what is used.
+    // SAFETY: this is the end of what is used.
     let target = unsafe { vec.as_mut_ptr().add(old) };
     // SAFETY: room was reserved for all.
     unsafe { move_to(target.expose_provenance(), &mut pieces, len * size_of::<T>()) };
-    // SAFETY: they were all moved there.
+    // SAFETY: all of the items were moved there.
     unsafe { vec.set_len(old + len) };
 }

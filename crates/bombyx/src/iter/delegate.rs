@@ -1,4 +1,4 @@
-//! Macros for what every iterator repeats.
+//! Macros for the parts that every iterator repeats.
 
 /// `Debug` that shows some fields and leaves out the closures.
 macro_rules! debug {
@@ -60,7 +60,7 @@ macro_rules! indexed {
     };
 }
 
-/// An iterator that is another one under a name of its own, in its field `inner`.
+/// An iterator that wraps another one, in its field `inner`, under a new name.
 macro_rules! wrapper {
     ([$($g:tt)*] $name:ty => $item:ty $(where [$($w:tt)*])?) => {
         $crate::iter::delegate::indexed! {

@@ -1,35 +1,36 @@
 //! The loop under all iterators: block by block, split only when somebody wants work.
 //!
-//! A run takes blocks from the front of its part of the loop. A block begins with one item and grows until it takes about two
-//! microseconds; within a block there is one ordinary inner loop, which the compiler sees whole. Between blocks the run looks at
-//! three things: whether the items that follow still matter (somebody found what was looked for, or panicked), whether a thief
-//! would leave empty-handed, and whether what is left is worth a thief's way. Only then is the rest cut in half.
+//! A run takes blocks from the front of its part of the loop. A block begins with one item and grows until it takes
+//! about two microseconds. Within a block there is one ordinary inner loop, which the compiler sees as a whole. Between
+//! blocks the run checks three things: whether the items that follow still matter (somebody found what was searched
+//! for, or panicked), whether a thief would leave empty-handed, and whether the rest is worth a thief's effort. Only
+//! then does it cut the rest in half.
 //!
-//! A loop whose place in the program is known to have short items does not ask for help before it has run for a moment:
-//! to wake somebody costs more than a thousand additions. From outside of a pool it does not even enter the pool
-//! before that. The first time, and where items are long, it asks at once.
+//! If a loop's place in the program is known to have short items, it does not ask for help before it has run for a
+//! moment, because waking somebody costs more than a thousand additions. From outside a pool it does not even enter the
+//! pool before that. The first time, and if items are long, it asks at once.
 
 use super::explain::Trace;
 use super::onto::Onto;
-use super::plumbing::{Consumer, Folder, Place, Plan, Producer, Running, UnindexedProducer};
+use super::plumbing::{Consumer, Extent, Folder, Plan, Producer, Running, UnindexedProducer};
 use bombyx_core::in_pool;
 use bombyx_core::loop_plumbing::{self as runtime, BlockClock};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-/// How many leaves the fixed tree of a deterministic loop has, at most.
+/// The most leaves of the fixed tree of a deterministic loop.
 const LEAVES: usize = 1 << 10;
-/// How much faster than the last block the next one may grow.
+/// By which factor a block may be larger than the one before.
 const GROWTH: u64 = 8;
 
 /// A part of a loop as the driver sees it.
 pub(crate) trait Source: Send + Sized {
     type Item;
 
-    /// How much there is, in a measure of its own: items, or bytes.
+    /// How much there is, in the source's own measure: items, or bytes.
     fn weight(&self) -> usize;
 
-    /// Cuts off a first part of about that weight, but more than nothing. None: that is all there was.
+    /// Cuts off a first part of about this weight, but not an empty one. `None` if nothing is left.
     fn cut(self, weight: usize) -> (Self, Option<Self>);
 
     /// Cuts in two halves, if possible.
@@ -57,7 +58,7 @@ pub(crate) trait Source: Send + Sized {
         false
     }
 
-    /// Whether weights add up to positions. If not, all items are at the same.
+    /// Whether weights add up to positions. If not, all items have the same position.
     fn has_positions(&self) -> bool {
         true
     }
@@ -110,7 +111,7 @@ struct Loop<'a, C> {
     consumer: &'a C,
     plan: Plan<'a>,
     clock: BlockClock,
-    /// Somebody panicked: what the others do is in vain.
+    /// Somebody panicked, so the work of the others is in vain.
     stop: AtomicBool,
     min: usize,
     max: usize,
@@ -118,12 +119,12 @@ struct Loop<'a, C> {
     positions: bool,
 }
 
-/// How the blocks of a run went.
+/// How the blocks of a run have gone so far.
 #[derive(Clone, Copy)]
 struct Pace {
     /// The weight of the next block.
     block: usize,
-    /// What the last block weighed, and its ticks. No ticks: there was none.
+    /// The weight of the last block, and its ticks. No ticks if there was none.
     weight: usize,
     ticks: u64,
 }
@@ -139,12 +140,12 @@ impl Pace {
         Pace { block: usize::try_from(block).unwrap_or(usize::MAX), weight, ticks }
     }
 
-    /// Whether so much is worth a thief's way. Unless something is known, yes.
+    /// Whether this much is worth a thief's effort. If nothing is known, yes.
     fn is_worth_sharing(self, weight: usize, clock: BlockClock) -> bool {
         self.ticks == 0 || self.estimate(weight) > clock.block + clock.block / 2
     }
 
-    /// How many ticks so much will take.
+    /// How many ticks this much will take.
     fn estimate(self, weight: usize) -> u64 {
         let estimate = weight as u128 * u128::from(self.ticks) / self.weight as u128;
         u64::try_from(estimate).unwrap_or(u64::MAX)
@@ -167,20 +168,29 @@ where
     S: Source,
     C: Consumer<S::Item>,
 {
-    let this = Loop {
-        consumer,
-        plan: consumer.plan(),
-        clock: BlockClock::get(),
-        stop: AtomicBool::new(false),
-        min: source.min_weight().max(1),
-        max: source.max_weight().max(1),
-        exact: source.is_exact(),
-        positions: source.has_positions(),
-    };
-    this.begin(source)
+    Loop::over(&source, consumer, source.is_exact()).begin(source)
 }
 
 impl<'a, C> Loop<'a, C> {
+    /// A loop over the items of `source`. `exact`: positions are those of the items.
+    #[inline]
+    fn over<S>(source: &S, consumer: &'a C, exact: bool) -> Loop<'a, C>
+    where
+        S: Source,
+        C: Consumer<S::Item>,
+    {
+        Loop {
+            consumer,
+            plan: consumer.plan(),
+            clock: BlockClock::get(),
+            stop: AtomicBool::new(false),
+            min: source.min_weight().max(1),
+            max: source.max_weight().max(1),
+            exact,
+            positions: source.has_positions(),
+        }
+    }
+
     fn begin<S>(&self, source: S) -> C::Result
     where
         S: Source,
@@ -198,7 +208,7 @@ impl<'a, C> Loop<'a, C> {
         if !(short && (inside || runtime::lends())) {
             return runtime::enter(site, || self.begin_run(source, 0, Pace::UNKNOWN));
         }
-        let folder = self.consumer.start(self.place(0, self.behind(0, weight)));
+        let folder = self.consumer.start(self.extent(0, self.behind(0, weight)));
         let (mut folder, rest) = self.alone(source, folder);
         let Some((rest, at, pace)) = rest else { return self.consumer.complete(folder) };
         if inside {
@@ -210,11 +220,11 @@ impl<'a, C> Loop<'a, C> {
         self.consumer.reduce(first, rest)
     }
 
-    fn place(&self, start: usize, end: usize) -> Place {
-        Place { start, end, exact: self.exact }
+    fn extent(&self, start: usize, end: usize) -> Extent {
+        Extent { start, end, exact: self.exact }
     }
 
-    /// The position behind so much.
+    /// The position after this much.
     fn behind(&self, at: usize, weight: usize) -> usize {
         if self.positions { at.saturating_add(weight) } else { 0 }
     }
@@ -224,11 +234,11 @@ impl<'a, C> Loop<'a, C> {
         S: Source,
         C: Consumer<S::Item>,
     {
-        let folder = self.consumer.start(self.place(at, self.behind(at, source.weight())));
+        let folder = self.consumer.start(self.extent(at, self.behind(at, source.weight())));
         self.run(source, at, folder, pace)
     }
 
-    /// Takes blocks without a look at thieves, until the rest is known to be worth sharing.
+    /// Takes blocks without looking for thieves, until the rest is known to be worth sharing.
     #[allow(clippy::type_complexity)]
     fn alone<S>(&self, mut source: S, mut folder: C::Folder) -> (C::Folder, Option<(S, usize, Pace)>)
     where
@@ -254,7 +264,8 @@ impl<'a, C> Loop<'a, C> {
         (folder, None)
     }
 
-    /// Takes one block, and says how it went. The only place where items are handed over: the inner loop is compiled once.
+    /// Takes one block, and notes how it went. Items are handed over only here, so that the inner loop is compiled
+    /// once.
     #[inline(never)]
     fn block<S>(&self, source: S, folder: C::Folder, pace: &mut Pace) -> (C::Folder, Option<S>)
     where
@@ -332,7 +343,7 @@ impl<'a, C> Loop<'a, C> {
         result
     }
 
-    /// Splits down to the grain, whoever wants work.
+    /// Splits down to the grain, whether or not anybody wants work.
     fn fixed<S>(&self, source: S, at: usize, grain: usize) -> C::Result
     where
         S: Source,
@@ -352,7 +363,7 @@ impl<'a, C> Loop<'a, C> {
             }
             (leaf, None) => {
                 let guard = StopOnPanic(&self.stop);
-                let mut folder = self.consumer.start(self.place(at, self.behind(at, weight)));
+                let mut folder = self.consumer.start(self.extent(at, self.behind(at, weight)));
                 if !self.stop.load(Relaxed) && !self.consumer.full(&folder) {
                     folder = leaf.fold_with(Running { consumer: self.consumer, folder }).folder;
                 }
@@ -362,7 +373,8 @@ impl<'a, C> Loop<'a, C> {
         }
     }
 
-    /// The same for producers that do not know how much they have. `budget` cuts are made whoever wants work.
+    /// The same for producers that do not know how much they have. Makes `budget` cuts whether or not anybody wants
+    /// work.
     fn tree<P>(
         &self,
         producer: P,
@@ -391,7 +403,7 @@ impl<'a, C> Loop<'a, C> {
                         || self.tree(left, (start, middle), folder, budget / 2),
                         |migrated| {
                             let budget = if migrated { self.pieces().max(budget / 2) } else { budget / 2 };
-                            let folder = self.consumer.start(self.place(middle, end));
+                            let folder = self.consumer.start(self.extent(middle, end));
                             self.tree(right, (middle, end), folder, budget)
                         },
                     );
@@ -404,13 +416,13 @@ impl<'a, C> Loop<'a, C> {
         result
     }
 
-    /// Into how many pieces a producer is cut that cannot be cut again once it has begun.
+    /// Into how many pieces to cut a producer that cannot be cut again once it has begun.
     fn pieces(&self) -> usize {
         if self.plan.fixed { 64 } else { 4 * runtime::processors() }
     }
 }
 
-/// [`drive`], for producers that cut themselves where they like.
+/// Like [`drive`], for producers that choose themselves where to cut.
 pub(crate) fn drive_tree<P, C>(producer: P, consumer: &C) -> C::Result
 where
     P: UnindexedProducer,
@@ -427,17 +439,17 @@ where
         positions: true,
     };
     runtime::enter(this.plan.site, || {
-        let folder = consumer.start(this.place(0, usize::MAX));
+        let folder = consumer.start(this.extent(0, usize::MAX));
         this.tree(producer, (0, usize::MAX), folder, this.pieces())
     })
 }
 
-/// What the items of a loop took when it ran last, by its place in the program. Wrong guesses only cost time.
+/// How long the items of a loop took when it last ran, by its place in the program. A wrong guess only costs time.
 mod costs {
     use super::*;
 
     const ENTRIES: usize = 1 << 9;
-    /// The place in the upper bits, the ticks per item (at most so many) in the lower ones.
+    /// The place is in the upper bits, and the ticks per item (limited to their size) in the lower ones.
     const TICKS: u32 = 16;
 
     static COSTS: [AtomicU64; ENTRIES] = [const { AtomicU64::new(0) }; ENTRIES];
@@ -461,7 +473,7 @@ mod costs {
     pub(super) fn note(key: usize, weight: usize, ticks: u64) {
         let each = (ticks / weight as u64).min((1 << TICKS) - 1);
         let (entry, new) = (entry(key), tag(key) | each);
-        // Written seldom, so that loops that run at the same time do not take the line from each other.
+        // Written seldom, so that loops that run at the same time do not fight for the cache line.
         let old = entry.load(Relaxed);
         if old >> TICKS != new >> TICKS || each > 2 * (old ^ tag(key)) + 8 || 2 * each + 8 < old ^ tag(key) {
             entry.store(new, Relaxed);
@@ -469,23 +481,15 @@ mod costs {
     }
 }
 
-/// Feeds a folder with all items of an inner loop. Takes no help before the loop has proved long, and then ends the folder.
+/// Feeds a folder with all items of an inner loop. Takes no help before the loop has proved long. If it does, this ends
+/// the folder.
 #[inline]
 pub(crate) fn drive_onto<S, C>(source: S, consumer: &C, folder: C::Folder) -> Onto<C::Folder, C::Result>
 where
     S: Source,
     C: Consumer<S::Item>,
 {
-    let this = Loop {
-        consumer,
-        plan: consumer.plan(),
-        clock: BlockClock::get(),
-        stop: AtomicBool::new(false),
-        min: source.min_weight().max(1),
-        max: source.max_weight().max(1),
-        exact: false,
-        positions: source.has_positions(),
-    };
+    let this = Loop::over(&source, consumer, false);
     let weight = source.weight();
     if weight == 0 {
         return Onto::Folder(folder);

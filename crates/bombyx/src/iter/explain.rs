@@ -20,15 +20,15 @@ pub struct Explanation {
     pub steals: u64,
     /// How many blocks there were.
     pub blocks: u64,
-    /// The items of all blocks; bytes, for strings.
+    /// The items of all blocks. For strings, bytes.
     pub items: u64,
     /// The items of an average block.
     pub grain: f64,
-    /// For every processor that took part: its index, and which part of all time spent in blocks it spent.
+    /// For every processor that took part: its index, and its share of the time that all processors spent in blocks.
     pub shares: Vec<(usize, f64)>,
-    /// The largest share in relation to an equal one. 1: perfectly balanced.
+    /// The largest share divided by an equal share. 1 means perfectly balanced.
     pub imbalance: f64,
-    /// From beginning to end.
+    /// The time from beginning to end.
     pub elapsed: Duration,
 }
 
@@ -49,7 +49,7 @@ impl fmt::Display for Explanation {
     }
 }
 
-/// What the runs of a loop write down.
+/// What the runs of a loop report.
 #[derive(Debug, Default)]
 pub(crate) struct Trace {
     splits: AtomicU64,
@@ -105,7 +105,8 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 impl Visit<'_> {
     pub(crate) fn split(&mut self) {
         self.trace.splits.fetch_add(1, Relaxed);
-        // The frame of the run stays while both halves run; what it has done belongs to the processor that did it.
+        // The frame of the run stays while both halves run. What it has done so far belongs to the processor that did
+        // it.
         self.report();
     }
 

@@ -1,5 +1,5 @@
-//! How collections take the items of parallel iterators: [`FromParallelIterator`] and [`ParallelExtend`] for those of the standard
-//! library.
+//! How the collections of the standard library take the items of parallel iterators: [`FromParallelIterator`] and
+//! [`ParallelExtend`].
 
 use super::collect::{append_in_place, append_pieces, pieces};
 use super::{FromParallelIterator, IntoParallelIterator, ParallelExtend, ParallelIterator};
@@ -21,7 +21,7 @@ impl<T: Send> ParallelExtend<T> for Vec<T> {
     }
 }
 
-/// Collections that are extended one item after the other, once these have been computed in parallel.
+/// Collections that take one item after the other, once the items have been computed in parallel.
 macro_rules! extend {
     ($([$($g:tt)*] $collection:ty, $item:ty $(, where $reserve:ident)?;)*) => {$(
         impl<$($g)*> ParallelExtend<$item> for $collection {
@@ -62,7 +62,7 @@ impl<'a, T: 'a + Copy + Send + Sync> ParallelExtend<&'a T> for Vec<T> {
     }
 }
 
-/// Strings: every run has its own, and they are put together.
+/// Strings: every run has its own string, and they are put together.
 macro_rules! extend_string {
     ($([$($g:tt)*] $item:ty;)*) => {$(
         impl<$($g)*> ParallelExtend<$item> for String {
@@ -141,7 +141,7 @@ from_extend! {
     [] (), ();
 }
 
-/// Collections that a vector turns into.
+/// Collections that are made from a vector.
 macro_rules! from_vec {
     ($([$($g:tt)*] $collection:ty, $item:ty;)*) => {$(
         impl<$($g)*> FromParallelIterator<$item> for $collection {

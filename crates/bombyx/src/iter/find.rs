@@ -1,13 +1,13 @@
-//! `find_any`, `find_first`, `find_last`: loops that end early. Within a block the search stops at the hit; between blocks everybody
-//! looks whether somebody else has a better one.
+//! `find_any`, `find_first`, `find_last`: loops that end early. Within a block the search stops at the hit. Between
+//! blocks each run checks whether another run has a better hit.
 
-use super::plumbing::{Consumer, Place};
+use super::plumbing::{Consumer, Extent};
 use super::terminal::simple;
 use bombyx_core::loop_plumbing::LoopSite;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 
-/// Any item that `op` turns into something.
+/// Any item for which `op` returns something.
 pub(crate) struct FindAny<F> {
     pub(crate) site: LoopSite,
     pub(crate) op: F,
@@ -18,7 +18,7 @@ impl<T, R: Send, F: Fn(T) -> Option<R> + Sync + Send> Consumer<T> for FindAny<F>
     type Folder = Option<R>;
     type Result = Option<R>;
 
-    fn start(&self, _: Place) -> Option<R> {
+    fn start(&self, _: Extent) -> Option<R> {
         None
     }
     #[inline]
@@ -45,7 +45,7 @@ impl<T, R: Send, F: Fn(T) -> Option<R> + Sync + Send> Consumer<T> for FindAny<F>
     simple!(site);
 }
 
-/// The first item that `op` turns into something. `best`: the least position where a run that has a hit began.
+/// The first item for which `op` returns something. `best` is the least position at which a run with a hit began.
 pub(crate) struct FindFirst<F> {
     pub(crate) site: LoopSite,
     pub(crate) op: F,
@@ -62,8 +62,8 @@ impl<T, R: Send, F: Fn(T) -> Option<R> + Sync + Send> Consumer<T> for FindFirst<
     type Folder = Hit<R>;
     type Result = Option<R>;
 
-    fn start(&self, place: Place) -> Hit<R> {
-        Hit { start: place.start, item: None }
+    fn start(&self, extent: Extent) -> Hit<R> {
+        Hit { start: extent.start, item: None }
     }
     #[inline]
     fn consume_iter<I: Iterator<Item = T>>(&self, mut folder: Hit<R>, mut iter: I) -> Hit<R> {
@@ -91,7 +91,8 @@ impl<T, R: Send, F: Fn(T) -> Option<R> + Sync + Send> Consumer<T> for FindFirst<
     simple!(site);
 }
 
-/// The last item that `op` turns into something. `best`: the greatest position before which a run with a hit will end, plus one.
+/// The last item for which `op` returns something. `best` is the greatest position before which a run with a hit will
+/// end, plus one.
 pub(crate) struct FindLast<F> {
     pub(crate) site: LoopSite,
     pub(crate) op: F,
@@ -109,8 +110,8 @@ impl<T, R: Send, F: Fn(T) -> Option<R> + Sync + Send> Consumer<T> for FindLast<F
     type Folder = LastHit<R>;
     type Result = Option<R>;
 
-    fn start(&self, place: Place) -> LastHit<R> {
-        LastHit { start: place.start, end: place.end, item: None }
+    fn start(&self, extent: Extent) -> LastHit<R> {
+        LastHit { start: extent.start, end: extent.end, item: None }
     }
     #[inline]
     fn consume_iter<I: Iterator<Item = T>>(&self, mut folder: LastHit<R>, iter: I) -> LastHit<R> {
@@ -132,7 +133,7 @@ impl<T, R: Send, F: Fn(T) -> Option<R> + Sync + Send> Consumer<T> for FindLast<F
         folder.end = end;
     }
     fn full(&self, folder: &LastHit<R>) -> bool {
-        // A hit of a run that begins where this one has ended is better than all of this one's.
+        // A hit of a run that begins where this one has ended is better than all hits of this one.
         let best = self.best.load(Relaxed);
         best > folder.start && best >= folder.end
     }

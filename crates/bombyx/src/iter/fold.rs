@@ -1,7 +1,7 @@
-//! Adapters whose runs carry something: `fold`, `try_fold`, `map_with`, `map_init`, `flat_map` and their relatives.
+//! Adapters whose runs carry a value: `fold`, `try_fold`, `map_with`, `map_init`, `flat_map` and their relatives.
 
 use super::onto::{Inner, Onto};
-use super::plumbing::{Consumer, Place, Producer, ProducerCallback, UnindexedConsumer, as_base};
+use super::plumbing::{Consumer, Extent, Producer, ProducerCallback, UnindexedConsumer, as_base};
 use super::private::Try;
 use super::producers::{Adapt, lengths_of, with_base};
 use super::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator, delegate};
@@ -10,14 +10,14 @@ use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 
-/// Makes what a run begins with.
+/// Makes the value that a run begins with.
 pub(crate) trait Begin: Send + Sync {
     type Value;
 
     fn begin(&self) -> Self::Value;
 }
 
-/// Calls a closure.
+/// Makes it by calling a closure.
 pub(crate) struct ByCall<F>(pub(crate) F);
 
 impl<T, F: Fn() -> T + Sync + Send> Begin for ByCall<F> {
@@ -28,7 +28,7 @@ impl<T, F: Fn() -> T + Sync + Send> Begin for ByCall<F> {
     }
 }
 
-/// Clones a value that runs on other processors cannot see at the same time.
+/// Makes it by cloning a value. Runs on other processors cannot see that value at the same time.
 pub(crate) struct ByClone<T>(Mutex<T>);
 
 impl<T> ByClone<T> {
@@ -119,8 +119,8 @@ where
     type Folder = With<U, C::Folder>;
     type Result = C::Result;
 
-    fn start(&self, place: Place) -> Self::Folder {
-        With { value: self.begin.begin(), folder: self.base.start(place.inexact()) }
+    fn start(&self, extent: Extent) -> Self::Folder {
+        With { value: self.begin.begin(), folder: self.base.start(extent.inexact()) }
     }
     #[inline]
     fn consume_iter<I: Iterator<Item = T>>(&self, with: Self::Folder, iter: I) -> Self::Folder {
@@ -170,8 +170,8 @@ where
     type Folder = With<ControlFlow<R::Residual, R::Output>, C::Folder>;
     type Result = C::Result;
 
-    fn start(&self, place: Place) -> Self::Folder {
-        With { value: ControlFlow::Continue(self.begin.begin()), folder: self.base.start(place.inexact()) }
+    fn start(&self, extent: Extent) -> Self::Folder {
+        With { value: ControlFlow::Continue(self.begin.begin()), folder: self.base.start(extent.inexact()) }
     }
     #[inline]
     fn consume_iter<I: Iterator<Item = T>>(&self, with: Self::Folder, mut iter: I) -> Self::Folder {
@@ -226,8 +226,8 @@ where
     type Folder = With<B::Value, C::Folder>;
     type Result = C::Result;
 
-    fn start(&self, place: Place) -> Self::Folder {
-        With { value: self.begin.begin(), folder: self.base.start(place) }
+    fn start(&self, extent: Extent) -> Self::Folder {
+        With { value: self.begin.begin(), folder: self.base.start(extent) }
     }
     #[inline]
     fn consume_iter<I: Iterator<Item = T>>(&self, with: Self::Folder, iter: I) -> Self::Folder {
@@ -247,7 +247,7 @@ where
     as_base!(results);
 }
 
-/// What makes producers that carry something: each part begins with a value of its own.
+/// Makes producers that carry a value. Each part begins with its own value.
 pub(crate) struct MapParts<'f, B, F> {
     begin: B,
     op: &'f F,
@@ -263,7 +263,7 @@ pub(crate) struct MapPartsIter<'f, I, V, F> {
     op: &'f F,
 }
 
-/// Begins a part, and another one.
+/// Begins a part, and can make another one.
 pub(crate) trait Parts: Send {
     type Value;
 
@@ -282,7 +282,7 @@ impl<U, F: Fn() -> U + Sync + Send> Parts for &F {
     }
 }
 
-/// A value that parts have clones of.
+/// A value that is cloned for each part.
 pub(crate) struct Cloning<U>(U);
 
 impl<U: Clone + Send> Parts for Cloning<U> {
@@ -399,12 +399,12 @@ struct FlatMapConsumer<C, F> {
     op: F,
 }
 
-/// A run over inner loops: what those before yielded that were shared, and the folder since then.
+/// A run over inner loops: the results of those that were shared, and the folder since then.
 struct Flat<R, F> {
     before: Option<R>,
     folder: F,
     at: usize,
-    /// What follows makes no difference.
+    /// Whether what follows makes no difference.
     settled: bool,
 }
 
@@ -429,9 +429,9 @@ where
     type Folder = Flat<C::Result, C::Folder>;
     type Result = C::Result;
 
-    fn start(&self, place: Place) -> Self::Folder {
-        let at = place.start;
-        Flat { before: None, folder: self.base.start(place.inexact()), at, settled: false }
+    fn start(&self, extent: Extent) -> Self::Folder {
+        let at = extent.start;
+        Flat { before: None, folder: self.base.start(extent.inexact()), at, settled: false }
     }
 
     fn consume_iter<I: Iterator<Item = T>>(&self, mut flat: Self::Folder, iter: I) -> Self::Folder {
@@ -442,7 +442,7 @@ where
                 Onto::Result(result) => {
                     flat.settled = self.base.settled(&result);
                     flat.before = Some(self.plus(flat.before, result));
-                    flat.folder = self.base.start(Place { start: flat.at, end: flat.at, exact: false });
+                    flat.folder = self.base.start(Extent { start: flat.at, end: flat.at, exact: false });
                 }
             }
             if self.full(&flat) {

@@ -1,4 +1,4 @@
-//! [`IndexedParallelIterator`]: what iterators can do besides that know how many items they have.
+//! [`IndexedParallelIterator`]: methods of iterators that know how many items they have.
 
 use super::blocks::{ExponentialBlocks, UniformBlocks};
 use super::chunks::{Chunks, FoldChunks, FoldChunksWith};
@@ -21,8 +21,8 @@ use std::cmp::Ordering;
 /// ```
 #[allow(clippy::len_without_is_empty)]
 pub trait IndexedParallelIterator: ParallelIterator {
-    /// The same items, computed in parallel within blocks that follow each other and double in size: for searches that tend to end
-    /// early.
+    /// Computes the items in blocks that follow each other and double in size. Within a block they are computed in
+    /// parallel. For searches that tend to end early.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -32,7 +32,7 @@ pub trait IndexedParallelIterator: ParallelIterator {
         ExponentialBlocks { base: self }
     }
 
-    /// The same items, computed in parallel within blocks of one size that follow each other.
+    /// Computes the items in blocks of one size that follow each other. Within a block they are computed in parallel.
     ///
     /// # Panics
     /// If the size is 0.
@@ -46,7 +46,7 @@ pub trait IndexedParallelIterator: ParallelIterator {
         UniformBlocks { base: self, size: block_size }
     }
 
-    /// Replaces what is in the vector by the items. Its memory is used again.
+    /// Replaces the content of the vector with the items. Reuses its memory.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -62,7 +62,7 @@ pub trait IndexedParallelIterator: ParallelIterator {
         append_in_place(target, len, |consumer| sited.drive_unindexed(consumer));
     }
 
-    /// Replaces what is in the vectors by the two halves of the items.
+    /// Replaces the contents of the two vectors with the two halves of the items.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -83,7 +83,7 @@ pub trait IndexedParallelIterator: ParallelIterator {
         append_both(Sited { base: self, site: LoopSite::map_reduce() }, len, left, right);
     }
 
-    /// Pairs with the items of another iterator, as many as both have.
+    /// Pairs the items with those of another iterator, as many as both have.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -115,7 +115,7 @@ pub trait IndexedParallelIterator: ParallelIterator {
         ZipEq { inner: Zip { a: self, b: other } }
     }
 
-    /// The items of both iterators by turns; of the longer one, when the other one has no more.
+    /// Alternates between the items of both iterators. When one has no more, the rest of the other follows.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -128,7 +128,7 @@ pub trait IndexedParallelIterator: ParallelIterator {
         Interleave { a: self, b: other.into_par_iter() }
     }
 
-    /// The items of both iterators by turns, until the one whose turn it is has no more.
+    /// Alternates between the items of both iterators, until the one whose turn it is has no more.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -141,7 +141,7 @@ pub trait IndexedParallelIterator: ParallelIterator {
         InterleaveShortest { a: self, b: other.into_par_iter() }
     }
 
-    /// Vectors of so many items; the last one may be shorter.
+    /// Gathers the items in vectors of `chunk_size`. The last one may be shorter.
     ///
     /// # Panics
     /// If the size is 0.
@@ -156,7 +156,7 @@ pub trait IndexedParallelIterator: ParallelIterator {
         Chunks { base: self, size: chunk_size }
     }
 
-    /// Folds every chunk of so many items into one, beginning with what `identity` makes.
+    /// Folds every chunk of `chunk_size` items into one, starting with the result of `identity`.
     ///
     /// # Panics
     /// If the size is 0.
@@ -176,7 +176,7 @@ pub trait IndexedParallelIterator: ParallelIterator {
         FoldChunks { base: self, size: chunk_size, identity, op: fold_op }
     }
 
-    /// Like [`fold_chunks`](Self::fold_chunks), beginning with clones of `init`.
+    /// Like [`fold_chunks`](Self::fold_chunks), starting with clones of `init`.
     ///
     /// # Panics
     /// If the size is 0.
@@ -195,7 +195,7 @@ pub trait IndexedParallelIterator: ParallelIterator {
         FoldChunksWith { base: self, size: chunk_size, init, op: fold_op }
     }
 
-    /// Compares with the items of another iterator, as dictionaries do.
+    /// Compares the items with those of another iterator, in lexicographic order.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -212,7 +212,8 @@ pub trait IndexedParallelIterator: ParallelIterator {
         self.zip(other).map(|(a, b)| a.cmp(&b)).find_first(|order| order.is_ne()).unwrap_or(by_length)
     }
 
-    /// Compares with the items of another iterator, as dictionaries do, if the first that differ can be compared.
+    /// Compares the items with those of another iterator, in lexicographic order. `None` if the first items that differ
+    /// cannot be compared.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -233,7 +234,7 @@ pub trait IndexedParallelIterator: ParallelIterator {
         first.unwrap_or(Some(by_length))
     }
 
-    /// Whether both have equal items.
+    /// Whether both iterators have equal items.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -249,7 +250,7 @@ pub trait IndexedParallelIterator: ParallelIterator {
         self.len() == other.len() && self.zip(other).all(|(a, b)| a == b)
     }
 
-    /// Whether they differ.
+    /// Whether the iterators differ.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -264,7 +265,7 @@ pub trait IndexedParallelIterator: ParallelIterator {
         !self.eq(other)
     }
 
-    /// Whether this one is before the other one in a dictionary.
+    /// Whether this iterator is less than the other, in lexicographic order.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -279,7 +280,7 @@ pub trait IndexedParallelIterator: ParallelIterator {
         self.partial_cmp(other) == Some(Ordering::Less)
     }
 
-    /// Whether this one is before the other one in a dictionary, or equal.
+    /// Whether this iterator is less than the other or equal to it, in lexicographic order.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -294,7 +295,7 @@ pub trait IndexedParallelIterator: ParallelIterator {
         self.partial_cmp(other).is_some_and(Ordering::is_le)
     }
 
-    /// Whether this one is behind the other one in a dictionary.
+    /// Whether this iterator is greater than the other, in lexicographic order.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -309,7 +310,7 @@ pub trait IndexedParallelIterator: ParallelIterator {
         self.partial_cmp(other) == Some(Ordering::Greater)
     }
 
-    /// Whether this one is behind the other one in a dictionary, or equal.
+    /// Whether this iterator is greater than the other or equal to it, in lexicographic order.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -324,7 +325,7 @@ pub trait IndexedParallelIterator: ParallelIterator {
         self.partial_cmp(other).is_some_and(Ordering::is_ge)
     }
 
-    /// The items with their positions.
+    /// Pairs the items with their positions.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -334,7 +335,7 @@ pub trait IndexedParallelIterator: ParallelIterator {
         Enumerate { base: self }
     }
 
-    /// Every `step`-th item, from the first.
+    /// Takes every `step`-th item, starting with the first.
     ///
     /// # Panics
     /// If the step is 0.
@@ -349,7 +350,7 @@ pub trait IndexedParallelIterator: ParallelIterator {
         StepBy { base: self, step }
     }
 
-    /// All items but the first `n`.
+    /// Skips the first `n` items.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -360,7 +361,7 @@ pub trait IndexedParallelIterator: ParallelIterator {
         Skip { base: self, count }
     }
 
-    /// The first `n` items.
+    /// Takes the first `n` items.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -371,7 +372,7 @@ pub trait IndexedParallelIterator: ParallelIterator {
         Take { base: self, count }
     }
 
-    /// The position of an item for which `predicate` is true, whichever is found first.
+    /// The position of any item for which `predicate` is true: the one that is found first.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -436,7 +437,7 @@ pub trait IndexedParallelIterator: ParallelIterator {
         Positions { base: self, op: predicate }
     }
 
-    /// The items from the last to the first.
+    /// Reverses the order of the items.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -446,8 +447,8 @@ pub trait IndexedParallelIterator: ParallelIterator {
         Rev { base: self }
     }
 
-    /// Does not share parts of fewer than `min` items. Seldom needed: parts that are not worth a thief's way are not shared
-    /// anyway.
+    /// Does not share parts with fewer than `min` items. This is seldom needed, because parts that are not worth a
+    /// thief's effort are not shared anyway.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -457,8 +458,8 @@ pub trait IndexedParallelIterator: ParallelIterator {
         MinLen { base: self, min }
     }
 
-    /// Splits down to parts of at most `max` items, whoever wants work. For items that take very different times, or to have
-    /// [`fold`](ParallelIterator::fold) yield many.
+    /// Splits down to parts of at most `max` items, whether or not anybody wants work. For items that take very
+    /// different times, or to make [`fold`](ParallelIterator::fold) yield many values.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -476,11 +477,11 @@ pub trait IndexedParallelIterator: ParallelIterator {
     /// ```
     fn len(&self) -> usize;
 
-    /// Feeds the consumer with all items. For those who write iterators: see [`plumbing`](super::plumbing).
+    /// Feeds the consumer with all items. For authors of iterators: see [`plumbing`](super::plumbing).
     fn drive<C: Consumer<Self::Item>>(self, consumer: C) -> C::Result {
         self.drive_unindexed(consumer)
     }
 
-    /// Calls back with a producer of the items. For those who write iterators: see [`plumbing`](super::plumbing).
+    /// Calls back with a producer of the items. For authors of iterators: see [`plumbing`](super::plumbing).
     fn with_producer<CB: ProducerCallback<Self::Item>>(self, callback: CB) -> CB::Output;
 }

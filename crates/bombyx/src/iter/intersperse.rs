@@ -1,7 +1,7 @@
-//! `intersperse`: an element between each two items.
+//! `intersperse`: puts an element between every two items.
 
 use super::fold::{Begin, ByClone};
-use super::plumbing::{Consumer, Place, Producer, ProducerCallback, UnindexedConsumer, as_base};
+use super::plumbing::{Consumer, Extent, Producer, ProducerCallback, UnindexedConsumer, as_base};
 use super::producers::{Adapt, with_base};
 use super::{IndexedParallelIterator, ParallelIterator};
 use std::iter;
@@ -45,8 +45,8 @@ impl<T: Clone + Send, C: Consumer<T>> Consumer<T> for Between<C, T> {
     type Folder = Run<T, C::Folder>;
     type Result = Part<C::Result>;
 
-    fn start(&self, place: Place) -> Self::Folder {
-        Run { element: self.element.begin(), folder: self.base.start(place.inexact()), empty: true }
+    fn start(&self, extent: Extent) -> Self::Folder {
+        Run { element: self.element.begin(), folder: self.base.start(extent.inexact()), empty: true }
     }
     fn consume_iter<I: Iterator<Item = T>>(&self, run: Self::Folder, iter: I) -> Self::Folder {
         let Run { element, folder, mut empty } = run;
@@ -68,7 +68,7 @@ impl<T: Clone + Send, C: Consumer<T>> Consumer<T> for Between<C, T> {
             let empty = left.empty && right.empty;
             return Part { result: self.base.reduce(left.result, right.result), empty };
         }
-        let folder = self.base.start(Place { start: 0, end: 0, exact: false });
+        let folder = self.base.start(Extent { start: 0, end: 0, exact: false });
         let element = self.base.complete(self.base.consume_iter(folder, iter::once(self.element.begin())));
         let left = self.base.reduce(left.result, element);
         Part { result: self.base.reduce(left, right.result), empty: false }
@@ -104,13 +104,13 @@ struct InterspersedAdapt<T> {
     len: usize,
 }
 
-/// A producer or an iterator of items and elements by turns.
+/// A producer or an iterator that alternates between items and elements.
 struct Interspersed<B, T> {
     base: B,
     element: T,
-    /// Of both together.
+    /// How many items and elements there are together.
     len: usize,
-    /// The element is next.
+    /// Whether the element is next.
     element_next: bool,
 }
 
@@ -166,7 +166,7 @@ impl<T: Clone, B: Iterator<Item = T>> Iterator for Interspersed<B, T> {
 impl<T: Clone, B: DoubleEndedIterator<Item = T>> DoubleEndedIterator for Interspersed<B, T> {
     fn next_back(&mut self) -> Option<T> {
         self.len = self.len.checked_sub(1)?;
-        // Turns alternate from the next one on.
+        // From the next one on, items and elements alternate.
         let element = self.element_next ^ (self.len % 2 == 1);
         if element { Some(self.element.clone()) } else { self.base.next_back() }
     }

@@ -1,4 +1,5 @@
-//! Parallel iterators, under the names people know. See [`ParallelIterator`], and `docs/iterators.md` for what differs from rayon.
+//! Parallel iterators, under the names that rayon made familiar. See [`ParallelIterator`], and `docs/iterators.md` for
+//! what differs from rayon.
 //!
 //! ```
 //! use bombyx::prelude::*;
@@ -60,14 +61,14 @@ pub use supply::{
 
 use std::ops::RangeBounds;
 
-/// What turns into a parallel iterator: collections, ranges, tuples of those, and parallel iterators themselves.
+/// Types that turn into parallel iterators: collections, ranges, tuples of these, and parallel iterators themselves.
 pub trait IntoParallelIterator {
-    /// The iterator it turns into.
+    /// The iterator that it turns into.
     type Iter: ParallelIterator<Item = Self::Item>;
-    /// What that yields.
+    /// The items of that iterator.
     type Item: Send;
 
-    /// Turns it into one.
+    /// Turns it into a parallel iterator.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -76,11 +77,11 @@ pub trait IntoParallelIterator {
     fn into_par_iter(self) -> Self::Iter;
 }
 
-/// What has a parallel iterator over references to its items.
+/// Types that have a parallel iterator over references to their items.
 pub trait IntoParallelRefIterator<'data> {
     /// The iterator.
     type Iter: ParallelIterator<Item = Self::Item>;
-    /// What it yields, usually `&T`.
+    /// The items of the iterator, usually `&T`.
     type Item: Send + 'data;
 
     /// The iterator.
@@ -104,11 +105,11 @@ where
     }
 }
 
-/// What has a parallel iterator over mutable references to its items.
+/// Types that have a parallel iterator over mutable references to their items.
 pub trait IntoParallelRefMutIterator<'data> {
     /// The iterator.
     type Iter: ParallelIterator<Item = Self::Item>;
-    /// What it yields, usually `&mut T`.
+    /// The items of the iterator, usually `&mut T`.
     type Item: Send + 'data;
 
     /// The iterator.
@@ -134,7 +135,7 @@ where
     }
 }
 
-/// What can be [collected](ParallelIterator::collect) from a parallel iterator.
+/// Types that can be [collected](ParallelIterator::collect) from a parallel iterator.
 ///
 /// ```
 /// use bombyx::prelude::*;
@@ -153,9 +154,9 @@ pub trait FromParallelIterator<T: Send> {
         I: IntoParallelIterator<Item = T>;
 }
 
-/// Collections that take the items of a parallel iterator in addition to what they have.
+/// Collections that can add the items of a parallel iterator to those that they have.
 pub trait ParallelExtend<T: Send> {
-    /// Takes the items.
+    /// Adds the items.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -168,14 +169,14 @@ pub trait ParallelExtend<T: Send> {
         I: IntoParallelIterator<Item = T>;
 }
 
-/// Collections that can be emptied by a parallel iterator, and keep their memory.
+/// Collections that a parallel iterator can empty. They keep their memory.
 pub trait ParallelDrainFull {
     /// The iterator.
     type Iter: ParallelIterator<Item = Self::Item>;
-    /// What it yields.
+    /// The items of the iterator.
     type Item: Send;
 
-    /// Takes all items out. Those that are not used are dropped.
+    /// Takes all items out. Items that are not used are dropped.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -186,14 +187,14 @@ pub trait ParallelDrainFull {
     fn par_drain(self) -> Self::Iter;
 }
 
-/// Collections of which a range can be taken out by a parallel iterator.
+/// Collections from which a parallel iterator can take a range.
 pub trait ParallelDrainRange<Idx = usize> {
     /// The iterator.
     type Iter: ParallelIterator<Item = Self::Item>;
-    /// What it yields.
+    /// The items of the iterator.
     type Item: Send;
 
-    /// Takes the items of the range out. Those that are not used are dropped.
+    /// Takes the items of the range out. Items that are not used are dropped.
     ///
     /// ```
     /// use bombyx::prelude::*;

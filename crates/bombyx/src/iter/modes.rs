@@ -1,7 +1,7 @@
-//! Adapters that change nothing about the items, but how the loop runs, or who hears of it: `deterministic`, `progress`.
+//! Adapters that leave the items alone, and change how the loop runs or who hears of it: `deterministic`, `progress`.
 
 use super::explain::Trace;
-use super::plumbing::{Consumer, Place, Plan, UnindexedConsumer, as_base};
+use super::plumbing::{Consumer, Extent, Plan, UnindexedConsumer, as_base};
 use super::{ParallelIterator, delegate};
 use bombyx_core::loop_plumbing::LoopSite;
 use std::sync::atomic::AtomicUsize;
@@ -13,7 +13,7 @@ pub(crate) struct Planned<'t, C> {
     pub(crate) change: Change<'t>,
 }
 
-/// What is different.
+/// What the new plan changes.
 #[derive(Clone, Copy)]
 pub(crate) enum Change<'t> {
     Site(LoopSite),
@@ -25,8 +25,8 @@ impl<T, C: Consumer<T>> Consumer<T> for Planned<'_, C> {
     type Folder = C::Folder;
     type Result = C::Result;
 
-    fn start(&self, place: Place) -> C::Folder {
-        self.base.start(place)
+    fn start(&self, extent: Extent) -> C::Folder {
+        self.base.start(extent)
     }
     #[inline]
     fn consume_iter<I: Iterator<Item = T>>(&self, folder: C::Folder, iter: I) -> C::Folder {
@@ -58,7 +58,7 @@ impl<T, C: Consumer<T>> Consumer<T> for Planned<'_, C> {
     }
 }
 
-/// A loop that is known by the place of the method that began it, not of the collection that runs it.
+/// A loop that is known by the place where its method was called, not by the place of the collection that runs it.
 #[derive(Clone, Debug)]
 pub(crate) struct Sited<I> {
     pub(crate) base: I,
@@ -141,8 +141,8 @@ impl<T, C: Consumer<T>, F: Fn(usize, Option<usize>) + Sync + Send> Consumer<T> f
     type Folder = C::Folder;
     type Result = C::Result;
 
-    fn start(&self, place: Place) -> C::Folder {
-        self.base.start(place)
+    fn start(&self, extent: Extent) -> C::Folder {
+        self.base.start(extent)
     }
     #[inline]
     fn consume_iter<I: Iterator<Item = T>>(&self, folder: C::Folder, iter: I) -> C::Folder {

@@ -1,11 +1,11 @@
-//! Loops inside of loops, for `flat_map` and its relatives: the inner loop goes on with the folder of the outer one, so that
-//! a thousand short inner loops are as one.
+//! Loops inside loops, for `flat_map` and its relatives. The inner loop goes on with the folder of the outer one, so a
+//! thousand short inner loops are like one.
 
 use super::IndexedParallelIterator;
 use super::driver;
-use super::plumbing::{Consumer, Place, Producer, ProducerCallback, as_base};
+use super::plumbing::{Consumer, Extent, Producer, ProducerCallback, as_base};
 
-/// What came of a loop that began with a folder: the folder, unless the loop was shared.
+/// The outcome of a loop that began with a folder: the folder, unless the loop was shared.
 #[doc(hidden)]
 #[derive(Debug)]
 pub enum Onto<F, R> {
@@ -41,7 +41,7 @@ where
     iter.with_producer(Feed { len, consumer, folder })
 }
 
-/// A consumer of an inner loop: its runs have no positions of their own, or all that of the outer loop's item.
+/// A consumer of an inner loop. Its runs have no positions, or all have the position of the outer loop's item.
 pub(crate) struct Inner<'a, C> {
     pub(crate) base: &'a C,
     pub(crate) at: Option<usize>,
@@ -51,10 +51,10 @@ impl<T, C: Consumer<T>> Consumer<T> for Inner<'_, C> {
     type Folder = C::Folder;
     type Result = C::Result;
 
-    fn start(&self, place: Place) -> C::Folder {
+    fn start(&self, extent: Extent) -> C::Folder {
         self.base.start(match self.at {
-            Some(at) => Place { start: at, end: at, exact: false },
-            None => place.inexact(),
+            Some(at) => Extent { start: at, end: at, exact: false },
+            None => extent.inexact(),
         })
     }
     #[inline]

@@ -1,6 +1,6 @@
 //! Two iterators become one: `zip`, `interleave`, `chain`.
 
-use super::plumbing::{Consumer, Place, Producer, ProducerCallback, UnindexedConsumer, as_base};
+use super::plumbing::{Consumer, Extent, Producer, ProducerCallback, UnindexedConsumer, as_base};
 use super::producers::{Pair, with_both};
 use super::{IndexedParallelIterator, ParallelIterator, delegate};
 use bombyx_core::loop_plumbing as runtime;
@@ -108,7 +108,7 @@ delegate::indexed! {
 #[derive(Clone, Copy)]
 pub(crate) struct InterleavePair {
     lens: (usize, usize),
-    /// The second one is next.
+    /// Whether the second iterator is next.
     second: bool,
 }
 pub(crate) struct InterleaveProducer<P, Q> {
@@ -135,7 +135,7 @@ impl<P: Producer, Q: Producer<Item = P::Item>> Producer for InterleaveProducer<P
     }
     fn split_at(self, index: usize) -> (Self, Self) {
         let InterleavePair { lens: (a, b), second } = self.state;
-        // They alternate until one is exhausted; the other one has the rest.
+        // They alternate until one is exhausted. The other one has the rest.
         let (first, other) = if second { (b, a) } else { (a, b) };
         let taken_first = index.div_ceil(2).min(first).max(index.saturating_sub(other));
         let taken =
@@ -186,7 +186,7 @@ where
 {
     fn next_back(&mut self) -> Option<A::Item> {
         let (a, b) = (self.a.len(), self.b.len());
-        // The last item is that of the longer one; of equals, that of the one which is not next.
+        // The last item belongs to the longer one. If both are equally long, it belongs to the one that is not next.
         let last_is_a = if a == b { self.second } else { a > b };
         if last_is_a { self.a.next_back() } else { self.b.next_back() }
     }
@@ -217,7 +217,7 @@ where
     type Item = A::Item;
 
     fn drive_unindexed<C: UnindexedConsumer<A::Item>>(self, consumer: C) -> C::Result {
-        // Where the lengths are not known, the second half of all positions is the second iterator's.
+        // If the lengths are unknown, the second half of all positions belongs to the second iterator.
         let limit = self.a.opt_len().unwrap_or(usize::MAX / 2);
         let exact = self.opt_len().is_some();
         let site = consumer.plan().site;
@@ -234,11 +234,12 @@ where
     }
 }
 
-/// A consumer for one part of a loop that is made of several.
+/// A consumer for one part of a loop that consists of several.
 pub(crate) struct Shifted<'a, C> {
     pub(crate) base: &'a C,
     pub(crate) offset: usize,
-    /// So many positions this part has at most. An iterator that has more than it said must not reach into the next part.
+    /// The most positions that this part has. An iterator with more items than it said must not reach into the next
+    /// part.
     pub(crate) limit: usize,
     pub(crate) exact: bool,
 }
@@ -247,11 +248,11 @@ impl<T, C: Consumer<T>> Consumer<T> for Shifted<'_, C> {
     type Folder = C::Folder;
     type Result = C::Result;
 
-    fn start(&self, place: Place) -> C::Folder {
-        let exact = self.exact && place.exact;
-        assert!(!exact || place.end <= self.limit, "an iterator yields more items than it said");
+    fn start(&self, extent: Extent) -> C::Folder {
+        let exact = self.exact && extent.exact;
+        assert!(!exact || extent.end <= self.limit, "an iterator yields more items than it said");
         let shift = |position: usize| self.offset.saturating_add(position.min(self.limit));
-        self.base.start(Place { start: shift(place.start), end: shift(place.end), exact })
+        self.base.start(Extent { start: shift(extent.start), end: shift(extent.end), exact })
     }
     #[inline]
     fn consume_iter<I: Iterator<Item = T>>(&self, folder: C::Folder, iter: I) -> C::Folder {
@@ -286,7 +287,7 @@ where
 }
 
 pub(crate) struct ChainPair {
-    /// Of the first one.
+    /// The length of the first one.
     len: usize,
 }
 pub(crate) struct ChainProducer<P, Q> {

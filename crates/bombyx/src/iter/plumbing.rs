@@ -1,13 +1,14 @@
-//! What parallel iterators are made of. Users of iterators need none of it; whoever writes a source of his own does.
+//! What parallel iterators are made of. Only authors of new sources need this; users of iterators do not.
 //!
-//! A [`Producer`] is a part of a loop that knows its length: it can be cut in two anywhere, and turned into an ordinary
-//! iterator. An [`UnindexedProducer`] can only be cut where it likes. A [`Consumer`] is what becomes of the items. One consumer
-//! serves the whole loop, by reference: every run of blocks on one processor has a folder of its own, made by the
-//! consumer, which takes block after block and ends as a result; the results of neighbours are combined in order.
+//! A [`Producer`] is a part of a loop that knows its length. It can be cut in two anywhere, and turned into an ordinary
+//! iterator. An [`UnindexedProducer`] chooses itself where it is cut. A [`Consumer`] says what becomes of the items.
+//! One consumer serves the whole loop, by reference. Every run of blocks on one processor has its own folder, made by
+//! the consumer. The folder takes block after block and ends as a result. The results of neighbours are combined in
+//! order.
 //!
-//! The names are those of rayon's plumbing. Producers, callbacks and `drive` methods that only pass a consumer on are the
-//! same; consumers are not, since rayon's are cut at a known place before the work begins, and here nobody knows that place
-//! before somebody wants work. So consumers cannot be written outside of this crate.
+//! The names are those of rayon's plumbing. Producers, callbacks and `drive` methods that only pass a consumer on are
+//! the same. Consumers are not: rayon's are cut at a known place before the work begins, and here nobody knows that
+//! place before somebody wants work. So consumers cannot be written outside this crate.
 //!
 //! ```
 //! use bombyx::iter::plumbing::{ProducerCallback, UnindexedConsumer, bridge};
@@ -41,14 +42,14 @@
 
 use super::IndexedParallelIterator;
 use super::driver;
-pub(crate) use sealed::{Place, Plan};
+pub(crate) use sealed::{Extent, Plan};
 
 /// Something to do with a producer, whatever its type.
 pub trait ProducerCallback<T> {
-    /// What comes of it.
+    /// The result.
     type Output;
 
-    /// Does it.
+    /// Does it with this producer.
     fn callback<P>(self, producer: P) -> Self::Output
     where
         P: Producer<Item = T>;
@@ -56,25 +57,25 @@ pub trait ProducerCallback<T> {
 
 /// A part of a loop that knows its length.
 pub trait Producer: Send + Sized {
-    /// What it yields.
+    /// The type of the items.
     type Item;
-    /// The ordinary iterator it turns into.
+    /// The ordinary iterator that it turns into.
     type IntoIter: Iterator<Item = Self::Item> + DoubleEndedIterator + ExactSizeIterator;
 
     /// The items, one after the other.
     fn into_iter(self) -> Self::IntoIter;
 
-    /// Parts of fewer items than that should not be made.
+    /// Parts with fewer items should not be made.
     fn min_len(&self) -> usize {
         1
     }
 
-    /// Parts of more items than that should be cut.
+    /// Parts with more items should be cut.
     fn max_len(&self) -> usize {
         usize::MAX
     }
 
-    /// Cuts in two: the first `index` items, and the others.
+    /// Cuts in two: the first `index` items, and the rest.
     fn split_at(self, index: usize) -> (Self, Self);
 
     /// Hands all items to the folder.
@@ -88,7 +89,7 @@ pub trait Producer: Send + Sized {
 
 /// A part of a loop that can be cut in two, but does not know how many items it has.
 pub trait UnindexedProducer: Send + Sized {
-    /// What it yields.
+    /// The type of the items.
     type Item;
 
     /// Cuts in two, if possible.
@@ -102,18 +103,18 @@ pub trait UnindexedProducer: Send + Sized {
 
 /// Takes items one after the other.
 pub trait Folder<Item>: Sized {
-    /// What comes of them.
+    /// The result of all items.
     type Result;
 
     /// Takes an item.
     fn consume(self, item: Item) -> Self;
 
-    /// Takes many.
+    /// Takes many items.
     fn consume_iter<I>(self, iter: I) -> Self
     where
         I: IntoIterator<Item = Item>;
 
-    /// The end.
+    /// Ends, and returns the result.
     fn complete(self) -> Self::Result;
 
     /// Whether further items make no difference.
@@ -124,12 +125,12 @@ pub trait Folder<Item>: Sized {
 pub trait Consumer<Item>: Send + Sync + Sized {
     /// What one run of blocks carries from one item to the next.
     type Folder;
-    /// What comes of a run.
+    /// The result of a run.
     type Result: Send;
 
     /// Begins a run.
     #[doc(hidden)]
-    fn start(&self, place: Place) -> Self::Folder;
+    fn start(&self, extent: Extent) -> Self::Folder;
 
     /// Takes a block.
     fn consume_iter<I>(&self, folder: Self::Folder, iter: I) -> Self::Folder
@@ -142,7 +143,7 @@ pub trait Consumer<Item>: Send + Sync + Sized {
     /// Combines the results of neighbours.
     fn reduce(&self, left: Self::Result, right: Self::Result) -> Self::Result;
 
-    /// The run will end before this position, since what follows has become another run.
+    /// The run will end before this position, because what follows has become another run.
     fn narrow(&self, folder: &mut Self::Folder, end: usize);
 
     /// Whether further items of this run make no difference.
@@ -153,12 +154,12 @@ pub trait Consumer<Item>: Send + Sync + Sized {
         false
     }
 
-    /// What the loop is to be like.
+    /// How the loop should run.
     #[doc(hidden)]
     fn plan(&self) -> Plan<'_>;
 }
 
-/// The same as [`Consumer`]: here every consumer can do without positions.
+/// The same as [`Consumer`]: here every consumer works without positions.
 pub trait UnindexedConsumer<Item>: Consumer<Item> {}
 
 impl<Item, C: Consumer<Item>> UnindexedConsumer<Item> for C {}
@@ -167,29 +168,29 @@ mod sealed {
     use crate::iter::explain::Trace;
     use bombyx_core::loop_plumbing::LoopSite;
 
-    /// Which items a run gets. Only the driver makes places, each for a part of its loop that no other run has.
+    /// Which items a run gets. Only the driver makes extents, each for a part of its loop that no other run has.
     #[derive(Debug)]
-    pub struct Place {
+    pub struct Extent {
         pub(crate) start: usize,
         pub(crate) end: usize,
-        /// The positions are those of the items, not merely in their order.
+        /// Whether the positions are those of the items. If not, they only have the same order.
         pub(crate) exact: bool,
     }
 
-    impl Place {
-        /// The same place, for items of which there may be fewer or more than positions.
-        pub(crate) fn inexact(self) -> Place {
-            Place { exact: false, ..self }
+    impl Extent {
+        /// The same extent, for items that may be fewer or more than the positions.
+        pub(crate) fn inexact(self) -> Extent {
+            Extent { exact: false, ..self }
         }
     }
 
-    /// What a loop is to be like. Its last consumer says that.
+    /// How a loop should run. Its last consumer decides.
     #[derive(Clone, Copy, Debug)]
     pub struct Plan<'a> {
         pub(crate) site: LoopSite,
-        /// The loop splits in the same way in every run.
+        /// Whether the loop splits in the same way in every run.
         pub(crate) fixed: bool,
-        /// Who wants to know what the loop did.
+        /// Where to report what the loop did.
         pub(crate) trace: Option<&'a Trace>,
     }
 
@@ -275,7 +276,7 @@ where
     driver::drive_tree(producer, &consumer)
 }
 
-/// The methods of a consumer that only asks another one, its `base`, which combines the same results.
+/// The methods of a consumer that only asks another one, its `base`. Both combine the same results.
 macro_rules! as_base {
     (results) => {
         #[inline]

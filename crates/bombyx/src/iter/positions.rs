@@ -1,5 +1,5 @@
-//! Adapters of indexed iterators that move, count or choose positions: `enumerate`, `rev`, `skip`, `take`, `step_by`, and the
-//! bounds on parts.
+//! Adapters of indexed iterators that move, count or choose positions: `enumerate`, `rev`, `skip`, `take`, `step_by`,
+//! and the limits on parts.
 
 use super::plumbing::{Producer, bridge_producer_consumer};
 use super::producers::{Adapt, lengths_of, with_base};
@@ -9,7 +9,7 @@ use bombyx_core::loop_plumbing::LoopSite;
 use std::iter;
 use std::ops::Range;
 
-/// An adapter with a field and a producer of its own.
+/// An adapter with a field and its own producer.
 macro_rules! adapter {
     ($(#[$doc:meta])* $name:ident { $($field:ident: $fty:ty),* } => $item:ty; len($this:ident) $len:expr; adapt($owner:ident) $adapt:expr) => {
         $(#[$doc])*
@@ -60,7 +60,8 @@ impl<P: Producer> Producer for EnumerateProducer<P> {
     #[inline]
     fn into_iter(self) -> Self::IntoIter {
         let base = self.base.into_iter();
-        // Of the same length, so that both ends match from behind, too. The sum does not overflow: there are so many items.
+        // Both have the same length, so that they also match from behind. The sum does not overflow, because there are
+        // that many items.
         (self.offset..self.offset + base.len()).zip(base)
     }
     lengths_of!(base);
@@ -129,7 +130,7 @@ impl<T: Send> Adapt<T> for SkipAdapt {
 
     fn adapt<P: Producer<Item = T>>(self, base: P) -> P {
         let (skipped, rest) = base.split_at(self.0);
-        // As with ordinary iterators, closures further up see the skipped items.
+        // As with ordinary iterators, closures before this one see the skipped items.
         bridge_producer_consumer(self.0, skipped, ForEach { site: LoopSite::for_each(), op: drop });
         rest
     }
@@ -167,7 +168,7 @@ pub(crate) struct StepByAdapt {
 pub(crate) struct StepByProducer<P> {
     base: P,
     step: usize,
-    /// Of the base.
+    /// The length of the base.
     len: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What appears in bounds but is nobody's to implement.
+//! Traits that appear in bounds, but that nobody else may implement.
 
 use std::convert::Infallible;
 use std::ops::ControlFlow;
@@ -6,16 +6,16 @@ use std::task::Poll;
 
 /// What `?` works on: `Option`, `Result`, `ControlFlow`, and `Poll` of results.
 pub trait Try: Sealed {
-    /// What it carries when it is well.
+    /// The value in case of success.
     type Output;
-    /// What it carries otherwise.
+    /// The value in case of failure.
     type Residual;
 
-    /// A good one.
+    /// Success, with this value.
     fn from_output(output: Self::Output) -> Self;
-    /// A bad one.
+    /// Failure, with this value.
     fn from_residual(residual: Self::Residual) -> Self;
-    /// Which one this is.
+    /// Tells whether this is success or failure.
     fn branch(self) -> ControlFlow<Self::Residual, Self::Output>;
 }
 

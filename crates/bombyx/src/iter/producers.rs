@@ -103,7 +103,7 @@ pub(crate) trait EachItem<T>: Clone {
     fn each(&self, item: T) -> Self::Out;
 }
 
-/// A producer, an iterator, or what makes one, that does something to each item.
+/// A producer that does something to each item, or an iterator that does, or what makes a producer.
 pub(crate) struct Each<S>(pub(crate) S);
 
 pub(crate) struct EachProducer<P, S> {
@@ -169,7 +169,7 @@ impl<I: ExactSizeIterator, S: EachItem<I::Item>> ExactSizeIterator for EachProdu
     }
 }
 
-/// A producer that passes on what its base says about lengths.
+/// A producer that passes on its base's limits on lengths.
 macro_rules! lengths_of {
     ($base:ident) => {
         fn min_len(&self) -> usize {

@@ -5,7 +5,7 @@ use super::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator, del
 use crate::option;
 use std::marker::PhantomData;
 
-/// No items.
+/// An iterator without items.
 ///
 /// ```
 /// use bombyx::prelude::*;
@@ -53,7 +53,7 @@ impl<T: Send> Producer for EmptyProducer<T> {
     }
 }
 
-/// One item.
+/// An iterator with one item.
 ///
 /// ```
 /// use bombyx::prelude::*;
@@ -72,7 +72,7 @@ pub struct Once<T: Send> {
 
 delegate::wrapper!([T: Send] Once<T> => T);
 
-/// Several iterators that yield their items together, as many as all have: what tuples turn into.
+/// Several iterators that yield their items together, as many as all have. Tuples turn into this.
 ///
 /// ```
 /// use bombyx::prelude::*;

@@ -1,8 +1,8 @@
-//! Adapters that turn the ordinary iterator of a block into another one: `map`, `filter` and their relatives. The block stays one
-//! loop.
+//! Adapters that turn the ordinary iterator of a block into another one: `map`, `filter` and their relatives. The block
+//! stays one loop.
 
 use super::onto::{Inner, Onto};
-use super::plumbing::{Consumer, Place, Producer, ProducerCallback, UnindexedConsumer, as_base};
+use super::plumbing::{Consumer, Extent, Producer, ProducerCallback, UnindexedConsumer, as_base};
 use super::producers::{Adapt, Each, EachItem, with_base};
 use super::{IndexedParallelIterator, ParallelIterator, delegate};
 use std::iter;
@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// What becomes of the iterator of a block.
 pub(crate) trait Stage<T>: Send + Sync {
     type Out: Send;
-    /// There are as many items afterwards as before.
+    /// Whether there are as many items afterwards as before.
     const EXACT: bool;
 
     fn apply<I: Iterator<Item = T>>(&self, iter: I) -> impl Iterator<Item = Self::Out>;
@@ -35,8 +35,8 @@ impl<T, S: Stage<T>, C: Consumer<S::Out>> Consumer<T> for Staged<S, C> {
     type Result = C::Result;
 
     #[inline]
-    fn start(&self, place: Place) -> C::Folder {
-        self.base.start(if S::EXACT { place } else { place.inexact() })
+    fn start(&self, extent: Extent) -> C::Folder {
+        self.base.start(if S::EXACT { extent } else { extent.inexact() })
     }
 
     #[inline]
@@ -468,7 +468,7 @@ staged! {
     stage(this) WhileSomeStage(AtomicBool::new(false)); exact: false
 }
 
-/// Takes one of what is left, if there is any.
+/// Takes one of those that are left, if there are any.
 fn take_one(left: &AtomicUsize) -> bool {
     left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok()
 }

@@ -1,6 +1,6 @@
 //! `with_state`: one value for each processor that takes part.
 
-use super::plumbing::{Consumer, Place, UnindexedConsumer, as_base};
+use super::plumbing::{Consumer, Extent, UnindexedConsumer, as_base};
 use super::{ParallelIterator, delegate};
 use std::mem;
 use std::sync::{Mutex, MutexGuard};
@@ -38,7 +38,7 @@ where
         states
     }
 
-    /// What `op` makes of every item.
+    /// Maps every item with `op`.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -77,7 +77,7 @@ impl<I: std::fmt::Debug, S, INIT, F> std::fmt::Debug for MapState<'_, I, S, INIT
 }
 
 impl<I, S, INIT, F> MapState<'_, I, S, INIT, F> {
-    /// Puts the values there when the loop has ended.
+    /// Puts the values into `states` when the loop has ended.
     pub fn hand_back(self, states: &mut Vec<S>) -> MapState<'_, I, S, INIT, F> {
         MapState { base: self.base, init: self.init, op: self.op, states: Some(states) }
     }
@@ -112,8 +112,8 @@ fn lock<S>(idle: &Mutex<Vec<S>>) -> MutexGuard<'_, Vec<S>> {
     idle.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// A run takes a value that no other run has, and gives it back at its end. A processor has one run that has begun and not ended, so
-/// there are no more values than processors that took part, unless closures block.
+/// A run takes a value that no other run has, and gives it back at its end. A processor has one run that has begun and
+/// not ended. So there are no more values than processors that took part, unless closures block.
 struct Stateful<'s, C, S, INIT, F> {
     base: C,
     init: INIT,
@@ -121,7 +121,7 @@ struct Stateful<'s, C, S, INIT, F> {
     idle: &'s Mutex<Vec<S>>,
 }
 
-/// A run's value. Goes back when the run ends, however that is.
+/// A run's value. It goes back when the run ends, even by a panic.
 struct Taken<'s, S> {
     state: Option<S>,
     idle: &'s Mutex<Vec<S>>,
@@ -144,10 +144,10 @@ where
     type Folder = (Taken<'s, S>, C::Folder);
     type Result = C::Result;
 
-    fn start(&self, place: Place) -> Self::Folder {
+    fn start(&self, extent: Extent) -> Self::Folder {
         let idle = lock(self.idle).pop();
         let state = Some(idle.unwrap_or_else(&self.init));
-        (Taken { state, idle: self.idle }, self.base.start(place))
+        (Taken { state, idle: self.idle }, self.base.start(extent))
     }
     #[inline]
     fn consume_iter<I: Iterator<Item = T>>(

@@ -6,12 +6,12 @@ use bombyx_core::loop_plumbing::{self as runtime, LoopSite};
 use std::fmt;
 use std::vec;
 
-/// Makes ordered streams of ordinary iterators. See [`par_stream`](ParallelStream::par_stream).
+/// Makes ordered streams from ordinary iterators. See [`par_stream`](ParallelStream::par_stream).
 pub trait ParallelStream: Iterator + Sized {
-    /// A stream over the items of this iterator, which keeps at most `buffer` of them that are computed and not yet consumed;
-    /// twice as many where it computes ahead.
+    /// A stream over the items of this iterator. It keeps at most `buffer` results that are computed and not yet
+    /// consumed, and twice as many while it computes ahead.
     ///
-    /// The results come in the order of the items, however many there are, even without end.
+    /// The results come in the order of the items, however many there are. The iterator may be infinite.
     ///
     /// # Panics
     /// If the buffer is 0.
@@ -43,10 +43,10 @@ pub struct Stream<I> {
 }
 
 impl<I: Iterator<Item: Send> + Send> Stream<I> {
-    /// What `op` makes of every item, as an ordinary iterator.
+    /// Maps every item with `op`, as an ordinary iterator.
     ///
-    /// A batch is computed in parallel when the last one has been consumed. With [`Iterator::for_each`] or [`Iterator::fold`]
-    /// inside of a pool, the next batch is computed while the last one is consumed.
+    /// A batch is computed in parallel when the last one has been consumed. With [`Iterator::for_each`] or
+    /// [`Iterator::fold`] inside a pool, the next batch is computed while the last one is consumed.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -77,7 +77,7 @@ impl<I: fmt::Debug, F, R> fmt::Debug for StreamMap<I, F, R> {
     }
 }
 
-/// Computes batch after batch. None: the iterator has ended.
+/// Computes batch after batch. `None` if the iterator has ended.
 struct Batches<I, F> {
     iter: Option<I>,
     buffer: usize,
@@ -91,7 +91,7 @@ where
     F: Fn(I::Item) -> R + Sync + Send,
     R: Send,
 {
-    /// The next results. Empty: there are no more.
+    /// The next results. Empty if there are no more.
     fn next(&mut self) -> Vec<R> {
         let Some(iter) = &mut self.iter else { return Vec::new() };
         let items: Vec<_> = iter.by_ref().take(self.buffer).collect();

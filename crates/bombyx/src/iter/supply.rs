@@ -1,5 +1,5 @@
-//! Sources that hand out items in batches: ordinary iterators that several processors take from ([`ParallelBridge`]), trees that are
-//! explored on the way ([`walk_tree`]), and what never ends ([`repeat`]).
+//! Sources that hand out items in batches: ordinary iterators that several processors take from ([`ParallelBridge`]),
+//! trees that are explored on the way ([`walk_tree`]), and sources that never end ([`repeat`]).
 
 use super::driver::{Source, drive};
 use super::plumbing::{Folder, Producer, UnindexedConsumer, UnindexedProducer, bridge_unindexed};
@@ -14,10 +14,10 @@ use std::sync::{Mutex, MutexGuard};
 trait Supply: Send + Sized {
     type Item;
 
-    /// How many items there may be at most; 0 only if there are none.
+    /// The most items that there may be. 0 only if there are none.
     fn weight(&self) -> usize;
 
-    /// The next items, about so many. An empty batch: that is all.
+    /// The next items, about `count` of them. An empty batch means that there are no more.
     fn pull(&mut self, count: usize) -> Vec<Self::Item>;
 
     /// Lets somebody else take part.
@@ -82,11 +82,11 @@ impl<S: Supply<Item: Send>> Source for Supplied<S> {
 
 // ---- par_bridge ---------------------------------------------------------------------------------------------
 
-/// Makes parallel iterators of ordinary ones. See [`par_bridge`](ParallelBridge::par_bridge).
+/// Makes parallel iterators from ordinary ones. See [`par_bridge`](ParallelBridge::par_bridge).
 pub trait ParallelBridge: Sized {
-    /// A parallel iterator over the items of this ordinary one, from which processors take batches by turns.
+    /// A parallel iterator over the items of this ordinary one. Processors take batches from it by turns.
     ///
-    /// The items come in any order; where order matters, see [`par_stream`](super::ParallelStream::par_stream).
+    /// The items come in any order. If order matters, see [`par_stream`](super::ParallelStream::par_stream).
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -125,10 +125,10 @@ fn upper_bound<I: Iterator>(iter: &I) -> usize {
     iter.size_hint().1.unwrap_or(usize::MAX).min(usize::MAX / 2)
 }
 
-/// An ordinary iterator that processors take from by turns. None: it has ended.
+/// An ordinary iterator that processors take from by turns. `None` if it has ended.
 struct Shared<I> {
     iter: Mutex<Option<I>>,
-    /// So many items it may still have.
+    /// How many items it may still have.
     left: AtomicUsize,
 }
 
@@ -163,7 +163,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 // ---- repeat -------------------------------------------------------------------------------------------------
 
-/// Clones of `element`, without end: for chains that end early, or are zipped with something that ends.
+/// Clones of `element`, without end. For chains that end early, or that are zipped with something that ends.
 ///
 /// ```
 /// use bombyx::prelude::*;
@@ -181,7 +181,7 @@ pub struct Repeat<T> {
 }
 
 impl<T: Clone + Send> Repeat<T> {
-    /// The first `n` of them.
+    /// The first `n` clones.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -279,7 +279,7 @@ impl<T: Clone + Send> Producer for RepeatN<T> {
 
 // ---- split --------------------------------------------------------------------------------------------------
 
-/// Pieces of `data`, which `splitter` cuts in two, or leaves as they are, as long as somebody wants work.
+/// Pieces of `data`. As long as somebody wants work, `splitter` cuts them in two, or leaves them as they are.
 ///
 /// ```
 /// use bombyx::prelude::*;
@@ -340,7 +340,7 @@ impl<D: Send, S: Fn(D) -> (D, Option<D>) + Sync> UnindexedProducer for SplitProd
 
 // ---- walk_tree ----------------------------------------------------------------------------------------------
 
-/// All nodes of a tree, each before its children, which `children_of` finds.
+/// All nodes of a tree, each before its children. `children_of` finds the children.
 ///
 /// ```
 /// use bombyx::prelude::*;
@@ -356,7 +356,7 @@ where
     WalkTreePrefix { root, children_of }
 }
 
-/// All nodes of a tree, each after its children, which `children_of` finds.
+/// All nodes of a tree, each after its children. `children_of` finds the children.
 ///
 /// ```
 /// use bombyx::prelude::*;
@@ -372,7 +372,7 @@ where
     WalkTreePostfix { root, children_of }
 }
 
-/// All nodes of a tree, in any order; see [`walk_tree_prefix`] and [`walk_tree_postfix`] for one that is known.
+/// All nodes of a tree, in any order. For a known order, see [`walk_tree_prefix`] and [`walk_tree_postfix`].
 ///
 /// ```
 /// use bombyx::prelude::*;
@@ -453,7 +453,7 @@ where
                     } else {
                         let at = self.steps.len();
                         self.steps.extend(children);
-                        // Without children: now.
+                        // A node without children comes now.
                         if self.steps.len() == at {
                             batch.push(node);
                         } else {

@@ -1,6 +1,6 @@
-//! Consumers that end a chain with one value: `for_each`, `reduce`, `sum` and what is built of them.
+//! Consumers that end a chain with one value: `for_each`, `reduce`, `sum` and others that are built from them.
 
-use super::plumbing::{Consumer, Place, Plan};
+use super::plumbing::{Consumer, Extent, Plan};
 use super::private::Try;
 use bombyx_core::loop_plumbing::LoopSite;
 use std::iter::{Product, Sum};
@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What consumers do that care for no positions, and can always take more.
+/// The methods of consumers that do not need positions and can always take more.
 macro_rules! simple {
     () => {
         #[inline]
@@ -42,7 +42,7 @@ impl<T, F: Fn(T) + Sync + Send> Consumer<T> for ForEach<F> {
     type Folder = ();
     type Result = ();
 
-    fn start(&self, _: Place) {}
+    fn start(&self, _: Extent) {}
     #[inline]
     fn consume_iter<I: Iterator<Item = T>>(&self, (): (), iter: I) {
         iter.for_each(&self.op);
@@ -52,7 +52,7 @@ impl<T, F: Fn(T) + Sync + Send> Consumer<T> for ForEach<F> {
     simple!();
 }
 
-/// Combines all items, from a neutral one.
+/// Combines all items, starting with a neutral one.
 pub(crate) struct Reduce<ID, F> {
     pub(crate) site: LoopSite,
     pub(crate) identity: ID,
@@ -63,7 +63,7 @@ impl<T: Send, ID: Fn() -> T + Sync + Send, F: Fn(T, T) -> T + Sync + Send> Consu
     type Folder = T;
     type Result = T;
 
-    fn start(&self, _: Place) -> T {
+    fn start(&self, _: Extent) -> T {
         (self.identity)()
     }
     #[inline]
@@ -89,7 +89,7 @@ impl<T: Send, F: Fn(T, T) -> T + Sync + Send> Consumer<T> for ReduceWith<F> {
     type Folder = Option<T>;
     type Result = Option<T>;
 
-    fn start(&self, _: Place) -> Option<T> {
+    fn start(&self, _: Extent) -> Option<T> {
         None
     }
     #[inline]
@@ -112,7 +112,7 @@ impl<T: Send, F: Fn(T, T) -> T + Sync + Send> Consumer<T> for ReduceWith<F> {
     simple!();
 }
 
-/// Counts.
+/// Counts the items.
 pub(crate) struct Count {
     pub(crate) site: LoopSite,
 }
@@ -121,7 +121,7 @@ impl<T> Consumer<T> for Count {
     type Folder = usize;
     type Result = usize;
 
-    fn start(&self, _: Place) -> usize {
+    fn start(&self, _: Extent) -> usize {
         0
     }
     #[inline]
@@ -149,7 +149,7 @@ macro_rules! accumulate {
             type Folder = Option<S>;
             type Result = Option<S>;
 
-            fn start(&self, _: Place) -> Option<S> {
+            fn start(&self, _: Extent) -> Option<S> {
                 None
             }
             #[inline]
@@ -177,7 +177,7 @@ macro_rules! accumulate {
 accumulate!(SumOf, Sum, sum);
 accumulate!(ProductOf, Product, product);
 
-/// Combines what items carry until one of them fails. Without an identity: if there are any.
+/// Combines the values of the items until one of them fails. Without an identity, only if there are any items.
 pub(crate) struct TryReduce<ID, F> {
     pub(crate) site: LoopSite,
     pub(crate) identity: ID,
@@ -192,10 +192,10 @@ where
     F: Fn(T::Output, T::Output) -> T + Sync + Send,
 {
     type Folder = ControlFlow<T::Residual, Option<T::Output>>;
-    /// None: there were no items.
+    /// `None` if there were no items.
     type Result = Option<T>;
 
-    fn start(&self, _: Place) -> Self::Folder {
+    fn start(&self, _: Extent) -> Self::Folder {
         ControlFlow::Continue((self.identity)())
     }
 

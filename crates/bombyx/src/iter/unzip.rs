@@ -1,17 +1,18 @@
-//! `unzip`, `partition`, `partition_map`: one loop that feeds two collections, whatever these are.
+//! `unzip`, `partition`, `partition_map`: one loop that feeds two collections of any kind.
 //!
-//! A collection only says how it consumes an iterator. So the first one is given an iterator that, when asked for its items, gives
-//! the second one an iterator that, when asked for its, runs the loop with both consumers.
+//! A collection only says how it consumes an iterator. So the first collection gets an iterator that, when asked for
+//! its items, gives the second collection another iterator. When that one is asked for its items, it runs the loop with
+//! both consumers.
 
-use super::plumbing::{Consumer, Place, Plan, UnindexedConsumer};
+use super::plumbing::{Consumer, Extent, Plan, UnindexedConsumer};
 use super::{FromParallelIterator, ParallelExtend, ParallelIterator};
 use either::Either;
 
-/// Which of two consumers gets what of an item.
+/// Which of two consumers gets which part of an item.
 pub(crate) trait Op<T>: Sync + Send {
     type A: Send;
     type B: Send;
-    /// Both get something of every item.
+    /// Whether both get a part of every item.
     const BOTH: bool;
 
     fn split(&self, item: T) -> (Option<Self::A>, Option<Self::B>);
@@ -31,7 +32,7 @@ impl<A: Send, B: Send> Op<(A, B)> for ByPair {
     }
 }
 
-/// Items that a predicate tells apart.
+/// Items that a predicate separates.
 pub(crate) struct ByPredicate<P>(pub(crate) P);
 
 impl<T: Send, P: Fn(&T) -> bool + Sync + Send> Op<T> for ByPredicate<P> {
@@ -45,7 +46,7 @@ impl<T: Send, P: Fn(&T) -> bool + Sync + Send> Op<T> for ByPredicate<P> {
     }
 }
 
-/// Items that a closure makes one of two things of.
+/// Items that a closure turns into one of two things.
 pub(crate) struct ByEither<P>(pub(crate) P);
 
 impl<T, L: Send, R: Send, P: Fn(T) -> Either<L, R> + Sync + Send> Op<T> for ByEither<P> {
@@ -73,10 +74,10 @@ impl<T, O: Op<T>, A: Consumer<O::A>, B: Consumer<O::B>> Consumer<T> for Unzippin
     type Folder = (A::Folder, B::Folder);
     type Result = (A::Result, B::Result);
 
-    fn start(&self, place: Place) -> Self::Folder {
-        let place = if O::BOTH { place } else { place.inexact() };
-        let again = Place { ..place };
-        (self.a.start(place), self.b.start(again))
+    fn start(&self, extent: Extent) -> Self::Folder {
+        let extent = if O::BOTH { extent } else { extent.inexact() };
+        let again = Extent { ..extent };
+        (self.a.start(extent), self.b.start(again))
     }
 
     #[inline]
@@ -200,7 +201,7 @@ where
     }
 }
 
-/// A collection that begins with what extends it first.
+/// A collection that becomes whatever extends it first.
 struct Collector<T>(Option<T>);
 
 impl<T: Send, F: FromParallelIterator<T> + Send> ParallelExtend<T> for Collector<F> {

@@ -5,7 +5,7 @@ use crate::iter::plumbing::Producer;
 use std::iter;
 use std::slice;
 
-/// Where chunks from the front, or from the end, are cut: a slice of `len` items, before the chunk with that index.
+/// Where to cut a slice of `len` items before the chunk with this index, counted from the front or from the end.
 fn from_front(len: usize, size: usize, index: usize) -> usize {
     index.saturating_mul(size).min(len)
 }
@@ -83,12 +83,12 @@ macro_rules! exclusive {
                 self.rest
             }
 
-            /// The same, for a while.
+            /// The items that are left over, borrowed.
             pub fn remainder(&mut self) -> &mut [T] {
                 self.rest
             }
 
-            /// The items that are left over, which this then does not have any more.
+            /// Takes the items that are left over. The iterator then no longer has them.
             pub fn take_remainder(&mut self) -> &'data mut [T] {
                 std::mem::take(&mut self.rest)
             }

@@ -20,7 +20,7 @@ pub trait ParallelSlice<T: Sync> {
     /// The slice.
     fn as_parallel_slice(&self) -> &[T];
 
-    /// What is between items for which `separator` is true.
+    /// The parts between items for which `separator` is true.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -34,7 +34,7 @@ pub trait ParallelSlice<T: Sync> {
         Split { slice: self.as_parallel_slice(), separator }
     }
 
-    /// Parts that end with items for which `separator` is true.
+    /// Parts, each of which ends with an item for which `separator` is true. The last one may end without it.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -48,7 +48,7 @@ pub trait ParallelSlice<T: Sync> {
         SplitInclusive { slice: self.as_parallel_slice(), separator }
     }
 
-    /// All parts of so many neighbours.
+    /// All parts of `window_size` neighbouring items.
     ///
     /// # Panics
     /// If the size is 0.
@@ -63,7 +63,7 @@ pub trait ParallelSlice<T: Sync> {
         Windows { slice: self.as_parallel_slice(), size: window_size }
     }
 
-    /// All parts of `N` neighbours, as arrays.
+    /// All parts of `N` neighbouring items, as arrays.
     ///
     /// # Panics
     /// If `N` is 0.
@@ -78,7 +78,7 @@ pub trait ParallelSlice<T: Sync> {
         ArrayWindows { slice: self.as_parallel_slice() }
     }
 
-    /// Parts of so many items; the last one may be shorter.
+    /// Parts of `chunk_size` items. The last one may be shorter.
     ///
     /// # Panics
     /// If the size is 0.
@@ -93,7 +93,7 @@ pub trait ParallelSlice<T: Sync> {
         Chunks { slice: self.as_parallel_slice(), size: chunk_size }
     }
 
-    /// Parts of exactly so many items; fewer that are left over are not visited.
+    /// Parts of exactly `chunk_size` items. Items that are left over at the end are not visited.
     ///
     /// # Panics
     /// If the size is 0.
@@ -112,7 +112,7 @@ pub trait ParallelSlice<T: Sync> {
         ChunksExact { slice, rest, size: chunk_size }
     }
 
-    /// Parts of so many items, from the end; the last one, at the beginning, may be shorter.
+    /// Parts of `chunk_size` items, from the end. The last one, at the beginning, may be shorter.
     ///
     /// # Panics
     /// If the size is 0.
@@ -127,7 +127,7 @@ pub trait ParallelSlice<T: Sync> {
         RChunks { slice: self.as_parallel_slice(), size: chunk_size }
     }
 
-    /// Parts of exactly so many items, from the end; fewer that are left over are not visited.
+    /// Parts of exactly `chunk_size` items, from the end. Items that are left over at the beginning are not visited.
     ///
     /// # Panics
     /// If the size is 0.
@@ -144,7 +144,7 @@ pub trait ParallelSlice<T: Sync> {
         RChunksExact { slice, rest, size: chunk_size }
     }
 
-    /// Longest parts whose neighbours are alike by `pred`.
+    /// The longest parts in which `pred` is true for all neighbours.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -170,7 +170,7 @@ pub trait ParallelSliceMut<T: Send> {
     /// The slice.
     fn as_parallel_slice_mut(&mut self) -> &mut [T];
 
-    /// What is between items for which `separator` is true.
+    /// The parts between items for which `separator` is true.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -185,7 +185,7 @@ pub trait ParallelSliceMut<T: Send> {
         SplitMut { slice: self.as_parallel_slice_mut(), separator }
     }
 
-    /// Parts that end with items for which `separator` is true.
+    /// Parts, each of which ends with an item for which `separator` is true. The last one may end without it.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -200,7 +200,7 @@ pub trait ParallelSliceMut<T: Send> {
         SplitInclusiveMut { slice: self.as_parallel_slice_mut(), separator }
     }
 
-    /// Parts of so many items; the last one may be shorter.
+    /// Parts of `chunk_size` items. The last one may be shorter.
     ///
     /// # Panics
     /// If the size is 0.
@@ -217,7 +217,7 @@ pub trait ParallelSliceMut<T: Send> {
         ChunksMut { slice: self.as_parallel_slice_mut(), size: chunk_size }
     }
 
-    /// Parts of exactly so many items; fewer that are left over are not visited.
+    /// Parts of exactly `chunk_size` items. Items that are left over at the end are not visited.
     ///
     /// # Panics
     /// If the size is 0.
@@ -236,7 +236,7 @@ pub trait ParallelSliceMut<T: Send> {
         ChunksExactMut { slice, rest, size: chunk_size }
     }
 
-    /// Parts of so many items, from the end; the last one, at the beginning, may be shorter.
+    /// Parts of `chunk_size` items, from the end. The last one, at the beginning, may be shorter.
     ///
     /// # Panics
     /// If the size is 0.
@@ -253,7 +253,7 @@ pub trait ParallelSliceMut<T: Send> {
         RChunksMut { slice: self.as_parallel_slice_mut(), size: chunk_size }
     }
 
-    /// Parts of exactly so many items, from the end; fewer that are left over are not visited.
+    /// Parts of exactly `chunk_size` items, from the end. Items that are left over at the beginning are not visited.
     ///
     /// # Panics
     /// If the size is 0.
@@ -272,7 +272,7 @@ pub trait ParallelSliceMut<T: Send> {
         RChunksExactMut { slice, rest, size: chunk_size }
     }
 
-    /// Longest parts whose neighbours are alike by `pred`.
+    /// The longest parts in which `pred` is true for all neighbours.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -287,7 +287,8 @@ pub trait ParallelSliceMut<T: Send> {
         ChunkByMut { slice: self.as_parallel_slice_mut(), pred }
     }
 
-    /// Sorts, and leaves equal items in their order. Parts are sorted and merged in parallel, with memory for as many items.
+    /// Sorts, and keeps the order of equal items. Parts are sorted and merged in parallel, which needs additional
+    /// memory for all items.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -303,7 +304,7 @@ pub trait ParallelSliceMut<T: Send> {
         sort::stable(self.as_parallel_slice_mut(), T::cmp);
     }
 
-    /// Sorts by `compare`, and leaves equal items in their order.
+    /// Sorts by `compare`, and keeps the order of equal items.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -319,7 +320,7 @@ pub trait ParallelSliceMut<T: Send> {
         sort::stable(self.as_parallel_slice_mut(), compare);
     }
 
-    /// Sorts by a key, and leaves items with equal keys in their order.
+    /// Sorts by a key, and keeps the order of items with equal keys.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -336,7 +337,7 @@ pub trait ParallelSliceMut<T: Send> {
         sort::stable(self.as_parallel_slice_mut(), |a, b| f(a).cmp(&f(b)));
     }
 
-    /// Like [`par_sort_by_key`](Self::par_sort_by_key), for keys that are expensive: `f` is called once for each item.
+    /// Like [`par_sort_by_key`](Self::par_sort_by_key), for expensive keys: `f` is called only once for each item.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -353,10 +354,10 @@ pub trait ParallelSliceMut<T: Send> {
         let slice = self.as_parallel_slice_mut();
         let mut order: Vec<(K, usize)> =
             slice.par_iter_mut().enumerate().map(|(index, item)| (f(item), index)).collect();
-        // With the position in the key, equal items stay in their order.
+        // The position is part of the key, so equal items keep their order.
         sort::unstable(&mut order, Ord::cmp);
         for i in 0..slice.len() {
-            // Where it was may have been exchanged with an earlier one.
+            // The item may have been exchanged with an earlier one.
             let mut from = order[i].1;
             while from < i {
                 from = order[from].1;
@@ -366,7 +367,7 @@ pub trait ParallelSliceMut<T: Send> {
         }
     }
 
-    /// Sorts; equal items may change places.
+    /// Sorts. Equal items may change places.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -382,7 +383,7 @@ pub trait ParallelSliceMut<T: Send> {
         sort::unstable(self.as_parallel_slice_mut(), T::cmp);
     }
 
-    /// Sorts by `compare`; equal items may change places.
+    /// Sorts by `compare`. Equal items may change places.
     ///
     /// ```
     /// use bombyx::prelude::*;
@@ -398,7 +399,7 @@ pub trait ParallelSliceMut<T: Send> {
         sort::unstable(self.as_parallel_slice_mut(), compare);
     }
 
-    /// Sorts by a key; items with equal keys may change places.
+    /// Sorts by a key. Items with equal keys may change places.
     ///
     /// ```
     /// use bombyx::prelude::*;

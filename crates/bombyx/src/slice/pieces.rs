@@ -1,4 +1,4 @@
-//! Parts of slices by what is in them: `par_split` and `par_chunk_by`. Cuts go to the next border.
+//! Parts of slices by their content: `par_split` and `par_chunk_by`. A cut moves to the next border.
 
 use crate::iter::ParallelIterator;
 use crate::iter::driver::{Source, drive};
@@ -53,7 +53,7 @@ macro_rules! pieces {
                     return (self, None);
                 }
                 let ($test, $at) = (self.test, weight.max(1));
-                // Both parts, or the whole.
+                // Returns both parts, or the whole.
                 let $s = mem::take(&mut self.slice);
                 let (left, right) = $cut;
                 (Self { slice: left, ..self }, right.map(|slice| Self { slice, ..self }))
@@ -118,7 +118,7 @@ pieces! {
     parts(slice, test) slice.split_inclusive_mut(test)
 }
 
-/// The first border between unlike neighbours from that place on.
+/// The first border between unlike neighbours, from `at` on.
 fn border<T>(slice: &[T], at: usize, alike: impl Fn(&T, &T) -> bool) -> Option<usize> {
     (at..slice.len()).find(|&i| !alike(&slice[i - 1], &slice[i]))
 }

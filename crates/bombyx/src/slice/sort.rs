@@ -1,25 +1,25 @@
-//! Sorting: parts with the sorts of the standard library, then merges that are themselves parallel.
+//! Sorting: the sorts of the standard library for parts, then merges that are themselves parallel.
 //!
-//! A merge reads the slice and writes a buffer; the buffer is copied back when the merge has ended. A comparison that panics
-//! therefore leaves every item in the slice, once, and nothing in the buffer that would be dropped.
+//! A merge reads the slice and writes a buffer. The buffer is copied back when the merge has ended. So a comparison
+//! that panics leaves every item in the slice exactly once, and nothing in the buffer that would be dropped.
 
 use bombyx_core::loop_plumbing::{self as runtime, LoopSite};
 use std::cmp::Ordering;
 use std::mem::MaybeUninit;
 use std::ptr;
 
-/// Slices of fewer items are sorted by one processor.
+/// One processor sorts slices with fewer items.
 const SERIAL_SORT: usize = 2 << 10;
-/// Merges of fewer items are done by one processor.
+/// One processor merges fewer items.
 const SERIAL_MERGE: usize = 8 << 10;
 
-/// Sorts, and leaves equal items in their order.
+/// Sorts, and keeps the order of equal items.
 #[track_caller]
 pub(super) fn stable<T: Send, F: Fn(&T, &T) -> Ordering + Sync>(slice: &mut [T], compare: F) {
     sort(slice, &compare, |part| part.sort_by(&compare));
 }
 
-/// Sorts; equal items may change places.
+/// Sorts. Equal items may change places.
 #[track_caller]
 pub(super) fn unstable<T: Send, F: Fn(&T, &T) -> Ordering + Sync>(slice: &mut [T], compare: F) {
     sort(slice, &compare, |part| part.sort_unstable_by(&compare));
@@ -40,7 +40,7 @@ where
         return;
     }
     if slice.is_sorted_by(|a, b| compare(a, b).is_gt()) {
-        // No two are equal, so this is stable.
+        // No two items are equal, so this is stable.
         return slice.reverse();
     }
     let site = LoopSite::map_reduce();
@@ -50,7 +50,7 @@ where
             return serial(slice);
         }
         let mut buffer: Vec<MaybeUninit<T>> = Vec::with_capacity(len);
-        // SAFETY: what may be uninitialised needs no writing.
+        // SAFETY: `MaybeUninit` needs no initialisation.
         unsafe { buffer.set_len(len) };
         let parts = (2 * processors.next_power_of_two()).min(len / SERIAL_SORT * 2);
         Sort { site, compare, serial: &serial, grain: len.div_ceil(parts.max(2)) }
@@ -58,10 +58,10 @@ where
     });
 }
 
-/// Memory for as many items as the slice it goes with. Never holds any for good.
+/// Memory for as many items as the slice that it goes with. It holds no items for good.
 struct Buffer<'a, T>(&'a mut [MaybeUninit<T>]);
 
-// SAFETY: copies of items are written and moved on, but never used there.
+// SAFETY: copies of items are written here and moved on, but never used here.
 unsafe impl<T: Send> Send for Buffer<'_, T> {}
 
 struct Sort<'a, F, S> {
@@ -96,14 +96,14 @@ impl<F, S> Sort<'_, F, S> {
     }
 }
 
-/// Items that are read on several processors, each on one.
+/// Items that several processors read, each item on one processor.
 struct Run<'a, T>(&'a [T]);
 
-// SAFETY: a comparison is the only thing that sees the items, and each run is seen by one processor at a time but for its middle
-// item, which is compared before the run is cut. The items themselves may be sent.
+// SAFETY: only comparisons see the items. Each run is seen by one processor at a time, except for its middle item,
+// which is compared before the run is cut. The items themselves may be sent.
 unsafe impl<T: Send> Send for Run<'_, T> {}
 
-/// Merges two sorted runs; of equal items the left ones come first.
+/// Merges two sorted runs. Of equal items, the left ones come first.
 fn merge<T, F>(left: Run<'_, T>, right: Run<'_, T>, buffer: Buffer<'_, T>, compare: &F, site: LoopSite)
 where
     T: Send,
@@ -144,7 +144,8 @@ where
     let mut out = to.as_mut_ptr().cast::<T>();
     let (mut a, mut b) = (a.as_ptr_range(), b.as_ptr_range());
     while a.start < a.end && b.start < b.end {
-        // SAFETY: neither is at its end, and the buffer has room for both. Copies are not used before they are moved back.
+        // SAFETY: neither run is at its end, and the buffer has room for both. Copies are not used before they are
+        // moved back.
         unsafe {
             let right = compare(&*b.start, &*a.start).is_lt();
             ptr::copy_nonoverlapping(if right { b.start } else { a.start }, out, 1);
@@ -154,7 +155,7 @@ where
         }
     }
     for rest in [a, b] {
-        // SAFETY: what is left of one of them; there is room for it.
+        // SAFETY: this is the rest of one run, and there is room for it.
         unsafe {
             let len = rest.end.offset_from_unsigned(rest.start);
             ptr::copy_nonoverlapping(rest.start, out, len);
@@ -163,9 +164,9 @@ where
     }
 }
 
-/// Moves all items from the buffer, where they are in order, to the slice, which has them in another order.
+/// Moves all items from the buffer, where they are in order, to the slice, where they are in another order.
 fn move_back<T: Send>(buffer: Buffer<'_, T>, slice: &mut [T], site: LoopSite) {
-    /// So many bytes are copied by one processor.
+    /// One processor copies up to this many bytes.
     const SERIAL_COPY: usize = 256 << 10;
     if size_of_val(slice) > SERIAL_COPY {
         let middle = slice.len() / 2;
@@ -179,7 +180,7 @@ fn move_back<T: Send>(buffer: Buffer<'_, T>, slice: &mut [T], site: LoopSite) {
         );
         return;
     }
-    // SAFETY: the buffer is as long, and has a copy of every item exactly once, counting all parts together. Nothing can
-    // panic before all parts are copied.
+    // SAFETY: the buffer is as long as the slice. All parts together have a copy of every item exactly once. Nothing
+    // can panic before all parts are copied.
     unsafe { ptr::copy_nonoverlapping(buffer.0.as_ptr().cast::<T>(), slice.as_mut_ptr(), slice.len()) };
 }

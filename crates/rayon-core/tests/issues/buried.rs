@@ -1,13 +1,13 @@
-//! A thread that waits takes an unrelated task on top of its stack, and the frame below cannot go on: because the
-//! task wants what the frame holds, or just takes long.
+//! A waiting thread takes an unrelated task on top of its stack, and the frame below cannot go on: because the task
+//! wants what the frame holds, or just because it takes long.
 
 use crate::{Flag, must_end, pool};
 use rayon_core::join;
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 
-/// On two threads: runs `holder`, which must call its argument once. That misses: its other half is stolen, and ends
-/// only when `other`, which is spawned meanwhile and so can be taken only by the thread that waits, has begun.
+/// On two threads, runs `holder`, which must call its argument once. That call misses: its other half is stolen, and
+/// ends only when `other` has begun. `other` is spawned meanwhile, so only the waiting thread can take it.
 fn with_unrelated_task(
     holder: impl FnOnce(&(dyn Fn() + Sync)) + Send + 'static,
     other: impl FnOnce() + Send + 'static,
@@ -41,7 +41,7 @@ fn with_unrelated_task(
     });
 }
 
-/// Runs both on threads of their own.
+/// Runs both on separate threads.
 fn thread_scope(a: impl FnOnce() + Send, b: impl FnOnce() + Send) {
     std::thread::scope(|scope| {
         scope.spawn(a);
@@ -79,7 +79,7 @@ fn issue_941_thread_local_borrowed_across_join() {
     );
 }
 
-/// The task that the waiting thread takes goes on for as long as the join has not returned.
+/// The task that the waiting thread takes goes on until the join has returned.
 #[test]
 fn issue_957_join_returns_late() {
     let returned = Arc::new(Flag::default());

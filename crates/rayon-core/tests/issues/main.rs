@@ -1,7 +1,7 @@
 //! Programs that hang, overflow or fail on the original rayon-core, by the numbers of its issues.
 //!
-//! Each forces the bad interleaving with flags instead of hoping for it, so it fails there every time
-//! (`scripts/rayon-suite --upstream --suites issues` shows that) and must pass here every time.
+//! Each test forces the bad interleaving with flags instead of hoping for it. So it always fails there
+//! (`scripts/rayon-suite --upstream --suites issues` shows that), and must always pass here.
 
 mod buried;
 mod par_bridge;
@@ -22,7 +22,7 @@ impl Flag {
         self.0.store(true, Ordering::Release);
     }
 
-    /// Waits as a task does that computes: without telling the pool.
+    /// Waits like a task that computes: without telling the pool.
     fn wait(&self) {
         while !self.0.load(Ordering::Acquire) {
             thread::yield_now();
@@ -45,8 +45,8 @@ fn must_end<R: Send + 'static>(test: impl FnOnce() -> R + Send + 'static) -> R {
     thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
 }
 
-/// A pool whose threads move, unless `BOMBYX_THREADS=fixed`. With fixed threads some of these tests cannot pass: what the
-/// stolen half waits for can begin only on a thread that waits itself.
+/// A pool whose threads move, unless `BOMBYX_THREADS=fixed`. With fixed threads some of these tests cannot pass: what
+/// the stolen half waits for can begin only on a thread that itself waits.
 fn pool(threads: usize) -> rayon_core::ThreadPool {
     let moving = std::env::var("BOMBYX_THREADS").is_ok_and(|threads| threads == "fixed").not();
     rayon_core::ThreadPoolBuilder::new().num_threads(threads).moving_threads(moving).build().unwrap()

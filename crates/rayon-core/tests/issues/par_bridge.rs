@@ -6,9 +6,9 @@ use rayon::prelude::*;
 use rayon_core::join;
 use std::sync::{Arc, Mutex};
 
-/// The hang of the original's own test `par_bridge_recursion`, as it happens now and then, with the interleaving
-/// forced. Three threads: the first one holds the lock and waits for a half, which the second one has stolen; that
-/// waits in turn, and takes a task that wants the lock. The half below can never end.
+/// The hang of the original's own test `par_bridge_recursion`, which happens now and then, with the interleaving
+/// forced. There are three threads. The first one holds the lock and waits for a half that the second one has stolen.
+/// The second one waits in turn, and takes a task that wants the lock. The half below can never end.
 #[test]
 fn issue_1142_lock_wanted_on_top_of_the_half() {
     must_end(|| {
@@ -47,7 +47,7 @@ fn issue_1142_lock_wanted_on_top_of_the_half() {
     });
 }
 
-/// The test as it is there, smaller and again and again.
+/// The original test, smaller and repeated.
 #[test]
 fn issue_1142_par_bridge_recursion() {
     must_end(|| {

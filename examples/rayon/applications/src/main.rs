@@ -10,14 +10,14 @@ mod measure;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// An application, and what it is to do.
+/// An application, and what it should do.
 struct Application {
     /// The name in the table.
     name: &'static str,
     program: &'static str,
-    /// Its arguments. `{threads}`, `{inputs}` and `{output}`, an empty folder, are put in.
+    /// Its arguments. `{threads}`, `{inputs}` and `{output}`, an empty folder, are filled in.
     arguments: &'static [&'static str],
-    /// Lines of its output that begin like this tell times or names of files, and are not compared.
+    /// Lines of its output that begin like this contain times or names of files, and are not compared.
     ignored: &'static [&'static str],
 }
 

@@ -1,4 +1,4 @@
-//! Runs the two builds in turn and compares what they print, write and take.
+//! Runs the two builds in turn and compares what they print, what they write, and what they take.
 
 use crate::{Application, Options};
 use cores::process::{self, Run, median};
@@ -12,7 +12,7 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_secs(120);
 const BUILDS: [&str; 2] = ["bombyx", "upstream"];
 
-/// Prints one line for each application and number of threads. False if an output differs.
+/// Prints one line for each application and number of threads. Returns false if an output differs.
 pub(crate) fn compare(options: &Options<'_>) -> Result<bool, String> {
     for build in BUILDS {
         for application in &options.applications {
@@ -76,7 +76,8 @@ pub(crate) fn compare(options: &Options<'_>) -> Result<bool, String> {
     Ok(all_same)
 }
 
-/// Makes sure that a build is linked with the core that it is meant for: the source files that its panics name tell.
+/// Makes sure that a build is linked with the intended core. The source files that its panics name show which one it
+/// is.
 fn check_core(folder: &Path, build: &str, application: &Application) -> Result<(), String> {
     let path = folder.join(build).join("bin").join(application.program);
     let program = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -115,7 +116,7 @@ impl Case<'_> {
             let threads = self.threads.to_string();
             let argument = argument.replace("{threads}", &threads).replace("{inputs}", &inputs);
             let argument = argument.replace("{output}", &written);
-            // Where a program wants the files themselves.
+            // For programs that want the files themselves.
             if argument.ends_with("/frames") {
                 command.args(files(Path::new(&argument))?);
             } else {

@@ -10,7 +10,7 @@ pub(crate) const OPTIONS: &str = "[--threads 2] [--seconds 3] [PROGRAM…]";
 
 /// Rounds before those that count.
 const WARM_UP: usize = 3;
-/// Rounds that count, at least.
+/// The least number of rounds that count.
 const ROUNDS: usize = 10;
 
 struct Options<'a> {
@@ -39,7 +39,7 @@ fn parse<'a>(programs: &'a [Program], words: &[&str]) -> Result<Options<'a>, Str
     Ok(options)
 }
 
-/// Compares the programs that `words` name on this build and on `other`, which is one with the original core.
+/// Compares the programs that `words` name on this build and on `other`, a build with the original core.
 pub(crate) fn compare(programs: &[Program], other: &str, words: &[&str]) -> Result<(), String> {
     let options = parse(programs, words)?;
     let this = std::env::current_exe().map_err(|error| error.to_string())?;

@@ -1,10 +1,10 @@
-//! Compares two cores of rayon. A program can be linked with one of them only, so there are two builds of it, which call
-//! [`main`]. One build is told to `compare`; it starts itself and the other one to `serve` a program, and lets them
-//! compute in turn.
+//! Compares two cores of rayon. A program can be linked with only one of them, so there are two builds of it, which
+//! both call [`main`]. One build runs `compare`: it starts itself and the other build to `serve` a program, and lets
+//! them compute in turn.
 //!
-//! What it promises: both compute the same number of times, alternately, in processes that live equally long; only
-//! [`Subject::compute`] is timed; every result is checked, on both cores, and the two results are the same; and the two
-//! builds are linked with what they say.
+//! It promises this: both builds compute the same number of times, alternately, in processes that live equally long.
+//! Only [`Subject::compute`] is timed. Every result is checked, on both cores, and the two results are the same. And
+//! the two builds are linked with what they say.
 
 mod compare;
 pub mod process;

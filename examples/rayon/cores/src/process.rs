@@ -1,4 +1,4 @@
-//! Runs a program to its end and tells what it took.
+//! Runs a program to its end and reports what it took.
 
 use std::io::Read;
 use std::mem;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// What a run of a program took.
 #[derive(Debug)]
 pub struct Run {
-    /// How it ended; None if it was ended because its time was up.
+    /// How it ended. `None` if it was ended because its time was up.
     pub status: Option<ExitStatus>,
     /// What it wrote to its standard output.
     pub output: Vec<u8>,
@@ -43,8 +43,8 @@ impl Run {
 /// How often the threads are counted.
 const LOOK: Duration = Duration::from_micros(300);
 
-/// Runs `command`, for at most `limit`. With `count_threads`, looks again and again how many threads it has, which costs
-/// time: such a run is not for the clock.
+/// Runs `command`, for at most `limit`. With `count_threads`, it keeps looking how many threads the program has. That
+/// costs time, so such a run is not for the clock.
 ///
 /// # Errors
 /// If the program cannot be started, or waited for.
@@ -64,7 +64,7 @@ pub fn run(command: &mut Command, limit: Duration, count_threads: bool) -> Resul
         pipe.read_to_end(&mut output).map_err(|error| error.to_string())?;
         wait_for_end(pid)?;
         let wall = begin.elapsed();
-        // The process is not reaped before nobody watches it any more: its number stays its own until then.
+        // The process is reaped only after nobody watches it any more. Its number stays its own until then.
         drop(over);
         let (in_time, threads) = watch.join().map_err(|_| "the watch has panicked")?;
         let (status, usage) = reap(pid)?;
@@ -83,7 +83,7 @@ pub fn run(command: &mut Command, limit: Duration, count_threads: bool) -> Resul
     })
 }
 
-/// Watches a process until `ended` says that it has ended, or the time is up, and ends it then. Tells whether it ended by
+/// Watches a process until `ended` says that it has ended, or ends it when the time is up. Returns whether it ended by
 /// itself, and the most threads that were seen.
 fn watch(
     pid: libc::pid_t,
@@ -97,7 +97,7 @@ fn watch(
         let left = limit.saturating_sub(begin.elapsed());
         match ended.recv_timeout(if count_threads { left.min(LOOK) } else { left }) {
             Err(RecvTimeoutError::Timeout) if begin.elapsed() >= limit => {
-                // SAFETY: plain call; the process is not reaped yet, so that the number is its own.
+                // SAFETY: a plain call. The process is not reaped yet, so the number is its own.
                 unsafe { libc::kill(pid, libc::SIGKILL) };
                 return (false, most);
             }
@@ -107,7 +107,7 @@ fn watch(
     }
 }
 
-/// How many threads a process has; 0 if that cannot be told any more.
+/// How many threads a process has, or 0 if that is no longer known.
 fn threads_of(pid: libc::pid_t) -> usize {
     std::fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count)
 }
@@ -134,10 +134,10 @@ fn reap(pid: libc::pid_t) -> Result<(ExitStatus, libc::rusage), String> {
     }
 }
 
-/// The value in the middle.
+/// The median.
 ///
 /// # Panics
-/// If there is none.
+/// If there are no values.
 pub fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]

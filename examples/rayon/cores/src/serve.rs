@@ -11,7 +11,8 @@ use crate::{CORE, Program};
 use std::io::{BufRead, Write, stdin, stdout};
 use std::time::Instant;
 
-/// Computations for one `run`: the first one finds a pool that has gone to sleep, as after any pause, the others do not.
+/// Computations for one `run`. The first one finds a pool that has gone to sleep, as after any pause. The others do
+/// not.
 pub(crate) const AT_ONCE: usize = 3;
 
 pub(crate) fn serve(program: &Program) -> Result<(), String> {
@@ -47,9 +48,9 @@ fn answer(text: &str) -> Result<(), String> {
     writeln!(out, "{text}").and_then(|()| out.flush()).map_err(|error| format!("nobody listens: {error}"))
 }
 
-/// Resident memory now, in KiB; the peak is counted from here on.
+/// Resident memory now, in KiB. The peak is counted from here on.
 fn resident() -> Result<u64, String> {
-    // Clears the peak. Where that is not allowed, both sides have the peak of making the input in common.
+    // Clears the peak. If that is not allowed, both sides include the peak of making the input.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
     status("VmRSS:")
 }

@@ -1,6 +1,6 @@
-//! Compares the cores by the programs in `bombyx_workloads::demos`. `DEMO_SIZE` chooses their sizes, separated by commas:
-//! `small` (tens of microseconds, as in a loop that calls a parallel iterator again and again), `default` (milliseconds)
-//! and `large`; the first two unless given.
+//! Compares the cores by the programs in `bombyx_workloads::demos`. `DEMO_SIZE` chooses their sizes, separated by
+//! commas: `small` (tens of microseconds, as in a loop that calls a parallel iterator again and again), `default`
+//! (milliseconds) and `large`. Default: the first two.
 
 use bombyx_workloads::{Size, demos};
 use cores::{Program, Subject};

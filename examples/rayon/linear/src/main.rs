@@ -1,5 +1,5 @@
-//! Compares the cores by dense linear algebra with `faer`, which spawns closures into a scope that wait for each other by
-//! spinning: each of so many is meant to have a thread.
+//! Compares the cores by dense linear algebra with `faer`. It spawns closures into a scope that wait for each other by
+//! spinning, and expects that each of them has a thread.
 
 use cores::{Program, Subject};
 use faer::Mat;
@@ -75,7 +75,7 @@ impl Subject for Computation {
         self.result = (self.compute)(&self.input);
     }
 
-    /// The size alone: which thread adds which parts of a sum is not fixed, so that the last bits are not either.
+    /// Only the size. It is not fixed which thread adds which parts of a sum, so the last bits are not fixed either.
     fn digest(&self) -> String {
         format!("{} × {}", self.result.nrows(), self.result.ncols())
     }

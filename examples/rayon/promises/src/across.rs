@@ -21,13 +21,13 @@ pub(crate) fn one_by_one(threads: usize) -> Outcome {
     Ok(vec![("µs", time.as_secs_f64() * 1e6 / f64::from(CALLS))])
 }
 
-/// All closures of loops do, with a loop inside.
+/// All closures of loops install, with a loop inside.
 pub(crate) fn many(threads: usize) -> Outcome {
     let (from, into) = (pool(threads)?, pool(threads)?);
     let begin = Instant::now();
     for _ in 0..300 {
         from.install(|| {
-            // Few at a time: on either core what waits for the other pool takes room on a stack.
+            // Few at a time, because on either core a closure that waits for the other pool takes room on a stack.
             (0..64u32).into_par_iter().with_max_len(1).for_each(|task| {
                 let sum =
                     into.install(|| (0..200u64).into_par_iter().map(|x| x ^ u64::from(task)).sum::<u64>());

@@ -13,7 +13,8 @@ fn milliseconds(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1e3
 }
 
-/// As many closures as threads: all are asleep at the same time. A closure sleeps until all do, or its patience is over.
+/// As many closures as threads: all are asleep at the same time. A closure sleeps until all do, or until its patience
+/// is over.
 pub(crate) fn together(threads: usize) -> Outcome {
     static ASLEEP: AtomicUsize = AtomicUsize::new(0);
     static MOST: AtomicUsize = AtomicUsize::new(0);
@@ -46,7 +47,7 @@ pub(crate) fn in_scope(threads: usize) -> Outcome {
     Ok(vec![("ms", milliseconds(begin))])
 }
 
-/// Many spawns of no scope, from inside of the pool.
+/// Many spawns outside a scope, from inside the pool.
 pub(crate) fn detached(threads: usize) -> Outcome {
     const TASKS: usize = 5000;
     let pool = pool(threads)?;

@@ -35,7 +35,7 @@ fn parse(words: &[&str]) -> Result<Options, String> {
     Ok(options)
 }
 
-/// Compares this build with `other`, which is one with the original core. False if a promise does not hold here.
+/// Compares this build with `other`, a build with the original core. Returns false if a promise does not hold here.
 pub(crate) fn compare(other: &str, words: &[&str]) -> Result<bool, String> {
     let options = parse(words)?;
     let this = std::env::current_exe().map_err(|error| error.to_string())?;
@@ -133,7 +133,7 @@ impl Side {
     }
 }
 
-/// What is wrong, if anything. What the original does not keep itself is not asked for.
+/// What is wrong, if anything. What the original itself does not keep is not asked for.
 fn verdict(promise: &Promise, [ours, theirs]: &mut [Side; 2]) -> Option<String> {
     if !theirs.broken.is_empty() {
         return Some(format!("upstream: {}", theirs.broken[0]));

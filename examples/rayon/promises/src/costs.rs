@@ -41,7 +41,7 @@ pub(crate) fn pool_per_request(threads: usize) -> Outcome {
         let pool = pool(threads)?;
         pool.install(|| small_loop(2000));
         if round % 50 == 0 {
-            // Not timed: counts the pool's threads, those of pools that are ending included.
+            // Not timed: counts the pool's threads, including those of pools that are ending.
             thread::sleep(Duration::from_millis(2));
             most = most.max(threads_now()?);
         } else {
@@ -99,7 +99,7 @@ fn pin_to(cpu: usize) {
     assert_eq!(done, 0, "pinning to CPU {cpu} failed");
 }
 
-/// A join from outside of the pool, which has gone to sleep.
+/// A join from outside the pool, which has gone to sleep.
 pub(crate) fn after_rest(threads: usize) -> Outcome {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().map_err(|error| error.to_string())?;
     rayon::join(|| (), || ());

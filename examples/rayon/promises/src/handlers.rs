@@ -4,8 +4,8 @@ use crate::{Outcome, ensure, nested_loop};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier};
 
-/// Builds a pool with this handler and makes its threads wait for each other, so that a pool that starts threads when
-/// it needs them does.
+/// Builds a pool with this handler and makes its threads wait for each other, so that a pool that starts threads only
+/// when it needs them does start them.
 fn exercise(threads: usize, handler: impl Fn(usize) + Send + Sync + 'static) -> Result<(), String> {
     let builder = rayon::ThreadPoolBuilder::new().num_threads(threads).start_handler(handler);
     let pool = builder.build().map_err(|error| error.to_string())?;

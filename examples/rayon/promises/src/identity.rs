@@ -62,8 +62,8 @@ fn until(flag: &AtomicBool) {
     }
 }
 
-/// The thread that waits in a join for a half that waits for a spawned task: somebody must run the task, and whoever does
-/// must not have the index of the one that waits.
+/// A thread waits in a join for a half that waits for a spawned task. Somebody must run the task, and must not have the
+/// index of the waiting thread.
 pub(crate) fn forced(threads: usize) -> Outcome {
     let pool = pool(threads)?;
     let slots = slots(threads);

@@ -1,4 +1,4 @@
-//! Promises where the system refuses something.
+//! Promises in case the system refuses something.
 
 use crate::{Outcome, ensure};
 use rayon::prelude::*;
@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
-/// A thread name that the system does not take must not unwind a join whose second half still runs.
+/// A thread name that the system does not accept must not unwind a join whose second half still runs.
 pub(crate) fn join_outlives(threads: usize) -> Outcome {
     static BEGUN: AtomicBool = AtomicBool::new(false);
     static ENDED: AtomicBool = AtomicBool::new(false);
-    // The first name is not used for a thread that is there already.
+    // The first name is not used for a thread that exists already.
     let _pool = rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .use_current_thread()

@@ -1,9 +1,9 @@
-//! What programs rely on in rayon beyond its results: that a thread has one index and an index one thread, that handlers
-//! run once, that a pool is as large as it says, and what it costs to use one. Each promise is a small program that
-//! either holds or says how it was broken, or measures itself.
+//! What programs rely on in rayon beyond its results: that a thread has one index and an index has one thread, that
+//! handlers run once, that a pool is as large as it says, and what it costs to use one. Each promise is a small program
+//! that either holds or says how it was broken, or measures itself.
 //!
-//! `promises run NAME THREADS` runs one; `promises compare OTHER-BUILD` runs them on this build and on the other one, in
-//! turn, each time in a process of its own, and prints a table. `scripts/rayon-promises` makes both builds.
+//! `promises run NAME THREADS` runs one. `promises compare OTHER-BUILD` runs them on this build and on the other one,
+//! in turn, each time in a separate process, and prints a table. `scripts/rayon-promises` makes both builds.
 
 mod across;
 mod blocking;
@@ -18,7 +18,7 @@ mod owners;
 use cores::CORE;
 use std::process::ExitCode;
 
-/// What came of a program: the figures that it measured, or how the promise was broken.
+/// The outcome of a program: the figures that it measured, or how the promise was broken.
 type Outcome = Result<Vec<Figure>, String>;
 
 /// Something measured: its name and value. Less is better.
@@ -30,7 +30,7 @@ struct Promise {
     about: &'static str,
     /// The sizes of the pool to check it with.
     threads: &'static [usize],
-    /// The figures that must not be more than so many times those of the original. `cpu` is that of the whole process.
+    /// Figures and the most they may be, as multiples of the original's. `cpu` is that of the whole process.
     bounds: &'static [Figure],
     check: fn(usize) -> Outcome,
 }
@@ -208,7 +208,7 @@ fn find(name: &str) -> Result<&'static Promise, String> {
     })
 }
 
-/// A pool of so many threads, with nothing else chosen.
+/// A pool of this many threads, with nothing else chosen.
 fn pool(threads: usize) -> Result<rayon::ThreadPool, String> {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|error| error.to_string())
 }
@@ -218,7 +218,7 @@ fn ensure(holds: bool, how: impl FnOnce() -> String) -> Outcome {
     if holds { Ok(Vec::new()) } else { Err(how()) }
 }
 
-/// Keeps a core busy for so many microseconds.
+/// Keeps a core busy for this many microseconds.
 fn spin(microseconds: u64) {
     let begin = std::time::Instant::now();
     while begin.elapsed().as_micros() < u128::from(microseconds) {
@@ -226,7 +226,7 @@ fn spin(microseconds: u64) {
     }
 }
 
-/// A nested loop of uneven parts, which makes threads wait for each other. Calls `leaf` so many times `rows` × `columns`.
+/// A nested loop of uneven parts, which makes threads wait for each other. Calls `leaf` `rows` × `columns` times.
 fn nested_loop(rows: u64, columns: u64, leaf: impl Fn(u64, u64) + Sync) {
     use rayon::prelude::*;
     (0..rows).into_par_iter().for_each(|row| {

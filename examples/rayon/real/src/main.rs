@@ -1,4 +1,4 @@
-//! Compares the cores by published crates that use rayon inside. Nothing here is written for either core.
+//! Compares the cores by published crates that use rayon internally. Nothing here is written for either core.
 
 mod arrays;
 mod hash;

@@ -1,9 +1,9 @@
 //! Broadcasts: one closure, once on every processor.
 //!
-//! Each processor has a [private queue](crate::protocol::private), whose entries nobody else may take: its holder runs them, oldest
-//! first, when its deque is empty. A carrier that waits for a broadcast helps with its own processor's part; for any other
-//! private entry it hands the processor over, as for all foreign work. A processor that rests is woken in person
-//! ([`PoolCore::wake_private`]).
+//! Each processor has a [private queue](crate::protocol::private). Nobody else may take its entries: the processor's
+//! holder runs them, oldest first, when the deque is empty. A carrier that waits for a broadcast helps with its own
+//! processor's part. For any other private entry it hands the processor over, as for all foreign work. A resting
+//! processor is woken individually ([`PoolCore::wake_private`]).
 
 use crate::api::signal::Signal;
 use crate::machine::current;
@@ -34,13 +34,13 @@ impl Broadcast {
         self.index
     }
 
-    /// How many processors there are, and so calls.
+    /// How many processors there are. There is one call for each.
     pub fn processors(&self) -> usize {
         self.processors
     }
 }
 
-/// Calls `f` once on every processor of the pool and returns the results by the index of the processor.
+/// Calls `f` once on every processor of the pool. Returns the results in the order of the processors.
 pub(crate) fn broadcast<F, R>(pool: &PoolCore, site: Site, f: F) -> Vec<R>
 where
     F: Fn(Broadcast) -> R + Sync,
@@ -49,10 +49,10 @@ where
     let processors = pool.processors().len();
     let call =
         Call { f, site, processors, unfinished: AtomicUsize::new(processors), signal: Signal::from(pool) };
-    let key = ptr::from_ref(&call) as usize | lineage::BROADCAST;
+    let root = ptr::from_ref(&call) as usize | lineage::BROADCAST;
     let parts: Vec<_> = (0..processors)
         .map(|index| Part {
-            head: HeapJob::new(Part::<F, R>::exec, key),
+            head: HeapJob::new(Part::<F, R>::exec, root),
             call: &call,
             index,
             result: UnsafeCell::new(None),
@@ -64,7 +64,7 @@ where
         }
         pool.wake_private();
         let blocked = Blocked::begin();
-        call.signal.wait(pool, key);
+        call.signal.wait(pool, root);
         drop(blocked);
     });
     let mut panics = None;
@@ -107,8 +107,8 @@ where
     /// As for [`crate::protocol::job::Exec`]: `job` is the first field of a `Part`, taken by the caller.
     unsafe fn exec(job: *const Job) -> Enabled {
         let this = job.cast::<Part<'_, F, R>>();
-        // SAFETY: the frame of the broadcast waits until all parts have been counted down, and the result of
-        // this one is written by its taker alone.
+        // SAFETY: the frame of the broadcast waits until all parts have been counted down. Only the taker of this part
+        // writes its result.
         unsafe {
             let call: *const Call<F> = (*this).call;
             let place = Broadcast { index: (*this).index, processors: (*call).processors };

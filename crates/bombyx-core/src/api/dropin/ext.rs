@@ -1,4 +1,4 @@
-//! Methods that the drop-in needs, on the types of everybody.
+//! Methods that the drop-in needs, as extension traits of the ordinary types.
 
 use super::broadcast::{Broadcast, broadcast};
 use crate::api::builder::Builder;
@@ -17,10 +17,13 @@ use std::sync::{Arc, Mutex};
 
 /// How the threads of a pool begin and end, for [`Builder`].
 pub trait BuilderExt: Sized {
-    /// Called by every carrier before it runs anything, with a number below that of the processors.
+    /// Called by every carrier before it runs anything, with a number below the number of processors.
     ///
-    /// The carriers that the pool starts with get different numbers; those that it starts later, when waiting
-    /// carriers hand their processors over, repeat them. A panic goes to [`Builder::on_panic`].
+    /// The carriers that the pool starts with get different numbers. Carriers that start later, when waiting carriers
+    /// hand their processors over, reuse these numbers. If the handler panics, the panic goes to [`Builder::on_panic`].
+    ///
+    /// In a pool with [fixed threads](crate::Threads::Fixed) the handler may use the pool. Where threads move, a handler
+    /// that waits for the pool can wait for ever: the pool may have given its last processor to this very carrier.
     ///
     /// ```
     /// # use bombyx::dropin::BuilderExt as _;
@@ -36,20 +39,20 @@ pub trait BuilderExt: Sized {
     /// ```
     fn on_start(self, handler: impl Fn(usize) + Send + Sync + 'static) -> Builder;
 
-    /// Called by every carrier when it has run everything, with the number that it started with.
+    /// Called by every carrier when it has nothing left to run, with the number that it started with.
     fn on_exit(self, handler: impl Fn(usize) + Send + Sync + 'static) -> Builder;
 
-    /// Makes the calling thread the first carrier of the pool that it builds, for the rest of its life: it holds
-    /// processor 0 from then on, and its joins and scopes use this pool. The pool's memory is never freed.
+    /// Makes the calling thread the first carrier of the pool, for the rest of the thread's life. From then on the
+    /// thread holds processor 0, and its joins and scopes use this pool. The pool's memory is never freed.
     ///
     /// The thread does not run the pool's work unless it waits for something in it, or [yields](super::yield_now).
     fn use_current_thread(self) -> Builder;
 
-    /// Builds the pool with carriers whose threads `start` starts: it is called once for each processor, and must
-    /// see to it that [`NewCarrier::run`] is called on a thread of its own.
+    /// Builds the pool with carriers that `start` starts. `start` is called once for each processor, and must make sure
+    /// that [`NewCarrier::run`] is called on a separate thread.
     ///
-    /// Unless [`Builder::max_carriers`] says otherwise, the pool makes do with these: where a waiting carrier
-    /// would need another one to hand its processor to, it runs what there is on its own stack.
+    /// Unless [`Builder::max_carriers`] says otherwise, the pool starts no further carriers. A waiting carrier that
+    /// would need another carrier to hand its processor to runs whatever work there is on its own stack.
     ///
     /// ```
     /// # use bombyx::dropin::BuilderExt as _;
@@ -65,11 +68,11 @@ pub trait BuilderExt: Sized {
     /// ```
     ///
     /// # Errors
-    /// As [`Builder::build`], and if `start` fails; the carriers that it started before end then.
+    /// As [`Builder::build`], and if `start` fails. The carriers that were started before then end.
     fn build_with(self, start: impl FnMut(NewCarrier) -> io::Result<()>) -> Result<Pool, Error>;
 
-    /// Names carriers by what is in there when they start, if that reaches to their numbers and holds no null character. For the drop-in core, which is
-    /// asked for names while carriers start.
+    /// Names each carrier when it starts: the name is the one at the carrier's number in `names`, if there is one and
+    /// it contains no null character. For the drop-in core, which is asked for names while carriers start.
     fn thread_names(self, names: Arc<Mutex<Vec<String>>>) -> Builder;
 }
 
@@ -102,8 +105,8 @@ impl BuilderExt for Builder {
 
 /// Order of arrival, broadcasts, and scopes in place, for [`Handle`].
 pub trait HandleExt {
-    /// Like [`Handle::spawn`], but closures that are spawned like this on one processor begin in the order of
-    /// their spawns. From outside of the pool there is no difference.
+    /// Like [`Handle::spawn`], but closures that are spawned like this on one processor start in the order of their
+    /// spawns. From outside the pool there is no difference.
     ///
     /// ```
     /// # use bombyx::dropin::HandleExt as _;
@@ -122,13 +125,14 @@ pub trait HandleExt {
     where
         F: FnOnce() + Send + 'static;
 
-    /// Calls `f` once on every processor and returns the results by the processors' indices.
+    /// Calls `f` once on every processor. Returns the results in the order of the processors.
     ///
-    /// Each call begins when its processor has nothing else to do; earlier broadcasts go first.
+    /// Each call begins when its processor has nothing else to do. Earlier broadcasts go first.
     ///
     /// # Panics
-    /// If a call does, when all have ended: that of the first processor, if there are several. What the others returned, or
-    /// panicked with, is dropped; should a destructor panic then, nobody learns that but the panic hook.
+    /// If a call panics, its panic is resumed when all calls have ended. If several panic, that of the first processor
+    /// is resumed. What the others returned, or panicked with, is dropped. If a destructor panics then, only the panic
+    /// hook hears of it.
     #[track_caller]
     fn broadcast<F, R>(&self, f: F) -> Vec<R>
     where
@@ -141,8 +145,8 @@ pub trait HandleExt {
     where
         F: Fn(Broadcast) + Send + Sync + 'static;
 
-    /// Like [`crate::scope`], but calls `f` on the calling thread, wherever that is; what is spawned in the scope
-    /// runs in this pool.
+    /// Like [`crate::scope`], but calls `f` on the calling thread, whatever thread that is. Closures that are spawned
+    /// in the scope run in this pool.
     ///
     /// ```
     /// # use bombyx::dropin::HandleExt as _;
@@ -212,8 +216,8 @@ impl HandleExt for Handle {
 
 /// Order of arrival, and broadcasts, for [`Scope`].
 pub trait ScopeExt<'scope> {
-    /// Like [`Scope::defer`], but closures that are spawned like this in one scope on one processor begin in the
-    /// order of their spawns.
+    /// Like [`Scope::defer`], but closures that are spawned like this in one scope on one processor start in the order
+    /// of their spawns.
     ///
     /// ```
     /// # use bombyx::dropin::ScopeExt as _;
@@ -264,7 +268,7 @@ impl<'scope> ScopeExt<'scope> for Scope<'scope> {
             Some(processor) => {
                 let tickets = self
                     .tickets
-                    .get_or_init(|| pool.processors().iter().map(|_| Tickets::new(self.key())).collect());
+                    .get_or_init(|| pool.processors().iter().map(|_| Tickets::new(self.root())).collect());
                 processor.submit_under(tickets[processor.index].push(entry), &self.roots());
             }
             None => pool.inject(entry),

@@ -1,5 +1,5 @@
-//! What the drop-in core for rayon needs beside the rest: order of arrival, broadcasts, yields, carriers from outside, handlers.
-//! Other programs may use it.
+//! What the drop-in core for rayon needs in addition: order of arrival, broadcasts, yields, carriers that the caller
+//! starts, handlers. Other programs may use these too.
 
 pub(crate) mod broadcast;
 mod ext;

@@ -1,9 +1,9 @@
-//! `yield_now` and `yield_local`: one other entry, here and now, on top of the calling frame.
+//! `yield_now` and `yield_local`: run one other entry here and now, on top of the calling frame.
 //!
-//! This is what waits avoid: the entry may be anything, and the frame below is buried until it has ended. It is
-//! for callers who poll for something of their own and know that their frame can wait. What runs there may yield in
-//! turn; so that this needs bounded stack, only [`NESTED`] of them lie on one stack, and the next hands its processor
-//! to another carrier and waits for its turn.
+//! Ordinary waits avoid this. The entry may be anything, and the frame below is buried until the entry has ended. It is
+//! for callers that poll for a condition and know that their frame can wait. What runs there may yield in turn. To
+//! bound the stack, at most [`NESTED`] yields lie on one stack. The next one hands its processor to another carrier and
+//! waits for its turn.
 
 use crate::machine::current;
 use crate::machine::hand_over::{Heir, Next, hand_over};
@@ -13,7 +13,7 @@ use crate::protocol::job::{Entry, Kind};
 use crate::system::guard::{guarded, tripwire};
 use std::cell::Cell;
 
-/// What came of a yield.
+/// The outcome of a yield.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Yield {
     /// Something else has run.
@@ -22,7 +22,7 @@ pub enum Yield {
     Idle,
 }
 
-/// Runs one entry from anywhere in the pool, if there is one. None outside of a pool.
+/// Runs one entry from anywhere in the pool, if there is one. `None` outside a pool.
 ///
 /// ```
 /// assert_eq!(bombyx::dropin::yield_now(), None);
@@ -37,7 +37,7 @@ pub fn yield_now() -> Option<Yield> {
     })
 }
 
-/// Runs the youngest entry of the calling carrier's own processor, if there is one. None outside of a pool.
+/// Runs the youngest entry of the calling thread's own processor, if there is one. `None` outside a pool.
 ///
 /// ```
 /// # let pool = bombyx::Pool::builder().processors(1).build()?;
@@ -57,7 +57,7 @@ pub fn yield_local() -> Option<Yield> {
     })
 }
 
-/// Whether the processor of the calling carrier has entries that wait. None outside of a pool.
+/// Whether the processor of the calling thread has entries that wait. `None` outside a pool.
 ///
 /// ```
 /// assert_eq!(bombyx::dropin::has_pending(), None);
@@ -100,11 +100,11 @@ fn yield_to(
     Yield::Executed
 }
 
-/// Gives the processor to `heir`, a spare or a ready carrier that the caller has taken out of where it waited, and queues up
-/// for another processor.
+/// Gives the processor to `heir`, a spare or a ready carrier that the caller has removed from where it waited. Then
+/// queues up for another processor.
 fn make_way(processor: &'static Processor, heir: Heir) {
-    // The joins on this stack may come back on another processor, so they must not pop blindly.
+    // The joins on this stack may resume on another processor, so they must not pop blindly.
     processor.deque.expose_all();
-    // SAFETY: the spare came out of the pool's list, or an entry named the carrier, once, to the caller.
+    // SAFETY: the spare came out of the pool's list, or an entry named the carrier once, to this caller.
     unsafe { hand_over(heir, Next::Queues) }.resume();
 }

@@ -42,33 +42,33 @@ pub(crate) type Names = Arc<Mutex<Vec<String>>>;
 
 /// What a pool was built with.
 pub(crate) struct Config {
-    /// That of the process which builds the pool.
+    /// The generation of the process that builds the pool.
     pub(crate) generation: Generation,
     pub(crate) processors: usize,
     pub(crate) threads: Threads,
     pub(crate) strategy: Box<dyn Strategy>,
-    /// What reports call the scheduler.
+    /// The name of the scheduler in reports.
     pub(crate) scheduler: String,
     pub(crate) stack_size: Option<usize>,
     pub(crate) names: Option<Names>,
     pub(crate) max_carriers: usize,
     pub(crate) seed: u64,
     pub(crate) pin: bool,
-    /// The CPUs that the thread which built the pool might use.
+    /// The CPUs that were allowed to the thread that built the pool.
     pub(crate) cpus: Option<CpuSet>,
     pub(crate) deterministic: bool,
-    /// Waits keep to the order of the deque.
+    /// Whether waits keep to the order of the deque.
     pub(crate) ordered: bool,
     pub(crate) handlers: Handlers,
-    /// A calling thread may be lent a processor.
+    /// Whether a calling thread may be lent a processor.
     pub(crate) lends: bool,
-    /// Forks never rely on the heavy barrier ([`crate::system::barrier`]).
+    /// Whether forks never rely on the heavy barrier ([`crate::system::barrier`]).
     pub(crate) fence: bool,
-    /// Living threads are counted: those of this half of every join.
+    /// Whether living threads are counted, and if so, which half of a join is one.
     pub(crate) counts: Option<Child>,
-    /// Somebody wants to know what is allocated.
+    /// Whether somebody wants to know what is allocated.
     pub(crate) metered: bool,
-    /// There are more processors than cores, so spinning takes time from others.
+    /// Whether there are more processors than cores, so that spinning takes time from others.
     pub(crate) crowded: bool,
     pub(crate) max_searchers: usize,
     /// The profiler, if the pool has one.

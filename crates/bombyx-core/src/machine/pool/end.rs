@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 const CLOSED: &str = "the pool has been closed and everything in it has ended";
 
 impl PoolCore {
-    /// A thread of the papers was forked or spawned.
+    /// A thread, in the papers' sense, was forked or spawned.
     #[inline]
     pub(crate) fn thread_created(&self) {
         if self.config.counts.is_some() {
@@ -25,7 +25,7 @@ impl PoolCore {
         }
     }
 
-    /// Counts somebody whom the end of the pool waits for.
+    /// Counts a guest or a closure that the end of the pool waits for.
     ///
     /// # Panics
     /// If the pool has ended.
@@ -61,7 +61,7 @@ impl PoolCore {
         }
     }
 
-    /// Waits for detached work, then stops and joins all carriers. Not to be called by one of them.
+    /// Waits for detached work, then stops and joins all carriers. No carrier of the pool may call this.
     pub(crate) fn shut_down(&self) {
         let mut detached = lock(&self.detached);
         while detached.count > 0 {
@@ -72,24 +72,24 @@ impl PoolCore {
         self.stop();
         let handles = std::mem::take(&mut lock(&self.shared).handles);
         for handle in handles {
-            // A carrier catches the panics of what it runs, so it ends well.
+            // A carrier catches the panics of what it runs, so it ends normally.
             handle.join().unwrap_or_else(|_| unreachable!("carriers do not panic"));
         }
     }
 
-    /// Stops the spares, and every carrier that would become one.
+    /// Stops the spares, and every carrier that becomes one later.
     pub(super) fn stop(&self) {
         self.config.strategy.cpus().stop();
         let mut shared = lock(&self.shared);
         shared.stopping = true;
         for spare in std::mem::take(&mut shared.spares) {
-            // SAFETY: it came out of the list of spares.
+            // SAFETY: the carrier came out of the list of spares.
             unsafe { Carrier::stop(spare) };
         }
         if self.has_fixed_threads() {
             for processor in std::mem::take(&mut shared.idle) {
                 // SAFETY: the pool owns the processor.
-                if let Some(carrier) = self.seated(unsafe { processor.as_ref() }) {
+                if let Some(carrier) = self.carrier_of(unsafe { processor.as_ref() }) {
                     // SAFETY: the processor was idle, so its carrier sleeps at the foot of its stack.
                     unsafe { Carrier::stop(NonNull::from(carrier)) };
                 }
@@ -116,7 +116,7 @@ impl PoolCore {
         stats
     }
 
-    /// Peaks count from now on.
+    /// From now on peaks count anew.
     pub(crate) fn forget_peaks(&self) {
         self.gauges.heap.forget_peak();
         self.gauges.threads.forget_peak();

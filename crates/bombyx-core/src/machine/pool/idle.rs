@@ -1,6 +1,6 @@
 //! The idle processors: how a processor comes to rest, and how it is given to a carrier again.
 //!
-//! How no wake-up is lost is told in [`crate::protocol::sleep`].
+//! [`crate::protocol::sleep`] explains why no wake-up is lost.
 
 use super::{PoolCore, Shared};
 use crate::machine::observer::State;
@@ -14,11 +14,11 @@ use crate::system::primitive::{MutexGuard, lock};
 use std::ptr::NonNull;
 
 impl PoolCore {
-    /// Puts a processor that has nothing to do into the idle list, and its carrier among the spares. The
-    /// carrier must have been a searcher. `leaving` is the caller's carrier if it sleeps next: whoever must be woken takes
+    /// Puts a processor that has nothing to do into the idle list, and its carrier among the spares. The carrier must
+    /// have been a searcher. `leaving` is the caller's carrier, if it sleeps next: a carrier that must be woken takes
     /// its place.
     ///
-    /// The caller must not touch the processor any more.
+    /// The caller must not touch the processor afterwards.
     pub(crate) fn retire(
         &self,
         processor: NonNull<Processor>,
@@ -27,7 +27,7 @@ impl PoolCore {
     ) {
         tripwire("retire");
         {
-            // SAFETY: the pool owns the processor, and it is the caller's until it is in the list.
+            // SAFETY: the pool owns the processor, and it belongs to the caller until it is in the list.
             let processor = unsafe { processor.as_ref() };
             processor.stats.sleeps.add(1);
             processor.leave(leaving.filter(|_| !self.config.crowded).and_then(|_| affinity::here()));
@@ -36,7 +36,7 @@ impl PoolCore {
         }
         let (all_idle, starved) = {
             let mut shared = lock(&self.shared);
-            // A fixed carrier that is told to stop keeps its processor.
+            // A fixed carrier that should stop keeps its processor.
             if !(self.has_fixed_threads() && shared.stopping) {
                 shared.idle.push(processor);
             }
@@ -44,7 +44,8 @@ impl PoolCore {
             if let Some(carrier) = carrier {
                 self.list_spare(&mut shared, carrier);
             }
-            // Under the lock, so that whoever queues an entry sees a searcher that will see the entry, or none.
+            // Under the lock, so that whoever queues an entry sees either no searcher, or a searcher that will see the
+            // entry.
             if carrier.is_some() {
                 self.config.strategy.give_up_search(self);
             }
@@ -60,22 +61,22 @@ impl PoolCore {
         }
     }
 
-    /// Says how many processors rest. Under the lock.
+    /// Says how many processors rest. The caller holds the lock.
     pub(crate) fn count_resting(&self, shared: &Shared) {
         self.sleepers.set_resting(shared.idle.len() + shared.waiting.len());
     }
 
-    /// Gives an idle processor to a spare carrier, if there is one, with an entry for the way: `gift` is told
-    /// the mailbox where it will lie. Carriers that wait for a processor come first: they need no spare to bring
-    /// it to them, and there may be none.
+    /// Gives an idle processor to a spare carrier, if there is one, along with an entry: `gift` receives the mailbox
+    /// where that entry will lie. Carriers that wait for a processor come first. They need no spare to bring it to
+    /// them, and there may be none.
     ///
-    /// False if a processor rests and no carrier can be had for it.
+    /// Returns false if a processor rests and the pool can start no carrier for it.
     #[cold]
     pub(crate) fn wake(&self, gift: impl FnOnce(&Mailbox) -> Option<Entry>) -> bool {
         self.wake_for(None, gift)
     }
 
-    /// The same by a carrier that is leaving, if any.
+    /// Like [`PoolCore::wake`], called for a carrier that is leaving, if any.
     pub(super) fn wake_for(
         &self,
         leaving: Option<&Carrier>,
@@ -84,12 +85,12 @@ impl PoolCore {
         let mut gift = Some(gift);
         let mut gift = move |mailbox: &Mailbox| gift.take().and_then(|gift| gift(mailbox));
         let give = |carrier, processor| {
-            // SAFETY: the pool owns the processor, which is out of their list, and the carrier came out of the queue or the
+            // SAFETY: the pool owns the processor, which is out of the list. The carrier came out of the queue or the
             // list of spares.
             unsafe {
                 match leaving {
                     Some(leaving) => self.pass_on(leaving, carrier, processor),
-                    None => Carrier::give(carrier, processor.cast(), self.spot_for(processor.as_ref())),
+                    None => Carrier::give(carrier, processor.cast(), self.wake_on(processor.as_ref())),
                 }
             }
         };
@@ -97,8 +98,8 @@ impl PoolCore {
             let mut shared = lock(&self.shared);
             let Some((processor, waits)) = shared.rested() else { return true };
             self.count_resting(&shared);
-            // The queue is served in the order of arrival. Where no carrier can be had for its front, a ready carrier behind
-            // that, which needs no other, goes first.
+            // The queue is served in the order of arrival. But if the pool can start no carrier for its front, a ready
+            // carrier further back goes first, because it needs no other carrier.
             let mut ready = shared.queue.first_carrier().filter(|&(at, _)| at == 0);
             let carrier = match ready {
                 Some(_) => None,
@@ -109,7 +110,7 @@ impl PoolCore {
             }
             if let Some((at, ready)) = ready {
                 shared.queue.remove(at, &self.queued);
-                // Not under the lock: a receiver that takes the caller's place runs before it.
+                // Not under the lock: a receiver that takes the caller's place runs before the caller does.
                 drop(shared);
                 give(ready, processor);
                 continue;
@@ -121,7 +122,7 @@ impl PoolCore {
                 return false;
             };
             drop(shared);
-            // SAFETY: the pool owns the processor; it is out of the list, so it is ours to give.
+            // SAFETY: the pool owns the processor. It is out of the list, so it is ours to give.
             let woken = unsafe { processor.as_ref() };
             self.start_search(woken);
             woken.stats.wakes.add(1);
@@ -159,25 +160,26 @@ impl PoolCore {
             shared.waiting.retain(|&waiting| waiting != processor);
             self.count_resting(&shared);
             drop(shared);
-            // SAFETY: the pool owns the processor; it is out of the lists, so it is ours to give. Its carrier, or a
+            // SAFETY: the pool owns the processor. It is out of the lists, so it is ours to give. Its carrier, or a
             // spare, waits for it.
             unsafe {
                 self.start_search(processor.as_ref());
                 processor.as_ref().stats.wakes.add(1);
                 processor.as_ref().deque.poison();
                 processor.as_ref().called.set(waits);
-                Carrier::give(carrier, processor.cast(), self.spot_for(processor.as_ref()));
+                Carrier::give(carrier, processor.cast(), self.wake_on(processor.as_ref()));
             }
         }
         // A fixed carrier may nap instead.
-        for (carrier, processor) in self.seats.iter().zip(&self.processors) {
+        for (carrier, processor) in self.fixed_carriers.iter().zip(&self.processors) {
             if !processor.private.looks_empty() {
                 carrier.nudge();
             }
         }
     }
 
-    /// Sees to it that a carrier of this pool that has become ready gets a processor: an idle one, or the next.
+    /// Makes sure that a carrier of this pool that has become ready gets a processor: an idle one, or the next to come
+    /// free.
     pub(crate) fn readmit(&self, carrier: NonNull<Carrier>) {
         if self.has_fixed_threads() {
             return self.rouse(carrier);
@@ -185,14 +187,14 @@ impl PoolCore {
         match self.idle_or_queue(carrier) {
             // SAFETY: the caller found the carrier waiting, and the processor came out of the list.
             Some(processor) => unsafe {
-                Carrier::give(carrier, processor.cast(), self.spot_for(processor.as_ref()));
+                Carrier::give(carrier, processor.cast(), self.wake_on(processor.as_ref()));
             },
             None => self.wake_if_resting(),
         }
     }
 
-    /// A processor for a carrier that is ready: an idle one if nobody waits for it, else the carrier is queued behind those
-    /// that wait already.
+    /// A processor for a ready carrier: an idle one if nobody waits for it. Otherwise the carrier is queued behind
+    /// those that wait already.
     pub(super) fn idle_or_queue(&self, carrier: NonNull<Carrier>) -> Option<NonNull<Processor>> {
         let mut shared = lock(&self.shared);
         if shared.queue.is_empty()
@@ -204,7 +206,7 @@ impl PoolCore {
         None
     }
 
-    /// Sees to it that a processor that rests serves the queue.
+    /// Makes sure that a resting processor serves the queue.
     pub(super) fn wake_if_resting(&self) {
         if self.sleepers.any_resting() {
             self.wake(|_| None);
@@ -219,8 +221,8 @@ impl PoolCore {
         self.idle_processor(&mut lock(&self.shared))
     }
 
-    /// A processor that rests although there is work, for a thread that has waited for a carrier in vain. One that has entries
-    /// which nobody else may take goes first.
+    /// A processor that rests although there is work, for a thread that has waited for a carrier in vain. A processor
+    /// with entries that nobody else may take goes first.
     pub(crate) fn starved_processor(&self) -> Option<NonNull<Processor>> {
         let mut shared = lock(&self.shared);
         (bring_forward(&mut shared) || self.work_visible())
@@ -228,7 +230,8 @@ impl PoolCore {
             .flatten()
     }
 
-    /// The same for a carrier of this pool: only if no other can be had, and nobody searches.
+    /// Like [`PoolCore::starved_processor`], for a carrier of this pool. Only if there is no other carrier and nobody
+    /// searches.
     pub(crate) fn starved_without_reserve(&self) -> Option<NonNull<Processor>> {
         if !self.sleepers.any_resting()
             || self.config.strategy.searchers(self) > 0
@@ -249,7 +252,7 @@ impl PoolCore {
         self.processors.iter().any(|processor| !processor.private.looks_empty())
     }
 
-    /// A processor that rests although it has entries which nobody else may take.
+    /// A processor that rests although it has entries that nobody else may take.
     pub(crate) fn starved_of_its_own(&self) -> Option<NonNull<Processor>> {
         if !self.sleepers.any_resting() {
             return None;
@@ -258,7 +261,7 @@ impl PoolCore {
         bring_forward(&mut shared).then(|| self.idle_processor(&mut shared)).flatten()
     }
 
-    /// Takes a processor out of the idle list, to be given to a carrier that will not search first.
+    /// Takes a processor out of the idle list, for a carrier that will not search first.
     pub(super) fn idle_processor(&self, shared: &mut MutexGuard<'_, Shared>) -> Option<NonNull<Processor>> {
         let processor = shared.idle.pop()?;
         self.count_resting(shared);
@@ -267,7 +270,7 @@ impl PoolCore {
         Some(processor)
     }
 
-    /// A processor for a carrier that comes back from blocking: an idle one, or, when it is given one.
+    /// A processor for a carrier that comes back from blocking: an idle one, or else the one that it is given later.
     pub(crate) fn acquire(&self, carrier: &Carrier) -> NonNull<Processor> {
         tripwire("acquire");
         match self.idle_or_queue(NonNull::from(carrier)) {
@@ -278,7 +281,7 @@ impl PoolCore {
     }
 }
 
-/// Sees to it that the next processor out of the idle list is one with private entries, if there is one.
+/// Makes sure that the next processor out of the idle list is one with private entries, if there is one.
 fn bring_forward(shared: &mut Shared) -> bool {
     // SAFETY: the pool owns the processors in the list.
     let private = |processor: &NonNull<Processor>| unsafe { !(*processor.as_ptr()).private.looks_empty() };

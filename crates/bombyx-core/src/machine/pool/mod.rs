@@ -1,8 +1,8 @@
 //! What the processors of a pool share: the idle processors, the spare carriers, and the queue of entries from outside.
 //!
-//! A processor that finds nothing is *retired*: it rests in the idle list, and its carrier becomes a spare. So an idle pool is
-//! a list of processors and a list of parked threads, and waking is pairing one of each. Entries from outside are queued, and
-//! sleepers are found, under the same lock.
+//! A processor that finds nothing is *retired*: it rests in the idle list, and its carrier becomes a spare. So an idle
+//! pool is a list of processors and a list of parked threads, and waking pairs one of each. One lock protects the queue
+//! of entries from outside and the search for sleepers.
 //!
 //! | file | has |
 //! |---|---|
@@ -33,6 +33,7 @@ use crate::system::process::Generation;
 use config::{Config, Threads};
 use std::io;
 use std::ptr::NonNull;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Condvar, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -44,24 +45,26 @@ pub(crate) struct PoolCore {
     processors: Box<[Processor]>,
     pub(crate) sleepers: Sleepers,
     pub(crate) gauges: Gauges,
-    /// How many are in `shared.queue`, for a look without the lock.
+    /// 1 more than the index of the processor that a thread outside the pool held last; 0 if none did. A hint.
+    pub(in crate::machine) visited: AtomicUsize,
+    /// How many entries are in `shared.queue`, for a look without the lock.
     queued: Queued,
     pub(crate) shared: Mutex<Shared>,
-    /// The carriers, if they hold one processor each for life ([`crate::machine::fixed`]).
-    pub(crate) seats: Box<[Arc<Carrier>]>,
-    /// Spawned closures that belong to no scope and have not ended; dropping the pool waits for them.
+    /// The carriers, if each of them holds one processor for the life of the pool ([`crate::machine::fixed`]).
+    pub(crate) fixed_carriers: Box<[Arc<Carrier>]>,
+    /// Spawned closures that belong to no scope and have not ended. Dropping the pool waits for them.
     detached: std::sync::Mutex<Detached>,
     detached_ended: Condvar,
 }
 
-/// How long the system is not asked for a thread after it has refused one.
+/// How long the pool asks the system for no thread after the system has refused one.
 const AFTER_REFUSAL: Duration = Duration::from_millis(10);
 
-/// Spawned closures that belong to no scope, and guests, which have not ended.
+/// Spawned closures that belong to no scope, and guests, as long as they have not ended.
 #[derive(Default)]
 struct Detached {
     count: usize,
-    /// The carriers end with the last of them.
+    /// Whether the carriers end with the last of these.
     closed: bool,
 }
 
@@ -80,19 +83,20 @@ pub(crate) struct Shared {
     pub(in crate::machine) refused_at: Option<Instant>,
     /// How many carriers there have been, which numbers them.
     pub(in crate::machine) numbered: usize,
-    /// A processor stayed idle for want of a carrier.
+    /// Whether a processor stayed idle because there was no carrier for it.
     starved: bool,
     pub(in crate::machine) stopping: bool,
 }
 
 impl Shared {
-    /// A processor that rests, out of the list, and whether its carrier waits for something.
+    /// Takes a resting processor out of its list. Also returns whether its carrier waits for something.
     fn rested(&mut self) -> Option<(NonNull<Processor>, bool)> {
         let idle = self.idle.pop().map(|processor| (processor, false));
         idle.or_else(|| self.waiting.pop().map(|processor| (processor, true)))
     }
 
-    /// Whether it is too early to ask the system for a thread again: every fork that wants to wake somebody would.
+    /// Whether it is too early to ask the system for a thread again. Otherwise every fork that wants to wake somebody
+    /// would ask.
     fn was_refused_lately(&self) -> bool {
         self.refused_at.is_some_and(|at| at.elapsed() < AFTER_REFUSAL)
     }
@@ -103,16 +107,16 @@ impl Shared {
     }
 }
 
-// SAFETY: the pointers name processors, which the pool owns, and carriers, which are alive while they are listed; all are
-// used under the lock or after being taken out under it.
+// SAFETY: the pointers name processors, which the pool owns, and carriers, which are alive while they are listed. All
+// are used under the lock, or after they were taken out under it.
 unsafe impl Send for Shared {}
 
-/// The pool that something is part of, which outlive it.
+/// The pool that something is part of. The pool outlives that part.
 pub(crate) struct PoolRef(*const PoolCore);
 
 impl PoolRef {
     /// # Safety
-    /// The pool outlives the value, and are not touched by it before they are built.
+    /// The pool outlives the value, which does not touch the pool before the pool is built.
     pub(crate) unsafe fn new(pool: *const PoolCore) -> PoolRef {
         PoolRef(pool)
     }
@@ -129,44 +133,38 @@ impl PoolRef {
     }
 }
 
-// SAFETY: as good as a reference to the pool, which can be sent and shared.
+// SAFETY: this is as good as a reference to the pool, and such a reference can be sent and shared.
 unsafe impl Send for PoolRef {}
 // SAFETY: as above.
 unsafe impl Sync for PoolRef {}
 
 impl PoolCore {
-    /// The pool of a new pool, all processors idle, as many carriers started.
+    /// A new pool. All processors are idle, and there is one carrier for each.
     pub(crate) fn new(config: Config) -> io::Result<Arc<PoolCore>> {
         let pool = PoolCore::without_carriers(config);
         pool.start_carriers().map(|()| Arc::clone(&pool)).inspect_err(|_| pool.shut_down())
     }
 
-    /// The same, with fewer carriers, or none, if the system starts no more.
+    /// Like [`PoolCore::new`], but with fewer carriers, or none, if the system starts no more.
     pub(crate) fn with_what_can_be_had(config: Config) -> Arc<PoolCore> {
         let pool = PoolCore::without_carriers(config);
-        // What is missing is started when it is needed, or the callers lend their own threads.
+        // Missing carriers are started when they are needed, or the callers lend their own threads.
         let _ = pool.start_carriers();
         pool
     }
 
     pub(crate) fn without_carriers(config: Config) -> Arc<PoolCore> {
-        Arc::new_cyclic(|this| {
+        let pool = Arc::new_cyclic(|this| {
             let processors: Box<[Processor]> = (0..config.processors)
                 // SAFETY: the pool owns the processors.
                 .map(|index| Processor::new(index, &config, unsafe { PoolRef::new(this.as_ptr()) }))
                 .collect();
-            let seats: Box<[_]> = match config.threads {
+            let fixed_carriers: Box<[_]> = match config.threads {
                 Threads::Fixed => processors.iter().map(|_| Arc::new(Carrier::to_be_started())).collect(),
                 Threads::Moving => Box::default(),
             };
-            // A fixed carrier lists its own processor when it has started and found nothing.
-            let idle: Vec<_> = match config.threads {
-                Threads::Fixed => Vec::new(),
-                Threads::Moving => processors.iter().rev().map(NonNull::from).collect(),
-            };
-            let resting = idle.len();
             let shared = Shared {
-                idle,
+                idle: Vec::new(),
                 waiting: Vec::new(),
                 spares: Vec::new(),
                 queue: Queue::default(),
@@ -182,15 +180,16 @@ impl PoolCore {
                 set_metering(true);
             }
             for processor in &processors {
-                // The first fork looks which way this pool goes.
+                // The first fork finds out how this pool works.
                 processor.deque.poison();
                 processor.meter.reset(config.strategy.quota());
             }
             PoolCore {
                 this: this.clone(),
                 gauges: Gauges::default(),
-                sleepers: Sleepers::new(resting),
-                seats,
+                visited: AtomicUsize::new(0),
+                sleepers: Sleepers::new(0),
+                fixed_carriers,
                 processors,
                 config,
                 queued: Queued::none(),
@@ -198,11 +197,23 @@ impl PoolCore {
                 detached: std::sync::Mutex::default(),
                 detached_ended: Condvar::new(),
             }
-        })
-        .observed()
+        });
+        pool.list_processors();
+        pool.observed()
     }
 
-    /// Tells the observer, if there is one, that the pool is there.
+    /// Puts the processors of a new pool into the idle list. Not before the pool is in its place: pointers to processors do not
+    /// survive it when the box that owns them moves.
+    fn list_processors(&self) {
+        // A fixed carrier lists its own processor when it has started and found nothing.
+        if !self.has_fixed_threads() {
+            let mut shared = lock(&self.shared);
+            shared.idle.extend(self.processors.iter().rev().map(NonNull::from));
+            self.count_resting(&shared);
+        }
+    }
+
+    /// Tells the observer, if there is one, that the pool exists.
     fn observed(self: Arc<PoolCore>) -> Arc<PoolCore> {
         if let Some(observer) = self.observer() {
             observer.add_pool(&self);
@@ -221,14 +232,14 @@ impl PoolCore {
         self.start_watcher()
     }
 
-    /// Starts the thread that decides on muggings, in pools that have one.
+    /// Starts the threads that decide on muggings, in pools that have them.
     pub(crate) fn start_watcher(&self) -> io::Result<()> {
         self.config.strategy.cpus().start(self.arc())
     }
 
-    /// The pool as a shared pointer. For callers that know them to be in use.
+    /// The pool as a shared pointer. For callers that know that the pool is in use.
     pub(crate) fn arc(&self) -> Arc<PoolCore> {
-        self.this.upgrade().expect("pool in use are shared")
+        self.this.upgrade().expect("a pool in use is shared")
     }
 
     pub(crate) fn generation(&self) -> Generation {

@@ -1,11 +1,17 @@
 //! The queue of the pool: entries from outside, and carriers that are ready.
 //!
-//! **Everyone gets a turn.** The queue is first in, first out, for calls from outside and for ready carriers alike. A processor
-//! looks into it at least once in [`crate::machine::wait::TURNS`] entries that it runs, however many it finds in its deque. So
-//! what is at place k of the queue begins after at most k · `TURNS` entries of each processor. Once in
-//! [`crate::machine::wait::OWN_TURNS`] such turns, if the queue is empty, the processor takes the oldest entry of its deque, so
-//! that no entry waits there for ever, either. (With fixed threads only where no carrier waits: a wait runs nothing but
-//! descendants.) An entry that never ends is outside of any bound: it keeps its processor.
+//! **Everyone gets a turn.** The queue is first in, first out, both for calls from outside and for ready carriers. A
+//! processor takes a *turn* once in every [`crate::machine::wait::TURNS`] entries that it runs, however many it finds in
+//! its deque. One in [`crate::machine::wait::OWN_TURNS`] turns is for the oldest entry of its own deque, so no entry waits
+//! there for ever. All other turns are for the queue. So the entry at place k of the queue begins after at most
+//! 2 · k · `TURNS` entries of each processor. An entry with k older ones in its deque begins after at most
+//! (k + 1) · `TURNS` · `OWN_TURNS`, unless somebody steals it before.
+//!
+//! A carrier that waits in a scope may run closures of the scope without end. It gives its processor away for a turn, if
+//! something is queued or if the oldest entry belongs to no scope. Schedulers without
+//! [`take_oldest_own`](crate::machine::strategy::Strategy::take_oldest_own) run spawned closures in the order of their
+//! papers, so only the bound of the queue holds there. (With fixed threads all this holds only where no carrier waits,
+//! because a wait runs only descendants.) An entry that never ends keeps its processor, and no bound covers it.
 
 use super::PoolCore;
 use crate::protocol::job::{Entry, Place};
@@ -13,12 +19,12 @@ use crate::system::guard::{guarded, tripwire};
 use crate::system::primitive::lock;
 
 impl PoolCore {
-    /// Queues an entry from outside and sees to it that somebody looks.
+    /// Queues an entry from outside and makes sure that somebody looks.
     pub(crate) fn inject(&self, entry: Entry) {
         guarded(|| {
             tripwire("inject");
-            // A searcher looks into the queue before it rests, and when it finds something else it wakes another for what is
-            // left there. (Where deques are private, searchers are not counted, and somebody is woken.)
+            // A searcher looks into the queue before it rests. When it finds something else, it wakes another carrier
+            // for what is left in the queue. (With private deques, searchers are not counted, so somebody is woken.)
             let searched = {
                 let mut shared = lock(&self.shared);
                 shared.queue.push(entry, &self.queued);
@@ -54,10 +60,10 @@ impl PoolCore {
         }
     }
 
-    /// Withdraws the entry of a join from the queue. False if it is gone.
+    /// Withdraws the entry of a join from the queue. Returns false if it is gone.
     #[cold]
     #[inline(never)]
-    pub(crate) fn withdraw(&self, entry: Entry) -> bool {
-        lock(&self.shared).queue.withdraw(entry, &self.queued)
+    pub(crate) fn take_back(&self, entry: Entry) -> bool {
+        lock(&self.shared).queue.take_back(entry, &self.queued)
     }
 }

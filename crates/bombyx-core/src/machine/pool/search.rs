@@ -2,6 +2,7 @@
 
 use super::PoolCore;
 use crate::machine::processor::Processor;
+use crate::protocol::deque::Deque;
 use crate::system::barrier;
 use crate::system::primitive::lock;
 
@@ -11,12 +12,12 @@ impl PoolCore {
         self.config.strategy.start_search(processor);
     }
 
-    /// Whether so many search already that one more would only disturb.
+    /// Whether so many carriers search already that one more would only disturb.
     pub(crate) fn enough_searchers(&self) -> bool {
         self.config.strategy.searchers(self) > self.config.max_searchers
     }
 
-    /// A searcher found work. If it was the last one and others rest, the duty to look out is passed on.
+    /// A searcher found work. If it was the last one and others rest, it passes on the duty to look out.
     pub(crate) fn found_work(&self) {
         if self.sleepers.found_work()
             && self.sleepers.any_resting()
@@ -34,24 +35,30 @@ impl PoolCore {
     }
 
     pub(crate) fn look_once_more(&self) -> bool {
-        self.sleepers.look_once_more(
-            self.processors.iter().map(|processor| &processor.deque),
-            || self.settle_barrier(),
-            || self.work_visible(),
-        )
+        self.sleepers.look_once_more(self.deques(), || self.wait_for_stores(), || self.work_visible())
     }
 
-    /// The system refuses the heavy barrier: waits until what others have stored can be seen. Processors that rest cease to rely
-    /// on it; the others do when they attend.
+    /// The look of a processor that has been entered among the resting, unless a searcher will take it.
+    pub(crate) fn look_unless_searched(&self) -> bool {
+        self.sleepers.rest(self.deques(), || self.wait_for_stores(), || self.work_visible())
+    }
+
+    fn deques(&self) -> impl Iterator<Item = &Deque> + Clone {
+        self.processors.iter().map(|processor| &processor.deque)
+    }
+
+    /// The system refuses the heavy barrier. Waits until what others have stored is visible. Resting processors stop
+    /// relying on the barrier; the others stop when they next attend.
     #[cold]
-    pub(crate) fn settle_barrier(&self) {
+    pub(crate) fn wait_for_stores(&self) {
         let shared = lock(&self.shared);
         for processor in shared.idle.iter().chain(&shared.waiting) {
-            // SAFETY: the pool owns the processor. It is in the list, so it is the caller's while the lock is held; and it
-            // has no entry that a pop could take, as these are those of the carrier that holds it.
+            // SAFETY: the pool owns the processor. It is in the list, so it belongs to the caller while the lock is
+            // held. It has no entry that a pop could take, because only the carrier that holds a processor has such
+            // entries.
             unsafe { processor.as_ref() }.deque.side.cease();
         }
         drop(shared);
-        barrier::settle();
+        barrier::wait_for_stores();
     }
 }

@@ -1,4 +1,4 @@
-//! The spare carriers.
+//! The spare carriers: how they are started, listed and ended.
 
 use super::{PoolCore, Shared};
 use crate::machine::processor::Processor;
@@ -8,8 +8,8 @@ use std::io;
 use std::ptr::NonNull;
 use std::time::Duration;
 
-/// How long a spare beyond one for each processor waits to be needed before it ends.
-const SURPLUS: Duration = Duration::from_secs(5);
+/// How long a spare waits to be needed before it ends, if there are more spares than processors.
+const SURPLUS: Duration = if cfg!(test) { Duration::from_millis(50) } else { Duration::from_secs(5) };
 
 impl PoolCore {
     /// Whether there would be a carrier for a processor that is given up now.
@@ -24,7 +24,7 @@ impl PoolCore {
                 && !shared.was_refused_lately())
     }
 
-    /// A spare carrier, started if need be. None if the limit is reached or the system refuses.
+    /// A spare carrier, started if necessary. `None` if the limit is reached or the system refuses.
     pub(crate) fn spare(&self) -> Option<NonNull<Carrier>> {
         if self.has_fixed_threads() {
             return None;
@@ -32,7 +32,7 @@ impl PoolCore {
         self.any_spare(&mut lock(&self.shared)).ok()
     }
 
-    /// Puts the calling (or an unused) carrier among the spares.
+    /// Puts a carrier among the spares: the calling carrier, or an unused one.
     pub(crate) fn add_spare(&self, carrier: NonNull<Carrier>) {
         let mut shared = lock(&self.shared);
         self.list_spare(&mut shared, carrier);
@@ -52,14 +52,14 @@ impl PoolCore {
         }
     }
 
-    /// A carrier for a processor that rests: the one that holds it for life, or a spare.
+    /// A carrier for a resting processor: the one that always holds it, or a spare.
     pub(super) fn carrier_for(
         &self,
         shared: &mut MutexGuard<'_, Shared>,
         processor: NonNull<Processor>,
     ) -> io::Result<NonNull<Carrier>> {
         // SAFETY: the pool owns the processor.
-        match self.seated(unsafe { processor.as_ref() }) {
+        match self.carrier_of(unsafe { processor.as_ref() }) {
             Some(carrier) => Ok(NonNull::from(carrier)),
             None => self.any_spare(shared),
         }
@@ -80,14 +80,15 @@ impl PoolCore {
         let mut shared = lock(&self.shared);
         shared.carriers -= 1;
         if !shared.stopping {
-            // A surplus spare that has gone. Nobody needs to wait for its thread, which is about to end.
+            // This was a surplus spare. Nobody needs to wait for its thread, which is about to end.
             let here = std::thread::current().id();
             shared.handles.retain(|handle| handle.thread().id() != here);
         }
     }
 
-    /// Waits, as a spare, to be given a processor. None: to end, because the pool does, or because there have been more spares
-    /// than processors for [`SURPLUS`]: a burst of blocking calls needed them, and is over.
+    /// Waits, as a spare, to be given a processor. `None` means that the spare must end: because the pool ends, or
+    /// because there have been more spares than processors for [`SURPLUS`]. A burst of blocking calls needed them then,
+    /// and is over.
     pub(crate) fn receive(&self, carrier: &Carrier) -> Option<NonNull<Processor>> {
         loop {
             let processors = self.processors.len();
@@ -103,6 +104,39 @@ impl PoolCore {
             if let Some(at) = listed.filter(|_| shared.spares.len() > processors) {
                 shared.spares.remove(at);
                 return None;
+            }
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use crate::{Pool, blocking, scope};
+    use std::sync::Barrier;
+
+    /// Runs so many closures that block until all of them do.
+    fn burst(pool: &Pool, closures: usize) {
+        let all = Barrier::new(closures);
+        pool.run(|| {
+            scope(|s| {
+                for _ in 0..closures {
+                    s.defer(|_| {
+                        blocking(|| all.wait());
+                    });
+                }
+            });
+        });
+    }
+
+    /// Carriers that were needed for a burst of blocking calls end when it is over, and the pool can have others.
+    #[test]
+    fn spares_end_after_a_burst() {
+        let pool = Pool::builder().processors(2).build().unwrap();
+        for _ in 0..2 {
+            burst(&pool, 20);
+            assert!(pool.stats().peak_carriers >= 20);
+            while pool.stats().carriers > 2 {
+                std::thread::sleep(super::SURPLUS / 10);
             }
         }
     }

@@ -1,7 +1,11 @@
 #![doc = include_str!("README.md")]
 
 mod private;
+mod slots;
 
+pub(crate) use self::slots::Slot;
+
+use self::slots::Slots;
 use crate::protocol::job::{Entry, Place};
 use crate::system::barrier::{self, Side};
 use crate::system::fault::{Fault, planted};
@@ -9,13 +13,10 @@ use crate::system::primitive::{AtomicBool, AtomicPtr, AtomicUsize, Mutex, lock, 
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-/// One place of the buffer: the bits of an [`Entry`], or 0 where an entry was withdrawn from the middle.
-pub(crate) type Slot = AtomicUsize;
-
 /// Slots of a new deque. Small enough to stay in the first-level cache, large enough that few programs grow it.
 const INITIAL_SLOTS: usize = if cfg!(loom) { 4 } else { 256 };
 
-/// Where the owner pushed an entry. Good for a pop while the entry is untouched: it is exposed before it moves.
+/// Where the owner pushed an entry. Valid for a pop while the entry is untouched: an entry is exposed before it moves.
 #[derive(Clone, Copy)]
 pub(crate) struct Pushed(NonNull<Slot>);
 
@@ -37,7 +38,7 @@ impl Pushed {
 pub(crate) enum Steal {
     /// The oldest entry is the thief's, and its job has been told so.
     Success(Entry),
-    /// There was nothing (that the thief wanted) to take.
+    /// There was nothing to take, or nothing that the thief wanted.
     Empty,
     /// Somebody else held the lock, or the owner took the entry while the thief reached for it.
     Retry,
@@ -52,9 +53,10 @@ pub(crate) struct Deque {
     limit: AtomicPtr<Slot>,
     /// The oldest entry. Written under the lock only.
     top: AtomicPtr<Slot>,
-    /// What all entries descend from, 0 if that is not known. Written under the lock only.
+    /// The common ancestor of all entries, or 0 if unknown. Written under the lock only.
     root: AtomicUsize,
-    /// The last slot of the buffer: where the limit is when nobody wants the owner. Written by the owner only.
+    /// The last slot of the buffer. The limit is here when nobody wants the owner's attention. Written by the owner
+    /// only.
     last: AtomicPtr<Slot>,
     /// Whether there may be loose entries. Written by the owner only.
     loose: AtomicBool,
@@ -65,20 +67,20 @@ pub(crate) struct Deque {
     /// Whether nobody but the owner touches the entries.
     private: bool,
     /// The buffer; its lock protects all of the above against everyone but the owner's push and pop.
-    slots: Mutex<Box<[Slot]>>,
+    slots: Mutex<Slots>,
 }
 
 impl Deque {
-    /// A deque that anyone may take from, or one that nobody but its owner touches.
+    /// A deque that anyone may take from, or a private one that only its owner touches.
     pub(crate) fn new(private: bool) -> Deque {
-        let slots = new_slots(INITIAL_SLOTS);
-        let base = base_of(&slots);
+        let slots = Slots::new(INITIAL_SLOTS);
+        let base = slots.base();
         Deque {
             bottom: AtomicPtr::new(base),
-            limit: AtomicPtr::new(last_of(&slots)),
+            limit: AtomicPtr::new(slots.last()),
             top: AtomicPtr::new(base),
             root: AtomicUsize::new(0),
-            last: AtomicPtr::new(last_of(&slots)),
+            last: AtomicPtr::new(slots.last()),
             loose: AtomicBool::new(false),
             side: Side::new(),
             exposed: AtomicPtr::new(base),
@@ -96,21 +98,21 @@ impl Deque {
         Pushed(unsafe { NonNull::new_unchecked(self.bottom.load(Relaxed)) })
     }
 
-    /// Pushes `entry` at the bottom, which is at `next`. The owner must [attend](Deque::attend) before it goes on if
-    /// [`Deque::wants_attention`] says so: that is what guarantees room for one more entry.
+    /// Pushes `entry` at the bottom, which is at `next`. If [`Deque::wants_attention`] says so, the owner must
+    /// [attend](Deque::attend) before it goes on: that guarantees room for one more entry.
     ///
     /// Only the owner may call this.
     #[inline(always)]
     pub(crate) fn push(&self, next: Pushed, entry: Entry) {
         debug_assert_eq!(self.bottom.load(Relaxed), next.slot(), "entries are pushed at the bottom");
-        // SAFETY: bottom points into the buffer with room for one more: the last slot is never passed without
-        // `attend`, which makes room, and only the owner, who is here, replaces the buffer.
+        // SAFETY: bottom points into the buffer, with room for one more entry. The owner never passes the last slot
+        // without `attend`, which makes room. Only the owner replaces the buffer, and the owner is here.
         unsafe { next.0.as_ref() }.store(entry.bits(), Relaxed);
         // Release: a thief that sees the entry sees the job it names.
         self.bottom.store(next.slot().wrapping_add(1), Release);
     }
 
-    /// Whether the owner, having pushed, must leave the fast path.
+    /// Whether the owner, after a push, must leave the fast path.
     #[inline(always)]
     #[must_use]
     pub(crate) fn wants_attention(&self, pushed: Pushed) -> bool {
@@ -122,9 +124,9 @@ impl Deque {
 
     /// Takes back the youngest entry. False if a thief has it.
     ///
-    /// Only the owner may call this, if it has seen after its last push or pop that its youngest entry, which
-    /// is the one pushed there, is untouched ([`crate::protocol::job::Job::untouched`]). That the place comes from the push,
-    /// and not from a load of the bottom, keeps the bottom out of the chain of dependent loads and stores.
+    /// Only the owner may call this. Since its last push or pop, it must have seen that its youngest entry, the one
+    /// pushed there, is untouched ([`crate::protocol::job::Job::untouched`]). The place comes from the push and not
+    /// from a load of the bottom, which keeps the bottom out of the chain of dependent loads and stores.
     #[inline(always)]
     #[must_use]
     pub(crate) fn pop(&self, pushed: Pushed) -> bool {
@@ -143,7 +145,7 @@ impl Deque {
         self.top.load(Relaxed) <= pushed.slot() || self.pop_contended(pushed)
     }
 
-    /// A thief has raised the top past our entry: the lock tells who has it.
+    /// A thief has raised the top past our entry. The lock tells who has it.
     #[cold]
     #[inline(never)]
     fn pop_contended(&self, pushed: Pushed) -> bool {
@@ -157,15 +159,15 @@ impl Deque {
 
     // ---- The owner's slow path ------------------------------------------------------------------------
 
-    /// Answers the call of the limit: makes room for the next push and lifts the poison.
+    /// Answers a poisoned limit: makes room for the next push and lifts the poison.
     ///
-    /// The swap reads the value of the last `poison`, so what its caller wrote before is visible after this.
+    /// The swap reads the value of the last `poison`, so it sees what the caller of `poison` wrote before.
     pub(crate) fn attend(&self) {
         self.make_room(&mut lock(&self.slots));
         self.limit.swap(self.last.load(Relaxed), AcqRel);
     }
 
-    /// Makes room for the next push and leaves the limit as it is, for owners who attend at every push.
+    /// Makes room for the next push and leaves the limit as it is. For owners that attend at every push.
     #[inline]
     pub(crate) fn attend_always(&self) {
         if self.bottom.load(Relaxed) >= self.last.load(Relaxed) {
@@ -173,15 +175,16 @@ impl Deque {
         }
     }
 
-    /// Makes the youngest entry, which is a join's and was pushed just now, *kept* ([`crate::protocol::job`]), unless a thief has it.
-    /// Then it is true. No lock is needed: while the entry is popped, it is the owner's alone.
+    /// Turns the youngest entry into a *kept* one ([`crate::protocol::job`]), unless a thief has it. The entry belongs
+    /// to a join and was pushed just now. Returns whether the entry was kept. No lock is needed: while the entry is
+    /// popped, only the owner has it.
     #[inline]
     pub(crate) fn keep_youngest(&self) -> bool {
         let pushed = self.youngest_place();
         if !planted(Fault::KeepWithoutPop) && !self.pop(pushed) {
             return false;
         }
-        // SAFETY: in the buffer, which only the owner, who is here, replaces.
+        // SAFETY: the slot is in the buffer. Only the owner replaces the buffer, and the owner is here.
         let bits = unsafe { pushed.0.as_ref() }.load(Relaxed);
         let kept = Entry::from_bits(bits).is_some_and(|entry| entry.keep(self));
         // Release: as in `push`.
@@ -189,26 +192,26 @@ impl Deque {
         kept
     }
 
-    /// Where the youngest entry is. Only the owner, who has pushed one, may call this.
+    /// Where the youngest entry is. Only the owner may call this, after a push.
     fn youngest_place(&self) -> Pushed {
         // SAFETY: bottom points into the buffer, behind the entry.
         Pushed(unsafe { NonNull::new_unchecked(self.bottom.load(Relaxed).wrapping_sub(1)) })
     }
 
-    /// Takes back the youngest entry, which is a kept one. False if a thief has it. Only the owner may call this.
+    /// Takes back the youngest entry, which is kept. Returns false if a thief has it. Only the owner may call this.
     #[inline]
     #[must_use]
     pub(crate) fn pop_kept(&self) -> bool {
         self.pop(self.youngest_place())
     }
 
-    /// Takes the youngest entry that `wanted` accepts, under the lock, telling its job that it is taken.
+    /// Takes the youngest entry that `wanted` accepts, under the lock, and tells its job that it is taken.
     pub(crate) fn take_youngest(&self, wanted: impl FnMut(Entry) -> bool) -> Option<Entry> {
         let _slots = lock(&self.slots);
         self.youngest(wanted, |entry| entry.taken(Place::Nowhere))
     }
 
-    /// Takes the youngest entry, if it is there where pushes go and `wanted` accepts it.
+    /// Takes the youngest entry, if it lies directly below the bottom and `wanted` accepts it.
     pub(crate) fn take_bottom(&self, wanted: impl FnOnce(Entry) -> bool) -> Option<Entry> {
         let _slots = lock(&self.slots);
         let bottom = self.bottom.load(Relaxed);
@@ -225,7 +228,8 @@ impl Deque {
     fn youngest(&self, mut wanted: impl FnMut(Entry) -> bool, taken: impl FnOnce(Entry)) -> Option<Entry> {
         let top = self.top.load(Relaxed);
         let mut bottom = self.bottom.load(Relaxed);
-        // Holes at the bottom are nobody's: left there, they would look like something to take for ever.
+        // Holes at the bottom belong to nobody. If they stayed, the deque would always look as if it had something to
+        // take.
         while bottom > top && entry_at(bottom.wrapping_sub(1)).is_none() {
             bottom = bottom.wrapping_sub(1);
             self.lower_bottom(bottom);
@@ -255,7 +259,7 @@ impl Deque {
         }
     }
 
-    /// Lowers the bottom as the owner, under the lock. What is pushed there next is not exposed.
+    /// Lowers the bottom as the owner, under the lock. An entry that is pushed there next is not exposed.
     fn lower_bottom(&self, bottom: *mut Slot) {
         if self.exposed.load(Relaxed) > bottom && !planted(Fault::KeepExposedMark) {
             self.exposed.store(bottom, Relaxed);
@@ -263,16 +267,17 @@ impl Deque {
         self.bottom.store(bottom, Release);
     }
 
-    /// Pushes a loose entry: one that is not the second half of a join. A join below must find its own entry on top when it
-    /// pops, or know that it has to look for it; so if the youngest entry is a join's, all are exposed first.
+    /// Pushes a loose entry, that is, one that is not the second half of a join. When a join below pops, it must find
+    /// its own entry at the bottom, or know that it has to look for it. So if the youngest entry belongs to a join, all
+    /// entries are exposed first.
     ///
-    /// The slot is looked at without the lock, and whatever the top says: a thief that has raised the top may not yet
-    /// have told the job. A slot that holds something else, even a stale one, has no untouched job below.
+    /// This looks at the slot without the lock and without regard to the top: a thief that has raised the top may not
+    /// yet have told the job. If the slot holds something else, even a stale entry, there is no untouched job below.
     #[inline]
     pub(crate) fn push_over(&self, entry: Entry) -> Pushed {
         let youngest = self.bottom.load(Relaxed).wrapping_sub(1);
-        // SAFETY: in the buffer, which begins with a slot that is always empty, and which only the owner, who is
-        // here, replaces.
+        // SAFETY: the slot is in the buffer, which begins with a slot that is always empty. Only the owner replaces the
+        // buffer, and the owner is here.
         let bits = unsafe { (*youngest).load(Relaxed) };
         let trusted = planted(Fault::TrustRaisedTop) && self.looks_empty() || planted(Fault::PushOverBlindly);
         if Entry::from_bits(bits).is_some_and(Entry::is_stack) && !trusted {
@@ -282,21 +287,21 @@ impl Deque {
             self.loose.store(true, Relaxed);
         }
         let next = self.next();
-        // Release: whoever finds a loose entry in its slot needs to have learned of it by nothing else.
+        // Release: a thief that finds a loose entry in its slot may have learned of it through nothing else.
         // SAFETY: as in `push`.
         unsafe { next.0.as_ref() }.store(entry.bits(), Release);
         self.bottom.store(next.slot().wrapping_add(1), Release);
         next
     }
 
-    /// Takes the oldest entry for somebody else, telling `taken` while the lock is held.
+    /// Takes the oldest entry for somebody else, and calls `taken` while the lock is held.
     ///
-    /// For the owner, who is not popping at the same time; thieves use [`Deque::steal`].
+    /// For the owner, which is not popping at the same time. Thieves use [`Deque::steal`].
     pub(crate) fn take_top(&self, taken: impl FnOnce(Entry)) -> Option<Entry> {
         self.take_top_if(|_| true, taken)
     }
 
-    /// The same, if `wanted` accepts the oldest entry.
+    /// Like [`Deque::take_top`], if `wanted` accepts the oldest entry.
     pub(crate) fn take_top_if(
         &self,
         wanted: impl FnOnce(Entry) -> bool,
@@ -304,6 +309,20 @@ impl Deque {
     ) -> Option<Entry> {
         let _slots = lock(&self.slots);
         self.oldest(wanted).inspect(|&entry| taken(entry))
+    }
+
+    /// Whether there is an oldest entry, and `what` holds for it. For the owner.
+    pub(crate) fn oldest_is(&self, what: impl FnOnce(Entry) -> bool) -> bool {
+        let mut is = false;
+        let none = self.take_top_if(
+            |entry| {
+                is = what(entry);
+                false
+            },
+            |_| {},
+        );
+        debug_assert!(none.is_none(), "nothing is wanted");
+        is
     }
 
     fn oldest(&self, wanted: impl FnOnce(Entry) -> bool) -> Option<Entry> {
@@ -317,11 +336,11 @@ impl Deque {
         found
     }
 
-    /// Exposes all untouched entries: their joins will look for them under the lock.
+    /// Exposes all untouched entries. From then on, their joins look for them under the lock.
     pub(crate) fn expose_all(&self) {
         let _slots = lock(&self.slots);
-        // Entries are exposed all at once, and before one that is not a join's is pushed on top of them; so below
-        // an exposed one, or one of another kind, there is none untouched.
+        // Entries are exposed all at once, and before an entry that belongs to no join is pushed on top of them. So
+        // below an exposed entry, or one of another kind, no entry is untouched.
         self.each(|entry| entry.expose(self));
         self.exposed.store(self.bottom.load(Relaxed), Relaxed);
     }
@@ -338,39 +357,40 @@ impl Deque {
         }
     }
 
-    /// How many slots lie between the two ends: the number of entries, and withdrawn ones among them.
+    /// How many slots lie between the two ends. This counts the entries and the holes between them.
     pub(crate) fn len(&self) -> usize {
         let (bottom, top) = (self.bottom.load(Relaxed), self.top.load(Relaxed));
         (bottom as usize).saturating_sub(top as usize) / size_of::<Slot>()
     }
 
-    /// Says what the entries from here on descend from: `key` if the deque is empty now, else nothing known.
+    /// Says what the next entries descend from. If the deque is empty now, its root is `root`; otherwise it becomes
+    /// unknown.
     #[inline]
-    pub(crate) fn set_root(&self, key: usize) {
-        // Only the owner, who is here, changes the root, and others only take entries away.
-        let root = self.root();
-        if root != key && (root != 0 || self.looks_empty()) {
-            if self.private { self.store_root(key) } else { self.change_root(key) }
+    pub(crate) fn set_root(&self, root: usize) {
+        // Only the owner changes the root, and the owner is here. Others only take entries away.
+        let before = self.root();
+        if before != root && (before != 0 || self.looks_empty()) {
+            if self.private { self.store_root(root) } else { self.change_root(root) }
         }
     }
 
     #[inline(never)]
-    fn change_root(&self, key: usize) {
+    fn change_root(&self, root: usize) {
         let _slots = lock(&self.slots);
-        self.store_root(key);
+        self.store_root(root);
     }
 
-    fn store_root(&self, key: usize) {
-        self.root.store(if self.looks_empty() { key } else { 0 }, Relaxed);
+    fn store_root(&self, root: usize) {
+        self.root.store(if self.looks_empty() { root } else { 0 }, Relaxed);
     }
 
-    /// Moves the entries to the start of the buffer, or to a larger one, so that a push has room. Untouched jobs
-    /// are exposed first: their joins know them by their place.
-    fn make_room(&self, slots: &mut Box<[Slot]>) {
-        if self.bottom.load(Relaxed) < last_of(slots) {
+    /// Moves the entries to the start of the buffer, or to a larger one, so that a push has room. Untouched jobs are
+    /// exposed first, because their joins find them by their place.
+    fn make_room(&self, slots: &mut Slots) {
+        if self.bottom.load(Relaxed) < slots.last() {
             return;
         }
-        let mut entries = Vec::with_capacity(room(slots));
+        let mut entries = Vec::with_capacity(slots.room());
         self.each(|entry| {
             if !planted(Fault::MoveUntouched) {
                 entry.expose(self);
@@ -378,14 +398,14 @@ impl Deque {
             entries.push(entry);
             true
         });
-        if entries.len() * 2 > room(slots) {
-            *slots = new_slots(room(slots) * 2);
-            self.last.store(last_of(slots), Relaxed);
+        if entries.len() * 2 > slots.room() {
+            *slots = Slots::new(slots.room() * 2);
+            self.last.store(slots.last(), Relaxed);
         }
         for (slot, entry) in slots[1..].iter().zip(entries.iter().rev()) {
             slot.store(entry.bits(), Relaxed);
         }
-        let base = base_of(slots);
+        let base = slots.base();
         let bottom = base.wrapping_add(entries.len());
         self.top.store(base, Relaxed);
         self.exposed.store(bottom, Relaxed);
@@ -399,7 +419,7 @@ impl Deque {
         self.top.load(Relaxed) >= self.bottom.load(Relaxed)
     }
 
-    /// What all entries descend from, 0 if that is not known. Exact for the owner, a guess for others.
+    /// The common ancestor of all entries, or 0 if unknown. Exact for the owner, a guess for others.
     pub(crate) fn root(&self) -> usize {
         self.root.load(Relaxed)
     }
@@ -415,15 +435,15 @@ impl Deque {
         self.limit.store(ptr::null_mut(), Release);
     }
 
-    /// Takes the oldest entry without the owner's help, telling `taken` while the lock is held, if the owner
-    /// has said that its entries descend from `want` (0: from whatever). From an owner who does not rely on the heavy
-    /// barrier, one that no pop can take.
+    /// Takes the oldest entry without the owner's help, and calls `taken` while the lock is held. The owner must have
+    /// said that its entries descend from `want` (0 accepts any). From an owner that does not rely on the heavy
+    /// barrier, this takes only an entry that no pop can take.
     pub(crate) fn steal(&self, want: usize, taken: impl FnOnce(Entry)) -> Steal {
         let Some(_slots) = try_lock(&self.slots) else { return Steal::Retry };
         if want != 0 && self.root() != want && !planted(Fault::StealWhatever) {
             return Steal::Empty;
         }
-        // An owner who ceases to rely meanwhile needs the lock before it goes on.
+        // An owner that stops relying on the barrier meanwhile needs the lock before it goes on.
         if !self.side.relies() {
             return self.oldest_free(true).map_or(Steal::Empty, |entry| {
                 taken(entry);
@@ -436,7 +456,8 @@ impl Deque {
                 return Steal::Empty;
             }
             self.top.store(top.wrapping_add(1), Relaxed);
-            // Pairs with `light` in `pop`. If it is refused, the bottom tells nothing, and the owner may have the entry.
+            // Pairs with `light` in `pop`. If the barrier is refused, the bottom proves nothing, and the owner may have
+            // the entry.
             let reached = barrier::heavy(std::iter::once(&self.side));
             if !reached || top >= self.bottom.load(Acquire) && !planted(Fault::StealWithoutSecondLook) {
                 self.top.store(top, Relaxed);
@@ -449,8 +470,8 @@ impl Deque {
         }
     }
 
-    /// Takes the oldest entry if no pop can take it, and if the owner has said that its entries descend from `want` (0:
-    /// from whatever): an exposed one, or, with `loose`, a loose one. Needs neither the owner's help nor the heavy
+    /// Takes the oldest entry if no pop can take it: an exposed entry or, with `loose`, a loose one. The owner must
+    /// have said that its entries descend from `want` (0 accepts any). Needs neither the owner's help nor the heavy
     /// barrier: see the module text.
     pub(crate) fn steal_free(&self, want: usize, loose: bool) -> Option<Entry> {
         let loose = loose && self.loose.load(Relaxed);
@@ -464,13 +485,14 @@ impl Deque {
         self.oldest_free(loose).inspect(|entry| entry.stolen(Place::Nowhere, self))
     }
 
-    /// Takes the oldest entry out, under the lock, if no pop can take it. The caller tells its job.
+    /// Takes the oldest entry out, under the lock, if no pop can take it. The caller must tell its job.
     fn oldest_free(&self, loose: bool) -> Option<Entry> {
         let exposed = self.exposed.load(Relaxed);
         let mut top = self.top.load(Relaxed);
         let mut found = None;
         while found.is_none() && (top < exposed || (loose && top < self.bottom.load(Acquire))) {
-            // SAFETY: between the ends, in the buffer, which is replaced only under the lock. Acquire: see `push_over`.
+            // SAFETY: the slot is between the ends, in the buffer, which is replaced only under the lock. Acquire: see
+            // `push_over`.
             match Entry::from_bits(unsafe { (*top).load(Acquire) }) {
                 Some(entry) if top >= exposed && entry.is_stack() && !planted(Fault::StealForksAsLoose) => {
                     break;
@@ -483,11 +505,11 @@ impl Deque {
         found
     }
 
-    /// Withdraws `entry` from wherever in the deque it is. False if it is gone.
+    /// Withdraws `entry` from wherever it is in the deque. Returns false if it is gone.
     ///
-    /// For entries that the owner does not pop by its fast path ([`Entry::expose`]), so the lock is
-    /// all the protection this needs. With `owner`, the caller owns the deque and the bottom may be lowered.
-    pub(crate) fn withdraw(&self, entry: Entry, owner: bool) -> bool {
+    /// For entries that the owner does not pop by its fast path ([`Entry::expose`]), so the lock alone protects this.
+    /// With `owner`, the caller owns the deque and the bottom may be lowered.
+    pub(crate) fn take_back(&self, entry: Entry, owner: bool) -> bool {
         if self.private {
             return self.remove(entry, true);
         }
@@ -502,7 +524,7 @@ impl Deque {
         while at > top {
             at = at.wrapping_sub(1);
             if entry_at(at) == Some(entry) {
-                // A stranger must not lower the bottom, so it makes a hole: as if younger entries followed.
+                // Only the owner may lower the bottom. Anyone else leaves a hole, as if younger entries followed.
                 self.vacate(at, if owner { bottom } else { ptr::null_mut() });
                 return true;
             }
@@ -511,27 +533,9 @@ impl Deque {
     }
 }
 
-/// The entry in the slot, if it was not withdrawn. The caller holds the lock, or owns a [private] deque, and
+/// The entry in the slot, if it was not taken back. The caller holds the lock, or owns a [private] deque, and
 /// `slot` is between the ends.
 fn entry_at(slot: *mut Slot) -> Option<Entry> {
     // SAFETY: slots between the ends lie in the buffer, which is replaced only under the lock.
     Entry::from_bits(unsafe { (*slot).load(Relaxed) })
-}
-
-/// A buffer with room for `count` entries, behind one slot that stays empty: whoever looks below the bottom sees that.
-fn new_slots(count: usize) -> Box<[Slot]> {
-    (0..=count).map(|_| Slot::new(0)).collect()
-}
-
-/// How many entries a buffer has room for.
-fn room(slots: &[Slot]) -> usize {
-    slots.len() - 1
-}
-
-fn base_of(slots: &[Slot]) -> *mut Slot {
-    slots.as_ptr().cast_mut().wrapping_add(1)
-}
-
-fn last_of(slots: &[Slot]) -> *mut Slot {
-    base_of(slots).wrapping_add(room(slots) - 1)
 }

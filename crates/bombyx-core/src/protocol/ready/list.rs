@@ -1,7 +1,7 @@
-//! A list in which everything keeps its place relative to its neighbours: insertion beside anything that is in it,
-//! removal from anywhere, and the n-th from the left. The list R of DFDeques and the pools of ready threads are made
-//! of it. Nodes are known by small numbers, which are used again after a removal; the locks around the list see to it
-//! that nobody uses a number that has changed its meaning.
+//! A list in which everything keeps its place relative to its neighbours. It supports insertion beside any node,
+//! removal from anywhere, and finding the n-th node from the left. The list R of DFDeques and the pools of ready
+//! threads are made of it. Nodes are known by small numbers, which are used again after a removal. The locks around the
+//! list make sure that nobody uses a number that has changed its meaning.
 
 /// A node of a [`List`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(crate) struct List<T> {
 }
 
 struct Slot<T> {
-    /// None while the number is free.
+    /// `None` while the number is free.
     item: Option<T>,
     left: Option<Node>,
     right: Option<Node>,
@@ -101,7 +101,7 @@ impl<T> List<T> {
         item
     }
 
-    /// What leads on to the right from a node, or into the list.
+    /// The link that leads from a node to the right, or into the list.
     fn right_of(&mut self, node: Option<Node>) -> &mut Option<Node> {
         match node {
             Some(node) => &mut self.slots[node.number()].right,
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!((contents(&list), list.len()), (vec![2, 3, 5], 3));
     }
 
-    /// The same as in a vector.
+    /// Behaves like a vector.
     #[test]
     fn stress() {
         let rng = Rng::new(7, 0);

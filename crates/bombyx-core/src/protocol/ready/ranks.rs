@@ -2,38 +2,38 @@
 //! (Narlikar §3.2 and Lemma 3.1).
 //!
 //! A deque with an owner is the processor's own ([`Deque`]), and its node only says where it ranks. A deque that was
-//! given up has its entries in its node, the oldest first, and perhaps a number of dummy threads below all of them:
-//! they are younger than the frame that waits for them, the last entry.
+//! given up has its entries in its node, the oldest first. It may also have a number of dummy threads below all of
+//! them, because these are younger than the frame that waits for them, the last entry.
 //!
 //! # Protocol
 //!
-//! One lock protects the list; it is taken before the lock of a deque, and nothing is waited for under it.
+//! One lock protects the list. It is taken before the lock of a deque, and nobody waits for anything while holding it.
 //!
 //! | step | who | under the lock |
 //! |---|---|---|
 //! | *give up* | a processor whose quota is used up, at a fork | its node loses its owner; all entries of its deque are moved into the node and their jobs told so ([`Place::Listed`]); the running frame follows as a ready carrier |
-//! | *draw* | a thief | the r-th deque from the left; without an owner: its oldest entry is the thief's, who gets a node directly right of it, and a node without entries is deleted |
+//! | *draw* | a thief | picks the r-th deque from the left; if it has no owner: takes its oldest entry, gets a node directly right of it, and deletes the node if it has no entries left |
 //! | *follow* | a victim that serves a request | the thief's node is put directly right of the victim's, before the answer is sent |
-//! | *rob* | a thief whose victim does not answer | takes the victim's oldest entry and a node directly right of its |
-//! | *withdraw* | a join whose job was given up with the deque | the entry leaves the node |
+//! | *rob* | a thief whose victim does not answer | takes the victim's oldest entry, and gets a node directly right of the victim's |
+//! | *take back* | a join whose job was given up with the deque | the entry leaves the node |
 //! | *arrive*, *leave* | a processor that begins with something from outside; one that has nothing left | a node at the right end; its node is deleted |
 //!
-//! *Give up against rob*: both hold the lock for the whole step, so a thief finds the victim's entries either still in
-//! its deque, with its node beside, or all in a node without an owner. *Give up against a served request*: the
-//! victim is one carrier and does one after the other. *Withdraw against draw*: the place was written under the
-//! lock, and whether the node holds that very entry is seen under the lock; a job whose join has not returned has no
-//! other at its address, so a node whose number was used again deceives nobody. *Give up against being found*: once
-//! the running frame stands in the list, any thief may give its carrier a processor while it still holds its own;
-//! the carrier gives its own away without looking at it again and then finds what it was given
+//! *Give up against rob*: both hold the lock for the whole step. So a thief finds the victim's entries either still in
+//! its deque, with its node beside, or all in a node without an owner. *Give up against a served request*: the victim
+//! is one carrier and does one after the other. *Withdraw against draw*: the place was written under the lock, and
+//! whether the node holds that very entry is checked under the lock. A job whose join has not returned shares its
+//! address with no other job, so a node whose number was used again misleads nobody. *Give up against being found*:
+//! once the running frame is in the list, any thief may give its carrier a processor while the carrier still holds its
+//! own. The carrier gives its own away without looking at it again, and then finds what it was given
 //! ([`crate::protocol::carrier`]).
 //!
 //! # Cost
 //!
-//! Every steal, give-up and start takes the lock once, for a walk over at most P nodes: about 100 ns, against the
-//! 5 to 20 µs of the hand-over that goes with most of them. With one steal per 100 µs on each processor the lock is
-//! taken P·10⁴ times a second, so it is busy a tenth of the time at P ≈ 100. Beyond that the deques would be inserted
-//! and deleted lazily: each processor keeps its changes until the next time slot, when one of them merges all into
-//! an array of deques, and thieves index that array without a lock (Narlikar §4.1).
+//! Every steal, give-up and start takes the lock once, for a walk over at most P nodes: about 100 ns. The hand-over
+//! that goes with most of them takes 5 to 20 µs. With one steal per 100 µs on each processor, the lock is taken P·10⁴
+//! times a second, so at P ≈ 100 it is busy a tenth of the time. Beyond that, deques should be inserted and deleted
+//! lazily: each processor keeps its changes until the next time slot, when one of them merges all changes into an array
+//! of deques, and thieves index that array without a lock (Narlikar §4.1).
 
 use super::list::{List, Node};
 use crate::protocol::deque::{Deque, Steal};
@@ -67,10 +67,10 @@ enum Ranked {
 struct Left {
     /// The oldest first; never empty.
     entries: VecDeque<Entry>,
-    /// For how many bytes dummy threads must run before the youngest entry goes on: one for every K of them, with the K of
-    /// that time.
+    /// Dummy threads for this many bytes must run before the youngest entry goes on: one for every K bytes, with the K
+    /// of the time when they run.
     delay: u64,
-    /// What all entries descend from, 0 if that is not known.
+    /// The common ancestor of all entries, or 0 if unknown.
     root: usize,
 }
 
@@ -82,7 +82,7 @@ pub(crate) enum Drawn {
     Nothing,
     /// The deque of this processor.
     Owned(usize),
-    /// The oldest entry of a deque without an owner, which is the thief's.
+    /// The oldest entry of a deque without an owner. It belongs to the thief.
     Entry(Entry),
     /// A dummy thread, which does nothing. The thief must draw again.
     Dummy,
@@ -99,7 +99,7 @@ impl Ranks {
         self.left.load(Relaxed) > 0
     }
 
-    /// The most deques that there were at a time, since it was last forgotten.
+    /// The most deques that there were at a time since this peak was last forgotten.
     pub(crate) fn peak(&self) -> usize {
         lock(&self.inner).peak
     }
@@ -109,7 +109,7 @@ impl Ranks {
         inner.peak = inner.list.len();
     }
 
-    /// Processor `index` works on something that has no rank: it comes after all that is there.
+    /// Processor `index` works on something that has no rank. It comes after everything that is there.
     pub(crate) fn arrive(&self, index: usize) {
         lock(&self.inner).node_of(index);
     }
@@ -119,14 +119,14 @@ impl Ranks {
         lock(&self.inner).leave(index);
     }
 
-    /// The deque of `thief`, empty so far, ranks directly right of that of `victim`.
+    /// The deque of `thief`, which is still empty, ranks directly right of that of `victim`.
     pub(crate) fn follow(&self, victim: usize, thief: usize) {
         let mut inner = lock(&self.inner);
         let node = inner.node_of(victim);
         inner.place_right_of(node, thief);
     }
 
-    /// Takes an entry of `victim` for `thief` by `steal`, whose deque ranks directly right of the victim's then.
+    /// Takes an entry of `victim` for `thief` by `steal`. The thief's deque then ranks directly right of the victim's.
     pub(crate) fn rob(&self, victim: usize, thief: usize, steal: impl FnOnce() -> Steal) -> Steal {
         let too_early = planted(Fault::RobWithoutRanks);
         let (mut inner, stolen) = if too_early {
@@ -143,8 +143,8 @@ impl Ranks {
         stolen
     }
 
-    /// Processor `index` gives up `deque`, its own, with `frame`, the carrier that runs on it, as the youngest entry,
-    /// which waits for dummy threads for `delay` bytes.
+    /// Processor `index` gives up its own `deque`. The youngest entry is then `frame`, the carrier that runs on the
+    /// processor. It waits for dummy threads for `delay` bytes.
     pub(crate) fn give_up(&self, index: usize, deque: &Deque, frame: Entry, delay: u64) {
         let mut inner = lock(&self.inner);
         let node = inner.node_of(index);
@@ -163,9 +163,9 @@ impl Ranks {
         *inner.at(node) = Ranked::Left(Left { entries, delay, root });
     }
 
-    /// What the thief `index` finds in the `place`-th deque from the left, where a deque in which nothing but dummy
-    /// threads is ready counts as many as there are: that is over how many deques the paper's binary tree of dummies
-    /// spreads, as each one that is run leaves its siblings in a deque of their own. A dummy stands for `bytes`: K.
+    /// What the thief `index` finds in the `place`-th deque from the left. A deque in which only dummy threads are
+    /// ready counts as many times as it has dummies. The paper's binary tree of dummies spreads over that many deques,
+    /// because each dummy that runs leaves its siblings in a separate deque. A dummy stands for `bytes`: K.
     pub(crate) fn draw(&self, index: usize, place: usize, bytes: u64) -> Drawn {
         let mut inner = lock(&self.inner);
         let Some(node) = inner.place(place, bytes) else { return Drawn::Nothing };
@@ -175,19 +175,19 @@ impl Ranks {
         }
     }
 
-    /// What the thief `index` finds in the leftmost `count` deques without an owner, if all in it descends from
-    /// `key`.
-    pub(crate) fn draw_descendant(&self, index: usize, count: usize, key: usize) -> Drawn {
+    /// What the thief `index` finds in the leftmost `count` deques without an owner, if everything in the deque
+    /// descends from `root`.
+    pub(crate) fn draw_descendant(&self, index: usize, count: usize, root: usize) -> Drawn {
         if !self.has_left() {
             return Drawn::Nothing;
         }
         let mut inner = lock(&self.inner);
-        let descends = |node: &Node| matches!(inner.list.get(*node), Some(Ranked::Left(left)) if left.root == key && left.delay == 0);
+        let descends = |node: &Node| matches!(inner.list.get(*node), Some(Ranked::Left(left)) if left.root == root && left.delay == 0);
         let found = inner.list.nodes().take(count).find(descends);
         found.map_or(Drawn::Nothing, |node| self.take_from(&mut inner, node, index, 0))
     }
 
-    /// The first of the leftmost `count` deques whose owner is accepted.
+    /// The first of the leftmost `count` deques whose owner `wanted` accepts.
     pub(crate) fn find_owner(&self, count: usize, mut wanted: impl FnMut(usize) -> bool) -> Option<usize> {
         let inner = lock(&self.inner);
         let owner = |node| match inner.list.get(node) {
@@ -197,9 +197,10 @@ impl Ranks {
         inner.list.nodes().take(count).filter_map(owner).find(|&owner| wanted(owner))
     }
 
-    /// The join of a job withdraws it from the deque without an owner that it was given up with. False if it is gone.
+    /// The join of a job takes it back from the deque without an owner with which it was given up. Returns false if it
+    /// is gone.
     #[must_use]
-    pub(crate) fn withdraw(&self, entry: Entry, node: Node) -> bool {
+    pub(crate) fn take_back(&self, entry: Entry, node: Node) -> bool {
         let mut inner = lock(&self.inner);
         let Some(Ranked::Left(left)) = inner.list.get_mut(node) else { return false };
         if planted(Fault::TakeBackFromNode) {
@@ -213,8 +214,8 @@ impl Ranks {
         true
     }
 
-    /// Takes the oldest entry of a deque without an owner, or a dummy when nothing but the frame is left that waits for
-    /// them. If it is an entry, the thief's deque ranks directly right of it.
+    /// Takes the oldest entry of a deque without an owner. If only the frame is left and it waits for dummies, takes a
+    /// dummy instead. If it takes an entry, the thief's deque then ranks directly right of this one.
     fn take_from(&self, inner: &mut MutexGuard<'_, Inner>, node: Node, index: usize, bytes: u64) -> Drawn {
         let Ranked::Left(left) = inner.at(node) else { return Drawn::Nothing };
         if left.entries.len() == 1 && left.delay > 0 && !planted(Fault::OutOfTurn) {
@@ -229,7 +230,7 @@ impl Ranks {
         Drawn::Entry(entry)
     }
 
-    /// The lock's holder says how many more entries there are.
+    /// Changes the number of entries in deques without an owner. The caller holds the lock.
     fn count(&self, _: &MutexGuard<'_, Inner>, change: isize) {
         self.left.store(self.left.load(Relaxed).wrapping_add_signed(change), Relaxed);
     }
@@ -240,7 +241,7 @@ impl Inner {
         self.list.get_mut(node).expect("the node is in the list")
     }
 
-    /// The node of the `place`-th deque from the left ([`Ranks::draw`]), with a dummy for so many bytes.
+    /// The node of the `place`-th deque from the left ([`Ranks::draw`]), where a dummy stands for `bytes`.
     fn place(&self, place: usize, bytes: u64) -> Option<Node> {
         let mut passed = 0;
         self.list.nodes().find(|&node| {
@@ -254,7 +255,7 @@ impl Inner {
         })
     }
 
-    /// The node of a processor's deque, at the right end if it has none yet.
+    /// The node of a processor's deque. If there is none yet, makes one at the right end.
     fn node_of(&mut self, index: usize) -> Node {
         if let Some(node) = self.of[index] {
             return node;

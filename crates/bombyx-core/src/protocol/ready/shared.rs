@@ -3,34 +3,34 @@
 //! # Protocol
 //!
 //! Everything happens under one lock. A fork's entry is moved out of the forker's deque into the pool with both locks
-//! held (the pool's first), and its job is told the node where it stands ([`Place::Listed`]) under the same locks.
-//! From then on the node's entry is taken out exactly once, under the lock: by whoever searches
-//! ([`SharedPool::take`]), who tells the job that it is nowhere any more, or by its own join
-//! ([`SharedPool::take_back`]). The join knows the node from the job; whether the node still holds that very entry
-//! is seen under the lock, so a node whose number was used again deceives nobody: no two nodes hold one entry, and a
-//! job whose join has not returned has no other at its address.
+//! held (the pool's first). Under the same locks its job learns the node where it now is ([`Place::Listed`]). From then
+//! on the node's entry is taken out exactly once, under the lock: by whoever searches ([`SharedPool::take`]), which
+//! tells the job that it is nowhere any more, or by its own join ([`SharedPool::take_back`]). The join knows the node
+//! from the job, and checks under the lock whether the node still holds that very entry. So a node whose number was
+//! used again misleads nobody: no two nodes hold one entry, and a job whose join has not returned shares its address
+//! with no other job.
 //!
-//! Nobody steals from deques here, and every fork attends, so deques are empty but for the moment between a push and
-//! the attention that follows it.
+//! Nobody steals from deques here, and every fork attends. So deques are empty except between a push and the attention
+//! that follows it.
 //!
 //! # Order
 //!
-//! [`Order::Arrival`]: new entries at the right end, the leftmost is next. [`Order::Serial`]: the order of the serial
-//! depth-first execution (Narlikar §3.2). There every processor that runs something has a node of its own, so that
-//! what it forks can be put beside it: the second half of a join directly right of it (it comes later), a spawned
-//! closure directly left of it (it comes before what its parent does next). A frame that waits for another processor
-//! needs no node: whoever finishes last is at the very place where the frame goes on.
+//! [`Order::Arrival`]: new entries go to the right end, and the leftmost is next. [`Order::Serial`]: the order of the
+//! serial depth-first execution (Narlikar §3.2). There, every processor that runs something has a node, so that what it
+//! forks can be put beside that node. The second half of a join goes directly right of it, because it comes later. A
+//! spawned closure goes directly left of it, because it comes before what its parent does next. A frame that waits for
+//! another processor needs no node: whoever finishes last is at the very place where the frame goes on.
 //!
 //! # Taking memory in turn
 //!
-//! A frame that is about to take memory asks whether it is its [turn](SharedPool::turn): whether nothing that a processor
-//! could take stands left of it. Dummy threads are a number at the frame's node ([`SharedPool::delay`]), which stays that of
-//! a running processor; whoever finds it leftmost counts one off, the frame's own processor or another. If something else
-//! comes first, the frame is left at its node, with the dummies that remain ([`SharedPool::put_frame`]), and its processor
-//! takes that. Whoever takes the frame gives it a processor; as it takes time to wake its carrier up, the frame asks
-//! again then. So at the moment at which the answer is [`Turn::Now`], under the lock, all dummies have run and all that is
-//! left of the frame is being worked on. It cannot wait for ever: what is left of it is finite, and the leftmost
-//! node is always worked on or open to all.
+//! A frame that is about to take memory asks whether it is its [turn](SharedPool::turn), that is, whether nothing left
+//! of it could be taken by a processor. Dummy threads are a number at the frame's node ([`SharedPool::delay`]), which
+//! stays the node of a running processor. Whoever finds the node leftmost counts one dummy off: the frame's own
+//! processor or another. If something else comes first, the frame is left at its node with the dummies that remain
+//! ([`SharedPool::put_frame`]), and its processor takes the other thing. Whoever takes the frame gives it a processor.
+//! Waking its carrier takes time, so the frame then asks again. So when the answer is [`Turn::Now`], under the lock,
+//! all dummies have run and everything left of the frame is being worked on. The frame cannot wait for ever: what is
+//! left of it is finite, and the leftmost node is always worked on or open to all.
 
 use super::list::{List, Node};
 use crate::protocol::carrier::Carrier;
@@ -57,27 +57,27 @@ pub(crate) struct SharedPool {
 }
 
 struct Inner {
-    list: List<Spot>,
+    list: List<Position>,
     /// Where each processor works, in serial order.
     works_at: Box<[Option<Node>]>,
 }
 
-/// A place in the order.
-struct Spot {
-    /// What is ready here. None: a processor works here.
+/// A position in the serial order.
+struct Position {
+    /// What is ready here. `None` if a processor works here.
     entry: Option<Entry>,
-    /// How many dummy threads must run before the entry, or the frame that the processor works on, goes on
-    /// (Narlikar §3.3).
+    /// How many dummy threads must run before the entry, or the frame that the processor works on, goes on (Narlikar
+    /// §3.3).
     dummies: u64,
 }
 
-impl Spot {
-    fn ready(entry: Entry) -> Spot {
-        Spot { entry: Some(entry), dummies: 0 }
+impl Position {
+    fn ready(entry: Entry) -> Position {
+        Position { entry: Some(entry), dummies: 0 }
     }
 
-    fn running() -> Spot {
-        Spot { entry: None, dummies: 0 }
+    fn running() -> Position {
+        Position { entry: None, dummies: 0 }
     }
 
     /// Whether a processor that looks for something finds it here.
@@ -90,7 +90,7 @@ impl Spot {
         self.entry.filter(|_| self.dummies == 0)
     }
 
-    /// Counts off one of the dummy threads that come first. False if there is none.
+    /// Counts off one of the dummy threads that come first. Returns false if there is none.
     fn take_dummy(&mut self) -> bool {
         let any = self.dummies > 0;
         self.dummies -= u64::from(any);
@@ -98,15 +98,15 @@ impl Spot {
     }
 }
 
-/// Whether a frame may go on that is about to take memory.
+/// Whether a frame that is about to take memory may go on.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Turn {
     /// Nothing comes before it.
     Now,
-    /// A dummy thread did, which does nothing and is over. The caller asks again.
+    /// A dummy thread came before it, and is over: it does nothing. The caller asks again.
     Dummy,
-    /// Something else does.
+    /// Something else comes before it.
     Later,
 }
 
@@ -150,14 +150,14 @@ impl SharedPool {
         }
     }
 
-    /// The frame that processor `index` works on waits for so many dummy threads, which anyone may run.
+    /// The frame that processor `index` works on now waits for `dummies` dummy threads, which anyone may run.
     pub(crate) fn delay(&self, index: usize, dummies: u64) {
         let mut inner = lock(&self.inner);
         let node = inner.node_of(index);
-        self.change(&mut inner, node, |spot| spot.dummies = dummies);
+        self.change(&mut inner, node, |position| position.dummies = dummies);
     }
 
-    /// Whether the frame that processor `index` works on comes before all that is ready.
+    /// Whether the frame that processor `index` works on comes before everything that is ready.
     pub(crate) fn turn(&self, index: usize) -> Turn {
         let mut inner = lock(&self.inner);
         let own = inner.node_of(index);
@@ -165,19 +165,19 @@ impl SharedPool {
         if first != Some(own) && !planted(Fault::OutOfTurn) {
             return Turn::Later;
         }
-        if self.change(&mut inner, own, Spot::take_dummy) { Turn::Dummy } else { Turn::Now }
+        if self.change(&mut inner, own, Position::take_dummy) { Turn::Dummy } else { Turn::Now }
     }
 
-    /// The frame that processor `index` works on is ready, and left to whoever takes it when the dummy threads that it
-    /// waits for have run. The processor works on nothing then.
+    /// The frame that processor `index` works on is ready. Whoever takes it continues it, when the dummy threads that
+    /// it waits for have run. The processor now works on nothing.
     pub(crate) fn put_frame(&self, index: usize, carrier: Entry) {
         let mut inner = lock(&self.inner);
         let node = inner.node_of(index);
         inner.works_at[index] = None;
-        self.change(&mut inner, node, |spot| spot.entry = Some(carrier));
+        self.change(&mut inner, node, |position| position.entry = Some(carrier));
     }
 
-    /// What is next, for processor `index`, which works there from now on.
+    /// Takes what is next, for processor `index`, which works there from now on.
     pub(crate) fn take(&self, index: usize) -> Taken {
         if self.len() == 0 {
             self.leave(index);
@@ -186,7 +186,7 @@ impl SharedPool {
         let mut inner = lock(&self.inner);
         inner.leave(index);
         let Some(node) = inner.next() else { return Taken::Nothing };
-        if self.change(&mut inner, node, Spot::take_dummy) {
+        if self.change(&mut inner, node, Position::take_dummy) {
             return Taken::Dummy;
         }
         let entry = self.remove(&mut inner, node, index);
@@ -194,7 +194,7 @@ impl SharedPool {
         Taken::Entry(entry)
     }
 
-    /// What is next, if that is a carrier, for processor `index`, which works there from now on.
+    /// Takes what is next, if that is a carrier, for processor `index`, which works there from now on.
     pub(crate) fn take_carrier(&self, index: usize) -> Option<NonNull<Carrier>> {
         if self.len() == 0 {
             return None;
@@ -207,7 +207,7 @@ impl SharedPool {
         Some(carrier)
     }
 
-    /// What is next, if `wanted` says so. The processor keeps its place.
+    /// Takes what is next, if `wanted` accepts it. The processor keeps its place.
     pub(crate) fn take_next_if(&self, wanted: impl FnOnce(Entry) -> bool) -> Option<Entry> {
         if self.len() == 0 {
             return None;
@@ -215,13 +215,13 @@ impl SharedPool {
         let mut inner = lock(&self.inner);
         let node = inner.next()?;
         let entry = inner.at(node).entry.filter(|&entry| wanted(entry))?;
-        if self.change(&mut inner, node, Spot::take_dummy) {
+        if self.change(&mut inner, node, Position::take_dummy) {
             return None;
         }
         Some(self.take_out(&mut inner, node, entry))
     }
 
-    /// The first entry that `wanted` accepts, whether it is next or not. The processor keeps its place.
+    /// Takes the first entry that `wanted` accepts, whether it is next or not. The processor keeps its place.
     pub(crate) fn take_any(&self, mut wanted: impl FnMut(Entry) -> bool) -> Option<Entry> {
         if self.len() == 0 {
             return None;
@@ -232,7 +232,8 @@ impl SharedPool {
         Some(self.take_out(&mut inner, node, entry))
     }
 
-    /// The join of a job takes it back from `node`. False if it has been taken, or is not next and must be.
+    /// The join of a job takes it back from `node`. Returns false if it has been taken, or if it must be next and is
+    /// not.
     #[must_use]
     pub(crate) fn take_back(&self, entry: Entry, node: Node, must_be_next: bool) -> bool {
         let mut inner = lock(&self.inner);
@@ -262,47 +263,47 @@ impl SharedPool {
         entry
     }
 
-    /// Takes the entry out of `node`; in serial order, processor `index` works there then.
+    /// Takes the entry out of `node`. In serial order, processor `index` then works there.
     fn remove(&self, inner: &mut MutexGuard<'_, Inner>, node: Node, index: usize) -> Entry {
         let entry = match self.order {
             Order::Arrival => inner.list.remove(node).entry,
             Order::Serial => {
                 inner.works_at[index] = Some(node);
-                std::mem::replace(inner.at(node), Spot::running()).entry
+                std::mem::replace(inner.at(node), Position::running()).entry
             }
         };
         self.count(inner, -1);
         entry.expect("only ready nodes are taken")
     }
 
-    /// Changes a place, and with it perhaps whether there is something to take.
+    /// Changes a place, which may also change whether there is something to take.
     fn change<R>(
         &self,
         inner: &mut MutexGuard<'_, Inner>,
         node: Node,
-        change: impl FnOnce(&mut Spot) -> R,
+        change: impl FnOnce(&mut Position) -> R,
     ) -> R {
-        let spot = inner.at(node);
-        let before = spot.is_open();
-        let result = change(spot);
-        let after = spot.is_open();
+        let position = inner.at(node);
+        let before = position.is_open();
+        let result = change(position);
+        let after = position.is_open();
         self.count(inner, isize::from(after) - isize::from(before));
         result
     }
 
-    /// The lock's holder says at how many more places there is something to take.
+    /// Changes the number of places where there is something to take. The caller holds the lock.
     fn count(&self, _: &MutexGuard<'_, Inner>, change: isize) {
         self.ready.store(self.ready.load(Relaxed).wrapping_add_signed(change), Relaxed);
     }
 }
 
 impl Inner {
-    fn at(&mut self, node: Node) -> &mut Spot {
+    fn at(&mut self, node: Node) -> &mut Position {
         self.list.get_mut(node).expect("the node is in the list")
     }
 
     fn is_open(&self, node: Node) -> bool {
-        self.list.get(node).is_some_and(Spot::is_open)
+        self.list.get(node).is_some_and(Position::is_open)
     }
 
     fn due_at(&self, node: Node) -> Option<Entry> {
@@ -314,9 +315,9 @@ impl Inner {
         self.list.nodes().find(|&node| self.is_open(node))
     }
 
-    /// Where processor `index` works. What begins outside of the pool comes after everything that is there.
+    /// Where processor `index` works. Work that begins outside the pool comes after everything that is there.
     fn node_of(&mut self, index: usize) -> Node {
-        let node = self.works_at[index].unwrap_or_else(|| self.list.push_right(Spot::running()));
+        let node = self.works_at[index].unwrap_or_else(|| self.list.push_right(Position::running()));
         self.works_at[index] = Some(node);
         node
     }
@@ -330,12 +331,12 @@ impl Inner {
     /// Inserts what processor `index` has forked, spawned or enabled.
     fn insert(&mut self, order: Order, index: usize, entry: Entry) -> Node {
         if order == Order::Arrival {
-            return self.list.push_right(Spot::ready(entry));
+            return self.list.push_right(Position::ready(entry));
         }
         let here = self.node_of(index);
         match entry.kind() {
-            Kind::Stack(_) => self.list.insert_right_of(here, Spot::ready(entry)),
-            Kind::Heap(_) | Kind::Carrier(_) => self.list.insert_left_of(here, Spot::ready(entry)),
+            Kind::Stack(_) => self.list.insert_right_of(here, Position::ready(entry)),
+            Kind::Heap(_) | Kind::Carrier(_) => self.list.insert_left_of(here, Position::ready(entry)),
         }
     }
 }

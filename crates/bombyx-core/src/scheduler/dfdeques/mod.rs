@@ -1,7 +1,7 @@
-//! `dfdeques:K`: DFDeques(K), Narlikar §3. Work stealing whose deques stand in one list R, in the order of the serial
-//! depth-first execution, and whose processors may allocate K bytes net from one steal to the next. K trades space
-//! against granularity: K = ∞ is work stealing, and is run as such; a small K is close to depth first. Expected space
-//! is S1 + O(min(K, S1)·P·D) (Theorem 4.3).
+//! `dfdeques:K`: DFDeques(K), Narlikar §3. This is work stealing with two additions. All deques are in one list R, in
+//! the order of the serial depth-first execution, and a processor may allocate at most K bytes net from one steal to
+//! the next. K trades space against granularity: K = ∞ is work stealing, and runs as such; a small K is close to depth
+//! first. Expected space is S1 + O(min(K, S1)·P·D) (Theorem 4.3).
 //!
 //! | rule of Figure 5 | here |
 //! |---|---|
@@ -13,28 +13,28 @@
 //! | *steal*: a new quota; r uniform in 1..P; the oldest thread of the r-th deque of R; a new deque directly right of it | [`Dfdeques::steal`] |
 //! | m > K bytes: fork ⌈m/K⌉ dummy threads, each costs a deque | a count below the frame in the deque that is given up; a thief that meets it counts one off and steals again |
 //!
-//! A dummy thread does nothing, so it needs no closure, and as nobody must be started to unfold them, no binary tree:
-//! all of them are there at once, and count as the deques over which the tree would spread. The allocation that they delay is announced by [`crate::reserve`]; one that is not
-//! cannot be delayed, as nobody may be stopped inside of the allocator, and counts for nothing. Small blocks use up
-//! the quota without being announced. The part of it that is exceeded before the next fork is what one strand
-//! allocates.
+//! A dummy thread does nothing, so it needs no closure. Nobody must be started to unfold the dummies, so they need no
+//! binary tree either: all of them are there at once, and count as the deques over which the tree would spread.
+//! [`crate::reserve`] announces the allocation that they delay. An allocation that is not announced cannot be delayed,
+//! because nobody may be stopped inside the allocator; it does not count. Small blocks use up the quota without being
+//! announced. Before the next fork, a strand can exceed the quota by what it allocates.
 //!
-//! A waiting carrier keeps its processor for a while, as in work stealing, and helps: it may take descendants of what it
-//! waits for, from the leftmost P deques only, so that helping steals nothing that a thief could not. Other work
-//! is a reason to hand the processor over, and then it steals as above.
+//! A waiting carrier keeps its processor for a while, as in work stealing, and helps. It may take descendants of what
+//! it waits for, but only from the leftmost P deques, so helping steals nothing that a thief could not. If there is
+//! other work, the processor is handed over, and then it steals as above.
 //!
-//! The list has its own protocol text ([`crate::protocol::ready::ranks`]).
+//! The list's protocol is described in [`crate::protocol::ready::ranks`].
 //!
 //! # A lock held across a fork
 //!
-//! A frame that gives up its deque can be in the middle of anything, also of a critical section, and waits for a
-//! processor although it could go on. Threads that wait for the lock without [`crate::blocking`] keep their
-//! processors; if all processors do that, nobody is left. So, unlike with work stealing, a lock that is held across
-//! forks must be waited for in `blocking(|| lock.lock())`. The same holds for `fifo` and `depth-first`.
+//! A frame that gives up its deque can be in the middle of anything, even of a critical section, and waits for a
+//! processor although it could go on. Threads that wait for the lock without [`crate::blocking`] keep their processors.
+//! If all processors do that, nobody is left. So, unlike with work stealing, wait for a lock that is held across forks
+//! in `blocking(|| lock.lock())`. The same holds for `fifo` and `depth-first`.
 
 mod tuner;
 
-use super::give_up::{give_up, run_dummy};
+use super::give_up::{Courtesy, give_up};
 use super::work_stealing::steal::{self, escalate, own_work, rob_by};
 use super::work_stealing::{SEARCH, patience_to_search};
 use crate::machine::patience::{Patience, Wait};
@@ -55,6 +55,7 @@ use tuner::Tuner;
 pub(super) struct Dfdeques {
     ranks: Ranks,
     quota: Force,
+    courtesy: Courtesy,
 }
 
 /// How K is determined.
@@ -88,23 +89,24 @@ impl Strategy for Dfdeques {
         &self,
         patience: &mut Patience,
         processor: &Processor,
-        key: usize,
+        root: usize,
         done: &dyn Fn() -> bool,
     ) -> Wait {
-        let pool = processor.pool();
         processor.answer();
-        if let Some(own) = own_work(processor, key) {
+        if let Some(own) = own_work(processor, root) {
             return own;
         }
-        if let Some(entry) = self.help(processor, key, done) {
+        if let Some(entry) = self.help(processor, root, done) {
             processor.stats.steals.add(1);
             processor.stats.helps.add(1);
             self.renew(processor);
             return Wait::Help(entry);
         }
+        let pool = processor.pool();
         let others = || pool.processors().iter().any(Processor::has_something);
-        let other_work = pool.has_queued() || self.ranks.has_left() || others();
-        patience.consider(pool.config.crowded, other_work)
+        // What is left in the list is there for whoever draws, so nobody needs this core to bring it.
+        let left = self.ranks.has_left();
+        patience.consider(pool.config.crowded && !left, left || pool.has_queued() || others())
     }
 
     fn take_anything(&self, processor: &Processor) -> Option<Entry> {
@@ -114,7 +116,7 @@ impl Strategy for Dfdeques {
     }
 
     fn take_back(&self, entry: Entry, node: Node, _in_turn: bool) -> bool {
-        self.ranks.withdraw(entry, node)
+        self.ranks.take_back(entry, node)
     }
 
     fn served(&self, victim: &Processor, mailbox: &Mailbox) {
@@ -124,7 +126,7 @@ impl Strategy for Dfdeques {
         }
     }
 
-    /// K, as it is now.
+    /// The present K.
     fn quota(&self) -> i64 {
         match &self.quota {
             Force::Fixed(k) => *k,
@@ -132,7 +134,7 @@ impl Strategy for Dfdeques {
         }
     }
 
-    /// Case *memory quota exhausted*.
+    /// The case *memory quota exhausted*.
     fn heed_quota(&self, processor: &Processor) {
         if !processor.meter.is_exhausted() {
             return;
@@ -149,7 +151,7 @@ impl Strategy for Dfdeques {
             processor.stats.dummies.add(dummies);
             self.ranks.give_up(processor.index, &processor.deque, frame, delay);
         };
-        // Where no thread can be had the frame goes on, and the dummy threads are forgiven.
+        // If no thread can be started, the frame goes on and the dummy threads are forgiven.
         let _gave_up = give_up(processor, leave, || self.draw_left(processor));
     }
 
@@ -182,12 +184,12 @@ impl Dfdeques {
             Quota::Auto => Force::Auto(Tuner::new(processors)),
             quota => Force::Fixed(quota.limit()),
         };
-        Dfdeques { ranks: Ranks::new(processors), quota }
+        Dfdeques { ranks: Ranks::new(processors), quota, courtesy: Courtesy::new(processors) }
     }
 
     fn search_until(&self, processor: &Processor) -> Option<Entry> {
         let pool = processor.pool();
-        // The deque ranks already.
+        // The deque has a rank already.
         if let Some(entry) = processor.take_gift() {
             self.renew(processor);
             return Some(entry);
@@ -196,18 +198,23 @@ impl Dfdeques {
         loop {
             if let Some(entry) = steal::take_own(processor) {
                 processor.count_own();
-                // What was left in the deque by a carrier that blocks has a rank; a broadcast has none.
+                // Entries that a blocking carrier left in the deque have a rank. A broadcast has none.
                 self.ranks.arrive(processor.index);
                 return Some(entry);
             }
             if let Some(entry) = self.steal(processor) {
                 return Some(entry);
             }
+            processor.answer();
+            // This processor has no deque now. So at most P - 1 deques have owners, one of the leftmost P has none, and one draw in P
+            // finds it. To let another program have the core, or to lie down, would take much longer.
+            if self.ranks.has_left() {
+                continue;
+            }
             let now = Instant::now();
             if now.duration_since(*start.get_or_insert(now)) > patience_to_search(pool, SEARCH) {
                 return None;
             }
-            processor.answer();
             pause(pool.config.crowded);
         }
     }
@@ -217,7 +224,7 @@ impl Dfdeques {
         processor.meter.reset(self.quota());
     }
 
-    /// The procedure *steal* of Figure 5, once: on success the processor has a deque right of its victim.
+    /// The procedure *steal* of Figure 5, once. On success, the processor has a deque right of its victim's.
     fn steal(&self, processor: &Processor) -> Option<Entry> {
         let pool = processor.pool();
         self.ranks.leave(processor.index);
@@ -240,7 +247,7 @@ impl Dfdeques {
             match self.ranks.draw(processor.index, processor.rng.below(all.len()), self.quota() as u64) {
                 Drawn::Nothing => return None,
                 Drawn::Entry(entry) => return Some(entry),
-                Drawn::Dummy => run_dummy(processor),
+                Drawn::Dummy => self.courtesy.run_dummy(processor),
                 Drawn::Owned(owner) => {
                     let victim = &all[owner];
                     let promising = if self.ranks.has_left() {
@@ -257,7 +264,7 @@ impl Dfdeques {
         }
     }
 
-    /// The first thing that a thief would find, if that needs no victim's help.
+    /// The first entry that a thief would find, if taking it needs no victim's help.
     fn draw_left(&self, processor: &Processor) -> Option<Entry> {
         let all = processor.pool().processors();
         loop {
@@ -267,9 +274,9 @@ impl Dfdeques {
                     processor.stats.steals.add(1);
                     return Some(entry);
                 }
-                Drawn::Dummy => run_dummy(processor),
+                Drawn::Dummy => self.courtesy.run_dummy(processor),
                 Drawn::Owned(owner) if !all[owner].deque.looks_empty() => return None,
-                // At least our own deque is there, without an owner.
+                // At least our own deque, which has no owner now, is there.
                 Drawn::Owned(_) | Drawn::Nothing if self.ranks.has_left() => {}
                 Drawn::Owned(_) | Drawn::Nothing => return None,
             }
@@ -277,21 +284,21 @@ impl Dfdeques {
     }
 
     /// A descendant of what a carrier waits for, from one of the leftmost P deques.
-    fn help(&self, processor: &Processor, key: usize, done: &dyn Fn() -> bool) -> Option<Entry> {
+    fn help(&self, processor: &Processor, root: usize, done: &dyn Fn() -> bool) -> Option<Entry> {
         let all = processor.pool().processors();
-        if let Drawn::Entry(entry) = self.ranks.draw_descendant(processor.index, all.len(), key) {
+        if let Drawn::Entry(entry) = self.ranks.draw_descendant(processor.index, all.len(), root) {
             return Some(entry);
         }
-        let descends = |other: &&Processor| other.deque.root() == key && other.is_busy();
+        let descends = |other: &&Processor| other.deque.root() == root && other.is_busy();
         // A look without the lock first.
         all.iter().find(|other| other.index != processor.index && descends(other))?;
         let owner =
             self.ranks.find_owner(all.len(), |owner| owner != processor.index && descends(&&all[owner]))?;
         processor.stats.attempts.add(1);
-        self.rob(processor, &all[owner], key, done)
+        self.rob(processor, &all[owner], root, done)
     }
 
-    /// Robs `victim`, whose thief gets a deque right of its.
+    /// Robs `victim`. The thief then has a deque right of the victim's.
     fn rob(
         &self,
         thief: &Processor,

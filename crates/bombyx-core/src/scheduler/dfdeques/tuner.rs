@@ -1,17 +1,17 @@
 //! `dfdeques:auto`: finds K while the program runs. Narlikar leaves open how to choose it (§7).
 //!
-//! K begins small. A give-up is worth its price, one or two hand-overs of 5 to 20 µs, if processors have worked much longer
-//! than that since the last one. So the time that processors work per give-up is averaged over a *window* of [`SAMPLE`]
-//! give-ups; [`DUMMIES`] dummy threads cost about as much as one. Below [`TARGET`] K is doubled, unless the pool's heap
-//! has passed half of the memory that was free when the pool began.
+//! K begins small. A give-up costs one or two hand-overs of 5 to 20 µs. It is worth that if processors have worked much
+//! longer since the last one. So the tuner averages the time that processors work per give-up, over a *window* of
+//! [`SAMPLE`] give-ups. [`DUMMIES`] dummy threads cost about as much as one give-up. Below [`TARGET`], K is doubled,
+//! unless the pool's heap has passed half of the memory that was free when the pool began.
 //!
-//! K also falls. A window ends when processors have worked [`COARSE`] times as long as its give-ups should take, however few
-//! there were: then K is larger than it need be, and is halved. It is halved too while the heap is above its budget. So
-//! what one phase of a program needed does not stay in force for the rest of the pool's life.
+//! K also falls. A window ends when processors have worked [`COARSE`] times as long as its give-ups should take,
+//! however few there were. K is then larger than necessary, and is halved. It is also halved while the heap is above
+//! its budget. So what one phase of a program needed does not stay in force for the rest of the pool's life.
 //!
-//! Where K = k is too small and 2·k much too large (blocks come in sizes), K would go to and fro. So after a fall that
-//! had to be taken back, twice as many windows must pass before the next one, [`MOST_PATIENCE`] at most; a fall that stands
-//! halves that number again.
+//! If K = k is too small and K = 2·k much too large (blocks come in sizes), K would swing between the two. So after a
+//! fall that had to be taken back, twice as many windows must pass before the next fall, at most [`MOST_PATIENCE`]. A
+//! fall that lasts halves that number again.
 
 use crate::machine::gauge::Gauge;
 use std::sync::Mutex;
@@ -19,21 +19,21 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::time::Instant;
 
-/// K at first, and at least, in bytes.
+/// The first and smallest K, in bytes.
 const FIRST_QUOTA: i64 = 1 << 10;
-/// K at most.
+/// The largest K.
 const LAST_QUOTA: i64 = 1 << 40;
 /// Give-ups in a window, at most.
 const SAMPLE: u64 = 64;
-/// Nanoseconds of work per give-up: some twenty times what a hand-over takes.
+/// The target: nanoseconds of work per give-up. Some twenty times what a hand-over takes.
 const TARGET: u64 = 200_000;
-/// With so many times the target per give-up, K is halved. Where blocks come in sizes that differ by a factor of four or
-/// eight, give-ups become as many times fewer at once when K passes one of them; this leaves room for a K that is neither
-/// raised nor lowered.
+/// At this many times the target per give-up, K is halved. If blocks come in sizes that differ by a factor of four or
+/// eight, give-ups become that many times rarer as soon as K passes one of the sizes. This factor leaves room for a K
+/// that is neither raised nor lowered.
 const COARSE: u64 = 16;
-/// Dummy threads that cost as much as a give-up: each is a visit of the list's lock.
+/// How many dummy threads cost as much as one give-up. Each dummy takes the list's lock once.
 const DUMMIES: u64 = 64;
-/// Windows between two falls, at most.
+/// The most windows between two falls.
 const MOST_PATIENCE: u32 = 64;
 
 /// See the module text.
@@ -42,9 +42,9 @@ pub(super) struct Tuner {
     /// Bytes of heap beyond which K is not raised.
     budget: i64,
     start: Instant,
-    /// Since when each processor works, in nanoseconds; 0 if it does not.
+    /// Since when each processor has worked, in nanoseconds, or 0 if it does not work.
     since: Box<[AtomicU64]>,
-    /// Cores. With more processors than that, each works only part of the time that passes.
+    /// The number of cores. With more processors than cores, each processor works only part of the time that passes.
     cores: u64,
     window: Mutex<Window>,
 }
@@ -53,11 +53,11 @@ pub(super) struct Tuner {
 struct Window {
     /// Nanoseconds of work.
     worked: u64,
-    /// In [`DUMMIES`]ths.
+    /// In units of 1/[`DUMMIES`].
     give_ups: u64,
-    /// Windows that ended with too few give-ups, one after the other.
+    /// How many windows in a row ended with too few give-ups.
     coarse: u32,
-    /// How many of them are needed for a fall.
+    /// How many such windows a fall needs.
     patience: u32,
     /// Whether the last change of K was a fall.
     fell: bool,
@@ -92,7 +92,7 @@ impl Tuner {
         self.since[index].store(self.now(), Relaxed);
     }
 
-    /// The processor has nothing left. What it has worked counts when it gives up, or here if it never does.
+    /// The processor has nothing left to do. The time that it worked counts when it gives up, or here if it never does.
     pub(super) fn rests(&self, index: usize, heap: &Gauge) {
         let worked = self.worked(index, 0);
         if worked > 0 {
@@ -100,7 +100,7 @@ impl Tuner {
         }
     }
 
-    /// How long the processor has worked; it goes on working since `now`, or not if that is 0.
+    /// How long the processor has worked. From `now` on it works again, or not if `now` is 0.
     fn worked(&self, index: usize, now: u64) -> u64 {
         match self.since[index].swap(now, Relaxed) {
             0 => 0,
@@ -111,7 +111,7 @@ impl Tuner {
         }
     }
 
-    /// The processor gives up its deque, with so many dummy threads, and goes on with something else.
+    /// The processor gives up its deque, with this many dummy threads, and goes on with something else.
     pub(super) fn give_up(&self, index: usize, dummies: u64, heap: &Gauge) {
         let worked = self.worked(index, self.now());
         self.observe(worked, DUMMIES + dummies, heap.now());
@@ -154,7 +154,7 @@ impl Tuner {
     }
 }
 
-/// Bytes of memory that nobody uses; without end if the system does not tell.
+/// Bytes of memory that nobody uses. Unlimited if the system does not say.
 fn free_memory() -> i64 {
     #[cfg(target_os = "linux")]
     {
@@ -216,7 +216,7 @@ mod tests {
         let high = tuner.quota();
         let mut windows_at_high = 0;
         for _ in 0..200 {
-            // Too fine below, too coarse at `high`.
+            // Too fine below `high`, too coarse at `high`.
             windows_at_high += u32::from(tuner.quota() == high);
             if tuner.quota() < high {
                 feed(&tuner, 1, 0)

@@ -13,23 +13,27 @@ use std::time::Duration;
 
 /// How long an idle processor's lookout sleeps between attempts.
 pub(super) const NAP: Duration = Duration::from_millis(1);
-/// The same while its processor is busy: only so that its speed is known when somebody becomes idle.
+/// How long a busy processor's lookout sleeps. It is enough that its speed is known when another processor becomes
+/// idle.
 const LONG_NAP: Duration = Duration::from_millis(2);
-/// What naps grow to when the lookout has seen no two speeds that differ by much for [`CALM`]: each look stops somebody for
-/// some ten microseconds. Less than what an estimate remembers, so what changes shows at the next look.
+/// The longest nap, reached when the lookout has seen no two speeds that differ by much for [`CALM`]. Each look stops
+/// somebody for some ten microseconds. This is shorter than what an estimate remembers, so the next look shows every
+/// change.
 const CALM_NAP: Duration = Duration::from_millis(10);
-/// How long a probe takes that a competitor interrupts, in nanoseconds: several time slices, so that its share shows.
+/// How long a probe takes that a competitor interrupts, in nanoseconds. Several time slices, so that the competitor's
+/// share shows.
 const PROBE: u64 = 8_000_000;
-/// How long one takes that nobody interrupts, in nanoseconds: more than a time slice, so that a competitor would have shown.
+/// How long a probe takes that nobody interrupts, in nanoseconds. More than a time slice, so that a competitor would
+/// have shown.
 const CLEAR: u64 = 4_000_000;
-/// How long a lookout waits from one probe to the next, in nanoseconds: a victim on the verge of being slow shall not keep the
+/// How long a lookout waits from one probe to the next, in nanoseconds. A victim that is almost slow must not keep the
 /// idle CPU busy.
 const PROBE_REST: u64 = 20_000_000;
 /// How often a busy processor's CPU is measured, in nanoseconds.
 const PULSE: u64 = 10_000_000;
 /// How often a thief that probes reads its victim's clock, in nanoseconds.
 const GLANCE: u64 = 1_000_000;
-/// A lookout sleeps when no processor has been busy for so many naps.
+/// A lookout sleeps when no processor has been busy for this many naps.
 const LINGER: u32 = 2;
 /// Two readings of clocks that are further apart, in nanoseconds, do not belong together.
 const TOGETHER: u64 = 100_000;
@@ -55,14 +59,14 @@ fn counts(confirmed: u64, slow_since: u64, speaks_for: bool) -> bool {
     confirmed > 0 && (speaks_for || confirmed > slow_since)
 }
 
-/// Whether a probe that has received so much CPU time, in so much time, tells how much there is to be had.
+/// Whether a probe that has received this much CPU time, in this much time, shows how much CPU time is available.
 fn is_conclusive(received: u64, elapsed: u64) -> bool {
-    // An interrupt or two may fall into the time.
+    // One or two interrupts may fall into that time.
     let clear = elapsed >= CLEAR && received >= elapsed - elapsed / 16;
     clear || elapsed >= PROBE
 }
 
-/// How long a lookout sleeps after it has slept for `nap`.
+/// How long a lookout sleeps after a sleep of `nap`.
 fn next_nap(nap: Duration, busy: bool, calm: bool) -> Duration {
     let least = if busy { LONG_NAP } else { NAP };
     if calm { (nap * 2).clamp(least, CALM_NAP) } else { least }
@@ -74,21 +78,21 @@ pub(super) struct Lookout<'a> {
     processors: &'a [Processor],
     index: usize,
     rng: Rng,
-    /// The CPU on which the lookout sits.
+    /// The CPU on which the lookout runs.
     cpu: Option<usize>,
-    /// The CPU on which the system does not let it sit.
+    /// The CPU on which the system does not let the lookout run.
     refused: Option<usize>,
     /// When it last ended a probe.
     probed: u64,
     /// When it last measured the pace of a busy CPU.
     pulsed: u64,
-    /// When it last saw speeds that differ; at first, the start.
+    /// When it last saw speeds that differ. At first, the time of the start.
     uneven: u64,
 }
 
 impl<'a> Lookout<'a> {
     pub(super) fn new(shared: &'a Heterogeneous, processors: &'a [Processor], index: usize) -> Lookout<'a> {
-        // Not the processor's own generator, which its holder uses.
+        // Not the processor's own generator: only its holder uses that.
         let rng = Rng::new(0x10_0C_07, index as u64);
         Lookout { shared, processors, index, rng, cpu: None, refused: None, probed: 0, pulsed: 0, uneven: 0 }
     }
@@ -111,7 +115,7 @@ impl<'a> Lookout<'a> {
         }
     }
 
-    /// Whether the processor has a carrier, and so is not this lookout's to mug for.
+    /// Whether the processor has a carrier. If so, this lookout must not mug for it.
     fn is_taken(&self) -> bool {
         self.shared.holder(self.index).is_some()
     }
@@ -134,8 +138,8 @@ impl<'a> Lookout<'a> {
         }
     }
 
-    /// Measures the speed of the processor, which is busy, and reads the clock of another one: the lookout of a slow CPU gets to
-    /// run seldom, and when somebody becomes idle, it should be known who is slow.
+    /// Measures the speed of the processor, which is busy, and reads the clock of another processor. The lookout of a
+    /// slow CPU seldom gets to run, and when some processor becomes idle, it should be known who is slow.
     fn mind(&mut self) {
         self.read(self.index);
         if self.processors.len() > 1 {
@@ -152,9 +156,9 @@ impl<'a> Lookout<'a> {
         }
     }
 
-    /// Attempts to mug: P − 1 victims at random, as a thief that steals would try them.
+    /// Attempts to mug: tries P − 1 random victims, as a thief that steals would.
     fn prowl(&mut self) {
-        // What has not been confirmed for long is a guess by now.
+        // A share that has not been confirmed for long has become a guess.
         self.shared.note(self.index, |_| ());
         for _ in 1..self.processors.len() {
             let victim = self.anybody_else();
@@ -170,7 +174,7 @@ impl<'a> Lookout<'a> {
         if other < self.index { other } else { other + 1 }
     }
 
-    /// Mugs this victim if that is due. Whether it was.
+    /// Mugs this victim if that is due. Returns whether it was.
     fn attempt(&mut self, victim: usize) -> bool {
         let shared = self.shared;
         if !self.could_mug(victim) {
@@ -203,8 +207,8 @@ impl<'a> Lookout<'a> {
         }
     }
 
-    /// Whether the victim is slower by half of what a mugging needs. Of the thief's own CPU the best is hoped for, if what is
-    /// known of it is too old.
+    /// Whether the victim is slower by half of what a mugging needs. If what is known of the thief's own CPU is too
+    /// old, this assumes the best of it.
     fn suspects(&self, victim: usize) -> bool {
         let hoped =
             if self.knows_itself(victim) { self.speed() } else { self.shared_by_company(self.shared.best()) };
@@ -216,7 +220,7 @@ impl<'a> Lookout<'a> {
         self.shared_by_company(self.shared.known[self.index].speed.load(Relaxed))
     }
 
-    /// What is left of this speed: where there are more processors than CPUs it shares its CPU with others.
+    /// What is left of this speed. With more processors than CPUs, the processor shares its CPU with others.
     fn shared_by_company(&self, speed: u64) -> u64 {
         let cpu = |index| self.shared.placement.cpu(index);
         let here = |&other: &usize| cpu(other) == cpu(self.index) && self.shared.holder(other).is_some();
@@ -224,7 +228,7 @@ impl<'a> Lookout<'a> {
         speed / (company + 1)
     }
 
-    /// The decision, from the two speeds as they are now.
+    /// The decision, from the two present speeds.
     fn decides(&self, victim: usize) -> bool {
         mugs(self.shared.beta, self.speed(), self.victim(victim))
     }
@@ -237,7 +241,8 @@ impl<'a> Lookout<'a> {
         counts(confirmed, slow_since, sure && self.decides(victim))
     }
 
-    /// Whether a busy processor's carrier has no other reason not to run than its CPU. If it has, its share tells nothing.
+    /// Whether a busy processor's carrier has no other reason not to run than its CPU. If it has another reason, its
+    /// share shows nothing.
     fn waits_for_its_cpu(&self, processor: usize) -> bool {
         let waits = self.shared.holder(processor).is_some_and(Thread::is_runnable);
         if !waits {
@@ -260,8 +265,9 @@ impl<'a> Lookout<'a> {
         }
     }
 
-    /// Uses the CPU of the idle processor for a while, to find out how much of it there is to be had and how fast it
-    /// computes. Keeps an eye on the victim meanwhile. False if the processor found work, or the victim is none any more.
+    /// Uses the CPU of the idle processor for a while, to find out how much CPU time is available and how fast it
+    /// computes. Watches the victim meanwhile. Returns false if the processor found work, or if the victim no longer is
+    /// one.
     fn probe(&mut self, victim: usize) -> bool {
         let shared = self.shared;
         self.sit();
@@ -299,7 +305,7 @@ impl<'a> Lookout<'a> {
         }
     }
 
-    /// Exchanges CPUs with the victim, if the decision still stands when both are claimed.
+    /// Exchanges CPUs with the victim, if the decision still holds when both are claimed.
     fn mug(&mut self, victim: usize) -> bool {
         let shared = self.shared;
         let pin = |carrier: usize, cpu| {
@@ -386,13 +392,13 @@ mod tests {
         let beta = Beta::new(3, 2).unwrap();
         for (fast, slow) in (1..=64).flat_map(|fast| (1..=64).map(move |slow| (fast, slow))) {
             if mugs(beta, fast, Victim { busy: true, empty: true, speed: slow }) {
-                // β² is 9/4: up to there nothing is undone.
+                // β² is 9/4: up to that ratio nothing is undone.
                 for (fast_later, slow_later) in [(fast, slow), (fast * 2, slow * 3), (fast * 4, slow * 9)] {
                     assert!(!mugs(beta, slow_later, Victim { busy: true, empty: true, speed: fast_later }));
                 }
             }
         }
-        // Just beyond, it is: the bound is tight.
+        // Just beyond it, it is: the bound is tight.
         assert!(mugs(beta, 151, Victim { busy: true, empty: true, speed: 100 }));
         assert!(mugs(beta, 100 * 10, Victim { busy: true, empty: true, speed: 151 * 4 }));
     }

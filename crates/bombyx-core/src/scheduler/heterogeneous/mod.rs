@@ -2,34 +2,35 @@
 //! Cilk Scheduler).
 //!
 //! Everything that forks, steals and waits is [`super::work_stealing`]. One rule is added (their Figure 2, line 3): a
-//! processor that is idle and more than β times as fast as a busy one with an empty deque *mugs* that one. Here the
-//! two exchange CPUs: the kernel moves the victim's carrier at once, in the middle of what it runs, so nothing waits
-//! for the victim's speed, and the stack stays where it is ([`crate::protocol::placement`]).
+//! processor that is idle and more than β times as fast as a busy one with an empty deque *mugs* that one. Here the two
+//! exchange CPUs. The kernel moves the victim's carrier at once, in the middle of what it runs. So nothing waits for
+//! the slow victim, and the stack stays where it is ([`crate::protocol::placement`]).
 //!
-//! **Who decides.** Every processor has a *lookout* ([`lookout`]): a thread that sits on the processor's CPU. While the
-//! processor is busy, its lookout measures how fast it is. While the processor is idle, and has no carrier, its lookout is the
-//! thief: it picks victims at random, one by one, and decides about each from two speeds, its own and the victim's. Nobody
-//! knows all speeds, thieves do not wait for each other, and several muggings can happen at once. Lookouts sleep while no
-//! processor of the pool is busy.
+//! **Who decides.** Every processor has a *lookout* ([`lookout`]), a thread on the processor's CPU. While the processor
+//! is busy, its lookout measures how fast it is. While the processor is idle and has no carrier, its lookout is the
+//! thief: it picks victims at random, one by one, and decides about each from two speeds, its own and the victim's.
+//! Nobody knows all speeds, thieves do not wait for each other, and several muggings can happen at once. Lookouts sleep
+//! while no processor of the pool is busy.
 //!
-//! **How fast a processor is** ([`speed`]): the pace of its CPU, in steps of a calibrated loop ([`pace`]), times the share
-//! of the CPU's time that it receives. Thieves read the clock of their victim themselves: a victim whose CPU stands still
-//! could not tell. What a CPU gives that nobody uses cannot be read off any clock; so a thief that does not know its own speed
-//! uses its CPU for some milliseconds when a victim looks slow, and decides then. That it was slow before the victim became so does
-//! not count: a competitor that has come to one CPU may have left another. That it was surely fast, a short while ago, does.
+//! **How fast a processor is** ([`speed`]): the pace of its CPU, in steps of a calibrated loop ([`pace`]), times the
+//! share of the CPU's time that it receives. Thieves read the clock of their victim themselves, because a victim whose
+//! CPU stands still could not report anything. No clock shows what an unused CPU would give. So a thief that does not
+//! know its own speed uses its CPU for some milliseconds when a victim looks slow, and decides then. That it was slow
+//! before the victim became slow does not count: a competitor that has come to one CPU may have left another. That it
+//! was surely fast, a short while ago, does count.
 //!
-//! **Hysteresis.** A mugging needs a ratio of speeds above β, and afterwards the ratio is turned round: to be undone, it
-//! has to change by more than β². Shares are means over several time slices, paces are medians, a thief's speed has been
-//! measured a short while ago, and whoever took part in an exchange rests from that for [`SETTLE`]. So even
-//! with β = 1 a processor moves at most 200 times a second, and with noise of less than a factor β it moves once for
-//! each true change.
+//! **Hysteresis.** A mugging needs a ratio of speeds above β, and it inverts the ratio. To undo it, the ratio has to
+//! change by more than β². Shares are means over several time slices, paces are medians, and a thief's speed was
+//! measured a short while ago. Whoever took part in an exchange takes part in no other for [`SETTLE`]. So even with β =
+//! 1 a processor moves at most 200 times a second, and with noise of less than a factor β it moves once for each true
+//! change.
 //!
-//! **What of Theorem 6 carries over.** The rule is that of Figure 2. The rate of attempts is not: §3.1 lets an idle processor
-//! attempt all the time, at a rate proportional to its speed; a lookout makes P − 1 attempts at a time and naps for
-//! [`lookout::NAP`] in between, so that idle processors cost little. So a thread of the critical path runs on a CPU more than β
-//! times slower than an idle one for as long as it takes to notice that (some ten milliseconds, what an estimate
-//! remembers), and a few naps more; the theorem's term β·W∞/π_ave holds but for that delay, once for each time that
-//! such a thread comes to a slow CPU.
+//! **What carries over from Theorem 6.** The rule is that of Figure 2, but the rate of attempts is not. In §3.1 an idle
+//! processor attempts all the time, at a rate proportional to its speed. A lookout makes P − 1 attempts at a time and
+//! naps for [`lookout::NAP`] in between, so that idle processors cost little. So a thread of the critical path can run
+//! on a CPU more than β times slower than an idle one until somebody notices: for some ten milliseconds, as long as an
+//! estimate remembers, and a few naps more. The theorem's term β·W∞/π_ave holds except for that delay, once for each
+//! time that such a thread comes to a slow CPU.
 
 mod lookout;
 mod pace;
@@ -49,9 +50,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-/// For how long after an exchange its two processors take part in no other one, in nanoseconds.
+/// How long the two processors of an exchange take part in no other one, in nanoseconds.
 const SETTLE: u64 = 5_000_000;
-/// After this long without a slow share, in nanoseconds, a CPU is expected to stay as fast.
+/// After this long without a slow share, in nanoseconds, a CPU is expected to stay as fast as it is.
 const CALM: u64 = 1_000_000_000;
 
 /// The stack of a lookout, in bytes.
@@ -63,30 +64,31 @@ pub(crate) struct Heterogeneous {
     placement: Placement,
     known: Box<[Known]>,
     start: Instant,
-    /// The best pace that a CPU of the pool has had; to show speeds relative to it, and as a guess where nothing is known.
+    /// The best pace that a CPU of the pool has had. Speeds are shown relative to it, and it is the guess if nothing is
+    /// known.
     best: AtomicU64,
     /// Whether some lookout may be waiting for a processor to become busy.
     asleep: AtomicBool,
-    /// Shared by thieves while they exchange CPUs; who leaves the pool takes it alone.
+    /// Thieves share this lock while they exchange CPUs. A thread that leaves the pool takes it exclusively.
     exchanging: RwLock<()>,
     stopping: AtomicBool,
     lookouts: Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// What is known of a processor, and goes to another one together with its CPU.
+/// What is known of a processor. It moves to another processor together with the CPU.
 struct Known {
-    /// Whoever has read the processor's clock writes here. Nobody calls the system under the lock, and nobody waits for it but
-    /// who exchanges CPUs. What follows is copied from here, for who only looks.
+    /// Written by whoever has read the processor's clock. Nobody calls the system under the lock, and only an exchange
+    /// of CPUs waits for it. The fields below are copies of it, for those who only look.
     estimate: Mutex<Estimate>,
-    /// The speed, as last estimated.
+    /// The latest estimate of the speed.
     speed: AtomicU64,
-    /// When the share was last confirmed; 0 if it is a guess.
+    /// When the share was last confirmed, or 0 if it is a guess.
     confirmed: AtomicU64,
     /// Whether the share was measured for several time slices.
     sure: AtomicBool,
-    /// Since when the share has been suspiciously small; 0 if it is not.
+    /// Since when the share has been suspiciously small, or 0 if it is not.
     slow_since: AtomicU64,
-    /// When the share of the CPU was last found to be slow; at first, the start.
+    /// When the share of the CPU was last found to be slow. At first, the time of the start.
     slow_at: AtomicU64,
     /// Until when the processor takes part in no exchange.
     rests_until: AtomicU64,
@@ -110,7 +112,7 @@ impl Cpus for Arc<Heterogeneous> {
     }
 
     fn cpu_of(&self, processor: &Processor) -> Option<usize> {
-        self.seat(processor.index)
+        self.wakes_on(processor.index)
     }
 
     fn start(&self, pool: Arc<PoolCore>) -> io::Result<()> {
@@ -127,7 +129,7 @@ impl Cpus for Arc<Heterogeneous> {
 }
 
 impl Heterogeneous {
-    /// For a pool of so many processors.
+    /// For a pool of this many processors.
     pub(crate) fn new(beta: Beta, processors: usize) -> Heterogeneous {
         let usual = pace::usual();
         let known = || Known {
@@ -152,27 +154,28 @@ impl Heterogeneous {
         }
     }
 
-    /// The speed of each processor, as last estimated; 1 is that of the best CPU, all of it.
+    /// The latest estimate of each processor's speed. 1 is the best CPU with all of its time.
     pub(crate) fn speeds(&self) -> Vec<f64> {
         let best = self.best() as f64;
         self.known.iter().map(|known| (known.speed.load(Relaxed) as f64 / best).min(1.0)).collect()
     }
 
-    /// The CPU on which a sleeping carrier that is given this processor should wake up: the processor's own, if it has not been
-    /// slow lately. On a slow one it would have to wait before it can be seen there, and mugged, so then nobody says.
-    pub(crate) fn seat(&self, processor: usize) -> Option<usize> {
+    /// The CPU on which a sleeping carrier should wake up when it is given this processor. This is the processor's own
+    /// CPU if it has not been slow lately. Otherwise it is `None`: a carrier that is queued on a slow CPU cannot be
+    /// mugged until it has run there.
+    pub(crate) fn wakes_on(&self, processor: usize) -> Option<usize> {
         let slow_at = self.known[processor].slow_at.load(Relaxed);
         let calm = self.now().saturating_sub(slow_at) >= CALM;
         calm.then(|| self.placement.cpu(processor))
     }
 
-    /// The calling thread has taken hold of a processor: moves it to that one's CPU.
+    /// The calling thread has taken hold of a processor. Moves the thread to that processor's CPU.
     pub(crate) fn arrive(&self, processor: usize) {
         let number = Thread::current().number() as usize;
         self.placement.arrive(processor, number, |cpu| {
             Thread::HERE.pin(cpu);
         });
-        // After the fences of `arrive`; pairs with the one in `fall_asleep`.
+        // Runs after the fences of `arrive`, and pairs with the one in `fall_asleep`.
         if self.asleep.load(Relaxed) {
             self.wake_lookouts();
         }
@@ -183,7 +186,7 @@ impl Heterogeneous {
         self.placement.leave(processor);
     }
 
-    /// The calling thread, which has let its processor go, is about to leave the pool: from now on nobody pins it.
+    /// The calling thread has let its processor go and is about to leave the pool. From now on nobody pins it.
     pub(crate) fn left(&self) {
         drop(self.exchanging.write().unwrap_or_else(PoisonError::into_inner));
     }
@@ -226,10 +229,11 @@ impl Heterogeneous {
         }
     }
 
-    /// A lookout waits until somebody arrives.
+    /// A lookout waits until a carrier arrives.
     fn fall_asleep(&self) {
         self.asleep.store(true, SeqCst);
-        // Pairs with the fences of `Placement::arrive`: the look sees the holder, or the holder sees the sleeper.
+        // Pairs with the fences of `Placement::arrive`: either this look sees the holder, or the holder sees the
+        // sleeper.
         fence(SeqCst);
         if !self.is_held() && !self.stopping.load(SeqCst) {
             thread::park();
@@ -255,7 +259,7 @@ impl Heterogeneous {
         Thread::from_number(u32::try_from(self.placement.holder(processor)).unwrap_or_default())
     }
 
-    /// Changes what is known of a processor, and publishes it. Not if somebody else is at it.
+    /// Changes what is known of a processor, and publishes it. Does nothing if somebody else is changing it.
     fn note(&self, processor: usize, change: impl FnOnce(&mut Estimate)) {
         if let Ok(mut estimate) = self.known[processor].estimate.try_lock() {
             change(&mut estimate);
@@ -277,10 +281,10 @@ impl Heterogeneous {
         }
     }
 
-    /// Two processors, both claimed, have exchanged CPUs: so do their estimates.
+    /// Two processors, both claimed, have exchanged CPUs. Their estimates follow.
     fn swap_known(&self, a: usize, b: usize) {
         let lock = |index: usize| self.known[index].estimate.lock().unwrap_or_else(PoisonError::into_inner);
-        // Always the smaller index first, so that no two wait for each other.
+        // Always lock the smaller index first, so that no two callers wait for each other.
         let (mut first, mut second) = (lock(a.min(b)), lock(a.max(b)));
         std::mem::swap(&mut *first, &mut *second);
         let slow_at = |index: usize| self.known[index].slow_at.load(Relaxed);

@@ -1,28 +1,28 @@
 //! How fast a CPU computes while it runs us: steps of a calibrated loop for each millisecond of CPU time.
 //!
-//! The share of a CPU's time, which its clock shows, does not tell a throttled CPU from a fast one, a small core from a
-//! large one, or a core whose other hyper-thread is busy from one that we have for ourselves. This loop does. It keeps six
-//! independent chains of operations going, so it needs the execution units of a core and not only its clock: a second
-//! hyper-thread takes about as much from it as from ordinary code that computes.
+//! The share of a CPU's time, which its clock shows, does not distinguish a throttled CPU from a fast one, a small core
+//! from a large one, or a core whose other hyper-thread is busy from one that we have to ourselves. This loop does. It
+//! keeps six independent chains of operations going, so it needs the execution units of a core and not only its clock.
+//! A second hyper-thread takes about as much from it as from ordinary code that computes.
 //!
-//! Counters of instructions would measure the program instead: a strand that waits for memory retires few instructions on the
-//! fastest CPU, and two processors that run different code could not be compared. Every CPU runs the same loop.
+//! Instruction counters would measure the program instead. A strand that waits for memory retires few instructions even
+//! on the fastest CPU, and two processors that run different code could not be compared. Every CPU runs the same loop.
 
 use crate::system::affinity::Thread;
 use std::hint::black_box;
 use std::sync::OnceLock;
 
-/// How much CPU time one measurement takes, about, in nanoseconds.
+/// About how much CPU time one measurement takes, in nanoseconds.
 const AIM: u64 = 20_000;
 
-/// What one measurement runs, and how fast it was when it was calibrated.
+/// How many steps one measurement runs, and how fast it was when it was calibrated.
 #[derive(Clone, Copy)]
 struct Calibrated {
     steps: u64,
     rate: u64,
 }
 
-/// Runs the loop until one measurement is long enough, once for the process.
+/// Runs the loop until one measurement is long enough. Done once per process.
 fn calibrated() -> Calibrated {
     static CALIBRATED: OnceLock<Calibrated> = OnceLock::new();
     *CALIBRATED.get_or_init(|| {
@@ -37,7 +37,7 @@ fn calibrated() -> Calibrated {
     })
 }
 
-/// The rate of the CPU on which the loop was calibrated: what is assumed of a CPU that nobody has measured.
+/// The rate of the CPU on which the loop was calibrated. Assumed for a CPU that nobody has measured.
 pub(super) fn usual() -> u64 {
     calibrated().rate
 }
@@ -53,7 +53,7 @@ fn rate(steps: u64, nanoseconds: u64) -> u64 {
     (steps * 1_000_000 / nanoseconds.max(1)).max(1)
 }
 
-/// The CPU time that so many steps take here, in nanoseconds.
+/// The CPU time that this many steps take here, in nanoseconds.
 fn timed(steps: u64) -> u64 {
     let here = Thread::current();
     let used = || here.cpu_time().unwrap_or_default();

@@ -1,10 +1,10 @@
 //! How fast a processor is: the pace of its CPU ([`super::pace`]) times the share of that CPU's time that it really
 //! receives.
 //!
-//! An [`Estimate`] belongs to a processor and goes with its CPU when CPUs are exchanged. Shares come from readings of the CPU
-//! clock of whichever carrier holds the processor. Only time within one *spell*, while the same carrier is busy without
-//! interruption, counts: an idle processor uses little CPU time, and is not slow for that. Pure: times are handed in, in
-//! nanoseconds.
+//! An [`Estimate`] belongs to a processor, and goes with its CPU when CPUs are exchanged. Shares come from readings of
+//! the CPU clock of the carrier that holds the processor. Only time within one *spell* counts, that is, while the same
+//! carrier is busy without interruption: an idle processor uses little CPU time, and is not slow because of that. This
+//! code reads no clock: callers pass times in, in nanoseconds.
 
 use super::Beta;
 use crate::system::affinity::Thread;
@@ -12,19 +12,20 @@ use crate::system::affinity::Thread;
 /// All of a CPU's time.
 pub(super) const FULL: u64 = 1024;
 
-/// The past counts for about this long: several time slices of Linux, so that sharing a CPU shows as its average.
+/// How long the past counts, about. Several time slices of Linux, so that a shared CPU shows its average.
 const MEMORY: u64 = 15_000_000;
 /// A share that nothing has confirmed for this long is forgotten.
 const FRESH: u64 = 100_000_000;
-/// Readings further apart tell nothing: whoever takes them was stopped, perhaps together with who is read.
+/// Readings further apart prove nothing: the reader was stopped, and perhaps the carrier that it reads was stopped with
+/// it.
 const GAP: u64 = 50_000_000;
-/// The pace is the median of so many measurements: an interrupt in the middle of one changes nothing.
+/// The pace is the median of this many measurements, so that an interrupt during one of them changes nothing.
 const PACES: usize = 5;
 
 /// What was read of a busy processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reading {
-    /// When.
+    /// When it was read.
     pub(super) now: u64,
     /// Who held the processor, and in which busy spell.
     pub(super) holder: Thread,
@@ -40,7 +41,7 @@ pub(super) struct Estimate {
     paces: Vec<u64>,
     /// Of [`FULL`].
     share: u64,
-    /// When the share was last confirmed. None: it is a guess.
+    /// When the share was last confirmed. `None` if it is a guess.
     confirmed: Option<u64>,
     /// Since when the share has been suspiciously small.
     slow_since: Option<u64>,
@@ -62,7 +63,7 @@ impl Estimate {
         }
     }
 
-    /// Pace times share. A share that is not known is guessed to be all, a pace that was never measured to be `usual`.
+    /// Pace times share. An unknown share is taken to be all; a pace that was never measured is taken to be `usual`.
     pub(super) fn speed(&self, now: u64, usual: u64) -> u64 {
         let share = if self.is_fresh(now) { self.share } else { FULL };
         self.pace().unwrap_or(usual) * share / FULL
@@ -75,7 +76,7 @@ impl Estimate {
         paces.get(paces.len() / 2).copied()
     }
 
-    /// Since when the share has been less than all by more than half of what β allows, if it has.
+    /// Since when the share has fallen short of all by more than half of what β allows, if it has.
     pub(super) fn slow_since(&self) -> Option<u64> {
         self.slow_since
     }
@@ -132,7 +133,7 @@ impl Estimate {
         self.paces.push(pace);
     }
 
-    /// Takes the share and the pace that a probe found into account, alone.
+    /// Takes into account the share and the pace that a probe found. Earlier ones no longer count.
     pub(super) fn probed(
         &mut self,
         now: u64,
@@ -148,12 +149,12 @@ impl Estimate {
         }
     }
 
-    /// The CPU cannot be used: for a while it counts as standing still.
+    /// The CPU cannot be used. For a while it counts as standing still.
     pub(super) fn unusable(&mut self, now: u64, beta: Beta) {
         self.probed(now, (0, 1), None, beta);
     }
 
-    /// What was read of the share was no lack of speed.
+    /// What the readings showed was no lack of speed. Forgets the share.
     pub(super) fn forget(&mut self) {
         *self = Estimate { paces: std::mem::take(&mut self.paces), ..Estimate::unknown() };
     }
@@ -289,7 +290,7 @@ mod tests {
         assert_eq!(estimate.speed(MS, 7), FULL / 2, "the pace is still known");
     }
 
-    /// A throttled CPU, a small core, a busy hyper-thread: the share is all, and the pace tells.
+    /// A throttled CPU, a small core, a busy hyper-thread: the share is all, and only the pace shows it.
     #[test]
     fn a_cpu_that_computes_slowly_is_slow_though_its_time_is_ours() {
         let mut estimate = Estimate::unknown();
@@ -298,7 +299,7 @@ mod tests {
             estimate.paced(pace);
         }
         assert!((990..=1000).contains(&estimate.speed(now, 7)));
-        // One measurement in which an interrupt fell says nothing.
+        // A single measurement with an interrupt in it changes nothing.
         estimate.paced(30);
         assert!((990..=1000).contains(&estimate.speed(now, 7)), "{estimate:?}");
         for _ in 0..3 {

@@ -1,9 +1,9 @@
-//! Joins under `read-write`: what the carrier of a frame does while the right branch is elsewhere, and what the processor
-//! that ends the right branch does. The protocol between the two is [`crate::protocol::resolution`]; this file is what they do
-//! besides: help, watch, hand processors over.
+//! Joins under `read-write`: what the carrier of a frame does while the right branch is elsewhere, and what the
+//! processor that ends the right branch does. The protocol between the two is [`crate::protocol::resolution`]. This
+//! file has what they do besides: help, watch, hand processors over.
 //!
-//! [`wait`] and [`end`] contain no locked instruction and no fence, up to the functions at the end of this file, in which
-//! a processor changes hands.
+//! [`wait`] and [`end`] contain no locked instruction and no fence, except in the functions at the end of this file, in
+//! which a processor changes hands.
 
 use super::read_write::{StealsAndJoins, fence_for_want_of_membarrier};
 use crate::machine::current;
@@ -11,7 +11,7 @@ use crate::machine::hand_over::{Heir, Next, hand_over};
 use crate::machine::observer::Helping;
 use crate::machine::patience::{Patience, Wait, Waited};
 use crate::machine::processor::Processor;
-use crate::machine::wait::{change_seats, nap, run_entry};
+use crate::machine::wait::{exchange_processor, nap, run_entry};
 use crate::protocol::carrier::{Carrier, Enabled};
 use crate::protocol::job::{Entry, Job, Kind};
 use crate::protocol::resolution::{GoesOn, Reply, Resolution};
@@ -25,7 +25,8 @@ const LOOKS_FOR_ANSWER: u32 = 500;
 #[inline(never)]
 pub(super) fn end(resolution: &Resolution) -> Enabled {
     let processor = current::held();
-    // Whoever helps with this branch has a query standing here, and must not wait for its end when the branch has ended.
+    // A helper of this branch may have a query here. It must not wait for the end of the round after the branch has
+    // ended.
     super::cease::<StealsAndJoins>(processor);
     let fence = || {
         if !processor.relies() {
@@ -38,18 +39,19 @@ pub(super) fn end(resolution: &Resolution) -> Enabled {
             None
         }
         GoesOn::Right(carrier) => {
-            // What the left side watched goes with its carrier, to the processor that it is given.
-            // SAFETY: the carrier waits to be given a processor, by us.
+            // What the left side watched goes with its carrier, to the processor that the carrier is given.
+            // SAFETY: the carrier waits until this caller gives it a processor.
             unsafe { carrier.as_ref() }.watching.append(processor.watching.take());
             Some(carrier)
         }
     }
 }
 
-/// Waits until the right branch, `job`, has ended; on the carrier of the frame, which holds a processor before and after.
+/// Waits until the right branch, `job`, has ended. Runs on the carrier of the frame, which holds a processor before and
+/// after.
 #[inline(never)]
 pub(super) fn wait(job: &Job, resolution: NonNull<Resolution>) -> Waited {
-    // SAFETY: the cells are this join's until it returns them.
+    // SAFETY: the cells belong to this join until it returns them.
     let cells = unsafe { resolution.as_ref() };
     stay_until_ended(cells, ptr::from_ref(job) as usize);
     let processor = current::held();
@@ -59,7 +61,7 @@ pub(super) fn wait(job: &Job, resolution: NonNull<Resolution>) -> Waited {
     Waited::Done
 }
 
-fn stay_until_ended(resolution: &Resolution, key: usize) {
+fn stay_until_ended(resolution: &Resolution, root: usize) {
     let mut patience = Patience::new();
     super::cease::<StealsAndJoins>(current::held());
     loop {
@@ -69,7 +71,7 @@ fn stay_until_ended(resolution: &Resolution, key: usize) {
             return;
         }
         let left =
-            match super::wait::<StealsAndJoins>(&mut patience, processor, key, &|| resolution.is_ended()) {
+            match super::wait::<StealsAndJoins>(&mut patience, processor, root, &|| resolution.is_ended()) {
                 Wait::Again => false,
                 Wait::Help(entry) => help(entry, resolution),
                 Wait::Carrier(_) => unreachable!("private deques are not searched for carriers"),
@@ -82,7 +84,8 @@ fn stay_until_ended(resolution: &Resolution, key: usize) {
     }
 }
 
-/// Runs a descendant of the right branch on top of the waiting frame. True if the frame has left, and was continued, since.
+/// Runs a descendant of the right branch on top of the waiting frame. Returns whether the frame has left meanwhile, and
+/// was continued.
 fn help(entry: Entry, resolution: &Resolution) -> bool {
     let enabled = match entry.kind() {
         Kind::Stack(_) | Kind::Heap(_) => {
@@ -99,7 +102,8 @@ fn help(entry: Entry, resolution: &Resolution) -> bool {
 
 // ---- Ways to the kernel -----------------------------------------------------------------------------------
 
-/// The frame leaves its processor, if the right branch has not ended: by the right side's leave, or else without.
+/// The frame leaves its processor, if the right branch has not ended. It does so with the right side's consent, or else
+/// without.
 #[inline(never)]
 fn leave(processor: &Processor, resolution: &Resolution) -> bool {
     let carrier = NonNull::from(current::carrier());
@@ -132,15 +136,16 @@ fn leave_unanswered(processor: &Processor, resolution: &Resolution) -> bool {
     left
 }
 
-/// There is other work: gives the processor to a spare carrier for it. True if the frame has left, and was continued.
+/// There is other work: gives the processor to a spare carrier for it. Returns whether the frame has left, and was
+/// continued.
 #[cold]
 #[inline(never)]
 fn leave_to_spare(processor: &'static Processor, resolution: &Resolution) -> bool {
     let pool = processor.pool();
     let Some(spare) = pool.spare() else {
-        // No thread to be had: run what there is on this stack rather than wait for nothing.
+        // No thread can be started, so run what there is on this stack rather than wait for nothing.
         let Some(entry) = super::take_anything::<StealsAndJoins>(processor) else {
-            change_seats(processor);
+            exchange_processor(processor);
             return false;
         };
         processor.stats.in_place.add(1);
@@ -155,13 +160,14 @@ fn leave_to_spare(processor: &'static Processor, resolution: &Resolution) -> boo
     true
 }
 
-/// There has been nothing to do for long: returns the processor to the pool. True if the frame has left, and was continued.
+/// There has been nothing to do for long: returns the processor to the pool. Returns whether the frame has left, and
+/// was continued.
 #[cold]
 #[inline(never)]
 fn retire(processor: &'static Processor, resolution: &Resolution) -> bool {
     let pool = processor.pool();
     if !pool.has_reserve() {
-        // Whoever has work for the processor later would find no thread for it.
+        // If somebody has work for the processor later, there would be no thread for it.
         nap(processor);
         return false;
     }
@@ -173,8 +179,8 @@ fn retire(processor: &'static Processor, resolution: &Resolution) -> bool {
     true
 }
 
-/// A carrier that descends from what this frame waits for has become ready: gives it the processor, or, if the frame goes
-/// on itself, a place in the deque. True if the frame has left, and was continued.
+/// A carrier that descends from what this frame waits for has become ready. Gives it the processor or, if the frame
+/// goes on itself, a place in the deque. Returns whether the frame has left, and was continued.
 #[cold]
 #[inline(never)]
 fn make_way(enabled: NonNull<Carrier>, resolution: &Resolution) -> bool {
@@ -183,7 +189,7 @@ fn make_way(enabled: NonNull<Carrier>, resolution: &Resolution) -> bool {
         processor.submit(Entry::carrier(enabled));
         return false;
     }
-    // SAFETY: the cells or the entry named the carrier, once, to us.
+    // SAFETY: the cells or the entry named the carrier once, to this caller.
     unsafe { hand_over(Heir::Ready(enabled), Next::Waits) }.resume();
     true
 }

@@ -1,20 +1,20 @@
-//! Work stealing with private deques: what idle, waiting and polled processors do when nobody but its holder touches a
-//! deque ([`crate::protocol::deque::Deque::private`]). A thief asks; its victim hands out its oldest entry when it polls: at forks,
-//! at [`checkpoint`](crate::checkpoint), between the blocks of loops, and while it waits. How they ask and answer is a
-//! [`Channel`]: [`crate::protocol::query`] with loads and stores, [`private_cas`] with compare-and-swap.
+//! Work stealing with private deques: what idle, waiting and polled processors do when only its holder touches a deque
+//! ([`crate::protocol::deque::Deque::private`]). A thief asks. Its victim hands out its oldest entry when it polls: at
+//! forks, at [`checkpoint`](crate::checkpoint), between the blocks of loops, and while it waits. A [`Channel`] is how
+//! they ask and answer: [`crate::protocol::query`] with loads and stores, [`private_cas`] with compare-and-swap.
 //!
-//! Whom to rob, what a waiting processor may take, and when it is handed over: as in [`super::work_stealing`]. Two things
-//! differ.
+//! Whom to rob, what a waiting processor may take, and when it is handed over are as in [`super::work_stealing`]. Two
+//! things differ.
 //!
 //! **A thief waits for its victim.** Nobody is robbed without its help, so a victim deep in a serial piece delays its
-//! thief. A thief that has waited long withdraws and rests, and asks for a gift: the victim's next poll wakes it, with an
-//! entry. A processor that rests because there was nothing to do is woken without one, and asks.
+//! thief. A thief that has waited long withdraws, asks for a gift, and rests. The victim's next poll wakes it, with an
+//! entry. A processor that rests because there was nothing to do is woken without an entry, and asks.
 //!
-//! **A processor polls inside of what it runs, never between taking an entry and running it**: it could be robbed of what
-//! it just got, and so could the next, for ever (the simulator's mutation `poll-between-threads`). Between two entries it
-//! polls before it takes the next one.
+//! **A processor polls inside what it runs, never between taking an entry and running it.** Otherwise it could be
+//! robbed of what it just got, and so could the next, for ever (the simulator's mutation `poll-between-threads`).
+//! Between two entries it polls before it takes the next one.
 //!
-//! What goes through a lock or the kernel stands in functions of its own at the end of this file: the pool's queue,
+//! What goes through a lock or the kernel is in separate functions at the end of this file: the pool's queue,
 //! broadcasts, sleeping and waking, the clock.
 
 mod join_resolution;
@@ -38,12 +38,14 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
-/// How long a query stands with one victim before it is withdrawn. Withdrawing interrupts everyone, so not soon.
+/// How long a query stays with one victim before it is withdrawn. Withdrawing interrupts everyone, so this is not
+/// short.
 const STAND: Duration = Duration::from_millis(1);
-/// How long an idle processor looks for work before it rests: long enough for a victim to get to its next poll, so that most
-/// work is asked for.
+/// How long an idle processor looks for work before it rests. Long enough for a victim to get to its next poll, so that
+/// processors get most of their work by asking.
 const LOOK: Duration = Duration::from_millis(1);
-/// Looks at the answer between two looks at the clock, and at whether the query was overwritten or its poison lost.
+/// How many looks at the answer pass between two looks at the clock. Then the thief also checks whether its query was
+/// overwritten or its poison was lost.
 const LOOKS: u32 = 32;
 
 /// Work stealing with private deques, over this channel.
@@ -69,6 +71,10 @@ impl<C: Channel> Strategy for PrivateDeques<C> {
         take_own(processor)
     }
 
+    fn take_oldest_own(&self, processor: &Processor) -> Option<Entry> {
+        processor.deque.private().take_oldest().inspect(|entry| entry.taken_out())
+    }
+
     fn cease(&self, processor: &Processor) {
         cease::<C>(processor);
     }
@@ -77,10 +83,10 @@ impl<C: Channel> Strategy for PrivateDeques<C> {
         &self,
         patience: &mut Patience,
         processor: &Processor,
-        key: usize,
+        root: usize,
         done: &dyn Fn() -> bool,
     ) -> Wait {
-        wait::<C>(patience, processor, key, done)
+        wait::<C>(patience, processor, root, done)
     }
 
     fn take_anything(&self, processor: &Processor) -> Option<Entry> {
@@ -95,7 +101,7 @@ impl<C: Channel> Strategy for PrivateDeques<C> {
         join_resolution::end(resolution)
     }
 
-    /// Answers the call of the limit: a fork, or a poll in code that does not fork.
+    /// Answers a poisoned limit: at a fork, or at a poll in code that does not fork.
     fn attend(&self, processor: &Processor) {
         processor.deque.private().attend();
         C::answer(processor);
@@ -116,7 +122,7 @@ impl<C: Channel> Strategy for PrivateDeques<C> {
         }
     }
 
-    /// The deque goes to the pool's queue.
+    /// Moves the entries of the deque to the pool's queue.
     fn lets_go(&self, processor: &Processor) {
         if !processor.deque.looks_empty() {
             flush(processor);
@@ -138,11 +144,11 @@ impl<C: Channel> Strategy for PrivateDeques<C> {
         pool.processors().iter().filter(|processor| processor.is_searching()).count()
     }
 
-    /// What is in a deque does not count: its owner alone can give it, and does so when it attends.
+    /// Entries in a deque do not count: only its owner can give them, and does so when it attends.
     fn look_before_rest(&self, pool: &PoolCore, all_idle: bool) -> bool {
         if !all_idle {
             let deques = pool.processors().iter().map(|processor| &processor.deque);
-            pool.sleepers.call(deques, || pool.settle_barrier());
+            pool.sleepers.call(deques, || pool.wait_for_stores());
         }
         pool.has_queued()
     }
@@ -161,7 +167,8 @@ pub(super) trait Channel: Send + Sync {
     /// What a thief remembers of its question.
     type Ticket: Copy;
 
-    /// The thief asks for an entry that descends from `want` (0: for any). None if the victim takes no question now.
+    /// The thief asks for an entry that descends from `want` (0 accepts any). `None` if the victim takes no question
+    /// now.
     fn ask(thief: &Processor, victim: &Processor, want: usize) -> Option<Self::Ticket>;
 
     /// Whether an answer may still come.
@@ -170,10 +177,10 @@ pub(super) trait Channel: Send + Sync {
     /// Repeats the question, if it may have been lost.
     fn repeat(thief: &Processor, victim: &Processor, ticket: Self::Ticket);
 
-    /// Makes sure that no answer comes any more, and returns the one that came.
-    fn settle(thief: &Processor, victim: &Processor, ticket: Self::Ticket) -> Option<Entry>;
+    /// Makes sure that no answer can come any more, and returns the answer that came.
+    fn conclude(thief: &Processor, victim: &Processor, ticket: Self::Ticket) -> Option<Entry>;
 
-    /// The victim answers a thief that stands here, if one does.
+    /// The victim answers the thief that waits here, if there is one.
     fn answer(victim: &Processor);
 
     /// Tells the job of an entry that was taken out of the deque for somebody else.
@@ -183,7 +190,7 @@ pub(super) trait Channel: Send + Sync {
     fn watch(processor: &Processor);
 }
 
-/// The oldest entry, for a thief that wants only what descends from `want` (0: anything).
+/// The oldest entry, for a thief that wants only descendants of `want` (0 accepts any).
 pub(super) fn grant<C: Channel>(victim: &Processor, want: usize) -> Option<Entry> {
     if want != 0 && want != victim.deque.root() {
         return None;
@@ -191,8 +198,8 @@ pub(super) fn grant<C: Channel>(victim: &Processor, want: usize) -> Option<Entry
     victim.deque.private().take_oldest().inspect(|&entry| C::taken(victim, entry))
 }
 
-/// The processor has nothing to run: its carrier waits. What others may take is given first, and as long as there is
-/// something left, the round stays open.
+/// The processor has nothing to run: its carrier waits. Entries that others may take are given first. As long as some
+/// are left, the round stays open.
 fn cease<C: Channel>(processor: &Processor) {
     if !processor.deque.looks_empty() {
         C::answer(processor);
@@ -231,7 +238,7 @@ fn search_until<C: Channel>(processor: &Processor) -> Option<Entry> {
         }
         let now = clock();
         if now.duration_since(*start.get_or_insert(now)) > patience_to_search(pool, LOOK) {
-            // Somebody had work, perhaps, and did not poll in time.
+            // Perhaps somebody had work and did not poll in time.
             processor.post.mailbox.ask_for_gift(processor.stats.withdrawn.get() != withdrawn);
             return None;
         }
@@ -239,7 +246,8 @@ fn search_until<C: Channel>(processor: &Processor) -> Option<Entry> {
     }
 }
 
-/// What a processor still has itself: spawned by a carrier that has ended, and then the oldest of what is for it alone.
+/// An entry that the processor still has itself: one spawned by a carrier that has ended, else the oldest that only it
+/// may run.
 fn take_own(processor: &Processor) -> Option<Entry> {
     if !processor.deque.looks_empty()
         && let Some(entry) = processor.deque.private().take_youngest(|_| true)
@@ -249,7 +257,7 @@ fn take_own(processor: &Processor) -> Option<Entry> {
     if processor.private.looks_empty() { None } else { take_private(processor, |_| true) }
 }
 
-/// Whatever can be had now, for a carrier that cannot hand its processor over.
+/// Any entry that can be taken now, for a carrier that cannot hand its processor over.
 fn take_anything<C: Channel>(processor: &Processor) -> Option<Entry> {
     take_own(processor).or_else(|| take_queued(processor)).or_else(|| {
         let victim = random_victim(processor)?;
@@ -257,8 +265,8 @@ fn take_anything<C: Channel>(processor: &Processor) -> Option<Entry> {
     })
 }
 
-/// Asks `victim` for its oldest entry that descends from `want`, and waits for the answer, unless `stop`, which is told
-/// how long it has waited, says that there is something better to do.
+/// Asks `victim` for its oldest entry that descends from `want`, and waits for the answer. `stop` learns how long it
+/// has waited, and says whether there is something better to do.
 fn rob<C: Channel>(
     thief: &Processor,
     victim: &Processor,
@@ -284,24 +292,24 @@ fn rob<C: Channel>(
         }
         pause(thief.pool().config.crowded);
     }
-    C::settle(thief, victim, ticket)
+    C::conclude(thief, victim, ticket)
 }
 
-/// One round of waiting for something whose descendants have the root `key`.
+/// One round of waiting for something whose descendants have the root `root`.
 fn wait<C: Channel>(
     patience: &mut Patience,
     processor: &Processor,
-    key: usize,
+    root: usize,
     done: &dyn Fn() -> bool,
 ) -> Wait {
     let pool = processor.pool();
     cease::<C>(processor);
     C::watch(processor);
     if !processor.deque.looks_empty() {
-        return own_entry(processor, key);
+        return own_entry(processor, root);
     }
     if !processor.private.looks_empty() {
-        return match take_private(processor, |entry| belongs_to(entry, key)) {
+        return match take_private(processor, |entry| belongs_to(entry, root)) {
             Some(entry) => Wait::Help(entry),
             None => Wait::OtherWork,
         };
@@ -311,13 +319,13 @@ fn wait<C: Channel>(
             || pool.processors().iter().any(|other| !std::ptr::eq(other, but) && other.has_something())
     };
     for victim in pool.processors() {
-        if std::ptr::eq(victim, processor) || victim.deque.root() != key || !victim.is_busy() {
+        if std::ptr::eq(victim, processor) || victim.deque.root() != root || !victim.is_busy() {
             continue;
         }
         processor.stats.attempts.add(1);
         let stop =
             |waited| waited > BEFORE_PARKING || waited > BEFORE_HAND_OVER && (done() || elsewhere(victim));
-        if let Some(entry) = rob::<C>(processor, victim, key, stop) {
+        if let Some(entry) = rob::<C>(processor, victim, root, stop) {
             processor.stats.steals.add(1);
             processor.stats.helps.add(1);
             return Wait::Help(entry);
@@ -330,13 +338,13 @@ fn wait<C: Channel>(
     verdict
 }
 
-/// A waiting carrier's processor has entries: of the scope that it waits for, or others.
-fn own_entry(processor: &Processor, key: usize) -> Wait {
-    // In an ordered pool, what another scope has put on top of ours goes first, elsewhere.
+/// A waiting carrier's processor has entries: of the scope that the carrier waits for, or others.
+fn own_entry(processor: &Processor, root: usize) -> Wait {
+    // In an ordered pool, entries that another scope has put on top of ours go first, on other processors.
     let ordered = processor.pool().config.ordered;
     let mut covered = false;
     let ours = |entry| {
-        let ours = belongs_to(entry, key);
+        let ours = belongs_to(entry, root);
         covered |= ordered && !ours && !belongs_to(entry, 0);
         ours && !covered
     };
@@ -345,8 +353,8 @@ fn own_entry(processor: &Processor, key: usize) -> Wait {
 
 // ---- Ways to the kernel, and through locks ----------------------------------------------------------------
 
-/// Processors rest: wakes one, if nobody searches, and attends again at the next fork. If that one asked in vain before it
-/// rested, it gets the oldest entry as a gift.
+/// Some processors rest. Wakes one if nobody searches, and attends again at the next fork. If that processor asked in
+/// vain before it rested, it gets the oldest entry as a gift.
 ///
 /// Until the sleeper is up, which may take long, the join of a gift can take it back ([`crate::protocol::mailbox`]).
 #[cold]
@@ -364,14 +372,14 @@ fn rouse(processor: &Processor) {
         pool.wake(gift)
     };
     let found_carrier = pool.processors().iter().any(Processor::is_searching) || wake();
-    // Without a carrier for them they rest until there is one.
+    // If there is no carrier for them, they rest until there is one.
     if found_carrier && pool.sleepers.any_resting() {
         processor.deque.poison();
     }
 }
 
-/// Moves what is in the deque of a processor that is about to change hands to the queue, where everyone can reach it: others to
-/// run it, joins to take their own halves back.
+/// Moves the entries of a processor that is about to change hands to the queue. There, others can run them, and joins
+/// can take their own halves back.
 #[cold]
 #[inline(never)]
 fn flush(processor: &Processor) {
@@ -380,7 +388,7 @@ fn flush(processor: &Processor) {
     pool.wake(|_| None);
 }
 
-/// A processor that does not rely on the heavy barrier must attend at every fork, and fence for itself.
+/// A processor that does not rely on the heavy barrier must attend at every fork and issue fences itself.
 #[cold]
 #[inline(never)]
 fn attend_always(processor: &Processor) {
@@ -388,7 +396,7 @@ fn attend_always(processor: &Processor) {
     barrier::full();
 }
 
-/// What the waker left for this processor, unless it was taken back.
+/// What the waker left for this processor, unless a join took it back.
 #[cold]
 #[inline(never)]
 fn open_gift(processor: &Processor) -> Option<Entry> {

@@ -1,8 +1,8 @@
-//! `private-cas`: work stealing with private deques and steals by compare-and-swap, the baseline PD/CAS of Acar,
-//! Charguéraud, Muller and Rainey (Acar, Charguéraud and Rainey, "Scheduling parallel programs by work stealing with
-//! private deques", PPoPP 2013, receiver-initiated). Requests and answers are those of [`crate::protocol::mailbox`]: whoever changes
-//! a victim's request word by compare-and-swap is the one thief that it answers. Everything else is
-//! [`super`].
+//! `private-cas`: work stealing with private deques and steals by compare-and-swap. This is the baseline PD/CAS of
+//! Acar, Charguéraud, Muller and Rainey (Acar, Charguéraud and Rainey, "Scheduling parallel programs by work stealing
+//! with private deques", PPoPP 2013, receiver-initiated). Requests and answers are those of
+//! [`crate::protocol::mailbox`]: a victim answers the one thief that has changed its request word by compare-and-swap.
+//! Everything else is in [`super`].
 
 use super::{Channel, grant};
 use crate::machine::processor::Processor;
@@ -27,7 +27,7 @@ impl Channel for Cas {
 
     fn repeat(_: &Processor, _: &Processor, (): ()) {}
 
-    fn settle(thief: &Processor, victim: &Processor, (): ()) -> Option<Entry> {
+    fn conclude(thief: &Processor, victim: &Processor, (): ()) -> Option<Entry> {
         if !thief.post.mailbox.has_mail() {
             if victim.requests.cancel(&thief.post) {
                 thief.stats.withdrawn.add(1);
@@ -55,6 +55,6 @@ impl Channel for Cas {
         entry.taken_out();
     }
 
-    /// Joins learn of their ends by latches.
+    /// Joins learn by latches that their jobs have ended.
     fn watch(_: &Processor) {}
 }

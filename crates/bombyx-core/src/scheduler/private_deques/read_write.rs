@@ -1,11 +1,10 @@
-//! `read-write` and `read-write-steals`: work stealing with private deques in which thieves and victims talk by loads and
-//! stores alone ([`crate::protocol::query`]; Acar, Charguéraud, Muller and Rainey, §4.3). Under `read-write` the two sides of a join
-//! do so as well ([`super::join_resolution`], §4.4); under `read-write-steals` joins are those of [`crate::protocol::latch`].
-//! Everything that is not the talking is [`super`].
+//! `read-write` and `read-write-steals`: work stealing with private deques in which thieves and victims talk only by
+//! loads and stores ([`crate::protocol::query`]; Acar, Charguéraud, Muller and Rainey, §4.3). Under `read-write` the
+//! two sides of a join do so as well ([`super::join_resolution`], §4.4). Under `read-write-steals` joins are those of
+//! [`crate::protocol::latch`]. Everything that does not concern how they talk is in [`super`].
 //!
-//! The functions here, and those of `join_resolution`, are the entry points of the paths that contain no locked
-//! instruction and no fence, up to the named ways into the kernel; `tests/disassembly.rs` walks them in the compiled
-//! program.
+//! The functions here and in `join_resolution` are the entry points of the paths that contain no locked instruction and
+//! no fence, up to the named ways into the kernel. `tests/disassembly.rs` walks these paths in the compiled program.
 
 use super::{Channel, grant};
 use crate::machine::processor::Processor;
@@ -49,7 +48,7 @@ impl<Q: Queries> Channel for Q {
         }
     }
 
-    fn settle(thief: &Processor, victim: &Processor, round: Round) -> Option<Entry> {
+    fn conclude(thief: &Processor, victim: &Processor, round: Round) -> Option<Entry> {
         if !victim.queries.is_over(round) {
             thief.stats.withdrawn.add(1);
             victim.queries.withdraw(thief.index, round, &victim.deque.side);
@@ -63,7 +62,8 @@ impl<Q: Queries> Channel for Q {
 
     fn taken(victim: &Processor, entry: Entry) {
         match entry.kind() {
-            // SAFETY: the entry was taken out of the private deque of `victim`, for a thief that does not know it yet.
+            // SAFETY: the entry was taken out of `victim`'s private deque, for a thief that does not know the entry
+            // yet.
             Kind::Stack(job) if Self::RESOLVES => unsafe { (*job).take_as_branch(victim.free_cells.get()) },
             _ => entry.taken_out(),
         }
@@ -77,7 +77,7 @@ impl<Q: Queries> Channel for Q {
     }
 }
 
-/// Answers the thief whose query stands here, if one does.
+/// Answers the thief whose query is here, if there is one.
 fn answer<C: Channel>(victim: &Processor) {
     if victim.queries.open_round().is_none() {
         return;

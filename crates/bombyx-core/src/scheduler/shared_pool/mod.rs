@@ -1,16 +1,16 @@
-//! What processors do that share one pool of ready threads: `fifo`, `busy-leaves` and `depth-first:K` differ in their
-//! [`Rules`] only.
+//! Schedulers whose processors share one pool of ready threads: `fifo`, `busy-leaves` and `depth-first:K`. They differ
+//! only in their [`Rules`].
 //!
-//! The limit of every deque stays poisoned, so that every fork attends; there its entry is moved into the pool
-//! ([`crate::protocol::ready::shared`] has the protocol), and its join looks for it there. A frame that waits gives up its
-//! processor, which takes what is next: on its own carrier if that is the frame's own half, directly on the next
-//! carrier if that is one, else on a spare.
+//! The limit of every deque stays poisoned, so every fork attends. There its entry is moved into the pool
+//! ([`crate::protocol::ready::shared`] has the protocol), and its join looks for it there. A frame that waits gives up
+//! its processor, which takes what is next: on the same carrier if that is the frame's own half, directly on the next
+//! carrier if that is a ready carrier, else on a spare.
 
 pub(super) mod busy_leaves;
 pub(super) mod depth_first;
 pub(super) mod fifo;
 
-use super::give_up::{give_up, run_dummy};
+use super::give_up::{Courtesy, give_up};
 use super::work_stealing::steal::own_work;
 use super::work_stealing::{SEARCH, patience_to_search};
 use crate::machine::current;
@@ -31,8 +31,9 @@ use std::time::Instant;
 pub(in crate::scheduler) struct Rules {
     /// Which thread is next.
     pub(super) order: Order,
-    /// A join gets its own half back only when that is next, and who waits gives way to whatever is next at once.
-    /// Otherwise a join takes its half back in any case, and waits a little for one that runs elsewhere.
+    /// If true, a join gets its own half back only when that half is next, and a waiting frame gives way at once to
+    /// whatever is next. If false, a join always takes its half back, and waits a little for a half that runs
+    /// elsewhere.
     pub(super) in_turn: bool,
     /// Which half of a join is a thread.
     pub(super) child: Child,
@@ -41,9 +42,10 @@ pub(in crate::scheduler) struct Rules {
 /// See the module text.
 pub(super) struct Shared {
     rules: Rules,
-    /// K, in bytes; `i64::MAX` if there is no quota.
+    /// K, in bytes, or `i64::MAX` if there is no quota.
     quota: i64,
     pool: SharedPool,
+    courtesy: Courtesy,
 }
 
 impl Strategy for Shared {
@@ -73,14 +75,14 @@ impl Strategy for Shared {
         &self,
         patience: &mut Patience,
         processor: &Processor,
-        key: usize,
+        root: usize,
         _done: &dyn Fn() -> bool,
     ) -> Wait {
-        if let Some(own) = own_work(processor, key) {
+        if let Some(own) = own_work(processor, root) {
             return own;
         }
         // A closure of the scope that we wait for.
-        let ours = |entry| belongs_to(entry, key);
+        let ours = |entry| belongs_to(entry, root);
         let found = if self.rules.in_turn { self.pool.take_next_if(ours) } else { self.pool.take_any(ours) };
         if let Some(entry) = found {
             processor.stats.steals.add(1);
@@ -113,7 +115,7 @@ impl Strategy for Shared {
         self.pool.take_back(entry, node, in_turn && self.rules.in_turn)
     }
 
-    /// Every fork attends, and its entry leaves the deque for the pool.
+    /// Every fork attends, and its entry moves from the deque into the pool.
     fn attend(&self, processor: &Processor) {
         processor.begin_service();
         self.pool.absorb(processor.index, &processor.deque);
@@ -131,7 +133,7 @@ impl Strategy for Shared {
 
     fn heed_quota(&self, processor: &Processor) {
         let exhausted = processor.meter.is_exhausted();
-        // The first half of a join is a new thread, with a quota of its own.
+        // The first half of a join is a new thread, with its own quota.
         processor.meter.reset(self.quota);
         if exhausted {
             self.wait_for_turn(processor);
@@ -152,9 +154,10 @@ impl Strategy for Shared {
 }
 
 impl Shared {
-    /// A pool with these rules, and this quota K; `i64::MAX` if there is none.
+    /// A pool with these rules and this quota K, or `i64::MAX` if there is none.
     pub(super) fn new(rules: Rules, quota: i64, processors: usize) -> Shared {
-        Shared { rules, quota, pool: SharedPool::new(rules.order, processors) }
+        let (pool, courtesy) = (SharedPool::new(rules.order, processors), Courtesy::new(processors));
+        Shared { rules, quota, pool, courtesy }
     }
 
     fn search_until(&self, processor: &Processor) -> Option<Entry> {
@@ -175,8 +178,8 @@ impl Shared {
         }
     }
 
-    /// What is next for a processor that works on nothing. Carriers that come back from blocking are not kept waiting,
-    /// new programs are.
+    /// What is next for a processor that works on nothing. Carriers that come back from blocking do not have to wait;
+    /// new programs do.
     fn take(&self, processor: &Processor) -> Option<Entry> {
         let pool = processor.pool();
         if let Some(entry) = pool.take_queued_carrier().or_else(|| processor.private.take(|_| true)) {
@@ -186,7 +189,7 @@ impl Shared {
         self.take_next(processor).or_else(|| pool.take_queued())
     }
 
-    /// What is next in the pool. Whoever is scheduled anew has a new quota.
+    /// What is next in the pool. A thread that is scheduled anew has a new quota.
     fn take_next(&self, processor: &Processor) -> Option<Entry> {
         loop {
             processor.stats.attempts.add(1);
@@ -196,14 +199,14 @@ impl Shared {
                     processor.meter.reset(self.quota);
                     return Some(entry);
                 }
-                Taken::Dummy => run_dummy(processor),
+                Taken::Dummy => self.courtesy.run_dummy(processor),
                 Taken::Nothing => return None,
             }
         }
     }
 
     /// Lets others go first, and dummy threads if any are owed. A frame that was set aside looks again when it is given
-    /// a processor: its carrier may have needed long to wake up, and the memory is taken only now.
+    /// a processor: its carrier may have needed long to wake up, and the frame takes the memory only now.
     #[cold]
     fn wait_for_turn(&self, processor: &Processor) {
         let _aside = Aside::begin(processor.pool());
@@ -217,7 +220,7 @@ impl Shared {
             let processor = current::held();
             match self.pool.turn(processor.index) {
                 Turn::Now => return,
-                Turn::Dummy => run_dummy(processor),
+                Turn::Dummy => self.courtesy.run_dummy(processor),
                 Turn::Later => {
                     let leave = |frame| self.pool.put_frame(processor.index, frame);
                     if !give_up(processor, leave, || self.take_next(processor)) {

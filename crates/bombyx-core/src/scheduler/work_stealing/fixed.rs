@@ -1,21 +1,23 @@
-//! How a carrier waits that keeps its processor, in a pool with fixed threads ([`crate::machine::fixed`]).
+//! How a carrier that keeps its processor waits, in a pool with fixed threads ([`crate::machine::fixed`]).
 //!
 //! **What a waiting carrier does**, in this order:
 //!
-//! 1. It *helps*: it takes what descends from what it waits for ([`crate::protocol::lineage`]). The processor that runs that has
-//!    such work in its deque. So have the processors that stole from that one, and those that run what it waits for, and so
-//!    on. Descendants need no more stack than the serial program, and meet no lock that the serial program would not meet.
-//! 2. If there is nothing of that kind, but other work, it leaves that to the others, and wakes one that sleeps.
-//! 3. Only if nothing else in the pool makes progress does it run other work on top of its stack ([`Standstill`]): no
-//!    processor runs anything, and fewer than [`DEEPEST`] frames are buried on this stack; or no processor has begun another
-//!    entry for [`STUCK`]. The others may wait for the very work that nobody takes. Its own part of a broadcast, which nobody
-//!    else may run, it runs at once. A carrier that waits for *another* pool has nothing to help with: it runs other work at
-//!    once, as long as fewer than [`DEEPEST_ELSEWHERE`] frames are buried on its stack.
+//! 1. It *helps*: it takes descendants of what it waits for ([`crate::protocol::lineage`]). The processor that runs
+//!    what it waits for has such work in its deque. So have the processors that stole from that one. If that processor
+//!    itself waits, so have those that run what it waits for, and so on. Descendants need no more stack than the serial
+//!    program, and meet no lock that the serial program would not meet.
+//! 2. If there is no such work, but other work, it leaves that to the others, and wakes one that sleeps.
+//! 3. It runs other work on top of its stack only if nothing else in the pool makes progress ([`Standstill`]). That is
+//!    so if no processor runs anything and fewer than [`DEEPEST`] frames are buried on this stack, or if no processor
+//!    has begun another entry for [`STUCK`]. The others may wait for the very work that nobody takes. There are two
+//!    exceptions. It runs its own part of a broadcast at once, because nobody else may run it. And a carrier that waits
+//!    for *another* pool has nothing to help with: it runs other work at once, as long as fewer than
+//!    [`DEEPEST_ELSEWHERE`] frames are buried on its stack.
 //! 4. If there is no work at all, it sleeps, and its processor is listed, so that a fork can wake it.
 //!
-//! **What holds.** While some processor begins an entry every [`STUCK`], stacks hold what the serial program needs: nothing is
-//! buried. Buried frames are counted (`in_place` in [`crate::Stats`]). What does not hold is the time bound: a carrier that
-//! waits for one long strand leaves other work alone, for at most [`STUCK`] at a time.
+//! **What holds.** While some processor begins an entry every [`STUCK`], nothing is buried: stacks hold what the serial
+//! program needs. Buried frames are counted (`in_place` in [`crate::Stats`]). The time bound does not hold: a carrier
+//! that waits for one long strand leaves other work alone, for at most [`STUCK`] at a time.
 
 use super::steal::{rob, take_of_scope};
 use crate::machine::current;
@@ -32,27 +34,27 @@ use std::time::{Duration, Instant};
 
 /// How long a waiting carrier looks for work before it sleeps.
 const BEFORE_SLEEPING: Duration = Duration::from_micros(100);
-/// How long a waiting carrier keeps its core to itself.
+/// How long a waiting carrier keeps its core before it yields.
 const BEFORE_YIELDING: Duration = Duration::from_micros(5);
-/// How long nothing runs in the pool before a waiting carrier runs other work. Long enough for a processor between two
-/// jobs to find its next one.
+/// How long nothing must run in the pool before a waiting carrier runs other work. Long enough for a processor between
+/// two jobs to find its next one.
 const NOTHING_RUNS: Duration = Duration::from_micros(20);
-/// How many frames may be buried on one stack because nothing runs. With more, other work waits for [`STUCK`].
+/// How many frames may be buried on one stack because nothing runs. Beyond that, other work waits for [`STUCK`].
 const DEEPEST: usize = 16;
-/// How many may be buried at once by waits for another pool.
+/// How many frames may be buried at once by waits for another pool.
 const DEEPEST_ELSEWHERE: usize = 64;
 /// How long other work waits, while no processor begins another entry, before a waiting carrier takes it.
 const STUCK: Duration = Duration::from_millis(100);
 /// Among how many descendants of what it waits for a carrier looks for work.
-const KEYS: usize = 32;
+const ROOTS: usize = 32;
 /// The first and the longest nap of a carrier that leaves other work to others.
 const NAPS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_micros(1600));
 
 /// What one look around has shown.
 enum Seen {
-    /// This entry descends from what is waited for.
+    /// This entry descends from what the carrier waits for.
     Descendant(Entry),
-    /// This entry only the caller may run: its part of a broadcast.
+    /// Only the caller may run this entry: its part of a broadcast.
     Private(Entry),
     /// There is other work.
     Other,
@@ -60,12 +62,11 @@ enum Seen {
     Nothing,
 }
 
-/// Waits until `latch` is set. A `key` of 0 says that what is
-/// waited for runs in another pool.
-pub(super) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
+/// Waits until `latch` is set. A `root` of 0 says that the carrier waits for something in another pool.
+pub(super) fn wait(latch: &Latch, root: usize, job: Option<&Job>) -> Waited {
     let processor = current::held();
-    let outer = processor.wait_for(key);
-    let mut waiting = Waiting::new(processor, latch, key);
+    let outer = processor.wait_for(root);
+    let mut waiting = Waiting::new(processor, latch, root);
     let waited = loop {
         if latch.is_done() {
             break Waited::Done;
@@ -94,22 +95,23 @@ pub(super) fn wait(latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
 struct Waiting<'a> {
     processor: &'static Processor,
     latch: &'a Latch,
-    key: usize,
+    root: usize,
     since: Instant,
-    /// The carrier was woken by a fork and counts as a searcher.
+    /// Whether the carrier was woken by a fork and counts as a searcher.
     searching: bool,
-    /// The carrier was woken for work that is not its own. From then on it naps: listed, it would be woken again and again.
+    /// Whether the carrier was woken for work that is not its own. From then on it naps, because a listed carrier would
+    /// be woken again and again.
     naps: bool,
     nap: Duration,
     standstill: Standstill,
 }
 
 impl<'a> Waiting<'a> {
-    fn new(processor: &'static Processor, latch: &'a Latch, key: usize) -> Waiting<'a> {
+    fn new(processor: &'static Processor, latch: &'a Latch, root: usize) -> Waiting<'a> {
         Waiting {
             processor,
             latch,
-            key,
+            root,
             since: Instant::now(),
             searching: false,
             naps: false,
@@ -118,14 +120,14 @@ impl<'a> Waiting<'a> {
         }
     }
 
-    /// Looks for work, first for what descends from what is waited for.
+    /// Looks for work, first for descendants of what the carrier waits for.
     fn look(&self) -> Seen {
         let processor = self.processor;
         processor.answer();
         let mut other = false;
-        let descends = |entry| self.key != 0 && belongs_to(entry, self.key);
+        let descends = |entry| self.root != 0 && belongs_to(entry, self.root);
         if !processor.deque.looks_empty() {
-            match (self.key != 0).then(|| take_of_scope(processor, self.key)).flatten() {
+            match (self.root != 0).then(|| take_of_scope(processor, self.root)).flatten() {
                 Some(entry) => return Seen::Descendant(entry),
                 None => other = true,
             }
@@ -136,9 +138,9 @@ impl<'a> Waiting<'a> {
                 false => Seen::Private(entry),
             };
         }
-        // Not before: a carrier that works off entries of its own is busy, and answers between them.
+        // Not before this point: a carrier that works off its own entries is busy, and answers thieves between them.
         processor.set_busy(false);
-        if self.key != 0
+        if self.root != 0
             && let Some(entry) = self.help()
         {
             return Seen::Descendant(entry);
@@ -149,10 +151,10 @@ impl<'a> Waiting<'a> {
         if other { Seen::Other } else { Seen::Nothing }
     }
 
-    /// Takes an entry that descends from what is waited for.
+    /// Takes a descendant of what the carrier waits for.
     ///
-    /// [`Waiting::helper`] guesses where one is, from words that change at any time. What was taken is then
-    /// [known](lineage::descends) to descend from the key, or goes to the queue.
+    /// [`Waiting::helper`] guesses where one is, from words that change at any time. So after the entry is taken, this
+    /// checks whether it [descends](lineage::descends) from the root. If not, the entry goes to the queue.
     fn help(&self) -> Option<Entry> {
         let processor = self.processor;
         let victim = self.helper()?;
@@ -163,7 +165,7 @@ impl<'a> Waiting<'a> {
         processor.stats.attempts.add(1);
         let entry = rob(processor, victim, root, || self.latch.is_done())?;
         processor.stats.steals.add(1);
-        if !lineage::descends(entry, self.key) {
+        if !lineage::descends(entry, self.root) {
             processor.pool().requeue(entry);
             return None;
         }
@@ -171,24 +173,25 @@ impl<'a> Waiting<'a> {
         Some(entry)
     }
 
-    /// A processor that seems to be inside of what is waited for: one that has entries, if there is one, else one that runs.
+    /// A processor that seems to be inside what the carrier waits for: one that has entries if there is one, else one
+    /// that runs.
     ///
-    /// A processor is inside of a key if it runs what the key names, or something that it took from a processor inside of
-    /// the key, or if everything on its stack descends from the key. What such a processor runs and what it waits for are
-    /// further keys.
+    /// A processor is inside a root if it runs what the root names, or something that it took from a processor inside the
+    /// root, or if everything on its stack descends from the root. What such a processor runs, and what it waits for, are
+    /// further roots.
     fn helper(&self) -> Option<&'static Processor> {
         let all = self.processor.pool().processors();
-        let mut keys = [0; KEYS];
-        keys[0] = self.key;
+        let mut roots = [0; ROOTS];
+        roots[0] = self.root;
         let mut known = 1;
         let mut runs = None;
         let mut at = 0;
         while at < known {
-            let key = keys[at];
+            let root = roots[at];
             at += 1;
             for victim in all.iter().filter(|victim| !ptr::eq(*victim, self.processor)) {
-                let root = victim.deque.root();
-                if root == 0 || ![root, victim.origin(), victim.foot()].contains(&key) {
+                let theirs = victim.deque.root();
+                if theirs == 0 || ![theirs, victim.origin(), victim.foot()].contains(&root) {
                     continue;
                 }
                 if !victim.deque.looks_empty() {
@@ -197,9 +200,9 @@ impl<'a> Waiting<'a> {
                 if victim.is_busy() {
                     runs = runs.or(Some(victim));
                 }
-                for further in [root, victim.waits_for()] {
-                    if further != 0 && known < KEYS && !keys[..known].contains(&further) {
-                        keys[known] = further;
+                for further in [theirs, victim.waits_for()] {
+                    if further != 0 && known < ROOTS && !roots[..known].contains(&further) {
+                        roots[known] = further;
                         known += 1;
                     }
                 }
@@ -208,7 +211,7 @@ impl<'a> Waiting<'a> {
         runs
     }
 
-    /// Runs an entry that descends from what is waited for.
+    /// Runs a descendant of what the carrier waits for.
     fn run(&mut self, entry: Entry) {
         self.stop_search();
         self.standstill = Standstill::default();
@@ -219,7 +222,7 @@ impl<'a> Waiting<'a> {
         debug_assert!(enabled.is_none(), "with fixed threads nobody is given a processor");
     }
 
-    /// Runs an entry that does not: our own frame is buried until it has ended.
+    /// Runs any other entry. Our own frame is buried until that entry has ended.
     fn bury(&mut self, entry: Entry) {
         let processor = self.processor;
         processor.stats.in_place.add(1);
@@ -231,10 +234,10 @@ impl<'a> Waiting<'a> {
         self.since = Instant::now();
     }
 
-    /// There is work, but not for us, unless nobody else can do it.
+    /// There is work, but not for this carrier, unless nobody else can do it.
     fn leave_to_others(&mut self) {
         let pool = self.processor.pool();
-        // Entries of our own deque, if that is where the work is, can be taken without our help.
+        // If the work is in our own deque, others can take it without our help.
         if !self.processor.deque.looks_empty() {
             self.processor.deque.expose_all();
         }
@@ -251,10 +254,10 @@ impl<'a> Waiting<'a> {
         if self.since.elapsed() > BEFORE_SLEEPING { self.nap() } else { self.spin() }
     }
 
-    /// Whether the carrier waits for another pool, and few frames are buried on its stack: there is nothing to help with, and
-    /// the other pool may wait for this one.
+    /// Whether the carrier waits for another pool, and few frames are buried on its stack. Then there is nothing to
+    /// help with, and the other pool may wait for this one.
     fn may_bury_at_once(&self) -> bool {
-        self.key == 0 && self.processor.buried.get() < DEEPEST_ELSEWHERE
+        self.root == 0 && self.processor.buried.get() < DEEPEST_ELSEWHERE
     }
 
     /// There is no work at all.
@@ -279,7 +282,7 @@ impl<'a> Waiting<'a> {
     }
 
     fn spin(&self) {
-        // Whoever runs what this one waits for may have no core but this one.
+        // Whoever runs what this carrier waits for may have no other core to run on.
         if self.since.elapsed() > BEFORE_YIELDING {
             yield_now()
         } else {
@@ -305,17 +308,17 @@ impl<'a> Waiting<'a> {
     }
 }
 
-/// Tells a waiting carrier whether anything in the pool makes progress but itself.
+/// Tells a waiting carrier whether anything else in the pool makes progress.
 #[derive(Default)]
 struct Standstill {
     /// Since when no processor has run anything.
     nothing_runs: Option<Instant>,
-    /// Since when no processor has begun another entry, and how many had begun then.
+    /// Since when no processor has begun another entry, and how many entries had begun by then.
     nothing_begins: Option<(Instant, u64)>,
 }
 
 impl Standstill {
-    /// Whether nothing else makes progress. To be asked again and again while there is work that nobody takes.
+    /// Whether nothing else makes progress. The caller asks again and again while there is work that nobody takes.
     fn is_reached(&mut self, processor: &Processor, searching: bool) -> bool {
         let pool = processor.pool();
         let running = pool.processors().iter().any(|one| !ptr::eq(one, processor) && one.is_busy());

@@ -1,17 +1,19 @@
-//! `work-stealing`: what an idle, and what a waiting processor does. Also what it does under `heterogeneous:BETA`, where
-//! processors exchange CPUs besides ([`super::heterogeneous`]).
+//! `work-stealing`: what idle and waiting processors do. `heterogeneous:BETA` uses the same code, and its processors
+//! also exchange CPUs ([`super::heterogeneous`]).
 //!
-//! Blumofe and Leiserson, §4: a processor whose deque is empty becomes a thief. It picks a victim uniformly at random and takes
-//! the oldest entry of the victim's deque, again and again. How it takes that is told in [`steal`].
+//! Blumofe and Leiserson, §4: a processor whose deque is empty becomes a thief. It picks a victim uniformly at random
+//! and takes the oldest entry of the victim's deque. It repeats this until it finds an entry, or until it has searched
+//! for [`SEARCH`]. Then it rests. [`steal`] explains how a thief takes an entry.
 //!
-//! **A waiting processor** takes only what descends from what it waits for. Such work buries nothing, needs no more stack than
-//! the serial program, and cannot deadlock where the serial program does not. If the processor sees other work, it is handed
-//! over. In a pool with fixed threads it cannot be handed over, and waits by other rules ([`fixed`]).
+//! **A waiting processor** takes only descendants of what it waits for. That work has to end anyway before the waiting
+//! frame can go on. It needs no more stack than the serial program, and cannot deadlock unless the serial program does.
+//! If there is only other work, the carrier hands the processor over to another carrier. In a pool with fixed threads
+//! it cannot do that, and waits by other rules ([`fixed`]).
 
 mod fixed;
 pub(super) mod steal;
 
-use crate::machine::patience::{Patience, Wait, Waited};
+use crate::machine::patience::{BEFORE_YIELDING, Patience, Wait, Waited};
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
 use crate::machine::strategy::{AnyCpus, Cpus, Strategy};
@@ -19,11 +21,12 @@ use crate::protocol::job::{Entry, Job, Place, belongs_to};
 use crate::protocol::latch::Latch;
 use crate::system::primitive::yield_now;
 use std::time::{Duration, Instant};
-use steal::{own_work, random_victim, rob, take_of_scope, take_own};
+use steal::{expected_victim, own_work, random_victim, rob, take_of_scope, take_own};
 
-/// How long a processor searches before it is retired.
+/// How long a processor searches before it rests in the idle list.
 pub(super) const SEARCH: Duration = Duration::from_micros(100);
-/// The same while enough others search. Not zero: a processor that lies down at once is woken by the next fork.
+/// How long it searches while enough others search. Not zero, because the next fork would wake a processor that rests
+/// at once.
 const SEARCH_IN_COMPANY: Duration = Duration::from_micros(10);
 
 /// How long a processor searches: for `alone`, or for a shorter time while enough others search.
@@ -55,11 +58,11 @@ impl<C: Cpus> Strategy for WorkStealing<C> {
     }
 
     #[inline]
-    fn take_next_of_scope(&self, processor: &Processor, key: usize) -> Option<Entry> {
+    fn take_next_of_scope(&self, processor: &Processor, root: usize) -> Option<Entry> {
         if processor.deque.looks_empty() {
             return None;
         }
-        processor.deque.take_bottom(|entry| belongs_to(entry, key))
+        processor.deque.take_bottom(|entry| belongs_to(entry, root))
     }
 
     fn take_oldest_own(&self, processor: &Processor) -> Option<Entry> {
@@ -69,31 +72,32 @@ impl<C: Cpus> Strategy for WorkStealing<C> {
         processor.deque.take_top(|entry| entry.taken(Place::Nowhere))
     }
 
-    /// The processor is busy as long as it has entries of its own.
+    /// The processor stays busy as long as it has entries itself.
     fn cease(&self, _processor: &Processor) {}
 
     fn wait(
         &self,
         patience: &mut Patience,
         processor: &Processor,
-        key: usize,
+        root: usize,
         done: &dyn Fn() -> bool,
     ) -> Wait {
         let pool = processor.pool();
         processor.answer();
-        if let Some(own) = own_work(processor, key) {
+        if let Some(own) = own_work(processor, root) {
             return own;
         }
-        // Not before: a processor that works off entries of its own is busy, and answers between them.
+        // Not before this point: a processor that works off its own entries is busy, and answers thieves between them.
         processor.set_busy(false);
         let mut other_work = pool.has_queued() || processor.offer.stands();
         for victim in pool.processors() {
             if std::ptr::eq(victim, processor) {
                 continue;
             }
-            if victim.deque.root() == key && victim.is_busy() {
+            // Entries of a deque with the root `root` descend from what this processor waits for.
+            if victim.deque.root() == root && victim.is_busy() {
                 processor.stats.attempts.add(1);
-                if let Some(entry) = rob(processor, victim, key, done) {
+                if let Some(entry) = rob(processor, victim, root, done) {
                     processor.stats.steals.add(1);
                     processor.stats.helps.add(1);
                     return Wait::Help(entry);
@@ -105,8 +109,8 @@ impl<C: Cpus> Strategy for WorkStealing<C> {
         patience.consider(pool.config.crowded, other_work)
     }
 
-    fn take_sibling(&self, processor: &Processor, key: usize) -> Option<Entry> {
-        if processor.deque.looks_empty() { None } else { take_of_scope(processor, key) }
+    fn take_sibling(&self, processor: &Processor, root: usize) -> Option<Entry> {
+        if processor.deque.looks_empty() { None } else { take_of_scope(processor, root) }
     }
 
     fn take_anything(&self, processor: &Processor) -> Option<Entry> {
@@ -120,8 +124,8 @@ impl<C: Cpus> Strategy for WorkStealing<C> {
         processor.be_generous();
     }
 
-    fn wait_fixed(&self, latch: &Latch, key: usize, job: Option<&Job>) -> Waited {
-        fixed::wait(latch, key, job)
+    fn wait_fixed(&self, latch: &Latch, root: usize, job: Option<&Job>) -> Waited {
+        fixed::wait(latch, root, job)
     }
 
     fn attend(&self, processor: &Processor) {
@@ -152,7 +156,8 @@ fn search_until(processor: &Processor) -> Option<Entry> {
             return Some(entry);
         }
         processor.set_busy(false);
-        let found = random_victim(processor).and_then(|victim| {
+        let victim = random_victim(processor).or_else(|| expected_victim(processor));
+        let found = victim.and_then(|victim| {
             let better = || pool.has_queued() || victim.offer.stands();
             victim.offer.take().or_else(|| rob(processor, victim, 0, better))
         });
@@ -161,11 +166,14 @@ fn search_until(processor: &Processor) -> Option<Entry> {
             return Some(entry);
         }
         let now = Instant::now();
-        if now.duration_since(*start.get_or_insert(now)) > patience_to_search(pool, SEARCH) {
+        let searched = now.duration_since(*start.get_or_insert(now));
+        if searched > patience_to_search(pool, SEARCH) {
             return None;
         }
         processor.answer();
-        // Whoever is about to bring work, a thread outside of the pool for one, may have no core but this one.
-        yield_now();
+        // Whoever is about to bring work, for example a thread outside the pool, may have no other core to run on.
+        if pool.config.crowded || searched > BEFORE_YIELDING {
+            yield_now();
+        }
     }
 }

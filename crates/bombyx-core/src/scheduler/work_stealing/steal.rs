@@ -1,15 +1,17 @@
 //! How a processor takes entries: its own, or those of another processor.
 //!
-//! **Steals are cooperative first.** The thief leaves a request ([`crate::protocol::mailbox`]), and the victim serves it at its
-//! next fork. A victim that has entries but does not fork within [`ESCALATE`] is robbed without its help
-//! ([`crate::protocol::deque::Deque::steal`]), which interrupts it. A request may stand at a busy victim that has nothing yet:
-//! it gets the victim's next fork, and neither side touches the other's cache lines meanwhile.
+//! **Steals are cooperative first.** The thief leaves a request ([`crate::protocol::mailbox`]), and the victim serves
+//! it at its next fork. If a victim has entries but does not fork within [`ESCALATE`], the thief robs it without its
+//! help ([`crate::protocol::deque::Deque::steal`]), which interrupts the victim. A request may also wait at a busy
+//! victim that has no entry yet. It then gets the victim's next fork, and neither side touches the other's cache lines
+//! meanwhile.
 //!
-//! **A processor that forks seldom exposes its entries.** If it had to be robbed, its leaves take longer than a steal. So it
-//! exposes its entries at its next forks ([`crate::machine::processor::Processor::robbed`]), and thieves take them under the
-//! deque's lock, at once ([`crate::protocol::deque::Deque::steal_free`]). It goes on with that while thieves take entries and
-//! its forks are far between. Else it returns to its fast path, and has lost less than the interruption had cost. In ordered
-//! pools thieves may always take spawned closures, which no join takes back.
+//! **A processor that forks seldom exposes its entries.** If it had to be robbed, its leaves take longer than a steal.
+//! So it exposes its entries at its next forks ([`crate::machine::processor::Processor::robbed`]), and thieves take
+//! them at once, under the deque's lock ([`crate::protocol::deque::Deque::steal_free`]). It goes on exposing while
+//! thieves take entries and its forks come at long intervals. Otherwise it returns to its fast path, and has lost less
+//! than the interruption cost. In ordered pools thieves may always take spawned closures, because no join takes them
+//! back.
 
 use crate::machine::patience::Wait;
 use crate::machine::processor::Processor;
@@ -19,38 +21,42 @@ use crate::protocol::mailbox::Mail;
 use crate::system::primitive::{pause, spin_until};
 use std::time::{Duration, Instant};
 
-/// How long a victim with entries may take to serve a request: about what it costs to rob it, which waits for the kernel to
-/// interrupt it, and in a virtual machine for the host to run its core at all.
+/// How long a victim with entries may take to serve a request. About what it costs to rob it: the thief must wait until
+/// the kernel has interrupted the victim, and in a virtual machine until the host runs its core at all.
 const ESCALATE: Duration = Duration::from_micros(10);
-/// How long a request stands at one busy victim that has nothing.
+/// How long a request waits at one busy victim that has nothing.
 const STAND: Duration = Duration::from_micros(20);
+/// How long a request stands at a processor that rests, before the thief looks elsewhere and lets others use its core.
+const STAND_AT_REST: Duration = Duration::from_micros(5);
 
-/// What a processor still has itself: left by a carrier that blocks, or spawned by one that has ended, and then the
-/// oldest of what is for it alone.
+/// An entry that the processor has itself: the youngest of its deque, else its offer, else the oldest that only this
+/// processor may run. At the foot of a stack, the deque holds only entries that a carrier that blocks has left there,
+/// or that one that has ended has spawned.
 ///
-/// What was offered counts as stolen, whoever takes it: it left the deque out of turn, so the join that it belongs
-/// to may miss, as if by a steal.
+/// An offered entry counts as stolen, whoever takes it. It left the deque out of turn, so the join that it belongs to
+/// may miss, as if by a steal.
 pub(in crate::scheduler) fn take_own(processor: &Processor) -> Option<Entry> {
     let offered = || processor.offer.take().inspect(|_| processor.stats.steals.add(1));
     let open = || processor.deque.take_youngest(|_| true).or_else(offered);
     processor.has_something().then(open).flatten().or_else(|| processor.private.take(|_| true))
 }
 
-/// The youngest entry of the processor's deque that was spawned in the scope with this key. In an ordered pool, what
-/// another scope has put on top of it goes first, elsewhere.
-pub(super) fn take_of_scope(processor: &Processor, key: usize) -> Option<Entry> {
+/// The youngest entry of the processor's deque that was spawned in the scope with this root. In an ordered pool there is
+/// none while entries of other scopes lie on top of it: those go first, on other processors.
+pub(super) fn take_of_scope(processor: &Processor, root: usize) -> Option<Entry> {
     let ordered = processor.pool().config.ordered;
     let mut covered = false;
     processor.deque.take_youngest(|entry| {
-        let ours = belongs_to(entry, key);
+        let ours = belongs_to(entry, root);
         covered |= ordered && !ours && !belongs_to(entry, 0);
         ours && !covered
     })
 }
 
-/// A uniformly random other processor, if that one has something; else the next one that has; else the random one, if it
-/// runs. A pool can be much larger than the machine, with one processor that has all the entries and others that block:
-/// who looked at one processor at a time would find the entries after as many tries as there are processors.
+/// A uniformly random other processor, if it has something. Otherwise the next one that has something. Otherwise the
+/// random one, if it runs. A pool can be much larger than the machine, with one processor that has all the entries and
+/// others that block. A thief that looked at one processor at a time would then need as many tries as there are
+/// processors.
 pub(in crate::scheduler) fn random_victim(processor: &Processor) -> Option<&Processor> {
     let all = processor.pool().processors();
     if all.len() == 1 {
@@ -63,8 +69,14 @@ pub(in crate::scheduler) fn random_victim(processor: &Processor) -> Option<&Proc
     full.or_else(|| Some(at(0)).filter(|victim| victim.is_busy()))
 }
 
-/// Tries to get the oldest entry of `victim` that descends from `want`, until `stop` says that there is
-/// something better to do.
+/// The processor that a thread outside the pool held last, if that was another one. Such threads often come again at once.
+/// A thief that stands there before they come gets the first fork.
+pub(super) fn expected_victim(processor: &Processor) -> Option<&Processor> {
+    processor.pool().expected_visit().filter(|expected| !std::ptr::eq(*expected, processor))
+}
+
+/// Tries to get the oldest entry of `victim` that descends from `want`, until `stop` says that there is something
+/// better to do.
 pub(in crate::scheduler) fn rob(
     thief: &Processor,
     victim: &Processor,
@@ -74,8 +86,8 @@ pub(in crate::scheduler) fn rob(
     free(victim, want).or_else(|| rob_by(thief, victim, want, stop, escalated))
 }
 
-/// The same where nothing is free to be taken without the victim's help. A victim that does not answer in time is robbed by
-/// `escalate`.
+/// Like [`rob`], where nothing can be taken without the victim's help. If the victim does not answer in time,
+/// `escalate` robs it.
 pub(in crate::scheduler) fn rob_by(
     thief: &Processor,
     victim: &Processor,
@@ -87,6 +99,12 @@ pub(in crate::scheduler) fn rob_by(
         return None;
     }
     victim.deque.poison();
+    // A victim that rests, with an empty deque, is worth a wait if its holder is expected to come back.
+    let expected = want == 0
+        && !victim.is_busy()
+        && victim.deque.looks_empty()
+        && expected_victim(thief).is_some_and(|expected| std::ptr::eq(expected, victim));
+    let stand = if expected { STAND_AT_REST } else { STAND };
     let start = Instant::now();
     let mut round = 0u32;
     loop {
@@ -99,8 +117,9 @@ pub(in crate::scheduler) fn rob_by(
         if round.is_multiple_of(4) {
             thief.answer();
             let waited = start.elapsed();
-            let overdue = (waited > ESCALATE || !victim.is_busy()) && !victim.deque.looks_empty();
-            if overdue || waited > STAND || stop() || !victim.is_busy() {
+            let rests = !expected && !victim.is_busy();
+            let overdue = (waited > ESCALATE || rests) && !victim.deque.looks_empty();
+            if overdue || waited > stand || stop() || rests {
                 if victim.requests.cancel(&thief.post) {
                     return if overdue { escalate(thief, victim, want) } else { None };
                 }
@@ -111,7 +130,7 @@ pub(in crate::scheduler) fn rob_by(
     }
 }
 
-/// The victim has claimed the request: the answer is on its way.
+/// The victim has claimed the request, so the answer is on its way.
 fn answered(thief: &Processor) -> Option<Entry> {
     spin_until(|| thief.post.mailbox.has_mail());
     match thief.post.mailbox.pick_up() {
@@ -120,8 +139,9 @@ fn answered(thief: &Processor) -> Option<Entry> {
     }
 }
 
-/// The oldest entry of `victim`, if it can be had without the heavy barrier. Loose ones in ordered pools only: elsewhere a
-/// processor that spawns without end serves its thieves now and then, and is not held up by their lock.
+/// The oldest entry of `victim`, if it can be taken without the heavy barrier. Takes loose entries only in ordered
+/// pools: in other pools, a processor that spawns without end serves its thieves now and then, and their lock must not
+/// hold it up.
 fn free(victim: &Processor, want: usize) -> Option<Entry> {
     victim.deque.steal_free(want, victim.pool().config.ordered).inspect(|entry| {
         if entry.is_stack() {
@@ -139,7 +159,7 @@ fn escalated(thief: &Processor, victim: &Processor, want: usize) -> Option<Entry
     escalate(thief, victim.deque.steal(want, |entry| entry.stolen(Place::Nowhere, &victim.deque)))
 }
 
-/// Counts a steal without the victim's help, if it was one.
+/// Counts a steal without the victim's help, if it succeeded.
 pub(in crate::scheduler) fn escalate(thief: &Processor, steal: Steal) -> Option<Entry> {
     match steal {
         Steal::Success(entry) => {
@@ -150,13 +170,13 @@ pub(in crate::scheduler) fn escalate(thief: &Processor, steal: Steal) -> Option<
     }
 }
 
-/// What a waiting carrier does with what its processor has itself: entries of the scope that it waits for, or others.
-pub(in crate::scheduler) fn own_work(processor: &Processor, key: usize) -> Option<Wait> {
+/// What a waiting carrier does with its processor's own entries, be they of the scope that it waits for or others.
+pub(in crate::scheduler) fn own_work(processor: &Processor, root: usize) -> Option<Wait> {
     if !processor.deque.looks_empty() {
-        return Some(take_of_scope(processor, key).map_or(Wait::OtherWork, Wait::Help));
+        return Some(take_of_scope(processor, root).map_or(Wait::OtherWork, Wait::Help));
     }
     if !processor.private.looks_empty() {
-        let ours = processor.private.take(|entry| belongs_to(entry, key));
+        let ours = processor.private.take(|entry| belongs_to(entry, root));
         return Some(ours.map_or(Wait::OtherWork, Wait::Help));
     }
     None

@@ -1,14 +1,15 @@
-//! Misses in the caches of this machine, where its processors count them: `perf stat` around a run of a workload. The paper
-//! counted so too (Figure 1).
+//! Misses in the caches of this machine, if its processors count them: `perf stat` around a run of a workload. The
+//! paper counted in the same way (Figure 1).
 
 use crate::Result;
 use crate::reproduce::lab::{Lab, SEED};
 use std::process::{Command, Stdio};
 
-/// Lookups in the last cache before memory, and those of them that missed.
+/// Lookups in the last cache before memory, and how many of them missed.
 const EVENTS: &str = "cache-references,cache-misses";
 
-/// Misses in a hundred lookups of a whole run at fine grain; none if `perf` is not installed or counts no such events here.
+/// Misses per hundred lookups of a whole run at fine grain. `None` if `perf` is not installed or does not count these
+/// events here.
 pub(super) fn rate(lab: &Lab, workload: &str, scheduler: &str) -> Result<Option<f64>> {
     let (processors, seed) = (lab.processors().to_string(), SEED.to_string());
     let options = ["--grain", "fine", "--repeat", "1", "--seed", &seed, "-p", &processors, "-s", scheduler];
@@ -24,7 +25,7 @@ pub(super) fn rate(lab: &Lab, workload: &str, scheduler: &str) -> Result<Option<
     Ok(misses(&String::from_utf8_lossy(&output.stderr)))
 }
 
-/// Misses in a hundred, from what `perf stat` prints: a line `count;unit;event;…` for each event.
+/// Misses per hundred, from what `perf stat` prints: a line `count;unit;event;…` for each event.
 fn misses(printed: &str) -> Option<f64> {
     let count = |event: &str| {
         let line = |line: &str| {

@@ -1,11 +1,10 @@
 //! Living threads and heap memory on as many real processors as the paper had. Here they share the cores of the
-//! machine, so times say nothing; but which threads are alive, and what they hold, is decided by eight processors of the
-//! runtime itself.
+//! machine, so times say nothing. But eight processors of the runtime itself decide which threads are alive and what
+//! they hold.
 
 use super::order::{Counted, NEAREST, five, four, heaps_in_order, nearest};
 use super::{EIGHT, paper};
 use crate::Result;
-use crate::bench::case::middle;
 use crate::host::cores;
 use crate::progress::Progress;
 use crate::reproduce::exhibit::{Page, Sheet, Space, mebibytes};
@@ -14,6 +13,7 @@ use crate::reproduce::plot::{Bars, Scale, Whose};
 use crate::reproduce::seed::dfd::{ROWS, Row};
 use crate::reproduce::verdict::Verdicts;
 use crate::resources::{Memory, Watch};
+use crate::statistics::middle;
 use bombyx::Pool;
 use bombyx::lab::BuilderExt as _;
 use bombyx_workloads::{Grain, Runtime, find};
@@ -87,8 +87,8 @@ pub(in crate::reproduce) fn eight(lab: &Lab) -> Result<Page> {
     }
     verdicts.judge(Counted::all_in_order(&as_the_paper), Counted::verdict(&as_the_paper, NEAREST));
     verdicts.note(
-        "numbers of threads differ, as in Figure 8; eight processors on fewer cores take turns, milliseconds each, in which those \
-         that wait go on with nothing",
+        "numbers of threads differ, as in Figure 8; eight processors on fewer cores take turns of milliseconds, \
+         and a processor that waits for its turn makes no progress",
     );
     let texts = verdicts.texts();
     sheets.push(spaces);
@@ -137,7 +137,7 @@ fn peaks(lab: &Lab, row: &Row, grain: Grain) -> Result<Peaks> {
     let mut carriers = [0; 5];
     let progress = Progress::new(4 * runs(lab) + 1);
     for round in 0..runs(lab) {
-        // FIFO, which comes first, has so many more that once is enough, and may take a minute.
+        // FIFO, which comes first, has so many more that one run is enough. It may take a minute.
         for (nth, pool) in pools.iter().enumerate().skip(usize::from(round > 0)) {
             progress.doing(format!("{name}, {grain} grain: {}, {EIGHT} processors", pool.scheduler()));
             pool.forget_peaks();

@@ -1,5 +1,5 @@
-//! The examples that Narlikar explains her algorithm with, Figures 2 to 4, 6 and 7, as computations that are run and drawn. The
-//! drawings are not in the text that we have; what its captions say is judged.
+//! The examples with which Narlikar explains her algorithm, Figures 2 to 4, 6 and 7, as computations that are run and
+//! drawn. The text that we have does not include the drawings, so the captions are judged.
 
 use super::super::exhibit::{Page, Sheet};
 use super::super::lab::Lab;
@@ -87,7 +87,7 @@ pub(in crate::reproduce) fn figure_3(_: &Lab) -> Result<Page> {
             let by = mapping(&c, &outcome);
             let row: Vec<ProcessorId> = order.iter().map(|thread| by[thread.index()]).collect();
             let cuts = row.windows(2).filter(|pair| pair[0] != pair[1]).count();
-            // Threads are numbered as they are spawned; the array is in the order of their own parts.
+            // Threads are numbered as they are spawned. The array is in the order of their own parts.
             let mut accesses = bombyx_dag::Accesses::default();
             for strand in c.strands() {
                 if let Some(at) = place.iter().position(|&t| t == c.thread_of(strand).0)
@@ -427,7 +427,7 @@ fn snapshot(c: &Computation, nodes: &[Node], heavy: &[StrandId]) -> String {
 mod tests {
     use super::*;
 
-    /// What the captions claim holds; these runs depend on nothing but their seeds.
+    /// What the captions claim holds. These runs depend only on their seeds.
     #[test]
     fn the_examples_are_reproduced() {
         let lab = Lab::new(true);

@@ -1,5 +1,5 @@
-//! Locality: what the schedulers miss in a model of caches, over the memory that recorded workloads touch. The paper read the
-//! counters of its processors' second-level caches.
+//! Locality: what the schedulers miss in a model of caches, over the memory that recorded workloads touch. The paper
+//! read the counters of its processors' second-level caches.
 
 use super::{EIGHT, counters, names};
 use crate::Result;
@@ -10,9 +10,9 @@ use crate::reproduce::verdict::{Verdicts, holds};
 use bombyx_sim::{Caches, Metering, Outcome, Simulation};
 use serde_json::json;
 
-/// How the model stands to the paper's machine.
-pub(super) const MODEL: &str = "in the model every processor has a cache of its own, eight lines of 64 bytes to a set, of which \
-     the least recently used leaves; it holds 1/48 of what the program touches, at least 16 KiB: the paper's 512 KiB against the \
+/// How the model relates to the paper's machine.
+pub(super) const MODEL: &str = "in the model every processor has its own cache, with sets of eight 64-byte lines that evict \
+     the least recently used line; it holds 1/48 of what the program touches, at least 16 KiB: the paper's 512 KiB against the \
      24 MiB of its matrices. It counts a lookup for every line of every block that a strand reads or writes, so its rates are \
      those of blocks, not of single loads. Caches do not invalidate each other. All but dense-mm are small inputs there";
 
@@ -26,7 +26,7 @@ pub(super) fn counted(counts: bool) -> &'static str {
     }
 }
 
-/// The caches for a program that touches so many bytes.
+/// The caches for a program that touches this many bytes.
 fn caches(footprint: u64) -> Caches {
     Caches::of_bytes((footprint / 48).max(16 << 10))
 }
@@ -48,7 +48,7 @@ fn rate(touched: &Touched, outcome: &Outcome) -> f64 {
     caches(touched.footprint).replay(trace, EIGHT, &touched.accesses, origin).rate()
 }
 
-/// The miss rates of FIFO, ADF, DFD and WS at fine grain; none if the workload does not tell what it touches.
+/// The miss rates of FIFO, ADF, DFD and WS at fine grain. `None` if the workload does not report what it touches.
 pub(super) fn rates(lab: &Lab, workload: &str) -> Result<Option<[f64; 4]>> {
     let touched = lab.touched(workload)?;
     if touched.accesses.is_empty() {

@@ -1,5 +1,5 @@
-//! Figure 14: building a tree under locks. Computations of the simulator know no locks, so this runs on real threads
-//! only; beyond the cores of the machine, processors share them, which is where spinning hurts.
+//! Figure 14: building a tree under locks. The simulator's computations have no locks, so this runs only on real
+//! threads. With more processors than cores they share cores, and that is where spinning hurts.
 
 use super::names;
 use crate::Result;
@@ -91,8 +91,8 @@ pub(in crate::reproduce) fn figure_14(lab: &Lab) -> Result<Page> {
         );
     }
     verdicts.note(
-        "a lock here guards a few stores and descending takes none, so threads seldom meet and seldom suspend, and two cores \
-         seldom do; the paper gives its values as a plot",
+        "a lock here guards a few stores and descending takes none, so threads seldom meet and seldom suspend, above all on \
+         two cores; the paper gives its values as a plot",
     );
     let (agrees, differs) = verdicts.texts();
     Ok(Page {
@@ -108,7 +108,7 @@ pub(in crate::reproduce) fn figure_14(lab: &Lab) -> Result<Page> {
     })
 }
 
-/// The runs of a scheduler or peer on so many processors.
+/// The runs of a scheduler or peer on this many processors.
 fn entry<'c>(case: &'c Case, lane: &str, processors: usize) -> Option<&'c Entry> {
     case.entries.iter().find(|entry| {
         entry.processors == processors

@@ -109,7 +109,7 @@ pub(in crate::reproduce) fn figure_11(lab: &Lab) -> Result<Page> {
         lanes: lanes.iter().map(|(name, color)| ((*name).to_owned(), Whose::Ours, *color)).collect(),
         groups,
     };
-    // Where all schedulers hold the same, or next to nothing, there is nothing to compare.
+    // If all schedulers hold the same, or next to nothing, there is nothing to compare.
     let (least, most) = (
         |heaps: &[u64; 4]| heaps.iter().min().copied().unwrap_or(0),
         |heaps: &[u64; 4]| heaps.iter().max().copied().unwrap_or(0),
@@ -135,7 +135,7 @@ pub(in crate::reproduce) fn figure_11(lab: &Lab) -> Result<Page> {
     );
     verdicts.count("DFD takes less heap than FIFO", holds(&differ, |[fifo, _, dfd, _]| dfd < fifo), n, None);
     verdicts.note(format!(
-        "judged are the {n} of {} benchmarks whose heap depends on the schedule by more than 2 % (the paper has three that use \
+        "the verdicts are on the {n} of {} benchmarks whose heap depends on the schedule by more than 2 % (the paper has three that use \
          much); the paper gives its numbers as a plot",
         all.len()
     ));

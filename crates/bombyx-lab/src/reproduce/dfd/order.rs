@@ -1,13 +1,13 @@
-//! Narlikar's order of the schedulers, FIFO ≫ work stealing ≥ DFDeques ≥ depth-first, in living threads and in heap memory:
-//! how often it holds, simulated or on real processors. Small differences are forgiven: the most of a whole run is one
-//! moment of it, and moves from run to run.
+//! Narlikar's order of the schedulers, FIFO ≫ work stealing ≥ DFDeques ≥ depth-first, in living threads and in heap
+//! memory: how often it holds, simulated or on real processors. Small differences are forgiven, because the peak of a
+//! whole run is one moment of it, and differs from run to run.
 
 use super::{LARGER, measured, names};
 use crate::Result;
-use crate::bench::case::geometric_mean;
 use crate::reproduce::exhibit::Space;
 use crate::reproduce::lab::{Lab, lane};
 use crate::reproduce::seed::dfd::{ROWS, Row};
+use crate::statistics::geometric_mean;
 use bombyx_workloads::Grain;
 
 /// How often the order FIFO > work stealing ≥ DFDeques ≥ depth-first holds, up to a tenth and four threads.
@@ -19,11 +19,13 @@ pub(super) fn ordered(rows: &[[u64; 4]]) -> usize {
     rows.iter().filter(|row| holds(row)).count()
 }
 
-/// Programs whose heap is smaller at its peak, in bytes, are not compared: what the pool itself allocates shows then.
+/// Programs with a smaller peak of the heap, in bytes, are not compared, because what the pool itself allocates would
+/// show.
 const MUCH: u64 = 1 << 20;
 
-/// For how many FIFO takes at least as much heap as work stealing, that as DFDeques, and that as the depth-first scheduler, up
-/// to a tenth, of how many that use much.
+/// How many programs have their heap in order, up to a tenth, and how many use much heap. In order means that FIFO
+/// takes at least as much as work stealing, that at least as much as DFDeques, and that at least as much as the
+/// depth-first scheduler.
 pub(super) fn heaps_in_order(heaps: &[[u64; 4]]) -> (usize, usize) {
     let about = |more: u64, less: u64| more + more / 10 >= less;
     let holds = |[fifo, adf, dfd, ws]: [u64; 4]| about(fifo, ws) && about(ws, dfd) && about(dfd, adf);
@@ -37,7 +39,7 @@ pub(super) fn five() -> [&'static str; 5] {
     [fifo, adf, dfd, LARGER, ws]
 }
 
-/// What [`five`] took, without the larger quota.
+/// The results of [`five`], without the larger quota.
 pub(super) fn four([fifo, adf, dfd, _, ws]: [u64; 5]) -> [u64; 4] {
     [fifo, adf, dfd, ws]
 }
@@ -49,7 +51,7 @@ pub(super) struct Counted(pub(super) [u64; 5]);
 impl Counted {
     pub(super) const HEADINGS: [&str; 5] = ["FIFO", "ADF", "DFD", "DFD 500k", "WS"];
 
-    /// In how many of these the order holds: with the paper's quota, and with the larger one.
+    /// For how many of these the order holds, with the paper's quota and with the larger one.
     fn ordered(counted: &[Counted]) -> [usize; 2] {
         let larger = |[fifo, adf, _, larger, ws]: [u64; 5]| [fifo, adf, larger, ws];
         [
@@ -83,8 +85,8 @@ impl Counted {
 /// What [`nearest`] chooses.
 pub(super) const NEAREST: &str = "the grain that is nearest to the paper's fine one";
 
-/// The grain of a benchmark with which it has most nearly, by ratio, as many threads as the paper's at fine grain. Those were
-/// so dear that some of our medium grains are finer.
+/// The grain at which a benchmark has most nearly, by ratio, as many threads as the paper's at fine grain. The paper's
+/// threads were so expensive that some of our medium grains are finer.
 pub(super) fn nearest(lab: &Lab, row: &Row) -> Result<Grain> {
     let distance = |grain| -> Result<f64> {
         let ours = lab.recorded(row.workload, grain)?.computation.thread_count();
@@ -93,7 +95,7 @@ pub(super) fn nearest(lab: &Lab, row: &Row) -> Result<Grain> {
     Ok(if distance(Grain::Fine)? < distance(Grain::Medium)? { Grain::Fine } else { Grain::Medium })
 }
 
-/// The benchmarks on the processors of this machine; without those in which not all schedulers count their threads.
+/// The benchmarks on the processors of this machine, except those for which not all schedulers count their threads.
 pub(super) fn counted_here(lab: &Lab, grain: Grain) -> Result<Vec<(&'static Row, Counted)>> {
     let mut counted = Vec::new();
     for row in &ROWS {

@@ -12,10 +12,10 @@ use bombyx_dag::generate::Spec;
 use bombyx_workloads::Grain;
 use serde_json::{Value, json};
 
-/// What a panel shows, and how a run gives it.
+/// What a panel shows, and how to get it from a run.
 type Quantity = (&'static str, fn(&Simulated) -> f64);
 
-/// A quantity over K: one curve for DFDeques, level lines for schedulers without a K.
+/// A quantity over K: one curve for DFDeques, and level lines for schedulers without a K.
 fn panel(y: &str, dfd: Vec<(f64, f64)>, references: &[(&str, usize, f64)]) -> Panel {
     let (low, high) = (dfd.first().map_or(1.0, |p| p.0), dfd.last().map_or(2.0, |p| p.0));
     let level = |(name, color, value): &(&str, usize, f64)| Series {
@@ -84,7 +84,7 @@ pub(in crate::reproduce) fn figure_12(lab: &Lab) -> Result<Page> {
     verdicts.judge(memory, "memory grows with K throughout (up to 2 %)");
     verdicts.judge(
         granularity,
-        "granularity, in threads of the own deque per steal, grows with K throughout (up to 2 %)",
+        "granularity, in threads from the processor's own deque per steal, grows with K throughout (up to 2 %)",
     );
     verdicts.judge(time, "time falls with K throughout (up to 2 %)");
     verdicts.note(

@@ -1,10 +1,10 @@
-//! The runs behind the exhibits: each benchmark on the schedulers of `bombyx-rw`, on rayon and serially, in rounds, one after
-//! the other; and the same computation, recorded, on 30 processors in virtual time.
+//! The runs behind the exhibits: each benchmark on the schedulers of `bombyx-rw`, on rayon and serially, in rounds, one
+//! after the other. Also the same computation, recorded, on 30 processors in virtual time.
 
 use super::super::lab::{Lab, SEED, contender};
 use crate::Result;
-use crate::bench::case::{median, middle};
 use crate::progress::Progress;
+use crate::statistics::{median, middle};
 use bombyx_rw::{Count, Joins, Steals};
 use bombyx_sim::timed::Timed;
 use bombyx_workloads::{Checksum, Grain, Prepared, Runtime, RwLane, RwPool, Size, find};
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// Lanes of the paper's tables, with what they are made of.
+/// Lanes of the paper's tables, with the steals and joins that they combine.
 pub(super) const LANES: [(&str, RwLane, Steals, Joins); 4] = [
     (PD_CAS, RwLane::PdCas, Steals::PrivateCas, Joins::FetchAdd),
     (CHASE_LEV, RwLane::ChaseLev, Steals::ChaseLev, Joins::FetchAdd),
@@ -31,10 +31,10 @@ pub(super) const THIRTY: usize = 30;
 /// Virtual time: the longest time without a poll, and until a store is visible, in nanoseconds.
 pub(super) const TAU: u64 = 10_000;
 pub(super) const DELTA: u64 = 500;
-/// Virtual time: runs with different random choices; of all figures, medians count.
+/// Virtual time: how many runs with different random choices. The medians of all figures count.
 const SEEDS: u64 = 5;
 
-/// What one run gave.
+/// The result of one run.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Run {
     pub(super) seconds: f64,
@@ -96,13 +96,13 @@ impl Runs {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Interval {
     pub(super) median: f64,
-    /// None if there are too few figures.
+    /// `None` if there are too few figures.
     pub(super) ends: Option<[f64; 2]>,
 }
 
 impl Interval {
-    /// From the order of the figures alone, whatever their distribution: k of them lie on each side, where fewer than k of so
-    /// many coins show heads with a probability of at most 2.5 %.
+    /// From the order of the figures alone, whatever their distribution. k of them lie outside on each side, where
+    /// fewer than k of that many coins show heads with a probability of at most 2.5 %.
     pub(super) fn of(mut figures: Vec<f64>) -> Option<Interval> {
         figures.retain(|figure| figure.is_finite());
         figures.sort_by(f64::total_cmp);
@@ -182,7 +182,8 @@ fn directly(prepared: &mut dyn Prepared, on: Runtime<'_>, expected: Checksum) ->
     Ok(Run { seconds: run.time.as_secs_f64(), ..Run::default() })
 }
 
-/// One run on a scheduler of `bombyx-rw`. Its pool lives no longer, so that no processor of another pool is in the way.
+/// One run on a scheduler of `bombyx-rw`. Its pool ends with the run, so that no processor of another pool is in the
+/// way.
 fn continued(
     prepared: &mut dyn Prepared,
     lane: RwLane,

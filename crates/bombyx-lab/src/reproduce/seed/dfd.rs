@@ -1,8 +1,8 @@
 //! Narlikar, "Scheduling threads for low space requirement and good locality" (SPAA 1999). Eight 167 MHz UltraSPARC
-//! processors, Solaris threads, K = 50,000 bytes. Figures 9 to 14 are plots whose values are not in the text that we
-//! have; what the text says about them is cited where they are reproduced.
+//! processors, Solaris threads, K = 50,000 bytes. Figures 9 to 14 are plots, and their values are not in the text that
+//! we have. What the text says about them is cited where they are reproduced.
 
-/// Of FIFO, the depth-first scheduler (ADF) and DFDeques (DFD).
+/// Values for FIFO, the depth-first scheduler (ADF) and DFDeques (DFD).
 pub(in crate::reproduce) struct Three<T> {
     pub(in crate::reproduce) fifo: T,
     pub(in crate::reproduce) adf: T,

@@ -1,0 +1,4 @@
+//! What the papers print, as data: a file per paper. Each figure says where in the paper it is.
+
+pub(super) mod dfd;
+pub(super) mod rw;
