@@ -217,8 +217,7 @@ fn jaffe_time(run: &Run) -> Result<f64, String> {
 const AMPLE: f64 = 20.0;
 
 fn common_case(cx: &Context<'_>) -> Finding {
-    let computations =
-        ["dnc:depth=11,work=20", "loop:n=6000,work=8,jitter=1", "fib:20"].map(|spec| Named::new(spec));
+    let computations = ["dnc:depth=11,work=20", "loop:n=6000,work=8,jitter=1", "fib:20"].map(Named::new);
     let high = Scheduler::HighUtilization(super::beta(3, 2));
     let mut cases = Vec::new();
     for named in &computations {
