@@ -265,3 +265,28 @@ fn schedulers_that_move_threads_say_so() {
     assert!(error.to_string().contains("work-stealing"), "{error}");
     assert!("loose".parse::<Threads>().unwrap_err().to_string().contains("`fixed` or `moving`"));
 }
+
+/// A thread that is woken by a fork begins on a CPU that no processor runs on, and may use the same CPUs as before from there on.
+#[cfg(target_os = "linux")]
+#[test]
+fn wake_ups_leave_the_cpus_of_a_thread_alone() {
+    fn allowed() -> Vec<usize> {
+        // SAFETY: an all-zero set is the empty one; the call writes to it, as long as it is.
+        let set = unsafe {
+            let mut set: libc::cpu_set_t = std::mem::zeroed();
+            assert_eq!(libc::sched_getaffinity(0, size_of_val(&set), &raw mut set), 0);
+            set
+        };
+        // SAFETY: the index is below the size of a set.
+        (0..libc::CPU_SETSIZE as usize).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect()
+    }
+    let all = allowed();
+    // As many processors as CPUs: smaller and larger pools leave it to the kernel where threads begin.
+    let pool = pool(all.len());
+    for _ in 0..10 {
+        // Long enough for all to fall asleep.
+        thread::sleep(Duration::from_millis(2));
+        pool.run(|| tree(8, &|| ()));
+    }
+    assert!(pool.handle().broadcast(|_| allowed()).iter().all(|cpus| *cpus == all));
+}

@@ -9,9 +9,9 @@
 //! rayon-core = { path = "path/to/bombyx/crates/rayon-core" }
 //! ```
 //!
-//! `docs/rayon.md` says what changes and what gets better. In short: a pool has one thread per index, as in rayon. A
-//! thread that waits in `join` or `scope` helps with what it waits for. It runs other tasks on top of its stack only if
-//! nothing else in the pool makes progress. In pools with moving threads ([`ThreadPoolBuilder::moving_threads`]),
-//! another thread runs those tasks instead, and the index of a thread can change wherever it waits.
+//! `docs/rayon.md` tells what changes and what gets better. In short: a pool has one thread per index, as in rayon. A thread
+//! that waits in `join` or `scope` helps with what it waits for, and runs other tasks on top of its stack only if no other
+//! thread comes for them. In pools whose threads move ([`ThreadPoolBuilder::moving_threads`]) another thread runs those
+//! instead, and the index of a thread can change wherever it waits.
 
 pub use bombyx_threads::*;

@@ -7,15 +7,18 @@
 //! The limit is what no schedule could beat: the long leaves one after the other on a fast CPU, relative to pinned
 //! processors.
 //!
-//! `cargo run --release --example slow_cpu [rounds [part of the names of rows]]`, or `… slow_cpu --timeline FILE.svg`
-//! for a picture of one run with and one without muggings ([`timeline`]). The exit status is 0 only if every bar holds.
-//! `scripts/slow-cpu` runs and records it. It needs Linux and at least two CPUs. Nothing else should run meanwhile.
+//! `cargo run --release --example slow_cpu [rounds [part of the names of rows]]` prints the table. `… slow_cpu --losses
+//! [rounds [part]]` shows where the time goes ([`losses`]). `… slow_cpu --timeline FILE.svg` draws one run with and one
+//! without muggings ([`timeline`]). The exit status is 0 only if every bar holds. `scripts/slow-cpu` runs and records it.
+//! It needs Linux and at least two CPUs. Nothing else should run meanwhile.
 
 #[cfg(target_os = "linux")]
 #[path = "../../tests/common/cpus.rs"]
 mod cpus;
 #[cfg(target_os = "linux")]
 mod load;
+#[cfg(target_os = "linux")]
+mod losses;
 #[cfg(target_os = "linux")]
 mod timeline;
 
@@ -33,6 +36,7 @@ fn main() {
 mod linux {
     use crate::cpus::{allowed, pin};
     use crate::load::{self, FLIP, Load, Slowed, TAKE, spin};
+    use crate::losses::{self, Losses};
     use crate::timeline;
     use bombyx::{Builder, Pool, Stats, for_each, join};
     use std::env;
@@ -40,10 +44,10 @@ mod linux {
     use std::thread;
     use std::time::{Duration, Instant};
 
-    const PHASES: usize = 8;
+    pub(crate) const PHASES: usize = 8;
     pub(crate) const LONG: Duration = Duration::from_millis(90);
-    const SHORT: Duration = Duration::from_micros(500);
-    const SHORTS: usize = 30;
+    pub(crate) const SHORT: Duration = Duration::from_micros(500);
+    pub(crate) const SHORTS: usize = 30;
     const PAUSE: Duration = Duration::from_millis(61);
 
     /// What one row measures, and the most that its ratios may be.
@@ -85,6 +89,10 @@ mod linux {
             load::take(rest);
         }
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let (losses, arguments) = match arguments[..] {
+            ["--losses", ref rest @ ..] => (true, rest),
+            _ => (false, &arguments[..]),
+        };
         let (rounds, chosen, picture) = match arguments[..] {
             [] => (5, "", None),
             ["--timeline", file] => (1, "", Some(file)),
@@ -106,11 +114,28 @@ mod linux {
         if let Some(file) = picture {
             return draw(file, &cpus[..2], per_millisecond);
         }
-        println!(
-            "{PHASES} phases of one leaf of {LONG:?} and {SHORTS} of {SHORT:?}; medians of {rounds} rounds\n\n\
+        let phases = format!("{PHASES} phases of one leaf of {LONG:?} and {SHORTS} of {SHORT:?}");
+        if losses {
+            println!(
+                "{phases}; means of {rounds} runs, lost milliseconds beside the {} of the long leaves\n",
+                (LONG * PHASES as u32).as_millis()
+            );
+            let headings: String = losses::HEADINGS.iter().map(|heading| format!("{heading:>9}")).collect();
+            println!("{:<28}{:<14}{:>8}{headings}{:>7}", "one CPU is slowed by", "scheduler", "time", "mugs");
+        } else {
+            println!(
+                "{phases}; medians of {rounds} rounds\n\n\
              {:<28}{:>10}{:>10}{:>10}{:>9}{:>8}{:>11}{:>8}  bars",
-            "one CPU is slowed by", "pinned", "unpinned", "hetero", "/pinned", "limit", "/unpinned", "mugs/s"
-        );
+                "one CPU is slowed by",
+                "pinned",
+                "unpinned",
+                "hetero",
+                "/pinned",
+                "limit",
+                "/unpinned",
+                "mugs/s"
+            );
+        }
         let quotas = load::has_quotas();
         let mut missed = 0;
         for row in &rows {
@@ -121,7 +146,14 @@ mod linux {
             }
             let places = if row.flips { vec![cpus[1], cpus[0]] } else { vec![cpus[1]] };
             let _slowed = Slowed::start(row.load, &places);
-            missed += usize::from(!measure(row, rounds, per_millisecond));
+            if losses {
+                lose(row, rounds, per_millisecond);
+            } else {
+                missed += usize::from(!measure(row, rounds, per_millisecond));
+            }
+        }
+        if losses {
+            return;
         }
         match missed {
             0 => println!("\nall bars hold"),
@@ -131,7 +163,7 @@ mod linux {
     }
 
     fn usage() -> ! {
-        eprintln!("usage: slow_cpu [rounds [part of the names of rows] | --timeline FILE.svg]");
+        eprintln!("usage: slow_cpu [[--losses] [rounds [part of the names of rows]] | --timeline FILE.svg]");
         exit(2);
     }
 
@@ -167,17 +199,48 @@ mod linux {
         println!("wrote {file}");
     }
 
+    /// Where the time of a row goes, for each contender.
+    fn lose(row: &Row, rounds: usize, per_millisecond: u64) {
+        let mut pause = Duration::ZERO;
+        for (name, builder) in contenders() {
+            let (pool, losses) = (build(builder), Losses::default());
+            let mut time = Duration::ZERO;
+            for _ in 0..rounds {
+                pause = next(pause);
+                thread::sleep(pause);
+                let start = Instant::now();
+                pool.run(|| losses.chain(|time| spin(per_millisecond * time.as_micros() as u64 / 1000)));
+                time += start.elapsed();
+            }
+            let mean = |milliseconds: f64| milliseconds / rounds as f64;
+            let lost: String = losses.milliseconds().map(|lost| format!("{:>9.1}", mean(lost))).concat();
+            let (time, muggings) = (mean(time.as_secs_f64() * 1e3), mean(pool.stats().muggings as f64));
+            println!("{:<28}{name:<14}{time:>8.0}{lost}{muggings:>7.1}", row.what);
+        }
+    }
+
+    /// Pinned, unpinned, and with muggings.
+    fn contenders() -> [(&'static str, Builder); 3] {
+        [
+            ("pinned", named("work-stealing").pin(true)),
+            ("unpinned", named("work-stealing")),
+            ("hetero", named("heterogeneous:1.25")),
+        ]
+    }
+
+    /// Each run meets the load at another point of its course, so that none is always lucky.
+    fn next(pause: Duration) -> Duration {
+        Duration::from_nanos(((pause + PAUSE).as_nanos() % (2 * FLIP).as_nanos()) as u64)
+    }
+
     /// Measures and prints a row. Returns whether all of its bars hold.
     fn measure(row: &Row, rounds: usize, per_millisecond: u64) -> bool {
-        let contenders: [Builder; 3] =
-            [named("work-stealing").pin(true), named("work-stealing"), named("heterogeneous:1.25")];
-        let pools = contenders.map(build);
+        let pools = contenders().map(|(_, builder)| build(builder));
         let mut times = [const { Vec::new() }; 3];
         let mut pause = Duration::ZERO;
         for _ in 0..rounds {
             for (pool, times) in pools.iter().zip(&mut times) {
-                // Each run meets the load at another point of its course, so that none is always lucky.
-                pause = Duration::from_nanos(((pause + PAUSE).as_nanos() % (2 * FLIP).as_nanos()) as u64);
+                pause = next(pause);
                 thread::sleep(pause);
                 let start = Instant::now();
                 pool.run(|| chain(|time| spin(per_millisecond * time.as_micros() as u64 / 1000)));

@@ -8,10 +8,11 @@ use crate::machine::handlers::Handlers;
 use crate::machine::new_carrier::NewCarrier;
 use crate::machine::pool::PoolCore;
 use crate::machine::pool::config::{Config, Names, Threads};
+use crate::machine::processor::Processor;
 use crate::machine::strategy::Counted;
 use crate::profile::{self, Observing, Profiler};
 use crate::scheduler::Scheduler;
-use crate::system::affinity::{self, Thread};
+use crate::system::affinity::{self, CpuSet, Thread};
 use crate::system::barrier;
 use std::any::Any;
 use std::sync::{Arc, Mutex};
@@ -332,10 +333,7 @@ impl Builder {
             max_carriers,
             seed: self.seed,
             pin,
-            // While a thread holds a pinned processor, it may use only one CPU.
-            cpus: current::processor()
-                .filter(|processor| processor.pool().config.pin)
-                .map_or_else(|| Thread::HERE.allowed(), |processor| processor.pool().config.cpus),
+            cpus: carriers_cpus(fixed),
             deterministic: self.deterministic
                 || std::env::var_os("BOMBYX_DETERMINISTIC").is_some_and(|on| on == "1"),
             ordered: self.ordered,
@@ -361,11 +359,23 @@ impl fmt::Debug for Builder {
     }
 }
 
-/// The number of cores when the first pool was built. To find it, the system reads files, which takes longer than the
-/// rest of building a pool.
+/// The CPUs that a carrier must ask for, whoever starts it. A thread that holds a pinned processor may use one CPU only while it
+/// does. The carriers of a pool with fixed threads are all started by the thread that builds it, and inherit what it may use.
+fn carriers_cpus(fixed: bool) -> Option<CpuSet> {
+    match current::processor().map(Processor::pool).filter(|pool| pool.config.pin) {
+        Some(pool) => pool.config.cpus,
+        None if fixed => None,
+        None => Thread::HERE.allowed(),
+    }
+}
+
+/// How many cores there are to run on at the same time. [`available_parallelism`] also heeds quotas of CPU time, for which it
+/// reads files: that takes longer than the rest of building a pool.
 fn cores() -> usize {
-    static CORES: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
-    *CORES.get_or_init(available_parallelism)
+    match affinity::cpus().len() {
+        0 => available_parallelism(),
+        cpus => cpus,
+    }
 }
 
 pub(super) fn available_parallelism() -> usize {

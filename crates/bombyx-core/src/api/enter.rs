@@ -80,7 +80,7 @@ where
     let entry = Entry::heap(NonNull::from(&job).cast());
     let guard = Guard::new();
     pool.inject(entry);
-    while pool.config.lends && pool.has_queued() && !job.signal.wait_outside(STARVED) {
+    while pool.config.lends && pool.has_queued() && !job.signal.wait_outside(Some(STARVED)) {
         // A processor may have come free while the pool cannot start a carrier for it. This thread can take the
         // carrier's place.
         let Some(processor) = pool.borrow_processor() else { continue };

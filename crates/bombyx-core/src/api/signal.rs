@@ -80,9 +80,9 @@ impl Signal {
         }
     }
 
-    /// Waits for `time`, if the thread that made the signal holds no processor. Returns true if waiting like this has
-    /// no further use: the signal is set, or the thread is a carrier.
-    pub(crate) fn wait_outside(&self, time: Duration) -> bool {
+    /// Waits, for so long at most, if the thread that made the signal holds no processor. True if there is nothing more to be had from
+    /// waiting like that: the signal is set, or the thread is a carrier.
+    pub(crate) fn wait_outside(&self, time: Option<Duration>) -> bool {
         match &self.waiter {
             Waiter::Outside(thread) => thread.wait_for(&self.latch, time),
             Waiter::Here | Waiter::Elsewhere(_) => true,
@@ -112,7 +112,9 @@ impl Signal {
             }
             Waiter::Outside(_) => {
                 let wait = || {
-                    while !self.wait_outside(STARVED) {
+                    // Without a look now and then, no timer has to be set.
+                    let patience = pool.config.lends.then_some(STARVED);
+                    while !self.wait_outside(patience) {
                         if pool.config.lends {
                             lend_a_hand(pool, || self.latch.is_done());
                         }

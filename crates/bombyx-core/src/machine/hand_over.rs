@@ -212,12 +212,12 @@ impl PoolCore {
         left.or_else(elsewhere).map_or(WakeOn::Anywhere, WakeOn::FirstOn)
     }
 
-    /// Another CPU for a carrier that fell asleep on the CPU of the caller, who goes on with a processor of this pool. If all
-    /// CPUs were busy a moment ago, the kernel does not look for an idle one. It would put the carrier behind the caller,
-    /// and leave it there until its next tick.
+    /// Another CPU for a carrier that fell asleep on the CPU of the caller, which goes on with a processor. If all CPUs were
+    /// busy a moment ago, the kernel does not look for an idle one. It would put the carrier behind the caller, and leave
+    /// it there until its next tick. With fixed threads the kernel does that even if the carrier fell asleep elsewhere.
     fn room_beside_caller(&self, carrier: &Carrier) -> Option<usize> {
-        let caller = current::processor().filter(|processor| ptr::eq(processor.pool(), self))?;
-        if self.config.crowded || !carrier.sleeps_here() {
+        let caller = current::processor()?;
+        if self.config.crowded || !(self.has_fixed_threads() || carrier.sleeps_here()) {
             return None;
         }
         caller.note_cpu();

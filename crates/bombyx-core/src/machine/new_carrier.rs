@@ -80,14 +80,19 @@ impl NewCarrier {
         &self.carrier
     }
 
-    /// Makes the calling thread this carrier. The starter lists it among the spares, or gives it a processor.
-    pub(crate) fn run_listed(self) {
+    /// Makes the calling thread this carrier. The starter lists it among the spares, or gives it a processor, unless the
+    /// carrier has a start handler to run before.
+    pub(crate) fn run_started(self) {
         // The starter may be confined to fewer CPUs, and a new thread inherits that.
         if let Some(cpus) = &self.pool.config.cpus {
             Thread::HERE.allow(cpus);
         }
         self.carrier.begin(&std::thread::current());
-        self.live(|_| ());
+        self.live(|this| {
+            if this.pool.carriers_list_themselves() {
+                this.pool.add_started(NonNull::from(&*this.carrier));
+            }
+        });
     }
 
     /// Runs the carrier from the start handler to the exit handler. `list` lists a moving carrier as a spare, unless
@@ -116,19 +121,32 @@ impl fmt::Debug for NewCarrier {
 }
 
 impl PoolCore {
-    /// Starts a carrier, which waits to be given a processor.
-    pub(super) fn start_carrier(&self, shared: &mut MutexGuard<'_, Shared>) -> io::Result<NonNull<Carrier>> {
+    /// Whether a new carrier lists itself as a spare, after its start handler. The handler may wait for a processor. A
+    /// carrier that was listed before could be given that very processor, and the handler would wait for ever.
+    pub(super) fn carriers_list_themselves(&self) -> bool {
+        self.config.handlers.start.is_some() && !self.has_fixed_threads()
+    }
+
+    /// Starts a carrier, which waits to be given a processor. None if it lists itself later.
+    pub(super) fn start_carrier(
+        &self,
+        shared: &mut MutexGuard<'_, Shared>,
+    ) -> io::Result<Option<NonNull<Carrier>>> {
         tripwire("start_carrier");
         let new = self.number_carrier(shared)?;
         let carrier = Arc::clone(new.carrier());
         // The thread keeps its `Arc`, so the pointer is valid until the carrier has been stopped.
         let pointer = NonNull::from(&*carrier);
-        let spawned = new.thread().spawn(move || new.run_listed());
+        let spawned = new.thread().spawn(move || new.run_started());
         let handle = spawned.inspect_err(|_| shared.refused_at = Some(Instant::now()))?;
         carrier.started(handle.thread());
         shared.handles.push(handle);
         shared.count_carrier();
-        Ok(pointer)
+        if self.carriers_list_themselves() {
+            shared.starting += 1;
+            return Ok(None);
+        }
+        Ok(Some(pointer))
     }
 
     /// A carrier for somebody else to start. When it runs, it lists itself as a spare.

@@ -171,13 +171,17 @@ impl Processor {
 
     /// Whether the processor is busy, and its holder was last seen on this CPU.
     pub(crate) fn is_busy_on(&self, cpu: usize) -> bool {
-        self.is_busy() && self.seen_on.load(Relaxed) == cpu
+        self.is_busy() && self.seen_on() == Some(cpu)
     }
 
     /// Whether this processor's holder and the other's were last seen on the same CPU. Either may have moved since.
     pub(crate) fn shares_cpu(&self, other: &Processor) -> bool {
-        let cpu = self.seen_on.load(Relaxed);
-        cpu != usize::MAX && cpu == other.seen_on.load(Relaxed)
+        self.seen_on().is_some_and(|cpu| other.seen_on() == Some(cpu))
+    }
+
+    /// The CPU that the holder was last seen on, if it was; it may have been moved since.
+    pub(crate) fn seen_on(&self) -> Option<usize> {
+        Some(self.seen_on.load(Relaxed)).filter(|&cpu| cpu != usize::MAX)
     }
 
     /// Owner. The CPU that the last holder may still be on although it is about to leave it. The kernel does not know

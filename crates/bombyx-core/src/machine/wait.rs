@@ -322,6 +322,14 @@ pub(crate) fn wait(latch: &Latch, root: usize, job: Option<&Job>) -> Waited {
                     observe_go_on();
                     return Waited::TakenBack;
                 }
+                // A carrier will soon be ready. Until then its start handler may need the processor.
+                None if pool.is_starting() => {
+                    if !latch.park(this) {
+                        continue;
+                    }
+                    // SAFETY: no carrier is named.
+                    unsafe { hand_over(Heir::Nobody, Next::Waits) }.resume_or_help(latch);
+                }
                 None => {
                     match take_in_turn(processor).or_else(|| processor.strategy().take_anything(processor)) {
                         Some(entry) => {

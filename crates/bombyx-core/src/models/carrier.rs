@@ -1,7 +1,6 @@
 //! Models of how processors change hands.
 
 use super::*;
-use std::time::Duration;
 
 /// A join that missed and the taker that finishes: the waiting carrier continues exactly once, with a processor.
 #[test]
@@ -190,7 +189,7 @@ fn signal_to_the_outside() {
                 Outside::set(&raw const (*frame).thread, &raw const (*frame).latch);
             }
         });
-        while !frame.thread.wait_for(&frame.latch, Duration::ZERO) {}
+        while !frame.thread.wait_for(&frame.latch, None) {}
         // SAFETY: checked by loom.
         assert_eq!(frame.result.with(|result| unsafe { *result }), 7);
         drop(frame);

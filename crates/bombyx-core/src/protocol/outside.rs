@@ -8,7 +8,7 @@
 
 use crate::protocol::latch::Latch;
 use crate::system::fault::{Fault, planted};
-use crate::system::primitive::{Thread, current_thread, park_timeout};
+use crate::system::primitive::{Thread, current_thread, park, park_timeout};
 use std::time::Duration;
 
 /// A thread that holds no processor.
@@ -38,10 +38,13 @@ impl Outside {
         }
     }
 
-    /// Waits on this thread until the latch is set, or for `time`. Returns whether the latch is set.
-    pub(crate) fn wait_for(&self, latch: &Latch, time: Duration) -> bool {
+    /// Waits until the latch is set, on this thread, or for so long, or until the thread is unparked. Whether the latch is set.
+    pub(crate) fn wait_for(&self, latch: &Latch, time: Option<Duration>) -> bool {
         if !latch.is_done() {
-            park_timeout(&self.0, time);
+            match time {
+                Some(time) => park_timeout(&self.0, time),
+                None => park(&self.0),
+            }
         }
         latch.is_done()
     }

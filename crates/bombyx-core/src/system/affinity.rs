@@ -14,12 +14,16 @@ pub(crate) fn cpus() -> &'static [usize] {
 pub(crate) struct CpuSet(system::Set);
 
 impl CpuSet {
-    fn of(cpus: impl IntoIterator<Item = usize>) -> CpuSet {
+    pub(crate) fn of(cpus: impl IntoIterator<Item = usize>) -> CpuSet {
         CpuSet(system::of(cpus))
     }
 
+    pub(crate) fn contains(&self, cpu: usize) -> bool {
+        system::contains(&self.0, cpu)
+    }
+
     pub(crate) fn cpus(&self) -> impl Iterator<Item = usize> {
-        (0..system::CPUS).filter(|&cpu| system::contains(&self.0, cpu))
+        (0..system::CPUS).filter(|&cpu| self.contains(cpu))
     }
 }
 
@@ -35,7 +39,7 @@ pub(crate) fn confine(thread: u32, cpu: usize) -> Option<CpuSet> {
     let thread = Thread::from_number(thread)?;
     let allowed = thread.allowed()?;
     let elsewhere = allowed.cpus().any(|other| other != cpu);
-    (elsewhere && system::contains(&allowed.0, cpu) && thread.pin(cpu)).then_some(allowed)
+    (elsewhere && allowed.contains(cpu) && thread.pin(cpu)).then_some(allowed)
 }
 
 /// Moves the calling thread to a CPU, from where it may run wherever it could before. Does nothing if it may not run there.

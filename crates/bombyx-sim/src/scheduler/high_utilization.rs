@@ -2,8 +2,8 @@
 //!
 //! Ready threads wait in one queue and go to the fastest idle processors. If a processor is idle and more than β times
 //! as fast as the slowest busy one, the slowest is interrupted and its thread moves. This is the least that keeps the
-//! invariant, hence at most two migrations per strand (HET Theorem 5). Time is at most W1/(p·π_ave) + (p−1)/p ·
-//! β·W∞/π_ave (HET Theorem 4).
+//! invariant. All threads together migrate at most 2·S1 times (HET Theorem 5); one may migrate more than twice. Time is
+//! at most W1/(p·π_ave) + (p−1)/p · β·W∞/π_ave (HET Theorem 4).
 
 use super::pool::Pool;
 use super::{Beta, Mutation, Policy, Ready, Setup};

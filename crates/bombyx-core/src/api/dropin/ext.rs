@@ -22,8 +22,7 @@ pub trait BuilderExt: Sized {
     /// The carriers that the pool starts with get different numbers. Carriers that start later, when waiting carriers
     /// hand their processors over, reuse these numbers. If the handler panics, the panic goes to [`Builder::on_panic`].
     ///
-    /// In a pool with [fixed threads](crate::Threads::Fixed) the handler may use the pool. Where threads move, a handler
-    /// that waits for the pool can wait for ever: the pool may have given its last processor to this very carrier.
+    /// The handler may use the pool.
     ///
     /// ```
     /// # use bombyx::dropin::BuilderExt as _;

@@ -23,8 +23,8 @@ pub enum Threads {
     #[default]
     Moving,
     /// Exactly one thread per processor, for the life of the pool: [`crate::current_processor`] of a thread never changes.
-    /// A thread that waits helps with what it waits for, and runs other work on top of its stack only if nothing else in
-    /// the pool makes progress.
+    /// A thread that waits helps with what it waits for, and runs other work on top of its stack only if no other thread
+    /// comes for that.
     Fixed,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Config {
     pub(crate) max_carriers: usize,
     pub(crate) seed: u64,
     pub(crate) pin: bool,
-    /// The CPUs that were allowed to the thread that built the pool.
+    /// The CPUs that carriers ask for when they start; None if they inherit what they need.
     pub(crate) cpus: Option<CpuSet>,
     pub(crate) deterministic: bool,
     /// Whether waits keep to the order of the deque.

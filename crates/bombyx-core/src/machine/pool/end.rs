@@ -5,6 +5,7 @@ use crate::machine::stats::Stats;
 use crate::protocol::carrier::Carrier;
 use crate::system::primitive::lock;
 use std::ptr::NonNull;
+use std::sync::atomic::Ordering::Relaxed;
 
 const CLOSED: &str = "the pool has been closed and everything in it has ended";
 
@@ -77,11 +78,18 @@ impl PoolCore {
         }
     }
 
-    /// Stops the spares, and every carrier that becomes one later.
+    /// Whether nothing more will come: all that was started here has ended, and the carriers end now. Those that search need not
+    /// look any longer.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Relaxed)
+    }
+
+    /// Stops the spares, and every carrier that would become one.
     pub(super) fn stop(&self) {
         self.config.strategy.cpus().stop();
         let mut shared = lock(&self.shared);
         shared.stopping = true;
+        self.stopping.store(true, Relaxed);
         for spare in std::mem::take(&mut shared.spares) {
             // SAFETY: the carrier came out of the list of spares.
             unsafe { Carrier::stop(spare) };

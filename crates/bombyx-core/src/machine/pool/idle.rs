@@ -36,8 +36,9 @@ impl PoolCore {
         }
         let (all_idle, starved) = {
             let mut shared = lock(&self.shared);
-            // A fixed carrier that should stop keeps its processor.
-            if !(self.has_fixed_threads() && shared.stopping) {
+            let stopping = shared.stopping;
+            // A fixed carrier that is told to stop keeps its processor.
+            if !(self.has_fixed_threads() && stopping) {
                 shared.idle.push(processor);
             }
             self.count_resting(&shared);
@@ -48,6 +49,10 @@ impl PoolCore {
             // entry.
             if carrier.is_some() {
                 self.config.strategy.give_up_search(self);
+            }
+            if stopping {
+                // There is nothing more to be seen.
+                return;
             }
             let starved = carrier.is_some() && std::mem::take(&mut shared.starved);
             (shared.idle.len() + shared.waiting.len() == self.processors.len(), starved)

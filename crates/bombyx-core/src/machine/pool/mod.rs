@@ -28,7 +28,7 @@ use crate::machine::processor::Processor;
 use crate::protocol::carrier::Carrier;
 use crate::protocol::queue::{Queue, Queued};
 use crate::protocol::sleep::Sleepers;
-use crate::system::primitive::{Mutex, lock};
+use crate::system::primitive::{AtomicBool, Mutex, lock};
 use crate::system::process::Generation;
 use config::{Config, Threads};
 use std::io;
@@ -50,6 +50,8 @@ pub(crate) struct PoolCore {
     /// How many entries are in `shared.queue`, for a look without the lock.
     queued: Queued,
     pub(crate) shared: Mutex<Shared>,
+    /// What `shared.stopping` says, for a look without the lock.
+    stopping: AtomicBool,
     /// The carriers, if each of them holds one processor for the life of the pool ([`crate::machine::fixed`]).
     pub(crate) fixed_carriers: Box<[Arc<Carrier>]>,
     /// Spawned closures that belong to no scope and have not ended. Dropping the pool waits for them.
@@ -83,6 +85,8 @@ pub(crate) struct Shared {
     pub(in crate::machine) refused_at: Option<Instant>,
     /// How many carriers there have been, which numbers them.
     pub(in crate::machine) numbered: usize,
+    /// Carriers that will list themselves as spares, after their start handlers.
+    pub(in crate::machine) starting: usize,
     /// Whether a processor stayed idle because there was no carrier for it.
     starved: bool,
     pub(in crate::machine) stopping: bool,
@@ -173,6 +177,7 @@ impl PoolCore {
                 peak_carriers: 0,
                 refused_at: None,
                 numbered: 0,
+                starting: 0,
                 starved: false,
                 stopping: false,
             };
@@ -194,6 +199,7 @@ impl PoolCore {
                 config,
                 queued: Queued::none(),
                 shared: Mutex::new(shared),
+                stopping: AtomicBool::new(false),
                 detached: std::sync::Mutex::default(),
                 detached_ended: Condvar::new(),
             }
@@ -226,7 +232,7 @@ impl PoolCore {
             let mut shared = lock(&self.shared);
             let carrier = self.start_carrier(&mut shared)?;
             if !self.has_fixed_threads() {
-                shared.spares.push(carrier);
+                shared.spares.extend(carrier);
             }
         }
         self.start_watcher()

@@ -11,6 +11,8 @@ use std::time::Duration;
 /// How long a spare waits to be needed before it ends, if there are more spares than processors.
 const SURPLUS: Duration = if cfg!(test) { Duration::from_millis(50) } else { Duration::from_secs(5) };
 
+const STARTING: &str = "a carrier has been started, and is not ready yet";
+
 impl PoolCore {
     /// Whether there would be a carrier for a processor that is given up now.
     pub(crate) fn has_reserve(&self) -> bool {
@@ -18,7 +20,7 @@ impl PoolCore {
     }
 
     pub(super) fn has_reserve_among(&self, shared: &Shared) -> bool {
-        !self.has_fixed_threads() && !shared.spares.is_empty()
+        !self.has_fixed_threads() && (!shared.spares.is_empty() || shared.starting > 0)
             || (shared.carriers < self.config.max_carriers
                 && !shared.stopping
                 && !shared.was_refused_lately())
@@ -71,8 +73,20 @@ impl PoolCore {
             None if shared.was_refused_lately() => {
                 Err(io::Error::other("the system has just refused a thread"))
             }
-            None => self.start_carrier(shared),
+            None if shared.starting > 0 => Err(io::Error::other(STARTING)),
+            None => self.start_carrier(shared)?.ok_or_else(|| io::Error::other(STARTING)),
         }
+    }
+
+    /// Whether a carrier will soon list itself as a spare.
+    pub(crate) fn is_starting(&self) -> bool {
+        self.carriers_list_themselves() && lock(&self.shared).starting > 0
+    }
+
+    /// The calling carrier has run its start handler, and is a spare now.
+    pub(crate) fn add_started(&self, carrier: NonNull<Carrier>) {
+        lock(&self.shared).starting -= 1;
+        self.add_spare(carrier);
     }
 
     /// A carrier has ended.

@@ -51,6 +51,14 @@ fn mugs(beta: Beta, thief: u64, victim: Victim) -> bool {
     victim.busy && victim.empty && beta.exceeded_by(thief, victim.speed)
 }
 
+/// Whether what a thief knows of its own CPU counts against a victim that has been slow since `slow_since`. The thief measured its CPU at
+/// `confirmed`; 0 if that is too long ago. What speaks for a mugging, and is sure, counts: a competitor that has come to the
+/// victim's CPU has not made the thief's slower. What speaks against a mugging counts only if it is newer: the competitor may
+/// have left the thief's CPU.
+fn counts(confirmed: u64, slow_since: u64, speaks_for: bool) -> bool {
+    confirmed > 0 && (speaks_for || confirmed > slow_since)
+}
+
 /// Whether a probe that has received this much CPU time, in this much time, shows how much CPU time is available.
 fn is_conclusive(received: u64, elapsed: u64) -> bool {
     // One or two interrupts may fall into that time.
@@ -225,10 +233,12 @@ impl<'a> Lookout<'a> {
         mugs(self.shared.beta, self.speed(), self.victim(victim))
     }
 
-    /// Whether the speed of the processor was measured a short while ago, and since the victim became slow.
+    /// Whether what is known of the processor's own speed counts against this victim.
     fn knows_itself(&self, victim: usize) -> bool {
         let confirmed = self.shared.known[self.index].confirmed.load(Relaxed);
-        confirmed > self.shared.known[victim].slow_since.load(Relaxed)
+        let slow_since = self.shared.known[victim].slow_since.load(Relaxed);
+        let sure = self.shared.known[self.index].sure.load(Relaxed);
+        counts(confirmed, slow_since, sure && self.decides(victim))
     }
 
     /// Whether a busy processor's carrier has no other reason not to run than its CPU. If it has another reason, its
@@ -287,8 +297,8 @@ impl<'a> Lookout<'a> {
             if now - glanced >= GLANCE {
                 self.read(victim);
                 glanced = now;
-                if !self.could_mug(victim) || !half_way(shared.beta, self.speed(), self.victim(victim).speed)
-                {
+                // What was known of this CPU before does not count here: that it was slow is why it is probed.
+                if !self.could_mug(victim) || !self.suspects(victim) {
                     return false;
                 }
             }
@@ -327,7 +337,7 @@ impl<'a> Lookout<'a> {
 #[cfg(test)]
 mod tests {
     use super::super::speed::FULL;
-    use super::{Beta, CALM_NAP, CLEAR, LONG_NAP, NAP, PROBE, Victim, is_conclusive, mugs, next_nap};
+    use super::{Beta, CALM_NAP, CLEAR, LONG_NAP, NAP, PROBE, Victim, counts, is_conclusive, mugs, next_nap};
 
     #[test]
     fn mugs_who_is_busy_without_entries_and_slower_by_more_than_beta() {
@@ -339,6 +349,13 @@ mod tests {
         assert!(!mugs(beta, FULL / 2, slow));
         assert!(mugs(beta, 1001, Victim { speed: 800, ..slow }));
         assert!(!mugs(beta, 1000, Victim { speed: 800, ..slow }));
+    }
+
+    #[test]
+    fn what_was_known_to_be_slow_may_have_changed_and_what_was_fast_has_not() {
+        assert!(counts(7, 9, true) && !counts(7, 9, false), "known before the victim became slow");
+        assert!(counts(9, 7, true) && counts(9, 7, false), "known since then");
+        assert!(!counts(0, 0, true) && !counts(0, 7, true) && !counts(0, 0, false), "a guess");
     }
 
     #[test]

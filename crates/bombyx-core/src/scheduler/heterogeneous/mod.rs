@@ -15,8 +15,9 @@
 //! **How fast a processor is** ([`speed`]): the pace of its CPU, in steps of a calibrated loop ([`pace`]), times the
 //! share of the CPU's time that it receives. Thieves read the clock of their victim themselves, because a victim whose
 //! CPU stands still could not report anything. No clock shows what an unused CPU would give. So a thief that does not
-//! know its own speed uses its CPU for some milliseconds when a victim looks slow, and decides then. What it knew
-//! before the victim became slow does not count: a competitor that has come to one CPU may have left another.
+//! know its own speed uses its CPU for some milliseconds when a victim looks slow, and decides then. That it was slow
+//! before the victim became slow does not count: a competitor that has come to one CPU may have left another. That it
+//! was surely fast, a short while ago, does count.
 //!
 //! **Hysteresis.** A mugging needs a ratio of speeds above β, and it inverts the ratio. To undo it, the ratio has to
 //! change by more than β². Shares are means over several time slices, paces are medians, and a thief's speed was
@@ -83,6 +84,8 @@ struct Known {
     speed: AtomicU64,
     /// When the share was last confirmed, or 0 if it is a guess.
     confirmed: AtomicU64,
+    /// Whether the share was measured for several time slices.
+    sure: AtomicBool,
     /// Since when the share has been suspiciously small, or 0 if it is not.
     slow_since: AtomicU64,
     /// When the share of the CPU was last found to be slow. At first, the time of the start.
@@ -133,6 +136,7 @@ impl Heterogeneous {
             estimate: Mutex::new(Estimate::unknown()),
             speed: AtomicU64::new(usual),
             confirmed: AtomicU64::new(0),
+            sure: AtomicBool::new(false),
             slow_since: AtomicU64::new(0),
             slow_at: AtomicU64::new(0),
             rests_until: AtomicU64::new(0),
@@ -270,6 +274,7 @@ impl Heterogeneous {
         }
         known.speed.store(estimate.speed(now, self.best()), Relaxed);
         known.confirmed.store(estimate.confirmed(now).unwrap_or(0), Relaxed);
+        known.sure.store(estimate.is_sure(), Relaxed);
         known.slow_since.store(estimate.slow_since().unwrap_or(0), Relaxed);
         if estimate.slow_since().is_some() {
             known.slow_at.store(now, Relaxed);

@@ -45,13 +45,22 @@ pub(super) struct Estimate {
     confirmed: Option<u64>,
     /// Since when the share has been suspiciously small.
     slow_since: Option<u64>,
+    /// For how long the share has been measured since nothing was known of it.
+    measured: u64,
     last: Option<Reading>,
 }
 
 impl Estimate {
     /// Nothing is known.
     pub(super) fn unknown() -> Estimate {
-        Estimate { paces: Vec::new(), share: FULL, confirmed: None, slow_since: None, last: None }
+        Estimate {
+            paces: Vec::new(),
+            share: FULL,
+            confirmed: None,
+            slow_since: None,
+            measured: 0,
+            last: None,
+        }
     }
 
     /// Pace times share. An unknown share is taken to be all; a pace that was never measured is taken to be `usual`.
@@ -87,6 +96,7 @@ impl Estimate {
         if !self.is_fresh(reading.now) {
             self.share = FULL;
             self.confirmed = None;
+            self.measured = 0;
         }
         let last = self.last.replace(reading);
         let Some(last) = last.filter(|last| (last.holder, last.spell) == (reading.holder, reading.spell))
@@ -100,7 +110,13 @@ impl Estimate {
         let received = (reading.used.saturating_sub(last.used)).min(elapsed);
         // A weighted mean: the new share for `elapsed`, the old one for `MEMORY`.
         let share = (self.share * MEMORY + received * FULL) / (MEMORY + elapsed);
+        self.measured += elapsed;
         self.confirm(reading.now, share, beta);
+    }
+
+    /// Whether the share has been measured for several time slices: a first one is all ours, however many compete.
+    pub(super) fn is_sure(&self) -> bool {
+        self.measured >= MEMORY
     }
 
     fn confirm(&mut self, now: u64, share: u64, beta: Beta) {
@@ -127,6 +143,7 @@ impl Estimate {
     ) {
         self.confirm(now, received.min(elapsed) * FULL / elapsed.max(1), beta);
         self.last = None;
+        self.measured = MEMORY;
         if let Some(pace) = pace {
             self.paces = vec![pace];
         }
@@ -191,6 +208,7 @@ mod tests {
         let now = feed(&mut estimate, 0, 80, 50);
         assert!((510..540).contains(&estimate.speed(now, FULL)), "{estimate:?}");
         assert_eq!(estimate.speed(now + FRESH, FULL), FULL);
+        assert!(estimate.is_sure());
         assert!(estimate.is_fresh(now) && !estimate.is_fresh(now + FRESH));
         let now = feed(&mut estimate, now, 80, 100);
         assert!(estimate.speed(now, FULL) > 980, "{estimate:?}");
@@ -211,6 +229,19 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_first_time_slice_is_not_sure() {
+        let mut estimate = Estimate::unknown();
+        let now = feed(&mut estimate, 0, 4, 100);
+        assert!(estimate.is_fresh(now) && !estimate.is_sure());
+        let now = feed(&mut estimate, now, 12, 100);
+        assert!(estimate.is_sure());
+        feed(&mut estimate, now + 2 * FRESH, 4, 100);
+        assert!(!estimate.is_sure(), "what was known is forgotten");
+        estimate.probed(now, (4 * MS, 4 * MS), None, beta());
+        assert!(estimate.is_sure());
     }
 
     #[test]

@@ -2,24 +2,24 @@
 //!
 //! **What a waiting carrier does**, in this order:
 //!
-//! 1. It *helps*: it takes descendants of what it waits for ([`crate::protocol::lineage`]). The processor that runs
-//!    what it waits for has such work in its deque. So have the processors that stole from that one. If that processor
-//!    itself waits, so have those that run what it waits for, and so on. Descendants need no more stack than the serial
-//!    program, and meet no lock that the serial program would not meet.
-//! 2. If there is no such work, but other work, it leaves that to the others, and wakes one that sleeps.
-//! 3. It runs other work on top of its stack only if nothing else in the pool makes progress ([`Standstill`]). That is
-//!    so if no processor runs anything and fewer than [`DEEPEST`] frames are buried on this stack, or if no processor
-//!    has begun another entry for [`STUCK`]. The others may wait for the very work that nobody takes. There are two
-//!    exceptions. It runs its own part of a broadcast at once, because nobody else may run it. And a carrier that waits
-//!    for *another* pool has nothing to help with: it runs other work at once, as long as fewer than
-//!    [`DEEPEST_ELSEWHERE`] frames are buried on its stack.
+//! 1. It *helps*: it takes what descends from what it waits for ([`crate::protocol::lineage`]). The processor that runs that has
+//!    such work in its deque. So have the processors that stole from that one, and those that run what it waits for, and so
+//!    on. Descendants need no more stack than the serial program, and meet no lock that the serial program would not meet.
+//! 2. If there is nothing of that kind, but other work, it leaves that to the others, and wakes one that sleeps.
+//! 3. If nobody comes for that work, because no processor rests or searches, for [`LEFT_ALONE`], it runs an entry of a deque on
+//!    top of its stack, as long as fewer than [`DEEPEST`] frames are buried there. Entries of the queue, which come from
+//!    outside, it runs only at a [`Standstill`]: no processor runs anything, and fewer than [`DEEPEST`] frames are buried; or
+//!    no processor has begun another entry for [`STUCK`]. The others may wait for the very work that nobody takes. Its own
+//!    part of a broadcast, which nobody else may run, it runs at once. A carrier that waits for *another* pool has nothing to
+//!    help with: it runs other work at once, as long as fewer than [`DEEPEST_ELSEWHERE`] frames are buried on its stack.
 //! 4. If there is no work at all, it sleeps, and its processor is listed, so that a fork can wake it.
 //!
-//! **What holds.** While some processor begins an entry every [`STUCK`], nothing is buried: stacks hold what the serial
-//! program needs. Buried frames are counted (`in_place` in [`crate::Stats`]). The time bound does not hold: a carrier
-//! that waits for one long strand leaves other work alone, for at most [`STUCK`] at a time.
+//! **What holds.** While some processor begins an entry every [`STUCK`], a stack holds at most [`DEEPEST`] times what the serial
+//! program needs, and a frame is buried only under work of its own computation, or of another that the pool has begun.
+//! Buried frames are counted (`in_place` in [`crate::Stats`]). What does not hold is the time bound: a carrier that waits for
+//! one long strand leaves calls from outside alone, for at most [`STUCK`] at a time.
 
-use super::steal::{rob, take_of_scope};
+use super::steal::{rob, steal_anything, take_of_scope, take_own};
 use crate::machine::current;
 use crate::machine::observer::State;
 use crate::machine::patience::Waited;
@@ -39,7 +39,10 @@ const BEFORE_YIELDING: Duration = Duration::from_micros(5);
 /// How long nothing must run in the pool before a waiting carrier runs other work. Long enough for a processor between
 /// two jobs to find its next one.
 const NOTHING_RUNS: Duration = Duration::from_micros(20);
-/// How many frames may be buried on one stack because nothing runs. Beyond that, other work waits for [`STUCK`].
+/// How long nobody comes for the entries of a deque before a waiting carrier runs one of them. About what a thief needs.
+const LEFT_ALONE: Duration = Duration::from_micros(20);
+/// How many frames may be buried on one stack while others run, or because nothing runs. With more, other work waits for
+/// [`STUCK`].
 const DEEPEST: usize = 16;
 /// How many frames may be buried at once by waits for another pool.
 const DEEPEST_ELSEWHERE: usize = 64;
@@ -219,6 +222,7 @@ impl<'a> Waiting<'a> {
         self.naps = false;
         self.processor.turns.set(0);
         let enabled = run_helping(entry, self.latch);
+        self.since = Instant::now();
         debug_assert!(enabled.is_none(), "with fixed threads nobody is given a processor");
     }
 
@@ -231,7 +235,6 @@ impl<'a> Waiting<'a> {
         self.run(entry);
         processor.set_foot(foot);
         processor.buried.set(processor.buried.get() - 1);
-        self.since = Instant::now();
     }
 
     /// There is work, but not for this carrier, unless nobody else can do it.
@@ -246,6 +249,11 @@ impl<'a> Waiting<'a> {
         }
         if (self.may_bury_at_once() || self.standstill.is_reached(self.processor, self.searching))
             && let Some(entry) = self.processor.strategy().take_anything(self.processor)
+        {
+            return self.bury(entry);
+        }
+        if self.standstill.is_left_alone(self.processor, self.searching)
+            && let Some(entry) = take_forked(self.processor)
         {
             return self.bury(entry);
         }
@@ -308,17 +316,35 @@ impl<'a> Waiting<'a> {
     }
 }
 
-/// Tells a waiting carrier whether anything else in the pool makes progress.
+/// An entry of a deque: the youngest of the processor's own, or the oldest of another's.
+fn take_forked(processor: &Processor) -> Option<Entry> {
+    take_own(processor).or_else(|| steal_anything(processor))
+}
+
+/// Tells a waiting carrier whether anything in the pool makes progress but itself.
 #[derive(Default)]
 struct Standstill {
     /// Since when no processor has run anything.
     nothing_runs: Option<Instant>,
     /// Since when no processor has begun another entry, and how many entries had begun by then.
     nothing_begins: Option<(Instant, u64)>,
+    /// Since when no processor rests or searches.
+    nobody_comes: Option<Instant>,
 }
 
 impl Standstill {
-    /// Whether nothing else makes progress. The caller asks again and again while there is work that nobody takes.
+    /// Whether nobody comes for what is in the deques, and the carrier may take some of it. To be asked like the other question.
+    fn is_left_alone(&mut self, processor: &Processor, searching: bool) -> bool {
+        let pool = processor.pool();
+        if processor.buried.get() >= DEEPEST || pool.any_idle() || pool.others_search(searching) {
+            self.nobody_comes = None;
+            return false;
+        }
+        let now = Instant::now();
+        now.duration_since(*self.nobody_comes.get_or_insert(now)) >= LEFT_ALONE
+    }
+
+    /// Whether nothing else makes progress. To be asked again and again while there is work that nobody takes.
     fn is_reached(&mut self, processor: &Processor, searching: bool) -> bool {
         let pool = processor.pool();
         let running = pool.processors().iter().any(|one| !ptr::eq(one, processor) && one.is_busy());

@@ -21,7 +21,7 @@ use crate::protocol::job::{Entry, Job, Place, belongs_to};
 use crate::protocol::latch::Latch;
 use crate::system::primitive::yield_now;
 use std::time::{Duration, Instant};
-use steal::{expected_victim, own_work, random_victim, rob, take_of_scope, take_own};
+use steal::{expected_victim, own_work, random_victim, rob, steal_anything, take_of_scope, take_own};
 
 /// How long a processor searches before it rests in the idle list.
 pub(super) const SEARCH: Duration = Duration::from_micros(100);
@@ -114,10 +114,7 @@ impl<C: Cpus> Strategy for WorkStealing<C> {
     }
 
     fn take_anything(&self, processor: &Processor) -> Option<Entry> {
-        take_own(processor).or_else(|| processor.pool().take_queued()).or_else(|| {
-            let victim = random_victim(processor)?;
-            victim.offer.take().or_else(|| rob(processor, victim, 0, || true))
-        })
+        take_own(processor).or_else(|| processor.pool().take_queued()).or_else(|| steal_anything(processor))
     }
 
     fn waited(&self, processor: &Processor) {
@@ -145,6 +142,15 @@ impl<C: Cpus> Strategy for WorkStealing<C> {
     }
 }
 
+/// Lets the holder of `victim` go first if it was last seen on the CPU that the caller is on. A carrier that was woken there, by
+/// the holder's fork, keeps the holder from running for as long as it stands at the holder's door.
+fn make_way(processor: &Processor, victim: &Processor) {
+    processor.note_cpu();
+    if processor.shares_cpu(victim) {
+        yield_now();
+    }
+}
+
 fn search_until(processor: &Processor) -> Option<Entry> {
     let pool = processor.pool();
     if let Some(entry) = processor.take_gift() {
@@ -159,7 +165,12 @@ fn search_until(processor: &Processor) -> Option<Entry> {
         let victim = random_victim(processor).or_else(|| expected_victim(processor));
         let found = victim.and_then(|victim| {
             let better = || pool.has_queued() || victim.offer.stands();
-            victim.offer.take().or_else(|| rob(processor, victim, 0, better))
+            victim.offer.take().or_else(|| {
+                if start.is_none() && !victim.has_something() {
+                    make_way(processor, victim);
+                }
+                rob(processor, victim, 0, better)
+            })
         });
         if let Some(entry) = found {
             processor.stats.steals.add(1);
@@ -167,7 +178,7 @@ fn search_until(processor: &Processor) -> Option<Entry> {
         }
         let now = Instant::now();
         let searched = now.duration_since(*start.get_or_insert(now));
-        if searched > patience_to_search(pool, SEARCH) {
+        if searched > patience_to_search(pool, SEARCH) || pool.is_stopping() {
             return None;
         }
         processor.answer();

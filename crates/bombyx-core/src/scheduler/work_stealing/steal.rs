@@ -69,6 +69,12 @@ pub(in crate::scheduler) fn random_victim(processor: &Processor) -> Option<&Proc
     full.or_else(|| Some(at(0)).filter(|victim| victim.is_busy()))
 }
 
+/// The oldest entry of a random victim, if that has one which can be had at once.
+pub(super) fn steal_anything(processor: &Processor) -> Option<Entry> {
+    let victim = random_victim(processor)?;
+    victim.offer.take().or_else(|| rob(processor, victim, 0, || true))
+}
+
 /// The processor that a thread outside the pool held last, if that was another one. Such threads often come again at once.
 /// A thief that stands there before they come gets the first fork.
 pub(super) fn expected_victim(processor: &Processor) -> Option<&Processor> {
