@@ -13,7 +13,7 @@
 //! With [`crate::Builder::deterministic`], the tree of halves depends only on the number of iterations. So results that
 //! depend on the order of combination (sums of floats) are the same in every run.
 //!
-//! In a profiled pool, only the clock decides how a loop is split ([`profile::Loop`]). So the profile shows the loop,
+//! In a profiled pool, only the clock decides how a loop is split (`profile::Loop`). So the profile shows the loop,
 //! and not the splits that thieves happened to ask for.
 
 mod pace;
