@@ -3,7 +3,7 @@
 mod common;
 
 use bombyx::lab::BuilderExt as _;
-use bombyx::{Pool, Scheduler, current_processor, join, map_reduce, scope};
+use bombyx::{Pool, Scheduler, Threads, current_processor, join, map_reduce, scope};
 use common::{Census, builder, bump, child, pool, wait_until, watchdog};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -47,6 +47,24 @@ fn pinned_processors_work() {
     match builder(2).pin(true).build() {
         Ok(pool) => assert_eq!(pool.run(|| sum(1_000)), 499_500),
         Err(error) => assert!(error.to_string().contains("pinned"), "{error}"),
+    }
+}
+
+/// A thread that holds a pinned processor may use one CPU. The carriers of a pool that it builds may use all of them.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_pool_built_inside_a_pinned_one_may_use_all_cpus() {
+    let all = common::cpus::allowed();
+    for (pinned, inner) in
+        [Threads::Moving, Threads::Fixed].map(|kind| (kind, [Threads::Moving, Threads::Fixed]))
+    {
+        for threads in inner {
+            let Ok(outer) = builder(2).pin(true).threads(pinned).build() else { return };
+            let pool = outer.run(|| builder(2).threads(threads).build().unwrap());
+            let (sender, receiver) = mpsc::channel();
+            pool.spawn(move || sender.send(common::cpus::allowed()).unwrap());
+            assert_eq!(receiver.recv().unwrap(), all, "{threads} inside {pinned}");
+        }
     }
 }
 

@@ -333,7 +333,7 @@ impl Builder {
             max_carriers,
             seed: self.seed,
             pin,
-            cpus: carriers_cpus(fixed),
+            cpus: carriers_cpus(fixed && !pin),
             deterministic: self.deterministic
                 || std::env::var_os("BOMBYX_DETERMINISTIC").is_some_and(|on| on == "1"),
             ordered: self.ordered,
@@ -359,12 +359,13 @@ impl fmt::Debug for Builder {
     }
 }
 
-/// The CPUs that a carrier must ask for, whoever starts it. A thread that holds a pinned processor may use one CPU only while it
-/// does. The carriers of a pool with fixed threads are all started by the thread that builds it, and inherit what it may use.
-fn carriers_cpus(fixed: bool) -> Option<CpuSet> {
+/// The CPUs that a carrier must ask for, whoever starts it. A thread that holds a pinned processor may use only one CPU while it
+/// does, so a pool that such a thread builds gets the CPUs of the thread's own pool. If the pool is to be `still`, with fixed
+/// threads that nobody pins, its carriers inherit what the thread that builds it may use, and need not ask.
+fn carriers_cpus(still: bool) -> Option<CpuSet> {
     match current::processor().map(Processor::pool).filter(|pool| pool.config.pin) {
         Some(pool) => pool.config.cpus,
-        None if fixed => None,
+        None if still => None,
         None => Thread::HERE.allowed(),
     }
 }
