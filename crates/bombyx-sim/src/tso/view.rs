@@ -167,7 +167,8 @@ impl Processor for View<'_, '_> {
     }
 
     fn next(round: Round) -> Round {
-        round + 1
+        // A walk through a wrong protocol may never end, and comes around. A right one ends long before.
+        round.wrapping_add(1)
     }
 
     fn load_query(&mut self, of: Id) -> Query {
