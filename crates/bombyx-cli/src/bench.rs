@@ -68,16 +68,16 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         terminal::print(&(bench::list() + &bench::list_of_micros()))?;
         return Ok(ExitCode::SUCCESS);
     }
-    output::check([args.output.to.file()])?;
+    output::check([args.output.file()])?;
     output::check_pictures([&args.plot])?;
     // The table comes line by line, unless standard output is for programs. A file gets the whole table at the end.
-    let silent = !args.output.is_text() && args.output.to.file().is_none();
+    let silent = !args.output.is_text() && args.output.file().is_none();
     let mut text = String::new();
     let mut show = |line: &str| {
         text += line;
         if silent { Ok(()) } else { terminal::print(line) }
     };
-    show(&format!("{}\n\n", Record::of_this_process().line()))?;
+    show(&format!("{}\n", Record::of_this_process().head()))?;
     let plan = Plan {
         targets: args.targets.clone(),
         bars: args.bars,
@@ -88,8 +88,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         processors: args.pools.numbers().unwrap_or_default().to_vec(),
         schedulers: args.schedulers.clone(),
     };
-    let results = plan.run(args.output.to.style(), &mut show)?;
-    if !args.output.is_text() || args.output.to.file().is_some() {
+    let results = plan.run(args.output.style(), &mut show)?;
+    if !args.output.is_text() || args.output.file().is_some() {
         args.output.show(|_| Ok(text), || results.json(), || Ok(output::csv(&results.rows()?)))?;
     }
     if let Some(path) = &args.plot {

@@ -49,7 +49,7 @@ fn select(name: &str) -> std::result::Result<Selection, UnknownWorkload> {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    output::check([args.output.to.file()])?;
+    output::check([args.output.file()])?;
     let default = [cores().max(2)];
     let numbers = args.pools.numbers().unwrap_or(&default);
     let mut documents = Vec::new();
@@ -99,12 +99,12 @@ fn flat(document: &Value) -> Vec<Value> {
 /// Checks all workloads on one number of processors.
 fn check(args: &Args, plan: &Plan) -> Result<Vec<Row>> {
     let text = args.output.is_text();
-    let kept = args.output.to.file().filter(|_| text);
+    let kept = args.output.file().filter(|_| text);
     let mut file = kept.map(|path| Kept::open(path, plan)).transpose()?;
     let (style, record) = (terminal::style(), Record::of_this_process());
     let table = plan.table(style);
     let say = |line: &str| if text { terminal::print(line) } else { Ok(()) };
-    say(&format!("{}\n{}\n{}\n\n{}", record.line(), record.command(), plan.line(), table.head()))?;
+    say(&format!("{}\n{}\n\n{}", record.head(), plan.line(), table.head()))?;
     let progress = Progress::new(plan.workloads.len() * plan.steps());
     let mut rows = Vec::new();
     for workload in &plan.workloads {
@@ -161,13 +161,8 @@ impl Kept {
                 .into());
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                let record = Record::of_this_process();
-                format!(
-                    "{}\n{}\n{what}\n\n{}",
-                    record.line(),
-                    record.command(),
-                    plan.table(false.into()).head()
-                )
+                let head = Record::of_this_process().head();
+                format!("{head}\n{what}\n\n{}", plan.table(false.into()).head())
             }
             Err(error) => return Err(format!("cannot read {}: {error}", path.display()).into()),
         };

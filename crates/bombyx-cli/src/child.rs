@@ -1,7 +1,8 @@
 //! `bombyx child`, hidden: single measurements that need a separate process. `bombyx bench` and `scripts/instructions`
 //! start them.
 
-use crate::{Result, terminal};
+use crate::Result;
+use crate::output::answer;
 use bombyx_lab::child;
 use std::process::ExitCode;
 
@@ -30,15 +31,14 @@ enum Measurement {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let answer = match &args.measurement {
-        Measurement::Fib { runtime, n, wide } => child::fib(runtime, *n, *wide)?.to_string(),
+    match &args.measurement {
+        Measurement::Fib { runtime, n, wide } => answer(&child::fib(runtime, *n, *wide)?),
         Measurement::Spawns { runtime, processors, count } => {
-            serde_json::to_string(&child::spawns(runtime, *processors, *count)?)?
+            answer(&child::spawns(runtime, *processors, *count)?)
         }
         Measurement::Idle { runtime, processors, seconds } => {
-            serde_json::to_string(&child::idle(runtime, *processors, *seconds)?)?
+            answer(&child::idle(runtime, *processors, *seconds)?)
         }
-    };
-    terminal::print(&(answer + "\n"))?;
+    }?;
     Ok(ExitCode::SUCCESS)
 }

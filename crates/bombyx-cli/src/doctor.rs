@@ -66,7 +66,7 @@ impl Finding {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    output::check([args.output.to.file()])?;
+    output::check([args.output.file()])?;
     let mut findings = machine();
     if let Some(project) = &args.project {
         findings.push(core_of(project, &args.cargo)?);

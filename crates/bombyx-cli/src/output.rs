@@ -19,42 +19,25 @@ pub(crate) struct Output {
     #[arg(long, help_heading = "Output")]
     pub(crate) csv: bool,
 
-    #[command(flatten)]
-    pub(crate) to: Target,
-}
-
-/// The option `-o`.
-#[derive(clap::Args, Clone, Default)]
-pub(crate) struct Target {
     /// Write to a file; `-` is standard output
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
-    pub(crate) output: Option<PathBuf>,
-}
-
-impl Target {
-    /// The file, unless it is standard output.
-    pub(crate) fn file(&self) -> Option<&Path> {
-        self.output.as_deref().filter(|path| !is_standard(path))
-    }
-
-    /// How text is shown there.
-    pub(crate) fn style(&self) -> Style {
-        if self.file().is_some() { Style::default() } else { terminal::style() }
-    }
-
-    /// Writes or prints.
-    pub(crate) fn write(&self, text: &str) -> Result<()> {
-        match self.file() {
-            Some(path) => files::write(path, text.as_bytes()),
-            None => terminal::print(text),
-        }
-    }
+    #[arg(short = 'o', long = "output", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(crate) to: Option<PathBuf>,
 }
 
 impl Output {
     /// Whether the output is for people.
     pub(crate) fn is_text(&self) -> bool {
         !self.json && !self.csv
+    }
+
+    /// The file, unless it is standard output.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.to.as_deref().filter(|path| !is_standard(path))
+    }
+
+    /// How text is shown there.
+    pub(crate) fn style(&self) -> Style {
+        if self.file().is_some() { Style::default() } else { terminal::style() }
     }
 
     /// Prints what was asked for.
@@ -67,10 +50,23 @@ impl Output {
         let text = match self {
             Self { json: true, .. } => document(json()?),
             Self { csv: true, .. } => csv()?,
-            _ => text(self.to.style())?,
+            _ => text(self.style())?,
         };
-        self.to.write(&text)
+        match self.file() {
+            Some(path) => files::write(path, text.as_bytes()),
+            None => terminal::print(&text),
+        }
     }
+}
+
+/// Prints JSON, for a command whose `-o` has another meaning.
+pub(crate) fn print_json(found: Value) -> Result<()> {
+    terminal::print(&document(found))
+}
+
+/// Prints JSON in one line, for a parent process.
+pub(crate) fn answer(found: &impl serde::Serialize) -> Result<()> {
+    terminal::print(&(serde_json::to_string(found)? + "\n"))
 }
 
 /// Whether a path means standard output.
@@ -123,7 +119,7 @@ pub(crate) fn picture(path: &Path, svg: &str) -> Result<()> {
 }
 
 /// A JSON document: the record first, then what the command found.
-pub(crate) fn document(found: Value) -> String {
+fn document(found: Value) -> String {
     let mut whole = Map::new();
     let record = serde_json::to_value(Record::of_this_process()).expect("a record is plain data");
     whole.insert("record".to_owned(), record);

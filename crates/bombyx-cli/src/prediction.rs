@@ -1,8 +1,9 @@
 //! `bombyx prediction`, hidden: how good the predictions are. `scripts/prediction` runs it.
 
+use crate::args::Input;
 use crate::{Result, terminal};
 use bombyx_lab::prediction;
-use bombyx_workloads::{Grain, Size, Workload};
+use bombyx_workloads::Workload;
 use std::process::ExitCode;
 
 /// Bounds and simulated times against measured ones, on two processors.
@@ -12,13 +13,8 @@ pub(crate) struct Args {
     #[arg(value_parser = bombyx_workloads::find)]
     names: Vec<&'static dyn Workload>,
 
-    /// How much work
-    #[arg(long, default_value_t)]
-    size: Size,
-
-    /// How small the serial pieces are
-    #[arg(long, default_value_t)]
-    grain: Grain,
+    #[command(flatten)]
+    input: Input,
 
     /// Runs on each number of processors
     #[arg(short, long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u16).range(1..))]
@@ -27,7 +23,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let workloads = if args.names.is_empty() { bombyx_workloads::all().to_vec() } else { args.names.clone() };
-    let plan = prediction::Plan { workloads, size: args.size, grain: args.grain, repeat: args.repeat };
+    let Input { size, grain, seed } = args.input;
+    let plan = prediction::Plan { workloads, size, grain, seed, repeat: args.repeat };
     prediction::run(&plan, terminal::style(), &mut terminal::print)?;
     Ok(ExitCode::SUCCESS)
 }

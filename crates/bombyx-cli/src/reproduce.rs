@@ -1,7 +1,7 @@
 //! `bombyx reproduce`: the command line of [`bombyx_lab::reproduce`].
 
 use crate::host::Record;
-use crate::output::{document, is_standard};
+use crate::output::{is_standard, print_json};
 use crate::table::Style;
 use crate::{Result, files, terminal};
 use bombyx_lab::reproduce::{self, Exhibit, Lab};
@@ -19,7 +19,7 @@ use std::process::ExitCode;
 Examples:
   bombyx reproduce                      the list
   bombyx reproduce dfd-figure-8         one figure; its plot goes to reproduced/dfd-figure-8.svg
-  bombyx reproduce rw -o results/today  all of one paper
+  bombyx reproduce rw -o results/rw     all of one paper
   bombyx reproduce het -o -             only what is printed, no files
   bombyx reproduce all --quick          a look at everything, on small inputs
 
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let record = Record::of_this_process();
     let lab = Lab::new(args.quick).with_journal(args.journal.clone())?;
     let say = |text: &str| if args.json { Ok(()) } else { terminal::print(text) };
-    say(&format!("{}\n", record.line()))?;
+    say(&record.head())?;
     let mut documents = Vec::new();
     let chosen = |exhibit: &&Exhibit| args.ids.iter().any(|ids| ids.0.iter().any(|one| one.id == exhibit.id));
     for exhibit in reproduce::exhibits().filter(chosen) {
@@ -75,12 +75,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         say(&format!("\n{}", page.text(exhibit, terminal::style())))?;
         if let Some(folder) = folder {
             let file = |extension: &str| folder.join(format!("{}.{extension}", exhibit.id));
-            let text = format!(
-                "{}\n{}\n\n{}",
-                record.line(),
-                record.command(),
-                page.text(exhibit, Style::default())
-            );
+            let text = format!("{}\n{}", record.head(), page.text(exhibit, Style::default()));
             files::write(&file("svg"), page.plot.as_bytes())?;
             files::write(&file("txt"), text.as_bytes())?;
             say(&format!("Plot:    {}\n", file("svg").display()))?;
@@ -88,7 +83,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         documents.push(page.json(exhibit));
     }
     if args.json {
-        terminal::print(&document(json!({ "quick": args.quick, "exhibits": documents })))?;
+        print_json(json!({ "quick": args.quick, "exhibits": documents }))?;
     }
     Ok(ExitCode::SUCCESS)
 }

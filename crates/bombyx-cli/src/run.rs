@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let workload = args.name.expect("required unless --list");
-    output::check([args.output.to.file()])?;
+    output::check([args.output.file()])?;
     // Without a number, the environment chooses one.
     let numbers =
         args.pools.numbers().map_or(vec![None], |numbers| numbers.iter().copied().map(Some).collect());

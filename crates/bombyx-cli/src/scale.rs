@@ -83,7 +83,7 @@ impl Row {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    output::check([args.output.to.file()])?;
+    output::check([args.output.file()])?;
     output::check_pictures([&args.plot])?;
     measure(args)?.show(args)?;
     Ok(ExitCode::SUCCESS)

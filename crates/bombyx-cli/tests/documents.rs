@@ -130,13 +130,15 @@ fn files_that_are_named_exist() {
         let fenced = document.lines.iter().filter(|(fenced, _)| *fenced).map(|(_, line)| line.clone());
         for code in document.code().into_iter().chain(fenced) {
             for word in code.split_whitespace() {
-                let named = ["scripts/", "docs/", "crates/", "examples/rayon/"]
-                    .iter()
-                    .any(|folder| word.starts_with(folder))
-                    || word.starts_with("results/2");
+                let folders = ["scripts/", "docs/", "crates/", "examples/rayon/", "results/"];
+                let named = folders.iter().any(|folder| word.starts_with(folder));
                 // A place in a file, or a pattern.
                 let word = word.split(':').next().unwrap_or(word).trim_end_matches([',', ';', '.', ')']);
-                if !named || word.contains(|c: char| "*…{".contains(c)) || word.contains("NAME") {
+                if !named
+                    || word.contains(|c: char| "*…{".contains(c))
+                    || word.contains("NAME")
+                    || word.contains("PAPER")
+                {
                     continue;
                 }
                 looked += 1;
@@ -210,6 +212,58 @@ fn every_model_is_listed() {
     let listed: BTreeSet<_> =
         Document::read(root().join("docs/concurrency.md")).code().into_iter().filter(model).collect();
     assert_eq!(listed, models);
+}
+
+/// The value of a row such as `host      AMD EPYC, 2 cores` among the first lines of a record.
+fn row<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    let value = |line: &'a str| line.strip_prefix(key)?.strip_prefix("  ").map(str::trim);
+    text.lines().take(12).find_map(value).filter(|value| !value.is_empty())
+}
+
+/// What stands between `(` and `)` after `bombyx VERSION`: the commit.
+fn commit(version: &str) -> Option<&str> {
+    let commit = version.strip_prefix("bombyx ")?.split_once(" (")?.1.split_once(')')?.0;
+    (commit.len() >= 7 && commit.chars().all(|c| c.is_ascii_hexdigit())).then_some(commit)
+}
+
+#[test]
+fn a_folder_of_records_is_one_run() {
+    let mut wrong = Vec::new();
+    let mut looked = 0;
+    for folder in fs::read_dir(root().join("results")).unwrap().map(|entry| entry.unwrap().path()) {
+        if !folder.is_dir() {
+            assert_eq!(folder.file_name().unwrap(), "README.md", "{}", folder.display());
+            continue;
+        }
+        let mut runs = BTreeSet::new();
+        for file in fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
+            looked += 1;
+            match file.extension().and_then(|extension| extension.to_str()) {
+                Some("svg") if file.with_extension("txt").exists() => continue,
+                Some("txt" | "md") => {}
+                _ => {
+                    wrong.push(format!("{}: neither a text nor the picture of one", file.display()));
+                    continue;
+                }
+            }
+            let text = fs::read_to_string(&file).unwrap();
+            let missing =
+                ["date", "command", "version", "host"].into_iter().filter(|key| row(&text, key).is_none());
+            wrong.extend(missing.map(|key| format!("{}: does not begin with a row `{key}`", file.display())));
+            let version = row(&text, "version").unwrap_or_default();
+            match commit(version) {
+                Some(commit) => {
+                    _ = runs.insert([commit, row(&text, "command").unwrap_or_default()].join(": "))
+                }
+                None => wrong.push(format!("{}: no commit in `{version}`", file.display())),
+            }
+        }
+        if runs.len() != 1 {
+            wrong.push(format!("{}: not one run but {runs:?}", folder.display()));
+        }
+    }
+    assert!(looked > 50, "{looked} records");
+    assert_none(&wrong);
 }
 
 #[test]

@@ -185,8 +185,10 @@ fn tables_fit_the_width() {
                 .expect("bombyx runs");
             let text = String::from_utf8(output.stdout).expect("UTF-8");
             assert!(!text.contains('\u{1b}'), "{command:?}: colours only on terminals");
-            // Provenance is one line, for programs to find and for people to cut.
-            let lines = text.lines().filter(|line| !line.contains(" UTC; ") && !line.starts_with("bombyx "));
+            // What was measured, where and by which command stands on lines of any length.
+            let head =
+                |line: &&str| ["command  ", "version  ", "host  "].iter().any(|key| line.starts_with(key));
+            let lines = text.lines().filter(|line| !head(line));
             for line in
                 lines.filter(|line| !line.starts_with("default size") && !line.starts_with("small size"))
             {

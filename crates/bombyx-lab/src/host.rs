@@ -28,7 +28,7 @@ struct Host {
 struct Versions {
     rustc: &'static str,
     bombyx: &'static str,
-    /// The commit that was built, and whether there were uncommitted changes.
+    /// The last commit before the build.
     #[serde(skip_serializing_if = "str::is_empty")]
     commit: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,27 +58,21 @@ impl Record {
         }
     }
 
-    /// The command line.
-    pub fn command(&self) -> &str {
-        &self.command
-    }
-
-    /// One line for the head of a report.
-    pub fn line(&self) -> String {
+    /// The head of a report: four lines that begin with `date`, `command`, `version` and `host`. `scripts/record`
+    /// writes the same lines.
+    pub fn head(&self) -> String {
         let Host { cpu, cores, system } = &self.host;
-        let peers = [("rayon", self.versions.rayon), ("chili", self.versions.chili)];
-        let peers =
-            peers.iter().filter_map(|(name, version)| Some(format!(", {name} {}", version.as_ref()?)));
-        let commit = self.versions.commit;
-        let commit = if commit.is_empty() { String::new() } else { format!(" ({commit})") };
+        let Versions { rustc, bombyx, commit, rayon, chili } = &self.versions;
+        let commit = if commit.is_empty() { "no commit" } else { commit };
+        let peer = |name: &str, version: &Option<&str>| version.map(|version| format!("; {name} {version}"));
+        let peers = [peer("rayon", rayon), peer("chili", chili)].into_iter().flatten().collect::<String>();
+        let plural = if *cores == 1 { "" } else { "s" };
         format!(
-            "{}; {cpu}, {cores} core{}, {system}; bombyx {}{commit}, {}, profile {}{}",
-            self.date,
-            if *cores == 1 { "" } else { "s" },
-            self.versions.bombyx,
-            self.versions.rustc,
-            self.profile,
-            peers.collect::<String>()
+            "date      {}\n\
+             command   {}\n\
+             version   bombyx {bombyx} ({commit}), profile {}; {rustc}{peers}\n\
+             host      {cpu}, {cores} core{plural}, {system}\n",
+            self.date, self.command, self.profile,
         )
     }
 }

@@ -30,6 +30,8 @@ pub struct Plan {
     pub size: Size,
     /// How small the serial pieces are.
     pub grain: Grain,
+    /// Seed of the inputs.
+    pub seed: u64,
     /// Runs on each number of processors.
     pub repeat: u16,
 }
@@ -154,7 +156,7 @@ pub fn run(plan: &Plan, style: Style, say: &mut dyn FnMut(&str) -> Result<()>) -
 }
 
 fn compare(workload: &dyn Workload, plan: &Plan) -> Result<Compared> {
-    let mut prepared = workload.prepare(plan.size, plan.grain, 42);
+    let mut prepared = workload.prepare(plan.size, plan.grain, plan.seed);
     let profiled = Contender::of(Pool::builder().processors(1).profile(true).build()?);
     prepared.run(profiled.runtime());
     let profile = profiled.profile().ok_or("the pool was built to be profiled")?;
@@ -197,9 +199,9 @@ fn simulated(workload: &dyn Workload, plan: &Plan) -> Result<f64> {
     let scratch = Scratch::new()?;
     let path = scratch.file("run.dag");
     let mut words = vec![std::env::current_exe()?.into_os_string(), "run".into(), workload.name().into()];
-    let options = ["--repeat", "1", "--size", &plan.size.to_string(), "--grain", &plan.grain.to_string()]
-        .map(OsString::from);
-    words.extend(options);
+    let Plan { size, grain, seed, .. } = plan;
+    let options = format!("--repeat 1 --size {size} --grain {grain} --seed {seed}");
+    words.extend(options.split(' ').map(OsString::from));
     let ended = Launch::new(&words).with("BOMBYX_RECORD", &path).processors(Some(1)).quiet().run()?;
     if let Some(complaint) = ended.complaint() {
         return Err(format!("recording {} {complaint}: {}", workload.name(), ended.errors).into());

@@ -8,7 +8,7 @@ mod report;
 
 use crate::args::Pools;
 use crate::launch::{Ended, Launch, Scratch, wrote_nothing};
-use crate::output::{self, Output, document};
+use crate::output::{self, Output};
 use crate::{Result, Usage, contention, files, host, terminal};
 use bombyx_profile::{Contention, Profile, Scaling, add_node, read};
 use clap::ValueHint;
@@ -66,7 +66,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    output::check([args.output.to.file(), args.save.as_deref()])?;
+    output::check([args.output.file(), args.save.as_deref()])?;
     output::check_pictures([&args.plot])?;
     let processors = args.pools.one("profile")?;
     if args.read.is_some() && processors.is_some() {
@@ -155,16 +155,16 @@ fn show(args: &Args, profile: &Profile, ended: Option<&Ended>, contention: Optio
     }
     let cores = host::cores() as u32;
     // The program's own output goes to standard output, so the report goes elsewhere.
-    let aside = args.output.to.output.is_none() && args.read.is_none();
-    let style = if aside { terminal::error_style() } else { args.output.to.style() };
-    let text = match &args.output {
-        Output { json: true, .. } => document(report::json(profile, &scaling, cores)),
-        Output { csv: true, .. } => report::csv(profile),
-        _ => report::text(profile, &scaling, cores, args.top, ended.map(|ended| ended.elapsed), style),
-    };
+    let aside = args.output.to.is_none() && args.read.is_none();
+    let time = ended.map(|ended| ended.elapsed);
+    let text = |style| report::text(profile, &scaling, cores, args.top, time, style);
     if aside && args.output.is_text() {
-        eprint!("{text}");
+        eprint!("{}", text(terminal::error_style()));
         return Ok(());
     }
-    args.output.to.write(&text)
+    args.output.show(
+        |style| Ok(text(style)),
+        || Ok(report::json(profile, &scaling, cores)),
+        || Ok(report::csv(profile)),
+    )
 }

@@ -183,7 +183,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         print(&input::list())?;
         return Ok(ExitCode::SUCCESS);
     }
-    output::check([args.output.to.file(), args.trace.as_deref(), args.save.as_deref()])?;
+    output::check([args.output.file(), args.trace.as_deref(), args.save.as_deref()])?;
     output::check_pictures([&args.speedup, &args.space, &args.tradeoff, &args.gantt])?;
     if let Some(path) = args.draw.as_deref().filter(|path| !is_dot(path)) {
         output::check_pictures([&Some(path.to_owned())])?;
@@ -230,7 +230,7 @@ fn simulate(args: &Args) -> Result<()> {
         Some(path) => output::picture(path, &draw::svg(&input.computation)?)?,
         None => {}
     }
-    let style = args.output.to.style();
+    let style = args.output.style();
     if (args.save.is_some() || args.draw.is_some() || args.sites) && !args.asks_for_runs() {
         let sites = if args.sites { sites::table(input, usize::MAX, style)? } else { String::new() };
         return print(&(report::summary(input, style) + &sites));
@@ -315,7 +315,7 @@ impl Args {
         let files = [&self.trace, &self.speedup, &self.space, &self.tradeoff, &self.gantt];
         self.processors.is_some()
             || !self.output.is_text()
-            || self.output.to.output.is_some()
+            || self.output.to.is_some()
             || !self.faster.is_empty()
             || self.steps
             || files.iter().any(|file| file.is_some())

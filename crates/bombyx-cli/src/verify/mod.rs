@@ -84,10 +84,10 @@ fn run_to_end(args: &Args) -> Result<bool> {
         return Ok(true);
     }
     if let Some(subject) = args.explain {
-        explain::explain(subject, args.seed, args.output.to.output.as_deref())?;
+        explain::explain(subject, args.seed, args.output.to.as_deref())?;
         return Ok(true);
     }
-    output::check([args.output.to.file()])?;
+    output::check([args.output.file()])?;
     if !args.mutate.is_empty() {
         return mutate(&choose(&args.mutate)?, args.seed);
     }
@@ -100,7 +100,7 @@ fn run_to_end(args: &Args) -> Result<bool> {
     let plan = Plan { effort, seed: args.seed, mutant: None };
     let begin = Instant::now();
     // Findings are printed one by one, unless standard output is for programs. A file gets them all at the end.
-    let file = args.output.to.file().is_some();
+    let file = args.output.file().is_some();
     let streams = !args.table && (args.output.is_text() || file);
     let findings = try_claims(&chosen, plan, args.threads, streams)?;
     let summary = table::summary(&chosen, &findings, plan, begin.elapsed());
