@@ -15,8 +15,10 @@ fn the_tour_checks_every_workload_and_says_what_to_try() {
     {
         assert!(tour.contains(text), "{text}: {tour}");
     }
-    // Short runs give no ratio: it would only say how long processors take to start.
-    for line in tour.lines().filter(|line| line.contains("µs") && !line.contains("ms")) {
+    // Short runs give no ratio: it would only say how long processors take to start. (What a fork costs is no ratio. On a
+    // busy machine, without optimizations, it takes microseconds.)
+    let short = |line: &&str| line.contains("µs") && !line.contains("ms") && !line.contains("empty forks");
+    for line in tour.lines().filter(short) {
         assert!(line.contains("too short"), "{line}");
     }
 }

@@ -4,7 +4,8 @@
 //! crate of the workspace, a circle of modules that need each other may have at most [`LARGEST`] members, because a
 //! circle can only be read, tested and replaced as one.
 //!
-//! No source file is longer than [`LONGEST`] lines, and the root of a module with a folder is its `mod.rs`.
+//! No source file is longer than [`LONGEST`] lines. The root of a module with a folder is its `mod.rs`, and begins with
+//! a text about the folder.
 //!
 //! What counts is what the code names: paths that begin with `crate::`. Comments and unit tests do not count.
 
@@ -80,8 +81,12 @@ fn no_large_circle_in_any_crate() {
 #[test]
 fn no_file_is_long_and_modules_have_one_style() {
     for path in sources().iter().flat_map(|source| rust_files(source)) {
-        let lines = fs::read_to_string(&path).unwrap().lines().count();
+        let text = fs::read_to_string(&path).unwrap();
+        let lines = text.lines().count();
         assert!(lines <= LONGEST, "{} has {lines} lines", path.display());
+        let explained = text.starts_with("//!") || text.starts_with("#![doc = include_str!");
+        let root = ["mod.rs", "lib.rs", "main.rs"].iter().any(|name| path.ends_with(name));
+        assert!(explained || !root, "{} does not say what lives in its folder", path.display());
         let folder = path.with_extension("");
         assert!(!folder.is_dir(), "{} belongs into its folder, as mod.rs", path.display());
     }

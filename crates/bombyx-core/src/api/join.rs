@@ -41,8 +41,8 @@ impl Context {
     /// - For a join from outside a pool, this is true for both halves.
     /// - In a [deterministic](crate::Builder::deterministic) pool it is always false, so that programs that split
     ///   further when they migrate split in the same way in every run.
-    /// - In a profiled pool it is also true for halves that are expected to take long, so that such programs split, and
-    ///   show their parallelism, on one processor as on many.
+    /// - In a profiled pool it is also true for halves that are expected to take long. So such programs split, and show
+    ///   their parallelism, even on one processor.
     ///
     /// ```
     /// let pool = bombyx::Pool::builder().processors(2).build()?;

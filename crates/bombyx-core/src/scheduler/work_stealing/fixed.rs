@@ -2,22 +2,25 @@
 //!
 //! **What a waiting carrier does**, in this order:
 //!
-//! 1. It *helps*: it takes what descends from what it waits for ([`crate::protocol::lineage`]). The processor that runs that has
-//!    such work in its deque. So have the processors that stole from that one, and those that run what it waits for, and so
-//!    on. Descendants need no more stack than the serial program, and meet no lock that the serial program would not meet.
-//! 2. If there is nothing of that kind, but other work, it leaves that to the others, and wakes one that sleeps.
-//! 3. If nobody comes for that work, because no processor rests or searches, for [`LEFT_ALONE`], it runs an entry of a deque on
-//!    top of its stack, as long as fewer than [`DEEPEST`] frames are buried there. Entries of the queue, which come from
-//!    outside, it runs only at a [`Standstill`]: no processor runs anything, and fewer than [`DEEPEST`] frames are buried; or
-//!    no processor has begun another entry for [`STUCK`]. The others may wait for the very work that nobody takes. Its own
-//!    part of a broadcast, which nobody else may run, it runs at once. A carrier that waits for *another* pool has nothing to
-//!    help with: it runs other work at once, as long as fewer than [`DEEPEST_ELSEWHERE`] frames are buried on its stack.
-//! 4. If there is no work at all, it sleeps, and its processor is listed, so that a fork can wake it.
+//! 1. It *helps*: it takes descendants of what it waits for ([`crate::protocol::lineage`]). They are in the deque of the
+//!    processor that runs what it waits for, in the deques of processors that stole from that one, and so on. Descendants
+//!    need no more stack than the serial program, and meet no lock that the serial program would not meet.
+//! 2. If there is only other work, the carrier leaves it to the others, and wakes a processor that sleeps.
+//! 3. If no processor rests or searches for [`LEFT_ALONE`], nobody comes for that work. Then the carrier runs an entry of
+//!    a deque on top of its stack, if fewer than [`DEEPEST`] frames are buried there.
+//! 4. It runs an entry of the queue, which comes from outside, only at a [`Standstill`]. That is the case if no processor
+//!    runs anything and fewer than [`DEEPEST`] frames are buried, or if no processor has begun another entry for [`STUCK`].
+//!    Then the others may wait for the very work that nobody takes.
+//! 5. If there is no work at all, it sleeps, and its processor is listed, so that a fork can wake it.
 //!
-//! **What holds.** While some processor begins an entry every [`STUCK`], a stack holds at most [`DEEPEST`] times what the serial
-//! program needs, and a frame is buried only under work of its own computation, or of another that the pool has begun.
-//! Buried frames are counted (`in_place` in [`crate::Stats`]). What does not hold is the time bound: a carrier that waits for
-//! one long strand leaves calls from outside alone, for at most [`STUCK`] at a time.
+//! Two kinds of work need no patience. The carrier runs its own part of a broadcast at once, because nobody else may run
+//! it. A carrier that waits for *another* pool has nothing to help with, so it runs other work at once, if fewer than
+//! [`DEEPEST_ELSEWHERE`] frames are buried on its stack.
+//!
+//! **What holds.** While some processor begins an entry every [`STUCK`], a stack holds at most [`DEEPEST`] times what the
+//! serial program needs. A frame is buried only under work that the pool has already begun. Buried frames are counted
+//! (`in_place` in [`crate::Stats`]). The time bound does not hold: a carrier that waits for one long strand leaves calls
+//! from outside alone, for at most [`STUCK`] at a time.
 
 use super::steal::{rob, steal_anything, take_of_scope, take_own};
 use crate::machine::current;
@@ -39,16 +42,15 @@ const BEFORE_YIELDING: Duration = Duration::from_micros(5);
 /// How long nothing must run in the pool before a waiting carrier runs other work. Long enough for a processor between
 /// two jobs to find its next one.
 const NOTHING_RUNS: Duration = Duration::from_micros(20);
-/// How long nobody comes for the entries of a deque before a waiting carrier runs one of them. About what a thief needs.
+/// How long a waiting carrier leaves the entries of deques to others if nobody comes for them. About what a thief needs.
 const LEFT_ALONE: Duration = Duration::from_micros(20);
-/// How many frames may be buried on one stack while others run, or because nothing runs. With more, other work waits for
-/// [`STUCK`].
+/// How many frames may be buried on one stack. If there are more, other work waits for [`STUCK`].
 const DEEPEST: usize = 16;
 /// How many frames may be buried at once by waits for another pool.
 const DEEPEST_ELSEWHERE: usize = 64;
 /// How long other work waits, while no processor begins another entry, before a waiting carrier takes it.
 const STUCK: Duration = Duration::from_millis(100);
-/// Among how many descendants of what it waits for a carrier looks for work.
+/// How many roots a carrier follows when it looks for descendants of what it waits for.
 const ROOTS: usize = 32;
 /// The first and the longest nap of a carrier that leaves other work to others.
 const NAPS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_micros(1600));
@@ -321,7 +323,7 @@ fn take_forked(processor: &Processor) -> Option<Entry> {
     take_own(processor).or_else(|| steal_anything(processor))
 }
 
-/// Tells a waiting carrier whether anything in the pool makes progress but itself.
+/// Tells a waiting carrier whether anybody else in the pool makes progress.
 #[derive(Default)]
 struct Standstill {
     /// Since when no processor has run anything.
@@ -333,7 +335,8 @@ struct Standstill {
 }
 
 impl Standstill {
-    /// Whether nobody comes for what is in the deques, and the carrier may take some of it. To be asked like the other question.
+    /// Whether nobody comes for the entries of deques, so that the carrier may take one. Ask this in every round, like
+    /// [`Standstill::is_reached`].
     fn is_left_alone(&mut self, processor: &Processor, searching: bool) -> bool {
         let pool = processor.pool();
         if processor.buried.get() >= DEEPEST || pool.any_idle() || pool.others_search(searching) {
@@ -344,7 +347,7 @@ impl Standstill {
         now.duration_since(*self.nobody_comes.get_or_insert(now)) >= LEFT_ALONE
     }
 
-    /// Whether nothing else makes progress. To be asked again and again while there is work that nobody takes.
+    /// Whether nobody else makes progress. Ask this in every round while there is work that nobody takes.
     fn is_reached(&mut self, processor: &Processor, searching: bool) -> bool {
         let pool = processor.pool();
         let running = pool.processors().iter().any(|one| !ptr::eq(one, processor) && one.is_busy());

@@ -142,8 +142,8 @@ impl<C: Cpus> Strategy for WorkStealing<C> {
     }
 }
 
-/// Lets the holder of `victim` go first if it was last seen on the CPU that the caller is on. A carrier that was woken there, by
-/// the holder's fork, keeps the holder from running for as long as it stands at the holder's door.
+/// Lets the holder of `victim` run first if it was last seen on the caller's CPU. The holder's fork may have woken the
+/// caller on that CPU. Then the holder cannot run, and cannot answer, while the caller waits for its answer.
 fn make_way(processor: &Processor, victim: &Processor) {
     processor.note_cpu();
     if processor.shares_cpu(victim) {

@@ -29,9 +29,9 @@ const STAND: Duration = Duration::from_micros(20);
 /// How long a request stands at a processor that rests, before the thief looks elsewhere and lets others use its core.
 const STAND_AT_REST: Duration = Duration::from_micros(5);
 
-/// An entry that the processor has itself: the youngest of its deque, else its offer, else the oldest that only this
-/// processor may run. At the foot of a stack, the deque holds only entries that a carrier that blocks has left there,
-/// or that one that has ended has spawned.
+/// Takes an entry of the processor itself: the youngest of its deque, else its offer, else the oldest that only this
+/// processor may run. A processor without a frame can have entries in its deque, too: a carrier has left them there,
+/// because it blocks, or because the closure that spawned them has ended.
 ///
 /// An offered entry counts as stolen, whoever takes it. It left the deque out of turn, so the join that it belongs to
 /// may miss, as if by a steal.
@@ -69,14 +69,14 @@ pub(in crate::scheduler) fn random_victim(processor: &Processor) -> Option<&Proc
     full.or_else(|| Some(at(0)).filter(|victim| victim.is_busy()))
 }
 
-/// The oldest entry of a random victim, if that has one which can be had at once.
+/// Takes the oldest entry of a random victim, if that is possible at once.
 pub(super) fn steal_anything(processor: &Processor) -> Option<Entry> {
     let victim = random_victim(processor)?;
     victim.offer.take().or_else(|| rob(processor, victim, 0, || true))
 }
 
-/// The processor that a thread outside the pool held last, if that was another one. Such threads often come again at once.
-/// A thief that stands there before they come gets the first fork.
+/// The processor that a thread outside the pool held last, if it is not the caller's. Such threads often come back at
+/// once. A thief that waits at their processor gets their first fork.
 pub(super) fn expected_victim(processor: &Processor) -> Option<&Processor> {
     processor.pool().expected_visit().filter(|expected| !std::ptr::eq(*expected, processor))
 }
@@ -176,7 +176,8 @@ pub(in crate::scheduler) fn escalate(thief: &Processor, steal: Steal) -> Option<
     }
 }
 
-/// What a waiting carrier does with its processor's own entries, be they of the scope that it waits for or others.
+/// What a waiting carrier does if its processor has entries itself: it runs one of the scope that it waits for, or
+/// reports that there is other work.
 pub(in crate::scheduler) fn own_work(processor: &Processor, root: usize) -> Option<Wait> {
     if !processor.deque.looks_empty() {
         return Some(take_of_scope(processor, root).map_or(Wait::OtherWork, Wait::Help));
