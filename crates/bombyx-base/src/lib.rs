@@ -8,8 +8,8 @@
 //! - [`Random`] is the random generator, and [`Crc`] is the checksum of files.
 //! - [`nearest`] finds what was meant by a typo, and [`count()`] reads `50k`.
 //!
-//! This crate depends on nothing, because the runtime depends on it. Its feature `serde`, for who reads profiles, is the
-//! exception.
+//! This crate depends on nothing, because the runtime depends on it. The exception is the feature `serde`, which readers
+//! of profiles use.
 
 mod beta;
 mod count;

@@ -71,11 +71,6 @@ impl Builder {
         ThreadId(self.here().thread)
     }
 
-    /// How many threads are open: 1 in the root, 2 in its children, and so on.
-    pub fn open_threads(&self) -> usize {
-        self.open.len()
-    }
-
     /// Executes a strand of `weight` instructions in the current thread.
     pub fn strand(&mut self, weight: u64) -> StrandId {
         let id = self.strands.len() as u32;

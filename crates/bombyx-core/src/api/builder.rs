@@ -359,9 +359,9 @@ impl fmt::Debug for Builder {
     }
 }
 
-/// The CPUs that a carrier must ask for, whoever starts it. A thread that holds a pinned processor may use only one CPU while it
-/// does, so a pool that such a thread builds gets the CPUs of the thread's own pool. If the pool is to be `still`, with fixed
-/// threads that nobody pins, its carriers inherit what the thread that builds it may use, and need not ask.
+/// The CPUs that each carrier of a new pool must ask for. A thread that holds a pinned processor may use only one CPU.
+/// So if such a thread builds a pool, the new pool gets the CPUs of the thread's own pool. The carriers of a `still` pool,
+/// whose threads are fixed and not pinned, need not ask: they inherit the CPUs of the thread that builds the pool.
 fn carriers_cpus(still: bool) -> Option<CpuSet> {
     match current::processor().map(Processor::pool).filter(|pool| pool.config.pin) {
         Some(pool) => pool.config.cpus,
@@ -370,8 +370,8 @@ fn carriers_cpus(still: bool) -> Option<CpuSet> {
     }
 }
 
-/// How many cores there are to run on at the same time. [`available_parallelism`] also heeds quotas of CPU time, for which it
-/// reads files: that takes longer than the rest of building a pool.
+/// How many cores the process may use. [`available_parallelism`] also respects quotas of CPU time. But it reads files for
+/// that, which takes longer than the rest of building a pool.
 fn cores() -> usize {
     match affinity::cpus().len() {
         0 => available_parallelism(),

@@ -80,8 +80,8 @@ impl Signal {
         }
     }
 
-    /// Waits, for so long at most, if the thread that made the signal holds no processor. True if there is nothing more to be had from
-    /// waiting like that: the signal is set, or the thread is a carrier.
+    /// Waits for at most `time`, if the thread that made the signal holds no processor. Returns whether the caller is done
+    /// with this kind of wait: the signal is set, or the thread is a carrier.
     pub(crate) fn wait_outside(&self, time: Option<Duration>) -> bool {
         match &self.waiter {
             Waiter::Outside(thread) => thread.wait_for(&self.latch, time),

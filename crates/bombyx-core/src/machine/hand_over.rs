@@ -198,7 +198,8 @@ impl PoolCore {
         }
     }
 
-    /// Where a carrier that sleeps should begin with a processor that has rested. The processor is the caller's to give.
+    /// On which CPU to wake a sleeping carrier that gets a processor from the idle list. The caller has taken the
+    /// processor out of the list.
     ///
     /// # Safety
     /// The carrier waits, and the caller has taken it out of where it was found.
@@ -212,9 +213,9 @@ impl PoolCore {
         left.or_else(elsewhere).map_or(WakeOn::Anywhere, WakeOn::FirstOn)
     }
 
-    /// Another CPU for a carrier that fell asleep on the CPU of the caller, which goes on with a processor. If all CPUs were
-    /// busy a moment ago, the kernel does not look for an idle one. It would put the carrier behind the caller, and leave
-    /// it there until its next tick. With fixed threads the kernel does that even if the carrier fell asleep elsewhere.
+    /// A free CPU for a carrier that fell asleep on the caller's CPU, where the caller goes on. If all CPUs were busy a
+    /// moment ago, the kernel does not look for an idle one. It would queue the carrier behind the caller until its next
+    /// tick. With fixed threads the kernel does this even if the carrier fell asleep elsewhere.
     fn room_beside_caller(&self, carrier: &Carrier) -> Option<usize> {
         let caller = current::processor()?;
         if self.config.crowded || !(self.has_fixed_threads() || carrier.sleeps_here()) {

@@ -101,8 +101,8 @@ fn own_is_due(processor: &Processor) -> bool {
     processor.own_turns.get() >= OWN_TURNS
 }
 
-/// For a carrier that waits, and helps with what it waits for: whether it is the turn of something queued, or of a closure in the
-/// deque that belongs to no scope. Those need another carrier.
+/// Whether a carrier that waits and helps must let something else go first: an entry of the queue, or a closure in its
+/// deque that belongs to no scope. Another carrier has to run those.
 fn is_others_turn(processor: &Processor) -> bool {
     if !begin_turn(processor) {
         return false;
@@ -202,8 +202,8 @@ fn return_stock(enabled: Enabled) -> Enabled {
     }
 }
 
-/// How long a frame waits for a half that was taken before it looks for something to help with. Two halves of equal length
-/// end within such a time of each other. Helping takes longer, and disturbs the processor that is about to end.
+/// How long a frame waits for its taken half before it looks for something to help with. Two halves of equal length end
+/// within about this time of each other. Helping would take longer, and disturb the processor that is about to finish.
 const ABOUT_TO_END: Duration = Duration::from_nanos(300);
 
 /// How long a waiting carrier sleeps at a time when there is nothing to do, in a pool without spares.

@@ -71,9 +71,9 @@ pub(crate) struct Carrier {
     pub(crate) watching: WatchList,
 }
 
-// SAFETY: other threads touch the thread's handle, which is set once, and the atomics `number`, `asleep`, `slept_on` and `given`.
-// Only the carrier's own thread uses `root`. That thread uses `watching` and `confined`; while it waits, so does the
-// one thread that has found it waiting.
+// SAFETY: any thread may read the handle, which is set once, and the atomics `number`, `asleep`, `slept_on` and `given`.
+// Only the carrier's own thread uses `root`. `watching` and `confined` belong to the carrier's thread while it runs, and to
+// the one thread that has found it waiting while it waits.
 unsafe impl Sync for Carrier {}
 
 /// Given in place of a processor: the carrier has nothing more to do.

@@ -38,7 +38,8 @@ impl Outside {
         }
     }
 
-    /// Waits until the latch is set, on this thread, or for so long, or until the thread is unparked. Whether the latch is set.
+    /// Waits on this thread until the latch is set, `time` is over, or somebody unparks the thread. Returns whether the
+    /// latch is set.
     pub(crate) fn wait_for(&self, latch: &Latch, time: Option<Duration>) -> bool {
         if !latch.is_done() {
             match time {

@@ -57,8 +57,8 @@ pub(super) fn give_up(
 
 /// Runs dummy threads, which do nothing (DFD §3.3). A processor that runs one has lost its deque and steals. With
 /// more processors than cores, the threads that come first may need this processor's core in order to appear. So the
-/// processor lets others run now and then. The kernel may give the core to another program, for milliseconds. So after a
-/// yield of some length, [`SHARE`] times as long must pass before the next one.
+/// processor yields its core now and then. The kernel may give the core to another program for milliseconds. So after a
+/// yield, the processor waits [`SHARE`] times as long as the yield took before it yields again.
 pub(super) struct Courtesy {
     start: Instant,
     /// When each processor may yield again, in nanoseconds since the start.

@@ -6,9 +6,9 @@
 //! grows until it takes two microseconds ([`pace`]). So cheap bodies do not drown in tests, and expensive bodies are
 //! shared promptly.
 //!
-//! If the iterations of a loop were short when it last ran, it runs its first blocks without looking for thieves: waking a
-//! thief costs more than a thousand additions. Outside of a pool it does not even enter one before that. The first time, and
-//! if iterations are long, it asks for help at once.
+//! If the iterations of a loop were short when it last ran, it runs its first blocks without looking for thieves, because
+//! waking a thief costs more than a thousand additions. Such a loop enters a pool only after these blocks. A loop that runs
+//! for the first time, or whose iterations are long, asks for help at once.
 //!
 //! With [`crate::Builder::deterministic`], the tree of halves depends only on the number of iterations. So results that
 //! depend on the order of combination (sums of floats) are the same in every run.

@@ -86,7 +86,8 @@ impl Pace {
     }
 }
 
-/// How long the iterations of loops took when they last ran, by the loops' places in the program. A wrong guess only costs time.
+/// How long an iteration of each loop took when the loop last ran. A loop is known by its place in the program. If two
+/// loops share an entry, the guess is wrong, which only costs time.
 pub struct Costs;
 
 const ENTRIES: usize = 1 << 9;
@@ -126,7 +127,7 @@ fn tag(key: usize) -> u64 {
     (key as u64) << TICKS
 }
 
-/// Where a loop is cut that is not cut on demand. Its forks are the same in every run, or those of its iterations.
+/// Where to cut a loop that is not cut on demand: in the same way in every run, or down to its iterations.
 pub struct Cuts(Rule);
 
 enum Rule {
@@ -137,8 +138,8 @@ enum Rule {
 }
 
 impl Cuts {
-    /// How a loop of this weight must be cut in the caller's pool. `None` outside of pools, and where nobody minds: then it is
-    /// cut when somebody wants work.
+    /// How a loop of this weight must be cut in the caller's pool. `None` if the pool has no rule, or outside of pools: then
+    /// the loop is cut when somebody wants work.
     #[inline]
     pub fn of_pool(weight: usize) -> Option<Cuts> {
         let config = &current::processor()?.pool().config;

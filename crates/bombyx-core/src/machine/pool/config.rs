@@ -23,8 +23,8 @@ pub enum Threads {
     #[default]
     Moving,
     /// Exactly one thread per processor, for the life of the pool: [`crate::current_processor`] of a thread never changes.
-    /// A thread that waits helps with what it waits for, and runs other work on top of its stack only if no other thread
-    /// comes for that.
+    /// A thread that waits helps with what it waits for. It runs other work on top of its stack only if no other thread
+    /// takes that work.
     Fixed,
 }
 

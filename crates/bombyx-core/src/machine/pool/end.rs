@@ -78,8 +78,8 @@ impl PoolCore {
         }
     }
 
-    /// Whether nothing more will come: all that was started here has ended, and the carriers end now. Those that search need not
-    /// look any longer.
+    /// Whether the carriers end now, because everything that was started in the pool has ended. A carrier that searches can
+    /// stop.
     pub(crate) fn is_stopping(&self) -> bool {
         self.stopping.load(Relaxed)
     }

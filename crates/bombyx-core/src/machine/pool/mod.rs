@@ -208,8 +208,8 @@ impl PoolCore {
         pool.observed()
     }
 
-    /// Puts the processors of a new pool into the idle list. Not before the pool is in its place: pointers to processors do not
-    /// survive it when the box that owns them moves.
+    /// Puts the processors of a new pool into the idle list. The pool must be in its final place: a pointer to a processor
+    /// may not be used after the box that owns the processors has moved.
     fn list_processors(&self) {
         // A fixed carrier lists its own processor when it has started and found nothing.
         if !self.has_fixed_threads() {

@@ -4,14 +4,14 @@ use crate::system::primitive::AtomicUsize;
 use std::ops::Deref;
 use std::ptr::NonNull;
 
-/// One place of the buffer: the bits of an [`Entry`](crate::protocol::job::Entry), or 0 where an entry was withdrawn from the
-/// middle.
+/// One place of the buffer: the bits of an [`Entry`](crate::protocol::job::Entry), or 0 if the entry was taken out of the
+/// middle of the deque.
 pub(crate) type Slot = AtomicUsize;
 
 /// All places of the buffer. The first one stays empty: whoever looks below the bottom sees that.
 ///
-/// The ends of a deque point into the buffer. A box claims to be the only way to its memory whenever it moves, so pointers made
-/// before a move may not be used after it. This type owns the memory and claims no such thing.
+/// The ends of a deque point into the buffer, so the buffer is not a `Box`. When a box moves, it becomes the only valid way
+/// to its memory, and earlier pointers into it may no longer be used. This type owns the memory without that rule.
 pub(super) struct Slots(NonNull<[Slot]>);
 
 // SAFETY: it owns its slots, which can be sent.

@@ -51,10 +51,10 @@ fn mugs(beta: Beta, thief: u64, victim: Victim) -> bool {
     victim.busy && victim.empty && beta.exceeded_by(thief, victim.speed)
 }
 
-/// Whether what a thief knows of its own CPU counts against a victim that has been slow since `slow_since`. The thief measured its CPU at
-/// `confirmed`; 0 if that is too long ago. What speaks for a mugging, and is sure, counts: a competitor that has come to the
-/// victim's CPU has not made the thief's slower. What speaks against a mugging counts only if it is newer: the competitor may
-/// have left the thief's CPU.
+/// Whether a thief may use its last measurement of its own CPU to decide about a victim that has been slow since
+/// `slow_since`. The measurement ended at `confirmed`, or at 0 if it is too old. If it speaks for a mugging, it counts: a
+/// competitor that came to the victim's CPU has not made the thief's CPU slower. If it speaks against a mugging, it counts
+/// only if it is newer than the victim's slowness: the competitor may have left the thief's CPU since.
 fn counts(confirmed: u64, slow_since: u64, speaks_for: bool) -> bool {
     confirmed > 0 && (speaks_for || confirmed > slow_since)
 }
