@@ -14,6 +14,7 @@
 //! - [`join`] runs two closures, perhaps in parallel. It costs a handful of plain loads and stores, so there is
 //!   seldom a reason to stop forking early.
 //! - [`scope`] spawns any number of closures that borrow from outside, in bounded memory.
+//! - [`spawn`] starts a closure whose result you can wait for later, or `await`.
 //! - [`for_each`] and [`map_reduce`] are loops that find their grain by themselves.
 //! - [`blocking`] lets a closure block (on a lock, a channel, a file) without blocking a processor.
 //! - [`Pool`] is for programs that want several pools, or one with another size or other stacks. Everything else uses
@@ -85,6 +86,7 @@ mod models;
 pub use self::{
     api::{
         alloc::{self, charge, release, reserve},
+        block_on::block_on,
         blocking::{blocking, checkpoint},
         builder::Builder,
         dropin,
@@ -95,6 +97,7 @@ pub use self::{
         loops::{for_each, map_reduce},
         pool::{Pool, current_processor, current_processors, in_pool},
         scope::{Scope, scope},
+        task::{RunAsync, Task, TaskError, spawn},
     },
     machine::{pool::config::Threads, stats::Stats},
     profile::{Profile, write_profile},

@@ -18,7 +18,7 @@ pub fn spawn<F>(func: F)
 where
     F: FnOnce() + Send + 'static,
 {
-    here().spawn(func);
+    here().spawn_detached(func);
 }
 
 /// Like [`spawn`], but closures that are spawned like this on one thread start in the order of their spawns.

@@ -140,7 +140,7 @@ impl ThreadPool {
     where
         OP: FnOnce() + Send + 'static,
     {
-        self.handle.spawn(op);
+        self.handle.spawn_detached(op);
     }
 
     /// [`spawn_fifo`](crate::spawn_fifo()) in this pool.

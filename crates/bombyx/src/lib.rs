@@ -14,6 +14,7 @@
 //! - [`join`] runs two closures, perhaps in parallel. It costs a handful of plain loads and stores, so there is seldom
 //!   a reason to stop forking early.
 //! - [`scope`] spawns any number of closures that borrow from outside, in bounded memory.
+//! - [`spawn`] starts a closure whose result you can wait for later, or `await`.
 //! - [`for_each`] and [`map_reduce`] are loops that find their grain by themselves.
 //! - [`iter`] has parallel iterators: `use bombyx::prelude::*`.
 //! - [`blocking`] lets a closure block (on a lock, a channel, a file) without blocking a processor.
@@ -94,6 +95,6 @@ pub use bombyx_core::*;
 pub use threads::{
     BroadcastContext, FnContext, ScopeFifo, ThreadBuilder, ThreadPool, ThreadPoolBuildError,
     ThreadPoolBuilder, broadcast, current_num_threads, current_thread_has_pending_tasks,
-    current_thread_index, in_place_scope, in_place_scope_fifo, max_num_threads, scope_fifo, spawn,
-    spawn_broadcast, spawn_fifo,
+    current_thread_index, in_place_scope, in_place_scope_fifo, max_num_threads, scope_fifo, spawn_broadcast,
+    spawn_fifo,
 };

@@ -27,20 +27,7 @@ pub fn current_num_threads() -> usize {
     bombyx_threads::current_num_threads()
 }
 
-/// Starts `func` in the pool of the caller, or the global one, and returns at once.
-///
-/// ```
-/// let (sender, receiver) = std::sync::mpsc::channel();
-/// bombyx::spawn(move || sender.send(22).unwrap());
-/// assert_eq!(receiver.recv(), Ok(22));
-/// ```
-#[track_caller]
-pub fn spawn<F: FnOnce() + Send + 'static>(func: F) {
-    prepare();
-    bombyx_threads::spawn(func);
-}
-
-/// Like [`spawn`], but closures that are spawned like this on one processor start in the order of their spawns.
+/// Like [`crate::spawn`], but nobody waits for the closure, and closures that are spawned like this on one processor start in the order of their spawns.
 ///
 /// ```
 /// let (sender, receiver) = std::sync::mpsc::channel();

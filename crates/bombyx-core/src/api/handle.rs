@@ -1,6 +1,7 @@
 //! Handles: the ways into a pool for code that does not own it.
 
-use crate::api::enter::{detached, run_in};
+use crate::api::enter::run_in;
+use crate::api::task::{RunAsync, Task};
 use crate::machine::current;
 use crate::machine::pool::PoolCore;
 use crate::profile::{Kind, Site};
@@ -61,11 +62,22 @@ impl Handle {
 
     /// Like [`crate::Pool::spawn`].
     #[track_caller]
-    pub fn spawn<F>(&self, f: F)
+    pub fn spawn<F, T>(&self, f: F) -> Task<T>
     where
-        F: FnOnce() + Send + 'static,
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
     {
-        self.pool.submit(detached(&self.pool, Site::here(Kind::Run), f), &[]);
+        Task::start(&self.pool, Site::here(Kind::Run), f)
+    }
+
+    /// Like [`crate::Pool::run_async`].
+    #[track_caller]
+    pub fn run_async<F, T>(&self, f: F) -> RunAsync<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        RunAsync::start(&self.pool, Site::here(Kind::Run), f)
     }
 
     /// How many processors the pool has.

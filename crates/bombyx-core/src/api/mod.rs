@@ -5,6 +5,7 @@
 //! see the machine and the schedulers below this floor.
 
 pub mod alloc;
+pub(crate) mod block_on;
 pub(crate) mod blocking;
 pub(crate) mod builder;
 pub(crate) mod costs;
@@ -18,3 +19,4 @@ pub(crate) mod loops;
 pub(crate) mod pool;
 pub(crate) mod scope;
 pub(crate) mod signal;
+pub(crate) mod task;

@@ -2,9 +2,10 @@
 
 use crate::api::blocking::blocking;
 use crate::api::builder::{Builder, available_parallelism};
-use crate::api::enter::{detached, enter, run_in};
+use crate::api::enter::{enter, run_in};
 use crate::api::error::{Error, MAX_PROCESSORS, MIN_STACK};
 use crate::api::handle::Handle;
+use crate::api::task::{RunAsync, Task};
 use crate::machine::current;
 use crate::machine::pool::PoolCore;
 use crate::machine::stats::Stats;
@@ -151,8 +152,8 @@ impl Pool {
 
     /// Starts `f` on this pool and returns at once. Dropping the pool waits until `f` has ended.
     ///
-    /// If `f` panics, [`Builder::on_panic`] receives the panic; without such a handler the process aborts. To receive
-    /// the panic where you wait, spawn in a [`crate::scope`].
+    /// [`Task::join`] waits for the result, and receives the panic if `f` panics. If the task was dropped,
+    /// [`Builder::on_panic`] receives the panic; without such a handler the process aborts.
     ///
     /// ```
     /// let (sender, receiver) = std::sync::mpsc::channel();
@@ -162,11 +163,33 @@ impl Pool {
     /// # Ok::<(), bombyx::Error>(())
     /// ```
     #[track_caller]
-    pub fn spawn<F>(&self, f: F)
+    pub fn spawn<F, T>(&self, f: F) -> Task<T>
     where
-        F: FnOnce() + Send + 'static,
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
     {
-        self.pool.submit(detached(&self.pool, Site::here(Kind::Run), f), &[]);
+        Task::start(&self.pool, Site::here(Kind::Run), f)
+    }
+
+    /// Starts `f` on this pool for an asynchronous caller, who awaits its result. The caller's executor is not blocked
+    /// meanwhile. Dropping the future before its end drops `f` if it has not started.
+    ///
+    /// # Panics
+    /// The future panics if `f` does.
+    ///
+    /// ```
+    /// let pool = bombyx::Pool::builder().processors(2).build()?;
+    /// let answer = async { pool.run_async(|| bombyx::join(|| 6, || 7)).await };
+    /// assert_eq!(bombyx::block_on(answer), (6, 7));
+    /// # Ok::<(), bombyx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn run_async<F, T>(&self, f: F) -> RunAsync<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        RunAsync::start(&self.pool, Site::here(Kind::Run), f)
     }
 
     /// How many processors the pool has.

@@ -31,7 +31,7 @@ pub(crate) struct Signal {
 enum Waiter {
     /// A carrier of the pool where the work is done.
     Here,
-    /// A carrier of this other pool.
+    /// A carrier of this pool, which is another one or may be.
     Elsewhere(Arc<PoolCore>),
     /// A thread that holds no processor, or that lets its processor go before it waits.
     Outside(Outside),
@@ -50,6 +50,15 @@ impl Signal {
         Signal { latch: Latch::new(), waiter }
     }
 
+    /// A signal that the calling thread will wait for, and that any thread may set.
+    pub(crate) fn for_anyone() -> Signal {
+        let waiter = match current::processor().map(|processor| processor.pool()) {
+            Some(home) => Waiter::Elsewhere(home.arc()),
+            None => Waiter::Outside(Outside::here()),
+        };
+        Signal { latch: Latch::new(), waiter }
+    }
+
     /// Whether the waiting frame is on a carrier of the pool where the work is done.
     pub(crate) fn is_here(&self) -> bool {
         matches!(self.waiter, Waiter::Here)
@@ -58,8 +67,8 @@ impl Signal {
     /// Sets the signal. The caller must give a processor to the carrier that is returned.
     ///
     /// # Safety
-    /// The signal is alive; it may be gone after the call. It is set once, by a carrier of the pool that the signal was
-    /// made for.
+    /// The signal is alive; it may be gone after the call. It is set once. If the frame waits in the pool for which the
+    /// signal was made ([`Signal::is_here`]), a carrier of that pool sets it.
     pub(crate) unsafe fn set(signal: *const Signal) -> Enabled {
         // SAFETY: the signal is alive until the latch is set. Whatever is needed after that is cloned before.
         unsafe {
@@ -96,20 +105,31 @@ impl Signal {
         guarded(|| self.wait_here(pool, root));
     }
 
+    /// Waits until any thread sets the signal, on the thread that made it by [`Signal::for_anyone`].
+    pub(crate) fn wait_for_anyone(&self) {
+        guarded(|| match &self.waiter {
+            // Nothing descends from a signal, so the carrier has nobody to help.
+            Waiter::Here | Waiter::Elsewhere(_) => self.wait_as_carrier(ptr::from_ref(self) as usize),
+            Waiter::Outside(_) => while !self.wait_outside(None) {},
+        });
+    }
+
+    fn wait_as_carrier(&self, root: usize) {
+        // The joins below on this stack may resume on another processor, although nobody took their halves first. So
+        // the halves must be exposed.
+        current::held().deque.expose_all();
+        // With fixed threads, a wait for somebody outside the pool takes other work sooner.
+        let elsewhere = matches!(self.waiter, Waiter::Elsewhere(_));
+        let fixed = current::held().pool().has_fixed_threads();
+        let root = if elsewhere && fixed { 0 } else { root };
+        let Waited::Done = wait(&self.latch, root, None) else {
+            unreachable!("only a join's own job is taken back")
+        };
+    }
+
     fn wait_here(&self, pool: &PoolCore, root: usize) {
         match &self.waiter {
-            Waiter::Here | Waiter::Elsewhere(_) => {
-                // The joins below on this stack may resume on another processor, although nobody took their halves
-                // first. So the halves must be exposed.
-                current::held().deque.expose_all();
-                // With fixed threads, a wait for another pool takes other work sooner.
-                let elsewhere = matches!(self.waiter, Waiter::Elsewhere(_));
-                let fixed = current::held().pool().has_fixed_threads();
-                let root = if elsewhere && fixed { 0 } else { root };
-                let Waited::Done = wait(&self.latch, root, None) else {
-                    unreachable!("only a join's own job is taken back")
-                };
-            }
+            Waiter::Here | Waiter::Elsewhere(_) => self.wait_as_carrier(root),
             Waiter::Outside(_) => {
                 let wait = || {
                     // Without a look now and then, no timer has to be set.

@@ -459,7 +459,7 @@ impl Run<'_> {
             Action::Detach(fifo) => {
                 self.detached.fetch_add(1, SeqCst);
                 let closure = self.detached_closure(number);
-                if *fifo { self.pool.handle().spawn_fifo(closure) } else { self.pool.spawn(closure) }
+                if *fifo { self.pool.handle().spawn_fifo(closure) } else { drop(self.pool.spawn(closure)) }
             }
             Action::Closed(node) => {
                 let pool = Pool::builder().processors(1 + number % 2).build().expect("a small pool");

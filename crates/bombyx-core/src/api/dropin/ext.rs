@@ -104,7 +104,13 @@ impl BuilderExt for Builder {
 
 /// Order of arrival, broadcasts, and scopes in place, for [`Handle`].
 pub trait HandleExt {
-    /// Like [`Handle::spawn`], but closures that are spawned like this on one processor start in the order of their
+    /// Like [`Handle::spawn`], for a closure whose end nobody waits for. A panic goes to [`Builder::on_panic`].
+    #[track_caller]
+    fn spawn_detached<F>(&self, f: F)
+    where
+        F: FnOnce() + Send + 'static;
+
+    /// Like [`HandleExt::spawn_detached`], but closures that are spawned like this on one processor start in the order of their
     /// spawns. From outside the pool there is no difference.
     ///
     /// ```
@@ -164,6 +170,14 @@ pub trait HandleExt {
 }
 
 impl HandleExt for Handle {
+    #[track_caller]
+    fn spawn_detached<F>(&self, f: F)
+    where
+        F: FnOnce() + Send + 'static,
+    {
+        self.pool.submit(enter::detached(&self.pool, Site::here(Kind::Run), f), &[]);
+    }
+
     #[track_caller]
     fn spawn_fifo<F>(&self, f: F)
     where

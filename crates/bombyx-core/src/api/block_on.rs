@@ -1,0 +1,64 @@
+//! `block_on`: runs a future on the calling thread, and lets the processor go while the future is pending.
+//!
+//! Each poll gets a fresh waker, which sets a [`Signal`]. A latch is set once, so a signal serves one wait. A waker may
+//! outlive its wait: it owns the signal together with the waiting frame, and setting the signal late does nothing.
+
+use crate::api::signal::Signal;
+use crate::profile;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll, Wake, Waker};
+
+/// Runs a future to its end on the calling thread, and returns its result.
+///
+/// While the future is pending, the thread waits. Inside a pool, its processor does other work meanwhile, as in every
+/// wait. In a pool with [fixed threads](crate::Threads::Fixed), that work runs on top of the caller's stack.
+///
+/// The future must not need an executor that only runs on the calling thread, such as a reactor of its own.
+///
+/// ```
+/// let task = bombyx::spawn(|| 6 * 7);
+/// assert_eq!(bombyx::block_on(async { task.await.unwrap() + 1 }), 43);
+/// ```
+pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
+    let mut future = pin!(future.into_future());
+    loop {
+        let notice = Arc::new(Notice { signal: Signal::for_anyone(), woken: AtomicBool::new(false) });
+        let waker = Waker::from(Arc::clone(&notice));
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(result) => return result,
+            Poll::Pending => notice.wait(),
+        }
+    }
+}
+
+/// What a waker shares with the frame that waits for it.
+struct Notice {
+    signal: Signal,
+    /// Whether somebody has set the signal, or is about to.
+    woken: AtomicBool,
+}
+
+impl Notice {
+    fn wait(&self) {
+        let _blocked = profile::Blocked::begin();
+        self.signal.wait_for_anyone();
+    }
+}
+
+impl Wake for Notice {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        // The signal itself orders what the waker has written before the frame that goes on.
+        if !self.woken.swap(true, Relaxed) {
+            // SAFETY: the signal is alive, because the waker owns a share of it. Only one caller gets here.
+            let enabled = unsafe { Signal::set(&raw const self.signal) };
+            debug_assert!(enabled.is_none(), "such a signal sees to its carrier itself");
+        }
+    }
+}
