@@ -3,107 +3,87 @@
 //! Every module that takes part in a protocol gets its atomics, mutexes and parking from here. So the models explore
 //! the same code that ships (`scripts/loom`).
 
+pub(crate) use side::*;
+
+/// The standard library's.
 #[cfg(not(loom))]
-pub(crate) use std::{
-    hint::spin_loop,
-    sync::{
-        Mutex, MutexGuard, TryLockError,
-        atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, fence},
-    },
-    thread::{Thread, current as current_thread, yield_now},
-};
+mod side {
+    pub(crate) use std::hint::spin_loop;
+    pub(crate) use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, fence};
+    pub(crate) use std::sync::{Mutex, MutexGuard, TryLockError};
+    pub(crate) use std::thread::{Thread, current as current_thread, yield_now};
+    use std::time::Duration;
 
-#[cfg(loom)]
-pub(crate) use self::parking::{Thread, current_thread};
-#[cfg(loom)]
-pub(crate) use loom::{
-    hint::spin_loop,
-    sync::{
-        Mutex, MutexGuard,
-        atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, fence},
-    },
-    thread::yield_now,
-};
-#[cfg(loom)]
-pub(crate) use std::sync::TryLockError;
-
-/// Parks the calling thread, whose handle is `thread`, until it is unparked (or for no reason).
-pub(crate) fn park(thread: &Thread) {
-    #[cfg(not(loom))]
-    {
-        debug_assert_eq!(thread.id(), std::thread::current().id());
+    /// Parks the calling thread, whose handle is `thread`, until it is unparked (or for no reason).
+    pub(crate) fn park(thread: &Thread) {
+        debug_assert_eq!(thread.id(), current_thread().id());
         std::thread::park();
     }
-    #[cfg(loom)]
-    thread.park();
-}
 
-/// Like [`park`], for at most this long. The models have no time, so there it takes as long as it takes.
-pub(crate) fn park_timeout(thread: &Thread, time: std::time::Duration) {
-    #[cfg(not(loom))]
-    {
-        debug_assert_eq!(thread.id(), std::thread::current().id());
+    /// Like [`park`], for at most this long.
+    pub(crate) fn park_timeout(thread: &Thread, time: Duration) {
+        debug_assert_eq!(thread.id(), current_thread().id());
         std::thread::park_timeout(time);
     }
-    #[cfg(loom)]
-    {
-        let _ = time;
-        thread.park();
+
+    /// Lets others run for a while. For a caller that may wait long and cannot be woken.
+    pub(crate) fn nap() {
+        std::thread::sleep(Duration::from_micros(100));
+    }
+
+    /// An `UnsafeCell` whose accesses loom checks for races.
+    pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+
+    impl<T> UnsafeCell<T> {
+        #[inline(always)]
+        pub(crate) fn new(value: T) -> UnsafeCell<T> {
+            UnsafeCell(std::cell::UnsafeCell::new(value))
+        }
+
+        pub(crate) fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+            f(self.0.get())
+        }
+
+        pub(crate) fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+            f(self.0.get())
+        }
     }
 }
 
-/// Lets others run for a while. For a caller that may wait long and cannot be woken.
-pub(crate) fn nap() {
-    #[cfg(not(loom))]
-    std::thread::sleep(std::time::Duration::from_micros(100));
-    #[cfg(loom)]
-    yield_now();
-}
-
-/// Parking for the models, on loom's `Notify`. Loom's own park and unpark forget a token if its thread waits for a
-/// mutex at that time.
+/// Loom's. Parking uses loom's `Notify`: loom's own park and unpark forget a token if its thread waits for a mutex at
+/// that time. The models have no time, so a thread that parks for a time parks until it is unparked.
 #[cfg(loom)]
-mod parking {
+mod side {
+    pub(crate) use loom::cell::UnsafeCell;
+    pub(crate) use loom::hint::spin_loop;
+    use loom::sync::Notify;
+    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, fence};
+    pub(crate) use loom::sync::{Mutex, MutexGuard};
+    pub(crate) use loom::thread::{yield_now, yield_now as nap};
+    use std::sync::Arc;
+    pub(crate) use std::sync::TryLockError;
+
     #[derive(Clone)]
-    pub(crate) struct Thread(std::sync::Arc<loom::sync::Notify>);
+    pub(crate) struct Thread(Arc<Notify>);
 
     pub(crate) fn current_thread() -> Thread {
-        Thread(std::sync::Arc::new(loom::sync::Notify::new()))
+        Thread(Arc::new(Notify::new()))
     }
 
     impl Thread {
         pub(crate) fn unpark(&self) {
             self.0.notify();
         }
+    }
 
-        pub(super) fn park(&self) {
-            self.0.wait();
-        }
+    pub(crate) fn park(thread: &Thread) {
+        thread.0.wait();
+    }
+
+    pub(crate) fn park_timeout(thread: &Thread, _: std::time::Duration) {
+        park(thread);
     }
 }
-
-/// An `UnsafeCell` whose accesses loom checks for races.
-#[cfg(not(loom))]
-pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
-
-#[cfg(not(loom))]
-impl<T> UnsafeCell<T> {
-    #[inline(always)]
-    pub(crate) fn new(value: T) -> UnsafeCell<T> {
-        UnsafeCell(std::cell::UnsafeCell::new(value))
-    }
-
-    pub(crate) fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
-        f(self.0.get())
-    }
-
-    pub(crate) fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
-        f(self.0.get())
-    }
-}
-
-#[cfg(loom)]
-pub(crate) use loom::cell::UnsafeCell;
 
 /// Waits for something that another thread does within a few instructions. The system may have descheduled that thread
 /// in the middle of them, on this very CPU, so this thread gives way now and then.
