@@ -80,6 +80,7 @@ mutations! {
     MugInVain = "mug-in-vain": "a thief that mugs interrupts its victim and keeps nothing";
     NeverMoves = "never-moves": "a thread stays on its processor, however slow that is";
     Shuffles = "shuffles": "two threads exchange processors whenever something happens";
+    TakesTurns = "takes-turns": "whenever something happens, every running thread goes to the end of the queue";
     SlowestFirst = "slowest-first": "ready threads go to the slowest idle processor and stay there";
 }
 

@@ -169,12 +169,6 @@ fn compare_many(runs: u64) {
 }
 
 #[test]
-fn random_runs_agree_with_fractions() {
-    compare_many(400);
-}
-
-#[test]
-#[ignore = "thorough: run by scripts/speeds"]
 fn ten_thousand_random_runs_agree_with_fractions() {
     compare_many(10_000);
 }

@@ -16,10 +16,13 @@ impl Verdicts {
         list.push(text.into());
     }
 
-    /// A claim about several benchmarks. It agrees if it holds for all of them. `paper` says for how many the paper's
-    /// figures support it, if they are known.
+    /// A claim about several benchmarks. It agrees if it holds for all of them, and is not judged if there are none.
+    /// `paper` says for how many the paper's figures support it, if they are known.
     pub(super) fn count(&mut self, claim: &str, holds: usize, of: usize, paper: Option<usize>) {
         let paper = paper.map_or(String::new(), |count| format!("; in the paper's figures {count}"));
+        if of == 0 {
+            return self.note(format!("there is nothing here on which to judge: {claim}{paper}"));
+        }
         self.judge(holds == of, format!("{claim} ({holds} of {of}{paper})"));
     }
 
@@ -55,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_claim_that_fails_once_differs() {
+    fn a_claim_that_fails_once_differs_and_one_about_nothing_is_not_judged() {
         let mut verdicts = Verdicts::default();
         verdicts.count("a > b", 7, 7, None);
         verdicts.count("b > c", 6, 7, Some(7));
@@ -67,6 +70,11 @@ mod tests {
             differs,
             "b > c (6 of 7; in the paper's figures 7); d grows: 1, 0. Why, and what to know: c is small."
         );
+        let mut verdicts = Verdicts::default();
+        verdicts.count("a > b", 0, 0, None);
+        let (agrees, differs) = verdicts.texts();
+        assert_eq!(agrees, "nothing of what is claimed.");
+        assert!(differs.ends_with("there is nothing here on which to judge: a > b."), "{differs}");
         let (agrees, _) = Verdicts::default().texts();
         assert_eq!(agrees, "nothing of what is claimed.");
     }

@@ -16,7 +16,7 @@ struct HighUtilization {
     pool: Pool,
     beta: Beta,
     mutation: Option<Mutation>,
-    /// When threads were last exchanged, for the mutation that does so.
+    /// When threads last moved without need, for the mutations that do so.
     shuffled: u64,
 }
 
@@ -57,9 +57,16 @@ impl Policy for HighUtilization {
             }
             return;
         }
-        if self.mutation == Some(Mutation::Shuffles) && self.shuffled < m.now() {
+        if self.shuffled < m.now() {
             self.shuffled = m.now();
-            shuffle(m);
+            match self.mutation {
+                Some(Mutation::Shuffles) => shuffle(m),
+                Some(Mutation::TakesTurns) => {
+                    let running: Vec<ProcessorId> = busy(m).collect();
+                    running.into_iter().for_each(|p| self.pool.push(m.interrupt(p)));
+                }
+                _ => {}
+            }
         }
         while let Some(idle) = fastest_idle(m) {
             if let Some(thread) = self.pool.pop() {
@@ -69,8 +76,7 @@ impl Policy for HighUtilization {
             if self.mutation == Some(Mutation::NeverMoves) {
                 break;
             }
-            let busy = m.processors().filter(|&p| m.thread_of(p).is_some());
-            let Some(slowest) = busy.min_by_key(|&p| (m.estimate(p), Reverse(p))) else { break };
+            let Some(slowest) = busy(m).min_by_key(|&p| (m.estimate(p), Reverse(p))) else { break };
             if !self.beta.exceeded_by(m.estimate(idle), m.estimate(slowest)) {
                 break;
             }
@@ -88,10 +94,15 @@ fn fastest_idle(m: &Machine<'_>) -> Option<ProcessorId> {
     m.idle().max_by_key(|&p| (m.estimate(p), Reverse(p)))
 }
 
+/// The processors that have a thread.
+fn busy(m: &Machine<'_>) -> impl Iterator<Item = ProcessorId> {
+    m.processors().filter(|&p| m.thread_of(p).is_some())
+}
+
 /// The first two working processors exchange their threads.
 fn shuffle(m: &mut Machine<'_>) {
-    let mut busy = m.processors().filter(|&p| m.thread_of(p).is_some());
-    if let (Some(p), Some(q)) = (busy.next(), busy.next()) {
+    let first: Vec<ProcessorId> = busy(m).take(2).collect();
+    if let [p, q] = first[..] {
         let (of_p, of_q) = (m.interrupt(p), m.interrupt(q));
         m.acquire(p, of_q);
         m.acquire(q, of_p);

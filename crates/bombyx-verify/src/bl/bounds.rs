@@ -153,7 +153,7 @@ pub(super) const EPSILON: f64 = 0.05;
 /// Runs for the bounds on attempts and time: one for each computation and number of processors.
 pub(super) fn bound_runs(cx: &Context<'_>, class: Class) -> Vec<Run> {
     let mut specs = large(cx, class);
-    specs.push(cx.by_effort("dnc:depth=8,work=1", "dnc:depth=11,work=1", "dnc:depth=13,work=1").to_owned());
+    specs.push(cx.by_effort("dnc:depth=8,work=1", "dnc:depth=11,work=1", "dnc:depth=12,work=1").to_owned());
     let several: &[usize] = cx.by_effort(&[4, 16], &[2, 4, 8, 32], &[2, 3, 4, 8, 16, 32, 64]);
     grid(cx, &named_in_units(specs), &[Scheduler::WorkStealing], several, 1)
 }

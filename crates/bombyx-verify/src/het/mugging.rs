@@ -44,8 +44,8 @@ pub(crate) const CLAIMS: &[Claim] = &[
         statement: "The work bucket ends with exactly W1 dollars, and both buckets together with π_tot per unit of time",
         quantity: "dollars that are missing or too many",
         scope: "Exact integrals; an attempt under way at the end counts for the part that was done.",
-        mutants: mutants![GivesUp, BlocksAtStall, LeavesParent],
-        few: "only a scheduler that leaves processors idle puts in fewer dollars",
+        mutants: mutants![GivesUp, BlocksAtStall, Rushes, Forgets, LeavesParent],
+        few: "",
         attempt: observation_1,
     },
     Claim {

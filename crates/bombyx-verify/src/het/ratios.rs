@@ -2,7 +2,7 @@
 //! here are derived from two lower bounds of every schedule, W1/π_tot and W∞/π1, and say so.
 
 use super::optimum::{STRANDS, optimum};
-use super::{SPEEDS, computations, factor, speeds};
+use super::{NOT_GREEDY, SPEEDS, computations, factor, speeds};
 use crate::claim::{Claim, Paper};
 use crate::context::{Context, Sample, Subject};
 use crate::finding::Finding;
@@ -18,8 +18,8 @@ pub(crate) const CLAIMS: &[Claim] = &[
         statement: "On equal processors a greedy schedule takes at most 2 − 1/p times the optimum",
         quantity: "time against (2 − 1/p)·optimum",
         scope: "The optimum of all schedules without preemption, found by branch and bound: computations of at most 11 strands.",
-        mutants: mutants![Serial, Half, NeverMoves],
-        few: "greedy has one rule, that nobody idles; two mutants break it, and no other has it",
+        mutants: NOT_GREEDY,
+        few: "",
         attempt: graham,
     },
     Claim {

@@ -439,8 +439,9 @@ fn figure_8(lab: &Lab) -> Result<Page> {
     let cap = (p + FIFO_CARRIERS) as u64;
     let capped = holds(&carriers, |carriers| *carriers >= cap);
     verdicts.note(format!(
-        "measured FIFO reached its limit of {cap} carriers in {capped} of {} rows, and would have had more threads without it",
-        carriers.len()
+        "measured FIFO reached its limit of {cap} carriers in {capped} of {} rows{}",
+        carriers.len(),
+        if capped > 0 { ", and would have had more threads there without it" } else { "" }
     ));
     verdicts.note(format!(
         "our problems are larger, every loop is a binary tree of forks, a fork makes one thread (the paper's forks make one per \
