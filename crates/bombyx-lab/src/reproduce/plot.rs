@@ -267,10 +267,19 @@ impl Panel {
         }
         let axes = [(across.from, top), (across.from, bottom), (across.to, bottom)];
         area.draw(&PathElement::new(axes, INK.stroke_width(1)))?;
-        area.draw_text(&self.y, &text(13), (across.from, top - 17))?;
+        // A logarithmic axis has no zero.
+        let has_place = |y: f64| y > 0.0 || !matches!(self.scale, Scale::Log(_));
+        let zeros = self.series.iter().filter(|series| series.points.iter().any(|point| !has_place(point.1)));
+        let zeros: Vec<String> = zeros.map(|series| format!("{} has 0", series.name)).collect();
+        let title =
+            if zeros.is_empty() { self.y.clone() } else { format!("{} ({})", self.y, zeros.join(", ")) };
+        area.draw_text(&title, &text(13), (across.from, top - 17))?;
         for series in &self.series {
-            let at: Vec<(i32, i32)> =
-                series.points.iter().map(|(x, y)| (across.place(*x), up.place(*y))).collect();
+            let points = series.points.iter().filter(|point| has_place(point.1));
+            let at: Vec<(i32, i32)> = points.map(|(x, y)| (across.place(*x), up.place(*y))).collect();
+            if at.is_empty() {
+                continue;
+            }
             let color = series.color();
             if series.dashed {
                 let dashes = DashedPathElement::new(at, 6, 4, color.stroke_width(2));
@@ -310,6 +319,32 @@ impl Span {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn zero_has_no_place_on_a_logarithmic_axis() {
+        let series = |name: &str, points: Vec<(f64, f64)>| Series {
+            name: name.into(),
+            color: 0,
+            dashed: name == "level",
+            points,
+        };
+        let lines = |first: f64| {
+            let panel = Panel {
+                y: "size".into(),
+                scale: Scale::Log(10),
+                series: vec![
+                    series("level", vec![(1.0, first), (9.0, first)]),
+                    series("curve", vec![(1.0, 2.0), (9.0, 7.0)]),
+                ],
+            };
+            let scale = Scale::Log(10);
+            Lines { title: String::new(), x: String::new(), scale, panels: vec![panel] }.draw().unwrap()
+        };
+        let (all, one) = (lines(3.0), lines(0.0));
+        assert!(one.contains("size (level has 0)") && !all.contains("has 0"));
+        let strokes = |svg: &str| svg.matches("<polyline").count() + svg.matches("<line").count();
+        assert!(strokes(&one) < strokes(&all), "{one}");
+    }
 
     #[test]
     fn marks_are_round_numbers() {

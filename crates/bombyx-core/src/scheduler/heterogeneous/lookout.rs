@@ -13,9 +13,9 @@ use std::time::Duration;
 
 /// How long an idle processor's lookout sleeps between attempts.
 pub(super) const NAP: Duration = Duration::from_millis(1);
-/// How long a busy processor's lookout sleeps. It is enough that its speed is known when another processor becomes
-/// idle.
-const LONG_NAP: Duration = Duration::from_millis(2);
+/// How long a busy processor's lookout sleeps. It is enough that its speed is about known when another processor becomes idle, whose
+/// lookout then looks more often. Looks delay the work: with 2 ms here, by one part in a hundred.
+const LONG_NAP: Duration = Duration::from_millis(5);
 /// The longest nap, reached when the lookout has seen no two speeds that differ by much for [`CALM`]. Each look stops
 /// somebody for some ten microseconds. This is shorter than what an estimate remembers, so the next look shows every
 /// change.

@@ -150,10 +150,9 @@ fn boxes(rows: &[(&str, Vec<ProcessorId>)]) -> String {
             );
             let _ = writeln!(
                 svg,
-                "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\" fill=\"#fff\">P{}</text>",
+                "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\" fill=\"#fff\">{p}</text>",
                 x + 18,
-                y + 25,
-                p.0
+                y + 25
             );
         }
     }
