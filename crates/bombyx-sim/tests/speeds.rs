@@ -1,7 +1,5 @@
 //! Speeds that change at any time, processors that stop, crash and come back: the engine against a second implementation
-//! in fractions, run for run, to the tick.
-//!
-//! `cargo test --release -p bombyx-sim --test speeds -- --ignored` compares 10,000 runs (`scripts/speeds` does it).
+//! in fractions, run for run, to the tick. `scripts/speeds` runs it with optimizations.
 
 mod common;
 mod exact;
