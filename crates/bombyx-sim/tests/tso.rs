@@ -196,6 +196,44 @@ fn reduction_changes_no_answer() {
     }
 }
 
+fn reduced(processors: usize, tree: &str) -> Config {
+    Config { symmetry: true, reduce: true, ..config(processors, tree) }
+}
+
+#[test]
+fn three_and_four_processors_hold_with_unbounded_buffers() {
+    for (processors, tree) in [(3, "((. .) .)"), (3, "(. (. .))"), (3, "(. . (. .))"), (4, "(. .)")] {
+        let stats = assert_holds(&Config { application: true, ..reduced(processors, tree) }).stats;
+        assert!(stats.longest_buffer < 16 && stats.exits == 1, "{stats:?}");
+    }
+    assert_eq!(assert_holds(&reduced(4, "((. .) (. .))")).stats.watched_joins, 3);
+}
+
+#[test]
+fn reduced_machines_find_errors_of_joins() {
+    for mutation in
+        [Mutation::TieToBoth, Mutation::TieToNone, Mutation::EarlyAck, Mutation::TakesAcknowledged]
+    {
+        let found = run(&Config { ask: Ask::Threads, ..reduced(4, "(. .)") }.with_mutation(mutation));
+        assert!(found.counterexample().is_some(), "{mutation}");
+    }
+    let between = reduced(4, "((. .) (. .))").with_mutation(Mutation::PollBetweenThreads);
+    let outcome = run(&Config { ask: Ask::Threads, ..between });
+    assert!(matches!(outcome.counterexample().unwrap().violation, Violation::Lost(_)));
+}
+
+#[test]
+fn watch_lists_are_too_long_if_entries_stay() {
+    for mutation in [Mutation::NoRemoval, Mutation::NoRemovalAfterAck, Mutation::TransfersItself] {
+        let config = Config { ask: Ask::WatchLists, ..reduced(2, "(. . (. .))") }.with_mutation(mutation);
+        let outcome = run(&config);
+        assert!(
+            matches!(outcome.counterexample().unwrap().violation, Violation::WatchLists { .. }),
+            "{mutation}"
+        );
+    }
+}
+
 #[test]
 fn merging_stores_changes_no_answer() {
     let mutated = finite().map(|m| Config { max_states: 20_000, ..config(2, "(. .)").with_mutation(m) });

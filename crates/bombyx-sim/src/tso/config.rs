@@ -6,6 +6,7 @@ use std::fmt;
 use super::Mutation;
 use super::machine::Machine;
 use super::proof::Rule;
+use super::reduce::keeps_rounds;
 use super::state::{MAX_CAPACITY, MAX_PROCESSORS};
 use super::tree::{MAX_FORKS, Threads, Tree};
 
@@ -18,6 +19,8 @@ pub enum Ask {
     /// What RW Theorem 5.1 says of threads: none is lost, runs twice or runs early. How the protocol achieves this is not
     /// checked.
     Threads,
+    /// RW §6: how many joins the watch lists name together.
+    WatchLists,
     /// One part of the proof.
     Rule(Rule),
 }
@@ -48,9 +51,9 @@ pub struct Config {
     pub merge_stores: bool,
     /// Whether states that differ only in the names of processors count as one. Then liveness is not checked.
     pub symmetry: bool,
-    /// Whether a move that commutes with all others is made at once, in place of all other moves of the state. Then
-    /// [`Ask::All`] means [`Ask::Threads`], and liveness is not checked. With [`Config::proof`] or a mutation, nothing is
-    /// reduced.
+    /// Whether the search for victims is left out: what thieves do inside `acquire` that nobody outside of it can notice.
+    /// Then buffers are unbounded, whatever the capacity, and liveness is not checked. With [`Config::proof`], or with a
+    /// mutation of what the reduction relies on, nothing is reduced.
     pub reduce: bool,
     /// Whether fair endless runs are searched for once no broken state was found.
     pub liveness: bool,
@@ -106,20 +109,26 @@ impl Config {
         check("forks", self.tree.forks(), 0, MAX_FORKS)
     }
 
+    /// Whether the machine is reduced.
+    pub(super) fn is_reduced(&self) -> bool {
+        self.reduce && !self.proof && self.mutation.is_none_or(keeps_rounds)
+    }
+
     pub(super) fn machine(&self) -> Machine {
+        let reduce = self.is_reduced();
         Machine {
             threads: Threads::new(&self.tree),
             processors: self.processors,
-            capacity: self.capacity,
+            capacity: if reduce { MAX_CAPACITY } else { self.capacity },
             mutation: self.mutation,
-            merge_stores: self.merge_stores && !self.proof,
+            merge_stores: (self.merge_stores || reduce) && !self.proof,
             joins: self.joins,
             application: self.application,
             fences: self.fences,
             proof: self.proof,
             symmetry: self.symmetry,
-            reduce: self.reduce && !self.proof && self.mutation.is_none(),
-            ask: if self.reduce && self.ask == Ask::All { Ask::Threads } else { self.ask },
+            reduce,
+            ask: self.ask,
             broken: None,
         }
     }

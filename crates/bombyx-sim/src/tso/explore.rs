@@ -11,7 +11,7 @@ use super::config::{Config, ConfigError};
 use super::graph::{Full, Graph, Id, MAX_EXPLORED};
 use super::liveness;
 use super::machine::{Machine, Move};
-use super::state::State;
+use super::state::{MAX_CAPACITY, State};
 use super::trace::{Step, narrate};
 use super::violation::{Violation, Watched, check};
 
@@ -152,6 +152,8 @@ pub fn explore(config: &Config, mut progress: impl FnMut(Progress)) -> Result<Ou
                 Some(lasso) => Verdict::Violated(Box::new(account(&machine, &search.graph, lasso))),
             }
         }
+        // A reduced exploration speaks of unbounded buffers.
+        Ok(None) if config.is_reduced() && search.stats.longest_buffer == MAX_CAPACITY => Verdict::Incomplete,
         Ok(None) => Verdict::Holds,
     };
     search.stats.states = search.graph.len();
@@ -270,7 +272,7 @@ fn account(machine: &Machine, graph: &Graph, run: Run) -> Counterexample {
     if let Some(last) = run.last {
         moves.push(breaking_move(&plain, &state, last));
     }
-    let [steps, cycle] = narrate(machine, &moves, &run.cycle);
+    let [steps, cycle] = narrate(&plain, &moves, &run.cycle);
     Counterexample { violation: run.violation, moves: moves.len(), steps, cycle }
 }
 

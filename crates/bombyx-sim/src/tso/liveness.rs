@@ -258,7 +258,7 @@ impl Fairness {
 
     fn take(&mut self, m: Move) {
         match m {
-            Move::Flush(p) | Move::Overtake(p) => self.drains |= 1 << p,
+            Move::Flush(p) | Move::Overtake(p) | Move::Overwrite(p) => self.drains |= 1 << p,
             Move::Step(p, Choice::Watch(c)) => self.unwatched[usize::from(p)].remove(c),
             Move::Step(p, choice) => {
                 self.steps |= 1 << p;

@@ -8,8 +8,8 @@
 use super::config::Ask;
 use super::ghost::Ghost;
 use super::proof::{Rule, RuleSet};
-use super::reduce::eager;
-use super::state::{Pc, Processor, State, Status, Watch};
+use super::reduce;
+use super::state::{Pc, Processor, State, Status, Store, Watch};
 use super::symmetry::canonical;
 use super::trace::Log;
 use super::tree::{Cont, ContSet, Thread, Threads};
@@ -40,6 +40,8 @@ pub(super) enum Move {
     Flush(Processor),
     /// Only if the machine is not TSO: the newest store overtakes the others.
     Overtake(Processor),
+    /// Only in a reduced machine: an outdated query, from wherever, overwrites what is in a query cell.
+    Overwrite(Processor),
     Step(Processor, Choice),
 }
 
@@ -86,6 +88,7 @@ impl Machine {
         match (self.ask, violation) {
             (Ask::All, _) => true,
             (Ask::Threads, RunsTwice(_) | RunsTooEarly(_) | ExitsEarly(_) | Lost(_) | Unseen { .. }) => true,
+            (Ask::WatchLists, WatchLists { .. }) => true,
             (Ask::Rule(only), Proof { rule, .. }) => *rule == only,
             _ => false,
         }
@@ -129,7 +132,10 @@ impl Machine {
         );
         // And these break the order of rounds, which ranks rely on, or compare a round with the first one.
         let ranks = !matches!(self.mutation, Some(ForgedRound | RepeatsRound | FutureQuery | ServesStale));
-        s.normalise(looks || self.proof, ranks);
+        s.normalise(looks || self.proof, ranks && !self.reduce);
+        if self.reduce && !s.memory.exited {
+            reduce::seen_from_outside(s);
+        }
         if self.symmetry {
             *s = canonical(s);
         }
@@ -142,7 +148,7 @@ impl Machine {
     }
 
     /// Whether the next step of `p` is a store.
-    fn stores_next(&self, s: &State, p: Processor) -> bool {
+    pub(super) fn stores_next(&self, s: &State, p: Processor) -> bool {
         let local = &s.locals[usize::from(p)];
         match local.watch {
             Watch::Ack(_) | Watch::InnerAck { .. } => true,
@@ -183,12 +189,11 @@ impl Machine {
                 }
             }
             let stores = self.stores_next(s, p);
-            if self.reduce
-                && let Some(only) = eager(s, p)
-            {
-                out.clear();
-                out.push(only);
-                return;
+            if self.reduce && reduce::is_asked(s, p) {
+                out.push(Move::Overwrite(p));
+            }
+            if self.reduce && reduce::waits(s, p) {
+                continue;
             }
             if stores && !self.has_room(s, p) {
                 continue;
@@ -214,7 +219,8 @@ impl Machine {
                     out.extend(waiting_watches());
                 }
                 (Watch::Idle, Pc::Choose) => {
-                    let victims = (0..s.processors).filter(|&j| j != p);
+                    let victims =
+                        (0..s.processors).filter(|&j| j != p && (!self.reduce || reduce::can_be_asked(s, j)));
                     out.extend(victims.map(|j| Move::Step(p, Choice::Victim(j))));
                 }
                 (Watch::Idle, Pc::Between) => {
@@ -248,8 +254,18 @@ impl Machine {
                 let store = s.flush(p, matches!(m, Move::Overtake(_)));
                 log.flush(self, s, p, store);
             }
+            Move::Overwrite(p) => {
+                let query = reduce::outdated(p);
+                s.memory.in_query[usize::from(p)] = query;
+                log.flush(self, s, p, Store::Query { to: p, query });
+            }
             Move::Step(p, choice) => {
                 self.step(s, p, choice, log)?;
+                if self.reduce
+                    && let Pc::TestQuery { victim, round } = s.locals[usize::from(p)].pc
+                {
+                    s.local(p).pc = Pc::Send { victim, round };
+                }
                 while self.merge_stores && self.stores_next(s, p) && self.has_room(s, p) {
                     self.step(s, p, Choice::Next, log)?;
                 }
@@ -258,7 +274,13 @@ impl Machine {
         Ok(())
     }
 
-    fn step(&self, s: &mut State, p: Processor, choice: Choice, log: &mut Log<'_>) -> Result<(), Violation> {
+    pub(super) fn step(
+        &self,
+        s: &mut State,
+        p: Processor,
+        choice: Choice,
+        log: &mut Log<'_>,
+    ) -> Result<(), Violation> {
         let (watch, pc) = (s.locals[usize::from(p)].watch, s.locals[usize::from(p)].pc);
         let mut view = View::new(self, s, p, log);
         let step = match (watch, choice) {

@@ -82,6 +82,17 @@ impl Buffer {
         usize::from(self.len)
     }
 
+    /// Keeps the entries that `keep`, which may change them, wants to keep.
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(&mut Store) -> bool) {
+        let mut kept = Buffer::EMPTY;
+        for store in self.entries_mut() {
+            if keep(store) {
+                kept.push(*store);
+            }
+        }
+        *self = kept;
+    }
+
     pub(super) fn push(&mut self, store: Store) {
         self.entries[usize::from(self.len)] = store;
         self.len += 1;

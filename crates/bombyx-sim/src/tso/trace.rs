@@ -63,8 +63,9 @@ impl Log<'_> {
 /// The steps of `run` and, after it, of `cycle`. Round numbers are shown as the processors use them. If the run is so
 /// long that they outgrow their type, they are shown as ranks.
 pub(super) fn narrate(machine: &Machine, run: &[Move], cycle: &[Move]) -> [Vec<Step>; 2] {
-    let plain = run.len() + cycle.len() < usize::from(Round::MAX);
-    let mut state = machine.start();
+    // A reduced machine has no rounds to show.
+    let plain = !machine.reduce && run.len() + cycle.len() < usize::from(Round::MAX);
+    let mut state = if machine.reduce { machine.initial() } else { machine.start() };
     [run, cycle].map(|moves| {
         let mut steps = Vec::new();
         for &m in moves {

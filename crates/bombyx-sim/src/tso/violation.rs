@@ -130,6 +130,9 @@ pub(super) fn check(machine: &Machine, s: &State) -> Result<(), Violation> {
     if lists && joins as usize >= machine.processors {
         return Err(Violation::WatchLists { joins });
     }
+    if machine.ask == Ask::WatchLists {
+        return Ok(());
+    }
     if lists && let Some(processor) = s.locals().iter().position(|local| right_sides(local) > 1) {
         return Err(Violation::TwoRightSides { processor });
     }

@@ -103,7 +103,7 @@ impl Temper {
         loop {
             let m = choices[random.index(choices.len())];
             let draws = match m {
-                Move::Flush(_) | Move::Overtake(_) => &mut flush,
+                Move::Flush(_) | Move::Overtake(_) | Move::Overwrite(_) => &mut flush,
                 Move::Step(_, Choice::Finish) => &mut finish,
                 Move::Step(..) => return m,
             };
