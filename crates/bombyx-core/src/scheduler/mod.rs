@@ -131,8 +131,20 @@ schedulers! {
         Box::new(WorkStealing { cpus: Arc::new(Heterogeneous::new(beta, processors)) });
     /// Random victim, oldest entry, with loads and stores only. A thief leaves a query, and its victim answers when it
     /// polls. The two sides of a join exchange messages. Acar, Charguéraud, Muller and Rainey, §4.
+    ///
+    /// The paper's threads are heap objects with continuations, and its idle processors spin for ever. Here closures wait
+    /// on stacks, and idle processors sleep. So these things differ (the crate `bombyx-rw` runs the paper's scheduler to
+    /// the letter):
+    ///
+    /// - An idle processor closes its round. The paper's sends a query to itself (Figure 6, `block`), and must repeat it.
+    /// - A processor that goes to sleep withdraws its query, with `membarrier`. Whoever wakes it uses locked instructions.
+    ///   If it had asked in vain, it is given an entry, by compare-and-swap ([`Stats::gifts`](crate::Stats::gifts)).
+    /// - Only right halves are watched. The frame of the left half waits or helps, and takes the join itself (Figure 7).
+    /// - A frame that leaves its processor asks the right half first. If no answer comes, it leaves by `membarrier`.
+    /// - A processor that helps sets the waiting frame's watch list aside.
     "read-write" => ReadWrite, Box::new(PrivateDeques::<StealsAndJoins>::new());
-    /// The steals of `read-write` (§4.3), with joins as in the other schedulers.
+    /// The steals of `read-write` (§4.3), which differ from the paper's as they do there, with joins as in the other
+    /// schedulers: by a latch and a locked instruction.
     "read-write-steals" => ReadWriteSteals, Box::new(PrivateDeques::<Steals>::new());
     /// The baseline that the authors of `read-write` compare with: thieves leave their queries by compare-and-swap.
     "private-cas" => PrivateCas, Box::new(PrivateDeques::<Cas>::new());
