@@ -258,6 +258,39 @@ fn pools_that_wait_for_each_other_end() {
     assert_eq!(a.run(|| ping(20, &a, &b)), 20);
 }
 
+/// The parts of many broadcasts wait for another pool, which does not answer yet. They do not pile up on the stack of their
+/// thread beyond its limit.
+#[test]
+fn broadcasts_do_not_pile_up() {
+    const BROADCASTS: usize = 300;
+    thread_local!(static DEPTH: Cell<usize> = const { Cell::new(0) });
+    let (here, there) = (pool(1), Arc::new(pool(1)));
+    let deepest: Arc<AtomicUsize> = Arc::default();
+    let (open, ended): (Arc<AtomicBool>, Arc<AtomicUsize>) = Default::default();
+    for _ in 0..BROADCASTS {
+        let there = Arc::clone(&there);
+        let (deepest, open, ended) = (Arc::clone(&deepest), Arc::clone(&open), Arc::clone(&ended));
+        here.handle().spawn_broadcast(move |_| {
+            DEPTH.set(DEPTH.get() + 1);
+            deepest.fetch_max(DEPTH.get(), SeqCst);
+            there.run(|| until(&open));
+            DEPTH.set(DEPTH.get() - 1);
+            ended.fetch_add(1, SeqCst);
+        });
+    }
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_millis(30) && deepest.load(SeqCst) < BROADCASTS {
+        thread::yield_now();
+    }
+    open.store(true, SeqCst);
+    while ended.load(SeqCst) < BROADCASTS {
+        thread::yield_now();
+    }
+    // The limit is 64. If this test is held up, one more begins every 100 ms.
+    let deepest = deepest.load(SeqCst);
+    assert!(deepest < BROADCASTS / 2, "{deepest} frames on one stack");
+}
+
 #[test]
 fn schedulers_that_move_threads_say_so() {
     let error =

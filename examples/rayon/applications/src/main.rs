@@ -98,6 +98,18 @@ const APPLICATIONS: &[Application] = &[
         arguments: &["--progress=false", "group", "--threads", "{threads}", "{inputs}/sources"],
         ignored: &["# "],
     },
+    Application {
+        name: "tokenizers",
+        program: "libraries",
+        arguments: &["tokenize", "{inputs}/sources/0"],
+        ignored: &[],
+    },
+    Application {
+        name: "fast_image_resize",
+        program: "libraries",
+        arguments: &["resize", "1500", "1000"],
+        ignored: &[],
+    },
 ];
 
 const USAGE: &str = "usage: FOLDER [--pairs 15] [--threads \"1 2 8\"] [APPLICATION…]";

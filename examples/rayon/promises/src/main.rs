@@ -7,6 +7,7 @@
 
 mod across;
 mod blocking;
+mod buried;
 mod compare;
 mod costs;
 mod handlers;
@@ -140,6 +141,13 @@ const PROMISES: &[Promise] = &[
         &[2],
         &[("µs", 1.05)],
         costs::after_rest,
+    ),
+    measured(
+        "buried",
+        "tasks that run on top of a wait they are no part of, and how many of these on one stack",
+        &[2, 4, 8],
+        &[("buried", 1.0), ("deepest", 1.0)],
+        buried::trees,
     ),
     measured(
         "install-across",

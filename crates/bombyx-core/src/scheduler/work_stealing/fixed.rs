@@ -14,11 +14,13 @@
 //! 5. If there is no work at all, it sleeps, and its processor is listed, so that a fork can wake it.
 //!
 //! Two kinds of work need no patience. The carrier runs its own part of a broadcast at once, because nobody else may run
-//! it. A carrier that waits for *another* pool has nothing to help with, so it runs other work at once, if fewer than
-//! [`DEEPEST_ELSEWHERE`] frames are buried on its stack.
+//! it, with the same limit. A carrier that waits for *another* pool has nothing to help with, so it runs other work at once,
+//! and its limit is [`DEEPEST_ELSEWHERE`].
 //!
-//! **What holds.** While some processor begins an entry every [`STUCK`], a stack holds at most [`DEEPEST`] times what the
-//! serial program needs. A frame is buried only under work that the pool has already begun. Buried frames are counted
+//! **What holds.** On top of each buried frame lies one entry, with descendants of what that entry waits for: no more than the
+//! serial program needs. So while some processor begins an entry every [`STUCK`], a stack holds at most 1 + [`DEEPEST`] times
+//! what the serial program needs, or 1 + [`DEEPEST_ELSEWHERE`] times if it waits for other pools. In a wait for its own pool, a
+//! frame is buried only under broadcasts and under work that the pool has already begun. Buried frames are counted
 //! (`in_place` in [`crate::Stats`]). The time bound does not hold: a carrier that waits for one long strand leaves calls
 //! from outside alone, for at most [`STUCK`] at a time.
 
@@ -137,12 +139,13 @@ impl<'a> Waiting<'a> {
                 None => other = true,
             }
         }
-        if let Some(entry) = processor.private.take(|_| true) {
+        if let Some(entry) = processor.private.take(|entry| descends(entry) || self.may_bury()) {
             return match descends(entry) {
                 true => Seen::Descendant(entry),
                 false => Seen::Private(entry),
             };
         }
+        other |= !processor.private.looks_empty();
         // Not before this point: a carrier that works off its own entries is busy, and answers thieves between them.
         processor.set_busy(false);
         if self.root != 0
@@ -249,8 +252,8 @@ impl<'a> Waiting<'a> {
         if pool.any_idle() && !pool.others_search(self.searching) {
             pool.wake(|_| None);
         }
-        if (self.may_bury_at_once() || self.standstill.is_reached(self.processor, self.searching))
-            && let Some(entry) = self.processor.strategy().take_anything(self.processor)
+        if ((self.root == 0 && self.may_bury()) || self.standstill.is_reached(self.processor, self.searching))
+            && let Some(entry) = take_anything(self.processor)
         {
             return self.bury(entry);
         }
@@ -264,10 +267,10 @@ impl<'a> Waiting<'a> {
         if self.since.elapsed() > BEFORE_SLEEPING { self.nap() } else { self.spin() }
     }
 
-    /// Whether the carrier waits for another pool, and few frames are buried on its stack. Then there is nothing to
-    /// help with, and the other pool may wait for this one.
-    fn may_bury_at_once(&self) -> bool {
-        self.root == 0 && self.processor.buried.get() < DEEPEST_ELSEWHERE
+    /// Whether few frames are buried on the carrier's stack. While it waits for another pool, these may be more: there is
+    /// nothing to help with, and the other pool may wait for this one.
+    fn may_bury(&self) -> bool {
+        self.processor.buried.get() < if self.root == 0 { DEEPEST_ELSEWHERE } else { DEEPEST }
     }
 
     /// There is no work at all.
@@ -316,6 +319,11 @@ impl<'a> Waiting<'a> {
             self.processor.pool().found_work();
         }
     }
+}
+
+/// Any entry, first the processor's own part of a broadcast.
+fn take_anything(processor: &Processor) -> Option<Entry> {
+    processor.private.take(|_| true).or_else(|| processor.strategy().take_anything(processor))
 }
 
 /// An entry of a deque: the youngest of the processor's own, or the oldest of another's.
