@@ -1,10 +1,12 @@
 //! What this package promises beyond what the original's own tests check.
 
 use rayon_core::{ThreadPoolBuilder, join};
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
+use std::time::{Duration, Instant};
 
 /// However many tasks wait, `spawn` does not run one in place: the spawner may hold a lock that they take.
 #[test]
@@ -21,6 +23,29 @@ fn a_spawn_never_runs_in_place() {
         });
         assert_eq!(count.into_inner().unwrap(), TASKS);
     }
+}
+
+/// Tasks that open a scope in another pool pile up on one stack, but only to the depth that docs/rayon.md promises: 65, and one
+/// more for every 100 ms in which no thread begins a task. The other pool answers late, so that they could all pile up.
+#[test]
+fn tasks_that_wait_for_another_pool_pile_up_to_a_limit() {
+    const TASKS: usize = 400;
+    thread_local!(static DEPTH: Cell<usize> = const { Cell::new(0) });
+    let [here, there] = [(); 2].map(|()| ThreadPoolBuilder::new().num_threads(1).build().unwrap());
+    let deepest = AtomicUsize::new(0);
+    let start = Instant::now();
+    here.scope(|s| {
+        for _ in 0..TASKS {
+            s.spawn(|_| {
+                DEPTH.set(DEPTH.get() + 1);
+                deepest.fetch_max(DEPTH.get(), Ordering::SeqCst);
+                there.scope(|_| while start.elapsed() < Duration::from_millis(30) {});
+                DEPTH.set(DEPTH.get() - 1);
+            });
+        }
+    });
+    let (deepest, limit) = (deepest.into_inner(), 65 + start.elapsed().as_millis() as usize / 100);
+    assert!(deepest <= limit, "{deepest} tasks on one stack, and the limit is {limit}");
 }
 
 /// No task of a pool runs on a thread that does not belong to the pool, and every thread has called the start handler.

@@ -45,8 +45,8 @@ fn must_end<R: Send + 'static>(test: impl FnOnce() -> R + Send + 'static) -> R {
     thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
 }
 
-/// A pool whose threads move, unless `BOMBYX_THREADS=fixed`. With fixed threads some of these tests cannot pass: what
-/// the stolen half waits for can begin only on a thread that itself waits.
+/// A pool whose threads move, unless `BOMBYX_THREADS=fixed`. With fixed threads most of these tests cannot pass: what
+/// a task waits for can begin only on a thread that itself waits. docs/rayon.md says for each what holds there.
 fn pool(threads: usize) -> rayon_core::ThreadPool {
     let moving = std::env::var("BOMBYX_THREADS").is_ok_and(|threads| threads == "fixed").not();
     rayon_core::ThreadPoolBuilder::new().num_threads(threads).moving_threads(moving).build().unwrap()
