@@ -42,7 +42,8 @@ pub(crate) fn run(folder: &Path) -> Result<(), Box<dyn Error>> {
 
 /// Appends the texts of all files below `folder`, in the order of their names.
 fn read(folder: &Path, texts: &mut Vec<String>) -> Result<(), Box<dyn Error>> {
-    let mut paths: Vec<_> = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
+    let mut paths: Vec<_> =
+        fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
     paths.sort();
     for path in paths {
         if path.is_dir() {
