@@ -1,7 +1,6 @@
 //! Handles: the ways into a pool for code that does not own it.
 
 use crate::api::enter::run_in;
-use crate::api::task::{RunAsync, Task};
 use crate::machine::current;
 use crate::machine::pool::PoolCore;
 use crate::profile::{Kind, Site};
@@ -58,26 +57,6 @@ impl Handle {
         }
         let _guest = self.guest();
         run_in(&self.pool, Site::here(Kind::Run), f)
-    }
-
-    /// Like [`crate::Pool::spawn`].
-    #[track_caller]
-    pub fn spawn<F, T>(&self, f: F) -> Task<T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        Task::start(&self.pool, Site::here(Kind::Run), f)
-    }
-
-    /// Like [`crate::Pool::run_async`].
-    #[track_caller]
-    pub fn run_async<F, T>(&self, f: F) -> RunAsync<T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        RunAsync::start(&self.pool, Site::here(Kind::Run), f)
     }
 
     /// How many processors the pool has.

@@ -5,7 +5,6 @@ use crate::api::builder::{Builder, available_parallelism};
 use crate::api::enter::{enter, run_in};
 use crate::api::error::{Error, MAX_PROCESSORS, MIN_STACK};
 use crate::api::handle::Handle;
-use crate::api::task::{RunAsync, Task};
 use crate::machine::current;
 use crate::machine::pool::PoolCore;
 use crate::machine::stats::Stats;
@@ -28,7 +27,7 @@ use std::{fmt, mem, thread};
 /// # Ok::<(), bombyx::Error>(())
 /// ```
 pub struct Pool {
-    pool: Arc<PoolCore>,
+    pub(super) pool: Arc<PoolCore>,
     scheduler: Scheduler,
     /// Whether dropping this waits for the end of the pool.
     owned: bool,
@@ -148,48 +147,6 @@ impl Pool {
             Some(pool) => enter(pool, site, f),
             None => enter(&Pool::global().pool, site, f),
         }
-    }
-
-    /// Starts `f` on this pool and returns at once. Dropping the pool waits until `f` has ended.
-    ///
-    /// [`Task::join`] waits for the result, and receives the panic if `f` panics. If the task was dropped,
-    /// [`Builder::on_panic`] receives the panic; without such a handler the process aborts.
-    ///
-    /// ```
-    /// let (sender, receiver) = std::sync::mpsc::channel();
-    /// let pool = bombyx::Pool::builder().processors(2).build()?;
-    /// pool.spawn(move || sender.send(7).unwrap());
-    /// assert_eq!(receiver.recv(), Ok(7));
-    /// # Ok::<(), bombyx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn spawn<F, T>(&self, f: F) -> Task<T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        Task::start(&self.pool, Site::here(Kind::Run), f)
-    }
-
-    /// Starts `f` on this pool for an asynchronous caller, who awaits its result. The caller's executor is not blocked
-    /// meanwhile. Dropping the future before its end drops `f` if it has not started.
-    ///
-    /// # Panics
-    /// The future panics if `f` does.
-    ///
-    /// ```
-    /// let pool = bombyx::Pool::builder().processors(2).build()?;
-    /// let answer = async { pool.run_async(|| bombyx::join(|| 6, || 7)).await };
-    /// assert_eq!(bombyx::block_on(answer), (6, 7));
-    /// # Ok::<(), bombyx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn run_async<F, T>(&self, f: F) -> RunAsync<T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        RunAsync::start(&self.pool, Site::here(Kind::Run), f)
     }
 
     /// How many processors the pool has.

@@ -55,6 +55,73 @@ where
     }
 }
 
+// These methods stand here, because pools and handles need not know tasks.
+impl Pool {
+    /// Starts `f` on this pool and returns at once. Dropping the pool waits until `f` has ended.
+    ///
+    /// [`Task::join`] waits for the result, and receives the panic if `f` panics. If the task was dropped,
+    /// [`Builder::on_panic`](crate::Builder::on_panic) receives the panic; without such a handler the process aborts.
+    ///
+    /// ```
+    /// let (sender, receiver) = std::sync::mpsc::channel();
+    /// let pool = bombyx::Pool::builder().processors(2).build()?;
+    /// pool.spawn(move || sender.send(7).unwrap());
+    /// assert_eq!(receiver.recv(), Ok(7));
+    /// # Ok::<(), bombyx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn spawn<F, T>(&self, f: F) -> Task<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        Task::start(&self.pool, Site::here(Kind::Run), f)
+    }
+
+    /// Starts `f` on this pool for an asynchronous caller, who awaits its result. The caller's executor is not blocked
+    /// meanwhile. Dropping the future before its end drops `f` if it has not started.
+    ///
+    /// # Panics
+    /// The future panics if `f` does.
+    ///
+    /// ```
+    /// let pool = bombyx::Pool::builder().processors(2).build()?;
+    /// let answer = async { pool.run_async(|| bombyx::join(|| 6, || 7)).await };
+    /// assert_eq!(bombyx::block_on(answer), (6, 7));
+    /// # Ok::<(), bombyx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn run_async<F, T>(&self, f: F) -> RunAsync<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        RunAsync::start(&self.pool, Site::here(Kind::Run), f)
+    }
+}
+
+impl Handle {
+    /// Like [`Pool::spawn`].
+    #[track_caller]
+    pub fn spawn<F, T>(&self, f: F) -> Task<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        Task::start(&self.pool, Site::here(Kind::Run), f)
+    }
+
+    /// Like [`Pool::run_async`].
+    #[track_caller]
+    pub fn run_async<F, T>(&self, f: F) -> RunAsync<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        RunAsync::start(&self.pool, Site::here(Kind::Run), f)
+    }
+}
+
 /// A closure that was spawned, and whose result can be had later. From [`spawn`], [`Pool::spawn`] or [`Handle::spawn`].
 ///
 /// - [`Task::join`] waits for the result, on any thread.
