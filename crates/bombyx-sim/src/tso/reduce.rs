@@ -14,7 +14,8 @@
 //!
 //! What is left can make these moves in `acquire`. A thief at [`Pc::Choose`] loads the newest round of somebody outside of
 //! `acquire`, and asks. A thief at [`Pc::Receive`] takes its thread as soon as the thread is in its cell, perhaps before the real
-//! thief looks. And a query that is not open, and is no longer there, may overwrite an open one at any time ([`Move::Overwrite`]).
+//! thief looks. And a query that is not open, and is no longer there, may overwrite an open one at any time
+//! ([`super::machine::Move::Overwrite`]).
 //! Everything outside of `acquire` is as it was: bodies, forks, joins, watch lists, and what all of these store through the buffers.
 //!
 //! *Every step of the machine is a step of what is left, or none at all* (a simulation), so whatever goes wrong with threads or watch
