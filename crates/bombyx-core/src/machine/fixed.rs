@@ -38,7 +38,7 @@ impl PoolCore {
 
     /// Whether a processor is idle whose carrier does not wait for anything.
     pub(crate) fn any_idle(&self) -> bool {
-        self.sleepers.any_resting() && !lock(&self.shared).idle.is_empty()
+        self.sleepers.any_resting() && lock(&self.shared).commons.any_idle()
     }
 
     /// Whether anybody else searches. The caller is `counted` as a searcher or not.
@@ -61,12 +61,7 @@ impl PoolCore {
         release();
         let listed = {
             let mut shared = lock(&self.shared);
-            let set = latch.is_done();
-            if !set {
-                shared.waiting.push(NonNull::from(processor));
-                self.count_resting(&shared);
-            }
-            !set
+            shared.commons.doze(NonNull::from(processor), latch, &self.sleepers)
         };
         if searching {
             self.sleepers.stop_search();
@@ -96,14 +91,12 @@ impl PoolCore {
         let mut shared = lock(&self.shared);
         // SAFETY: the carriers of such a pool live as long as the pool.
         let sleeper = unsafe { carrier.as_ref() };
-        let own = |processor: &NonNull<Processor>| {
+        let own = |processor: NonNull<Processor>| {
             // SAFETY: the pool owns the processors.
             self.carrier_of(unsafe { processor.as_ref() }).is_some_and(|fixed| ptr::eq(fixed, sleeper))
         };
-        match shared.waiting.iter().position(own) {
-            Some(at) => {
-                let processor = shared.waiting.swap_remove(at);
-                self.count_resting(&shared);
+        match shared.commons.rouse(own, &self.sleepers) {
+            Some(processor) => {
                 drop(shared);
                 // SAFETY: the processor came out of the list, and its carrier waits only for this processor.
                 unsafe { Carrier::give(carrier, processor.cast(), WakeOn::Anywhere) };

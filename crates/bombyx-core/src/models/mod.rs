@@ -7,10 +7,11 @@
 
 mod barrier;
 mod carrier;
+mod commons;
 mod deque;
 mod mailbox;
 mod placement;
-mod queue;
+
 mod read_write;
 mod ready;
 mod scope;

@@ -39,6 +39,11 @@ fn look(deque: &Deque, sleepers: &Sleepers) -> bool {
     sleepers.look_once_more(std::iter::once(deque), unrefused, || !deque.looks_empty())
 }
 
+/// A searcher has found something elsewhere.
+fn found_work(deque: &Deque, sleepers: &Sleepers) -> bool {
+    sleepers.found_work(std::iter::once(deque), unrefused, || !deque.looks_empty())
+}
+
 /// A carrier that has found nothing puts its processor among the resting, which `idle` counts, and looks once more.
 fn fall_asleep(deque: &Deque, sleepers: &Sleepers, idle: &Mutex<usize>) -> bool {
     {
@@ -87,12 +92,7 @@ fn the_last_searcher_finds_work() {
         sleepers.start_search();
         let searcher = {
             let (deque, sleepers) = (Arc::clone(&deque), Arc::clone(&sleepers));
-            thread::spawn(move || {
-                sleepers.stop_search()
-                    && sleepers.any_resting()
-                    && !planted(Fault::FindWithoutPassingOn)
-                    && (!deque.looks_empty() || look(&deque, &sleepers))
-            })
+            thread::spawn(move || found_work(&deque, &sleepers))
         };
         let pushed = fork(&deque, &task);
         let mut woke = false;
@@ -116,7 +116,7 @@ fn rest_against_the_last_searcher() {
         sleepers.start_search();
         let searcher = {
             let (deque, sleepers) = (Arc::clone(&deque), Arc::clone(&sleepers));
-            thread::spawn(move || sleepers.found_work() && sleepers.any_resting() && look(&deque, &sleepers))
+            thread::spawn(move || found_work(&deque, &sleepers))
         };
         let rests = {
             let (deque, sleepers) = (Arc::clone(&deque), Arc::clone(&sleepers));
@@ -134,41 +134,5 @@ fn rest_against_the_last_searcher() {
         let passed_on = searcher.join().unwrap();
         let saw = rests.join().unwrap();
         assert!(woke || passed_on || saw, "a job waits, one rests, and nobody looks out");
-    });
-}
-
-/// An entry is posted to a processor that goes to rest. It is found before the processor rests, or it wakes the
-/// processor.
-#[test]
-fn post_against_rest() {
-    explore_weak(4, &[Fault::PostWithoutCount, Fault::LookBeforePosting], || {
-        let private = Arc::new(Private::new());
-        let idle = Arc::new(Mutex::new(false));
-        let task = Arc::new(Task::new());
-        let poster = {
-            let (private, idle, task) = (Arc::clone(&private), Arc::clone(&idle), Arc::clone(&task));
-            thread::spawn(move || {
-                // What the pool does under the lock of the idle list.
-                let wake = || {
-                    let mut idle = lock(&idle);
-                    std::mem::take(&mut *idle)
-                };
-                let early = planted(Fault::LookBeforePosting).then(wake);
-                private.post(Entry::heap(NonNull::from(&task.job)));
-                early.unwrap_or_else(wake)
-            })
-        };
-        *lock(&idle) = true;
-        // The holder has left. Whoever wakes the processor now runs what is posted.
-        let saw = !private.looks_empty() && {
-            let mut idle = lock(&idle);
-            std::mem::take(&mut *idle)
-        };
-        let woke = poster.join().unwrap();
-        assert!(!(saw && woke), "the processor is woken twice");
-        assert!(saw || woke, "an entry waits for a processor that rests");
-        let entry = private.take(|_| true).expect("nobody else may take it");
-        run_either(entry);
-        assert_eq!((private.take(|_| true), task.runs.load(Relaxed)), (None, 1));
     });
 }

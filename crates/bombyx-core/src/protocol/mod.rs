@@ -5,6 +5,7 @@
 //! or a function that they are given.
 
 pub(crate) mod carrier;
+pub(crate) mod commons;
 pub(crate) mod credits;
 pub(crate) mod deque;
 pub(crate) mod job;

@@ -101,15 +101,24 @@ impl Sleepers {
         self.searching() > 0
     }
 
-    /// Removes a searcher that has found work from the count. Returns whether it was the last one. If so, it sees what
-    /// was queued by those who saw it search.
-    pub(crate) fn found_work(&self) -> bool {
-        let last = self.stop_search();
-        if last {
-            // Pairs with the fence in `is_searched`.
-            barrier::full();
+    /// Removes a searcher that has found work from the count. If it was the last one and others rest, it takes steps (2)
+    /// to (4) in their place, unless it sees something at once. It also sees what was queued by those who saw it search.
+    /// Returns whether there is something, so that somebody must be woken.
+    #[must_use]
+    pub(crate) fn found_work<'a>(
+        &self,
+        deques: impl Iterator<Item = &'a Deque> + Clone,
+        wait_for_stores: impl FnOnce(),
+        visible: impl Fn() -> bool,
+    ) -> bool {
+        if !self.stop_search() {
+            return false;
         }
-        last
+        // Pairs with the fence in `is_searched`.
+        barrier::full();
+        self.any_resting()
+            && !planted(Fault::FindWithoutPassingOn)
+            && (visible() || self.look_once_more(deques, wait_for_stores, visible))
     }
 
     /// Whether a fork that attends should wake a sleeper.

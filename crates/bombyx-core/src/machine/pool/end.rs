@@ -90,19 +90,18 @@ impl PoolCore {
         let mut shared = lock(&self.shared);
         shared.stopping = true;
         self.stopping.store(true, Relaxed);
-        for spare in std::mem::take(&mut shared.spares) {
+        while let Some(spare) = shared.commons.take_spare() {
             // SAFETY: the carrier came out of the list of spares.
             unsafe { Carrier::stop(spare) };
         }
         if self.has_fixed_threads() {
-            for processor in std::mem::take(&mut shared.idle) {
+            while let Some(processor) = shared.commons.take_idle(&self.sleepers) {
                 // SAFETY: the pool owns the processor.
                 if let Some(carrier) = self.carrier_of(unsafe { processor.as_ref() }) {
                     // SAFETY: the processor was idle, so its carrier sleeps at the foot of its stack.
                     unsafe { Carrier::stop(NonNull::from(carrier)) };
                 }
             }
-            self.count_resting(&shared);
         }
     }
 

@@ -6,6 +6,7 @@ use super::{PoolCore, Shared};
 use crate::machine::observer::State;
 use crate::machine::processor::Processor;
 use crate::protocol::carrier::Carrier;
+use crate::protocol::commons::{Paired, Rested};
 use crate::protocol::job::Entry;
 use crate::protocol::mailbox::Mailbox;
 use crate::system::affinity;
@@ -39,9 +40,8 @@ impl PoolCore {
             let stopping = shared.stopping;
             // A fixed carrier that is told to stop keeps its processor.
             if !(self.has_fixed_threads() && stopping) {
-                shared.idle.push(processor);
+                shared.commons.rest([processor], &self.sleepers);
             }
-            self.count_resting(&shared);
             if let Some(carrier) = carrier {
                 self.list_spare(&mut shared, carrier);
             }
@@ -54,8 +54,8 @@ impl PoolCore {
                 // There is nothing more to be seen.
                 return;
             }
-            let starved = carrier.is_some() && std::mem::take(&mut shared.starved);
-            (shared.idle.len() + shared.waiting.len() == self.processors.len(), starved)
+            let starved = carrier.is_some() && shared.commons.was_starved();
+            (shared.commons.resting().len() == self.processors.len(), starved)
         };
         // SAFETY: the pool owns the processor, and this field is for everyone.
         if starved || !unsafe { &(*processor.as_ptr()).private }.looks_empty() {
@@ -64,11 +64,6 @@ impl PoolCore {
         if self.config.strategy.look_before_rest(self, all_idle) || starved {
             self.wake_for(leaving, |_| None);
         }
-    }
-
-    /// Says how many processors rest. The caller holds the lock.
-    pub(crate) fn count_resting(&self, shared: &Shared) {
-        self.sleepers.set_resting(shared.idle.len() + shared.waiting.len());
     }
 
     /// Gives an idle processor to a spare carrier, if there is one, along with an entry: `gift` receives the mailbox
@@ -103,45 +98,44 @@ impl PoolCore {
         };
         loop {
             let mut shared = lock(&self.shared);
-            let Some((processor, waits)) = shared.rested() else { return true };
-            self.count_resting(&shared);
-            // The queue is served in the order of arrival. But if the pool can start no carrier for its front, a ready
-            // carrier further back goes first, because it needs no other carrier.
-            let mut ready = shared.queue.first_carrier().filter(|&(at, _)| at == 0);
-            let carrier = match ready {
-                Some(_) => None,
-                None => self.carrier_for(&mut shared, processor).ok(),
+            let Some(rested) = shared.commons.take_rested(&self.sleepers) else { return true };
+            let spare = if shared.commons.ready_is_next() {
+                None
+            } else {
+                self.carrier_for(&mut shared, rested.processor).ok()
             };
-            if carrier.is_none() {
-                ready = shared.queue.first_carrier();
-            }
-            if let Some((at, ready)) = ready {
-                shared.queue.remove(at, &self.queued);
-                // Not under the lock: a receiver that takes the caller's place runs before the caller does.
-                drop(shared);
-                give(ready, processor);
-                continue;
-            }
-            let Some(carrier) = carrier else {
-                shared.idle.push(processor);
-                self.count_resting(&shared);
-                shared.starved = true;
-                return false;
-            };
+            let paired = shared.commons.pair(rested, spare, &self.queued, &self.sleepers);
+            // Not under the lock: a receiver that takes the caller's place runs before the caller does.
             drop(shared);
-            // SAFETY: the pool owns the processor. It is out of the list, so it is ours to give.
-            let woken = unsafe { processor.as_ref() };
-            self.start_search(woken);
-            woken.stats.wakes.add(1);
-            woken.deque.poison();
-            woken.called.set(waits);
+            let (carrier, rested) = match paired {
+                Paired::Ready(ready, processor) => {
+                    give(ready, processor);
+                    continue;
+                }
+                Paired::Searcher(carrier, rested) => (carrier, rested),
+                Paired::Nobody => return false,
+            };
+            let woken = self.call(&rested);
             // A carrier that waits looks first for a part of what it waits for.
-            if !waits && let Some(entry) = gift(&woken.post.mailbox) {
+            if !rested.waits
+                && let Some(entry) = gift(&woken.post.mailbox)
+            {
                 woken.post.mailbox.deliver(Some(entry));
             }
-            give(carrier, processor);
+            give(carrier, rested.processor);
             return true;
         }
+    }
+
+    /// Prepares a processor that has rested for a carrier that searches.
+    fn call(&self, rested: &Rested<Processor>) -> &Processor {
+        // SAFETY: the pool owns the processor. It is out of the lists, so it is the caller's to give.
+        let woken = unsafe { &*rested.processor.as_ptr() };
+        self.start_search(woken);
+        woken.stats.wakes.add(1);
+        woken.deque.poison();
+        woken.called.set(rested.waits);
+        woken
     }
 
     /// Gives every processor that rests and has private entries to a carrier ([`crate::api::dropin::broadcast`]).
@@ -149,33 +143,15 @@ impl PoolCore {
         tripwire("wake_private");
         loop {
             let mut shared = lock(&self.shared);
-            // SAFETY: the pool owns the processors in the lists.
-            let private =
-                |processor: &NonNull<Processor>| unsafe { !(*processor.as_ptr()).private.looks_empty() };
-            let idle = shared.idle.iter().position(private);
-            let waiting = shared.waiting.iter().position(private);
-            let (processor, waits) = match (idle, waiting) {
-                (Some(at), _) => (shared.idle[at], false),
-                (None, Some(at)) => (shared.waiting[at], true),
-                (None, None) => break,
-            };
-            let Ok(carrier) = self.carrier_for(&mut shared, processor) else {
-                shared.starved = true;
+            let Some(rested) = shared.commons.take_wanted(has_private, &self.sleepers) else { break };
+            let Ok(carrier) = self.carrier_for(&mut shared, rested.processor) else {
+                shared.commons.starve(rested, &self.sleepers);
                 return;
             };
-            shared.idle.retain(|&idle| idle != processor);
-            shared.waiting.retain(|&waiting| waiting != processor);
-            self.count_resting(&shared);
             drop(shared);
-            // SAFETY: the pool owns the processor. It is out of the lists, so it is ours to give. Its carrier, or a
-            // spare, waits for it.
-            unsafe {
-                self.start_search(processor.as_ref());
-                processor.as_ref().stats.wakes.add(1);
-                processor.as_ref().deque.poison();
-                processor.as_ref().called.set(waits);
-                Carrier::give(carrier, processor.cast(), self.wake_on(carrier, processor.as_ref()));
-            }
+            let woken = self.call(&rested);
+            // SAFETY: the processor is out of the lists, so it is ours to give. Its carrier, or a spare, waits for it.
+            unsafe { Carrier::give(carrier, rested.processor.cast(), self.wake_on(carrier, woken)) };
         }
         // A fixed carrier may nap instead.
         for (carrier, processor) in self.fixed_carriers.iter().zip(&self.processors) {
@@ -203,14 +179,8 @@ impl PoolCore {
     /// A processor for a ready carrier: an idle one if nobody waits for it. Otherwise the carrier is queued behind
     /// those that wait already.
     pub(super) fn idle_or_queue(&self, carrier: NonNull<Carrier>) -> Option<NonNull<Processor>> {
-        let mut shared = lock(&self.shared);
-        if shared.queue.is_empty()
-            && let Some(processor) = self.idle_processor(&mut shared)
-        {
-            return Some(processor);
-        }
-        shared.queue.push(Entry::carrier(carrier), &self.queued);
-        None
+        let processor = lock(&self.shared).commons.idle_or_queue(carrier, &self.queued, &self.sleepers);
+        processor.map(attentive)
     }
 
     /// Makes sure that a resting processor serves the queue.
@@ -232,7 +202,7 @@ impl PoolCore {
     /// with entries that nobody else may take goes first.
     pub(crate) fn starved_processor(&self) -> Option<NonNull<Processor>> {
         let mut shared = lock(&self.shared);
-        (bring_forward(&mut shared) || self.work_visible())
+        (shared.commons.bring_forward(has_private) || self.work_visible())
             .then(|| self.idle_processor(&mut shared))
             .flatten()
     }
@@ -250,7 +220,7 @@ impl PoolCore {
         if self.has_reserve_among(&shared) {
             return None;
         }
-        bring_forward(&mut shared);
+        shared.commons.bring_forward(has_private);
         self.idle_processor(&mut shared)
     }
 
@@ -265,16 +235,12 @@ impl PoolCore {
             return None;
         }
         let mut shared = lock(&self.shared);
-        bring_forward(&mut shared).then(|| self.idle_processor(&mut shared)).flatten()
+        shared.commons.bring_forward(has_private).then(|| self.idle_processor(&mut shared)).flatten()
     }
 
     /// Takes a processor out of the idle list, for a carrier that will not search first.
     pub(super) fn idle_processor(&self, shared: &mut MutexGuard<'_, Shared>) -> Option<NonNull<Processor>> {
-        let processor = shared.idle.pop()?;
-        self.count_resting(shared);
-        // SAFETY: the pool owns the processor. Its first fork must look for sleepers.
-        unsafe { processor.as_ref() }.deque.poison();
-        Some(processor)
+        shared.commons.take_idle(&self.sleepers).map(attentive)
     }
 
     /// A processor for a carrier that comes back from blocking: an idle one, or else the one that it is given later.
@@ -288,12 +254,15 @@ impl PoolCore {
     }
 }
 
-/// Makes sure that the next processor out of the idle list is one with private entries, if there is one.
-fn bring_forward(shared: &mut Shared) -> bool {
-    // SAFETY: the pool owns the processors in the list.
-    let private = |processor: &NonNull<Processor>| unsafe { !(*processor.as_ptr()).private.looks_empty() };
-    let Some(at) = shared.idle.iter().position(private) else { return false };
-    let last = shared.idle.len() - 1;
-    shared.idle.swap(at, last);
-    true
+/// An idle processor whose first fork looks for sleepers.
+fn attentive(processor: NonNull<Processor>) -> NonNull<Processor> {
+    // SAFETY: the pool owns the processor.
+    unsafe { processor.as_ref() }.deque.poison();
+    processor
+}
+
+/// Whether a processor in a list has entries that only its holder may take.
+fn has_private(processor: NonNull<Processor>) -> bool {
+    // SAFETY: the pool owns the processor. This field is for everyone.
+    unsafe { !(*processor.as_ptr()).private.looks_empty() }
 }

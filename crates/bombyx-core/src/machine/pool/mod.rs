@@ -26,7 +26,8 @@ use crate::machine::handlers::Handlers;
 use crate::machine::meter::set_metering;
 use crate::machine::processor::Processor;
 use crate::protocol::carrier::Carrier;
-use crate::protocol::queue::{Queue, Queued};
+use crate::protocol::commons::Commons;
+use crate::protocol::queue::Queued;
 use crate::protocol::sleep::Sleepers;
 use crate::system::primitive::{AtomicBool, Mutex, lock};
 use crate::system::process::Generation;
@@ -47,7 +48,7 @@ pub(crate) struct PoolCore {
     pub(crate) gauges: Gauges,
     /// 1 more than the index of the processor that a thread outside the pool held last; 0 if none did. A hint.
     pub(in crate::machine) visited: AtomicUsize,
-    /// How many entries are in `shared.queue`, for a look without the lock.
+    /// How many entries are in the queue of `shared`, for a look without the lock.
     queued: Queued,
     pub(crate) shared: Mutex<Shared>,
     /// What `shared.stopping` says, for a look without the lock.
@@ -72,12 +73,7 @@ struct Detached {
 
 /// What the lock of the pool protects.
 pub(crate) struct Shared {
-    /// Processors that nobody holds.
-    pub(crate) idle: Vec<NonNull<Processor>>,
-    /// With fixed threads: the processors of carriers that sleep in the middle of a wait.
-    pub(crate) waiting: Vec<NonNull<Processor>>,
-    spares: Vec<NonNull<Carrier>>,
-    queue: Queue,
+    pub(in crate::machine) commons: Commons<Processor>,
     pub(in crate::machine) handles: Vec<JoinHandle<()>>,
     pub(in crate::machine) carriers: usize,
     peak_carriers: usize,
@@ -87,18 +83,10 @@ pub(crate) struct Shared {
     pub(in crate::machine) numbered: usize,
     /// Carriers that will list themselves as spares, after their start handlers.
     pub(in crate::machine) starting: usize,
-    /// Whether a processor stayed idle because there was no carrier for it.
-    starved: bool,
     pub(in crate::machine) stopping: bool,
 }
 
 impl Shared {
-    /// Takes a resting processor out of its list. Also returns whether its carrier waits for something.
-    fn rested(&mut self) -> Option<(NonNull<Processor>, bool)> {
-        let idle = self.idle.pop().map(|processor| (processor, false));
-        idle.or_else(|| self.waiting.pop().map(|processor| (processor, true)))
-    }
-
     /// Whether it is too early to ask the system for a thread again. Otherwise every fork that wants to wake somebody
     /// would ask.
     fn was_refused_lately(&self) -> bool {
@@ -168,17 +156,13 @@ impl PoolCore {
                 Threads::Moving => Box::default(),
             };
             let shared = Shared {
-                idle: Vec::new(),
-                waiting: Vec::new(),
-                spares: Vec::new(),
-                queue: Queue::default(),
+                commons: Commons::new(),
                 handles: Vec::new(),
                 carriers: 0,
                 peak_carriers: 0,
                 refused_at: None,
                 numbered: 0,
                 starting: 0,
-                starved: false,
                 stopping: false,
             };
             if config.metered {
@@ -213,9 +197,8 @@ impl PoolCore {
     fn list_processors(&self) {
         // A fixed carrier lists its own processor when it has started and found nothing.
         if !self.has_fixed_threads() {
-            let mut shared = lock(&self.shared);
-            shared.idle.extend(self.processors.iter().rev().map(NonNull::from));
-            self.count_resting(&shared);
+            let processors = self.processors.iter().rev().map(NonNull::from);
+            lock(&self.shared).commons.rest(processors, &self.sleepers);
         }
     }
 
@@ -231,8 +214,10 @@ impl PoolCore {
         for _ in 0..self.processors.len() {
             let mut shared = lock(&self.shared);
             let carrier = self.start_carrier(&mut shared)?;
-            if !self.has_fixed_threads() {
-                shared.spares.extend(carrier);
+            if let Some(carrier) = carrier
+                && !self.has_fixed_threads()
+            {
+                shared.commons.list_spare(carrier);
             }
         }
         self.start_watcher()

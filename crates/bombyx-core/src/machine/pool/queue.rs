@@ -27,7 +27,7 @@ impl PoolCore {
             // for what is left in the queue. (With private deques, searchers are not counted, so somebody is woken.)
             let searched = {
                 let mut shared = lock(&self.shared);
-                shared.queue.push(entry, &self.queued);
+                shared.commons.queue.push(entry, &self.queued);
                 self.sleepers.is_searched()
             };
             if !searched {
@@ -43,12 +43,12 @@ impl PoolCore {
 
     /// The oldest entry of the queue, if that is a ready carrier.
     pub(crate) fn take_queued_carrier(&self) -> Option<Entry> {
-        self.has_queued().then(|| lock(&self.shared).queue.take_carrier(&self.queued)).flatten()
+        self.has_queued().then(|| lock(&self.shared).commons.queue.take_carrier(&self.queued)).flatten()
     }
 
     /// The oldest entry of the queue.
     pub(crate) fn take_queued(&self) -> Option<Entry> {
-        self.has_queued().then(|| lock(&self.shared).queue.take(&self.queued)).flatten()
+        self.has_queued().then(|| lock(&self.shared).commons.queue.take(&self.queued)).flatten()
     }
 
     /// Queues entries that the caller has taken out of a deque, and tells their jobs.
@@ -56,7 +56,7 @@ impl PoolCore {
         let mut shared = lock(&self.shared);
         for entry in entries {
             entry.taken(Place::Queue(std::ptr::from_ref(self).cast()));
-            shared.queue.push(entry, &self.queued);
+            shared.commons.queue.push(entry, &self.queued);
         }
     }
 
@@ -64,6 +64,6 @@ impl PoolCore {
     #[cold]
     #[inline(never)]
     pub(crate) fn take_back(&self, entry: Entry) -> bool {
-        lock(&self.shared).queue.take_back(entry, &self.queued)
+        lock(&self.shared).commons.queue.take_back(entry, &self.queued)
     }
 }

@@ -20,10 +20,8 @@ impl PoolCore {
 
     /// A searcher found work. If it was the last one and others rest, it passes on the duty to look out.
     pub(crate) fn found_work(&self) {
-        if self.sleepers.found_work()
-            && self.sleepers.any_resting()
-            && (self.work_visible() || self.look_once_more())
-        {
+        let visible = || self.work_visible();
+        if self.sleepers.found_work(self.deques(), || self.wait_for_stores(), visible) {
             self.wake(|_| None);
         }
     }
@@ -33,10 +31,6 @@ impl PoolCore {
         self.has_queued()
             || self.config.strategy.looks_full()
             || self.processors.iter().any(Processor::has_something)
-    }
-
-    pub(crate) fn look_once_more(&self) -> bool {
-        self.sleepers.look_once_more(self.deques(), || self.wait_for_stores(), || self.work_visible())
     }
 
     /// The look of a processor that has been entered among the resting, unless a searcher will take it.
@@ -59,7 +53,7 @@ impl PoolCore {
     #[cold]
     pub(crate) fn wait_for_stores(&self) {
         let shared = lock(&self.shared);
-        for processor in shared.idle.iter().chain(&shared.waiting) {
+        for processor in shared.commons.resting() {
             // SAFETY: the pool owns the processor. It is in the list, so it belongs to the caller while the lock is
             // held. It has no entry that a pop could take, because only the carrier that holds a processor has such
             // entries.

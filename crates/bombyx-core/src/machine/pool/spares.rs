@@ -20,7 +20,7 @@ impl PoolCore {
     }
 
     pub(super) fn has_reserve_among(&self, shared: &Shared) -> bool {
-        !self.has_fixed_threads() && (!shared.spares.is_empty() || shared.starting > 0)
+        !self.has_fixed_threads() && (shared.commons.any_spare() || shared.starting > 0)
             || (shared.carriers < self.config.max_carriers
                 && !shared.stopping
                 && !shared.was_refused_lately())
@@ -38,7 +38,7 @@ impl PoolCore {
     pub(crate) fn add_spare(&self, carrier: NonNull<Carrier>) {
         let mut shared = lock(&self.shared);
         self.list_spare(&mut shared, carrier);
-        if std::mem::take(&mut shared.starved) {
+        if shared.commons.was_starved() {
             drop(shared);
             self.wake_private();
             self.wake(|_| None);
@@ -50,7 +50,7 @@ impl PoolCore {
             // SAFETY: a carrier that becomes a spare waits in no other place.
             unsafe { Carrier::stop(carrier) };
         } else if !self.has_fixed_threads() {
-            shared.spares.push(carrier);
+            shared.commons.list_spare(carrier);
         }
     }
 
@@ -68,7 +68,7 @@ impl PoolCore {
     }
 
     pub(super) fn any_spare(&self, shared: &mut MutexGuard<'_, Shared>) -> io::Result<NonNull<Carrier>> {
-        match shared.spares.pop() {
+        match shared.commons.take_spare() {
             Some(carrier) => Ok(carrier),
             None if shared.was_refused_lately() => {
                 Err(io::Error::other("the system has just refused a thread"))
@@ -112,11 +112,7 @@ impl PoolCore {
             if let Some(received) = carrier.receive_within(SURPLUS) {
                 return received.map(NonNull::cast);
             }
-            let mut shared = lock(&self.shared);
-            let this = NonNull::from(carrier);
-            let listed = shared.spares.iter().position(|&spare| spare == this);
-            if let Some(at) = listed.filter(|_| shared.spares.len() > processors) {
-                shared.spares.remove(at);
+            if lock(&self.shared).commons.end_spare(NonNull::from(carrier), processors) {
                 return None;
             }
         }

@@ -1,0 +1,240 @@
+//! What the carriers of a pool share under its lock: the processors that rest, the spare carriers, and the queue.
+//!
+//! A processor that nobody holds is *idle*. A carrier without a processor and without a frame to continue is a *spare*.
+//! To wake somebody means to [pair](Commons::pair) a processor that rests with a carrier: with a ready one from the
+//! queue, or with a spare, which then searches.
+//!
+//! **No processor, carrier and entry wait for each other.** Whoever finds a processor without a carrier for it leaves
+//! the processor in the list and says so: the pool is *starved*. Whoever lists a spare asks for that
+//! ([`Commons::was_starved`]) under the same lock, and wakes somebody. So whichever comes second pairs the two.
+//!
+//! **Nobody is given a processor after it has left.** A spare that ends because nobody needed it, and a carrier that goes
+//! to sleep in the middle of a wait, decide under the lock: the spare ends only if it is still listed
+//! ([`Commons::end_spare`]), and the carrier sleeps only if its latch is not set ([`Commons::doze`]).
+//!
+//! The number of processors that rest can be read without the lock ([`Sleepers::any_resting`]); so can the number of
+//! queued entries ([`Queued`]).
+
+use crate::protocol::carrier::Carrier;
+use crate::protocol::job::Entry;
+use crate::protocol::latch::Latch;
+use crate::protocol::queue::{Queue, Queued};
+use crate::protocol::sleep::Sleepers;
+use crate::system::fault::{Fault, planted};
+use std::ptr::NonNull;
+
+/// See the module text. `P` is a processor, of which this protocol knows only the address.
+pub(crate) struct Commons<P> {
+    /// Processors that nobody holds.
+    idle: Vec<NonNull<P>>,
+    /// With fixed threads: the processors of carriers that sleep in the middle of a wait.
+    waiting: Vec<NonNull<P>>,
+    spares: Vec<NonNull<Carrier>>,
+    pub(crate) queue: Queue,
+    /// Whether a processor stayed in the list because there was no carrier for it.
+    starved: bool,
+}
+
+/// A processor that was taken out of its list in order to be given to somebody.
+pub(crate) struct Rested<P> {
+    pub(crate) processor: NonNull<P>,
+    /// Whether its carrier sleeps in the middle of a wait.
+    pub(crate) waits: bool,
+}
+
+/// Who gets a processor that has rested.
+#[must_use]
+pub(crate) enum Paired<P> {
+    /// A carrier that was ready.
+    Ready(NonNull<Carrier>, NonNull<P>),
+    /// A carrier that searches.
+    Searcher(NonNull<Carrier>, Rested<P>),
+    /// Nobody. The processor is in its list again.
+    Nobody,
+}
+
+impl<P> Commons<P> {
+    pub(crate) fn new() -> Commons<P> {
+        Commons {
+            idle: Vec::new(),
+            waiting: Vec::new(),
+            spares: Vec::new(),
+            queue: Queue::default(),
+            starved: false,
+        }
+    }
+
+    // ---- Processors -----------------------------------------------------------------------------------
+
+    /// Lists processors that nobody holds.
+    pub(crate) fn rest(&mut self, processors: impl IntoIterator<Item = NonNull<P>>, sleepers: &Sleepers) {
+        self.idle.extend(processors);
+        self.count(sleepers);
+    }
+
+    /// Lists the processor of a carrier that sleeps until its `latch` is set or somebody has work. Returns false if the
+    /// latch is set already.
+    pub(crate) fn doze(&mut self, processor: NonNull<P>, latch: &Latch, sleepers: &Sleepers) -> bool {
+        let sleeps = planted(Fault::DozeWithoutLook) || !latch.is_done();
+        if sleeps {
+            self.waiting.push(processor);
+            self.count(sleepers);
+        }
+        sleeps
+    }
+
+    /// Takes out the processor of a carrier that sleeps in the middle of a wait, if it is listed. `own` knows it.
+    pub(crate) fn rouse(
+        &mut self,
+        own: impl Fn(NonNull<P>) -> bool,
+        sleepers: &Sleepers,
+    ) -> Option<NonNull<P>> {
+        let at = self.waiting.iter().position(|&processor| own(processor))?;
+        let processor = self.waiting.swap_remove(at);
+        self.count(sleepers);
+        Some(processor)
+    }
+
+    /// Takes out an idle processor.
+    pub(crate) fn take_idle(&mut self, sleepers: &Sleepers) -> Option<NonNull<P>> {
+        let processor = self.idle.pop()?;
+        self.count(sleepers);
+        Some(processor)
+    }
+
+    /// Takes out a processor that rests. One that nobody holds goes first.
+    pub(crate) fn take_rested(&mut self, sleepers: &Sleepers) -> Option<Rested<P>> {
+        let idle = self.idle.pop().map(|processor| Rested { processor, waits: false });
+        let rested =
+            idle.or_else(|| self.waiting.pop().map(|processor| Rested { processor, waits: true }))?;
+        self.count(sleepers);
+        Some(rested)
+    }
+
+    /// Like [`Commons::take_rested`], for processors that are `wanted`.
+    pub(crate) fn take_wanted(
+        &mut self,
+        wanted: impl Fn(NonNull<P>) -> bool,
+        sleepers: &Sleepers,
+    ) -> Option<Rested<P>> {
+        let place = |list: &[NonNull<P>]| list.iter().position(|&processor| wanted(processor));
+        let rested = match (place(&self.idle), place(&self.waiting)) {
+            (Some(at), _) => Rested { processor: self.idle.remove(at), waits: false },
+            (None, Some(at)) => Rested { processor: self.waiting.remove(at), waits: true },
+            (None, None) => return None,
+        };
+        self.count(sleepers);
+        Some(rested)
+    }
+
+    /// Puts back a processor for which there is no carrier.
+    pub(crate) fn starve(&mut self, rested: Rested<P>, sleepers: &Sleepers) {
+        let list = if rested.waits { &mut self.waiting } else { &mut self.idle };
+        list.push(rested.processor);
+        self.count(sleepers);
+        self.starved = true;
+    }
+
+    /// Makes sure that the next idle processor to be taken is one that is `wanted`, if there is one.
+    pub(crate) fn bring_forward(&mut self, wanted: impl Fn(NonNull<P>) -> bool) -> bool {
+        let Some(at) = self.idle.iter().position(|&processor| wanted(processor)) else { return false };
+        let last = self.idle.len() - 1;
+        self.idle.swap(at, last);
+        true
+    }
+
+    /// The processors that rest.
+    pub(crate) fn resting(&self) -> impl ExactSizeIterator<Item = NonNull<P>> {
+        let (idle, waiting) = (self.idle.len(), self.waiting.len());
+        (0..idle + waiting).map(move |at| if at < idle { self.idle[at] } else { self.waiting[at - idle] })
+    }
+
+    pub(crate) fn any_idle(&self) -> bool {
+        !self.idle.is_empty()
+    }
+
+    fn count(&self, sleepers: &Sleepers) {
+        sleepers.set_resting(self.resting().len());
+    }
+
+    // ---- Carriers -------------------------------------------------------------------------------------
+
+    /// Lists a spare. The caller then asks whether the pool [was starved](Commons::was_starved).
+    pub(crate) fn list_spare(&mut self, carrier: NonNull<Carrier>) {
+        self.spares.push(carrier);
+    }
+
+    /// Takes a spare out of the list. The one that was listed last goes first.
+    pub(crate) fn take_spare(&mut self) -> Option<NonNull<Carrier>> {
+        self.spares.pop()
+    }
+
+    /// The calling carrier has long been a spare, and ends. Returns false if it must not: because it is no longer
+    /// listed, so that a processor is on its way to it, or because at most `kept` spares are left.
+    pub(crate) fn end_spare(&mut self, this: NonNull<Carrier>, kept: usize) -> bool {
+        if planted(Fault::EndWithoutLook) {
+            return true;
+        }
+        let listed = self.spares.iter().position(|&spare| spare == this);
+        let listed = listed.filter(|_| self.spares.len() > kept);
+        listed.map(|at| self.spares.remove(at)).is_some()
+    }
+
+    pub(crate) fn any_spare(&self) -> bool {
+        !self.spares.is_empty()
+    }
+
+    /// Whether a processor has stayed in the list for want of a carrier since the last call. Then the caller wakes
+    /// somebody.
+    #[must_use]
+    pub(crate) fn was_starved(&mut self) -> bool {
+        std::mem::take(&mut self.starved) && !planted(Fault::SpareWithoutLook)
+    }
+
+    // ---- Pairs ----------------------------------------------------------------------------------------
+
+    /// A processor for a carrier that is ready: an idle one if nobody waits for it. Otherwise the carrier is queued behind
+    /// those that wait already.
+    pub(crate) fn idle_or_queue(
+        &mut self,
+        carrier: NonNull<Carrier>,
+        queued: &Queued,
+        sleepers: &Sleepers,
+    ) -> Option<NonNull<P>> {
+        let idle = if self.queue.is_empty() { self.take_idle(sleepers) } else { None };
+        if idle.is_none() {
+            self.queue.push(Entry::carrier(carrier), queued);
+        }
+        idle
+    }
+
+    /// Whether the next in the queue is a ready carrier. It needs a processor, and no spare.
+    pub(crate) fn ready_is_next(&self) -> bool {
+        self.queue.first_carrier().is_some_and(|(at, _)| at == 0)
+    }
+
+    /// Decides who gets a processor. `spare` is the carrier for it, unless [a ready one](Commons::ready_is_next) is
+    /// next or none can be had.
+    ///
+    /// The queue is served in the order of arrival. But if there is no carrier for its front, a ready carrier further
+    /// back goes first, because it needs no other carrier.
+    pub(crate) fn pair(
+        &mut self,
+        rested: Rested<P>,
+        spare: Option<NonNull<Carrier>>,
+        queued: &Queued,
+        sleepers: &Sleepers,
+    ) -> Paired<P> {
+        match (spare, self.queue.first_carrier()) {
+            (Some(spare), _) => Paired::Searcher(spare, rested),
+            (None, Some((at, ready))) => {
+                self.queue.remove(at, queued);
+                Paired::Ready(ready, rested.processor)
+            }
+            (None, None) => {
+                self.starve(rested, sleepers);
+                Paired::Nobody
+            }
+        }
+    }
+}
