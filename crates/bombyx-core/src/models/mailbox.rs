@@ -24,18 +24,15 @@ fn cooperative_steal() {
             thread::spawn(move || {
                 assert!(victim.requests.post(&victim.thief, 0));
                 victim.deque.poison();
-                let mut mail = victim.thief.mailbox.pick_up();
-                if mail == Mail::None && victim.requests.cancel(&victim.thief) {
-                    return false;
-                }
-                while mail == Mail::None {
-                    thread::yield_now();
-                    mail = victim.thief.mailbox.pick_up();
-                }
-                if let Mail::Entry(entry) = mail {
+                let mail = match victim.thief.mailbox.pick_up() {
+                    Mail::None => victim.requests.cancel(&victim.thief),
+                    mail => mail,
+                };
+                let answered = mail != Mail::None;
+                if let Some(entry) = mail.entry() {
                     assert!(execute(entry).is_none());
                 }
-                true
+                answered
             })
         };
         // The victim forks, attends if asked to, and joins.

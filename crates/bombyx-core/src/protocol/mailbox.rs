@@ -11,7 +11,7 @@
 //!    answer. It stores the oldest entry, or *declined*, into the mailbox (release).
 //! 3. The thief polls its mailbox (acquire) and **picks up** (compare-and-swap entry → empty).
 //! 4. A thief that loses patience **cancels**: request thief → 0 (compare-and-swap). If that fails, the
-//!    victim has claimed the request, an answer is certain, and the thief must wait for it.
+//!    victim has claimed the request, an answer is certain, and the thief waits for it.
 //! 5. The join of a job that lies in a mailbox **takes it back**: mailbox entry → declined
 //!    (compare-and-swap). So a thief that was descheduled delays nobody.
 //!
@@ -27,7 +27,7 @@
 
 use crate::protocol::job::Entry;
 use crate::system::fault::{Fault, planted};
-use crate::system::primitive::AtomicUsize;
+use crate::system::primitive::{AtomicUsize, spin_until};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 /// Where answers and gifts arrive. See the module text.
@@ -52,6 +52,15 @@ pub(crate) enum Mail {
     Declined,
     /// The entry is the thief's.
     Entry(Entry),
+}
+
+impl Mail {
+    pub(crate) fn entry(self) -> Option<Entry> {
+        match self {
+            Mail::Entry(entry) => Some(entry),
+            Mail::Declined | Mail::None => None,
+        }
+    }
 }
 
 impl Mailbox {
@@ -187,13 +196,16 @@ impl Requests {
         self.thief.compare_exchange(0, address(thief), Release, Relaxed).is_ok()
     }
 
-    /// The thief withdraws its request. Returns false if the victim has claimed it, and an answer will come.
-    #[must_use]
-    pub(crate) fn cancel(&self, thief: &Post) -> bool {
-        if planted(Fault::LeaveWithoutCancel) {
-            return true;
+    /// The thief withdraws its request. If the victim has claimed it, the thief waits for the answer, which is a few
+    /// instructions away, and returns it: an entry or [`Mail::Declined`].
+    pub(crate) fn cancel(&self, thief: &Post) -> Mail {
+        let withdrawn = planted(Fault::LeaveWithoutCancel)
+            || self.thief.compare_exchange(address(thief), 0, Relaxed, Relaxed).is_ok();
+        if withdrawn {
+            return Mail::None;
         }
-        self.thief.compare_exchange(address(thief), 0, Relaxed, Relaxed).is_ok()
+        spin_until(|| thief.mailbox.has_mail());
+        thief.mailbox.pick_up()
     }
 
     /// Whether a request waits here.
@@ -221,4 +233,20 @@ impl Requests {
 
 fn address(post: &Post) -> usize {
     std::ptr::from_ref(post) as usize
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::system::primitive::tests::gives_way;
+
+    /// The victim has claimed the request, and is descheduled before it answers.
+    #[test]
+    fn who_waits_for_a_claimed_request_gives_way() {
+        let (requests, thief) = (Requests::new(), Post::new());
+        assert!(requests.post(&thief, 0));
+        assert!(requests.claim().is_some());
+        let mail = gives_way(|| requests.cancel(&thief), || thief.mailbox.deliver(None));
+        assert_eq!(mail, Mail::Declined);
+    }
 }

@@ -292,3 +292,21 @@ impl Queries {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::system::primitive::tests::gives_way;
+
+    /// The victim has claimed the round, and is descheduled before it ends the round.
+    #[test]
+    fn who_waits_for_a_claimed_round_gives_way() {
+        let (victim, thief) = (Queries::new(), Queries::new());
+        victim.set_open(true);
+        let round = thief.ask(1, &victim, 0).expect("the round is open");
+        assert_eq!(victim.poll(|| ()), Poll::Thief(1));
+        // Whatever the system says to the heavy barrier, this victim does not rely on it.
+        gives_way(|| victim.withdraw(1, round, &Side::new()), || victim.answer(None));
+        assert!(victim.is_over(round) && thief.receive().is_none());
+    }
+}

@@ -85,18 +85,36 @@ mod side {
     }
 }
 
+/// How often a thread that waits has looked. The count begins again when it is full: a wait may last for ever.
+#[derive(Default)]
+pub(crate) struct Looks(u32);
+
+impl Looks {
+    /// Counts another look. Returns whether it is one of every `n`, which is a power of two.
+    pub(crate) fn every(&mut self, n: u32) -> bool {
+        debug_assert!(n.is_power_of_two());
+        self.0 = self.0.wrapping_add(1);
+        self.0.is_multiple_of(n)
+    }
+}
+
 /// Waits for something that another thread does within a few instructions. The system may have descheduled that thread
 /// in the middle of them, on this very CPU, so this thread gives way now and then.
 #[derive(Default)]
 pub(crate) struct Spin {
-    looks: u32,
+    looks: Looks,
 }
 
 impl Spin {
     /// Lets a moment pass before the next look.
     pub(crate) fn pause(&mut self) {
-        self.looks = self.looks.wrapping_add(1);
-        if self.looks.is_multiple_of(64) { yield_now() } else { spin_loop() }
+        if self.looks.every(64) {
+            #[cfg(all(test, not(loom)))]
+            tests::note_yield();
+            yield_now();
+        } else {
+            spin_loop();
+        }
     }
 }
 
@@ -133,5 +151,60 @@ pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
         Ok(guard) => Some(guard),
         Err(TryLockError::Poisoned(_)) => poisoned(),
         Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+pub(crate) mod tests {
+    use super::*;
+    use std::cell::Cell;
+    use std::sync::Arc;
+    use std::sync::atomic::Ordering::{Acquire, Release};
+    use std::time::{Duration, Instant};
+
+    thread_local! {
+        /// Whom the calling thread tells that it gives way in a [`Spin`].
+        static GIVES_WAY: Cell<Option<Arc<AtomicBool>>> = const { Cell::new(None) };
+    }
+
+    pub(super) fn note_yield() {
+        if let Some(told) = GIVES_WAY.take() {
+            told.store(true, Release);
+        }
+    }
+
+    /// Lets `waits` wait in another thread for what `acts` does. Here `acts` begins only after that thread has given way,
+    /// as if both had the same CPU. Fails if that thread spins without giving way.
+    pub(crate) fn gives_way<R: Send>(waits: impl FnOnce() -> R + Send, acts: impl FnOnce()) -> R {
+        let gave_way = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&gave_way);
+        std::thread::scope(|threads| {
+            let waiter = threads.spawn(|| {
+                GIVES_WAY.set(Some(told));
+                waits()
+            });
+            let start = Instant::now();
+            while !gave_way.load(Acquire) && start.elapsed() < Duration::from_secs(60) {
+                yield_now();
+            }
+            let ever = gave_way.load(Acquire);
+            acts();
+            let result = waiter.join().unwrap();
+            assert!(ever, "the thread kept its CPU");
+            result
+        })
+    }
+
+    #[test]
+    fn who_spins_gives_way() {
+        let done = AtomicBool::new(false);
+        gives_way(|| spin_until(|| done.load(Acquire)), || done.store(true, Release));
+    }
+
+    /// Also in builds that check for overflow.
+    #[test]
+    fn looks_are_counted_for_ever() {
+        let mut looks = Looks(u32::MAX - 1);
+        assert_eq!([(); 4].map(|()| looks.every(4)), [false, true, false, false]);
     }
 }

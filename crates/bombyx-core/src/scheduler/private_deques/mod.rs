@@ -30,10 +30,10 @@ use crate::machine::processor::Processor;
 use crate::machine::strategy::{Counted, Strategy};
 use crate::protocol::carrier::Enabled;
 use crate::protocol::job::{Entry, Job, Place, belongs_to};
-use crate::protocol::mailbox::{Mail, Mailbox};
+use crate::protocol::mailbox::Mailbox;
 use crate::protocol::resolution::Resolution;
 use crate::system::barrier;
-use crate::system::primitive::pause;
+use crate::system::primitive::{Looks, pause};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
@@ -277,10 +277,9 @@ fn rob<C: Channel>(
     thief.stats.queries.add(1);
     victim.deque.poison();
     let start = clock();
-    let mut looks = 0u32;
+    let mut looks = Looks::default();
     while C::is_pending(thief, victim, ticket) {
-        looks = looks.wrapping_add(1);
-        if looks.is_multiple_of(LOOKS) {
+        if looks.every(LOOKS) {
             C::repeat(thief, victim, ticket);
             C::watch(thief);
             if !victim.deque.poisoned() {
@@ -400,10 +399,7 @@ fn attend_always(processor: &Processor) {
 #[cold]
 #[inline(never)]
 fn open_gift(processor: &Processor) -> Option<Entry> {
-    match processor.post.mailbox.pick_up() {
-        Mail::Entry(entry) => Some(entry),
-        Mail::Declined | Mail::None => None,
-    }
+    processor.post.mailbox.pick_up().entry()
 }
 
 #[cold]

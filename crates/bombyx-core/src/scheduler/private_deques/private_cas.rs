@@ -8,7 +8,6 @@ use super::{Channel, grant};
 use crate::machine::processor::Processor;
 use crate::protocol::job::Entry;
 use crate::protocol::mailbox::Mail;
-use crate::system::primitive::spin_until;
 
 /// See the module text.
 pub(in crate::scheduler) struct Cas;
@@ -28,17 +27,14 @@ impl Channel for Cas {
     fn repeat(_: &Processor, _: &Processor, (): ()) {}
 
     fn conclude(thief: &Processor, victim: &Processor, (): ()) -> Option<Entry> {
-        if !thief.post.mailbox.has_mail() {
-            if victim.requests.cancel(&thief.post) {
-                thief.stats.withdrawn.add(1);
-                return None;
-            }
-            spin_until(|| thief.post.mailbox.has_mail());
+        let mail = match thief.post.mailbox.pick_up() {
+            Mail::None => victim.requests.cancel(&thief.post),
+            mail => mail,
+        };
+        if mail == Mail::None {
+            thief.stats.withdrawn.add(1);
         }
-        match thief.post.mailbox.pick_up() {
-            Mail::Entry(entry) => Some(entry),
-            Mail::Declined | Mail::None => None,
-        }
+        mail.entry()
     }
 
     fn answer(victim: &Processor) {

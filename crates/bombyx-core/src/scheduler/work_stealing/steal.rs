@@ -18,7 +18,7 @@ use crate::machine::processor::Processor;
 use crate::protocol::deque::Steal;
 use crate::protocol::job::{Entry, Place, belongs_to};
 use crate::protocol::mailbox::Mail;
-use crate::system::primitive::{pause, spin_until};
+use crate::system::primitive::{Looks, pause};
 use std::time::{Duration, Instant};
 
 /// How long a victim with entries may take to serve a request. About what it costs to rob it: the thief must wait until
@@ -112,36 +112,26 @@ pub(in crate::scheduler) fn rob_by(
         && expected_victim(thief).is_some_and(|expected| std::ptr::eq(expected, victim));
     let stand = if expected { STAND_AT_REST } else { STAND };
     let start = Instant::now();
-    let mut round = 0u32;
+    let mut looks = Looks::default();
     loop {
         match thief.post.mailbox.pick_up() {
             Mail::Entry(entry) => return Some(entry),
             Mail::Declined => return None,
             Mail::None => {}
         }
-        round = round.wrapping_add(1);
-        if round.is_multiple_of(4) {
+        if looks.every(4) {
             thief.answer();
             let waited = start.elapsed();
             let rests = !expected && !victim.is_busy();
             let overdue = (waited > ESCALATE || rests) && !victim.deque.looks_empty();
             if overdue || waited > stand || stop() || rests {
-                if victim.requests.cancel(&thief.post) {
-                    return if overdue { escalate(thief, victim, want) } else { None };
-                }
-                return answered(thief);
+                return match victim.requests.cancel(&thief.post) {
+                    Mail::None if overdue => escalate(thief, victim, want),
+                    mail => mail.entry(),
+                };
             }
         }
         pause(thief.pool().config.crowded);
-    }
-}
-
-/// The victim has claimed the request, so the answer is on its way.
-fn answered(thief: &Processor) -> Option<Entry> {
-    spin_until(|| thief.post.mailbox.has_mail());
-    match thief.post.mailbox.pick_up() {
-        Mail::Entry(entry) => Some(entry),
-        Mail::Declined | Mail::None => None,
     }
 }
 
