@@ -41,9 +41,13 @@ fn again(handle: Handle, stop: Arc<AtomicBool>) {
     }
 }
 
+/// Schedulers of all kinds.
+const OF_ALL_KINDS: [&str; 6] =
+    ["work-stealing", "fifo", "busy-leaves", "depth-first:inf", "dfdeques:1000", "private-cas"];
+
 #[test]
 fn a_closure_that_spawns_itself_for_ever_keeps_nobody_waiting() {
-    for name in ["work-stealing", "fifo", "busy-leaves", "depth-first:inf", "dfdeques:1000", "private-cas"] {
+    for name in OF_ALL_KINDS {
         let pool = Pool::builder().processors(2).scheduler(name.parse().unwrap()).build().unwrap();
         let stop = Arc::new(AtomicBool::new(false));
         let older = Arc::new(AtomicBool::new(false));
@@ -60,6 +64,43 @@ fn a_closure_that_spawns_itself_for_ever_keeps_nobody_waiting() {
         }
         while !older.load(SeqCst) {
             thread::yield_now();
+        }
+        stop.store(true, SeqCst);
+    }
+}
+
+/// The stated bound: the entry at place k of the queue begins after at most 2 · k · 64 entries of the processor. Here a closure
+/// spawns itself for ever, and counts.
+#[test]
+fn the_entry_at_place_k_of_the_queue_begins_after_so_many_others() {
+    const QUEUED: usize = 100;
+    const TURNS: usize = 64;
+    fn count(handle: Handle, rounds: Arc<AtomicUsize>, stop: Arc<AtomicBool>) {
+        rounds.fetch_add(1, SeqCst);
+        if !stop.load(SeqCst) {
+            handle.clone().spawn(move || count(handle, rounds, stop));
+        }
+    }
+    for name in OF_ALL_KINDS {
+        let builder = Pool::builder().processors(1).scheduler(name.parse().unwrap());
+        let pool = builder.lend(false).build().unwrap();
+        let (stop, rounds) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let (begins, begun) = mpsc::channel();
+        pool.run(|| {
+            count(pool.handle(), Arc::clone(&rounds), Arc::clone(&stop));
+            // This closure keeps the processor until all are queued.
+            let (handle, rounds) = (pool.handle(), Arc::clone(&rounds));
+            let outside = thread::spawn(move || {
+                for _ in 0..QUEUED {
+                    let (rounds, begins) = (Arc::clone(&rounds), begins.clone());
+                    handle.spawn(move || begins.send(rounds.load(SeqCst)).unwrap());
+                }
+            });
+            outside.join().unwrap();
+        });
+        for (before, rounds) in begun.iter().take(QUEUED).enumerate() {
+            let bound = 2 * (before + 1) * TURNS;
+            assert!(rounds <= bound, "{name}: {rounds} entries went before place {before}, not {bound}");
         }
         stop.store(true, SeqCst);
     }
