@@ -5,7 +5,8 @@
 //! `BOMBYX_TEST_SCHEDULER` and `BOMBYX_TEST_PROCESSORS` choose among the schedulers and fix the number of processors;
 //! `BOMBYX_TEST_CARRIERS` is `any`, `few`, `few-unblocked` or `fixed`: what carriers the programs may rely on.
 //!
-//! `scripts/stress [seconds [seed]]`. Prints the seed of every round. `scripts/stress 1 <its seed>` repeats a round.
+//! `scripts/stress [seconds [seed]]`. Prints the seed of every round, and in the end how many programs have passed.
+//! `scripts/stress 1 <its seed>` repeats a round.
 //! Aborts with a message when a program hangs for two minutes.
 
 #[path = "../tests/common/mod.rs"]
@@ -15,6 +16,7 @@ use bombyx::lab::BuilderExt as _;
 use bombyx::{Pool, Scheduler};
 use common::program::{Program, Threads};
 use common::{Rng, schedulers, watchdog};
+use std::collections::BTreeMap;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -31,12 +33,35 @@ fn main() {
     };
     let end = Instant::now() + Duration::from_secs(seconds);
     let mut seed = first;
-    let mut programs = 0;
-    while programs == 0 || Instant::now() < end {
-        programs += round(seed);
+    let mut passed = Passed::new();
+    while passed.is_empty() || Instant::now() < end {
+        let (scheduler, threads, programs) = round(seed);
+        *passed.entry(scheduler.to_string()).or_default().entry(threads).or_default() += programs;
         seed = seed.wrapping_add(1);
     }
+    report(&passed);
+    let programs: usize = passed.values().flat_map(BTreeMap::values).sum();
     println!("{programs} programs passed; seeds {first} to {}", seed.wrapping_sub(1));
+}
+
+/// How many programs have passed, by scheduler and by the carriers that they rely on.
+type Passed = BTreeMap<String, BTreeMap<Threads, usize>>;
+
+fn report(passed: &Passed) {
+    const KINDS: [(Threads, &str); 4] = [
+        (Threads::Any, "any"),
+        (Threads::Few, "few"),
+        (Threads::Fixed, "fixed"),
+        (Threads::FewAndNoneBlocks, "few-unblocked"),
+    ];
+    let row = |name: &str, cells: [String; 4]| {
+        let cells: String = cells.iter().map(|cell| format!("{cell:>15}")).collect();
+        println!("{name:<20}{cells}");
+    };
+    row("carriers", KINDS.map(|(_, name)| name.to_owned()));
+    for (scheduler, programs) in passed {
+        row(scheduler, KINDS.map(|(kind, _)| programs.get(&kind).copied().unwrap_or(0).to_string()));
+    }
 }
 
 /// A seed that differs from run to run.
@@ -44,8 +69,8 @@ fn clock() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs() * 1_000)
 }
 
-/// Builds a pool and executes programs on it, from one thread or from several; returns how many.
-fn round(seed: u64) -> usize {
+/// Builds a pool and executes programs on it, from one thread or from several; returns how many, and on what.
+fn round(seed: u64) -> (Scheduler, Threads, usize) {
     let mut rng = Rng::new(seed);
     let most = [1, 2, 4, 16, 64][rng.below(5)];
     let random = 1 + rng.below(most);
@@ -94,5 +119,5 @@ fn round(seed: u64) -> usize {
         });
         drop(pool);
     });
-    callers * PROGRAMS
+    (scheduler, threads, callers * PROGRAMS)
 }

@@ -136,7 +136,7 @@ struct Draw<'a> {
 }
 
 /// Which threads a program may rely on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Threads {
     /// As many as it blocks.
     Any,
