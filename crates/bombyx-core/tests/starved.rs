@@ -2,10 +2,13 @@
 
 mod common;
 
-use bombyx::dropin::HandleExt as _;
-use bombyx::{Pool, blocking};
+use bombyx::dropin::{HandleExt as _, yield_now};
+use bombyx::{Pool, blocking, join};
 use common::{schedulers, watchdog};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
 
 /// One carrier blocks until the other has broadcast. The first one has let its processor go. Only the second carrier
 /// can run that processor's part, and it waits for it.
@@ -27,13 +30,46 @@ fn who_waits_for_a_broadcast_runs_the_parts_that_nobody_else_can() {
                 });
                 while blocked.try_recv().is_err() {
                     bombyx::checkpoint();
-                    std::thread::yield_now();
+                    thread::yield_now();
                 }
                 let indices = handle.broadcast(|place| place.index());
                 go.send(()).unwrap();
                 done.send(indices).unwrap();
             });
             assert_eq!(result.recv().unwrap(), [0, 1], "{scheduler}");
+        });
+    }
+}
+
+/// A guest ends what the only carrier waits for, and leaves. Nobody is left who would find the carrier among what is
+/// ready, but it goes on.
+#[test]
+fn a_guest_leaves_a_ready_carrier_behind() {
+    for scheduler in schedulers() {
+        watchdog(&format!("a guest, {scheduler}"), || {
+            let pool = Pool::builder().processors(1).max_carriers(1).scheduler(scheduler).build().unwrap();
+            let taken = Arc::new(AtomicBool::new(false));
+            let begun = Arc::clone(&taken);
+            let (ends, end) = mpsc::channel();
+            pool.spawn(move || {
+                let (tell, told) = mpsc::channel();
+                join(
+                    move || blocking(|| told.recv()),
+                    move || {
+                        begun.store(true, SeqCst);
+                        tell.send(()).unwrap();
+                        // Meanwhile the first half comes back and waits for this one.
+                        blocking(|| thread::sleep(Duration::from_millis(30)));
+                    },
+                )
+                .0
+                .unwrap();
+                ends.send(()).unwrap();
+            });
+            while !taken.load(SeqCst) {
+                pool.run(yield_now);
+            }
+            end.recv().unwrap();
         });
     }
 }

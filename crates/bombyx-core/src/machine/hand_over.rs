@@ -11,9 +11,11 @@ use crate::machine::observer::State;
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
 use crate::protocol::carrier::{Carrier, WakeOn};
+use crate::protocol::job::{Entry, Kind};
 use crate::protocol::latch::Latch;
 use crate::system::affinity::Thread;
 use crate::system::guard::tripwire;
+use std::iter;
 use std::ptr::{self, NonNull};
 use std::time::Duration;
 
@@ -62,9 +64,13 @@ impl Parted<'_> {
     /// processor rests although there is work, and the pool can start no other carrier for it. That happens if whoever
     /// was given the processor has blocked, or was a guest and has left. Then the carrier takes that processor itself
     /// and goes on waiting with it.
+    ///
+    /// If the latch is set, the carrier is ready: another processor is on its way, or the carrier is listed among what is
+    /// ready, where a holder of a processor would find it. If no processor comes, there may be no such holder.
     pub(crate) fn resume_or_help(self, latch: &Latch) {
         let carrier = current::carrier();
         let mut patience = LOOKS_UP.0;
+        let mut ready = false;
         let processor = loop {
             if let Some(received) = carrier.receive_within(patience) {
                 break received.unwrap_or_else(|| unreachable!("only spares are stopped")).cast();
@@ -74,8 +80,12 @@ impl Parted<'_> {
             if latch.leave(NonNull::from(carrier)) {
                 break starved;
             }
-            // The latch is set, and another processor is on its way.
-            self.0.retire(starved, None, None);
+            if ready {
+                self.0.queue_a_ready_carrier(starved);
+            } else {
+                self.0.retire(starved, None, None);
+            }
+            ready = true;
         };
         go_on(processor);
     }
@@ -162,6 +172,32 @@ pub(super) fn release() {
 }
 
 impl PoolCore {
+    /// Finds a ready carrier with a processor that rests, and moves it to the queue, from where it is given that processor
+    /// without anybody's help. What else is found is queued as well, and runs later: the calling carrier may itself be
+    /// ready, and must not begin anything else.
+    #[cold]
+    fn queue_a_ready_carrier(&self, rested: NonNull<Processor>) {
+        go_on(rested);
+        let processor = current::held();
+        // Only a holder of this processor may run these.
+        let private: Vec<Entry> = iter::from_fn(|| processor.private.take(|_| true)).collect();
+        let mut others = Vec::new();
+        let ready = loop {
+            let Some(entry) = processor.strategy().take_anything(processor) else { break None };
+            match entry.kind() {
+                Kind::Carrier(ready) => break Some(ready),
+                Kind::Stack(_) | Kind::Heap(_) => others.push(entry),
+            }
+        };
+        self.put_back(others);
+        private.into_iter().for_each(|entry| processor.private.post(entry));
+        if let Some(ready) = ready {
+            self.readmit(ready);
+        }
+        // SAFETY: no carrier is named.
+        unsafe { hand_over(Heir::Nobody, Next::Leaves) }.stay_without();
+    }
+
     /// Gives a processor to a carrier on behalf of `leaving`, the caller's carrier, which sleeps next. The receiver
     /// takes the place of `leaving`, with three exceptions:
     ///
