@@ -9,6 +9,11 @@ use std::fmt;
 /// Parallel iterators over the parts of a string.
 pub trait ParallelString {
     /// The string.
+    ///
+    /// ```
+    /// use bombyx::prelude::*;
+    /// assert_eq!("silk".to_owned().as_parallel_string(), "silk");
+    /// ```
     fn as_parallel_string(&self) -> &str;
 
     /// The characters.

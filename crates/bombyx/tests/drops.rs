@@ -133,7 +133,8 @@ fn bridges_and_streams() {
 fn sorts() {
     std::panic::set_hook(Box::new(|_| ()));
     let pool = Pool::builder().processors(3).build().unwrap();
-    for step in [1usize, 997, 20_011, 70_001, usize::MAX] {
+    // Panics in the sorts of parts, in merges into the buffer, and in merges from there.
+    for step in (1..150_000).step_by(5_003).chain([usize::MAX]) {
         for stable in [true, false] {
             let alive = AtomicIsize::new(0);
             let mut all: Vec<_> = (0..10_000).map(|i| Counted::new(&alive, i * 7919 % 10_000)).collect();
@@ -147,6 +148,7 @@ fn sorts() {
                     || if stable { all.par_sort_by(compare) } else { all.par_sort_unstable_by(compare) },
                 );
             }));
+            assert_eq!(result.is_err(), step < calls.into_inner());
             assert!(result.is_err() || all.is_sorted_by_key(|item| item.number));
             let mut numbers: Vec<_> = all.iter().map(|item| item.number).collect();
             numbers.sort_unstable();
@@ -155,4 +157,42 @@ fn sorts() {
             assert_eq!(alive.into_inner(), 0);
         }
     }
+}
+
+/// Counts how many of ten thousand items of a millisecond are visited. All of them would take seconds, so the bound leaves the
+/// failing item a lot of time.
+fn visited(run: impl Fn(&(dyn Fn(usize) + Sync)) + Sync) -> usize {
+    std::panic::set_hook(Box::new(|_| ()));
+    let visited = AtomicIsize::new(0);
+    let visit = |_| {
+        visited.fetch_add(1, Relaxed);
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    };
+    let pool = Pool::builder().processors(2).build().unwrap();
+    let _ = catch_unwind(AssertUnwindSafe(|| pool.run(|| run(&visit))));
+    visited.into_inner() as usize
+}
+
+#[test]
+fn a_failing_item_stops_the_others() {
+    let panic = |visit: &(dyn Fn(usize) + Sync)| {
+        (0..10_000usize).into_par_iter().for_each(|i| if i == 0 { panic!("planned") } else { visit(i) });
+    };
+    let error = |visit: &(dyn Fn(usize) + Sync)| {
+        let result = (0..10_000usize).into_par_iter().try_for_each(|i| {
+            visit(i);
+            if i == 0 { Err(()) } else { Ok(()) }
+        });
+        assert!(result.is_err());
+    };
+    let found = |visit: &(dyn Fn(usize) + Sync)| {
+        let found = (0..10_000usize).into_par_iter().find_first(|i| {
+            visit(*i);
+            *i == 1
+        });
+        assert_eq!(found, Some(1));
+    };
+    assert!(visited(panic) < 2_500);
+    assert!(visited(error) < 2_500);
+    assert!(visited(found) < 2_500);
 }

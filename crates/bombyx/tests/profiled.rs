@@ -20,7 +20,8 @@ fn forks(processors: usize, run: impl Fn() + Send + Sync) -> u64 {
 #[test]
 fn long_iterations_are_forked_one_by_one() {
     for processors in [1, 4] {
-        let loops: [fn(); 4] = [
+        let loops: [fn(); 5] = [
+            || (0..ITEMS).par_bridge().for_each(|_| sleep(LONG)),
             || bombyx::for_each(0..ITEMS, |_| sleep(LONG)),
             || (0..ITEMS).into_par_iter().for_each(|_| sleep(LONG)),
             || {
@@ -49,4 +50,28 @@ fn inner_loops_are_forked_too() {
         (0..4).into_par_iter().flat_map(|_| (0..4).into_par_iter()).for_each(|_| sleep(LONG));
     });
     assert_eq!(forks, 15);
+}
+
+/// Sources that are not known as a whole are cut batch by batch.
+#[test]
+fn batches_are_forked_in_fixed_places() {
+    let parity = |n: usize| n % 2 == 0;
+    for processors in [1, 4] {
+        let pools = [
+            Pool::builder().processors(processors).profile(true).build().unwrap(),
+            Pool::builder().processors(processors).deterministic(true).build().unwrap(),
+            Pool::builder().processors(processors).build().unwrap(),
+        ];
+        for pool in pools {
+            pool.run(|| {
+                assert_eq!((0..10_000).filter(|n| parity(*n)).par_bridge().sum::<usize>(), 24_995_000);
+                assert_eq!((0..10_000).par_bridge().deterministic().count(), 10_000);
+                assert_eq!((0..).par_bridge().find_any(|n| *n == 9_999), Some(9_999));
+                assert_eq!(bombyx::iter::repeat(7).find_any(|n| *n == 7), Some(7));
+                let children = |n: &usize| [2 * n, 2 * n + 1].into_iter().filter(|c| *c < 10_000);
+                assert_eq!(bombyx::iter::walk_tree(1, children).deterministic().count(), 9_999);
+                assert_eq!(bombyx::iter::walk_tree(1, children).max(), Some(9_999));
+            });
+        }
+    }
 }

@@ -147,46 +147,37 @@ where
 
 // ---- Pieces -------------------------------------------------------------------------------------------------
 
-/// A piece of this size is full.
-const PIECE_BYTES: usize = 64 << 10;
+/// A piece gives back memory that it does not need, if that is more than this many bytes.
+const SLACK_BYTES: usize = 4 << 10;
 
-/// Collects items in pieces.
+/// Collects items in pieces, one per run.
 pub(crate) struct Pieces {
     pub(crate) site: LoopSite,
 }
 
-/// Full pieces, and the one that is being filled.
-pub(crate) struct Filling<T> {
-    full: Vec<Vec<T>>,
-    open: Vec<T>,
-}
-
 impl<T: Send> Consumer<T> for Pieces {
-    type Folder = Filling<T>;
+    type Folder = Vec<T>;
     /// The pieces in order. None is empty.
     type Result = Vec<Vec<T>>;
 
-    fn start(&self, _: Extent) -> Filling<T> {
-        Filling { full: Vec::new(), open: Vec::new() }
+    fn start(&self, _: Extent) -> Vec<T> {
+        Vec::new()
     }
 
     #[inline]
-    fn consume_iter<I: Iterator<Item = T>>(&self, mut filling: Filling<T>, iter: I) -> Filling<T> {
-        let full = (PIECE_BYTES / size_of::<T>().max(1)).max(64);
-        if filling.open.len() >= full {
-            filling.full.push(trimmed(mem::replace(&mut filling.open, Vec::with_capacity(full))));
-        }
-        let open = &mut filling.open;
-        iter.for_each(|item| open.push(item));
-        filling
+    fn consume_iter<I: Iterator<Item = T>>(&self, mut piece: Vec<T>, iter: I) -> Vec<T> {
+        iter.for_each(|item| piece.push(item));
+        piece
     }
 
-    fn complete(&self, filling: Filling<T>) -> Vec<Vec<T>> {
-        let Filling { mut full, open } = filling;
-        if !open.is_empty() {
-            full.push(trimmed(open));
+    fn complete(&self, mut piece: Vec<T>) -> Vec<Vec<T>> {
+        if piece.is_empty() {
+            return Vec::new();
         }
-        full
+        if (piece.capacity() - piece.len()) * size_of::<T>() > SLACK_BYTES {
+            piece.shrink_to_fit();
+        }
+        vec![piece]
     }
 
     fn reduce(&self, mut left: Vec<Vec<T>>, mut right: Vec<Vec<T>>) -> Vec<Vec<T>> {
@@ -200,65 +191,72 @@ impl<T: Send> Consumer<T> for Pieces {
     simple!();
 }
 
-/// A piece that will not grow. Gives back memory that it does not need, if that is much.
-fn trimmed<T>(mut piece: Vec<T>) -> Vec<T> {
-    let unused = (piece.capacity() - piece.len()) * size_of::<T>();
-    if unused > PIECE_BYTES / 16 {
-        piece.shrink_to_fit();
-    }
-    piece
-}
-
 /// The items of an iterator, in pieces, in order.
 pub(crate) fn pieces<I: ParallelIterator>(iter: I) -> Vec<Vec<I::Item>> {
     iter.drive_unindexed(Pieces { site: LoopSite::map_reduce() })
 }
 
-/// Moves pieces to the end of a vector.
-pub(crate) fn append_pieces<T: Send>(vec: &mut Vec<T>, mut pieces: Vec<Vec<T>>) {
+/// Items to be moved, and where to.
+struct Move<T> {
+    from: *const T,
+    to: *mut T,
+    len: usize,
+}
+
+// SAFETY: whoever has it moves the items, and nobody else uses them or the memory that they go to.
+unsafe impl<T: Send> Send for Move<T> {}
+
+/// Makes the moves, with help if they are long.
+fn move_all<T: Send>(moves: &mut [Move<T>]) {
     /// Fewer bytes than this are not worth sharing.
-    const SHARED: usize = 1 << 20;
+    const SHARED: usize = 512 << 10;
 
-    /// # Safety
-    /// `target` has room for all items, and only the caller uses it.
-    unsafe fn move_to<T: Send>(target: usize, pieces: &mut [Vec<T>], bytes: usize) {
-        if bytes >= SHARED && pieces.len() > 1 {
-            let (left, right) = pieces.split_at_mut(pieces.len() / 2);
-            let len: usize = left.iter().map(Vec::len).sum();
-            let middle = target + len * size_of::<T>();
-            let half = bytes / 2;
-            join(
-                // SAFETY: the first part of the room.
-                || unsafe { move_to(target, left, half) },
-                // SAFETY: the rest of it.
-                || unsafe { move_to(middle, right, half) },
-            );
-            return;
+    let len: usize = moves.iter().map(|part| part.len).sum();
+    if len * size_of::<T>() >= SHARED {
+        if let [part] = moves {
+            let half = part.len / 2;
+            // SAFETY: both are within their memory.
+            let (from, to) = unsafe { (part.from.add(half), part.to.add(half)) };
+            let mut left = [Move { len: half, ..*part }];
+            let mut right = [Move { from, to, len: part.len - half }];
+            join(|| move_all(&mut left), || move_all(&mut right));
+        } else {
+            let (left, right) = moves.split_at_mut(moves.len() / 2);
+            join(|| move_all(left), || move_all(right));
         }
-        let mut target: *mut T = ptr::with_exposed_provenance_mut(target);
-        for piece in pieces {
-            let len = piece.len();
-            // SAFETY: there is room, and no piece overlaps with it. The items no longer belong to the piece.
-            unsafe {
-                ptr::copy_nonoverlapping(piece.as_ptr(), target, len);
-                piece.set_len(0);
-                target = target.add(len);
-            }
-            mem::take(piece);
-        }
-    }
-
-    let len: usize = pieces.iter().map(Vec::len).sum();
-    if vec.capacity() == 0 && pieces.len() == 1 {
-        *vec = pieces.swap_remove(0);
         return;
     }
-    vec.reserve(len);
+    for part in moves {
+        // SAFETY: [`append_pieces`] has made room, and no two moves overlap.
+        unsafe { ptr::copy_nonoverlapping(part.from, part.to, part.len) };
+    }
+}
+
+/// Moves pieces to the end of a vector. If the vector has no memory yet, it takes that of the first piece.
+pub(crate) fn append_pieces<T: Send>(vec: &mut Vec<T>, pieces: Vec<Vec<T>>) {
+    let mut pieces = pieces.into_iter();
+    if vec.capacity() == 0 {
+        *vec = pieces.next().unwrap_or_default();
+    }
+    let mut pieces: Vec<Vec<T>> = pieces.collect();
+    let len: usize = pieces.iter().map(Vec::len).sum();
+    if len == 0 {
+        return;
+    }
+    vec.reserve_exact(len);
     let old = vec.len();
     // SAFETY: this is the end of what is used.
-    let target = unsafe { vec.as_mut_ptr().add(old) };
-    // SAFETY: room was reserved for all.
-    unsafe { move_to(target.expose_provenance(), &mut pieces, len * size_of::<T>()) };
+    let mut to = unsafe { vec.as_mut_ptr().add(old) };
+    let mut moves: Vec<Move<T>> = Vec::with_capacity(pieces.len());
+    for piece in &mut pieces {
+        moves.push(Move { from: piece.as_ptr(), to, len: piece.len() });
+        // SAFETY: room was reserved for all pieces. The items no longer belong to the piece, which keeps the memory.
+        unsafe {
+            to = to.add(piece.len());
+            piece.set_len(0);
+        }
+    }
+    move_all(&mut moves);
     // SAFETY: all of the items were moved there.
     unsafe { vec.set_len(old + len) };
 }

@@ -28,6 +28,11 @@ pub(crate) trait Source: Send + Sized {
     /// Cuts off a first part of about this weight, but not an empty one. `None` if nothing is left.
     fn cut(self, weight: usize) -> (Self, Option<Self>);
 
+    /// Like [`Source::cut`], but the first part can be cut again.
+    fn batch(self, weight: usize) -> (Self, Option<Self>) {
+        self.cut(weight)
+    }
+
     /// Cuts in two halves, if possible.
     #[inline]
     fn halve(self) -> (Self, Option<Self>) {
@@ -162,16 +167,16 @@ impl<'a, C> Loop<'a, C> {
         let inside = in_pool();
         let site = self.plan.site;
         if self.plan.fixed {
-            return runtime::enter(site, || self.planned(source, 0, &Cuts::fixed(weight)));
+            return runtime::enter(site, || self.by_plan(source, &Cuts::fixed(weight)));
         }
         if let Some(cuts) = Cuts::of_pool(weight) {
-            return self.planned(source, 0, &cuts);
+            return self.by_plan(source, &cuts);
         }
         let short =
             weight <= self.max && self.plan.trace.is_none() && Costs::are_short(site.key(), self.clock);
         if !(short && (inside || runtime::lends())) {
             return runtime::enter(site, || match Cuts::of_pool(weight) {
-                Some(cuts) => self.planned(source, 0, &cuts),
+                Some(cuts) => self.by_plan(source, &cuts),
                 None => self.begin_run(source, 0, Pace::UNKNOWN),
             });
         }
@@ -308,6 +313,35 @@ impl<'a, C> Loop<'a, C> {
         result
     }
 
+    /// Runs a loop whose cuts are not made on demand. A source that hands out batches is not known as a whole. So it is
+    /// taken in large batches, one after the other, and each is cut by itself.
+    fn by_plan<S>(&self, mut source: S, cuts: &Cuts) -> C::Result
+    where
+        S: Source,
+        C: Consumer<S::Item>,
+    {
+        const BATCH: usize = 1 << 12;
+        if self.positions {
+            return self.planned(source, 0, cuts);
+        }
+        let mut all = None;
+        loop {
+            let (batch, rest) = source.batch(BATCH);
+            let cuts = if cuts.are_fixed() { &Cuts::fixed(BATCH) } else { cuts };
+            let result = self.planned(batch, 0, cuts);
+            let result = match all {
+                Some(all) => self.consumer.reduce(all, result),
+                None => result,
+            };
+            match rest {
+                Some(rest) if !self.consumer.full(&self.consumer.start(self.extent(0, 0))) => {
+                    (all, source) = (Some(result), rest);
+                }
+                _ => return result,
+            }
+        }
+    }
+
     /// Splits where it is told to, whether or not anybody wants work.
     fn planned<S>(&self, source: S, at: usize, cuts: &Cuts) -> C::Result
     where
@@ -430,7 +464,7 @@ where
     }
     if let Some(cuts) = cuts {
         let first = consumer.complete(folder);
-        return Onto::Result(consumer.reduce(first, this.planned(source, 0, &cuts)));
+        return Onto::Result(consumer.reduce(first, this.by_plan(source, &cuts)));
     }
     let (folder, rest) = this.alone(source, folder);
     let Some((rest, at, pace)) = rest else { return Onto::Folder(folder) };

@@ -9,6 +9,7 @@
 //! ```
 
 mod blocks;
+mod bridge;
 mod chunks;
 mod collect;
 pub(crate) mod delegate;
@@ -37,6 +38,7 @@ mod terminal;
 mod unzip;
 
 pub use blocks::{ExponentialBlocks, UniformBlocks};
+pub use bridge::{IterBridge, ParallelBridge};
 pub use chunks::{Chunks, FoldChunks, FoldChunksWith};
 pub use either::Either;
 pub use explain::{Explain, Explanation};
@@ -55,8 +57,8 @@ pub use stage::{
 pub use state::{MapState, WithState};
 pub use stream::{ParallelStream, Stream, StreamMap};
 pub use supply::{
-    IterBridge, ParallelBridge, Repeat, RepeatN, Split, WalkTree, WalkTreePostfix, WalkTreePrefix, repeat,
-    repeat_n, repeatn, split, walk_tree, walk_tree_postfix, walk_tree_prefix,
+    Repeat, RepeatN, Split, WalkTree, WalkTreePostfix, WalkTreePrefix, repeat, repeat_n, repeatn, split,
+    walk_tree, walk_tree_postfix, walk_tree_prefix,
 };
 
 use std::ops::RangeBounds;
@@ -149,9 +151,29 @@ where
 /// ```
 pub trait FromParallelIterator<T: Send> {
     /// Collects the items.
+    ///
+    /// ```
+    /// use bombyx::prelude::*;
+    /// assert_eq!(Vec::from_par_iter(0..3), [0, 1, 2]);
+    /// ```
     fn from_par_iter<I>(par_iter: I) -> Self
     where
         I: IntoParallelIterator<Item = T>;
+}
+
+/// Collects the items of anything that turns into a parallel iterator.
+///
+/// ```
+/// let numbers: Vec<i32> = bombyx::iter::from_par_iter([1, 2, 3]);
+/// assert_eq!(numbers, [1, 2, 3]);
+/// ```
+#[track_caller]
+pub fn from_par_iter<C, I>(items: I) -> C
+where
+    I: IntoParallelIterator,
+    C: FromParallelIterator<I::Item>,
+{
+    C::from_par_iter(items)
 }
 
 /// Collections that can add the items of a parallel iterator to those that they have.

@@ -78,6 +78,23 @@ impl<I: std::fmt::Debug, S, INIT, F> std::fmt::Debug for MapState<'_, I, S, INIT
 
 impl<I, S, INIT, F> MapState<'_, I, S, INIT, F> {
     /// Puts the values into `states` when the loop has ended.
+    ///
+    /// ```
+    /// use bombyx::prelude::*;
+    /// let mut buffers = Vec::new();
+    /// let lengths: Vec<usize> = (0..100)
+    ///     .into_par_iter()
+    ///     .with_state(String::new)
+    ///     .map(|buffer, i: u32| {
+    ///         buffer.clear();
+    ///         buffer.push_str(&i.to_string());
+    ///         buffer.len()
+    ///     })
+    ///     .hand_back(&mut buffers)
+    ///     .collect();
+    /// assert_eq!(lengths[9..11], [1, 2]);
+    /// assert!(!buffers.is_empty());
+    /// ```
     pub fn hand_back(self, states: &mut Vec<S>) -> MapState<'_, I, S, INIT, F> {
         MapState { base: self.base, init: self.init, op: self.op, states: Some(states) }
     }

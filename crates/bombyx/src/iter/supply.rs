@@ -1,14 +1,11 @@
-//! Sources that hand out items in batches: ordinary iterators that several processors take from ([`ParallelBridge`]),
-//! trees that are explored on the way ([`walk_tree`]), and sources that never end ([`repeat`]).
+//! Sources that hand out items in batches: trees that are explored on the way ([`walk_tree`]), and sources that never
+//! end ([`repeat`]).
 
 use super::driver::{Source, drive};
 use super::plumbing::{Folder, Producer, UnindexedConsumer, UnindexedProducer, bridge_unindexed};
 use super::{ParallelIterator, delegate};
 use std::iter;
 use std::mem;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Mutex, MutexGuard};
 
 /// Hands out items.
 trait Supply: Send + Sized {
@@ -22,6 +19,18 @@ trait Supply: Send + Sized {
 
     /// Lets somebody else take part.
     fn share(self) -> (Self, Option<Self>);
+}
+
+/// A batch has at most this many items.
+pub(super) const LARGEST: usize = 1 << 16;
+
+/// Cuts a batch after its first `weight` items.
+pub(super) fn cut_batch<T>(mut items: Vec<T>, weight: usize) -> (Vec<T>, Option<Vec<T>>) {
+    if weight >= items.len() {
+        return (items, None);
+    }
+    let rest = items.split_off(weight);
+    (items, Some(rest))
 }
 
 /// A supply, or a batch from it.
@@ -43,9 +52,12 @@ impl<S: Supply<Item: Send>> Source for Supplied<S> {
 
     fn cut(self, weight: usize) -> (Self, Option<Self>) {
         match self {
-            Supplied::Batch(_) => (self, None),
+            Supplied::Batch(items) => {
+                let (items, rest) = cut_batch(items, weight);
+                (Supplied::Batch(items), rest.map(Supplied::Batch))
+            }
             Supplied::More(mut supply) => {
-                let batch = supply.pull(weight.clamp(1, 1 << 16));
+                let batch = supply.pull(weight.clamp(1, LARGEST));
                 let rest = (!batch.is_empty() && supply.weight() > 0).then_some(Supplied::More(supply));
                 (Supplied::Batch(batch), rest)
             }
@@ -54,7 +66,10 @@ impl<S: Supply<Item: Send>> Source for Supplied<S> {
 
     fn halve(self) -> (Self, Option<Self>) {
         match self {
-            Supplied::Batch(_) => (self, None),
+            Supplied::Batch(_) => {
+                let half = self.weight() / 2;
+                self.cut(half)
+            }
             Supplied::More(supply) => {
                 let (here, there) = supply.share();
                 (Supplied::More(here), there.map(Supplied::More))
@@ -78,87 +93,6 @@ impl<S: Supply<Item: Send>> Source for Supplied<S> {
             },
         }
     }
-}
-
-// ---- par_bridge ---------------------------------------------------------------------------------------------
-
-/// Makes parallel iterators from ordinary ones. See [`par_bridge`](ParallelBridge::par_bridge).
-pub trait ParallelBridge: Sized {
-    /// A parallel iterator over the items of this ordinary one. Processors take batches from it by turns.
-    ///
-    /// The items come in any order. If order matters, see [`par_stream`](super::ParallelStream::par_stream).
-    ///
-    /// ```
-    /// use bombyx::prelude::*;
-    /// let (sender, receiver) = std::sync::mpsc::channel();
-    /// (0..10).for_each(|i| sender.send(i).unwrap());
-    /// drop(sender);
-    /// assert_eq!(receiver.into_iter().par_bridge().map(|i| i * i).sum::<i32>(), 285);
-    /// ```
-    fn par_bridge(self) -> IterBridge<Self>;
-}
-
-impl<I: Iterator<Item: Send> + Send> ParallelBridge for I {
-    fn par_bridge(self) -> IterBridge<I> {
-        IterBridge { iter: self }
-    }
-}
-
-/// From [`ParallelBridge::par_bridge`].
-#[derive(Clone, Debug)]
-#[must_use = "iterators do nothing unless they are used"]
-pub struct IterBridge<I> {
-    iter: I,
-}
-
-impl<I: Iterator<Item: Send> + Send> ParallelIterator for IterBridge<I> {
-    type Item = I::Item;
-
-    fn drive_unindexed<C: UnindexedConsumer<I::Item>>(self, consumer: C) -> C::Result {
-        let left = AtomicUsize::new(upper_bound(&self.iter));
-        let shared = Shared { iter: Mutex::new(Some(self.iter)), left };
-        drive(Supplied::More(&shared), &consumer)
-    }
-}
-
-fn upper_bound<I: Iterator>(iter: &I) -> usize {
-    iter.size_hint().1.unwrap_or(usize::MAX).min(usize::MAX / 2)
-}
-
-/// An ordinary iterator that processors take from by turns. `None` if it has ended.
-struct Shared<I> {
-    iter: Mutex<Option<I>>,
-    /// How many items it may still have.
-    left: AtomicUsize,
-}
-
-impl<I: Iterator<Item: Send> + Send> Supply for &Shared<I> {
-    type Item = I::Item;
-
-    fn weight(&self) -> usize {
-        self.left.load(Relaxed)
-    }
-
-    fn pull(&mut self, count: usize) -> Vec<I::Item> {
-        let mut iter = lock(&self.iter);
-        // An iterator that panics is not asked again.
-        let Some(mut taken) = iter.take() else { return Vec::new() };
-        self.left.store(0, Relaxed);
-        let batch: Vec<_> = taken.by_ref().take(count).collect();
-        if batch.len() == count {
-            self.left.store(upper_bound(&taken), Relaxed);
-            *iter = Some(taken);
-        }
-        batch
-    }
-
-    fn share(self) -> (Self, Option<Self>) {
-        (self, Some(self))
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 // ---- repeat -------------------------------------------------------------------------------------------------

@@ -68,6 +68,11 @@ macro_rules! shared {
 
         $(impl<'data, T: Sync> $name<'data, T> {
             /// The items that are left over.
+            ///
+            /// ```
+            /// use bombyx::prelude::*;
+            /// assert_eq!([1, 2, 3].par_chunks_exact(2).remainder(), [3]);
+            /// ```
             pub fn remainder(&self) -> &'data [T] {
                 self.$rest
             }
@@ -79,16 +84,34 @@ macro_rules! exclusive {
     ($($name:ident;)*) => {$(
         impl<'data, T: Send> $name<'data, T> {
             /// The items that are left over.
+            ///
+            /// ```
+            /// use bombyx::prelude::*;
+            /// assert_eq!([1, 2, 3].par_chunks_exact_mut(2).into_remainder(), [3]);
+            /// ```
             pub fn into_remainder(self) -> &'data mut [T] {
                 self.rest
             }
 
             /// The items that are left over, borrowed.
+            ///
+            /// ```
+            /// use bombyx::prelude::*;
+            /// assert_eq!([1, 2, 3].par_chunks_exact_mut(2).remainder(), [3]);
+            /// ```
             pub fn remainder(&mut self) -> &mut [T] {
                 self.rest
             }
 
             /// Takes the items that are left over. The iterator then no longer has them.
+            ///
+            /// ```
+            /// use bombyx::prelude::*;
+            /// let mut items = [1, 2, 3];
+            /// let mut chunks = items.par_chunks_exact_mut(2);
+            /// assert_eq!(chunks.take_remainder(), [3]);
+            /// assert_eq!(chunks.remainder(), []);
+            /// ```
             pub fn take_remainder(&mut self) -> &'data mut [T] {
                 std::mem::take(&mut self.rest)
             }

@@ -18,6 +18,11 @@ use std::slice;
 /// Parallel iterators over the parts of a slice.
 pub trait ParallelSlice<T: Sync> {
     /// The slice.
+    ///
+    /// ```
+    /// use bombyx::prelude::*;
+    /// assert_eq!(vec![1, 2].as_parallel_slice(), [1, 2]);
+    /// ```
     fn as_parallel_slice(&self) -> &[T];
 
     /// The parts between items for which `separator` is true.
@@ -168,6 +173,11 @@ impl<T: Sync> ParallelSlice<T> for [T] {
 /// Parallel iterators over the parts of a mutable slice, and sorting.
 pub trait ParallelSliceMut<T: Send> {
     /// The slice.
+    ///
+    /// ```
+    /// use bombyx::prelude::*;
+    /// assert_eq!(vec![1, 2].as_parallel_slice_mut(), [1, 2]);
+    /// ```
     fn as_parallel_slice_mut(&mut self) -> &mut [T];
 
     /// The parts between items for which `separator` is true.

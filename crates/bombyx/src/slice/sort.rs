@@ -1,11 +1,17 @@
 //! Sorting: the sorts of the standard library for parts, then merges that are themselves parallel.
 //!
-//! A merge reads the slice and writes a buffer. The buffer is copied back when the merge has ended. So a comparison
-//! that panics leaves every item in the slice exactly once, and nothing in the buffer that would be dropped.
+//! Merges go back and forth between the slice and a buffer of the same size: parts are sorted in the slice, merged into
+//! the buffer, merged from there into the slice, and so on. The number of merges of an item is even, so all items end in
+//! the slice.
+//!
+//! A comparison may panic. Then every item must be in the slice exactly once, and nothing in the buffer may be dropped.
+//! While a merge writes into the buffer, the part of the slice that it reads does not change. While a merge writes into
+//! the slice, the part of the buffer that it reads does not change, and if the merge unwinds, that part is copied to the
+//! slice ([`Restore`]).
 
 use bombyx_core::loop_plumbing::{self as runtime, LoopSite};
 use std::cmp::Ordering;
-use std::mem::MaybeUninit;
+use std::mem::{self, MaybeUninit};
 use std::ptr;
 
 /// One processor sorts slices with fewer items.
@@ -52,9 +58,12 @@ where
         let mut buffer: Vec<MaybeUninit<T>> = Vec::with_capacity(len);
         // SAFETY: `MaybeUninit` needs no initialisation.
         unsafe { buffer.set_len(len) };
-        let parts = (2 * processors.next_power_of_two()).min(len / SERIAL_SORT * 2);
-        Sort { site, compare, serial: &serial, grain: len.div_ceil(parts.max(2)) }
-            .sort(slice, Buffer(&mut buffer));
+        // At least two parts per processor, but no small ones, and an even number of merges.
+        let mut merges = (processors.next_power_of_two().ilog2() + 1).next_multiple_of(2);
+        while merges > 2 && len >> merges < SERIAL_SORT / 2 {
+            merges -= 2;
+        }
+        Sort { site, compare, serial: &serial }.sort(slice, Buffer(&mut buffer), merges);
     });
 }
 
@@ -67,32 +76,56 @@ unsafe impl<T: Send> Send for Buffer<'_, T> {}
 struct Sort<'a, F, S> {
     compare: &'a F,
     serial: &'a S,
-    grain: usize,
     site: LoopSite,
 }
 
 impl<F, S> Sort<'_, F, S> {
-    fn sort<T>(&self, slice: &mut [T], buffer: Buffer<'_, T>)
+    /// Sorts by so many merges. If their number is even, the items end in the slice, otherwise in the buffer. The slice has all
+    /// items in any case, even if a comparison panics.
+    fn sort<T>(&self, slice: &mut [T], buffer: Buffer<'_, T>, merges: u32)
     where
         T: Send,
         F: Fn(&T, &T) -> Ordering + Sync,
         S: Fn(&mut [T]) + Sync,
     {
-        if slice.len() <= self.grain {
+        if merges == 0 {
             return (self.serial)(slice);
         }
         let middle = slice.len() / 2;
         let (left, right) = slice.split_at_mut(middle);
         let (left_buffer, right_buffer) = buffer.0.split_at_mut(middle);
         let (left_buffer, right_buffer) = (Buffer(left_buffer), Buffer(right_buffer));
-        runtime::fork(self.site, || self.sort(left, left_buffer), |_| self.sort(right, right_buffer));
-        let (last, first) = (&slice[middle - 1], &slice[middle]);
-        if (self.compare)(last, first).is_le() {
-            return;
+        runtime::fork(
+            self.site,
+            || self.sort(left, left_buffer, merges - 1),
+            |_| self.sort(right, right_buffer, merges - 1),
+        );
+        if merges % 2 == 1 {
+            let (left, right) = slice.split_at(middle);
+            return merge(Run(left), Run(right), Buffer(buffer.0), self.compare, self.site);
         }
-        let (left, right) = slice.split_at(middle);
-        merge(Run(left), Run(right), Buffer(&mut *buffer.0), self.compare, self.site);
-        move_back(Buffer(buffer.0), slice, self.site);
+        // SAFETY: the halves were sorted by an odd number of merges, so the buffer has a copy of every item. The copies are
+        // only compared, and nobody uses the items of the slice meanwhile.
+        let sorted = unsafe { &*(ptr::from_ref::<[MaybeUninit<T>]>(buffer.0) as *const [T]) };
+        let restore = Restore { from: sorted.as_ptr(), to: slice };
+        // SAFETY: the same memory. What is written there are items again, once the merge or `restore` has ended.
+        let target = unsafe { &mut *(ptr::from_mut::<[T]>(restore.to) as *mut [MaybeUninit<T>]) };
+        let (left, right) = sorted.split_at(middle);
+        merge(Run(left), Run(right), Buffer(target), self.compare, self.site);
+        mem::forget(restore);
+    }
+}
+
+/// Copies all items back into the slice if a merge that writes there unwinds.
+struct Restore<'a, T> {
+    from: *const T,
+    to: &'a mut [T],
+}
+
+impl<T> Drop for Restore<'_, T> {
+    fn drop(&mut self) {
+        // SAFETY: there is a copy of every item of the slice. Both parts of the merge have ended.
+        unsafe { ptr::copy_nonoverlapping(self.from, self.to.as_mut_ptr(), self.to.len()) };
     }
 }
 
@@ -136,51 +169,57 @@ where
     );
 }
 
+/// Merges from both ends at once: the two chains of comparisons do not wait for each other.
 fn merge_serially<T, F>(a: &[T], b: &[T], to: &mut [MaybeUninit<T>], compare: &F)
 where
     F: Fn(&T, &T) -> Ordering,
 {
     assert_eq!(a.len() + b.len(), to.len());
-    let mut out = to.as_mut_ptr().cast::<T>();
+    let out = to.as_mut_ptr_range();
+    let (mut front, mut back) = (out.start.cast::<T>(), out.end.cast::<T>());
     let (mut a, mut b) = (a.as_ptr_range(), b.as_ptr_range());
+    loop {
+        // SAFETY: both pointers belong to the same run.
+        let (in_a, in_b) =
+            unsafe { (a.end.offset_from_unsigned(a.start), b.end.offset_from_unsigned(b.start)) };
+        // Neither end of a run can reach the other one in so many steps.
+        let steps = in_a.min(in_b) / 2;
+        if steps == 0 {
+            break;
+        }
+        for _ in 0..steps {
+            // SAFETY: neither run is at its end, and the target has room for both. Copies are not used before the merge
+            // has ended.
+            unsafe {
+                let right = compare(&*b.start, &*a.start).is_lt();
+                ptr::copy_nonoverlapping(if right { b.start } else { a.start }, front, 1);
+                a.start = a.start.add(usize::from(!right));
+                b.start = b.start.add(usize::from(right));
+                front = front.add(1);
+                let left = compare(&*b.end.sub(1), &*a.end.sub(1)).is_lt();
+                a.end = a.end.sub(usize::from(left));
+                b.end = b.end.sub(usize::from(!left));
+                back = back.sub(1);
+                ptr::copy_nonoverlapping(if left { a.end } else { b.end }, back, 1);
+            }
+        }
+    }
     while a.start < a.end && b.start < b.end {
-        // SAFETY: neither run is at its end, and the buffer has room for both. Copies are not used before they are
-        // moved back.
+        // SAFETY: as above.
         unsafe {
             let right = compare(&*b.start, &*a.start).is_lt();
-            ptr::copy_nonoverlapping(if right { b.start } else { a.start }, out, 1);
+            ptr::copy_nonoverlapping(if right { b.start } else { a.start }, front, 1);
             a.start = a.start.add(usize::from(!right));
             b.start = b.start.add(usize::from(right));
-            out = out.add(1);
+            front = front.add(1);
         }
     }
     for rest in [a, b] {
         // SAFETY: this is the rest of one run, and there is room for it.
         unsafe {
             let len = rest.end.offset_from_unsigned(rest.start);
-            ptr::copy_nonoverlapping(rest.start, out, len);
-            out = out.add(len);
+            ptr::copy_nonoverlapping(rest.start, front, len);
+            front = front.add(len);
         }
     }
-}
-
-/// Moves all items from the buffer, where they are in order, to the slice, where they are in another order.
-fn move_back<T: Send>(buffer: Buffer<'_, T>, slice: &mut [T], site: LoopSite) {
-    /// One processor copies up to this many bytes.
-    const SERIAL_COPY: usize = 256 << 10;
-    if size_of_val(slice) > SERIAL_COPY {
-        let middle = slice.len() / 2;
-        let (left, right) = slice.split_at_mut(middle);
-        let (left_buffer, right_buffer) = buffer.0.split_at_mut(middle);
-        let (left_buffer, right_buffer) = (Buffer(left_buffer), Buffer(right_buffer));
-        runtime::fork(
-            site,
-            move || move_back(left_buffer, left, site),
-            move |_| move_back(right_buffer, right, site),
-        );
-        return;
-    }
-    // SAFETY: the buffer is as long as the slice. All parts together have a copy of every item exactly once. Nothing
-    // can panic before all parts are copied.
-    unsafe { ptr::copy_nonoverlapping(buffer.0.as_ptr().cast::<T>(), slice.as_mut_ptr(), slice.len()) };
 }

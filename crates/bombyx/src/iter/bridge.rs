@@ -1,0 +1,239 @@
+//! Ordinary iterators that several processors take from ([`ParallelBridge`]).
+//!
+//! As long as one run takes items, it takes them straight from the iterator, as an ordinary loop does. Before a second
+//! run joins it, the first one takes a batch and compares: how long did the iterator need to supply the batch, and how
+//! long did the loop need to use it up? The iterator supplies one batch at a time. So if supplying takes longer than
+//! using, nobody can help, and the loop stays as it is for a while. Otherwise both runs take batches from then on.
+
+use super::ParallelIterator;
+use super::driver::{Source, drive};
+use super::plumbing::{Folder, UnindexedConsumer};
+use super::supply::{LARGEST, cut_batch};
+use bombyx_core::loop_plumbing::BlockClock;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::{Mutex, MutexGuard};
+
+/// Makes parallel iterators from ordinary ones. See [`par_bridge`](ParallelBridge::par_bridge).
+pub trait ParallelBridge: Sized {
+    /// A parallel iterator over the items of this ordinary one. Processors take batches from it by turns.
+    ///
+    /// The items come in any order. If order matters, see [`par_stream`](super::ParallelStream::par_stream).
+    ///
+    /// ```
+    /// use bombyx::prelude::*;
+    /// let (sender, receiver) = std::sync::mpsc::channel();
+    /// (0..10).for_each(|i| sender.send(i).unwrap());
+    /// drop(sender);
+    /// assert_eq!(receiver.into_iter().par_bridge().map(|i| i * i).sum::<i32>(), 285);
+    /// ```
+    fn par_bridge(self) -> IterBridge<Self>;
+}
+
+impl<I: Iterator<Item: Send> + Send> ParallelBridge for I {
+    fn par_bridge(self) -> IterBridge<I> {
+        IterBridge { iter: self }
+    }
+}
+
+/// From [`ParallelBridge::par_bridge`].
+#[derive(Clone, Debug)]
+#[must_use = "iterators do nothing unless they are used"]
+pub struct IterBridge<I> {
+    iter: I,
+}
+
+impl<I: Iterator<Item: Send> + Send> ParallelIterator for IterBridge<I> {
+    type Item = I::Item;
+
+    fn drive_unindexed<C: UnindexedConsumer<I::Item>>(self, consumer: C) -> C::Result {
+        let left = AtomicUsize::new(upper_bound(&self.iter));
+        let shared = Shared {
+            iter: Mutex::new(Some(self.iter)),
+            left,
+            clock: BlockClock::get(),
+            together: AtomicBool::new(false),
+            trial: AtomicUsize::new(NEW),
+            more: AtomicUsize::new(0),
+        };
+        drive(Bridged::More(&shared), &consumer)
+    }
+}
+
+fn upper_bound<I: Iterator>(iter: &I) -> usize {
+    iter.size_hint().1.unwrap_or(usize::MAX).min(usize::MAX / 2)
+}
+
+/// An ordinary iterator that processors take from by turns. `None` if it has ended.
+struct Shared<I> {
+    iter: Mutex<Option<I>>,
+    /// How many items it may still have.
+    left: AtomicUsize,
+    clock: BlockClock,
+    /// Whether more than one run takes items.
+    together: AtomicBool,
+    /// While one run takes items: after how many further blocks it may try a batch, or one of the following.
+    trial: AtomicUsize,
+    /// By which power of two batches should be larger than blocks, because supplying them takes long.
+    more: AtomicUsize,
+}
+
+/// No item has been taken yet. The loop wants help from the beginning only if its items are not known to be short.
+const NEW: usize = usize::MAX;
+/// The next block is a trial.
+const TRY: usize = usize::MAX - 1;
+/// A trial has shown that help is welcome.
+const HELPS: usize = usize::MAX - 2;
+/// For how many blocks a loop that nobody can help stays alone.
+const ALONE: usize = 256;
+
+impl<I: Iterator<Item: Send>> Shared<I> {
+    /// Puts the iterator back that was taken from this place, unless it has ended. An iterator that panics never comes
+    /// back.
+    fn put_back(&self, iter: I, ended: bool, mut place: MutexGuard<'_, Option<I>>) {
+        self.left.store(if ended { 0 } else { upper_bound(&iter) }, Relaxed);
+        if !ended {
+            *place = Some(iter);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<I>> {
+        self.iter.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// The next items, `count` of them unless the iterator ends.
+    fn pull(&self, count: usize) -> Vec<I::Item> {
+        let mut place = self.lock();
+        let Some(mut iter) = place.take() else { return Vec::new() };
+        let mut batch = Vec::with_capacity(count.min(self.left.load(Relaxed)));
+        iter.by_ref().take(count).for_each(|item| batch.push(item));
+        self.put_back(iter, batch.len() < count, place);
+        batch
+    }
+
+    /// Whether another run may join.
+    fn share(&self) -> bool {
+        match self.trial.load(Relaxed) {
+            NEW | HELPS => {
+                self.together.store(true, Relaxed);
+                true
+            }
+            TRY => false,
+            0 => {
+                self.trial.store(TRY, Relaxed);
+                false
+            }
+            blocks => {
+                self.trial.store(blocks - 1, Relaxed);
+                false
+            }
+        }
+    }
+
+    /// Keeps what a batch has shown.
+    fn tried(&self, supplying: u64, using: u64) {
+        let helps = supplying <= using;
+        self.trial.store(if helps { HELPS } else { ALONE }, Relaxed);
+        // Runs should seldom meet at the iterator.
+        self.more.store(if supplying > using / 8 { 2 } else { 0 }, Relaxed);
+    }
+}
+
+/// The iterator, or items from it.
+enum Bridged<'a, I: Iterator> {
+    More(&'a Shared<I>),
+    /// So many items, not yet taken. Only while one run takes items.
+    Next(&'a Shared<I>, usize),
+    Batch(Vec<I::Item>),
+    /// A batch, and how many ticks the iterator needed for it.
+    Trial(&'a Shared<I>, Vec<I::Item>, u64),
+}
+
+impl<I: Iterator<Item: Send> + Send> Source for Bridged<'_, I> {
+    type Item = I::Item;
+
+    fn weight(&self) -> usize {
+        match self {
+            Bridged::More(shared) => shared.left.load(Relaxed),
+            Bridged::Next(_, count) => *count,
+            Bridged::Batch(items) | Bridged::Trial(_, items, _) => items.len(),
+        }
+    }
+
+    fn cut(self, weight: usize) -> (Self, Option<Self>) {
+        let shared = match self {
+            Bridged::More(shared) => shared,
+            Bridged::Batch(items) => {
+                let (items, rest) = cut_batch(items, weight);
+                return (Bridged::Batch(items), rest.map(Bridged::Batch));
+            }
+            Bridged::Next(..) | Bridged::Trial(..) => return (self, None),
+        };
+        let count = weight.clamp(1, LARGEST);
+        if shared.left.load(Relaxed) == 0 {
+            return (Bridged::Batch(Vec::new()), None);
+        }
+        let block = if shared.together.load(Relaxed) {
+            return self.batch(count << shared.more.load(Relaxed));
+        } else if shared.trial.load(Relaxed) == TRY {
+            let start = shared.clock.now();
+            let batch = shared.pull(count);
+            Bridged::Trial(shared, batch, shared.clock.now().wrapping_sub(start))
+        } else {
+            Bridged::Next(shared, count)
+        };
+        (block, Some(Bridged::More(shared)))
+    }
+
+    fn batch(self, weight: usize) -> (Self, Option<Self>) {
+        let Bridged::More(shared) = self else { return self.cut(weight) };
+        let batch = shared.pull(weight);
+        let rest = (!batch.is_empty()).then_some(self);
+        (Bridged::Batch(batch), rest)
+    }
+
+    fn halve(self) -> (Self, Option<Self>) {
+        match self {
+            Bridged::More(shared) => (self, shared.share().then_some(Bridged::More(shared))),
+            Bridged::Batch(_) => {
+                let half = self.weight() / 2;
+                self.cut(half)
+            }
+            all => (all, None),
+        }
+    }
+
+    fn has_positions(&self) -> bool {
+        false
+    }
+
+    fn fold_with<F: Folder<I::Item>>(self, mut folder: F) -> F {
+        match self {
+            Bridged::Batch(items) => folder.consume_iter(items),
+            Bridged::Next(shared, count) => {
+                // Nobody else wants it, so the lock is not held while the items are used.
+                let Some(mut iter) = shared.lock().take() else { return folder };
+                if shared.trial.load(Relaxed) == NEW {
+                    shared.trial.store(0, Relaxed);
+                }
+                let mut taken = 0;
+                folder = folder.consume_iter(iter.by_ref().take(count).inspect(|_| taken += 1));
+                shared.put_back(iter, taken < count && !folder.full(), shared.lock());
+                folder
+            }
+            Bridged::Trial(shared, items, supplying) => {
+                let start = shared.clock.now();
+                folder = folder.consume_iter(items);
+                shared.tried(supplying, shared.clock.now().wrapping_sub(start));
+                folder
+            }
+            Bridged::More(shared) => loop {
+                let batch = shared.pull(64);
+                if batch.is_empty() || folder.full() {
+                    return folder;
+                }
+                folder = folder.consume_iter(batch);
+            },
+        }
+    }
+}
