@@ -54,7 +54,6 @@ impl<I: Iterator<Item: Send> + Send> ParallelIterator for IterBridge<I> {
             clock: BlockClock::get(),
             together: AtomicBool::new(false),
             trial: AtomicUsize::new(NEW),
-            more: AtomicUsize::new(0),
         };
         drive(Bridged::More(&shared), &consumer)
     }
@@ -74,8 +73,6 @@ struct Shared<I> {
     together: AtomicBool,
     /// While one run takes items: after how many further blocks it may try a batch, or one of the following.
     trial: AtomicUsize,
-    /// By which power of two batches should be larger than blocks, because supplying them takes long.
-    more: AtomicUsize,
 }
 
 /// No item has been taken yet. The loop wants help from the beginning only if its items are not known to be short.
@@ -86,6 +83,8 @@ const TRY: usize = usize::MAX - 1;
 const HELPS: usize = usize::MAX - 2;
 /// For how many blocks a loop that nobody can help stays alone.
 const ALONE: usize = 256;
+/// For how many blocks a loop with short items stays alone before the first trial.
+const FIRST: usize = 8;
 
 impl<I: Iterator<Item: Send>> Shared<I> {
     /// Puts the iterator back that was taken from this place, unless it has ended. An iterator that panics never comes
@@ -134,8 +133,6 @@ impl<I: Iterator<Item: Send>> Shared<I> {
     fn tried(&self, supplying: u64, using: u64) {
         let helps = supplying <= using;
         self.trial.store(if helps { HELPS } else { ALONE }, Relaxed);
-        // Runs should seldom meet at the iterator.
-        self.more.store(if supplying > using / 8 { 2 } else { 0 }, Relaxed);
     }
 }
 
@@ -174,7 +171,8 @@ impl<I: Iterator<Item: Send> + Send> Source for Bridged<'_, I> {
             return (Bridged::Batch(Vec::new()), None);
         }
         let block = if shared.together.load(Relaxed) {
-            return self.batch(count << shared.more.load(Relaxed));
+            // Runs should seldom meet at the iterator, but end at the same time.
+            return self.batch((4 * count).min(shared.left.load(Relaxed) / 16).clamp(1, LARGEST));
         } else if shared.trial.load(Relaxed) == TRY {
             let start = shared.clock.now();
             let batch = shared.pull(count);
@@ -214,7 +212,7 @@ impl<I: Iterator<Item: Send> + Send> Source for Bridged<'_, I> {
                 // Nobody else wants it, so the lock is not held while the items are used.
                 let Some(mut iter) = shared.lock().take() else { return folder };
                 if shared.trial.load(Relaxed) == NEW {
-                    shared.trial.store(0, Relaxed);
+                    shared.trial.store(FIRST, Relaxed);
                 }
                 let mut taken = 0;
                 folder = folder.consume_iter(iter.by_ref().take(count).inspect(|_| taken += 1));

@@ -271,7 +271,10 @@ impl<'a, C> Loop<'a, C> {
                 && (big || pace.is_worth_sharing(weight, self.clock) && runtime::hungry())
             {
                 match source.halve() {
-                    (whole, None) => source = whole,
+                    (whole, None) => {
+                        runtime::decline();
+                        source = whole;
+                    }
                     (left, Some(right)) => {
                         if let Some(visit) = &mut visit {
                             visit.split();

@@ -170,10 +170,14 @@ where
     }
 }
 
-/// Answers a thief that waits, and returns whether the next thief would leave empty-handed.
+/// Gives an entry to a thief that waits, if there is one, and returns whether the next thief would leave empty-handed.
+///
+/// If there is no entry, the thief is not answered here: it would be sent away, although the fork that follows serves it.
 fn nothing_to_steal() -> bool {
     current::processor().is_none_or(|processor| {
-        processor.poll();
+        if !processor.deque.looks_empty() {
+            processor.poll();
+        }
         processor.deque.looks_empty()
     })
 }

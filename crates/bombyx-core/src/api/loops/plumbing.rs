@@ -35,10 +35,19 @@ impl LoopSite {
     }
 }
 
-/// Answers a thief that waits, and returns whether the next thief would leave empty-handed.
+/// Gives an entry to a thief that waits, if there is one, and returns whether the next thief would leave empty-handed. If
+/// so, the caller should [`fork`], or else [`decline`].
 #[inline]
 pub fn hungry() -> bool {
     nothing_to_steal()
+}
+
+/// Sends a thief away that waits. For a loop that has found that it cannot be cut.
+#[inline]
+pub fn decline() {
+    if let Some(processor) = current::processor() {
+        processor.poll();
+    }
 }
 
 /// A join whose first half may hold values that are not `Send`. Outside a pool it runs one half after the other.
