@@ -195,6 +195,8 @@ macro_rules! indexed {
 }
 
 /// The contenders of an operation over a source, the ordinary loop first. Nobody if they do not go together.
+// A vector that is used up is one of the sources.
+#[allow(clippy::unnecessary_to_owned)]
 pub(crate) fn contenders<'a, const K: usize>(
     op: &str,
     source: &str,

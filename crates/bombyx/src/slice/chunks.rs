@@ -110,7 +110,7 @@ macro_rules! exclusive {
             /// let mut items = [1, 2, 3];
             /// let mut chunks = items.par_chunks_exact_mut(2);
             /// assert_eq!(chunks.take_remainder(), [3]);
-            /// assert_eq!(chunks.remainder(), []);
+            /// assert!(chunks.remainder().is_empty());
             /// ```
             pub fn take_remainder(&mut self) -> &'data mut [T] {
                 std::mem::take(&mut self.rest)
