@@ -70,11 +70,7 @@ impl Pool {
     /// # Ok::<(), bombyx::Error>(())
     /// ```
     #[track_caller]
-    pub fn spawn<F, T>(&self, f: F) -> Task<T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
+    pub fn spawn<F: FnOnce() -> T + Send + 'static, T: Send + 'static>(&self, f: F) -> Task<T> {
         Task::start(&self.pool, Site::here(Kind::Run), f)
     }
 
@@ -91,11 +87,7 @@ impl Pool {
     /// # Ok::<(), bombyx::Error>(())
     /// ```
     #[track_caller]
-    pub fn run_async<F, T>(&self, f: F) -> RunAsync<T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
+    pub fn run_async<F: FnOnce() -> T + Send + 'static, T: Send + 'static>(&self, f: F) -> RunAsync<T> {
         RunAsync::start(&self.pool, Site::here(Kind::Run), f)
     }
 }
@@ -103,21 +95,13 @@ impl Pool {
 impl Handle {
     /// Like [`Pool::spawn`].
     #[track_caller]
-    pub fn spawn<F, T>(&self, f: F) -> Task<T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
+    pub fn spawn<F: FnOnce() -> T + Send + 'static, T: Send + 'static>(&self, f: F) -> Task<T> {
         Task::start(&self.pool, Site::here(Kind::Run), f)
     }
 
     /// Like [`Pool::run_async`].
     #[track_caller]
-    pub fn run_async<F, T>(&self, f: F) -> RunAsync<T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
+    pub fn run_async<F: FnOnce() -> T + Send + 'static, T: Send + 'static>(&self, f: F) -> RunAsync<T> {
         RunAsync::start(&self.pool, Site::here(Kind::Run), f)
     }
 }
