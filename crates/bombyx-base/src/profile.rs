@@ -39,6 +39,9 @@ pub struct Profile {
     pub burdened_span_ns: u64,
     /// Time that strands spent in `blocking`.
     pub blocked_ns: u64,
+    /// Time in which strands could have gone on and had no CPU. It is neither work nor span.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub delayed_ns: u64,
     /// The number of closures forked.
     pub forks: u64,
     /// The number of strands executed.
@@ -55,16 +58,32 @@ pub struct Profile {
     pub peak_carriers: u64,
     /// The most heap memory in use at once, if it was metered.
     pub peak_heap_bytes: Option<u64>,
+    /// The machine, if the system said something about it.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub machine: Option<Machine>,
     /// What the system said about the runs, if it did.
     #[cfg_attr(feature = "serde", serde(default))]
     pub usage: Option<Usage>,
-    /// The longest times without a run, longest first.
+    /// The times without a run: the longest ones, longest first, and then the sum of all others, if there are others.
     #[cfg_attr(feature = "serde", serde(default))]
     pub gaps: Vec<Gap>,
     /// What each processor spent its time on.
     pub per_processor: Vec<Times>,
     /// Where the program forks.
     pub sites: Vec<SiteProfile>,
+    /// The same program on another number of processors, if it was run a second time. That profile has no companion.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub companion: Option<Box<Profile>>,
+}
+
+/// The machine that a program ran on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize))]
+pub struct Machine {
+    /// How many CPUs the program may use.
+    pub cpus: u32,
+    /// The size of the largest cache, or 0 if it is unknown.
+    pub cache_bytes: u64,
 }
 
 /// The clock that was used.
@@ -113,6 +132,16 @@ pub struct Usage {
     pub voluntary_switches: u64,
     /// How often the system took the CPU from a thread that could have gone on.
     pub involuntary_switches: u64,
+    /// The most memory that the process had.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub peak_memory_bytes: u64,
+    /// Time that a hypervisor took from the CPUs, from the first pool on.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub stolen_ns: u64,
+    /// Time in which some thread of the machine, of this program or another, could have gone on and had no CPU, from the
+    /// first pool on.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub pressure_ns: u64,
 }
 
 /// A time without a run: code outside all pools.
@@ -121,9 +150,9 @@ pub struct Usage {
 pub struct Gap {
     /// How long it was, summed over all the times that the program passed there.
     pub ns: u64,
-    /// Where the run before it was entered. `None` at the beginning of the program.
+    /// Where the run before it was entered. `None` at the beginning of the program, and for the sum of several places.
     pub before: Option<String>,
-    /// Where the run after it was entered. `None` at the end of the program.
+    /// Where the run after it was entered. `None` at the end of the program, and for the sum of several places.
     pub after: Option<String>,
 }
 
@@ -178,6 +207,12 @@ pub struct SiteProfile {
     /// How long they were in `blocking`.
     #[cfg_attr(feature = "serde", serde(default))]
     pub blocked_ns: u64,
+    /// How long they slept, or waited for a lock, a file or another thread, outside of `blocking`. It is part of the work.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub asleep_ns: u64,
+    /// How long they could have gone on and had no CPU. It is not part of the work.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub delayed_ns: u64,
 }
 
 impl SiteProfile {
@@ -211,6 +246,16 @@ impl Profile {
     /// take longer beside others than alone.
     pub fn busy_processors(&self) -> f64 {
         if self.wall_ns == 0 { 1.0 } else { self.work_ns as f64 / self.wall_ns as f64 }
+    }
+
+    /// How long the program took, in nanoseconds: with and without a run.
+    pub fn elapsed_ns(&self) -> u64 {
+        self.wall_ns.saturating_add(self.outside_ns())
+    }
+
+    /// How long strands slept or waited outside of `blocking`, in nanoseconds.
+    pub fn asleep_ns(&self) -> u64 {
+        self.sites.iter().fold(0, |sum: u64, site| sum.saturating_add(site.asleep_ns))
     }
 
     /// The time without any run, in nanoseconds: the sum of [`Profile::gaps`].
@@ -296,6 +341,7 @@ impl Profile {
             ("span_ns", self.span_ns),
             ("burdened_span_ns", self.burdened_span_ns),
             ("blocked_ns", self.blocked_ns),
+            ("delayed_ns", self.delayed_ns),
             ("forks", self.forks),
             ("strands", self.strands),
             ("steals", self.steals),
@@ -311,9 +357,15 @@ impl Profile {
             Some(bytes) => writeln!(out, "\"peak_heap_bytes\":{bytes},")?,
             None => out.write_str("\"peak_heap_bytes\":null,\n")?,
         }
-        if let Some(Usage { cpu_ns, voluntary_switches, involuntary_switches }) = self.usage {
-            write!(out, "\"usage\":{{\"cpu_ns\":{cpu_ns},\"voluntary_switches\":{voluntary_switches},")?;
-            writeln!(out, "\"involuntary_switches\":{involuntary_switches}}},")?;
+        if let Some(Machine { cpus, cache_bytes }) = self.machine {
+            writeln!(out, "\"machine\":{{\"cpus\":{cpus},\"cache_bytes\":{cache_bytes}}},")?;
+        }
+        if let Some(usage) = self.usage {
+            write!(out, "\"usage\":{{\"cpu_ns\":{},", usage.cpu_ns)?;
+            write!(out, "\"voluntary_switches\":{},", usage.voluntary_switches)?;
+            write!(out, "\"involuntary_switches\":{},", usage.involuntary_switches)?;
+            write!(out, "\"peak_memory_bytes\":{},", usage.peak_memory_bytes)?;
+            writeln!(out, "\"stolen_ns\":{},\"pressure_ns\":{}}},", usage.stolen_ns, usage.pressure_ns)?;
         }
         out.write_str("\"gaps\":[")?;
         list(out, &self.gaps, |out, gap| {
@@ -343,11 +395,18 @@ impl Profile {
             )?;
             write!(
                 out,
-                "\"forks\":{},\"work_ns\":{},\"span_ns\":{},\"strands\":{},\"longest_ns\":{},\"blocked_ns\":{}}}",
+                "\"forks\":{},\"work_ns\":{},\"span_ns\":{},\"strands\":{},\"longest_ns\":{},\"blocked_ns\":{},",
                 site.forks, site.work_ns, site.span_ns, site.strands, site.longest_ns, site.blocked_ns
-            )
+            )?;
+            write!(out, "\"asleep_ns\":{},\"delayed_ns\":{}}}", site.asleep_ns, site.delayed_ns)
         })?;
-        out.write_str("]}\n")
+        out.push(']');
+        if let Some(companion) = &self.companion {
+            out.push_str(",\n\"companion\":");
+            companion.write_json(out)?;
+            out.truncate(out.trim_end().len());
+        }
+        out.write_str("}\n")
     }
 }
 

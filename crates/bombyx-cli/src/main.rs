@@ -26,7 +26,7 @@ mod verify;
 #[cfg(unix)]
 mod worker;
 
-use bombyx_lab::{Result, contender, contention, files, heap, host, launch, plot, resources, table, text};
+use bombyx_lab::{Result, contender, files, heap, host, launch, plot, resources, table, text};
 use clap::{Parser, Subcommand};
 use std::fmt;
 use std::process::ExitCode;

@@ -6,7 +6,7 @@ use bombyx_lab::prediction;
 use bombyx_workloads::Workload;
 use std::process::ExitCode;
 
-/// Bounds and simulated times against measured ones, on two processors.
+/// Predicted and simulated speedups against measured ones, on two processors.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The workloads [default: all]
@@ -16,6 +16,10 @@ pub(crate) struct Args {
     #[command(flatten)]
     input: Input,
 
+    /// Do not simulate
+    #[arg(long)]
+    no_simulation: bool,
+
     /// Runs on each number of processors
     #[arg(short, long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u16).range(1..))]
     repeat: u16,
@@ -24,7 +28,8 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let workloads = if args.names.is_empty() { bombyx_workloads::all().to_vec() } else { args.names.clone() };
     let Input { size, grain, seed } = args.input;
-    let plan = prediction::Plan { workloads, size, grain, seed, repeat: args.repeat };
+    let simulate = !args.no_simulation;
+    let plan = prediction::Plan { workloads, size, grain, seed, repeat: args.repeat, simulate };
     prediction::run(&plan, terminal::style(), &mut terminal::print)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,17 +1,17 @@
-//! `bombyx scale`: runs a program on several numbers of processors, and compares with what a profile on one of them
-//! predicts.
+//! `bombyx scale`: runs a program on several numbers of processors, and compares with what its profile predicts.
 //!
-//! The prediction comes from one profiled run on one processor. What the program does outside pools is serial, and
-//! counts as such (Amdahl's law). The measured runs are not profiled. The numbers of processors take turns, so a
-//! machine that is slow for a while is slow for all of them.
+//! The prediction comes from two profiled runs, on one processor and on all CPUs, as in `bombyx profile -p 1`. What the
+//! program does outside pools is serial, and counts as such (Amdahl's law). The measured runs are not profiled. The
+//! numbers of processors take turns, so a machine that is slow for a while is slow for all of them.
 
 use crate::args::{Pools, Program};
 use crate::launch::{Ended, Launch, wrote_nothing};
 use crate::output::{self, Output};
-use crate::profile::{self, plot, profiled};
+use crate::profile::{self, plot};
 use crate::table::{Cell, Style, Table, Tone};
 use crate::text::{ratio, time, wrapped};
-use crate::{Result, contention, host};
+use crate::{Result, host};
+use bombyx_lab::profiled::{To, add_companion, profiled};
 use bombyx_lab::progress::Progress;
 use bombyx_lab::statistics::median;
 use bombyx_profile::{Prediction, Profile, Scaling, advise, cilkscale_csv};
@@ -23,7 +23,7 @@ use std::process::ExitCode;
 
 /// Run a program on several numbers of processors and compare with what its profile predicts.
 ///
-/// Profiles one run on one processor. Then times the whole program on each number of processors in turn. The program's
+/// Profiles it on one processor and on all CPUs. Then times the whole program on each number of processors in turn. The program's
 /// output is discarded. With --csv, work, span and times have Cilkscale's column names, for its plotter.
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -69,14 +69,13 @@ struct Row {
 }
 
 impl Row {
-    /// Where the measured speedup lies, as well as the times on one processor can tell.
+    /// Where the measured speedup lies.
     fn verdict(&self) -> (&'static str, Tone) {
-        let Prediction { lower, lower_sharing, upper, upper_caches, .. } = self.prediction;
+        let band = self.prediction.band;
         match self.speedup {
-            speedup if speedup < lower_sharing => ("below", Tone::Bad),
-            speedup if speedup < lower => ("shares", Tone::Bad),
-            _ if self.speedup_over_best > upper_caches => ("above", Tone::Strong),
-            _ if self.speedup_over_best > upper => ("caches", Tone::Good),
+            // Disturbances only make runs longer. So it is above only if the best run on one processor says so, too.
+            _ if self.speedup_over_best > band.to => ("above", Tone::Strong),
+            speedup if speedup < band.from => ("below", Tone::Bad),
             _ => ("inside", Tone::Good),
         }
     }
@@ -89,12 +88,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The profile on one processor and the times on all.
+/// The profile and the times.
 struct Scaled {
     profile: Profile,
-    /// Includes what the program does outside pools.
     scaling: Scaling,
-    outside: f64,
     rows: Vec<Row>,
 }
 
@@ -119,10 +116,10 @@ fn measure(args: &Args) -> Result<Scaled> {
     let numbers = args.numbers();
     let program = Path::new(&args.program.words[0]);
     let progress = Progress::new(1 + numbers.len() * usize::from(args.repeat));
-    progress.doing("profiling on one processor");
-    let (ended, profile) = profiled(&args.program.words, Some(1), true)?;
+    progress.doing("profiling on one processor and on all CPUs");
+    let (ended, profile) = profiled(&args.program.words, Some(1), To::Nobody)?;
     succeeded(program, &ended)?;
-    let profile = profile.ok_or_else(|| wrote_nothing(program, "profile", None))??;
+    let mut profile = profile.ok_or_else(|| wrote_nothing(program, "profile", None))??;
     if profile.processors > 1 {
         return Err(format!(
             "{} uses {} processors although it was told to use one; let the environment choose the number, not the program",
@@ -130,6 +127,9 @@ fn measure(args: &Args) -> Result<Scaled> {
             profile.processors
         )
         .into());
+    }
+    if let Some(note) = add_companion(&mut profile, &args.program.words)? {
+        eprintln!("bombyx: {note}");
     }
     progress.step();
     let mut times = vec![Vec::new(); numbers.len()];
@@ -144,9 +144,7 @@ fn measure(args: &Args) -> Result<Scaled> {
         }
     }
     drop(progress);
-    let outside = (ended.elapsed.as_secs_f64() - profile.wall_ns as f64 / 1e9).max(0.0);
-    let scaling =
-        contention::measured().into_iter().fold(Scaling::of(&profile).with_serial(outside), Scaling::on);
+    let scaling = Scaling::of(&profile);
     let of = |times: &[f64]| {
         let mut sorted = times.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -164,7 +162,7 @@ fn measure(args: &Args) -> Result<Scaled> {
             speedup_over_best: best / median_seconds,
         }
     });
-    Ok(Scaled { rows: rows.collect(), profile, scaling, outside })
+    Ok(Scaled { rows: rows.collect(), profile, scaling })
 }
 
 /// Timing a program that fails would be pointless.
@@ -189,14 +187,16 @@ impl Scaled {
     }
 
     fn table(&self, style: Style) -> String {
-        let outside = self.outside / self.scaling.work.max(f64::MIN_POSITIVE);
+        let whole = (self.scaling.work + self.scaling.serial).max(f64::MIN_POSITIVE);
         let mut out = format!(
-            "{}: work {}, span {}, parallelism {:.1}; {:.1} % of the work is outside of pools",
+            "{}: work {}, span {}, parallelism {:.1}; {:.1} with the code outside of pools, {:.1} % of the time on one \
+             processor",
             self.profile.program,
             time(self.scaling.work),
             time(self.scaling.span),
             self.scaling.parallelism(),
-            100.0 * outside
+            self.scaling.whole_parallelism(),
+            100.0 * self.scaling.serial / whole
         );
         out = wrapped(&out, style.prose(), 0) + "\n\n";
         let table = Table::new(style)
@@ -205,13 +205,13 @@ impl Scaled {
             .numbers("range", 21)
             .extra()
             .numbers("speedup", 8)
-            .numbers("at least", 8)
             .numbers("likely", 8)
-            .numbers("at most", 8)
+            .numbers("from", 8)
+            .numbers("to", 8)
             .words("measured", 8);
         out.push_str(&table.head());
         for row in &self.rows {
-            let Prediction { processors, lower, likely, upper, .. } = row.prediction;
+            let Prediction { processors, band } = row.prediction;
             let least = row.seconds.iter().copied().fold(f64::INFINITY, f64::min);
             let most = row.seconds.iter().copied().fold(0.0, f64::max);
             let (verdict, tone) = row.verdict();
@@ -220,9 +220,9 @@ impl Scaled {
                 Cell::from(time(row.median_seconds)),
                 Cell::new(format!("{} – {}", time(least), time(most)), Tone::Faint),
                 Cell::new(ratio(row.speedup), Tone::Strong),
-                Cell::from(ratio(lower)),
-                Cell::from(ratio(likely)),
-                Cell::from(ratio(upper)),
+                Cell::from(ratio(band.likely)),
+                Cell::from(ratio(band.from)),
+                Cell::from(ratio(band.to)),
                 Cell::new(verdict, tone),
             ]));
         }
@@ -230,23 +230,16 @@ impl Scaled {
         out.push_str(&table.left_out().unwrap_or_default());
         let mut say = |text: &str| out.push_str(&(wrapped(text, style.prose(), 0) + "\n"));
         say(&format!("\nadvice: {}", advise(&self.profile, most)[0]));
-        let bounds = |of: fn(&Prediction) -> f64| -> String {
-            let bounds: Vec<String> = self.rows.iter().map(|row| ratio(of(&row.prediction))).collect();
-            bounds.join(", ")
-        };
-        if self.rows.iter().any(|row| matches!(row.verdict().0, "caches" | "above")) {
-            say(&format!(
-                "More than `at most` means that the work itself takes less time on several cores. Each core's own caches can \
-                 bring that to {}.",
-                bounds(|prediction| prediction.upper_caches)
-            ));
+        if self.rows.iter().any(|row| row.verdict().0 == "below") {
+            say(
+                "Below means that strands take longer than on the processors that were profiled: more cores share data, \
+                 a lock or memory, or the cores are not all ours.",
+            );
         }
-        if self.rows.iter().any(|row| matches!(row.verdict().0, "shares" | "below")) {
-            say(&format!(
-                "Less than `at least` means that something slows the strands themselves: data that several cores write, false \
-                 sharing, a lock, or cores that are not all ours. Sharing all data would leave {}.",
-                bounds(|prediction| prediction.lower_sharing)
-            ));
+        if self.rows.iter().any(|row| row.verdict().0 == "above") {
+            say(
+                "Above means that the work itself takes less time on several cores, as each has caches of its own.",
+            );
         }
         out
     }
@@ -257,7 +250,6 @@ impl Scaled {
             "arguments": self.profile.arguments,
             "scaling": self.scaling,
             "parallelism": self.scaling.parallelism(),
-            "outside_seconds": self.outside,
             "rows": serde_json::to_value(&self.rows)?,
             "profile": profile::as_value(&self.profile),
         }))
@@ -273,20 +265,18 @@ impl Scaled {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bombyx_profile::Contention;
 
     #[test]
-    fn what_sharing_and_caches_explain_is_said() {
-        let contention = Contention { cores: 2, memory: 1.25, sharing: 2.0, caches: 1.1 };
-        let scaling = Scaling::new(1e6, 1.0, 1.0).on(contention);
+    fn points_are_inside_below_or_above() {
+        let scaling = Scaling::new(1e6, 1.0, 1.0);
         let verdict = |(speedup, speedup_over_best)| {
             let prediction = scaling.predict(2);
             let row = Row { prediction, seconds: vec![1.0], median_seconds: 1.0, speedup, speedup_over_best };
             row.verdict().0
         };
         assert_eq!(
-            [(0.9, 0.9), (1.0, 1.0), (1.5, 1.5), (1.6, 1.6), (2.1, 2.0), (2.1, 2.1), (2.3, 2.3)].map(verdict),
-            ["below", "shares", "shares", "inside", "inside", "caches", "above"]
+            [(1.0, 1.0), (1.5, 1.4), (2.3, 2.1), (2.3, 2.3)].map(verdict),
+            ["below", "inside", "inside", "above"]
         );
     }
 }

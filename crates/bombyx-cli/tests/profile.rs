@@ -78,23 +78,30 @@ fn a_profile_in_a_dozen_lines() {
     assert_eq!(errors, "");
     let expected = "
 sort 10000000: work-stealing on 2 processors, 1 run in 951 ms
+speedup       not known: that takes a second run, on another number of processors
 work          1.82 s in 196,606 strands, 9.28 µs each; 65,535 forks, 24 steals, 5 hand-overs
 span          240 ms; 241 ms with the costs of steals and hand-overs
 parallelism   7.6; burdened 7.6
-busy          1.92 processors on average, which is no speedup; utilisation 95.9 %, search 2.7 %, help 0.7 %, hand-over 0.0 %, idle 0.7 %
+utilisation   95.9 %; search 2.7 %, help 0.7 %, hand-over 0.0 %, idle 0.7 %
 peak          61 nested frames, 3 carriers
 processors          1      2      4      8
-  at least       1.00   1.63   2.39   3.11
   likely         1.00   1.77   2.86   4.15
-  at most        1.00   2.00   4.00   7.60
-span by site   71.0 %  src/sort.rs:41:9      join      32,768 forks of 21.1 µs each
-               17.5 %  src/sort.rs:23:5      join      32,767 forks of 33.6 µs each
+  from           1.00   1.23   1.89   2.58
+  to             1.00   2.20   4.40   8.36
+span by site   71.0 %  src/sort.rs:41:9      join      32,768 forks of 21.1 µs each, the longest strand 0 ns
+               17.5 %  src/sort.rs:23:5      join      32,767 forks of 33.6 µs each, the longest strand 0 ns
                11.5 %  outside of all forks
 ";
     assert!(report.starts_with(expected), "{report}");
     let advice = report.lines().last().expect("there is advice");
     assert!(advice.starts_with("advice        parallelism 7.6: "), "{advice}");
-    assert!(advice.ends_with("the join in src/sort.rs:41 is 71 % of the span"), "{advice}");
+    assert!(
+        advice.contains("the join in src/sort.rs:41 is 71 % of the span; if it were twice as fast: "),
+        "{advice}"
+    );
+    let (explained, _) = folder.succeeds(&["profile", "--read", SORT, "--explain"]);
+    assert!(explained.contains("  on 2        how the work is distributed: "), "{explained}");
+    assert!(explained.contains("what they do to each other is not known"), "{explained}");
     let (top, _) = folder.succeeds(&["profile", "--read", SORT, "--top", "1"]);
     assert!(top.contains("and 1 more sites"), "{top}");
     assert!(!top.contains("sort.rs:23"), "{top}");
@@ -112,27 +119,36 @@ fn a_program_keeps_its_output_and_status() {
     assert_eq!(out, "out --json -p x y 7 7\n", "the options after the program are its own");
     assert!(errors.starts_with("err\n"), "{errors}");
     assert!(errors.contains("ended with status 3; this is its profile up to then"), "{errors}");
-    assert!(errors.contains("outside of pools") || errors.contains("in 951 ms\n"), "{errors}");
+    assert!(
+        errors.contains(
+            "note          asked for -p 7, but the program used 2 processors: it builds its pools itself"
+        ),
+        "{errors}"
+    );
     assert!(errors.contains("parallelism   7.6"), "{errors}");
 }
 
 #[test]
 fn files_and_formats() {
     let folder = Folder::new("formats");
-    let program = folder.program(&format!("cp {SORT} \"$BOMBYX_PROFILE\""));
-    let arguments = ["profile", "--json", "--save", "kept.json", "--plot", "plot.svg", "--", &program];
+    let program = folder.program(&format!("cp {SORT} \"$BOMBYX_PROFILE\"; echo mine"));
+    let arguments =
+        ["profile", "--once", "--json", "--save", "kept.json", "--plot", "plot.svg", "--", &program];
     let (json, errors) = folder.succeeds(&arguments);
-    assert_eq!(errors, "");
+    assert_eq!(errors, "mine\n", "the program's output does not mix with the JSON");
     let json: Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(json["profile"]["program"], "sort");
-    assert_eq!(json["predictions"][1]["upper"], 2.0);
+    assert_eq!(json["predictions"][1]["processors"], 2);
+    assert!(
+        json["predictions"][1]["from"].as_f64().unwrap() < json["predictions"][1]["to"].as_f64().unwrap()
+    );
+    assert_eq!(json["speedup"], Value::Null, "one run cannot know it");
     assert!(json["advice"][0]["text"].as_str().unwrap().contains("sort.rs:41"));
     let (again, _) = folder.succeeds(&["profile", "--json", "--read", "kept.json"]);
     let again: Value = serde_json::from_str(&again).expect("JSON");
     assert_eq!(again["profile"], json["profile"]);
-    assert_eq!(again["contention"], Value::Null, "the machine of a kept profile is not known");
     let svg = std::fs::read_to_string(folder.file("plot.svg")).unwrap();
-    assert!(svg.contains("Speedup of sort") && svg.contains("at least"), "{svg}");
+    assert!(svg.contains("Speedup of sort") && svg.contains("likely"), "{svg}");
     let (csv, _) = folder.succeeds(&["profile", "--csv", "--read", SORT]);
     assert!(
         csv.starts_with("tag,work (seconds),span (seconds),parallelism,burdened_span (seconds),"),
@@ -183,6 +199,30 @@ fn a_damaged_profile_is_named() {
     assert!(errors.contains("missing.json: "), "{errors}");
     let (_, errors) = folder.fails(&["profile", "--read", DAG]);
     assert!(errors.contains("not a profile"), "{errors}");
+}
+
+/// On two processors and on one: the work is the same, and the time is half.
+#[test]
+fn a_program_runs_twice_to_tell_its_speedup() {
+    let folder = Folder::new("twice");
+    let one = std::fs::read_to_string(SORT).unwrap().replace("\"processors\": 2", "\"processors\": 1");
+    std::fs::write(folder.file("one.json"), one.replace("\"wall_ns\": 951", "\"wall_ns\": 1902")).unwrap();
+    let program = folder.program(&format!(
+        "echo \"$BOMBYX_PROCESSORS\" >> runs; [ \"$BOMBYX_PROCESSORS\" = 1 ] && cp one.json \"$BOMBYX_PROFILE\" || cp \
+         {SORT} \"$BOMBYX_PROFILE\"; echo out"
+    ));
+    let (out, errors) = folder.succeeds(&["profile", "-p", "2", "--save", "both.json", "--", &program]);
+    assert_eq!(out, "out\n", "only the first run's output is shown");
+    assert!(errors.contains("speedup       2.00 on 2 processors: 951 ms instead of 1.90 s"), "{errors}");
+    assert_eq!(std::fs::read_to_string(folder.file("runs")).unwrap(), "2\n1\n");
+    let (again, _) = folder.succeeds(&["profile", "--read", "both.json"]);
+    assert!(again.contains("speedup       2.00 on 2 processors"), "a kept profile has both: {again}");
+    let (_, once) = folder.succeeds(&["profile", "--once", "-p", "2", "--", &program]);
+    assert!(once.contains("speedup       not known"), "{once}");
+    // A program that chooses its processors itself.
+    let program = folder.program(&format!("cp {SORT} \"$BOMBYX_PROFILE\""));
+    let (_, errors) = folder.succeeds(&["profile", "--", &program]);
+    assert!(errors.contains("used 2 processors, because the program builds its pool itself"), "{errors}");
 }
 
 /// The program is interrupted as by Ctrl-C. What there is, is printed, and the status says why.
@@ -238,11 +278,21 @@ fn scaling_beside_its_prediction() {
     ));
     let (table, errors) =
         folder.succeeds(&["scale", "-p", "2,3", "--repeat", "2", "--plot", "plot.svg", "--", &program]);
-    assert_eq!(errors, "");
+    // The script always says one processor. On a machine with more, the second profile should be of all of them.
+    assert!(
+        errors.is_empty() || errors.contains("used 1 processors, because the program builds"),
+        "{errors}"
+    );
     assert!(table.starts_with("fib: work "), "{table}");
     assert_eq!(table.lines().filter(|line| line.contains(" – ")).count(), 3, "{table}");
     let runs = std::fs::read_to_string(folder.file("runs")).unwrap();
-    assert_eq!(runs.split_whitespace().collect::<Vec<_>>(), ["1", "1", "2", "3", "1", "2", "3"], "in turns");
+    let all = std::thread::available_parallelism().unwrap().to_string();
+    let profiled = if all == "1" { vec![] } else { vec![&*all] };
+    assert_eq!(
+        runs.split_whitespace().collect::<Vec<_>>(),
+        [&["1"][..], &profiled, &["1", "2", "3", "1", "2", "3"]].concat(),
+        "in turns"
+    );
     assert!(std::fs::read_to_string(folder.file("plot.svg")).unwrap().contains("measured"));
     let (json, _) = folder.succeeds(&["scale", "-p", "1,2", "--repeat", "1", "--json", "--", &program]);
     let json: Value = serde_json::from_str(&json).expect("JSON");
@@ -282,4 +332,9 @@ fn real_programs_are_profiled_and_recorded() {
     assert!(errors.contains("fib.dag: ") && errors.contains("fib/mod.rs"), "{errors}");
     let (what_if, _) = folder.succeeds(&["simulate", "fib.dag", "-p", "1,2", "--faster", "fib/mod.rs=2"]);
     assert!(what_if.contains("2 times faster"), "{what_if}");
+    let (_, errors) = folder.fails(&["simulate", "fib.dag", "--faster", "nowhere=2"]);
+    assert!(
+        errors.contains("there are `") && !errors.contains("bombyx-core/src"),
+        "only its own sites: {errors}"
+    );
 }

@@ -1,5 +1,5 @@
-//! What a program that is ended by a signal leaves behind: a whole profile and recording of the runs that had ended, or
-//! none. And the signal does end it.
+//! What a program that is ended by a signal leaves behind: a whole profile, with what is known of the run in progress, and
+//! a whole recording of the runs that had ended, or none. And the signal does end it.
 #![cfg(target_os = "linux")]
 
 use bombyx::{Pool, join};
@@ -39,7 +39,8 @@ impl Drop for Folder {
     }
 }
 
-/// Not a test: the program that is ended. Makes this many runs, reports that, and stays in another one.
+/// Not a test: the program that is ended. Makes this many runs, and stays in another one. Reports that when the other one
+/// has forked for a while, or at once if it does not fork.
 #[test]
 #[ignore = "part of another test"]
 fn program() {
@@ -54,16 +55,26 @@ fn program() {
     for _ in 0..runs {
         pool.run(|| join(|| (), || ()));
     }
+    let forks = std::env::var_os("FORKS").is_some();
     pool.run(|| {
-        fs::write(folder.join("ready"), "").unwrap();
-        loop {
+        for round in 0.. {
+            if round == 100 || !forks {
+                fs::write(folder.join("ready"), "").unwrap();
+            }
+            if !forks {
+                sleep(Duration::from_secs(3600));
+            }
             join(|| sleep(Duration::from_millis(1)), || ());
         }
     });
 }
 
-fn start(folder: &Path, runs: u64) -> Child {
-    let child = Command::new(std::env::current_exe().unwrap())
+fn start(folder: &Path, runs: u64, forks: bool) -> Child {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    if forks {
+        command.env("FORKS", "");
+    }
+    let child = command
         .args(["--ignored", "--exact", "program"])
         .env("FOLDER", folder)
         .env("RUNS", runs.to_string())
@@ -88,7 +99,7 @@ fn end(mut child: Child, signal: i32) -> ExitStatus {
 fn the_runs_that_had_ended_are_kept() {
     for signal in [INTERRUPT, TERMINATE] {
         let folder = Folder::new(&format!("kept-{signal}"));
-        let status = end(start(&folder.0, 3), signal);
+        let status = end(start(&folder.0, 3, true), signal);
         assert_eq!(status.signal(), Some(signal));
         assert_eq!(folder.names(), ["profile.json", "run.dag"]);
         let profile = fs::read_to_string(folder.0.join("profile.json")).unwrap();
@@ -99,10 +110,30 @@ fn the_runs_that_had_ended_are_kept() {
     }
 }
 
+/// The number of this name.
+fn number(json: &str, name: &str) -> u64 {
+    let (_, rest) = json.split_once(&format!("\"{name}\":")).unwrap();
+    rest.split([',', '}']).next().unwrap().parse().unwrap()
+}
+
 #[test]
-fn without_a_run_that_ended_there_are_no_files() {
+fn what_the_run_in_progress_has_shown_is_kept() {
+    let folder = Folder::new("progress");
+    let status = end(start(&folder.0, 0, true), INTERRUPT);
+    assert_eq!(status.signal(), Some(INTERRUPT));
+    assert_eq!(folder.names(), ["profile.json"], "a recording has only runs that have ended");
+    let profile = fs::read_to_string(folder.0.join("profile.json")).unwrap();
+    assert!(profile.contains("\"interrupted\":true") && profile.contains("\"runs\":0,"), "{profile}");
+    assert!(profile.contains("interrupted.rs"), "the place that forks is there: {profile}");
+    let [work, span, wall] = ["work_ns", "span_ns", "wall_ns"].map(|name| number(&profile, name));
+    // A hundred rounds of a millisecond each; what came last may not have been told.
+    assert!(work >= 50_000_000 && span >= 50_000_000 && wall >= span, "{profile}");
+}
+
+#[test]
+fn a_run_that_has_shown_nothing_leaves_no_files() {
     let folder = Folder::new("none");
-    let status = end(start(&folder.0, 0), INTERRUPT);
+    let status = end(start(&folder.0, 0, false), INTERRUPT);
     assert_eq!(status.signal(), Some(INTERRUPT));
     assert!(folder.names().is_empty(), "{:?}", folder.names());
 }
@@ -113,7 +144,7 @@ fn what_lies_beside_the_file_is_left_alone() {
     let folder = Folder::new("links");
     let (secret, profile) = (folder.0.join("secret"), folder.0.join("profile.json"));
     fs::write(&secret, "untouched").unwrap();
-    let child = start(&folder.0, 3);
+    let child = start(&folder.0, 3, true);
     for tried in 0..3 {
         let link = folder.0.join(format!(".profile.json.{}.{tried}.part", child.id()));
         std::os::unix::fs::symlink(&secret, link).unwrap();

@@ -1,22 +1,19 @@
 //! How good the predictions are.
 //!
-//! Each workload is profiled and recorded on one processor. Then one and two processors take turns. The median on two
-//! processors is compared with the bounds that the profile gives, and with the simulated time of the recording.
-//!
-//! Bounds are multiples of T1, and how well T1 is known is measured too. Disturbances only make a run longer, so the
-//! program itself takes at most as long as its best run, while runs like those on two processors take the median. The
-//! lower bound uses the best run and the upper bound the median, and there is no other tolerance.
+//! Each workload is profiled on one processor and on two, as `bombyx profile` does, and recorded on one. Then one and two
+//! processors take turns. The speedup on two, by the medians, is compared with the band that the profile gives, and with
+//! the simulated time of the recording.
 
+use crate::Result;
 use crate::contender::Contender;
 use crate::launch::{Launch, Scratch};
 use crate::progress::Progress;
 use crate::statistics::median;
 use crate::table::{Cell, Style, Table, Tone};
-use crate::text::time;
-use crate::{Result, contention};
+use crate::text::{ratio, time};
 use bombyx::Pool;
 use bombyx_dag::{Measures, format};
-use bombyx_profile::Scaling;
+use bombyx_profile::{Band, Profile, Scaling};
 use bombyx_sim::Simulation;
 use bombyx_workloads::{Grain, Size, Workload};
 use std::ffi::OsString;
@@ -34,6 +31,8 @@ pub struct Plan {
     pub seed: u64,
     /// Runs on each number of processors.
     pub repeat: u16,
+    /// Whether to simulate, too.
+    pub simulate: bool,
 }
 
 /// The number of processors that is predicted.
@@ -43,155 +42,136 @@ const SEEDS: u64 = 5;
 /// How near the simulator should come.
 const NEAR: f64 = 0.1;
 
-/// One workload: times in seconds.
+/// One program: times in seconds.
 struct Compared {
-    /// On one processor, the best run and the median.
-    best: f64,
+    name: String,
+    /// On one processor and on two, the medians.
     one: f64,
-    /// On two, the median.
     two: f64,
     parallelism: f64,
-    /// The shortest and longest time on two processors that the profile allows.
-    bounds: (f64, f64),
-    /// The same if cores keep their data apart and gain nothing from their own caches.
-    narrow: (f64, f64),
-    simulated: f64,
+    band: Band,
+    simulated: Option<f64>,
 }
 
 impl Compared {
+    fn speedup(&self) -> f64 {
+        self.one / self.two
+    }
+
+    fn error(&self) -> Option<f64> {
+        self.simulated.map(|simulated| simulated / self.two - 1.0)
+    }
+
     fn inside(&self) -> bool {
-        self.bounds.0 <= self.two && self.two <= self.bounds.1
-    }
-
-    /// Where the time lies, and briefly why.
-    fn within(&self) -> Within {
-        match self.two {
-            _ if !self.inside() => Within::Outside,
-            two if two > self.narrow.1 => Within::Shares,
-            two if two < self.narrow.0 => Within::Caches,
-            _ => Within::Inside,
-        }
-    }
-
-    fn error(&self) -> f64 {
-        self.simulated / self.two - 1.0
+        self.band.contains(self.speedup())
     }
 }
 
-/// Where a time lies between its bounds.
-#[derive(Clone, Copy, PartialEq)]
-enum Within {
-    Inside,
-    /// Inside only because cores may share data.
-    Shares,
-    /// Inside only because of caches.
-    Caches,
-    Outside,
-}
-
-impl Within {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Inside => "inside",
-            Self::Shares => "shares",
-            Self::Caches => "caches",
-            Self::Outside => "outside",
-        }
-    }
-}
-
-/// Compares workload by workload and shows the results line by line.
+/// Compares program by program and shows the results line by line.
 ///
 /// # Errors
 /// If a result is wrong, or a program cannot be recorded.
 pub fn run(plan: &Plan, style: Style, say: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
-    let all = &plan.workloads;
     let table = Table::new(style)
-        .words("workload", 24)
-        .numbers("best T1", 9)
+        .words("program", 24)
         .numbers("T1", 9)
         .numbers("T1/T∞", 9)
         .numbers("T2", 9)
-        .numbers("at least", 9)
-        .numbers("at most", 9)
-        .words("bounds", 7)
+        .numbers("speedup", 8)
+        .numbers("likely", 8)
+        .numbers("from", 8)
+        .numbers("to", 8)
+        .words("band", 7)
         .numbers("simulated", 9)
         .numbers("error", 8);
     say(&table.head())?;
-    let progress = Progress::new(all.len());
-    let (mut verdicts, mut near) = (Vec::new(), 0);
-    for workload in all {
-        progress.doing(workload.name());
-        let compared = compare(*workload, plan)?;
-        let within = compared.within();
-        verdicts.push(within);
-        near += usize::from(compared.error().abs() <= NEAR);
+    let progress = Progress::new(plan.workloads.len());
+    let mut all: Vec<Compared> = Vec::new();
+    let near = |error: f64| error.abs() <= NEAR;
+    let mut add = |compared: Compared| -> Result<()> {
         let tone = |good: bool| if good { Tone::Good } else { Tone::Bad };
+        let (simulated, error) = (compared.simulated, compared.error());
         say(&table.line([
-            Cell::from(workload.name()),
-            Cell::from(time(compared.best)),
+            Cell::from(compared.name.clone()),
             Cell::from(time(compared.one)),
             Cell::from(format!("{:.1}", compared.parallelism)),
-            Cell::new(time(compared.two), Tone::Strong),
-            Cell::from(time(compared.bounds.0)),
-            Cell::from(time(compared.bounds.1)),
-            Cell::new(within.name(), tone(within != Within::Outside)),
-            Cell::from(time(compared.simulated)),
-            Cell::new(format!("{:+.1} %", 100.0 * compared.error()), tone(compared.error().abs() <= NEAR)),
+            Cell::from(time(compared.two)),
+            Cell::new(ratio(compared.speedup()), Tone::Strong),
+            Cell::from(ratio(compared.band.likely)),
+            Cell::from(ratio(compared.band.from)),
+            Cell::from(ratio(compared.band.to)),
+            Cell::new(if compared.inside() { "inside" } else { "outside" }, tone(compared.inside())),
+            Cell::from(simulated.map_or(String::new(), time)),
+            error.map_or(Cell::from(""), |error| {
+                Cell::new(format!("{:+.1} %", 100.0 * error), tone(near(error)))
+            }),
         ]))?;
+        all.push(compared);
+        Ok(())
+    };
+    for workload in &plan.workloads {
+        progress.doing(workload.name());
+        add(compare(*workload, plan)?)?;
         progress.step();
     }
     drop(progress);
-    let of = verdicts.len();
-    let count = |which: Within| verdicts.iter().filter(|&&within| within == which).count();
+    let of = all.len().max(1);
+    let inside = all.iter().filter(|compared| compared.inside()).count();
+    let width = all.iter().map(|compared| compared.band.width()).sum::<f64>() / of as f64;
+    let errors: Vec<f64> = all.iter().filter_map(Compared::error).collect();
     say(&format!(
-        "\n{} of {of} inside the bounds, {} of them because cores share data and {} because they have caches of their own; {near} \
-         of {of} simulated within {:.0} %\n",
-        of - count(Within::Outside),
-        count(Within::Shares),
-        count(Within::Caches),
+        "\n{inside} of {of} in their band ({:.0} %), whose mean width is {:.0} % of its middle; {} of {} simulated within \
+         {:.0} %\n",
+        100.0 * inside as f64 / of as f64,
+        100.0 * width,
+        errors.iter().filter(|&&error| near(error)).count(),
+        errors.len(),
         100.0 * NEAR
     ))?;
     Ok(())
 }
 
+/// The median.
+fn middle(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    median(&times)
+}
+
 fn compare(workload: &dyn Workload, plan: &Plan) -> Result<Compared> {
     let mut prepared = workload.prepare(plan.size, plan.grain, plan.seed);
-    let profiled = Contender::of(Pool::builder().processors(1).profile(true).build()?);
-    prepared.run(profiled.runtime());
-    let profile = profiled.profile().ok_or("the pool was built to be profiled")?;
-    drop(profiled);
+    let mut profile_on = |processors: u32| -> Result<Profile> {
+        let pool = Pool::builder().processors(processors as usize).profile(true).build()?;
+        let contender = Contender::of(pool);
+        prepared.run(contender.runtime());
+        let profile = contender.profile().ok_or("the pool was built to be profiled")?;
+        // What is outside of the pool is this program's, not the workload's.
+        Ok(Profile { gaps: Vec::new(), ..profile })
+    };
+    let (many, one) = (profile_on(TWO)?, profile_on(1)?);
+    let profile = Profile { companion: Some(Box::new(one)), ..many };
     let contenders = [Contender::bombyx(1, None)?, Contender::bombyx(TWO as usize, None)?];
-    let mut rounds: Vec<[f64; 2]> = Vec::new();
+    let mut times = [Vec::new(), Vec::new()];
     for round in 0..plan.repeat {
-        let mut times = [0.0; 2];
         let order = if round % 2 == 0 { [0, 1] } else { [1, 0] };
         for nth in order {
             let run = prepared.run(contenders[nth].runtime());
             if round + 1 == plan.repeat {
                 prepared.check().map_err(|wrong| format!("{} is wrong: {wrong}", workload.name()))?;
             }
-            times[nth] = run.time.as_secs_f64();
+            times[nth].push(run.time.as_secs_f64());
         }
-        rounds.push(times);
     }
-    let [one, two] = [0, 1].map(|nth| {
-        let mut times: Vec<f64> = rounds.iter().map(|round| round[nth]).collect();
-        times.sort_by(f64::total_cmp);
-        times
-    });
-    let (best, one, two) = (one[0], median(&one), median(&two));
-    let scaling = contention::measured().into_iter().fold(Scaling::of(&profile), Scaling::on);
-    let prediction = scaling.predict(TWO);
-    Ok(Compared {
-        best,
-        one,
-        two,
-        parallelism: scaling.parallelism(),
-        bounds: (best / prediction.upper_caches, one / prediction.lower_sharing),
-        narrow: (best / prediction.upper, one / prediction.lower),
-        simulated: one * simulated(workload, plan)?,
-    })
+    let [one, two] = times.map(middle);
+    let simulated = if plan.simulate { Some(one * simulated(workload, plan)?) } else { None };
+    Ok(Compared { simulated, ..Compared::new(workload.name(), &profile, one, two) })
+}
+
+impl Compared {
+    fn new(name: &str, profile: &Profile, one: f64, two: f64) -> Self {
+        let scaling = Scaling::of(profile);
+        let band = scaling.predict(TWO).band;
+        Self { name: name.to_owned(), one, two, parallelism: scaling.parallelism(), band, simulated: None }
+    }
 }
 
 /// The simulated time on two processors as a share of that on one, from a recording on one.

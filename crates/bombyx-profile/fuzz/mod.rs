@@ -232,11 +232,10 @@ pub(crate) fn profiles() -> Target {
             Err(error) => error.to_string().chars().filter(|c| !c.is_ascii_digit()).collect(),
             Ok(profile) => {
                 for processors in [1, 2, 1000, u32::MAX] {
-                    let prediction = bombyx_profile::Scaling::of(&profile).predict(processors);
-                    assert!(0.0 < prediction.lower && prediction.lower <= prediction.likely);
-                    assert!(
-                        prediction.likely <= prediction.upper && prediction.upper <= f64::from(processors)
-                    );
+                    let scaling = bombyx_profile::Scaling::of(&profile);
+                    let band = scaling.predict(processors).band;
+                    assert!(0.0 < band.from && band.from <= band.likely && band.likely <= band.to);
+                    assert!(!scaling.explain(processors).is_empty());
                 }
                 let advice = bombyx_profile::advise(&profile, 8);
                 assert!(!advice[0].text.is_empty());

@@ -2,8 +2,9 @@
 //!
 //! - [`Profile`] is what the runtime writes to the file named by `BOMBYX_PROFILE`. [`read`] reads such a file, and
 //!   answers a damaged or hostile one with a [`ReadError`].
-//! - [`Scaling`] predicts speedups from work, span and burdened span, each as a [`Prediction`] between two bounds.
-//! - [`advise`] says in a sentence what a colleague would say after a look at the profile.
+//! - [`Scaling`] predicts speedups from work, span and burdened span, each as a [`Band`]: likely, from and to.
+//! - [`Comparison`] compares two runs of a program: its speedup, and why strands take longer beside others than alone.
+//! - [`advise`] says what a colleague would say after a look at the profile.
 //! - [`cilkscale_csv`] writes what Cilkscale's plotter reads.
 //!
 //! Nothing here measures or runs anything. The runtime does that.
@@ -11,8 +12,8 @@
 //! ```
 //! let file = include_bytes!("../corpus/sort.json");
 //! let profile = bombyx_profile::read(&file[..])?;
-//! let on_8 = bombyx_profile::Scaling::of(&profile).predict(8);
-//! assert!(on_8.lower <= on_8.likely && on_8.likely <= on_8.upper);
+//! let on_8 = bombyx_profile::Scaling::of(&profile).predict(8).band;
+//! assert!(on_8.from <= on_8.likely && on_8.likely <= on_8.to);
 //! println!("{}", bombyx_profile::advise(&profile, 8)[0]);
 //! # Ok::<(), bombyx_profile::ReadError>(())
 //! ```
@@ -24,15 +25,17 @@
 
 mod advice;
 mod cilkscale;
+mod comparison;
 mod error;
 mod nodes;
 mod reader;
 mod scaling;
 
-pub use advice::{Advice, Rule, advise};
-pub use bombyx_base::profile::{Clock, Costs, Gap, Profile, SiteProfile, Times, Usage, VERSION};
+pub use advice::{Advice, Gain, Rule, advise};
+pub use bombyx_base::profile::{Clock, Costs, Gap, Machine, Profile, SiteProfile, Times, Usage, VERSION};
 pub use cilkscale::cilkscale_csv;
+pub use comparison::{Cause, Comparison, Growth};
 pub use error::ReadError;
 pub use nodes::add_node;
 pub use reader::{MAX_BYTES, read};
-pub use scaling::{Contention, Prediction, SPAN_COEFFICIENT, Scaling};
+pub use scaling::{Band, Beside, Prediction, SPAN_COEFFICIENT, Scaling};

@@ -33,6 +33,7 @@ pub fn add_node(sum: &mut Profile, node: &Profile, longest: &mut Option<Profile>
         (&mut sum.runs, node.runs),
         (&mut sum.work_ns, node.work_ns),
         (&mut sum.blocked_ns, node.blocked_ns),
+        (&mut sum.delayed_ns, node.delayed_ns),
         (&mut sum.forks, node.forks),
         (&mut sum.strands, node.strands),
         (&mut sum.steals, node.steals),
@@ -59,6 +60,10 @@ pub fn add_node(sum: &mut Profile, node: &Profile, longest: &mut Option<Profile>
                 total.forks = total.forks.saturating_add(site.forks);
                 total.work_ns = total.work_ns.saturating_add(site.work_ns);
                 total.strands = total.strands.saturating_add(site.strands);
+                total.longest_ns = total.longest_ns.max(site.longest_ns);
+                total.blocked_ns = total.blocked_ns.saturating_add(site.blocked_ns);
+                total.asleep_ns = total.asleep_ns.saturating_add(site.asleep_ns);
+                total.delayed_ns = total.delayed_ns.saturating_add(site.delayed_ns);
             }
             None => sum.sites.push(SiteProfile { span_ns: 0, ..site.clone() }),
         }

@@ -78,6 +78,15 @@ fn parsed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ReadError> {
 }
 
 fn check(profile: &Profile) -> Result<(), ReadError> {
+    if let Some(companion) = &profile.companion {
+        if companion.companion.is_some() {
+            return Err(ReadError::Absurd {
+                field: "companion".to_owned(),
+                reason: "has a companion itself".to_owned(),
+            });
+        }
+        check(companion)?;
+    }
     let absurd = |field: &str, reason: String| Err(ReadError::Absurd { field: field.to_owned(), reason });
     let short = |field: &str, text: &str| match text.len() {
         0..=MAX_NAME => Ok(()),
@@ -115,11 +124,14 @@ fn check(profile: &Profile) -> Result<(), ReadError> {
         ("span_ns", profile.span_ns),
         ("burdened_span_ns", profile.burdened_span_ns),
         ("blocked_ns", profile.blocked_ns),
+        ("delayed_ns", profile.delayed_ns),
     ] {
         possible(field, time)?;
     }
     profile.per_processor.iter().try_for_each(|times| possible("per_processor", times.total_ns()))?;
-    for SiteProfile { file, kind, work_ns, span_ns, longest_ns, blocked_ns, .. } in &profile.sites {
+    for SiteProfile { file, kind, work_ns, span_ns, longest_ns, blocked_ns, asleep_ns, delayed_ns, .. } in
+        &profile.sites
+    {
         short("sites.file", file)?;
         short("sites.kind", kind)?;
         for (field, time) in [
@@ -127,6 +139,8 @@ fn check(profile: &Profile) -> Result<(), ReadError> {
             ("sites.span_ns", span_ns),
             ("sites.longest_ns", longest_ns),
             ("sites.blocked_ns", blocked_ns),
+            ("sites.asleep_ns", asleep_ns),
+            ("sites.delayed_ns", delayed_ns),
         ] {
             possible(field, *time)?;
         }
@@ -140,7 +154,11 @@ fn check(profile: &Profile) -> Result<(), ReadError> {
             short("gaps", place)?;
         }
     }
-    profile.usage.map_or(Ok(()), |usage| possible("usage.cpu_ns", usage.cpu_ns))?;
+    if let Some(usage) = profile.usage {
+        possible("usage.cpu_ns", usage.cpu_ns)?;
+        possible("usage.stolen_ns", usage.stolen_ns)?;
+        possible("usage.pressure_ns", usage.pressure_ns)?;
+    }
     if profile.burdened_span_ns < profile.span_ns {
         return absurd(
             "burdened_span_ns",

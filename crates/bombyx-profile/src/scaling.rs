@@ -1,152 +1,249 @@
 //! [`Scaling`]: how a program will scale, from its work, its span and its burdened span. One small file of arithmetic.
 //!
-//! | bound | says | source |
+//! | law | says | source |
 //! |---|---|---|
 //! | work law | T_P ≥ T1/P | BL §2 |
 //! | span law | T_P ≥ T∞ | BL §2 |
 //! | greedy | T_P ≤ T1/P + (1 − 1/P)·T∞ | BL Theorem 1; the last term in this form because one processor works all the time |
-//! | contended | strands on several cores take up to this many times as long | measured on the machine, see [`Contention`] |
-//! | caches | or, if each core has a part of the data in its own caches, are up to this many times as fast | measured, too |
 //! | burdened | T_P ≤ T1/P + c·(1 − 1/P)·T̂∞ with c = [`SPAN_COEFFICIENT`] | Cilkview, on burdened dags, and its successor Cilkscale |
+//! | growth | strands take g(P) times as long beside others as alone | a second run, see [`crate::Comparison`] |
+//!
+//! A prediction is one [`Band`]: likely, and from–to. *Likely* has c = 1 and the growth that was measured. *To* has c = 0
+//! and no more growth than was measured. *From* has c = 1.7 and a growth that goes on with every further processor. Where
+//! the program was measured on that many processors, the measured speedup takes the place of all that.
 
-use crate::Profile;
+use crate::{Comparison, Profile};
 use serde::Serialize;
 
-/// The factor of the burdened span in the lower bound on speedup. It is Cilkview's, whose authors found it on real
-/// programs, and that of Cilkscale's plotter.
+/// The factor of the burdened span at the lower end. It is Cilkview's, whose authors found it on real programs, and that
+/// of Cilkscale's plotter.
 pub const SPAN_COEFFICIENT: f64 = 1.7;
-
-/// How much slower or faster strands get when all cores work at once. Cores share memory, programs make them share
-/// data, and each core has its own caches. Work and span do not show how much of that a program will feel. So this only
-/// widens the bounds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Contention {
-    /// How many cores worked at once.
-    pub cores: u32,
-    /// How many times as long a strand then takes that only uses its own memory.
-    pub memory: f64,
-    /// How many times as long a strand then takes that only continues with what another core has just written.
-    pub sharing: f64,
-    /// How many times as fast reads get if each core reads only its part of what one core would read alone.
-    pub caches: f64,
-}
-
-impl Contention {
-    /// A slowdown or gain on a number of processors. It grows in proportion, up to all cores.
-    fn on(&self, processors: f64, factor: f64) -> f64 {
-        let others = f64::from(self.cores.max(2) - 1);
-        1.0 + (factor.max(1.0) - 1.0) * ((processors - 1.0) / others).clamp(0.0, 1.0)
-    }
-}
+/// How much one run differs from another. Calibrated: `scripts/known-answers --bands 5` and `scripts/prediction`.
+const NOISE: f64 = 0.1;
+/// How many times as long strands may take on many processors if the program ran on one only. Calibrated, too.
+const UNKNOWN_GROWTH: f64 = 1.25;
+/// Growth beyond the processors that were measured may be faster than in proportion.
+const FASTER_GROWTH: f64 = 1.5;
+/// Strands that take less time beside others than alone (caches) do not get faster than this.
+const LEAST_GROWTH: f64 = 0.7;
 
 /// What determines how a program scales, in seconds (or in any other unit, as long as all use the same).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Scaling {
-    /// T1.
+    /// T1: the work on one processor.
     pub work: f64,
     /// T∞.
     pub span: f64,
     /// T̂∞: the span with the costs of steals and hand-overs along it.
     pub burdened_span: f64,
-    /// What the machine adds, if it is known.
-    pub contention: Option<Contention>,
+    /// Serial code outside of pools. Work and span are without it.
+    pub serial: f64,
+    /// How long strands take beside others, if that is known.
+    pub growth: Option<Beside>,
+    /// The share of the time in which the program had no CPU. It makes all figures uncertain.
+    pub disturbed: f64,
 }
 
-/// A speedup over one processor, and where it must lie.
+/// What a run on several processors has shown.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Beside {
+    /// How many processors worked at once.
+    pub processors: u32,
+    /// How many times as long strands took as alone.
+    pub factor: f64,
+    /// The speedup, if all processors had a CPU.
+    pub speedup: Option<f64>,
+}
+
+/// A speedup over one processor.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Band {
+    /// What to expect.
+    pub likely: f64,
+    /// What it will hardly fall below.
+    pub from: f64,
+    /// What it will hardly rise above.
+    pub to: f64,
+}
+
+impl Band {
+    /// Whether a speedup is inside.
+    pub fn contains(&self, speedup: f64) -> bool {
+        self.from <= speedup && speedup <= self.to
+    }
+
+    /// The width as a share of the middle.
+    pub fn width(&self) -> f64 {
+        2.0 * (self.to - self.from) / (self.to + self.from)
+    }
+}
+
+/// A [`Band`] and its number of processors.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Prediction {
     /// The number of processors.
     pub processors: u32,
-    /// A scheduler with the measured costs does at least this well, on a machine where memory is as slow as measured,
-    /// if cores keep their data apart.
-    pub lower: f64,
-    /// It does at least this well if cores always continue with what other cores have written. In between, cores share
-    /// some data.
-    pub lower_sharing: f64,
-    /// What to expect: the greedy bound with the burdened span in it.
-    pub likely: f64,
-    /// No scheduler does better: P, and the parallelism.
-    pub upper: f64,
-    /// The work itself may take less time if each core's part of the data fits its caches better than all of the data
-    /// fitted those of one core. Even then no scheduler does better than this.
-    pub upper_caches: f64,
+    /// The speedup.
+    #[serde(flatten)]
+    pub band: Band,
 }
 
 impl Scaling {
     /// From work, span and burdened span, in the same unit.
     pub fn new(work: f64, span: f64, burdened_span: f64) -> Self {
-        Self { work, span, burdened_span, contention: None }
+        Self { work, span, burdened_span, serial: 0.0, growth: None, disturbed: 0.0 }
     }
 
-    /// Of a profiled program.
+    /// Of a profiled program, with the code outside of pools.
     pub fn of(profile: &Profile) -> Self {
         let seconds = |ns: u64| ns as f64 / 1e9;
-        Self::new(seconds(profile.work_ns), seconds(profile.span_ns), seconds(profile.burdened_span_ns))
+        let comparison = Comparison::of(profile);
+        let alone = comparison.map_or(profile, |comparison| comparison.one);
+        let disturbed = |profile: &Profile| {
+            // With more processors than CPUs, threads wait for each other.
+            let crowded = profile.machine.is_some_and(|machine| profile.processors > machine.cpus);
+            let all = profile.work_ns as f64 + profile.delayed_ns as f64;
+            if crowded { 0.0 } else { profile.delayed_ns as f64 / all.max(1.0) }
+        };
+        let mut scaling = Self {
+            serial: seconds(alone.outside_ns()),
+            disturbed: disturbed(alone).max(comparison.map_or(0.0, |comparison| disturbed(comparison.many))),
+            ..Self::new(seconds(alone.work_ns), seconds(alone.span_ns), seconds(alone.burdened_span_ns))
+        };
+        scaling.growth = comparison.map(|comparison| scaling.beside(&comparison));
+        scaling
     }
 
-    /// The same program on a machine with this contention.
-    ///
-    /// ```
-    /// use bombyx_profile::{Contention, Scaling};
-    /// let program = Scaling::new(80.0, 0.01, 0.01);
-    /// let contended = program.on(Contention { cores: 2, memory: 1.1, sharing: 1.6, caches: 1.05 }).predict(2);
-    /// assert!(contended.lower_sharing < 1.26 && contended.lower > 1.8 && contended.likely > 1.99);
-    /// assert_eq!((contended.upper, contended.upper_caches), (2.0, 2.1));
-    /// ```
-    pub fn on(self, contention: Contention) -> Self {
-        Self { contention: Some(contention), ..self }
+    /// What the second run says of the strands. If every processor had a CPU, everything that made the program slower than
+    /// work and span allow is a growth of its strands. Otherwise only what strands themselves took longer is.
+    fn beside(&self, comparison: &Comparison<'_>) -> Beside {
+        let (speedup, processors) = (comparison.speedup(), comparison.many.processors);
+        if comparison.at_once() < processors {
+            return Beside { processors, factor: comparison.growth(), speedup: None };
+        }
+        let p = f64::from(processors);
+        let time = (self.work + self.serial) / speedup;
+        let pool = time - self.serial - (1.0 - 1.0 / p) * self.burdened_span;
+        let factor = (pool / (self.work / p)).max(LEAST_GROWTH);
+        Beside { processors, factor, speedup: Some(speedup) }
     }
 
-    /// The same program with serial code before, between or after. Both work and span grow by it.
-    ///
-    /// ```
-    /// use bombyx_profile::Scaling;
-    /// let pool = Scaling::new(9.0, 0.0, 0.0);
-    /// assert_eq!(pool.with_serial(1.0).parallelism(), 10.0, "Amdahl's law");
-    /// ```
-    pub fn with_serial(self, time: f64) -> Self {
-        let [work, span, burdened_span] = [self.work, self.span, self.burdened_span].map(|part| part + time);
-        Self { work, span, burdened_span, ..self }
-    }
-
-    /// T1/T∞, or 1 if nothing was done.
+    /// T1 / T∞, or infinity if the span is zero, or 1 if nothing was done.
     pub fn parallelism(&self) -> f64 {
         ratio(self.work, self.span)
     }
 
-    /// T1/T̂∞, or 1 if nothing was done.
+    /// T1 / T̂∞, or infinity if the burdened span is zero, or 1 if nothing was done.
     pub fn burdened_parallelism(&self) -> f64 {
         ratio(self.work, self.burdened_span)
+    }
+
+    /// The parallelism of the whole program, whose code outside of pools is serial (Amdahl's law).
+    ///
+    /// ```
+    /// use bombyx_profile::Scaling;
+    /// let program = Scaling { serial: 1.0, ..Scaling::new(9.0, 0.0, 0.0) };
+    /// assert_eq!(program.whole_parallelism(), 10.0);
+    /// ```
+    pub fn whole_parallelism(&self) -> f64 {
+        ratio(self.work + self.serial, self.span + self.serial)
+    }
+
+    /// The likely time on a number of processors.
+    pub fn time(&self, processors: u32) -> f64 {
+        let p = f64::from(processors.max(1));
+        (self.work + self.serial) / self.band(p).likely
     }
 
     /// The speedup on a number of processors.
     ///
     /// ```
     /// use bombyx_profile::Scaling;
-    /// let on_4 = Scaling::new(80.0, 1.0, 2.0).predict(4);
-    /// assert_eq!(on_4.upper, 4.0);
-    /// assert!(3.0 < on_4.lower && on_4.lower < on_4.likely && on_4.likely < 4.0);
+    /// let on_4 = Scaling::new(80.0, 1.0, 2.0).predict(4).band;
+    /// assert!(on_4.from < on_4.likely && on_4.likely < on_4.to && on_4.contains(3.5));
     /// ```
     pub fn predict(&self, processors: u32) -> Prediction {
-        let [lower_sharing, lower, likely, upper, upper_caches] = self.speedups(f64::from(processors));
-        Prediction { processors, lower, lower_sharing, likely, upper, upper_caches }
+        Prediction { processors, band: self.band(f64::from(processors)) }
     }
 
-    /// The speedups of [`predict`](Self::predict), also between whole numbers, for curves: at least if cores share
-    /// data, at least if they do not, likely, at most, and at most if caches help.
-    pub fn speedups(&self, processors: f64) -> [f64; 5] {
+    /// The speedup of [`predict`](Self::predict), also between whole numbers, for curves.
+    pub fn band(&self, processors: f64) -> Band {
         let p = processors.max(1.0);
-        let with = |coefficient: f64| {
-            ratio(self.work, self.work / p + coefficient * (1.0 - 1.0 / p) * self.burdened_span)
+        if p == 1.0 {
+            return Band { likely: 1.0, from: 1.0, to: 1.0 };
+        }
+        let noise = 1.0 + NOISE + self.disturbed;
+        if let Some(Beside { processors, speedup: Some(speedup), .. }) = self.growth
+            && p == f64::from(processors)
+        {
+            return Band { likely: speedup, from: speedup / noise, to: speedup * noise };
+        }
+        let [least, likely, most] = self.growth_on(p);
+        let to = self.speedup(p, 0.0, least) * noise;
+        let likely = self.speedup(p, 1.0, likely).min(to);
+        let from = (self.speedup(p, SPAN_COEFFICIENT, most) / noise).min(likely);
+        Band { likely, from, to }
+    }
+
+    /// The speedup if the burdened span counts this much, and strands take this much longer than alone.
+    fn speedup(&self, p: f64, coefficient: f64, growth: f64) -> f64 {
+        let pool = growth * self.work / p + coefficient * (1.0 - 1.0 / p) * self.burdened_span;
+        ratio(self.work + self.serial, self.serial + pool.max(self.span))
+    }
+
+    /// How many times as long strands take on `p` processors as alone: at least, likely and at most.
+    fn growth_on(&self, p: f64) -> [f64; 3] {
+        let Some(Beside { processors, factor, .. }) = self.growth else {
+            return [1.0, 1.0, UNKNOWN_GROWTH];
         };
-        let upper = self.parallelism().min(p);
-        // A span above the work (blocked time) would leave no room between the bounds.
-        let [sharing, memory, caches] = self.contention.map_or([1.0; 3], |contention| {
-            let Contention { memory, sharing, caches, .. } = contention;
-            [memory.max(sharing), memory, caches].map(|most| contention.on(p, most))
+        let excess = factor - 1.0;
+        // Each further processor disturbs the others as much as the ones before.
+        let others = (p - 1.0) / f64::from(processors - 1);
+        let in_proportion = 1.0 + excess * if excess < 0.0 { others.min(1.0) } else { others };
+        let least = if others < 1.0 { in_proportion } else { factor };
+        let most = 1.0 + excess.max(0.0) * others * FASTER_GROWTH;
+        [least.min(in_proportion), in_proportion, most.max(in_proportion)]
+    }
+
+    /// Why the band of this many processors is as wide as it is: one sentence for each reason.
+    pub fn explain(&self, processors: u32) -> Vec<String> {
+        let p = f64::from(processors);
+        if processors < 2 {
+            return vec!["one processor is what speedups are measured by".to_owned()];
+        }
+        let mut reasons = Vec::new();
+        let noise = 100.0 * (NOISE + self.disturbed);
+        let mut noises = format!("one run differs from another by up to {noise:.0} %");
+        if self.disturbed > 0.02 {
+            noises += ", more than on an idle machine";
+        }
+        if let Some(Beside { processors: measured, speedup: Some(speedup), .. }) = self.growth
+            && measured == processors
+        {
+            return vec![format!("it was measured there: {speedup:.2}"), noises];
+        }
+        let [least, likely, most] = self.growth_on(p);
+        let (with, without) = (self.speedup(p, SPAN_COEFFICIENT, likely), self.speedup(p, 0.0, likely));
+        reasons.push(format!(
+            "how the work is distributed: {with:.2} if the span counts {SPAN_COEFFICIENT} times, {without:.2} if not at all"
+        ));
+        let (slow, fast) = (self.speedup(p, 1.0, most), self.speedup(p, 1.0, least));
+        reasons.push(match self.growth {
+            Some(Beside { processors, factor, .. }) => format!(
+                "strands take {factor:.2} times as long on {processors} processors as on one, so {least:.2} to {most:.2} \
+                 times here: {slow:.2} to {fast:.2}"
+            ),
+            None => format!(
+                "it ran on one number of processors only, so what they do to each other is not known: {slow:.2} if \
+                 strands take {UNKNOWN_GROWTH} times as long, {fast:.2} if they do not"
+            ),
         });
-        let lower = |slowdown: f64| (with(SPAN_COEFFICIENT) / slowdown).min(upper);
-        [lower(sharing), lower(memory), with(1.0).min(upper), upper, upper * caches]
+        if self.serial > 0.01 * (self.work + self.serial) {
+            let bound = ratio(self.work + self.serial, self.serial);
+            reasons.push(format!("all speedups are below {bound:.1}, because of the code outside of pools"));
+        }
+        reasons.push(noises);
+        reasons
     }
 }
 
@@ -164,50 +261,62 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bounds_are_the_papers() {
+    fn the_ends_are_the_papers() {
         let scaling = Scaling::new(100.0, 5.0, 10.0);
         assert_eq!((scaling.parallelism(), scaling.burdened_parallelism()), (20.0, 10.0));
-        let on_4 = scaling.predict(4);
-        assert_eq!(on_4.upper, 4.0);
-        assert!((on_4.lower - 100.0 / (25.0 + 1.7 * 0.75 * 10.0)).abs() < 1e-12);
-        assert!((on_4.likely - 100.0 / (25.0 + 0.75 * 10.0)).abs() < 1e-12);
-        let many = scaling.predict(1 << 20);
-        assert_eq!(many.upper, 20.0);
-        assert!((many.lower - 100.0 / 17.0).abs() < 0.01);
+        let on_4 = scaling.predict(4).band;
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-9;
+        assert!(near(on_4.to, 4.0 * 1.1), "{on_4:?}");
+        assert!(near(on_4.likely, 100.0 / (25.0 + 0.75 * 10.0)), "{on_4:?}");
+        assert!(near(on_4.from, 100.0 / (25.0 * 1.25 + 1.7 * 0.75 * 10.0) / 1.1), "{on_4:?}");
+        let many = scaling.predict(1 << 20).band;
+        assert!(near(many.to, 20.0 * 1.1), "the span law: {many:?}");
     }
 
     #[test]
-    fn bounds_stay_in_order() {
+    fn bands_stay_in_order() {
         for (work, span, burdened) in
             [(1.0, 1.0, 1.0), (1.0, 0.01, 50.0), (1e9, 1.0, 1.0), (0.0, 0.0, 0.0), (1.0, 2.0, 3.0)]
         {
-            let scaling = Scaling::new(work, span, burdened);
-            assert_eq!(scaling.predict(1).likely.min(1.0), scaling.predict(1).likely);
-            for processors in [1, 2, 3, 64, 4096] {
-                let Prediction { lower, likely, upper, .. } = scaling.predict(processors);
-                assert!(0.0 < lower && lower <= likely && likely <= upper, "{scaling:?} on {processors}");
-                assert!(upper <= f64::from(processors));
+            for factor in [None, Some(0.7), Some(1.0), Some(1.3), Some(9.0)] {
+                let growth = factor.map(|factor| Beside { processors: 2, factor, speedup: None });
+                for serial in [0.0, 1.0] {
+                    let scaling = Scaling { growth, serial, ..Scaling::new(work, span, burdened) };
+                    for processors in [1, 2, 3, 64, 4096] {
+                        let Band { likely, from, to } = scaling.predict(processors).band;
+                        assert!(0.0 < from && from <= likely && likely <= to, "{scaling:?} on {processors}");
+                        assert!(!scaling.explain(processors).is_empty());
+                    }
+                }
             }
         }
     }
 
     #[test]
-    fn contention_grows_up_to_all_cores() {
-        let scaling =
-            Scaling::new(1e6, 1e-6, 1e-6).on(Contention { cores: 5, memory: 3.0, sharing: 5.0, caches: 1.5 });
-        let rounded = |speedup: f64| (speedup * 1000.0).round();
-        let sharing = |processors| rounded(scaling.predict(processors).lower_sharing);
-        assert_eq!([1, 2, 3, 5, 10].map(sharing), [1000.0, 1000.0, 1000.0, 1000.0, 2000.0]);
-        let lower = |processors| rounded(scaling.predict(processors).lower);
-        assert_eq!([1, 2, 3, 5, 10].map(lower), [1000.0, 1333.0, 1500.0, 1667.0, 3333.0]);
-        assert!((scaling.predict(5).likely - 5.0).abs() < 1e-3);
-        let upper = |processors| rounded(scaling.predict(processors).upper_caches);
-        assert_eq!([1, 3, 5, 10].map(upper), [1000.0, 3750.0, 7500.0, 15000.0]);
+    fn what_was_measured_is_believed() {
+        let growth = Some(Beside { processors: 2, factor: 6.6, speedup: Some(0.3) });
+        let shared = Scaling { growth, ..Scaling::new(1.0, 1e-6, 1e-6) };
+        let on_2 = shared.predict(2).band;
+        assert!(on_2.contains(0.3) && on_2.likely == 0.3 && on_2.width() < 0.2, "{on_2:?}");
+        let on_16 = shared.predict(16).band;
+        assert!(on_16.likely < 0.3, "more processors disturb each other more: {on_16:?}");
+        let taking_turns = Some(Beside { processors: 2, factor: 2.0, speedup: Some(1.0) });
+        let lock = Scaling { growth: taking_turns, ..Scaling::new(1.0, 1e-6, 1e-6) };
+        assert!((lock.predict(16).band.likely - 1.0).abs() < 0.01, "a lock stays a lock");
     }
 
     #[test]
-    fn one_processor_gains_nothing() {
-        let on_1 = Scaling::new(3.0, 1.0, 2.0).predict(1);
-        assert_eq!((on_1.lower, on_1.likely, on_1.upper), (1.0, 1.0, 1.0));
+    fn the_growth_explains_the_measured_speedup() {
+        let profile = crate::read(&include_bytes!("../corpus/sort.json")[..]).unwrap();
+        let mut one = Profile { processors: 1, wall_ns: profile.work_ns, ..profile.clone() };
+        let mut many = Profile { wall_ns: profile.work_ns, ..profile };
+        many.companion = Some(Box::new(one.clone()));
+        let scaling = Scaling::of(&many);
+        assert_eq!(scaling.growth.unwrap().speedup, Some(1.0));
+        let growth = scaling.growth_on(2.0)[1];
+        assert!((scaling.speedup(2.0, 1.0, growth) - 1.0).abs() < 0.01, "{scaling:?}");
+        one.runs += 1;
+        many.companion = Some(Box::new(one));
+        assert_eq!(Scaling::of(&many).growth, None, "the second run did something else");
     }
 }

@@ -7,26 +7,32 @@ pub(crate) mod plot;
 mod report;
 
 use crate::args::Pools;
-use crate::launch::{Ended, Launch, Scratch, wrote_nothing};
+use crate::launch::wrote_nothing;
 use crate::output::{self, Output};
-use crate::{Result, Usage, contention, files, host, terminal};
-use bombyx_profile::{Contention, Profile, Scaling, add_node, read};
+use crate::{Result, Usage, files, host, terminal};
+use bombyx_lab::profiled::{To, add_companion, load, profiled};
+use bombyx_profile::{Profile, Scaling};
 use clap::ValueHint;
+use report::Report;
 use std::ffi::OsString;
-use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Run a program and say how well it scales, and why.
 ///
-/// The program must use Bombyx, or rayon on Bombyx. It need not be compiled again. Its own output is not changed. The
-/// report goes to standard error, JSON and CSV go to standard output, and -o sends any of them to a file. With --csv,
-/// work and span have Cilkscale's column names, for its plotter.
+/// The program must use Bombyx, or rayon on Bombyx. It need not be compiled again. It runs twice: on the processors that
+/// you ask for, and then, without input and with its output discarded, on one processor (or on all CPUs, if you ask for
+/// one). Only two runs can tell the speedup, and what processors do to each other. --once leaves the second run out.
+///
+/// The program's own output is not changed, and the report goes to standard error. With --json or --csv, the report goes to
+/// standard output, and the program's output to standard error. -o sends any of them to a file. With --csv, work and span
+/// have Cilkscale's column names, for its plotter.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   bombyx profile -- ./sort 10000000               work, span, predicted speedups, advice
-  bombyx profile -p 1 -- bombyx run fft           one processor: no noise from stealing
+  bombyx profile --once -p 1 -- bombyx run fft    one run on one processor: no noise from stealing
+  bombyx profile --explain -- ./sort 10000000     why the predictions are as wide as they are
   bombyx profile --plot sort.svg --save sort.json -- ./sort 10000000
   bombyx profile --read sort.json --json          the same profile again, for programs
 
@@ -45,6 +51,14 @@ pub(crate) struct Args {
     #[command(flatten)]
     pools: Pools,
 
+    /// Run the program only once. Its speedup is then not known
+    #[arg(long, conflicts_with = "read")]
+    once: bool,
+
+    /// Say why the predicted speedups are as wide as they are
+    #[arg(long)]
+    explain: bool,
+
     /// How many fork sites to show
     #[arg(long, value_name = "N", default_value_t = 5)]
     top: usize,
@@ -60,7 +74,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     output: Output,
 
-    /// Plot predicted speedups with their bounds, as SVG or PNG by the file's name
+    /// Plot predicted speedups with their band, as SVG or PNG by the file's name
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     plot: Option<PathBuf>,
 }
@@ -73,63 +87,34 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         return Err(Usage("`--read` shows an existing profile, so `-p` has no effect".to_owned()).into());
     }
     if let Some(path) = &args.read {
-        let profile = load(path)?;
-        show(args, &profile, None, None)?;
+        show(args, &load(path)?, &[])?;
         return Ok(ExitCode::SUCCESS);
     }
     let program = Path::new(&args.program[0]);
-    let (ended, profile) = profiled(&args.program, processors, false)?;
+    // What goes to standard output must be what was asked for, and nothing else.
+    let aside = !args.output.is_text() && args.output.file().is_none();
+    let (ended, profile) = profiled(&args.program, processors, if aside { To::Errors } else { To::Same })?;
     let complaint = ended.complaint();
     let Some(profile) = profile else {
         eprintln!("bombyx: {}", wrote_nothing(program, "profile", complaint.as_deref()));
         return Ok(if complaint.is_some() { ended.exit_code() } else { ExitCode::FAILURE });
     };
-    if let Some(complaint) = complaint {
+    if let Some(complaint) = &complaint {
         eprintln!("bombyx: {} {complaint}; this is its profile up to then", program.display());
     }
-    show(args, &profile?, Some(&ended), contention::measured())?;
+    let mut profile = profile?;
+    let mut notes = Vec::new();
+    if let Some(asked) = processors.filter(|&asked| asked as u32 != profile.processors) {
+        notes.push(format!(
+            "asked for -p {asked}, but the program used {} processors: it builds its pools itself, or runs on several \
+             nodes; BOMBYX_PROCESSORS and RAYON_NUM_THREADS tell it what to use",
+            profile.processors
+        ));
+    } else if complaint.is_none() && !args.once {
+        notes.extend(add_companion(&mut profile, &args.program)?);
+    }
+    show(args, &profile, &notes)?;
     Ok(ended.exit_code())
-}
-
-/// Runs a program. Returns how it ended, and its profile if it wrote one.
-pub(crate) fn profiled(
-    program: &[OsString],
-    processors: Option<usize>,
-    quiet: bool,
-) -> Result<(Ended, Option<Result<Profile>>)> {
-    let scratch = Scratch::new()?;
-    let path = scratch.file("profile.json");
-    let launch = Launch::new(program).with("BOMBYX_PROFILE", &path).processors(processors);
-    let ended = if quiet { launch.quiet() } else { launch }.run()?;
-    let profile = match fs::exists(&path)? {
-        true => Some(load(&path)),
-        false => None,
-    };
-    Ok((ended, with_nodes(&path, profile)?))
-}
-
-/// Adds the profiles of a cluster's workers, which lie beside that of the program. The program itself may have none.
-fn with_nodes(path: &Path, own: Option<Result<Profile>>) -> Result<Option<Result<Profile>>> {
-    let (folder, name) = (path.parent().unwrap_or(Path::new(".")), path.file_name().unwrap_or_default());
-    let mut nodes = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let file = entry?.path();
-        let text = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if text.strip_prefix(&*name.to_string_lossy()).is_some_and(|rest| rest.starts_with(".node-")) {
-            nodes.push(file);
-        }
-    }
-    nodes.sort();
-    let mut nodes = nodes.iter().map(|file| load(file));
-    let sum = match own.or_else(|| nodes.next()) {
-        Some(Ok(sum)) => sum,
-        other => return Ok(other),
-    };
-    let (mut sum, mut longest) = (sum, None);
-    for node in nodes {
-        add_node(&mut sum, &node?, &mut longest);
-    }
-    Ok(Some(Ok(sum)))
 }
 
 /// A profile as part of a larger object, as its file spells it.
@@ -137,15 +122,9 @@ pub(crate) fn as_value(profile: &Profile) -> serde_json::Value {
     serde_json::from_str(&profile.to_json()).expect("the file of a profile is JSON")
 }
 
-fn load(path: &Path) -> Result<Profile> {
-    let explain = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let file = File::open(path).map_err(|error| explain(&error))?;
-    Ok(read(file).map_err(|error| explain(&error))?)
-}
-
 /// Prints the report and writes the files that were asked for.
-fn show(args: &Args, profile: &Profile, ended: Option<&Ended>, contention: Option<Contention>) -> Result<()> {
-    let scaling = contention.into_iter().fold(Scaling::of(profile), Scaling::on);
+fn show(args: &Args, profile: &Profile, notes: &[String]) -> Result<()> {
+    let scaling = Scaling::of(profile);
     if let Some(path) = &args.save {
         let json = profile.to_json();
         if output::is_standard(path) { terminal::print(&json)? } else { files::write(path, json.as_bytes())? }
@@ -154,17 +133,13 @@ fn show(args: &Args, profile: &Profile, ended: Option<&Ended>, contention: Optio
         output::picture(path, &plot::of_profile(profile, &scaling)?)?;
     }
     let cores = host::cores() as u32;
+    let report = Report { profile, scaling: &scaling, cores, notes };
     // The program's own output goes to standard output, so the report goes elsewhere.
     let aside = args.output.to.is_none() && args.read.is_none();
-    let time = ended.map(|ended| ended.elapsed);
-    let text = |style| report::text(profile, &scaling, cores, args.top, time, style);
+    let text = |style| report.text(args.top, args.explain, style);
     if aside && args.output.is_text() {
         eprint!("{}", text(terminal::error_style()));
         return Ok(());
     }
-    args.output.show(
-        |style| Ok(text(style)),
-        || Ok(report::json(profile, &scaling, cores)),
-        || Ok(report::csv(profile)),
-    )
+    args.output.show(|style| Ok(text(style)), || Ok(report.json()), || Ok(report.csv()))
 }

@@ -2,10 +2,9 @@
 
 use crate::table::Style;
 use crate::text::{bytes, grouped, ratio, time, wrapped};
-use bombyx_profile::{Prediction, Profile, Scaling, Times, advise, cilkscale_csv};
+use bombyx_profile::{Comparison, Prediction, Profile, Scaling, Times, advise, cilkscale_csv};
 use serde_json::{Value, json};
 use std::fmt::Write;
-use std::time::Duration;
 
 /// Nanoseconds, as a time that people can read.
 fn ns(time_ns: u64) -> String {
@@ -23,7 +22,7 @@ fn parallelism(number: f64) -> String {
 
 /// The numbers of processors for which speedups are predicted: powers of 2 until more would not help.
 pub(super) fn interesting(profile: &Profile) -> Vec<u32> {
-    let enough = (2.0 * Scaling::of(profile).parallelism()).min(1024.0) as u32;
+    let enough = (2.0 * Scaling::of(profile).parallelism()).min(128.0) as u32;
     let most = enough.max(profile.processors * 2).max(8);
     (0..=16).map(|nth| 1 << nth).take_while(|&processors| processors <= most).collect()
 }
@@ -32,79 +31,137 @@ fn predictions(profile: &Profile, scaling: &Scaling) -> Vec<Prediction> {
     interesting(profile).into_iter().map(|processors| scaling.predict(processors)).collect()
 }
 
-/// The report for people. `elapsed` is the time of the whole program, if it was just run.
-pub(super) fn text(
-    profile: &Profile,
-    scaling: &Scaling,
-    cores: u32,
-    top: usize,
-    elapsed: Option<Duration>,
-    style: Style,
-) -> String {
-    let mut out = String::new();
-    let mut line = |name: &str, value: &str| {
-        let end = out.len();
-        let text = wrapped(&format!("{name:<14}{value}"), style.width.unwrap_or(usize::MAX), 14);
-        writeln!(out, "{text}").expect("strings take all text");
-        out.truncate(end + out[end..].trim_end().len());
-        out.push('\n');
-    };
-    line("", "");
-    line(&head(profile, elapsed), "");
-    line("work", &work(profile));
-    let burdened = ns(profile.burdened_span_ns);
-    line("span", &format!("{}; {burdened} with the costs of steals and hand-overs", ns(profile.span_ns)));
-    let (plain, burdened) = (parallelism(scaling.parallelism()), parallelism(scaling.burdened_parallelism()));
-    line("parallelism", &format!("{plain}; burdened {burdened}"));
-    let busy = ratio(profile.busy_processors());
-    line("busy", &format!("{busy} processors on average, which is no speedup{}", shares(profile)));
-    line("peak", &peak(profile));
-    let mut predictions = predictions(profile, scaling);
-    // As many columns as fit. The last one always stays.
-    let fit = style.width.map_or(usize::MAX, |width| (width.saturating_sub(14) / 7).max(2));
-    while predictions.len() > fit {
-        predictions.remove(predictions.len() - 2);
-    }
-    let columns = |of: &dyn Fn(&Prediction) -> String| -> String {
-        predictions.iter().map(|prediction| format!("{:>7}", of(prediction))).collect()
-    };
-    let speedup = |value: f64| if value < 99.95 { ratio(value) } else { format!("{value:.0}") };
-    line("processors", &columns(&|prediction| prediction.processors.to_string()));
-    if let Some(contention) = scaling.contention {
-        let slower = |what: &str, times: f64| {
-            format!("   ({what} {times:.1} times slower on {} cores)", contention.cores)
-        };
-        let sharing = columns(&|prediction| speedup(prediction.lower_sharing));
-        line(
-            "  if shared",
-            &(sharing + &slower("at least, if cores share all data, which is", contention.sharing)),
-        );
-        let lower = columns(&|prediction| speedup(prediction.lower));
-        line("  at least", &(lower + &slower("if they share none; memory can be", contention.memory)));
-    } else {
-        line("  at least", &columns(&|prediction| speedup(prediction.lower)));
-    }
-    line("  likely", &columns(&|prediction| speedup(prediction.likely)));
-    line("  at most", &columns(&|prediction| speedup(prediction.upper)));
-    if let Some(contention) = scaling.contention {
-        let caches = columns(&|prediction| speedup(prediction.upper_caches));
-        let faster = format!(
-            "   (at most, if caches of their own help: reads got {:.2} times faster on {} cores)",
-            contention.caches, contention.cores
-        );
-        line("  by caches", &(caches + &faster));
-    }
-    for (nth, row) in sites(profile, top).into_iter().enumerate() {
-        line(if nth == 0 { "span by site" } else { "" }, &row);
-    }
-    const REASONS: usize = 3;
-    for (nth, advice) in advise(profile, cores).iter().take(REASONS).enumerate() {
-        line(if nth == 0 { "advice" } else { "" }, &advice.to_string());
-    }
-    out
+/// What is reported.
+pub(super) struct Report<'a> {
+    pub(super) profile: &'a Profile,
+    pub(super) scaling: &'a Scaling,
+    /// The machine's cores.
+    pub(super) cores: u32,
+    /// What there is to say about the runs.
+    pub(super) notes: &'a [String],
 }
 
-fn head(profile: &Profile, elapsed: Option<Duration>) -> String {
+impl Report<'_> {
+    /// The report for people.
+    pub(super) fn text(&self, top: usize, explain: bool, style: Style) -> String {
+        let Report { profile, scaling, .. } = *self;
+        let mut out = String::new();
+        let mut line = |name: &str, value: &str| {
+            let end = out.len();
+            let text = wrapped(&format!("{name:<14}{value}"), style.width.unwrap_or(usize::MAX), 14);
+            writeln!(out, "{text}").expect("strings take all text");
+            out.truncate(end + out[end..].trim_end().len());
+            out.push('\n');
+        };
+        line("", "");
+        line(&head(profile), "");
+        for note in self.notes {
+            line("note", note);
+        }
+        line("speedup", &self.speedup());
+        line("work", &work(profile));
+        let burdened = ns(profile.burdened_span_ns);
+        line("span", &format!("{}; {burdened} with the costs of steals and hand-overs", ns(profile.span_ns)));
+        line("parallelism", &self.parallelism());
+        line("utilisation", &utilisation(profile));
+        line("peak", &peak(profile));
+        let mut predictions = predictions(profile, scaling);
+        // As many columns as fit. The last one always stays.
+        let fit = style.width.map_or(usize::MAX, |width| (width.saturating_sub(14) / 7).max(2));
+        while predictions.len() > fit {
+            predictions.remove(predictions.len() - 2);
+        }
+        let columns = |of: &dyn Fn(&Prediction) -> String| -> String {
+            predictions.iter().map(|prediction| format!("{:>7}", of(prediction))).collect()
+        };
+        let speedup = |value: f64| if value < 99.95 { ratio(value) } else { format!("{value:.0}") };
+        line("processors", &columns(&|prediction| prediction.processors.to_string()));
+        line("  likely", &columns(&|prediction| speedup(prediction.band.likely)));
+        line("  from", &columns(&|prediction| speedup(prediction.band.from)));
+        line("  to", &columns(&|prediction| speedup(prediction.band.to)));
+        if explain {
+            for prediction in predictions.iter().filter(|prediction| prediction.processors > 1) {
+                let name = format!("  on {}", prediction.processors);
+                for (nth, reason) in scaling.explain(prediction.processors).iter().enumerate() {
+                    line(if nth == 0 { &name } else { "" }, reason);
+                }
+            }
+        }
+        for (nth, row) in sites(profile, top).into_iter().enumerate() {
+            line(if nth == 0 { "span by site" } else { "" }, &row);
+        }
+        const REASONS: usize = 3;
+        for (nth, advice) in advise(profile, self.cores).iter().take(REASONS).enumerate() {
+            line(if nth == 0 { "advice" } else { "" }, &advice.to_string());
+        }
+        out
+    }
+
+    /// The speedup, if it was measured.
+    fn speedup(&self) -> String {
+        let Some(comparison) = Comparison::of(self.profile) else {
+            return "not known: that takes a second run, on another number of processors".to_owned();
+        };
+        let Comparison { one, many } = comparison;
+        let growth = comparison.growth();
+        let grown = if (0.9..1.1).contains(&growth) {
+            String::new()
+        } else {
+            format!("; there the work is {growth:.2} times that on one")
+        };
+        format!(
+            "{} on {} processors: {} instead of {}{grown}",
+            ratio(comparison.speedup()),
+            many.processors,
+            ns(many.elapsed_ns()),
+            ns(one.elapsed_ns())
+        )
+    }
+
+    fn parallelism(&self) -> String {
+        let [plain, burdened, whole] = [
+            self.scaling.parallelism(),
+            self.scaling.burdened_parallelism(),
+            self.scaling.whole_parallelism(),
+        ]
+        .map(parallelism);
+        let outside = if self.scaling.serial > 0.0 {
+            format!("; {whole} with the code outside of pools")
+        } else {
+            String::new()
+        };
+        format!("{plain}; burdened {burdened}{outside}")
+    }
+
+    /// Everything, as JSON.
+    pub(super) fn json(&self) -> Value {
+        let Report { profile, scaling, cores, notes } = *self;
+        let comparison = Comparison::of(profile);
+        json!({
+            "parallelism": scaling.parallelism(),
+            "burdened_parallelism": scaling.burdened_parallelism(),
+            "whole_parallelism": scaling.whole_parallelism(),
+            "utilisation": profile.share_of_time(|times| times.busy_ns),
+            "speedup": comparison.map(|comparison| comparison.speedup()),
+            "growth": comparison.map(|comparison| comparison.growth()),
+            "grown_sites": comparison.map(|comparison| comparison.sites()),
+            "predictions": predictions(profile, scaling),
+            "advice": advise(profile, cores),
+            "notes": notes,
+            "profile": super::as_value(profile),
+        })
+    }
+
+    /// One row for Cilkscale's plotter.
+    pub(super) fn csv(&self) -> String {
+        let seconds = |profile: &Profile| (profile.processors, profile.wall_ns as f64 / 1e9);
+        let mut measured = vec![seconds(self.profile)];
+        measured.extend(self.profile.companion.as_deref().map(seconds));
+        cilkscale_csv(&self.profile.program, self.scaling, &measured)
+    }
+}
+
+fn head(profile: &Profile) -> String {
     let mut words = profile.program.clone();
     for argument in &profile.arguments {
         // The report has one line for this, whatever the arguments contain.
@@ -112,14 +169,13 @@ fn head(profile: &Profile, elapsed: Option<Duration>) -> String {
             argument.chars().map(|c| if c.is_control() { ' ' } else { c }).take(60).collect();
         let _ = write!(words, " {argument}");
     }
-    let outside = elapsed.map(|elapsed| elapsed.as_secs_f64() - profile.wall_ns as f64 / 1e9);
-    let outside = match outside.filter(|&outside| outside > 0.0) {
-        Some(outside) => format!(", and {} outside of pools", time(outside)),
-        None => String::new(),
+    let outside = match profile.outside_ns() {
+        0 => String::new(),
+        outside => format!(", and {} outside of pools", ns(outside)),
     };
     format!(
         "{words}{}: {} on {} processor{}, {} run{} in {}{outside}",
-        if profile.interrupted { " (interrupted; only the runs that had ended)" } else { "" },
+        if profile.interrupted { " (interrupted; up to then)" } else { "" },
         profile.scheduler,
         profile.processors,
         plural(u64::from(profile.processors)),
@@ -146,19 +202,25 @@ fn work(profile: &Profile) -> String {
     if profile.blocked_ns > 0 {
         let _ = write!(out, "; {} blocked", ns(profile.blocked_ns));
     }
+    if profile.asleep_ns() > profile.work_ns / 50 {
+        let _ = write!(out, "; {} of the work asleep", ns(profile.asleep_ns()));
+    }
+    if profile.delayed_ns > profile.work_ns / 50 {
+        let _ = write!(out, "; {} without a CPU, not counted", ns(profile.delayed_ns));
+    }
     out
 }
 
-fn shares(profile: &Profile) -> String {
+fn utilisation(profile: &Profile) -> String {
     type Use = (&'static str, fn(&Times) -> u64);
-    let uses: [Use; 5] = [
-        ("utilisation", |times| times.busy_ns),
+    let uses: [Use; 4] = [
         ("search", |times| times.search_ns),
         ("help", |times| times.help_ns),
         ("hand-over", |times| times.hand_over_ns),
         ("idle", |times| times.idle_ns),
     ];
-    let mut out = String::new();
+    let Some(busy) = profile.share_of_time(|times| times.busy_ns) else { return "not known".to_owned() };
+    let mut out = percent(busy);
     for (nth, (name, of)) in uses.into_iter().enumerate() {
         if let Some(share) = profile.share_of_time(of) {
             let _ = write!(out, "{} {name} {}", if nth == 0 { ";" } else { "," }, percent(share));
@@ -189,11 +251,12 @@ fn sites(profile: &Profile, top: usize) -> Vec<String> {
         .take(top)
         .map(|site| {
             let line = format!(
-                "{:<width$}  {:<8}  {} forks of {} each",
+                "{:<width$}  {:<8}  {} forks of {} each, the longest strand {}",
                 site.location(),
                 site.kind,
                 grouped(site.forks),
-                time(site.grain_ns() / 1e9)
+                time(site.grain_ns() / 1e9),
+                ns(site.longest_ns)
             );
             (profile.share_of_span(site.span_ns), line)
         })
@@ -206,24 +269,4 @@ fn sites(profile: &Profile, top: usize) -> Vec<String> {
         out.push(format!("and {} more sites (--top)", rows.len() - top));
     }
     out
-}
-
-/// Everything, as JSON.
-pub(super) fn json(profile: &Profile, scaling: &Scaling, cores: u32) -> Value {
-    json!({
-        "parallelism": scaling.parallelism(),
-        "burdened_parallelism": scaling.burdened_parallelism(),
-        "busy_processors": profile.busy_processors(),
-        "utilisation": profile.share_of_time(|times| times.busy_ns),
-        "contention": scaling.contention,
-        "predictions": predictions(profile, scaling),
-        "advice": advise(profile, cores),
-        "profile": super::as_value(profile),
-    })
-}
-
-/// One row for Cilkscale's plotter.
-pub(super) fn csv(profile: &Profile) -> String {
-    let measured = (profile.processors, profile.wall_ns as f64 / 1e9);
-    cilkscale_csv(&profile.program, &Scaling::of(profile), &[measured])
 }

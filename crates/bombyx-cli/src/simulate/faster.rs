@@ -5,7 +5,7 @@ use super::input::Input;
 use super::runs::{Plan, Run};
 use crate::table::{Cell, Style, Table, Tone};
 use crate::text::{grouped, ratio};
-use bombyx_dag::{SiteId, Sites};
+use bombyx_dag::{Computation, SiteId, Sites};
 use std::str::FromStr;
 
 /// How many candidates an error lists.
@@ -33,26 +33,42 @@ impl FromStr for Faster {
     }
 }
 
+/// A site that strands of the computation belong to, and its name. A recording also names sites at which nothing was
+/// forked while it recorded.
+type Used = (SiteId, String);
+
+/// The sites of a computation.
+fn used(computation: &Computation) -> Vec<Used> {
+    let measures = Sites::of(computation).measures(computation);
+    let sites = measures.iter().filter(|measured| measured.strands > 0).filter_map(|measured| measured.site);
+    let mut used: Vec<Used> = sites.map(|site| (site, computation.site_name(site).to_owned())).collect();
+    used.sort();
+    used
+}
+
 /// The site that this part of a name identifies.
-fn find(names: &[String], part: &str) -> Result<SiteId> {
-    if let Some(nth) = names.iter().position(|name| name == part) {
-        return Ok(SiteId::new(nth));
+fn find(sites: &[Used], part: &str) -> Result<SiteId> {
+    if let Some((site, _)) = sites.iter().find(|(_, name)| name == part) {
+        return Ok(*site);
     }
     // `sort.rs:4` means line 4 before it means line 41.
     let whole = |name: &str| {
         name.match_indices(part)
             .any(|(at, _)| !name[at + part.len()..].starts_with(|c: char| c.is_ascii_digit()))
     };
-    let containing: Vec<usize> = (0..names.len()).filter(|&nth| names[nth].contains(part)).collect();
-    let exact: Vec<usize> = containing.iter().copied().filter(|&nth| whole(&names[nth])).collect();
+    let containing: Vec<&Used> = sites.iter().filter(|(_, name)| name.contains(part)).collect();
+    let exact: Vec<&Used> = containing.iter().copied().filter(|(_, name)| whole(name)).collect();
     match (&exact[..], &containing[..]) {
-        (&[nth], _) | (_, &[nth]) => Ok(SiteId::new(nth)),
-        (_, []) if names.is_empty() => {
+        (&[(site, _)], _) | (_, &[(site, _)]) => Ok(*site),
+        (_, []) if sites.is_empty() => {
             Err("this computation has no fork sites; record a program with `bombyx record`".into())
         }
-        (_, []) => Err(format!("there is no fork site `{part}`; there are {}", listed(names.iter())).into()),
+        (_, []) => {
+            let all = sites.iter().map(|(_, name)| name);
+            Err(format!("there is no fork site `{part}`; there are {}", listed(all)).into())
+        }
         (_, several) => {
-            let several = several.iter().map(|&nth| &names[nth]);
+            let several = several.iter().map(|(_, name)| name);
             Err(format!("`{part}` may be {}; say more of it", listed(several)).into())
         }
     }
@@ -69,10 +85,10 @@ fn listed<'a>(names: impl ExactSizeIterator<Item = &'a String>) -> String {
 
 /// The computation with all changes.
 pub(super) fn apply(changes: &[Faster], input: &Input) -> Result<Input> {
-    let names = input.computation.site_names();
+    let sites = used(&input.computation);
     let factors: Vec<(SiteId, f64)> = changes
         .iter()
-        .map(|change| Ok((find(names, &change.site)?, change.factor)))
+        .map(|change| Ok((find(&sites, &change.site)?, change.factor)))
         .collect::<Result<_>>()?;
     let computation = Sites::of(&input.computation).faster(&input.computation, &factors)?;
     let what: Vec<String> = factors
@@ -129,7 +145,9 @@ mod tests {
 
     #[test]
     fn sites_go_by_any_unique_part() {
-        let names = ["src/sort.rs:4:9", "src/sort.rs:41:9", "src/main.rs:7:5"].map(str::to_owned);
+        let names = ["src/sort.rs:4:9", "src/sort.rs:41:9", "src/main.rs:7:5"];
+        let names: Vec<Used> =
+            names.iter().enumerate().map(|(nth, name)| (SiteId::new(nth), (*name).to_owned())).collect();
         for (part, nth) in [
             ("src/sort.rs:41:9", 1),
             ("main", 2),

@@ -25,10 +25,15 @@ pub(crate) struct Tally {
     pub(crate) longest: i64,
     /// Time in [`crate::blocking`].
     pub(crate) blocked: i64,
+    /// Time asleep outside of it, which is part of the work.
+    pub(crate) asleep: i64,
+    /// Time without a CPU, which is not.
+    pub(crate) delayed: i64,
 }
 
 impl Tally {
-    pub(super) const NONE: Tally = Tally { strands: 0, forks: 0, work: 0, longest: 0, blocked: 0 };
+    pub(super) const NONE: Tally =
+        Tally { strands: 0, forks: 0, work: 0, longest: 0, blocked: 0, asleep: 0, delayed: 0 };
 
     pub(crate) fn add(&mut self, other: Tally) {
         self.forks += other.forks;
@@ -36,6 +41,8 @@ impl Tally {
         self.work += other.work;
         self.longest = self.longest.max(other.longest);
         self.blocked += other.blocked;
+        self.asleep += other.asleep;
+        self.delayed += other.delayed;
     }
 }
 
@@ -57,11 +64,14 @@ pub(crate) struct Report {
 /// What happens on one carrier from the foot of a closure to its end.
 pub(super) struct Chain {
     /// `None` if nothing that runs here is profiled.
-    profiler: Option<Arc<Profiler>>,
+    pub(super) profiler: Option<Arc<Profiler>>,
     pub(super) clock: Clock,
     pub(super) costs: Costs,
     /// When the present strand began, and how much of the following time is the profiler's own.
     pub(super) start: u64,
+    /// When it was last asked whether the thread had a CPU, and when to ask again.
+    pub(super) looked: u64,
+    pub(super) look_at: u64,
     /// Whether a strand runs; if not, it waits.
     pub(super) running: bool,
     /// The site of the present strand.
@@ -99,6 +109,8 @@ impl Chain {
         clock: Clock::Monotonic,
         costs: Costs::NONE,
         start: 0,
+        looked: 0,
+        look_at: u64::MAX,
         running: false,
         site: SiteId::TAKEN,
         run: SiteId::TAKEN,
@@ -148,7 +160,7 @@ impl Shadow {
         origin: Option<Arc<Origin>>,
     ) {
         if self.chain.running {
-            self.pause(self.now());
+            self.pause();
         }
         self.count();
         if let Some(other) = self.chain.profiler.clone().filter(|other| !Arc::ptr_eq(other, profiler)) {
@@ -174,12 +186,12 @@ impl Shadow {
             ..Chain::NONE
         };
         self.outer.push((std::mem::replace(&mut self.chain, chain), below));
-        self.begin_anew(profiler.clock.now());
+        self.begin_anew();
     }
 
     /// The closure has ended. What waited below goes on.
     pub(crate) fn end_chain(&mut self) -> Report {
-        self.end_strand(self.now());
+        self.end_strand();
         self.count();
         debug_assert_eq!(self.depth(), self.chain.foot, "all forks of the chain are joined");
         let (outer, below) = self.outer.pop().expect("a chain that ends has begun");
@@ -189,7 +201,7 @@ impl Shadow {
         let taken = std::mem::replace(self.tally(SiteId::TAKEN), outer);
         self.flush(chain.profiler.as_deref().expect("the chain is profiled"));
         if self.chain.running {
-            self.begin_anew(self.now());
+            self.begin_anew();
         }
         Report {
             work: chain.work,
@@ -203,7 +215,7 @@ impl Shadow {
     }
 
     /// Reports to the profiler what was counted here.
-    fn flush(&mut self, profiler: &Profiler) {
+    pub(super) fn flush(&mut self, profiler: &Profiler) {
         if let Some(tallies) = self.tallies.get_mut(1..) {
             profiler
                 .add_tallies(tallies.iter_mut().enumerate().map(|(n, tally)| (n + 1, std::mem::take(tally))));
@@ -241,10 +253,9 @@ impl Shadow {
         if !self.chain.running {
             return None;
         }
-        let now = self.now();
-        self.end_strand(now);
+        self.end_strand();
         self.chain.running = false;
-        Some(now)
+        Some(self.now())
     }
 
     /// The strand, which has blocked since then, goes on.
@@ -255,6 +266,6 @@ impl Shadow {
         self.uncounted.blocked += ticks;
         self.chain.length = self.chain.length.then(Length::strand(ticks));
         self.chain.log.other_strand(ticks, Heap::NONE);
-        self.begin_anew(now);
+        self.begin_anew();
     }
 }

@@ -56,6 +56,24 @@ impl Clock {
         }
     }
 
+    /// Whether it goes on by itself.
+    pub(crate) fn is_real(self) -> bool {
+        match self {
+            #[cfg(test)]
+            Clock::Virtual => false,
+            _ => true,
+        }
+    }
+
+    /// Nanoseconds per tick, to a few parts in a hundred thousand. Measured once per process.
+    pub(crate) fn ns_per_tick(self) -> f64 {
+        static MEASURED: OnceLock<f64> = OnceLock::new();
+        if self.counts_nanoseconds() {
+            return 1.0;
+        }
+        *MEASURED.get_or_init(|| Scale::new(self).ns_per_tick())
+    }
+
     /// Whether a tick is a nanosecond.
     fn counts_nanoseconds(self) -> bool {
         match self {

@@ -31,8 +31,8 @@ pub(super) fn profiler(measure: Measure) -> Option<Arc<Profiler>> {
     let (profile, record) = (file("BOMBYX_PROFILE"), file("BOMBYX_RECORD"));
     let profiler = match (&profile, &record) {
         (None, None) => return None,
-        (_, None) => Profiler::measured(measure),
-        (_, Some(_)) => Profiler::recording(record_memory(), measure),
+        (_, None) => Profiler::of_process(None, measure),
+        (_, Some(_)) => Profiler::of_process(Some(record_memory()), measure),
     };
     let profiler = Arc::new(profiler);
     let files = Files { profiler: Arc::clone(&profiler), profile, record };
@@ -81,7 +81,7 @@ extern "C" fn write_at_exit() {
 #[cfg(all(target_os = "linux", not(loom)))]
 fn write_interrupted() {
     // No file is better than one that says that nothing was done.
-    if FILES.get().is_some_and(|files| files.profiler.has_ended_runs()) {
+    if FILES.get().is_some_and(|files| files.profiler.knows_runs()) {
         write_or_complain(true);
     }
 }
@@ -101,8 +101,8 @@ fn write_or_complain(interrupted: bool) {
 
 /// Writes the files that `BOMBYX_PROFILE` and `BOMBYX_RECORD` ask for, with the runs that have ended so far. This
 /// happens by itself when the process ends, unless it aborts or is killed. On Linux it also happens when a signal ends
-/// the process that it does not handle (SIGINT, SIGTERM, SIGHUP): the files then have the runs that have ended, marked
-/// as interrupted, unless there are none.
+/// the process that it does not handle (SIGINT, SIGTERM, SIGHUP): the files are then marked as interrupted, and the
+/// profile has what is known of the runs that have not ended, too.
 ///
 /// ```
 /// bombyx::write_profile()?;
@@ -119,13 +119,15 @@ fn write(interrupted: bool) -> io::Result<()> {
     static WRITING: Mutex<()> = Mutex::new(());
     let Some(files) = FILES.get().filter(|_| Generation::current().is_first()) else { return Ok(()) };
     let _one_at_a_time = lock(&WRITING);
-    let profile = Profile { interrupted, ..files.profiler.profile() };
+    let profile = files.profiler.profile_at(interrupted);
     let written = files.profile.as_ref().map_or(Ok(()), |path| {
         let json = profile.to_json();
         let whole = replace(Path::new(path), |out| out.write_all(json.as_bytes()));
         named("BOMBYX_PROFILE", path, whole)
     });
     let recorded = match (&files.record, files.profiler.recorder()) {
+        // A recording has only runs that have ended, and none is better than an empty one.
+        _ if interrupted && profile.runs == 0 => Ok(()),
         (Some(path), Some(recorder)) => named(
             "BOMBYX_RECORD",
             path,

@@ -1,14 +1,14 @@
 //! What a profiler adds up: runs, sites, processors.
 
 use super::account::{self, Spent};
-use super::algebra::{Burden, Path};
+use super::algebra::{Burden, Length, Path};
 use super::chain::{Report, Tally};
 use super::clock::{Clock, Scale};
 use super::costs::{Costs, Measure};
 use super::gaps::Gaps;
 use super::record::{Log, Recorder};
 use super::sites::{self, Kind, SiteId};
-use super::usage::{self, Used};
+use super::usage::{self, Disturbed, Used};
 use crate::machine::observer::State;
 use crate::machine::pool::PoolCore;
 use crate::machine::stats::Stats;
@@ -23,6 +23,8 @@ use std::time::Duration;
 
 /// Pieces of loops that take less than this are not split further. Some fifty times what a profiled fork costs.
 const SHORT: Duration = Duration::from_micros(4);
+/// How often a carrier asks the system whether it had a CPU. The answer takes some two microseconds.
+const LOOK_EVERY: Duration = Duration::from_micros(500);
 
 /// The profiler of one pool, or of all pools of a process.
 pub(crate) struct Profiler {
@@ -30,6 +32,10 @@ pub(crate) struct Profiler {
     pub(crate) costs: Costs,
     /// How many ticks a piece of a loop must be expected to take before it is split further.
     pub(crate) short: i64,
+    /// How many ticks pass before a carrier asks again whether it had a CPU. `None` in virtual time.
+    pub(crate) look_every: Option<u64>,
+    /// As known when the profiler began.
+    pub(crate) ns_per_tick_then: f64,
     scale: Scale,
     ledger: Mutex<Ledger>,
     /// Reports of stolen halves that have ended, by the addresses of their jobs, until their joins ask.
@@ -37,8 +43,10 @@ pub(crate) struct Profiler {
     /// When the time with a run last began, and when it ended, or `u64::MAX` if it has not.
     began: AtomicU64,
     ended: AtomicU64,
-    /// How old the process was when the profiler began.
+    /// How old the process was when the profiler began, without what the profiler took to begin.
     age_ns: u64,
+    /// What had happened to the whole machine when the profiler began.
+    machine_then: Disturbed,
     recorder: Option<Arc<Recorder>>,
 }
 
@@ -57,6 +65,8 @@ struct Ledger {
     peak_frames: usize,
     /// The longest chain of runs that have ended.
     longest: Path,
+    /// How long the chain of a run that has not ended is known to be.
+    so_far: i64,
     tallies: Vec<Tally>,
     pools: Vec<Weak<PoolCore>>,
     /// What is known of pools that are gone.
@@ -114,35 +124,38 @@ impl Pools {
 
 impl Profiler {
     fn new(clock: Clock, costs: Costs, recorder: Option<Recorder>) -> Profiler {
-        let scale = Scale::new(clock);
+        let ns_per_tick = clock.ns_per_tick();
+        let ticks = |time: Duration| time.as_nanos() as f64 / ns_per_tick;
         Profiler {
             clock,
             costs,
-            short: (SHORT.as_nanos() as f64 / scale.ns_per_tick()) as i64,
-            scale,
+            short: ticks(SHORT) as i64,
+            look_every: clock.is_real().then(|| ticks(LOOK_EVERY) as u64),
+            ns_per_tick_then: ns_per_tick,
+            scale: Scale::new(clock),
             ledger: Mutex::default(),
             reports: Mutex::default(),
             began: AtomicU64::new(0),
             ended: AtomicU64::new(clock.now()),
-            age_ns: usage::age_ns(),
+            age_ns: 0,
+            machine_then: Disturbed::default(),
             recorder: recorder.map(Arc::new),
         }
     }
 
-    /// A profiler that subtracts its own costs.
+    /// A profiler of some pools, which subtracts its own costs.
     pub(crate) fn measured(measure: Measure) -> Profiler {
         let clock = Clock::best();
-        Profiler::new(clock, Costs::measured(clock, false, measure), None)
+        let costs = Costs::measured(clock, false, measure);
+        Profiler { machine_then: Disturbed::now(), ..Profiler::new(clock, costs, None) }
     }
 
-    /// Like [`Profiler::measured`], and records too.
-    pub(crate) fn recording(limit: usize, measure: Measure) -> Profiler {
-        let clock = Clock::best();
-        Profiler::new(
-            clock,
-            Costs::measured(clock, true, measure),
-            Some(Recorder::new(limit, record_grain(clock))),
-        )
+    /// A profiler of the whole process. If it may use `limit` bytes for that, it also records.
+    pub(crate) fn of_process(limit: Option<usize>, measure: Measure) -> Profiler {
+        let (clock, age_ns) = (Clock::best(), usage::age_ns());
+        let costs = Costs::measured(clock, limit.is_some(), measure);
+        let recorder = limit.map(|limit| Recorder::new(limit, record_grain(clock)));
+        Profiler { age_ns, machine_then: Disturbed::now(), ..Profiler::new(clock, costs, recorder) }
     }
 
     /// A profiler that subtracts nothing, and may record.
@@ -215,6 +228,7 @@ impl Profiler {
             }
         }
         ledger.runs += 1;
+        ledger.so_far = 0;
         ledger.work += report.work;
         ledger.blocked += report.blocked;
         ledger.peak_frames = ledger.peak_frames.max(report.peak);
@@ -225,6 +239,12 @@ impl Profiler {
         if let Some(recorder) = &self.recorder {
             recorder.run_ended(report.log);
         }
+    }
+
+    /// The chain of a run that has not ended has this length, at least.
+    pub(crate) fn so_far(&self, ticks: i64) {
+        let mut ledger = lock(&self.ledger);
+        ledger.so_far = ledger.so_far.max(ticks);
     }
 
     /// How much of the time between two readings falls into the time of the last runs.
@@ -272,10 +292,11 @@ impl Profiler {
         }
     }
 
-    /// Whether any run has ended.
+    /// Whether anything is known of a run.
     #[cfg(all(target_os = "linux", not(loom)))]
-    pub(crate) fn has_ended_runs(&self) -> bool {
-        lock(&self.ledger).runs > 0
+    pub(crate) fn knows_runs(&self) -> bool {
+        let ledger = lock(&self.ledger);
+        ledger.runs > 0 || ledger.so_far > 0
     }
 
     /// The longest gaps between runs.
@@ -300,12 +321,22 @@ impl Profiler {
         });
         let mut gaps: Vec<_> = gaps.filter(|gap| gap.ns > 0).collect();
         gaps.sort_by_key(|gap| std::cmp::Reverse(gap.ns));
-        gaps.truncate(KEPT);
+        let others: u64 = gaps.iter().skip(KEPT).map(|gap| gap.ns).sum();
+        if others > 0 {
+            gaps.truncate(KEPT);
+            gaps.push(profile::Gap { ns: others, before: None, after: None });
+        }
         gaps
     }
 
     /// What is known of the runs that have ended.
     pub(crate) fn profile(&self) -> Profile {
+        self.profile_at(false)
+    }
+
+    /// What is known now. If the program is interrupted, that includes what carriers have told of runs that have not
+    /// ended: their work, and at least how long their chains are.
+    pub(crate) fn profile_at(&self, interrupted: bool) -> Profile {
         let ns_per_tick = self.ns_per_tick();
         let ns = |ticks: i64| (ticks.max(0) as f64 * ns_per_tick).round() as u64;
         let mut ledger = lock(&self.ledger);
@@ -315,6 +346,24 @@ impl Profiler {
         let alive: Vec<_> = ledger.pools.iter().filter_map(Weak::upgrade).collect();
         for pool in &alive {
             pools.add(pool, self);
+        }
+        let mut used = ledger.used;
+        if interrupted && ledger.active > 0 {
+            let counted = ledger.tallies.iter().fold(Tally::NONE, |mut sum, tally| {
+                sum.add(*tally);
+                sum
+            });
+            ledger.wall += self.clock.now().saturating_sub(self.began.load(Relaxed));
+            ledger.work = ledger.work.max(counted.work);
+            ledger.blocked = ledger.blocked.max(counted.blocked);
+            let room = ledger.work + ledger.blocked - ledger.longest.length.span;
+            let so_far = ledger.so_far.min(room).max(0);
+            ledger.longest.length = ledger.longest.length.then(Length::strand(so_far));
+            // Nobody asks a second time.
+            ledger.so_far = 0;
+            if let (Some(before), Some(now)) = (ledger.used_before, Used::now()) {
+                used = Some(used.unwrap_or_default().plus(now.since(before)));
+            }
         }
         let wall = ns(ledger.wall as i64);
         let blocked_ns = ns(ledger.blocked);
@@ -357,6 +406,8 @@ impl Profiler {
             profile.strands += tally.strands;
             profile.longest_ns = profile.longest_ns.max(ns(tally.longest));
             profile.blocked_ns += ns(tally.blocked);
+            profile.asleep_ns += ns(tally.asleep.min(tally.work));
+            profile.delayed_ns += ns(tally.delayed);
         }
         // Tenths of a nanosecond.
         let cost = |ticks: f64| (ticks * ns_per_tick * 10.0).round() / 10.0;
@@ -364,7 +415,7 @@ impl Profiler {
         let profile = Profile {
             program,
             arguments,
-            interrupted: false,
+            interrupted,
             scheduler: pools.scheduler,
             processors: pools.processors.len() as u32,
             clock: self.clock.named(),
@@ -380,6 +431,7 @@ impl Profiler {
             span_ns,
             burdened_span_ns: ns(ledger.longest.length.burdened()).max(span_ns),
             blocked_ns,
+            delayed_ns: sites.iter().map(|site| site.delayed_ns).sum(),
             forks,
             strands: sites.iter().map(|site| site.strands).sum(),
             steals: pools.stats.steals,
@@ -388,14 +440,22 @@ impl Profiler {
             peak_frames: ledger.peak_frames as u64,
             peak_carriers: pools.stats.peak_carriers,
             peak_heap_bytes: Some(pools.stats.peak_heap).filter(|&bytes| bytes > 0),
-            usage: ledger.used.map(|used| profile::Usage {
-                cpu_ns: used.cpu_ns,
-                voluntary_switches: used.voluntary,
-                involuntary_switches: used.involuntary,
+            machine: usage::machine(),
+            usage: used.map(|used| {
+                let disturbed = Disturbed::now().since(self.machine_then);
+                profile::Usage {
+                    cpu_ns: used.cpu_ns,
+                    voluntary_switches: used.voluntary,
+                    involuntary_switches: used.involuntary,
+                    peak_memory_bytes: usage::peak_memory(),
+                    stolen_ns: disturbed.stolen_ns,
+                    pressure_ns: disturbed.pressure_ns,
+                }
             }),
             gaps,
             per_processor: times.collect(),
             sites,
+            companion: None,
         };
         drop(ledger);
         drop(alive);

@@ -11,6 +11,7 @@
 //! | `scope.rs` | what a scope knows of its closures; `origin.rs`: where they began |
 //! | `ledger.rs` | what a profiler adds up: runs, sites, processors |
 //! | `account.rs` | what a processor spends its time on; `usage.rs`: what the system says about that; `gaps.rs`: the time between runs |
+//! | `presence.rs` | how long a carrier had no CPU, which is no work |
 //! | `costs.rs`, `clock.rs` | what is subtracted, and time |
 //! | `sites.rs` | fork sites; `caller.rs`: which line a fork inside a library stands for |
 //! | `files.rs` | the files that the environment asks for; `interrupt.rs`: also after Ctrl-C |
@@ -38,6 +39,7 @@ mod held;
 mod interrupt;
 mod ledger;
 mod origin;
+mod presence;
 mod record;
 mod scope;
 mod shadow;
@@ -47,7 +49,7 @@ mod tests;
 mod usage;
 
 pub(crate) use algebra::Burden;
-pub use bombyx_base::profile::{Clock, Costs, Gap, Profile, SiteProfile, Times, Usage};
+pub use bombyx_base::profile::{Clock, Costs, Gap, Machine, Profile, SiteProfile, Times, Usage};
 pub(crate) use costs::Costs as CostsInTicks;
 pub use files::write_profile;
 use heap::Heap;

@@ -19,6 +19,7 @@ use super::chain::{Chain, Report, Tally};
 use super::heap::Heap;
 use super::heap::{self, Uncharged};
 use super::origin::Origin;
+use super::presence::Presence;
 use super::sites::{self, Cache, Kind, Site, SiteId};
 use std::sync::Arc;
 
@@ -57,6 +58,9 @@ pub(crate) struct Shadow {
     pub(super) tallies: Vec<Tally>,
     /// How many of the closures on the stack run on top of a waiting frame.
     pub(crate) helping: usize,
+    presence: Presence,
+    /// How often the presence was looked at since the profiler last heard of this carrier.
+    looks: u32,
 }
 
 /// How the second half of a frame ended on another carrier.
@@ -78,6 +82,8 @@ impl Shadow {
             uncounted: Tally::NONE,
             tallies: Vec::new(),
             helping: 0,
+            presence: Presence::new(),
+            looks: 0,
         }
     }
 
@@ -125,22 +131,70 @@ impl Shadow {
     }
 
     /// Ends the present strand, and tells the recorder.
-    pub(super) fn end_strand(&mut self, now: u64) {
+    pub(super) fn end_strand(&mut self) {
+        let now = self.present();
         let (ticks, _) = self.cut(now);
         self.chain.log.strand(ticks);
     }
 
     /// Adds up what the strand has run so far. The strand does not end.
-    pub(super) fn pause(&mut self, now: u64) {
-        self.end_strand(now);
+    pub(super) fn pause(&mut self) {
+        self.end_strand();
         self.uncounted.strands -= 1;
     }
 
     /// Begins a strand after something that was not a strand. None of its time is the profiler's.
-    pub(super) fn begin_anew(&mut self, now: u64) {
+    pub(super) fn begin_anew(&mut self) {
         heap::take_strand();
-        self.begin(now, 0);
+        if let Some(every) = self.chain.profiler.as_ref().and_then(|profiler| profiler.look_every) {
+            self.presence.begin();
+            self.chain.looked = self.now();
+            self.chain.look_at = self.chain.looked + every;
+        }
+        self.begin(self.now(), 0);
         self.chain.running = true;
+    }
+
+    /// The time, at the end of a strand that the thread has run with a CPU: if it had none, or slept, that is counted
+    /// now and then.
+    #[inline(always)]
+    fn present(&mut self) -> u64 {
+        let now = self.now();
+        if now < self.chain.look_at { now } else { self.look(now) }
+    }
+
+    /// Asks the system whether the thread had a CPU since it was last asked. A strand that had none for long is longer
+    /// than the time between two questions, so it is the present one. Its time without a CPU is taken from it. Returns
+    /// the time. What this takes is no part of the strand.
+    #[cold]
+    #[inline(never)]
+    fn look(&mut self, now: u64) -> u64 {
+        /// After so many looks, the profiler hears of this carrier, in case the program is interrupted.
+        const HEARD: u32 = 32;
+        let _uncharged = Uncharged::begin();
+        let Some(profiler) = self.chain.profiler.clone() else { return now };
+        let ns = now.wrapping_sub(self.chain.looked) as f64 * profiler.ns_per_tick_then;
+        if let Some(absent) = self.presence.absent(ns as u64) {
+            let ticks = |ns: u64| (ns as f64 / profiler.ns_per_tick_then) as i64;
+            let strand = (now.wrapping_sub(self.chain.start) as i64).max(0);
+            let delayed = ticks(absent.delayed_ns).min(strand);
+            self.chain.start = self.chain.start.wrapping_add(delayed as u64);
+            self.uncounted.delayed += delayed;
+            self.uncounted.asleep += ticks(absent.asleep_ns);
+        }
+        self.looks += 1;
+        if self.looks >= HEARD {
+            self.looks = 0;
+            self.count();
+            self.flush(&profiler);
+            if self.chain.run != SiteId::TAKEN {
+                profiler.so_far(self.chain.length.span + now.wrapping_sub(self.chain.start) as i64);
+            }
+        }
+        self.chain.looked = self.now();
+        self.chain.look_at = self.chain.looked + profiler.look_every.unwrap_or(u64::MAX - self.chain.looked);
+        self.chain.start = self.chain.start.wrapping_add(self.chain.looked.wrapping_sub(now));
+        self.chain.looked
     }
 
     /// Begins a strand. `own` ticks of it will be the profiler's.
@@ -179,6 +233,8 @@ impl Shadow {
         let mut now = profiler.clock.now();
         if !self.chain.is_of(profiler) {
             self.begin_ambient(profiler, site, now);
+        } else if now >= self.chain.look_at {
+            now = self.look(now);
         }
         let (ticks, at) = self.cut(now);
         let id = self.id(site, code);
@@ -241,7 +297,7 @@ impl Shadow {
     /// The first half, or the body, ends.
     #[inline(always)]
     pub(crate) fn middle(&mut self) {
-        let now = self.now();
+        let now = self.present();
         let (ticks, first) = self.cut(now);
         if self.chain.log.is_on() {
             self.record_middle(ticks);
@@ -272,7 +328,7 @@ impl Shadow {
     pub(crate) fn step_aside(&mut self) -> bool {
         let runs = self.chain.running;
         if runs {
-            self.pause(self.now());
+            self.pause();
             self.chain.running = false;
         }
         runs
@@ -280,13 +336,13 @@ impl Shadow {
 
     /// The strand goes on. Or the join has waited, and its second half begins here.
     pub(crate) fn go_on(&mut self) {
-        self.begin_anew(self.now());
+        self.begin_anew();
     }
 
     /// The second half, which ran here, has ended.
     #[inline(always)]
     pub(crate) fn join_here(&mut self) {
-        let now = self.now();
+        let now = self.present();
         let (ticks, end) = self.cut(now);
         if self.chain.log.is_on() {
             self.record_join(ticks);
@@ -351,7 +407,7 @@ impl Shadow {
         let end = self.absorb_second(second);
         let work = self.work();
         self.chain.log.join(work);
-        self.begin_anew(self.now());
+        self.begin_anew();
         self.join(end);
     }
 
@@ -415,7 +471,8 @@ impl Shadow {
     /// they are equally long. Otherwise it attributes the excess to the longest one. The error is at most
     /// [`Profiler::short`].
     pub(crate) fn iterations(&mut self, profiler: &Profiler, count: usize, since: (Length, i64)) -> i64 {
-        let ticks = (self.now().wrapping_sub(self.chain.start) as i64).max(0);
+        let now = self.present();
+        let ticks = (now.wrapping_sub(self.chain.start) as i64).max(0);
         let count = i64::try_from(count).unwrap_or(i64::MAX).max(1);
         // If there were forks inside, the chain has already moved on, and its parts by site too.
         if count > 1 && self.chain.length == since.0 {
@@ -459,7 +516,7 @@ impl Shadow {
             return (Origin::unknown(), id);
         }
         self.tally(id).forks += 1;
-        self.end_strand(self.now());
+        self.end_strand();
         let mut path = self.path();
         path.length = path.length.burdened_by(self.chain.costs.burden.steal);
         let depth = self.chain.frames_to(self.depth());

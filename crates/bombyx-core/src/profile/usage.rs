@@ -1,4 +1,8 @@
-//! What the system says about the process: how much CPU time it got, and how often it had to stop.
+//! What the system says about the process and the machine: how much CPU time the process got, how often it had to stop,
+//! and who else wanted the CPUs.
+
+use bombyx_base::profile::Machine;
+use std::fs;
 
 /// Counted since the process began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,6 +57,75 @@ impl Used {
     }
 }
 
+/// The most memory that the process had, in bytes. 0 if the system does not say.
+pub(crate) fn peak_memory() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    peak.and_then(|kib| kib.trim().trim_end_matches("kB").trim().parse::<u64>().ok())
+        .map_or(0, |kib| kib << 10)
+}
+
+/// The machine. `None` if the system does not say how many CPUs there are.
+pub(crate) fn machine() -> Option<Machine> {
+    let cpus = std::thread::available_parallelism().ok()?.get() as u32;
+    let caches = fs::read_dir("/sys/devices/system/cpu/cpu0/cache").into_iter().flatten().flatten();
+    let sizes = caches.filter_map(|cache| fs::read_to_string(cache.path().join("size")).ok());
+    Some(Machine { cpus, cache_bytes: sizes.filter_map(|size| bytes(&size)).max().unwrap_or(0) })
+}
+
+/// `32K` or `16M`, as the system writes sizes of caches.
+fn bytes(size: &str) -> Option<u64> {
+    let size = size.trim();
+    let (number, shift) = match size.strip_suffix('K') {
+        Some(number) => (number, 10),
+        None => match size.strip_suffix('M') {
+            Some(number) => (number, 20),
+            None => (size, 0),
+        },
+    };
+    number.parse::<u64>().ok().map(|number| number << shift)
+}
+
+/// What disturbs all programs of the machine, counted since it was started. 0 if the system does not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Disturbed {
+    /// Time that a hypervisor took from the CPUs.
+    pub(crate) stolen_ns: u64,
+    /// Time in which some thread could have gone on and had no CPU.
+    pub(crate) pressure_ns: u64,
+}
+
+impl Disturbed {
+    pub(crate) fn now() -> Disturbed {
+        let text = |file: &str| fs::read_to_string(file).unwrap_or_default();
+        Disturbed {
+            stolen_ns: stolen_ns(&text("/proc/stat")).unwrap_or(0),
+            pressure_ns: pressure_ns(&text("/proc/pressure/cpu")).unwrap_or(0),
+        }
+    }
+
+    /// What came after `before`.
+    pub(crate) fn since(self, before: Disturbed) -> Disturbed {
+        Disturbed {
+            stolen_ns: self.stolen_ns.saturating_sub(before.stolen_ns),
+            pressure_ns: self.pressure_ns.saturating_sub(before.pressure_ns),
+        }
+    }
+}
+
+/// The eighth number of the first line of `/proc/stat` (proc_stat(5)), which counts hundredths of a second.
+fn stolen_ns(stat: &str) -> Option<u64> {
+    let line = stat.lines().next()?.strip_prefix("cpu ")?;
+    line.split_whitespace().nth(7)?.parse::<u64>().ok().map(|ticks| ticks * 10_000_000)
+}
+
+/// The total of the line `some` in `/proc/pressure/cpu`, which counts microseconds.
+fn pressure_ns(pressure: &str) -> Option<u64> {
+    let some = pressure.lines().find(|line| line.starts_with("some "))?;
+    let total = some.split_whitespace().find_map(|word| word.strip_prefix("total="))?;
+    total.parse::<u64>().ok().map(|us| us * 1000)
+}
+
 /// How old the process is, in nanoseconds, to within a hundredth of a second. 0 if the system does not say.
 #[cfg(target_os = "linux")]
 pub(crate) fn age_ns() -> u64 {
@@ -95,6 +168,16 @@ mod tests {
         while ns < 2_000_000 {
             ns = Used::now().unwrap().since(slept).cpu_ns;
         }
-        assert!(age_ns() > 0);
+        assert!(age_ns() > 0 && peak_memory() > 0);
+    }
+
+    #[test]
+    fn the_machine_is_described() {
+        assert!(machine().is_some_and(|machine| machine.cpus > 0));
+        assert_eq!(["32K\n", "16M\n", "7", "x"].map(bytes), [Some(32 << 10), Some(16 << 20), Some(7), None]);
+        let stat = "cpu  78801 53507 19301 84251 401 0 75 215 0 0\ncpu0 1 2\n";
+        assert_eq!((stolen_ns(stat), stolen_ns("cpu0 1"), stolen_ns("")), (Some(2_150_000_000), None, None));
+        let pressure = "some avg10=99.74 avg60=99.04 avg300=64.57 total=352016653\nfull avg10=0.00 total=7\n";
+        assert_eq!((pressure_ns(pressure), pressure_ns("full total=1")), (Some(352_016_653_000), None));
     }
 }

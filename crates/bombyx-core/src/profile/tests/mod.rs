@@ -1,5 +1,6 @@
 //! Programs of known work and span, in virtual time: exact on any number of processors.
 
+mod known;
 #[cfg(test)]
 mod recordings;
 

@@ -1,0 +1,241 @@
+//! Small programs whose parallelism and fault are known, against what the profiler says and predicts.
+//!
+//! ```text
+//! known_answers [names] [--rayon FILE] [--say]      what it says, on 1, 2 and 16 processors
+//! known_answers [names] --bands ROUNDS              what it predicts for two processors, against the median of so many runs
+//! ```
+//!
+//! Each program is profiled as `bombyx profile -p` does: on P processors, and once more on one, or on all CPUs if P is one.
+//! Right is a profile whose parallelism lies in the known range, also by its own run alone unless processors disturb each
+//! other there, and whose first sentence about the program, after sentences about the machine, names the fault.
+//! `scripts/known-answers` builds the programs on rayon's interface, too.
+//!
+//! Work is counted in steps of a fixed computation, and not in time, so a program does the same on a busy machine.
+
+mod faults;
+mod shapes;
+
+use bombyx_profile::{Profile, Rule, Scaling, advise, read};
+use std::error::Error;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::hint::black_box;
+use std::ops::RangeInclusive;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Instant;
+
+/// A program with known answers.
+struct Known {
+    name: &'static str,
+    /// Its parallelism. The upper end is what its structure says. The lower end is below that where a single interruption
+    /// of the longest strand shows.
+    parallelism: RangeInclusive<f64>,
+    /// What is wrong with it; one of these is right.
+    fault: &'static [Rule],
+    run: fn(),
+}
+
+/// Computes for about this many microseconds on a present-day core.
+fn grind(microseconds: u64) {
+    let mut random = black_box(0x2545_F491_4F6C_DD1D_u64);
+    for _ in 0..microseconds * 500 {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+    }
+    black_box(random);
+}
+
+/// Programs of `examples/rayon/known`: their names, parallelism and faults.
+const RAYON: [(&str, RangeInclusive<f64>, &[Rule]); 8] = [
+    ("par_iter", 800.0..=4100.0, &[Rule::Fine]),
+    ("with_max_len", 800.0..=4100.0, &[Rule::Fine]),
+    ("par_chunks_mut", 150.0..=260.0, &[Rule::Fine]),
+    ("map_sum", 400.0..=1030.0, &[Rule::Fine]),
+    ("par_bridge", 1.0..=1100.0, &[Rule::Unseen]),
+    ("join", 400.0..=1030.0, &[Rule::Fine]),
+    ("scope", 80.0..=260.0, &[Rule::Fine]),
+    ("one_long", 1.5..=1.8, &[Rule::LongPiece]),
+];
+
+/// A program as it is started.
+struct Program {
+    name: String,
+    words: Vec<OsString>,
+    parallelism: RangeInclusive<f64>,
+    fault: &'static [Rule],
+}
+
+impl Program {
+    /// Whether processors disturb each other there, so that a run on several shows other strands than one on one.
+    fn disturbs(&self) -> bool {
+        use Rule::{Blocked, Lock, Memory, Sharing, Unseen};
+        self.fault.iter().any(|rule| matches!(rule, Lock | Sharing | Memory | Blocked | Unseen))
+    }
+
+    fn command(&self, processors: u32) -> Command {
+        let mut command = Command::new(&self.words[0]);
+        command.args(&self.words[1..]).stdin(Stdio::null()).stdout(Stdio::null());
+        command.env("BOMBYX_PROCESSORS", processors.to_string());
+        command.env("RAYON_NUM_THREADS", processors.to_string());
+        command
+    }
+
+    fn profiled(&self, processors: u32) -> Result<Profile, Box<dyn Error>> {
+        let file = std::env::temp_dir().join(format!("known-answers-{}.json", std::process::id()));
+        let status = self.command(processors).env("BOMBYX_PROFILE", &file).status()?;
+        let profile = File::open(&file).map_err(Box::from).and_then(|file| Ok(read(file)?));
+        let _ = fs::remove_file(&file);
+        if status.success() { profile } else { Err(format!("{} ended with {status}", self.name).into()) }
+    }
+
+    /// As `bombyx profile -p` does.
+    fn profiled_twice(&self, processors: u32) -> Result<Profile, Box<dyn Error>> {
+        let profile = self.profiled(processors)?;
+        let other = if processors == 1 { cpus() } else { 1 };
+        if other == processors {
+            return Ok(profile);
+        }
+        Ok(Profile { companion: Some(Box::new(self.profiled(other)?)), ..profile })
+    }
+
+    /// The median of so many runs without a profile, in seconds, on one processor and on two in turns.
+    fn times(&self, rounds: usize) -> Result<[f64; 2], Box<dyn Error>> {
+        let mut times = [Vec::new(), Vec::new()];
+        for _ in 0..rounds {
+            for (processors, times) in [1, 2].into_iter().zip(&mut times) {
+                let start = Instant::now();
+                let status = self.command(processors).status()?;
+                times.push(start.elapsed().as_secs_f64());
+                if !status.success() {
+                    return Err(format!("{} ended with {status}", self.name).into());
+                }
+            }
+        }
+        Ok(times.map(|mut times| {
+            times.sort_by(f64::total_cmp);
+            times[times.len() / 2]
+        }))
+    }
+}
+
+fn cpus() -> u32 {
+    std::thread::available_parallelism().map_or(1, |number| number.get() as u32)
+}
+
+fn main() -> Result<ExitCode, Box<dyn Error>> {
+    let all = || shapes::ALL.iter().chain(faults::ALL);
+    let (mut names, mut rayon, mut say, mut rounds) = (Vec::new(), None, false, None);
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--run" => {
+                let name = arguments.next().unwrap_or_default();
+                let known = all().find(|known| known.name == name).ok_or("there is no such program")?;
+                (known.run)();
+                return Ok(ExitCode::SUCCESS);
+            }
+            "--rayon" => rayon = arguments.next(),
+            "--say" => say = true,
+            "--bands" => rounds = Some(arguments.next().unwrap_or_default().parse()?),
+            option if option.starts_with('-') => return Err(format!("no such option: {option}").into()),
+            name => names.push(name.to_owned()),
+        }
+    }
+    let this = std::env::current_exe()?.into_os_string();
+    let mut programs: Vec<Program> = all()
+        .map(|known| Program {
+            name: known.name.to_owned(),
+            words: vec![this.clone(), "--run".into(), known.name.into()],
+            parallelism: known.parallelism.clone(),
+            fault: known.fault,
+        })
+        .collect();
+    if let Some(program) = rayon {
+        programs.extend(RAYON.map(|(name, parallelism, fault)| Program {
+            name: format!("rayon:{name}"),
+            words: vec![program.clone().into(), name.into()],
+            parallelism,
+            fault,
+        }));
+    }
+    if !names.is_empty() {
+        programs.retain(|program| names.contains(&program.name));
+    }
+    let right = match rounds {
+        Some(rounds) => bands(&programs, rounds)?,
+        None => answers(&programs, say)?,
+    };
+    Ok(if right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What the profiler says. Returns whether all of it is right.
+fn answers(programs: &[Program], say: bool) -> Result<bool, Box<dyn Error>> {
+    println!("program              P           true   this run   reported  fault            said");
+    let (mut right, mut all) = (0, 0);
+    for program in programs {
+        for processors in [1, 2, 16] {
+            let profile = program.profiled_twice(processors)?;
+            let advice = advise(&profile, cpus());
+            let rules: Vec<Rule> = advice.iter().take(3).map(|advice| advice.rule).collect();
+            let (own, reported) = (profile.parallelism(), Scaling::of(&profile).parallelism());
+            let inside = program.parallelism.contains(&reported)
+                && (program.disturbs() || program.parallelism.contains(&own));
+            let about_machine = program.fault.iter().any(|rule| rule.is_about_machine());
+            let first = rules.iter().find(|rule| about_machine || !rule.is_about_machine());
+            let is_right = inside && first.is_some_and(|rule| program.fault.contains(rule));
+            right += usize::from(is_right);
+            all += 1;
+            let (low, high) = (program.parallelism.start(), program.parallelism.end());
+            let range = if *high >= 1e9 { format!("≥ {low}") } else { format!("{low} – {high}") };
+            println!(
+                "{:<18} {processors:>3}  {range:>13}  {own:>9.1}  {reported:>9.1}  {:<15}  {}  {}",
+                program.name,
+                format!("{:?}", program.fault[0]),
+                if is_right { "right:" } else { "WRONG:" },
+                rules.iter().map(|rule| format!("{rule:?}")).collect::<Vec<_>>().join(", ")
+            );
+            if say {
+                advice.iter().take(3).for_each(|advice| println!("      {advice}"));
+            }
+        }
+    }
+    println!("\n{} programs, {right} of {all} profiles right", programs.len());
+    Ok(right == all)
+}
+
+/// What the profiler predicts for two processors. Returns whether nine of ten points are in their bands, and the bands
+/// narrow enough to help.
+fn bands(programs: &[Program], rounds: usize) -> Result<bool, Box<dyn Error>> {
+    println!("program                   T1         T2   speedup    likely      from        to");
+    let (mut inside, mut width) = (0, 0.0);
+    // This one disturbs itself at random.
+    let programs: Vec<_> =
+        programs.iter().filter(|program| !program.fault.contains(&Rule::MachineBusy)).collect();
+    for program in &programs {
+        let band = Scaling::of(&program.profiled_twice(2)?).predict(2).band;
+        let [one, two] = program.times(rounds)?;
+        inside += usize::from(band.contains(one / two));
+        width += band.width();
+        println!(
+            "{:<18} {:>7.1} ms {:>7.1} ms  {:>8.2}  {:>8.2}  {:>8.2}  {:>8.2}  {}",
+            program.name,
+            one * 1e3,
+            two * 1e3,
+            one / two,
+            band.likely,
+            band.from,
+            band.to,
+            if band.contains(one / two) { "inside" } else { "OUTSIDE" }
+        );
+    }
+    let all = programs.len().max(1) as f64;
+    let (share, width) = (inside as f64 / all, width / all);
+    println!(
+        "\n{inside} of {} inside ({:.0} %), mean width {:.0} % of the middle",
+        programs.len(),
+        100.0 * share,
+        100.0 * width
+    );
+    Ok(share >= 0.9 && width <= 0.3)
+}

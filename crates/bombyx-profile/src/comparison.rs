@@ -1,0 +1,118 @@
+//! [`Comparison`]: the same program on one processor and on several. It tells the speedup, and which strands take longer
+//! beside others than alone, and why.
+
+use crate::{Profile, SiteProfile};
+use serde::Serialize;
+
+/// Work that grows by less than this is not worth a word: two runs on one processor differ by as much.
+const MUCH_GROWTH: f64 = 0.1;
+/// Cores that only share memory take turns at worst, and a little longer. What grows more than that shares data.
+const WORSE_THAN_TURNS: f64 = 1.4;
+/// The share of the additional work that threads slept, from which on the cause is that they wait for each other.
+const MOSTLY_ASLEEP: f64 = 0.5;
+
+/// Two runs of one program. See the module text.
+#[derive(Clone, Copy, Debug)]
+pub struct Comparison<'a> {
+    /// On one processor.
+    pub one: &'a Profile,
+    /// On several.
+    pub many: &'a Profile,
+}
+
+/// Why strands take longer beside others. It is the likely cause, not a proven one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cause {
+    /// They wait for each other in the kernel.
+    Lock,
+    /// They write the same cache lines, or spin on a lock.
+    Sharing,
+    /// They use more memory than the caches hold, and all of them want it.
+    Memory,
+}
+
+/// A fork site whose strands take longer beside others than alone.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Growth<'a> {
+    /// The site, with the figures of the run on several processors.
+    #[serde(serialize_with = "location")]
+    pub site: &'a SiteProfile,
+    /// How many times as much work it has on several processors.
+    pub factor: f64,
+    /// The additional work.
+    pub excess_ns: u64,
+    /// Why.
+    pub cause: Cause,
+}
+
+fn location<S: serde::Serializer>(site: &&SiteProfile, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&site.location())
+}
+
+impl<'a> Comparison<'a> {
+    /// Compares a profile with its companion. `None` if there is none, if neither of them is of one processor, or if the
+    /// two runs did not do the same.
+    pub fn of(profile: &'a Profile) -> Option<Self> {
+        let companion = profile.companion.as_deref()?;
+        let (one, many) = if profile.processors == 1 { (profile, companion) } else { (companion, profile) };
+        let comparable = one.processors == 1
+            && many.processors > 1
+            && one.runs == many.runs
+            && !one.interrupted
+            && !many.interrupted;
+        (comparable && one.work_ns > 0 && many.elapsed_ns() > 0).then_some(Self { one, many })
+    }
+
+    /// How much faster the whole program was on several processors.
+    pub fn speedup(&self) -> f64 {
+        self.one.elapsed_ns() as f64 / self.many.elapsed_ns().max(1) as f64
+    }
+
+    /// How many times as much work there was on several processors.
+    pub fn growth(&self) -> f64 {
+        self.many.work_ns as f64 / self.one.work_ns.max(1) as f64
+    }
+
+    /// How many processors had a CPU at the same time.
+    pub fn at_once(&self) -> u32 {
+        let cpus = self.many.machine.map_or(u32::MAX, |machine| machine.cpus.max(1));
+        self.many.processors.min(cpus)
+    }
+
+    /// The sites whose work grows much, the largest growth first.
+    pub fn sites(&self) -> Vec<Growth<'a>> {
+        let worth = (MUCH_GROWTH * self.one.work_ns as f64) as u64;
+        let mut grown: Vec<Growth<'a>> =
+            self.many.sites.iter().filter_map(|site| self.growth_of(site)).collect();
+        grown.retain(|growth| growth.excess_ns >= worth);
+        grown.sort_by_key(|growth| std::cmp::Reverse(growth.excess_ns));
+        grown
+    }
+
+    fn growth_of(&self, site: &'a SiteProfile) -> Option<Growth<'a>> {
+        let same = |other: &&SiteProfile| other.location() == site.location() && other.kind == site.kind;
+        let alone = self.one.sites.iter().find(same)?;
+        let excess_ns = site.work_ns.saturating_sub(alone.work_ns);
+        let factor = site.work_ns as f64 / alone.work_ns.max(1) as f64;
+        Some(Growth { site, factor, excess_ns, cause: self.cause(alone, site) })
+    }
+
+    fn cause(&self, alone: &SiteProfile, beside: &SiteProfile) -> Cause {
+        let excess = beside.work_ns.saturating_sub(alone.work_ns) as f64;
+        let slept = beside.asleep_ns.saturating_sub(alone.asleep_ns) as f64;
+        if slept >= MOSTLY_ASLEEP * excess {
+            return Cause::Lock;
+        }
+        let awake = |site: &SiteProfile| site.work_ns.saturating_sub(site.asleep_ns).max(1) as f64;
+        let worse_than_turns = awake(beside) / awake(alone) > WORSE_THAN_TURNS * f64::from(self.at_once());
+        if worse_than_turns || self.fits_cache() { Cause::Sharing } else { Cause::Memory }
+    }
+
+    /// Whether all of the program's memory fits the largest cache.
+    fn fits_cache(&self) -> bool {
+        let cache = self.one.machine.map_or(0, |machine| machine.cache_bytes);
+        let memory = self.one.usage.map_or(0, |usage| usage.peak_memory_bytes);
+        memory > 0 && memory < cache
+    }
+}
