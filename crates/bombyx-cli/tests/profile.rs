@@ -88,8 +88,8 @@ processors          1      2      4      8
   likely         1.00   1.77   2.86   4.15
   from           1.00   1.23   1.89   2.58
   to             1.00   2.20   4.40   8.36
-span by site   71.0 %  src/sort.rs:41:9      join      32,768 forks of 21.1 µs each, the longest strand 0 ns
-               17.5 %  src/sort.rs:23:5      join      32,767 forks of 33.6 µs each, the longest strand 0 ns
+span by site   71.0 %  src/sort.rs:41:9      join      32,768 forks of 21.1 µs each
+               17.5 %  src/sort.rs:23:5      join      32,767 forks of 33.6 µs each
                11.5 %  outside of all forks
 ";
     assert!(report.starts_with(expected), "{report}");

@@ -250,13 +250,16 @@ fn sites(profile: &Profile, top: usize) -> Vec<String> {
         .iter()
         .take(top)
         .map(|site| {
+            let longest = match site.longest_ns {
+                0 => String::new(),
+                longest => format!(", the longest strand {}", ns(longest)),
+            };
             let line = format!(
-                "{:<width$}  {:<8}  {} forks of {} each, the longest strand {}",
+                "{:<width$}  {:<8}  {} forks of {} each{longest}",
                 site.location(),
                 site.kind,
                 grouped(site.forks),
-                time(site.grain_ns() / 1e9),
-                ns(site.longest_ns)
+                time(site.grain_ns() / 1e9)
             );
             (profile.share_of_span(site.span_ns), line)
         })

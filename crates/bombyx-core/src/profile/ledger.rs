@@ -45,8 +45,8 @@ pub(crate) struct Profiler {
     ended: AtomicU64,
     /// How old the process was when the profiler began, without what the profiler took to begin.
     age_ns: u64,
-    /// What had happened to the whole machine when the profiler began.
-    machine_then: Disturbed,
+    /// What had happened to the whole machine when the profiler began. `None` if nobody will ask.
+    machine_then: Option<Disturbed>,
     recorder: Option<Arc<Recorder>>,
 }
 
@@ -138,7 +138,7 @@ impl Profiler {
             began: AtomicU64::new(0),
             ended: AtomicU64::new(clock.now()),
             age_ns: 0,
-            machine_then: Disturbed::default(),
+            machine_then: None,
             recorder: recorder.map(Arc::new),
         }
     }
@@ -147,7 +147,7 @@ impl Profiler {
     pub(crate) fn measured(measure: Measure) -> Profiler {
         let clock = Clock::best();
         let costs = Costs::measured(clock, false, measure);
-        Profiler { machine_then: Disturbed::now(), ..Profiler::new(clock, costs, None) }
+        Profiler { machine_then: Some(Disturbed::now()), ..Profiler::new(clock, costs, None) }
     }
 
     /// A profiler of the whole process. If it may use `limit` bytes for that, it also records.
@@ -155,7 +155,8 @@ impl Profiler {
         let (clock, age_ns) = (Clock::best(), usage::age_ns());
         let costs = Costs::measured(clock, limit.is_some(), measure);
         let recorder = limit.map(|limit| Recorder::new(limit, record_grain(clock)));
-        Profiler { age_ns, machine_then: Disturbed::now(), ..Profiler::new(clock, costs, recorder) }
+        let machine_then = Some(Disturbed::now());
+        Profiler { age_ns, machine_then, ..Profiler::new(clock, costs, recorder) }
     }
 
     /// A profiler that subtracts nothing, and may record.
@@ -442,7 +443,8 @@ impl Profiler {
             peak_heap_bytes: Some(pools.stats.peak_heap).filter(|&bytes| bytes > 0),
             machine: usage::machine(),
             usage: used.map(|used| {
-                let disturbed = Disturbed::now().since(self.machine_then);
+                let then = self.machine_then;
+                let disturbed = then.map_or(Disturbed::default(), |then| Disturbed::now().since(then));
                 profile::Usage {
                     cpu_ns: used.cpu_ns,
                     voluntary_switches: used.voluntary,

@@ -104,7 +104,8 @@ mod tests {
     #[test]
     fn only_what_was_missing_is_taken_away() {
         let before = Reading { on_cpu: 1_000_000, delayed: 500_000 };
-        let after = |on_cpu, delayed| Reading { on_cpu: 1_000_000 + on_cpu, delayed: 500_000 + delayed };
+        let after =
+            |on_cpu: u64, delayed: u64| Reading { on_cpu: 1_000_000 + on_cpu, delayed: 500_000 + delayed };
         let absent = |now: Reading, passed| {
             let Absent { delayed_ns, asleep_ns } = before.absent(now, passed);
             (delayed_ns, asleep_ns)

@@ -195,7 +195,7 @@ pub(super) const ALL: &[Known] = &[
     Known {
         name: "busy-machine",
         parallelism: 300.0..=1030.0,
-        fault: &[Rule::MachineBusy],
+        fault: &[Rule::MachineBusy, Rule::Oversubscribed],
         run: || {
             let done = AtomicBool::new(false);
             std::thread::scope(|threads| {
