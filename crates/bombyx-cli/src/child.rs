@@ -28,6 +28,16 @@ enum Measurement {
     Spawns { runtime: String, processors: usize, count: u64 },
     /// Processor time that an idle pool uses after a burst
     Idle { runtime: String, processors: usize, seconds: f64 },
+    /// Processor time of COUNT ticks, one each 2 ms, of 8 leaves of 20 µs
+    Ticks { runtime: String, processors: usize, count: u32 },
+    /// Processor time of a pool beyond that of a serial leaf, while the leaf runs
+    Beside { runtime: String, processors: usize, seconds: f64 },
+    /// The first join of a process that has one other thread
+    First { runtime: String, processors: usize },
+    /// One region of 100 µs, for the time of the whole process
+    Region { runtime: String, processors: usize },
+    /// Keeps a CPU busy until somebody ends the process
+    Spin { cpu: usize },
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
@@ -39,6 +49,15 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Measurement::Idle { runtime, processors, seconds } => {
             answer(&child::idle(runtime, *processors, *seconds)?)
         }
+        Measurement::Ticks { runtime, processors, count } => {
+            answer(&child::ticks(runtime, *processors, *count)?)
+        }
+        Measurement::Beside { runtime, processors, seconds } => {
+            answer(&child::beside(runtime, *processors, *seconds)?)
+        }
+        Measurement::First { runtime, processors } => answer(&child::first(runtime, *processors)?),
+        Measurement::Region { runtime, processors } => answer(&child::region(runtime, *processors)?),
+        Measurement::Spin { cpu } => child::spin(*cpu),
     }?;
     Ok(ExitCode::SUCCESS)
 }

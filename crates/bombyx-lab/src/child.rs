@@ -11,6 +11,8 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+const SILENT: &str = "this system does not report the processor time of a process";
+
 /// fib(n) on one processor, for counting instructions. Returns the number of forks. `runtime` may be `plain` or
 /// `by-hand`, for the recursion without the trait that the others use. `wide` has closures of four words and results of
 /// three.
@@ -53,12 +55,128 @@ pub fn spawns(runtime: &str, processors: usize, count: u64) -> Result<Sample> {
 /// # Errors
 /// If there is no such runtime, or if the system does not say.
 pub fn idle(runtime: &str, processors: usize, seconds: f64) -> Result<Sample> {
-    const SILENT: &str = "this system does not report the processor time of a process";
     let contender = Contender::named(runtime, processors)?;
     programs::fib(contender.runtime(), 30);
     let before = cpu_seconds().ok_or(SILENT)?;
     thread::sleep(Duration::from_secs_f64(seconds));
     Ok(Sample::seconds(cpu_seconds().ok_or(SILENT)? - before))
+}
+
+/// Processor time of so many ticks, one each 2 ms, of 8 leaves of 20 µs.
+///
+/// # Errors
+/// If there is no such runtime, or if the system does not say.
+pub fn ticks(runtime: &str, processors: usize, count: u32) -> Result<Sample> {
+    const EACH: Duration = Duration::from_millis(2);
+    let contender = Contender::named(runtime, processors)?;
+    programs::fib(contender.runtime(), 20);
+    let before = cpu_seconds().ok_or(SILENT)?;
+    let mut next = Instant::now();
+    for _ in 0..count {
+        programs::tree(contender.runtime(), 1, 3, Duration::from_micros(20));
+        next += EACH;
+        thread::sleep(next.saturating_duration_since(Instant::now()));
+    }
+    Ok(Sample::seconds(cpu_seconds().ok_or(SILENT)? - before))
+}
+
+/// Processor time that a pool uses beyond that of a serial leaf, while the leaf runs.
+///
+/// # Errors
+/// If there is no such runtime, or if the system does not say.
+pub fn beside(runtime: &str, processors: usize, seconds: f64) -> Result<Sample> {
+    let contender = Contender::named(runtime, processors)?;
+    programs::fib(contender.runtime(), 20);
+    // A tree without forks.
+    let before = cpu_seconds().ok_or(SILENT)?;
+    let start = Instant::now();
+    programs::tree(contender.runtime(), 1, 0, Duration::from_secs_f64(seconds));
+    let leaf = start.elapsed().as_secs_f64();
+    Ok(Sample::seconds((cpu_seconds().ok_or(SILENT)? - before - leaf).max(0.0)))
+}
+
+/// The first join of this process, which has one other thread.
+///
+/// # Errors
+/// If there is no such runtime.
+pub fn first(runtime: &str, processors: usize) -> Result<Sample> {
+    let (stop, wait) = std::sync::mpsc::channel::<()>();
+    let other = thread::spawn(move || wait.recv().is_err());
+    let start = Instant::now();
+    let contender = Contender::named(runtime, processors)?;
+    programs::tree(contender.runtime(), 1, 1, Duration::ZERO);
+    let seconds = start.elapsed().as_secs_f64();
+    drop(stop);
+    other.join().expect("the other thread only waits");
+    Ok(Sample::seconds(seconds))
+}
+
+/// One region of 100 µs, for the time of the whole process.
+///
+/// # Errors
+/// If there is no such runtime.
+pub fn region(runtime: &str, processors: usize) -> Result<Sample> {
+    let contender = Contender::named(runtime, processors)?;
+    let start = Instant::now();
+    programs::tree(contender.runtime(), 1, 3, Duration::from_nanos(12_500));
+    Ok(Sample::seconds(start.elapsed().as_secs_f64()))
+}
+
+/// Keeps a CPU busy until somebody ends this process, or until the process that started it is gone.
+///
+/// # Errors
+/// If the process may not run there.
+pub fn spin(cpu: usize) -> Result<()> {
+    pin(cpu)?;
+    let parent = std::os::unix::process::parent_id();
+    while std::os::unix::process::parent_id() == parent {
+        programs::busy(Duration::from_millis(10));
+    }
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+fn pin(cpu: usize) -> Result<()> {
+    // SAFETY: the set is plain data, for which zeros are valid.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the set is there, and the macro checks the number.
+    unsafe { libc::CPU_SET(cpu, &mut set) };
+    // SAFETY: the set is as large as said, and 0 names the calling thread.
+    match unsafe { libc::sched_setaffinity(0, size_of_val(&set), &set) } {
+        0 => Ok(()),
+        _ => Err(format!("cannot run on CPU {cpu}: {}", std::io::Error::last_os_error()).into()),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn pin(_cpu: usize) -> Result<()> {
+    Err("processes can be pinned on Linux only".into())
+}
+
+/// A process that keeps a CPU busy until this is dropped.
+pub struct Neighbour(std::process::Child);
+
+impl Neighbour {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// If the process cannot be started, or has ended at once.
+    pub fn start(cpu: usize) -> Result<Self> {
+        let mut process = Child::start(&["spin", &cpu.to_string()])?.process;
+        thread::sleep(Duration::from_millis(50));
+        match process.try_wait()? {
+            Some(status) => Err(format!("the busy neighbour on CPU {cpu} ended with {status}").into()),
+            None => Ok(Self(process)),
+        }
+    }
+}
+
+impl Drop for Neighbour {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// A measurement under way in another process.

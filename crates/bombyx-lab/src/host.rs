@@ -35,6 +35,8 @@ struct Versions {
     rayon: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     chili: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fork_union: Option<&'static str>,
 }
 
 impl Record {
@@ -53,6 +55,7 @@ impl Record {
                 commit: env!("BOMBYX_COMMIT"),
                 rayon: peer("rayon"),
                 chili: peer("chili"),
+                fork_union: cfg!(feature = "fork-union").then(|| peer("fork_union")).flatten(),
             },
             profile: env!("BOMBYX_BUILT_AS"),
         }
@@ -62,10 +65,11 @@ impl Record {
     /// writes the same lines.
     pub fn head(&self) -> String {
         let Host { cpu, cores, system } = &self.host;
-        let Versions { rustc, bombyx, commit, rayon, chili } = &self.versions;
+        let Versions { rustc, bombyx, commit, rayon, chili, fork_union } = &self.versions;
         let commit = if commit.is_empty() { "no commit" } else { commit };
         let peer = |name: &str, version: &Option<&str>| version.map(|version| format!("; {name} {version}"));
-        let peers = [peer("rayon", rayon), peer("chili", chili)].into_iter().flatten().collect::<String>();
+        let peers = [peer("rayon", rayon), peer("chili", chili), peer("fork_union", fork_union)];
+        let peers = peers.into_iter().flatten().collect::<String>();
         let plural = if *cores == 1 { "" } else { "s" };
         format!(
             "date      {}\n\

@@ -111,6 +111,29 @@ pub fn busy(time: Duration) {
     }
 }
 
+/// A leaf of so many steps, each of which waits for the one before.
+#[inline(always)]
+pub fn leaf(steps: u64) {
+    let mut x = 0x2545_f491_4f6c_dd1d_u64;
+    for _ in 0..steps {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+    }
+    black_box(x);
+}
+
+/// How long a step of [`leaf`] takes here, in seconds.
+pub fn step_seconds() -> f64 {
+    const STEPS: u32 = 100_000;
+    let times = (0..20).map(|_| {
+        let start = Instant::now();
+        leaf(u64::from(STEPS));
+        start.elapsed().as_secs_f64() / f64::from(STEPS)
+    });
+    times.fold(f64::MAX, f64::min)
+}
+
 fn fork_tree<F: Fork>(fork: &mut F, depth: u32, leaf: Duration) {
     if depth == 0 {
         return busy(leaf);

@@ -19,21 +19,24 @@ pub(crate) struct Micro {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
     /// Rounds, unless the user says otherwise.
-    rounds: usize,
-    measure: fn(&Setup) -> Result<Outcome>,
+    pub(super) rounds: usize,
+    pub(super) measure: fn(&Setup) -> Result<Outcome>,
 }
 
 /// What the user may choose.
-struct Setup {
+pub(super) struct Setup {
     /// `small` is for trying things out; the bars are about the default.
     size: Size,
-    rounds: usize,
+    pub(super) rounds: usize,
 }
 
 /// What was measured, and what must hold of it.
+#[derive(Default)]
 pub(crate) struct Outcome {
     pub(crate) cases: Vec<Case>,
     pub(crate) bars: Vec<Bar>,
+    /// A line below each of the first cases, or nothing.
+    pub(crate) notes: Vec<String>,
 }
 
 pub(crate) static MICROS: &[Micro] = &[
@@ -89,7 +92,7 @@ impl Micro {
 
 impl Setup {
     /// The quantity of the bar, or a small one.
-    fn pick<T>(&self, small: T, default: T) -> T {
+    pub(super) fn pick<T>(&self, small: T, default: T) -> T {
         if self.size == Size::Small { small } else { default }
     }
 
@@ -133,7 +136,7 @@ fn fib38(setup: &Setup) -> Result<Outcome> {
         Bar::against(&case, 2, "rayon", 0.4),
         Bar::against(&case, 2, "chili", 1.05),
     ];
-    Ok(Outcome { cases: vec![case], bars })
+    Ok(Outcome { cases: vec![case], bars, ..Outcome::default() })
 }
 
 fn two_leaves(setup: &Setup) -> Result<Outcome> {
@@ -147,14 +150,14 @@ fn two_leaves(setup: &Setup) -> Result<Outcome> {
     let case = Case { name, about: "entered from outside".into(), entries };
     let measured = case.entry("bombyx", 2).map(Entry::median);
     let bars = vec![Bar::seconds(format!("{}, P = 2", case.name), measured, 0.053)];
-    Ok(Outcome { cases: vec![case], bars })
+    Ok(Outcome { cases: vec![case], bars, ..Outcome::default() })
 }
 
 fn regions(setup: &Setup) -> Result<Outcome> {
     const DEPTH: u32 = 4;
     let mut contenders = vec![Contender::serial()];
     contenders.extend(setup.field(2, &["rayon"])?);
-    let mut outcome = Outcome { cases: Vec::new(), bars: Vec::new() };
+    let mut outcome = Outcome::default();
     for nanoseconds in [200, 1_000, 5_000, 10_000, 20_000, 50_000, 100_000] {
         let leaf = Duration::from_nanos(nanoseconds);
         // So many that a sample takes some 30 ms of serial work.
@@ -187,7 +190,7 @@ fn spawns(setup: &Setup) -> Result<Outcome> {
         Bar::against(&case, 2, "rayon", 0.5),
         Bar::bytes(format!("{}, growth of memory", case.name), memory, 32 << 20),
     ];
-    Ok(Outcome { cases: vec![case], bars })
+    Ok(Outcome { cases: vec![case], bars, ..Outcome::default() })
 }
 
 fn install(setup: &Setup) -> Result<Outcome> {
@@ -210,7 +213,7 @@ fn install(setup: &Setup) -> Result<Outcome> {
     let about = format!("each sample is the median of {calls} calls, {} µs apart", APART.as_micros());
     let case = Case { name: "empty run from outside".into(), about, entries };
     let bars = vec![Bar::against(&case, 2, "rayon", 1.0)];
-    Ok(Outcome { cases: vec![case], bars })
+    Ok(Outcome { cases: vec![case], bars, ..Outcome::default() })
 }
 
 fn idle(setup: &Setup) -> Result<Outcome> {
@@ -236,7 +239,7 @@ fn idle(setup: &Setup) -> Result<Outcome> {
     };
     let measured = case.entry("bombyx", processors).map(Entry::median);
     let bars = vec![Bar::seconds(format!("{} after a burst, processor time", case.name), measured, 0.05)];
-    Ok(Outcome { cases: vec![case], bars })
+    Ok(Outcome { cases: vec![case], bars, ..Outcome::default() })
 }
 
 fn oversubscribed(setup: &Setup) -> Result<Outcome> {
@@ -251,5 +254,5 @@ fn oversubscribed(setup: &Setup) -> Result<Outcome> {
     let crowded = case.entry("bombyx", 16).zip(case.entry("bombyx", 2));
     let measured = crowded.map(|(crowded, alone)| crowded.median() / alone.median());
     let bars = vec![Bar::times(format!("{}, P = 16", case.name), measured, 1.3, "P = 2")];
-    Ok(Outcome { cases: vec![case], bars })
+    Ok(Outcome { cases: vec![case], bars, ..Outcome::default() })
 }

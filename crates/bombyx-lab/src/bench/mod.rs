@@ -1,13 +1,14 @@
 //! Bombyx and its peers on the same programs in the same run.
 //!
-//! This file says what is measured and in which order. [`case`] takes the measurements, and [`workload`] and [`micro`]
-//! say of what. [`bar`] and [`judge`] say what must hold, and [`report`] and [`plot`] show the results.
+//! This file says what is measured and in which order. [`case`] takes the measurements, and [`workload`], [`micro`]
+//! and [`regions`] say of what. [`bar`] and [`judge`] say what must hold, and [`report`] and [`plot`] show the results.
 
 mod bar;
 pub mod case;
 mod judge;
 mod micro;
 mod plot;
+mod regions;
 mod report;
 pub mod workload;
 
@@ -44,7 +45,7 @@ impl Target {
     /// # Errors
     /// If nothing has this name.
     pub fn named(name: &str) -> std::result::Result<Self, String> {
-        if let Some(micro) = MICROS.iter().find(|micro| micro.name == name) {
+        if let Some(micro) = MICROS.iter().chain(regions::TABLES).find(|micro| micro.name == name) {
             return Ok(Self(Kind::Micro(micro)));
         }
         if name == "workloads" {
@@ -155,7 +156,11 @@ impl Plan {
         }
         for micro in micros {
             let outcome = micro.run(self.size, self.rounds)?;
-            outcome.cases.iter().try_for_each(|case| show(&report.lines(case)))?;
+            let notes = outcome.notes.iter().map(String::as_str).chain(std::iter::repeat(""));
+            for (case, note) in outcome.cases.iter().zip(notes) {
+                show(&report.lines(case))?;
+                show(note)?;
+            }
             results.micros.extend(outcome.cases);
             results.bars.extend(outcome.bars);
         }
@@ -199,6 +204,9 @@ impl Plan {
         }
         let mut seen = std::collections::HashSet::new();
         workloads.retain(|workload| seen.insert(workload.name()));
+        if self.bars && micros.iter().any(|micro| micro.name == "regions") {
+            micros.extend(regions::TABLES);
+        }
         if self.bars && self.targets.is_empty() {
             micros = MICROS.iter().collect();
         } else if self.targets.is_empty() {
