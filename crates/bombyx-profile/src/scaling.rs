@@ -18,9 +18,10 @@ use serde::Serialize;
 /// The factor of the burdened span at the lower end. It is Cilkview's, whose authors found it on real programs, and that
 /// of Cilkscale's plotter.
 pub const SPAN_COEFFICIENT: f64 = 1.7;
-/// How much one run differs from another. Calibrated: `scripts/known-answers --bands 5` and `scripts/prediction`.
+/// How much one run differs from another: an assumption. `scripts/known-answers --bands 5` and `scripts/prediction` show
+/// whether measured speedups lie in the bands.
 const NOISE: f64 = 0.1;
-/// How many times as long strands may take on many processors if the program ran on one only. Calibrated, too.
+/// How many times as long strands may take on many processors if the program ran on one only: an assumption, too.
 const UNKNOWN_GROWTH: f64 = 1.25;
 /// Growth beyond the processors that were measured may be faster than in proportion.
 const FASTER_GROWTH: f64 = 1.5;
