@@ -25,10 +25,12 @@ fn tree(depth: u32) {
 
 /// The story of docs/profiling.md: numbers are read, sorted and looked at.
 fn numbers() {
-    let text: String = (0..600_000_u64).map(|n| format!("{} ", n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40)).collect();
+    let text: String =
+        (0..600_000_u64).map(|n| format!("{} ", n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40)).collect();
     let mut numbers: Vec<u64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     numbers.par_sort_unstable();
-    let primes = numbers.par_iter().filter(|&&n| (2..).take_while(|d| d * d <= n).all(|d| n % d != 0)).count();
+    let primes =
+        numbers.par_iter().filter(|&&n| (2..).take_while(|d| d * d <= n).all(|d| n % d != 0)).count();
     println!("{primes} primes");
 }
 
@@ -50,7 +52,9 @@ fn main() -> ExitCode {
             (0..100).into_par_iter().for_each(|i| grind(if i == 40 { 150_000 } else { 1_000 }))
         }
         _ => {
-            eprintln!("known numbers|par_iter|with_max_len|par_chunks_mut|map_sum|par_bridge|join|scope|one_long");
+            eprintln!(
+                "known numbers|par_iter|with_max_len|par_chunks_mut|map_sum|par_bridge|join|scope|one_long"
+            );
             return ExitCode::from(2);
         }
     }
