@@ -1,7 +1,8 @@
-//! `block_on`: runs a future on the calling thread, and lets the processor go while the future is pending.
+//! `block_on`: runs a future on the calling thread, and lets the thread's processor go while the future is pending.
 //!
-//! Each poll gets a fresh waker, which sets a [`Signal`]. A latch is set once, so a signal serves one wait. A waker may
-//! outlive its wait: it owns the signal together with the waiting frame, and setting the signal late does nothing.
+//! Each poll gets a fresh waker, which sets a [`Signal`]. A signal contains a latch, which is set only once, so a
+//! signal serves one wait. A waker may outlive its wait: it shares the signal with the waiting frame, and setting the
+//! signal late does nothing.
 
 use crate::api::signal::Signal;
 use crate::profile;
@@ -16,7 +17,7 @@ use std::task::{Context, Poll, Wake, Waker};
 /// While the future is pending, the thread waits. Inside a pool, its processor does other work meanwhile, as in every
 /// wait. In a pool with [fixed threads](crate::Threads::Fixed), that work runs on top of the caller's stack.
 ///
-/// The future must not need an executor that only runs on the calling thread, such as a reactor of its own.
+/// The future must not depend on an executor or a reactor that runs only on the calling thread.
 ///
 /// ```
 /// let task = bombyx::spawn(|| 6 * 7);
@@ -54,9 +55,9 @@ impl Wake for Notice {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // The signal itself orders what the waker has written before the frame that goes on.
+        // Relaxed, because setting the signal makes the earlier writes of its setter visible to the frame that goes on.
         if !self.woken.swap(true, Relaxed) {
-            // SAFETY: the signal is alive, because the waker owns a share of it. Only one caller gets here.
+            // SAFETY: the waker owns a share of the signal, so the signal is alive. Only the first caller gets here.
             let enabled = unsafe { Signal::set(&raw const self.signal) };
             debug_assert!(enabled.is_none(), "such a signal sees to its carrier itself");
         }

@@ -1,10 +1,10 @@
-//! `join`: what users call, and the fast path that everything else stays out of.
+//! `join`: the function that users call, and its fast path. Everything else stays out of that path.
 //!
 //! `join(a, b)` *forks* `b` and runs `a`. The fork leaves a [`Job`] on the stack: the closure `b`, how to run it, and
-//! where it was pushed. It pushes an [`Entry`] that names the job at the *bottom*, the young end, of its processor's
-//! deque. Then it compares once with the deque's *limit*. When `a` has returned, the join looks whether the job is
-//! *untouched*. If so, it lowers the bottom, compares with the *top*, the end from which thieves take entries, and
-//! calls `b`. That is all: plain loads and stores on two cache lines that belong to the processor.
+//! where the job was pushed. The fork pushes an [`Entry`] that names the job at the *bottom*, the young end, of its
+//! processor's deque. Then it compares once with the deque's *limit*. When `a` has returned, the join checks whether
+//! the job is *untouched*. If so, it lowers the bottom, compares with the *top*, the end from which thieves take
+//! entries, and calls `b`. That is all: plain loads and stores on the stack and on two cache lines of the processor.
 //!
 //! Everything else happens on two slow paths. Whoever wants the processor's attention *poisons* the limit, and the next
 //! fork calls [`attend_fork`] ([`crate::protocol::deque`]). Whoever takes or exposes the job marks it, and its join
@@ -36,13 +36,13 @@ pub struct Context {
 }
 
 impl Context {
-    /// Whether the closure runs on another processor than the one that forked it.
+    /// Whether the closure was stolen. It then usually runs on a different processor from the one that forked it.
     ///
     /// - For a join from outside a pool, this is true for both halves.
-    /// - In a [deterministic](crate::Builder::deterministic) pool it is always false, so that programs that split
+    /// - In a [deterministic](crate::Builder::deterministic) pool it is otherwise always false. So programs that split
     ///   further when they migrate split in the same way in every run.
-    /// - In a profiled pool it is also true for halves that are expected to take long. So such programs split, and show
-    ///   their parallelism, even on one processor.
+    /// - In a profiled pool it is also true for halves that are expected to take long. So programs that split further
+    ///   when they migrate show their parallelism even on one processor.
     ///
     /// ```
     /// let pool = bombyx::Pool::builder().processors(2).build()?;
@@ -57,15 +57,15 @@ impl Context {
 
 /// Runs `a` and `b`, perhaps in parallel, and returns both results.
 ///
-/// The calling thread runs `a` itself. If no other processor has taken `b` by then, the thread runs `b` as an ordinary
-/// call. Otherwise it waits until `b` has ended, and its *processor* (one of the P slots of the pool that run work)
-/// does something useful meanwhile. Outside a pool, both closures run in the [global pool](Pool::global).
+/// The calling thread runs `a` itself. If no other processor has taken `b` when `a` returns, the thread runs `b` as an
+/// ordinary call. Otherwise the thread waits until `b` has ended. Meanwhile its *processor* (one of the P workers of
+/// the pool) does other work. Outside a pool, both closures run in the [global pool](Pool::global).
 ///
 /// # Panics
 /// Both closures always end before `join` returns.
 ///
-/// If `a` panics, `join` resumes its panic after `b` has ended. The result of `b`, or its panic, is dropped. If the
-/// destructor of that result panics too, only the panic hook hears of it.
+/// If `a` panics, `join` resumes its panic after `b` has ended. The result of `b`, or its panic, is dropped. If a
+/// destructor panics then, only the panic hook sees it.
 ///
 /// If only `b` panics, `join` resumes its panic. The result of `a` is dropped during the unwinding, so a destructor
 /// that panics there aborts the process.
@@ -94,8 +94,8 @@ where
     join_at(Site::here(Kind::Join), |_| a(), |_| b())
 }
 
-/// Like [`join`], for closures that want to know whether they run on another processor. That is a sign that other
-/// processors are idle, and that it pays to split further.
+/// Like [`join`], for closures that want to know whether they run on another processor. If they do, other processors
+/// are probably idle, and it pays to split further.
 ///
 /// ```
 /// let (a, b) = bombyx::join_context(|_| 1, |context| if context.migrated() { 2 } else { 2 });
@@ -132,8 +132,8 @@ where
     processor.deque.push(pushed, Entry::stack(NonNull::from(&fork).cast()));
     let split_further = processor.deque.wants_attention(pushed)
         && attend_fork(processor, site, Fork::<B, RB>::exec as *const () as usize);
-    // The second half must end before this frame does, and must not run during an unwinding. The call is inlined and
-    // returns nothing, so a half that does not panic pays nothing for the `catch_unwind`.
+    // Catch a panic, because the second half must end before this frame does, and must not run during unwinding. The
+    // call is inlined and returns nothing, so a half that does not panic pays nothing for the `catch_unwind`.
     let mut ra = MaybeUninit::uninit();
     let first = || {
         ra.write(a(Context { migrated: split_further }));
@@ -141,7 +141,7 @@ where
     if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(first)) {
         fork.abandon(payload);
     }
-    // SAFETY: the call returned, and its last step wrote the result.
+    // SAFETY: the first half returned without a panic, and its last step wrote the result.
     let ra = unsafe { ra.assume_init() };
     let rb = if fork.pop() { fork.call(false) } else { fork.finish() };
     (ra, rb)
@@ -154,7 +154,7 @@ where
 fn attend_fork(processor: &Processor, site: Site, code: usize) -> bool {
     guarded(|| {
         let pool = processor.pool();
-        // A pool that counts threads sends every fork here, before its first half begins.
+        // In a pool that counts threads, every fork comes here before its first half begins.
         pool.thread_created();
         if pool.observer().is_some() {
             // Decide now whether this processor relies on the heavy barrier. The two calls below keep the job or expose
@@ -180,8 +180,8 @@ where
     RA: Send,
     RB: Send,
 {
-    // Neither half stays on the thread that called. The boxes keep the types finite: this calls `join_at`, and
-    // `join_at` calls this.
+    // Both halves count as migrated, because the calling thread holds no processor. The boxes keep the types finite:
+    // `outside` calls `join_at`, and `join_at` calls `outside`.
     let a: Half<'_, RA> = Box::new(move |_| a(Context { migrated: true }));
     let b: Half<'_, RB> = Box::new(move |_| b(Context { migrated: true }));
     let caller =
@@ -214,10 +214,10 @@ where
         }
     }
 
-    /// Takes the job back if it is untouched. The calling carrier forked the job.
+    /// Takes the job back if it is untouched. Only the carrier that forked the job may call this.
     #[inline(always)]
     fn pop(&self) -> bool {
-        // SAFETY: the job is untouched, so this carrier still holds the processor on which it forked (see `job`).
+        // SAFETY: the job is untouched, so this carrier still holds the processor it forked on (`protocol/job.rs`).
         self.job.untouched().is_some_and(|pushed| unsafe { current::held_unchecked() }.deque.pop(pushed))
     }
 
@@ -229,7 +229,7 @@ where
         closure(Context { migrated })
     }
 
-    /// Gets the result of a job when the plain pop failed.
+    /// Gets the result of the job after the plain pop has failed.
     #[cold]
     #[inline(never)]
     fn finish(&self) -> R {
@@ -244,13 +244,13 @@ where
         }
     }
 
-    /// Ends the job after the first half has panicked, drops the result or the panic of the second half, and resumes
-    /// the panic of the first.
+    /// After the first half has panicked: runs the second half or waits for it, drops its result or panic, and resumes
+    /// the panic of the first half.
     #[cold]
     #[inline(never)]
     fn abandon(&self, payload: Payload) -> ! {
         if current::processor().is_none() {
-            // This is a child process, which holds no processor. The second half belongs to the parent process.
+            // The first half called fork(2). This child process holds no processor; the second half is the parent's.
             panic::resume_unwind(payload);
         }
         guarded(|| {
@@ -294,8 +294,8 @@ where
     }
 }
 
-/// The join of a job whose plain pop failed. Dropping it, by a return or by a panic, ends the join. The code here does
-/// not depend on the type of the closure, so it is compiled once.
+/// The join of a job whose plain pop failed. Dropping this value, by a return or by a panic, ends the join. The code
+/// here does not depend on the type of the closure, so it is compiled once.
 struct Finishing<'a> {
     job: &'a Job,
     joining: Joining,
@@ -308,7 +308,7 @@ impl<'a> Finishing<'a> {
         Finishing { job, joining, waited }
     }
 
-    /// The first half has ended. Gets the job back, or waits until the job has ended.
+    /// Called when the first half has ended. Gets the job back, or waits until the job has ended.
     #[inline(never)]
     fn begin(job: &Job) -> (Joining, Waited) {
         if current::processor().is_none() {
@@ -333,7 +333,7 @@ impl<'a> Finishing<'a> {
         })
     }
 
-    /// The rest of [`Finishing::begin`], after the profiler has been told.
+    /// The rest of [`Finishing::begin`], after the profiler has learned that the first half has ended.
     #[inline(never)]
     fn go_on(mut joining: Joining, job: &Job) -> (Joining, Waited) {
         let waited = wait_for(job);
@@ -362,9 +362,9 @@ impl Drop for Finishing<'_> {
     }
 }
 
-/// Counts the end of a thread, in the papers' sense, if the pool counts threads. One half of a join has ended, and the
-/// job of the join is no longer *untouched*. Only the half that the pool counts as the child is a thread. The thread
-/// has ended whether or not the join can go on.
+/// Counts the end of a thread, in the papers' sense, if the pool counts threads. The caller has ended this half of a
+/// join whose job is no longer *untouched*. Only the half that the pool counts as the child is a thread. The thread has
+/// ended whether or not the join can go on.
 #[inline(always)]
 fn thread_ended(half: Child) {
     if let Some(pool) = current::processor().map(|processor| processor.pool())

@@ -5,7 +5,8 @@
 //! loop that spawns a million closures therefore holds only a few hundred of them.
 //!
 //! A scope counts its unfinished closures, plus one for its body ([`crate::protocol::credits`]). Whoever brings the
-//! count to zero sets the signal. After that, only the scope's own frame accesses the scope's memory.
+//! count to zero, unless it is the body, sets the signal. After that, only the scope's own frame accesses the scope's
+//! memory.
 
 use crate::api::pool::Pool;
 use crate::api::signal::Signal;
@@ -32,13 +33,13 @@ use std::sync::{Mutex, OnceLock};
 /// How many entries may wait in a deque before spawned closures run in place.
 const PENDING: usize = 256;
 
-/// A scope: the closures that are spawned in it may borrow from outside it. See [`scope`].
+/// A scope. Closures spawned in it may borrow data from outside it. See [`scope`].
 pub struct Scope<'scope> {
     pool: PoolRef,
     ancestor: Ancestor,
     end: End,
     closures: Closures,
-    /// For [`ScopeExt::spawn_fifo`](crate::dropin::ScopeExt::spawn_fifo), one per processor, made when first used.
+    /// One per processor, for [`ScopeExt::spawn_fifo`](crate::dropin::ScopeExt::spawn_fifo). Made at the first use.
     pub(super) tickets: OnceLock<Box<[Tickets]>>,
     /// The first panic of a spawned closure.
     panic: Mutex<Option<Payload>>,
@@ -76,8 +77,8 @@ impl End {
 ///
 /// # Panics
 /// If `f` or a spawned closure panics, `scope` resumes the panic after all of them have ended. If several panic, it
-/// resumes the panic of `f`, or else the first one. The other panics, and the result of `f`, are dropped. If a
-/// destructor panics then, only the panic hook hears of it.
+/// resumes the panic of `f` if there is one, otherwise the first. The other panics, and the result of `f`, are dropped.
+/// If a destructor panics then, only the panic hook sees it.
 ///
 /// ```
 /// let mut words = ["fork", "join", "steal"];
@@ -109,7 +110,7 @@ where
     process::assert_current(pool.generation());
     let signal = Signal::from(pool);
     let scope = Scope {
-        // SAFETY: a scope ends before its pool.
+        // SAFETY: the caller borrows the pool for the whole call, and the scope ends before the call does.
         pool: unsafe { PoolRef::new(pool) },
         ancestor: Ancestor { opened_under: if signal.is_here() { current::carrier().root() } else { 0 } },
         end: End { credits: Credits::new(End::tell), signal },
@@ -120,7 +121,7 @@ where
     };
     let result = panic::catch_unwind(AssertUnwindSafe(|| f(&scope)));
     if !pool.generation().is_current() {
-        // The scope's purpose lies with the parent process.
+        // This is a child process. The scope's closures belong to the parent process.
         mem::forget(scope);
         result.map_or_else(|payload| panic::resume_unwind(payload), |_| process::lost());
     }
@@ -148,8 +149,8 @@ where
 impl<'scope> Scope<'scope> {
     /// Spawns `f`, which ends before the scope does.
     ///
-    /// The closure may start at any time: on another processor, later on this one, or, when many closures wait already,
-    /// right now, before `spawn` returns.
+    /// The closure may start at any time: on another processor, or later on this one. If many closures already wait, it
+    /// runs here and now, before `spawn` returns.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicU32, Ordering};
@@ -181,8 +182,8 @@ impl<'scope> Scope<'scope> {
         }
     }
 
-    /// Like [`Scope::spawn`], but never runs `f` before it returns, however many closures wait already. Use it if the
-    /// caller holds a lock that `f` takes.
+    /// Like [`Scope::spawn`], but never runs `f` itself, however many closures already wait. Use it if the caller holds
+    /// a lock that `f` takes.
     ///
     /// ```
     /// let lock = std::sync::Mutex::new(0);
@@ -207,8 +208,8 @@ impl<'scope> Scope<'scope> {
         }
     }
 
-    /// The entry of a closure of this scope. From now on the closure counts. The caller must push the entry or queue
-    /// it.
+    /// Makes the entry of a closure of this scope, and counts the closure as unfinished. The caller must push or queue
+    /// the entry.
     #[inline]
     pub(super) fn entry<F>(&self, here: Option<&Processor>, site: Site, f: F) -> Entry
     where
@@ -218,7 +219,7 @@ impl<'scope> Scope<'scope> {
         guarded(|| {
             match here {
                 Some(processor) => {
-                    // SAFETY: the scope is alive, and `whole` points to its whole end.
+                    // SAFETY: the scope is alive, and the provenance of `whole` covers all of its `End`.
                     let ended = unsafe { processor.stock.take(self.end.whole()) };
                     if let Some(enabled) = tell(ended) {
                         processor.admit(enabled);
@@ -243,7 +244,7 @@ impl<'scope> Scope<'scope> {
         current::processor().filter(|processor| ptr::eq(processor.pool(), self.pool.as_ptr()))
     }
 
-    /// The roots of which a spawned closure is a part: that of the scope's body, and that of its closures.
+    /// The roots that a spawned closure descends from: the one that the scope was opened under, and the scope's own.
     pub(super) fn roots(&self) -> [usize; 2] {
         [self.ancestor.opened_under, self.root()]
     }
@@ -295,15 +296,15 @@ where
     /// # Safety
     /// As for [`crate::protocol::job::Exec`]: `job` is the first field of a boxed `Spawned<F>`, taken by the caller.
     unsafe fn exec(job: *const Job) -> Enabled {
-        // SAFETY: made from a box in `entry`, and run once.
+        // SAFETY: `entry` made the job from a box of this type, and the job runs only once.
         let memory = unsafe { Box::from_raw(job.cast_mut().cast::<MaybeUninit<Spawned<F>>>()) };
-        // SAFETY: `entry` wrote it, and this reads it once.
+        // SAFETY: `entry` initialised the memory, and only this call reads it out.
         let Spawned { scope, profile, closure, .. } = unsafe { memory.assume_init_read() };
         let scope = scope.cast::<Scope<'scope>>();
-        // SAFETY: the scope waits until this closure is counted down, which happens below.
+        // SAFETY: the scope is alive: it waits for the credit of this closure, which the last line gives back.
         unsafe {
             (*scope).run(profile, move |scope| {
-                // For the recorder, the spawned closure frees what the spawn allocated.
+                // Freed here, so that for the recorder the spawned closure frees what the spawn allocated.
                 drop(memory);
                 closure(scope);
             });

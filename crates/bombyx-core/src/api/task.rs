@@ -1,17 +1,17 @@
-//! Tasks: closures whose results somebody may want later, on any thread, by waiting or by `await`.
+//! Tasks: spawned closures whose results any thread can get later, by waiting or by `await`.
 //!
 //! A [`Task`] and its spawned closure share a cell with one lock. The cell's stage says who owns what:
 //!
 //! | stage | holds | next |
 //! |---|---|---|
 //! | queued | the closure | running, when a processor or the joining frame takes the closure; ended, by [`Task::abort`] |
-//! | running | nothing: the closure is on somebody's stack | ended |
+//! | running | nothing: the closure is on somebody's stack | ended; taken, if the [`Task`] was dropped |
 //! | ended | the result, the panic, or the news that the task was aborted | taken |
 //! | taken | nothing | |
 //!
 //! Whoever moves the cell out of *queued* owns the closure. So the closure runs once or is dropped, even if its entry
-//! still waits in a deque: that entry then finds nothing to do. No user code runs under the lock: closures, results,
-//! panics and wakers are moved out of it first.
+//! still waits in a deque: that entry then finds nothing to do. Under the lock, no user code runs except the cloning of
+//! a waker. Closures, results, panics and wakers are moved out of the cell first.
 //!
 //! A panic that nobody can receive any more goes where the panics of all detached closures go: to
 //! [`Builder::on_panic`](crate::Builder::on_panic), or it aborts the process. That holds whether the [`Task`] was
@@ -55,7 +55,7 @@ where
     }
 }
 
-// These methods stand here, because pools and handles need not know tasks.
+// These methods are here because pools and handles need not know about tasks.
 impl Pool {
     /// Starts `f` on this pool and returns at once. Dropping the pool waits until `f` has ended.
     ///
@@ -74,8 +74,8 @@ impl Pool {
         Task::start(&self.pool, Site::here(Kind::Run), f)
     }
 
-    /// Starts `f` on this pool for an asynchronous caller, who awaits its result. The caller's executor is not blocked
-    /// meanwhile. Dropping the future before its end drops `f` if it has not started.
+    /// Starts `f` on this pool for an asynchronous caller, who awaits its result. Meanwhile the caller's executor is
+    /// not blocked. Dropping the future drops `f` if it has not started.
     ///
     /// # Panics
     /// The future panics if `f` does.
@@ -106,7 +106,7 @@ impl Handle {
     }
 }
 
-/// A closure that was spawned, and whose result can be had later. From [`spawn`], [`Pool::spawn`] or [`Handle::spawn`].
+/// A spawned closure whose result can be fetched later. From [`spawn`], [`Pool::spawn`] or [`Handle::spawn`].
 ///
 /// - [`Task::join`] waits for the result, on any thread.
 /// - A task is a [`Future`], for any executor. Awaiting it never blocks the executor's thread.
@@ -160,7 +160,7 @@ impl<T> Task<T> {
     /// The result of the task if it has ended, without waiting.
     ///
     /// # Errors
-    /// As [`Task::join`].
+    /// As for [`Task::join`].
     ///
     /// # Panics
     /// If the result was taken before.
@@ -214,7 +214,7 @@ impl<T> Future for Task<T> {
 impl<T> Drop for Task<T> {
     fn drop(&mut self) {
         if !self.pool.generation().is_current() {
-            // The closure belongs to the parent process, which may have held the cell's lock.
+            // This is a child process. The closure belongs to the parent, which may have held the cell's lock.
             return;
         }
         if let Some(payload) = self.cell.detach() {
@@ -231,7 +231,7 @@ impl<T> fmt::Debug for Task<T> {
 
 /// A closure that runs in a pool for an asynchronous caller. From [`Pool::run_async`].
 ///
-/// Dropping it before its end drops the closure if it has not started, and detaches it otherwise.
+/// Dropping this drops the closure if it has not started. A closure that has started goes on, detached.
 #[derive(Debug)]
 #[must_use = "the result can be awaited; dropping this aborts a closure that has not started"]
 pub struct RunAsync<T>(Task<T>);
@@ -265,7 +265,7 @@ impl<T> Drop for RunAsync<T> {
 pub struct TaskError(Cause);
 
 enum Cause {
-    /// The lock makes the error `Sync`, as error types of libraries must be. Nobody ever waits for it.
+    /// The lock makes the error `Sync`, as error types of libraries should be. Only formatting takes the lock.
     Panicked(Mutex<Payload>),
     Aborted,
 }
@@ -334,16 +334,16 @@ impl fmt::Debug for TaskError {
 
 impl Error for TaskError {}
 
-/// What a task and its closure share, for whoever does not know the type of the closure.
+/// What a task and its closure share, without the type of the closure.
 trait Shared<T>: Send + Sync {
-    /// Runs the closure, if nobody has started it. If the closure panics and nobody can receive the panic, this panics.
+    /// Runs the closure if nobody has started it. If the closure panics and nobody can receive the panic, this panics.
     fn run(&self);
-    /// Drops the closure, if nobody has started it. Returns whether it did.
+    /// Drops the closure if nobody has started it. Returns whether it was dropped.
     fn abort(&self) -> bool;
     fn is_finished(&self) -> bool;
-    /// The result, if the task has ended. Otherwise the waker, if there is one, is woken at the end.
+    /// The result, if the task has ended. Otherwise stores the waker, if there is one, to be woken at the end.
     fn take(&self, waker: Option<&Waker>) -> Option<Result<T, TaskError>>;
-    /// Nobody wants the result any more. Returns a panic that nobody has received.
+    /// Says that nobody wants the result any more. Returns a panic that nobody has received.
     fn detach(&self) -> Option<Payload>;
 }
 

@@ -1,5 +1,5 @@
-//! Hand-over: how a processor changes hands. This is the central move of the runtime: stacks stay on their carriers, and
-//! processors move ([`crate::protocol::carrier`]).
+//! Hand-over: how a processor changes hands. This is the central move of the runtime: stacks stay on their carriers,
+//! and processors move ([`crate::protocol::carrier`]).
 //!
 //! Every carrier that gives its processor away calls [`hand_over`], and every carrier that was given one calls
 //! [`take_hold`]. These two functions say what a change of hands means for everything that belongs to a processor:
@@ -19,7 +19,7 @@ use std::iter;
 use std::ptr::{self, NonNull};
 use std::time::Duration;
 
-/// How long a carrier that waits without a processor sleeps before it looks whether it is needed: at first, and at
+/// How long a carrier that waits without a processor sleeps before it checks whether it is needed: at first, and at
 /// most.
 const LOOKS_UP: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(80));
 
@@ -47,7 +47,7 @@ pub(crate) enum Next {
     Leaves,
 }
 
-/// The calling carrier has given its processor away.
+/// Proof that the calling carrier has given its processor away.
 #[must_use = "a carrier without a processor must be given one before it goes on"]
 pub(crate) struct Parted<'a>(&'a PoolCore);
 
@@ -62,11 +62,12 @@ impl Parted<'_> {
 
     /// Like [`Parted::resume`], for a carrier that is parked at `latch`. It comes back before the latch is set if a
     /// processor rests although there is work, and the pool can start no other carrier for it. That happens if whoever
-    /// was given the processor has blocked, or was a guest and has left. Then the carrier takes that processor itself
-    /// and goes on waiting with it.
+    /// was given the processor has blocked, or came from outside and has left. Then the carrier takes that processor
+    /// itself and goes on waiting with it.
     ///
-    /// If the latch is set, the carrier is ready: another processor is on its way, or the carrier is listed among what is
-    /// ready, where a holder of a processor would find it. If no processor comes, there may be no such holder.
+    /// If the latch is set, the carrier is ready. Either another processor is on its way, or the carrier stands among
+    /// the ready entries, where a holder of a processor would find it. If no processor comes, there may be no such
+    /// holder. Then this looks for a ready carrier itself.
     pub(crate) fn resume_or_help(self, latch: &Latch) {
         let carrier = current::carrier();
         let mut patience = LOOKS_UP.0;
@@ -128,7 +129,7 @@ pub(crate) unsafe fn hand_over(heir: Heir, next: Next) -> Parted<'static> {
     Parted(pool)
 }
 
-/// Takes hold of a processor that was given to the calling thread, or that it took out of the idle list.
+/// Takes hold of a processor that was given to the calling thread, or that the thread took out of the idle list.
 pub(crate) fn take_hold(processor: NonNull<Processor>) {
     tripwire("adopt");
     current::set_processor(processor.as_ptr());
@@ -141,8 +142,8 @@ pub(crate) fn take_hold(processor: NonNull<Processor>) {
     processor.strategy().cpus().took_hold(processor);
 }
 
-/// Takes hold of a processor and goes on with a frame that was there before or comes from outside. No search found the
-/// frame.
+/// Takes hold of a processor and goes on with a frame that no search found: the frame was there before, or comes from
+/// outside.
 pub(crate) fn go_on(processor: NonNull<Processor>) {
     take_hold(processor);
     let processor = current::held();
@@ -164,22 +165,22 @@ pub(super) fn release() {
     }
     processor.strategy().cpus().lets_go(processor);
     if pool.config.pin {
-        // The thread begins its next turn wherever there is room. If it stayed pinned, it would first wait for its old
-        // CPU, which another thread may keep busy.
+        // Let the thread begin its next turn wherever there is room. If it stayed pinned, it would first wait for its
+        // old CPU, which another thread may keep busy.
         Thread::HERE.unpin();
     }
     current::set_processor(ptr::null());
 }
 
 impl PoolCore {
-    /// Finds a ready carrier with a processor that rests, and moves it to the queue, from where it is given that processor
-    /// without anybody's help. What else is found is queued as well, and runs later: the calling carrier may itself be
-    /// ready, and must not begin anything else.
+    /// Finds a ready carrier, with the help of a processor that rests, and moves that carrier to the queue. From there
+    /// it gets the processor without anybody's help. Whatever else is found is queued too, and runs later: the calling
+    /// carrier may itself be ready, and must not begin anything else.
     #[cold]
     fn queue_a_ready_carrier(&self, rested: NonNull<Processor>) {
         go_on(rested);
         let processor = current::held();
-        // Only a holder of this processor may run these.
+        // Only a holder of this processor may run these, so they must not get into the queue.
         let private: Vec<Entry> = iter::from_fn(|| processor.private.take(|_| true)).collect();
         let mut others = Vec::new();
         let ready = loop {
@@ -194,17 +195,17 @@ impl PoolCore {
         if let Some(ready) = ready {
             self.readmit(ready);
         }
-        // SAFETY: no carrier is named.
+        // SAFETY: there is no heir, so there is nothing to promise.
         unsafe { hand_over(Heir::Nobody, Next::Leaves) }.stay_without();
     }
 
     /// Gives a processor to a carrier on behalf of `leaving`, the caller's carrier, which sleeps next. The receiver
-    /// takes the place of `leaving`, with three exceptions:
+    /// takes over the CPU of `leaving`, except in these cases:
     ///
     /// - A pinned processor has its own CPU.
     /// - If a processor rests, there is room elsewhere.
     /// - If another processor was seen on the same CPU, the two would stay there together although a core is idle.
-    ///   (With more processors than cores, every core is busy anyway.)
+    /// - With more processors than cores, every core is busy anyway.
     ///
     /// # Safety
     /// As for [`Carrier::give`].
@@ -234,7 +235,7 @@ impl PoolCore {
         }
     }
 
-    /// On which CPU to wake a sleeping carrier that gets a processor from the idle list. The caller has taken the
+    /// Which CPU to wake a sleeping carrier on when it gets a processor from the idle list. The caller has taken the
     /// processor out of the list.
     ///
     /// # Safety
@@ -250,8 +251,8 @@ impl PoolCore {
     }
 
     /// A free CPU for a carrier that fell asleep on the caller's CPU, where the caller goes on. If all CPUs were busy a
-    /// moment ago, the kernel does not look for an idle one. It would queue the carrier behind the caller until its next
-    /// tick. With fixed threads the kernel does this even if the carrier fell asleep elsewhere.
+    /// moment ago, the kernel does not look for an idle one. It would queue the carrier behind the caller until its
+    /// next tick. With fixed threads the kernel does this even if the carrier fell asleep elsewhere.
     fn room_beside_caller(&self, carrier: &Carrier) -> Option<usize> {
         let caller = current::processor()?;
         if self.config.crowded || !(self.has_fixed_threads() || carrier.sleeps_here()) {

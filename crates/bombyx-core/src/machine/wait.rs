@@ -1,8 +1,8 @@
-//! What a carrier does with its stack: the loop at its foot, and the wait in the middle of it.
+//! What a carrier does with its stack: the loop at the foot of the stack, and the wait in the middle.
 //!
 //! The loop ([`main`]) runs entries until the processor is gone. The wait ([`wait`]) is where "processors move, stacks
-//! stay" happens. A frame whose other half was taken keeps its stack where it is, and its processor finds better use
-//! ([`crate::scheduler`] says which).
+//! stay" happens. A frame whose other half was taken keeps its stack where it is. Meanwhile its processor does
+//! something else ([`crate::scheduler`] decides what).
 
 use crate::machine::current;
 use crate::machine::hand_over::{Heir, Next, go_on, hand_over, take_hold};
@@ -51,7 +51,7 @@ pub(crate) fn work(pool: &PoolCore) {
         };
         if let Some(enabled) = enabled {
             // Whoever finishes last gives its processor at once to the carrier that waited.
-            // SAFETY: the latch or the entry named the carrier once, to this caller.
+            // SAFETY: only this caller got the carrier, from the latch or the entry. Nobody else gives it a processor.
             return unsafe { hand_over(Heir::Ready(enabled), Next::IsSpare) }.stay_without();
         }
         // A processor that has entries itself does not search, and leaves the shared count of searchers alone.
@@ -62,14 +62,14 @@ pub(crate) fn work(pool: &PoolCore) {
                 pool.config.strategy.search(current::held())
             });
     }
-    // SAFETY: no carrier is named.
+    // SAFETY: there is no heir, so there is nothing to promise.
     unsafe { hand_over(Heir::Nobody, Next::IsSpare) }.stay_without();
 }
 
 /// How many entries a processor runs before it looks into the queue.
 pub(crate) const TURNS: u32 = 64;
-/// How many such turns pass before it takes the oldest entry of its own deque. This is rare, because entries that were
-/// spawned last go first, and programs see that order.
+/// How many such turns pass before it takes the oldest entry of its own deque. This is rare, because programs see that
+/// what was spawned last runs first.
 pub(crate) const OWN_TURNS: u32 = 64;
 
 /// The entry whose turn it is, if the processor has run many others since the last such turn.
@@ -81,12 +81,12 @@ fn take_in_turn(processor: &Processor) -> Option<Entry> {
         processor.own_turns.set(0);
         processor.strategy().take_oldest_own(processor)
     };
-    // Not only if nothing is queued: there may always be something.
+    // This does not wait until the queue is empty, because the queue may never be empty.
     let own = if own_is_due(processor) { own() } else { None };
     own.or_else(|| processor.pool().take_queued())
 }
 
-/// Whether the processor has run so many entries that it is somebody else's turn. If so, it counts again from now on.
+/// Whether the processor has run so many entries that it is somebody else's turn. If so, starts to count again.
 fn begin_turn(processor: &Processor) -> bool {
     let due = processor.turns.get() >= TURNS;
     if due {
@@ -107,24 +107,24 @@ fn is_others_turn(processor: &Processor) -> bool {
     if !begin_turn(processor) {
         return false;
     }
-    // What else lies in the deque is part of something that waits itself, here or below on this stack.
+    // Everything else in the deque belongs to a frame on this stack that waits: the caller's, or one below it.
     let detached = |entry: Entry| matches!(entry.kind(), Kind::Heap(_)) && lineage::root_of(entry) == 0;
     let own = own_is_due(processor) && processor.deque.oldest_is(detached);
     if own {
-        // Whoever gets the processor takes that entry in the first turn.
+        // So that whoever gets the processor takes that entry in the first turn.
         processor.turns.set(TURNS);
     }
     own || processor.pool().has_queued()
 }
 
-/// Runs an entry, which is not a carrier. It was taken out of where it was, so only the calling carrier has it. Its
-/// forks descend from it. The calling thread holds a processor.
+/// Runs an entry, which is not a carrier. The caller holds a processor, and has taken the entry out, so nobody else has
+/// it. The entry's forks descend from it.
 pub(crate) fn run_entry(entry: Entry) -> Enabled {
     run_series(entry, |_| None)
 }
 
-/// Runs an entry and then those that `next` finds: entries with the same root, taken out likewise. `next` is asked as
-/// long as the carrier keeps its processor and nobody waits for another.
+/// Runs an entry and then those that `next` finds: entries with the same root, which `next` has taken out. Stops when a
+/// carrier was enabled, when the caller holds another processor, or when it is somebody else's turn ([`TURNS`]).
 #[inline]
 fn run_series(first: Entry, next: impl Fn(&Processor) -> Option<Entry>) -> Enabled {
     let carrier = current::carrier();
@@ -133,7 +133,7 @@ fn run_series(first: Entry, next: impl Fn(&Processor) -> Option<Entry>) -> Enabl
     let processor = current::held();
     processor.deque.set_root(root);
     let outer_origin = processor.set_origin(lineage::origin_of(first));
-    // The joins that older frames watch are watched again when those frames run.
+    // Set aside: the joins that older frames watch are watched again when those frames run.
     let outer_list = processor.watching.take();
     if let Some(resolution) = first.resolution() {
         processor.watching.push(resolution);
@@ -144,9 +144,9 @@ fn run_series(first: Entry, next: impl Fn(&Processor) -> Option<Entry>) -> Enabl
         let (Kind::Stack(job) | Kind::Heap(job)) = entry.kind() else {
             unreachable!("a carrier has its own stack")
         };
-        // SAFETY: as the caller, or `next`, promises.
+        // SAFETY: the caller, or `next`, has taken the job out, so the job is alive and nobody else runs it.
         let enabled = unsafe { Job::run(job) };
-        // The carrier may hold another processor now: somebody else may hold the first one.
+        // The carrier may hold another processor now, and somebody else may hold the first one.
         let here = current::held();
         here.turns.set(here.turns.get().saturating_add(1));
         if enabled.is_some() || !ptr::eq(here, processor) || here.turns.get() >= TURNS {
@@ -159,8 +159,8 @@ fn run_series(first: Entry, next: impl Fn(&Processor) -> Option<Entry>) -> Enabl
     };
     let enabled = return_credits(enabled);
     carrier.set_root(outer_root);
-    // The carrier may hold another processor now. Either its deque holds nothing that descends from `root` any more, or
-    // nothing is known of its entries from now on.
+    // The carrier may hold another processor now. From now on, either nothing in its deque descends from `root`, or the
+    // root of its deque is unknown.
     let processor = current::held();
     processor.deque.set_root(outer_root);
     processor.set_origin(outer_origin);
@@ -168,8 +168,8 @@ fn run_series(first: Entry, next: impl Fn(&Processor) -> Option<Entry>) -> Enabl
     enabled
 }
 
-/// Gives back the credits of the scope whose closures ran, if any. If two carriers go on now, one is admitted, and the
-/// caller must give its processor to the other.
+/// Gives back the credits of the scope whose closures ran, if any. If two carriers can go on now, this admits one of
+/// them, and the caller must give its processor to the other.
 #[inline(always)]
 fn return_credits(enabled: Enabled) -> Enabled {
     let enabled = if current::held().stock.is_empty() { enabled } else { return_stock(enabled) };
@@ -216,7 +216,7 @@ pub(crate) fn wait_for(job: &Job) -> Waited {
         current::held().stats.joins_local.add(1);
         return Waited::TakenBack;
     }
-    // SAFETY: the job is not untouched, and it is a branch if its place says so.
+    // SAFETY: the job is not untouched, and its place says whether it is a branch.
     unsafe {
         match job.place() {
             Place::Branch => {
@@ -260,8 +260,8 @@ pub(crate) fn observe_go_on() {
 /// perhaps another.
 ///
 /// Meanwhile the processor helps with descendants of `root`. Once other work is visible, it is handed over to another
-/// carrier. When there is nothing to do at all, it is returned to the pool (design §2). With `job`, the latch's own
-/// job, this takes the job back if whoever was offered it has not picked it up.
+/// carrier. When there is nothing to do at all, it is returned to the pool. If `job` is given, it is the job that sets
+/// the latch, and this takes it back if nobody has picked it up.
 pub(crate) fn wait(latch: &Latch, root: usize, job: Option<&Job>) -> Waited {
     tripwire("wait");
     let carrier = current::carrier();
@@ -289,7 +289,7 @@ pub(crate) fn wait(latch: &Latch, root: usize, job: Option<&Job>) -> Waited {
         }
         let processor = current::held();
         let pool = processor.pool();
-        // A scope whose closures spawn others without end keeps neither the queue nor older closures waiting.
+        // Otherwise a scope whose closures spawn others without end would keep the queue and older closures waiting.
         let step = match is_others_turn(processor) {
             true => Wait::OtherWork,
             false => processor.strategy().wait(&mut patience, processor, root, &|| latch.is_done()),
@@ -299,11 +299,11 @@ pub(crate) fn wait(latch: &Latch, root: usize, job: Option<&Job>) -> Waited {
             Wait::Help(entry) => nested(carrier, entry, latch),
             Wait::Carrier(ready) => {
                 if !latch.park(this) {
-                    // Our own frame goes on.
+                    // The latch is set, so our own frame goes on.
                     processor.submit(Entry::carrier(ready));
                     continue;
                 }
-                // SAFETY: the entry named the carrier once, to this caller.
+                // SAFETY: only this caller got the carrier, from the entry. Nobody else gives it a processor.
                 unsafe { hand_over(Heir::Ready(ready), Next::Waits) }.resume_or_help(latch);
             }
             Wait::OtherWork => match pool.spare() {
@@ -312,22 +312,22 @@ pub(crate) fn wait(latch: &Latch, root: usize, job: Option<&Job>) -> Waited {
                         pool.add_spare(spare);
                         continue;
                     }
-                    // SAFETY: the spare came out of the pool's list.
+                    // SAFETY: the spare came out of the pool's list, so nobody else gives it a processor.
                     unsafe { hand_over(Heir::Spare(spare), Next::Waits) }.resume_or_help(latch);
                 }
-                // No thread can be started, so run what there is on this stack rather than wait for nothing. Our own
+                // No thread can be started, so run what there is on this stack rather than wait in vain. Our own
                 // half comes first, because it needs no more stack than the serial program.
                 None if job.is_some_and(|job| take_back_when(job, false)) => {
                     current::held().set_busy(true);
                     observe_go_on();
                     return Waited::TakenBack;
                 }
-                // A carrier will soon be ready. Until then its start handler may need the processor.
+                // A new carrier is starting. Until it is there, its start handler may need the processor.
                 None if pool.is_starting() => {
                     if !latch.park(this) {
                         continue;
                     }
-                    // SAFETY: no carrier is named.
+                    // SAFETY: there is no heir, so there is nothing to promise.
                     unsafe { hand_over(Heir::Nobody, Next::Waits) }.resume_or_help(latch);
                 }
                 None => {
@@ -342,20 +342,20 @@ pub(crate) fn wait(latch: &Latch, root: usize, job: Option<&Job>) -> Waited {
                     }
                 }
             },
-            // If somebody has work for the processor later, there would be no thread for it.
+            // Keep the processor: if work came for it later, there would be no thread to hold it.
             Wait::Nothing if !pool.has_reserve() => nap(processor),
             Wait::Nothing => {
                 if !latch.park(this) {
                     continue;
                 }
-                // SAFETY: no carrier is named.
+                // SAFETY: there is no heir, so there is nothing to promise.
                 unsafe { hand_over(Heir::Nobody, Next::Waits) }.resume_or_help(latch);
             }
         }
     }
 }
 
-/// Gives what `latch` stands for a moment to end, unless others may need the core for it.
+/// Gives what sets `latch` a moment to end, unless it may need this core.
 fn about_to_end(latch: &Latch) {
     if current::held().pool().config.crowded {
         return;
@@ -366,7 +366,7 @@ fn about_to_end(latch: &Latch) {
     }
 }
 
-/// Lets time pass for a carrier that waits, in a pool without spares, when there is nothing to do on its processor.
+/// Lets time pass for a carrier that waits in a pool without spares and has nothing to do on its processor.
 pub(crate) fn nap(processor: &'static Processor) {
     if !exchange_processor(processor) {
         std::thread::sleep(NAP);
@@ -375,20 +375,20 @@ pub(crate) fn nap(processor: &'static Processor) {
 
 /// The calling carrier waits and has nothing to do on its processor. This exchanges the processor for one that rests
 /// and has entries that only its holder may take. Returns false if there is none. Without spares, nobody else would
-/// come to hold that processor: all carriers wait like the caller, perhaps for those very entries, or block.
+/// come to hold that processor. All other carriers block, or wait like the caller, perhaps for those very entries.
 pub(crate) fn exchange_processor(processor: &'static Processor) -> bool {
     let pool = processor.pool();
     let Some(starved) = pool.starved_of_its_own() else { return false };
     // The joins on this stack may resume on another processor, so they must not pop blindly.
     processor.deque.expose_all();
-    // SAFETY: no carrier is named.
+    // SAFETY: there is no heir, so there is nothing to promise.
     unsafe { hand_over(Heir::Nobody, Next::Leaves) }.stay_without();
     go_on(starved);
     true
 }
 
-/// Runs an entry, which is not a carrier, on top of a frame that waits for `latch`. Then runs what else was spawned in
-/// the same scope.
+/// Runs an entry, which is not a carrier, on top of a frame that waits for `latch`. Then runs other closures that were
+/// spawned in the same scope.
 pub(crate) fn run_helping(entry: Entry, latch: &Latch) -> Enabled {
     let _helping = Helping::begin(current::held().pool());
     current::held().set_busy(true);
@@ -399,8 +399,8 @@ pub(crate) fn run_helping(entry: Entry, latch: &Latch) -> Enabled {
     })
 }
 
-/// Like [`run_helping`], for any entry. If the entry is a ready carrier, it gets the processor, provided our own frame
-/// still waits.
+/// Like [`run_helping`], for any entry. If the entry is a ready carrier, that carrier gets the processor, provided our
+/// own frame still waits.
 fn nested(carrier: &Carrier, entry: Entry, latch: &Latch) {
     let enabled = match entry.kind() {
         Kind::Stack(_) | Kind::Heap(_) => {
@@ -413,8 +413,8 @@ fn nested(carrier: &Carrier, entry: Entry, latch: &Latch) {
     let Some(enabled) = enabled else { return };
     let processor = current::held();
     if latch.park(NonNull::from(carrier)) {
-        // We wait anyway. The enabled carrier descends from what we wait for, so it has better use for the processor.
-        // SAFETY: the latch or the entry named the carrier once, to this caller.
+        // Our frame waits anyway, so the enabled carrier has better use for the processor.
+        // SAFETY: only this caller got the carrier, from the latch or the entry. Nobody else gives it a processor.
         unsafe { hand_over(Heir::Ready(enabled), Next::Waits) }.resume_or_help(latch);
     } else {
         // Our own frame goes on. The enabled one waits at the bottom of our deque (Blumofe and Leiserson, §4, rule 4).
@@ -431,13 +431,13 @@ pub(crate) fn run_on_top(entry: Entry) {
     }
 }
 
-/// Tries to get back a job that is not untouched: from the deque where it is exposed, from a mailbox, or, if its turn
-/// has come, from the pool's list.
+/// Tries to get back a job that is not untouched from its place: a deque, a mailbox, an offer, the queue or, if its
+/// turn has come, the pool's list.
 pub(crate) fn take_back(job: &Job) -> bool {
     take_back_when(job, true)
 }
 
-/// Like [`take_back`]. If `in_turn` is false, it does not matter whether the job's turn has come.
+/// Like [`take_back`]. If `in_turn` is false, takes the job even if its turn has not come.
 fn take_back_when(job: &Job, in_turn: bool) -> bool {
     let entry = Entry::stack(NonNull::from(job));
     loop {

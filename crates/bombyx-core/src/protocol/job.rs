@@ -1,5 +1,5 @@
-//! What a fork leaves behind for others: a [`Job`] on the forker's stack (or, for spawned closures, on the
-//! heap), and the [`Entry`] that stands for it in deques and mailboxes.
+//! What a fork leaves behind for others: a [`Job`] on the forker's stack (or on the heap, for spawned closures), and
+//! the [`Entry`] that stands for it in deques and mailboxes.
 //!
 //! # Who may touch which field, and when
 //!
@@ -12,22 +12,23 @@
 //! | exposed | null | a deque | that deque | its join, by taking it back; a thief; both under the deque's lock |
 //! | queued | null | the pool | the pool's queue | its join, by taking it back; anyone; all under the lock of the pool |
 //! | listed | null | a node | a pool or a list of deques ([`crate::protocol::ready`]) | its join, by taking it back; whoever searches; both under the list's lock |
-//! | offered | null | a cell | on its way into, or in, a mailbox | its join or the mailbox's owner: one compare-and-swap |
+//! | offered | null | a mailbox | on its way into, or in, a mailbox or an offer | its join or a thief: one compare-and-swap |
 //! | taken | null | nowhere | nowhere | the taker alone |
-//! | branch | null | branch | on its way to a thief, or nowhere | the same; it ends by [resolution](crate::protocol::resolution) |
+//! | branch | null | branch | on its way to a thief, or nowhere | the taker alone; it ends by [resolution](crate::protocol::resolution) |
 //!
 //! The fork writes only `exec`, `pushed` and the closure. Whoever first takes or exposes the job writes [`Taken`], with
 //! the deque's lock held, and *then* clears `pushed` with release. So whoever reads null with acquire finds `Taken`
-//! filled in. `pushed` is cleared at most once. Only the carrier that forked a job can make it *kept*, while the job is
-//! out of the deque: the carrier pops the job, writes [`Taken`], and pushes it again. Kept jobs work like untouched
-//! ones, except that their joins take the slow path (profiled pools).
+//! filled in. `pushed` is cleared at most once. Only the carrier that forked a job can make it *kept*. It does so while
+//! the job is out of the deque: it pops the job, writes [`Taken`], and pushes the job again. Kept jobs work like
+//! untouched ones, except that their joins take the slow path. Only profiled pools keep jobs.
 //!
 //! **While `pushed` is set, or the job is kept, the carrier that forked the job still holds the same processor.** Older
-//! entries are taken first. So an inner join can miss (and its carrier move to another processor) only after this job
-//! was taken. And [`crate::blocking`], which gives the processor away with entries in its deque, exposes them first.
+//! entries are taken first. So an inner join can miss, and its carrier move to another processor, only after this job
+//! was taken. Whoever gives the processor away with entries in its deque, such as [`crate::blocking`], exposes them
+//! first.
 //!
-//! A [private deque](crate::protocol::deque::Deque::private) has no lock. There, the deque's owner has the role of the
-//! lock's holder: only the owner takes entries out.
+//! A [private deque](crate::protocol::deque::Deque::private) has no lock. Only its owner takes entries out, so the
+//! owner counts as the lock's holder.
 
 use crate::protocol::carrier::{Carrier, Enabled};
 use crate::protocol::deque::{Deque, Pushed, Slot};
@@ -42,7 +43,7 @@ use std::num::NonZeroUsize;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-/// Runs the job at this address to its end, and returns the carrier that this enabled. Does not unwind; [`Job::run`]
+/// Runs the job at this address to its end, and returns the carrier that this enabled. Must not unwind: [`Job::run`]
 /// would abort.
 pub(crate) type Exec = unsafe fn(*const Job) -> Enabled;
 
@@ -50,12 +51,12 @@ pub(crate) type Exec = unsafe fn(*const Job) -> Enabled;
 #[repr(C)]
 pub(crate) struct Job {
     exec: Exec,
-    /// Where in the deque the fork pushed the job; null once it was taken or exposed, and in spawned jobs.
+    /// Where in the deque the fork pushed the job. Null once the job was taken, kept or exposed, and in spawned jobs.
     pushed: AtomicPtr<Slot>,
     taken: UnsafeCell<MaybeUninit<Taken>>,
 }
 
-/// The part of a job that only a taken one needs.
+/// The part of a job that is written when the job is no longer untouched.
 struct Taken {
     end: End,
     /// Where the join can still get the job back: a [`Place`].
@@ -150,7 +151,7 @@ impl Job {
         self.pushed.store(pushed.slot(), Relaxed);
     }
 
-    /// Where the job was pushed, if it is untouched. Only its join calls this, on the carrier that forked it.
+    /// Where the job was pushed, if it is untouched. For the join, on the carrier that forked it, and under the lock.
     #[inline(always)]
     pub(crate) fn untouched(&self) -> Option<Pushed> {
         Pushed::from_slot(self.pushed.load(Acquire))
@@ -162,8 +163,7 @@ impl Job {
         self.untouched().is_some() || matches!(unsafe { self.place() }, Place::Kept(_))
     }
 
-    /// Moves the job from state *untouched*, *kept* or *exposed* to the state that `place` says. Returns whether it was
-    /// *untouched*.
+    /// Moves a job that nobody has started to the state that `place` says. Returns whether the job was *untouched*.
     ///
     /// # Safety
     /// One of these holds:
@@ -175,7 +175,7 @@ impl Job {
     #[inline]
     unsafe fn take(&self, place: Place) -> bool {
         if self.pushed.load(Relaxed).is_null() {
-            // SAFETY: the job is not untouched.
+            // SAFETY: `pushed` is null, so the job is not untouched.
             unsafe { self.taken() }.place.store(place.to_bits(), Release);
             return false;
         }
@@ -192,10 +192,10 @@ impl Job {
         self.fill_in(Taken::new(End { resolution }, BRANCH));
     }
 
-    /// The caller has the job to itself: it holds the deque's lock, or owns the deque.
+    /// Only the caller may change the job now: it holds the deque's lock, or owns the deque.
     fn fill_in(&self, taken: Taken) {
-        // SAFETY: either `pushed` is still set, so nobody reads `taken`; or the job was exposed in a private deque, and
-        // the owner of that deque writes it. The job's join runs on that owner.
+        // SAFETY: either `pushed` is still set, so nobody reads `taken`; or the job was exposed in a private deque.
+        // Then only the owner of that deque, which also runs the job's join, accesses `taken`.
         self.taken.with_mut(|cell| unsafe { (*cell).write(taken) });
         // Release: the join that reads null finds `taken` filled in.
         self.pushed.store(ptr::null_mut(), Release);
@@ -204,8 +204,8 @@ impl Job {
     /// # Safety
     /// The job is not untouched.
     unsafe fn taken(&self) -> &Taken {
-        // SAFETY: the job is not untouched, so `taken` was written before that became visible, and nobody writes it
-        // again.
+        // SAFETY: the job is not untouched, so `taken` was written before that became visible. Only the owner of a
+        // private deque, which also runs the join, may write it again.
         self.taken.with(|cell| unsafe { (*cell).assume_init_ref() })
     }
 
@@ -289,7 +289,7 @@ impl HeapJob {
 /// lock.
 pub(crate) fn belongs_to(entry: Entry, root: usize) -> bool {
     match entry.kind() {
-        // SAFETY: a heap job in a deque is alive while the deque's lock is held.
+        // SAFETY: a heap job is alive until it has run. Nobody runs it while the caller holds the lock or the entry.
         Kind::Heap(job) => unsafe { HeapJob::root_of(job) == root },
         _ => false,
     }
@@ -306,7 +306,7 @@ pub(crate) enum Kind {
     Stack(*const Job),
     /// A spawned closure, on the heap.
     Heap(*const Job),
-    /// A carrier that waits for a processor (design: "ready carrier"; Blumofe and Leiserson's rule 4).
+    /// A carrier that waits for a processor: a *ready carrier* (Blumofe and Leiserson, §4, rule 4).
     Carrier(NonNull<Carrier>),
 }
 
@@ -314,8 +314,8 @@ const HEAP: usize = 1;
 const CARRIER: usize = 2;
 const TAG: usize = 3;
 
-/// The address, with the provenance of the whole allocation exposed, not only that of its leading `Job`. What begins
-/// with a job is larger than the job, so callers make the pointer from the whole.
+/// The address of `pointer`, with its provenance exposed. Callers make the pointer from a whole object that begins with
+/// a `Job`, because the object is larger than the `Job`.
 #[inline(always)]
 fn exposed<T>(pointer: NonNull<T>) -> NonZeroUsize {
     // SAFETY: the pointer is not null.
@@ -346,19 +346,19 @@ impl Entry {
         let address = bits & !TAG;
         match bits & TAG {
             HEAP => Kind::Heap(address as *const Job),
-            // SAFETY: made from a non-null pointer in `carrier`.
+            // SAFETY: `Entry::carrier` made the address from a non-null pointer.
             CARRIER => Kind::Carrier(unsafe { NonNull::new_unchecked(address as *mut Carrier) }),
             _ => Kind::Stack(address as *const Job),
         }
     }
 
-    /// Tells the job of this entry that it now goes to `place`. The entry leaves a deque or a list, under its lock, or
-    /// an offer.
+    /// Tells the job of this entry that its place is now `place`. The entry leaves a deque, a list or an offer, or is
+    /// exposed in its deque. Deques and lists are locked meanwhile.
     #[inline]
     pub(crate) fn taken(self, place: Place) {
         if let Kind::Stack(job) = self.kind() {
-            // SAFETY: the entry leaves a deque or list under its lock. Its join cannot return before it has looked
-            // there under the same lock, or before the latch is set. So the job is alive.
+            // SAFETY: the caller holds the lock of the entry's deque or list, or took the entry from an offer. The join
+            // cannot return before it has held the same lock, or before the latch is set. So the job is alive.
             unsafe { (*job).take(place) };
         }
     }
@@ -373,26 +373,26 @@ impl Entry {
         }
     }
 
-    /// Keeps the job of this entry in `deque`. The entry belongs to a join, and the deque's owner has just popped it.
-    /// Returns whether the job was untouched.
+    /// Keeps the job of this entry in `deque`. The entry belongs to a join, and the deque's owner has just popped the
+    /// entry. Returns whether the job was untouched.
     #[inline(always)]
     pub(crate) fn keep(self, deque: &Deque) -> bool {
         debug_assert!(self.is_stack(), "only the jobs of joins are kept");
-        // SAFETY: as in `taken`; the owner needs no lock.
+        // SAFETY: the owner has popped the job, so nobody else has it, and its join is a frame on this stack.
         unsafe { (*(self.bits() as *const Job)).take(Place::Kept(deque)) }
     }
 
-    /// Tells the job of this entry that its owner has taken it out of its private deque. Pools with such deques do not
-    /// count threads.
+    /// Tells the job of this entry that the owner of a private deque has taken it out of that deque. No thread is
+    /// counted here, because pools with private deques do not count threads.
     pub(crate) fn taken_out(self) {
         if let Kind::Stack(job) = self.kind() {
-            // SAFETY: as in `taken`; the owner needs no lock.
+            // SAFETY: as in `taken`. Only the owner touches a private deque, so it needs no lock.
             unsafe { (*job).take(Place::Nowhere) };
         }
     }
 
     /// Exposes the job of this entry, which is in `deque`. The caller holds the deque's lock. Returns false if there
-    /// was nothing to expose here, and therefore nothing below ([`Deque::expose_all`]).
+    /// was nothing to expose. Then no older entry is left to expose either ([`Deque::expose_all`]).
     pub(crate) fn expose(self, deque: &Deque) -> bool {
         let Kind::Stack(job) = self.kind() else { return false };
         // SAFETY: as in `taken`.
@@ -403,7 +403,7 @@ impl Entry {
         poppable
     }
 
-    /// The cells by which the taken job of this entry will end, if it is a branch.
+    /// The cells by which the taken job of this entry tells its join that it has ended, if it is a branch.
     pub(crate) fn resolution(&self) -> Option<&Resolution> {
         let Kind::Stack(job) = self.kind() else { return None };
         // SAFETY: a stack job that was taken out of a deque is not untouched, and lives until it has run. The cells

@@ -5,18 +5,17 @@
 //! | from | to | by | means |
 //! |---|---|---|---|
 //! | pending | carrier | the waiting carrier, compare-and-swap | it has no processor (or is about to give it away) and must be given one |
-//! | carrier | pending | the waiting carrier, compare-and-swap | it has taken a processor itself, to help where no other carrier can be had |
-//! | pending | done | the finisher, swap | the waiter will see it by itself |
+//! | carrier | pending | the waiting carrier, compare-and-swap | it has taken a processor itself, to help where there is no other carrier |
+//! | pending | done | the finisher, swap | the waiter will see this by itself |
 //! | carrier | done | the finisher, swap | the finisher must see to it that the carrier gets a processor |
 //!
 //! All transitions are read-modify-writes on one word, so exactly one comes first. Either the finisher finds the
 //! carrier in the latch, or the carrier's compare-and-swap into the latch fails and the carrier goes on at once. The
-//! same holds for a carrier that leaves the latch: either it has left, and the finisher gives it nothing, or it fails
-//! to leave, and a processor is on its way.
+//! same holds for a carrier that leaves the latch. Either it has left, and the finisher gives it nothing. Or it fails
+//! to leave, and the finisher sees to it that it gets a processor.
 //!
 //! The swap is the finisher's last access to the latch, because the latch's memory may be gone right after it. Acquire
-//! and release on both sides hand over the finisher's writes to the waiter, and the waiter's parking place to the
-//! finisher.
+//! and release on both sides show the finisher's writes to the waiter, and the waiting carrier to the finisher.
 
 use crate::protocol::carrier::{Carrier, Enabled};
 use crate::system::fault::{Fault, planted};
@@ -41,7 +40,7 @@ impl Latch {
     }
 
     /// Leaves the caller's own `carrier` here, to be given a processor when the latch is set. Returns false if the
-    /// latch is set already. A carrier that was woken for something else may do this again.
+    /// latch is set already. A carrier that is still here, because it was woken for something else, may do this again.
     #[must_use]
     pub(crate) fn park(&self, carrier: NonNull<Carrier>) -> bool {
         match self.state.compare_exchange(ptr::null_mut(), carrier.as_ptr(), AcqRel, Acquire) {
@@ -66,7 +65,7 @@ impl Latch {
     /// # Safety
     /// The latch is alive; it may be gone after the call. It is set only once.
     pub(crate) unsafe fn set(latch: *const Latch) -> Enabled {
-        // SAFETY: the caller promises that the latch is alive until the swap. It is not touched after the swap.
+        // SAFETY: the caller promises that the latch is alive until the swap. Nothing here touches it after the swap.
         let state = unsafe { &(*latch).state };
         if planted(Fault::SetWithoutSwap) {
             state.store(DONE, Release);

@@ -1,4 +1,4 @@
-//! Cooperative steals: a thief leaves a request with a victim, the victim answers into the thief's mailbox.
+//! Cooperative steals: a thief leaves a request with a victim, and the victim puts its answer into the thief's mailbox.
 //!
 //! # Protocol
 //!
@@ -15,15 +15,16 @@
 //! 5. The join of a job that lies in a mailbox **takes it back**: mailbox entry → declined
 //!    (compare-and-swap). So a thief that was descheduled delays nobody.
 //!
-//! Why nothing is lost: the request word changes from a thief's address to 0 exactly once per post, by the
-//! victim or by the thief, and they know which. If the victim did it, the mailbox is empty (1) and only the
-//! victim stores into it; the entry then leaves it exactly once, by (3) or (5). A thief posts again only after
-//! it has got its answer, so a mailbox never holds two entries and a late answer cannot be mistaken.
+//! Why nothing is lost: the request word changes from a thief's address to 0 exactly once per post, by the victim or by
+//! the thief, and both know by whom. If it was the victim, the mailbox is empty (1) and only the victim stores into it.
+//! The entry then leaves it exactly once, by (3) or (5). A thief posts again only after it has cancelled its request or
+//! got its answer. So a mailbox never holds two entries, and a late answer cannot be mistaken for the answer to another
+//! request.
 //!
-//! An [`Offer`] is a mailbox that its owner fills for the first thief that comes. Taking back works the same.
+//! An [`Offer`] is a mailbox that its owner fills for the first thief that comes. Taking back works in the same way.
 //!
-//! The waker of a sleeping processor uses the same mailbox for a **gift**. This is safe: the sleeper has no request
-//! outstanding and holds no processor, and the waker holds the sleeper's processor until it gives it away.
+//! The waker of a sleeping processor uses the same mailbox for a **gift**. This is safe: a sleeping processor has no
+//! request outstanding and no holder. Only the waker touches it, until the waker gives the processor to a carrier.
 
 use crate::protocol::job::Entry;
 use crate::system::fault::{Fault, planted};
@@ -48,7 +49,7 @@ const DECLINED: usize = 3;
 pub(crate) enum Mail {
     /// No answer yet.
     None,
-    /// There was nothing, or it was taken back.
+    /// The victim had nothing, or a join took the entry back.
     Declined,
     /// The entry is the thief's.
     Entry(Entry),
@@ -68,7 +69,7 @@ impl Mailbox {
         Mailbox { content: AtomicUsize::new(EMPTY), wish: AtomicUsize::new(0) }
     }
 
-    /// Called by the owner before it rests: says whether it wants a gift.
+    /// Says whether the owner wants a gift. The owner calls this before it rests.
     pub(crate) fn ask_for_gift(&self, wants: bool) {
         self.wish.store(usize::from(wants), Relaxed);
     }
@@ -78,12 +79,12 @@ impl Mailbox {
         self.wish.load(Relaxed) != 0
     }
 
-    /// The victim's answer, or a gift.
+    /// Puts the victim's answer, or a gift, into the mailbox.
     pub(crate) fn deliver(&self, entry: Option<Entry>) {
         self.content.store(entry.map_or(DECLINED, Entry::bits), Release);
     }
 
-    /// The thief looks, and empties what it finds.
+    /// The thief looks into its mailbox, and empties it.
     pub(crate) fn pick_up(&self) -> Mail {
         let content = self.content.load(Acquire);
         if content == EMPTY {
@@ -105,8 +106,8 @@ impl Mailbox {
         self.content.load(Relaxed) != EMPTY
     }
 
-    /// The join of a job takes it back. Returns false if the job has been picked up, or is not here yet; in the second
-    /// case it will be picked up.
+    /// Takes back a job, for its join. Returns false if the job has been picked up, or is still on its way here. In the
+    /// second case the join may try again.
     #[must_use]
     pub(crate) fn take_back(&self, entry: Entry) -> bool {
         if planted(Fault::TakeBackBlindly) {
@@ -119,8 +120,8 @@ impl Mailbox {
     }
 }
 
-/// Where a processor puts its oldest entry ahead of demand, for the first thief that comes. Unlike in a mailbox,
-/// several thieves may reach for it: whoever changes the content has it.
+/// Where a processor puts its oldest entry ahead of demand, for the first thief that comes. Unlike with a mailbox,
+/// several thieves may reach for the entry: whoever changes the content has it.
 pub(crate) struct Offer {
     mailbox: Mailbox,
 }
@@ -140,12 +141,12 @@ impl Offer {
         !matches!(self.mailbox.content.load(Relaxed), EMPTY | DECLINED)
     }
 
-    /// The owner offers an entry; there must be none.
+    /// The owner offers an entry. The offer must be empty.
     pub(crate) fn make(&self, entry: Entry) {
         self.mailbox.deliver(Some(entry));
     }
 
-    /// Anyone takes the entry.
+    /// Takes the entry. Anyone may call this.
     pub(crate) fn take(&self) -> Option<Entry> {
         if !self.stands() {
             return None;
@@ -160,7 +161,7 @@ impl Offer {
 /// What a thief shows its victim.
 pub(crate) struct Post {
     pub(crate) mailbox: Mailbox,
-    /// The thief wants only descendants of this ([`crate::protocol::deque::Deque::set_root`]); 0: anything.
+    /// The thief wants only descendants of this root ([`crate::protocol::deque::Deque::set_root`]). 0 means anything.
     want: AtomicUsize,
 }
 
@@ -185,7 +186,7 @@ impl Requests {
         Requests { thief: AtomicUsize::new(0) }
     }
 
-    /// The thief asks for an entry. Returns false if another thief waits here. The thief's mailbox must be empty.
+    /// The thief asks for an entry. Its mailbox must be empty. Returns false if another thief already waits here.
     #[must_use]
     pub(crate) fn post(&self, thief: &Post, want: usize) -> bool {
         if self.thief.load(Relaxed) != 0 {
@@ -215,7 +216,7 @@ impl Requests {
 
     /// The victim claims the request. It then owes the thief an answer.
     ///
-    /// The pointer is valid as long as the processors of the pool are.
+    /// The pointer is valid for as long as the pool's processors live.
     #[inline]
     pub(crate) fn claim(&self) -> Option<*const Post> {
         if planted(Fault::ServeWithoutClaim) {

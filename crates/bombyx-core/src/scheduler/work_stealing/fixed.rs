@@ -1,28 +1,29 @@
-//! How a carrier that keeps its processor waits, in a pool with fixed threads ([`crate::machine::fixed`]).
+//! How a carrier waits in a pool with fixed threads, where it keeps its processor ([`crate::machine::fixed`]).
 //!
 //! **What a waiting carrier does**, in this order:
 //!
-//! 1. It *helps*: it takes descendants of what it waits for ([`crate::protocol::lineage`]). They are in the deque of the
-//!    processor that runs what it waits for, in the deques of processors that stole from that one, and so on. Descendants
-//!    need no more stack than the serial program, and meet no lock that the serial program would not meet.
+//! 1. It *helps*: it takes descendants of what it waits for ([`crate::protocol::lineage`]). They are in the deque of
+//!    the processor that runs what the carrier waits for, in the deques of processors that stole from that one, and so
+//!    on. Descendants need no more stack than the serial program, and meet no lock that the serial program would not
+//!    meet.
 //! 2. If there is only other work, the carrier leaves it to the others, and wakes a processor that sleeps.
-//! 3. If no processor rests or searches for [`LEFT_ALONE`], nobody comes for that work. Then the carrier runs an entry of
-//!    a deque on top of its stack, if fewer than [`DEEPEST`] frames are buried there.
-//! 4. It runs an entry of the queue, which comes from outside, only at a [`Standstill`]. That is the case if no processor
-//!    runs anything and fewer than [`DEEPEST`] frames are buried, or if no processor has begun another entry for [`STUCK`].
-//!    Then the others may wait for the very work that nobody takes.
-//! 5. If there is no work at all, it sleeps, and its processor is listed, so that a fork can wake it.
+//! 3. If for [`LEFT_ALONE`] no processor has rested or searched, nobody comes for that work. Then the carrier runs an
+//!    entry of a deque on top of its stack, if fewer than [`DEEPEST`] frames are buried there.
+//! 4. It runs an entry of the queue, which comes from outside, only at a [`Standstill`]: no processor has run, rested
+//!    or searched for [`NOTHING_RUNS`], and fewer than [`DEEPEST`] frames are buried; or no processor has begun another
+//!    entry for [`STUCK`]. Then the others may be waiting for the very work that nobody takes.
+//! 5. If there is no work at all, it sleeps. Its processor is in the idle list, so that a fork can wake it.
 //!
-//! Two kinds of work need no patience. The carrier runs its own part of a broadcast at once, because nobody else may run
-//! it, with the same limit. A carrier that waits for *another* pool has nothing to help with, so it runs other work at once,
-//! and its limit is [`DEEPEST_ELSEWHERE`].
+//! Two kinds of work need no patience. The carrier runs its own part of a broadcast at once, because nobody else may
+//! run it. The limit [`DEEPEST`] holds there, too. A carrier that waits for *another* pool has nothing to help with. So
+//! it runs other work at once, and its limit is [`DEEPEST_ELSEWHERE`].
 //!
-//! **What holds.** On top of each buried frame lies one entry, with descendants of what that entry waits for: no more than the
-//! serial program needs. So while some processor begins an entry every [`STUCK`], a stack holds at most 1 + [`DEEPEST`] times
-//! what the serial program needs, or 1 + [`DEEPEST_ELSEWHERE`] times if it waits for other pools. In a wait for its own pool, a
-//! frame is buried only under broadcasts and under work that the pool has already begun. Buried frames are counted
-//! (`in_place` in [`crate::Stats`]). The time bound does not hold: a carrier that waits for one long strand leaves calls
-//! from outside alone, for at most [`STUCK`] at a time.
+//! **What holds.** On top of each buried frame lies one entry, with descendants of what that entry waits for: no more
+//! than the serial program needs. So while some processor begins an entry every [`STUCK`], a stack holds at most 1 +
+//! [`DEEPEST`] times what the serial program needs, or 1 + [`DEEPEST_ELSEWHERE`] times if it waits for other pools. In
+//! a wait for its own pool, and without a standstill, a frame is buried only under broadcasts and under work that the
+//! pool has already begun. Buried frames are counted (`in_place` in [`crate::Stats`]). The time bound does not hold: a
+//! carrier that waits for one long strand leaves calls from outside alone, for at most [`STUCK`] at a time.
 
 use super::steal::{rob, steal_anything, take_of_scope, take_own};
 use crate::machine::current;
@@ -44,11 +45,11 @@ const BEFORE_YIELDING: Duration = Duration::from_micros(5);
 /// How long nothing must run in the pool before a waiting carrier runs other work. Long enough for a processor between
 /// two jobs to find its next one.
 const NOTHING_RUNS: Duration = Duration::from_micros(20);
-/// How long a waiting carrier leaves the entries of deques to others if nobody comes for them. About what a thief needs.
+/// How long a waiting carrier leaves the entries of deques to others while nobody comes. About what a thief needs.
 const LEFT_ALONE: Duration = Duration::from_micros(20);
-/// How many frames may be buried on one stack. If there are more, other work waits for [`STUCK`].
+/// How many frames may be buried on one stack. At this limit, other work waits for [`STUCK`].
 const DEEPEST: usize = 16;
-/// How many frames may be buried at once by waits for another pool.
+/// The same limit while the carrier waits for another pool.
 const DEEPEST_ELSEWHERE: usize = 64;
 /// How long other work waits, while no processor begins another entry, before a waiting carrier takes it.
 const STUCK: Duration = Duration::from_millis(100);
@@ -69,7 +70,7 @@ enum Seen {
     Nothing,
 }
 
-/// Waits until `latch` is set. A `root` of 0 says that the carrier waits for something in another pool.
+/// Waits until `latch` is set. A `root` of 0 means that the carrier waits for something outside its pool.
 pub(super) fn wait(latch: &Latch, root: usize, job: Option<&Job>) -> Waited {
     let processor = current::held();
     let outer = processor.wait_for(root);
@@ -104,10 +105,10 @@ struct Waiting<'a> {
     latch: &'a Latch,
     root: usize,
     since: Instant,
-    /// Whether the carrier was woken by a fork and counts as a searcher.
+    /// Whether a fork woke the carrier, so that it counts as a searcher.
     searching: bool,
-    /// Whether the carrier was woken for work that is not its own. From then on it naps, because a listed carrier would
-    /// be woken again and again.
+    /// Whether the carrier was woken for work that is not its own. From then on it naps. If it went back to the idle
+    /// list, it would be woken again and again.
     naps: bool,
     nap: Duration,
     standstill: Standstill,
@@ -146,7 +147,7 @@ impl<'a> Waiting<'a> {
             };
         }
         other |= !processor.private.looks_empty();
-        // Not before this point: a carrier that works off its own entries is busy, and answers thieves between them.
+        // Only now: a carrier that still works off its own entries is busy, and answers thieves between them.
         processor.set_busy(false);
         if self.root != 0
             && let Some(entry) = self.help()
@@ -184,9 +185,9 @@ impl<'a> Waiting<'a> {
     /// A processor that seems to be inside what the carrier waits for: one that has entries if there is one, else one
     /// that runs.
     ///
-    /// A processor is inside a root if it runs what the root names, or something that it took from a processor inside the
-    /// root, or if everything on its stack descends from the root. What such a processor runs, and what it waits for, are
-    /// further roots.
+    /// A processor is inside a root if it runs what the root names, if it runs something taken from a processor inside
+    /// the root, or if everything on its stack descends from the root. What such a processor runs, and what it waits
+    /// for, are further roots.
     fn helper(&self) -> Option<&'static Processor> {
         let all = self.processor.pool().processors();
         let mut roots = [0; ROOTS];
@@ -231,7 +232,7 @@ impl<'a> Waiting<'a> {
         debug_assert!(enabled.is_none(), "with fixed threads nobody is given a processor");
     }
 
-    /// Runs any other entry. Our own frame is buried until that entry has ended.
+    /// Runs any other entry. Our own frame is buried below it until it has ended.
     fn bury(&mut self, entry: Entry) {
         let processor = self.processor;
         processor.stats.in_place.add(1);
@@ -242,10 +243,10 @@ impl<'a> Waiting<'a> {
         processor.buried.set(processor.buried.get() - 1);
     }
 
-    /// There is work, but not for this carrier, unless nobody else can do it.
+    /// There is work, but it is not for this carrier unless nobody else can do it.
     fn leave_to_others(&mut self) {
         let pool = self.processor.pool();
-        // If the work is in our own deque, others can take it without our help.
+        // Expose work in our own deque, so that others can take it without our help.
         if !self.processor.deque.looks_empty() {
             self.processor.deque.expose_all();
         }
@@ -267,8 +268,8 @@ impl<'a> Waiting<'a> {
         if self.since.elapsed() > BEFORE_SLEEPING { self.nap() } else { self.spin() }
     }
 
-    /// Whether few frames are buried on the carrier's stack. While it waits for another pool, these may be more: there is
-    /// nothing to help with, and the other pool may wait for this one.
+    /// Whether one more frame may be buried on the carrier's stack. The limit is higher while it waits for another
+    /// pool: there is nothing to help with, and the other pool may wait for this one.
     fn may_bury(&self) -> bool {
         self.processor.buried.get() < if self.root == 0 { DEEPEST_ELSEWHERE } else { DEEPEST }
     }
@@ -343,8 +344,8 @@ struct Standstill {
 }
 
 impl Standstill {
-    /// Whether nobody comes for the entries of deques, so that the carrier may take one. Ask this in every round, like
-    /// [`Standstill::is_reached`].
+    /// Whether nobody comes for the entries of deques, so that the carrier may take one. To be asked in every round,
+    /// like [`Standstill::is_reached`].
     fn is_left_alone(&mut self, processor: &Processor, searching: bool) -> bool {
         let pool = processor.pool();
         if processor.buried.get() >= DEEPEST || pool.any_idle() || pool.others_search(searching) {
@@ -355,7 +356,7 @@ impl Standstill {
         now.duration_since(*self.nobody_comes.get_or_insert(now)) >= LEFT_ALONE
     }
 
-    /// Whether nobody else makes progress. Ask this in every round while there is work that nobody takes.
+    /// Whether nobody else makes progress. To be asked in every round while there is work that nobody takes.
     fn is_reached(&mut self, processor: &Processor, searching: bool) -> bool {
         let pool = processor.pool();
         let running = pool.processors().iter().any(|one| !ptr::eq(one, processor) && one.is_busy());

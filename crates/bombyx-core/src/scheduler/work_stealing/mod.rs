@@ -1,14 +1,14 @@
 //! `work-stealing`: what idle and waiting processors do. `heterogeneous:BETA` uses the same code, and its processors
 //! also exchange CPUs ([`super::heterogeneous`]).
 //!
-//! Blumofe and Leiserson, §4: a processor whose deque is empty becomes a thief. It picks a victim uniformly at random
-//! and takes the oldest entry of the victim's deque. It repeats this until it finds an entry, or until it has searched
-//! for [`SEARCH`]. Then it rests. [`steal`] explains how a thief takes an entry.
+//! Blumofe and Leiserson, §4: a processor whose deque is empty becomes a thief. It picks a random victim and takes the
+//! oldest entry of the victim's deque. It repeats this until it finds an entry. If it finds none within [`SEARCH`], it
+//! rests. [`steal`] explains how a thief picks its victim and takes an entry.
 //!
 //! **A waiting processor** takes only descendants of what it waits for. That work has to end anyway before the waiting
 //! frame can go on. It needs no more stack than the serial program, and cannot deadlock unless the serial program does.
 //! If there is only other work, the carrier hands the processor over to another carrier. In a pool with fixed threads
-//! it cannot do that, and waits by other rules ([`fixed`]).
+//! the carrier cannot do that, and waits by other rules ([`fixed`]).
 
 mod fixed;
 pub(super) mod steal;
@@ -25,8 +25,8 @@ use steal::{expected_victim, own_work, random_victim, rob, steal_anything, take_
 
 /// How long a processor searches before it rests in the idle list.
 pub(super) const SEARCH: Duration = Duration::from_micros(100);
-/// How long it searches while enough others search. Not zero, because the next fork would wake a processor that rests
-/// at once.
+/// How long a processor searches while enough others search. Not zero: if it rested at once, the next fork would wake
+/// it again.
 const SEARCH_IN_COMPANY: Duration = Duration::from_micros(10);
 
 /// How long a processor searches: for `alone`, or for a shorter time while enough others search.
@@ -87,7 +87,7 @@ impl<C: Cpus> Strategy for WorkStealing<C> {
         if let Some(own) = own_work(processor, root) {
             return own;
         }
-        // Not before this point: a processor that works off its own entries is busy, and answers thieves between them.
+        // Only now: a processor that still works off its own entries is busy, and answers thieves between them.
         processor.set_busy(false);
         let mut other_work = pool.has_queued() || processor.offer.stands();
         for victim in pool.processors() {
@@ -143,7 +143,7 @@ impl<C: Cpus> Strategy for WorkStealing<C> {
 }
 
 /// Lets the holder of `victim` run first if it was last seen on the caller's CPU. The holder's fork may have woken the
-/// caller on that CPU. Then the holder cannot run, and cannot answer, while the caller waits for its answer.
+/// caller on that CPU. Then the holder cannot run, and cannot answer, while the caller waits for the answer.
 fn make_way(processor: &Processor, victim: &Processor) {
     processor.note_cpu();
     if processor.shares_cpu(victim) {

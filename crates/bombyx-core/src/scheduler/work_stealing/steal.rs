@@ -3,15 +3,15 @@
 //! **Steals are cooperative first.** The thief leaves a request ([`crate::protocol::mailbox`]), and the victim serves
 //! it at its next fork. If a victim has entries but does not fork within [`ESCALATE`], the thief robs it without its
 //! help ([`crate::protocol::deque::Deque::steal`]), which interrupts the victim. A request may also wait at a busy
-//! victim that has no entry yet. It then gets the victim's next fork, and neither side touches the other's cache lines
-//! meanwhile.
+//! victim that has no entry yet. The thief then gets the victim's next fork. Until then, neither side touches the
+//! other's cache lines.
 //!
-//! **A processor that forks seldom exposes its entries.** If it had to be robbed, its leaves take longer than a steal.
+//! **A processor that seldom forks exposes its entries.** If it had to be robbed, its leaves take longer than a steal.
 //! So it exposes its entries at its next forks ([`crate::machine::processor::Processor::robbed`]), and thieves take
 //! them at once, under the deque's lock ([`crate::protocol::deque::Deque::steal_free`]). It goes on exposing while
-//! thieves take entries and its forks come at long intervals. Otherwise it returns to its fast path, and has lost less
-//! than the interruption cost. In ordered pools thieves may always take spawned closures, because no join takes them
-//! back.
+//! thieves take entries and its forks come at long intervals. Otherwise it returns to its fast path. By then, exposing
+//! has cost less than the interruption did. In ordered pools, where waits keep to the order of the deque, thieves may
+//! always take spawned closures, because no join takes them back.
 
 use crate::machine::patience::Wait;
 use crate::machine::processor::Processor;
@@ -21,28 +21,27 @@ use crate::protocol::mailbox::Mail;
 use crate::system::primitive::{Looks, pause};
 use std::time::{Duration, Instant};
 
-/// How long a victim with entries may take to serve a request. About what it costs to rob it: the thief must wait until
-/// the kernel has interrupted the victim, and in a virtual machine until the host runs its core at all.
+/// How long a victim with entries may take to serve a request. About what a robbery costs: the thief must wait until
+/// the kernel has interrupted the victim and, in a virtual machine, until the host runs the victim's core at all.
 const ESCALATE: Duration = Duration::from_micros(10);
 /// How long a request waits at one busy victim that has nothing.
 const STAND: Duration = Duration::from_micros(20);
-/// How long a request stands at a processor that rests, before the thief looks elsewhere and lets others use its core.
+/// How long a request waits at a processor that rests, before the thief looks elsewhere and lets others use its core.
 const STAND_AT_REST: Duration = Duration::from_micros(5);
 
 /// Takes an entry of the processor itself: the youngest of its deque, else its offer, else the oldest that only this
-/// processor may run. A processor without a frame can have entries in its deque, too: a carrier has left them there,
-/// because it blocks, or because the closure that spawned them has ended.
+/// processor may run. A processor without a frame can have entries in its deque, too. A carrier left them there because
+/// it blocks, or because the closure that spawned them has ended.
 ///
-/// An offered entry counts as stolen, whoever takes it. It left the deque out of turn, so the join that it belongs to
-/// may miss, as if by a steal.
+/// An offered entry counts as stolen, whoever takes it. It left the deque out of turn, so its join may miss.
 pub(in crate::scheduler) fn take_own(processor: &Processor) -> Option<Entry> {
     let offered = || processor.offer.take().inspect(|_| processor.stats.steals.add(1));
     let open = || processor.deque.take_youngest(|_| true).or_else(offered);
     processor.has_something().then(open).flatten().or_else(|| processor.private.take(|_| true))
 }
 
-/// The youngest entry of the processor's deque that was spawned in the scope with this root. In an ordered pool there is
-/// none while entries of other scopes lie on top of it: those go first, on other processors.
+/// The youngest entry of the processor's deque that was spawned in the scope with this root. In an ordered pool, `None`
+/// while entries of other scopes lie on top of that entry: those go first, on other processors.
 pub(super) fn take_of_scope(processor: &Processor, root: usize) -> Option<Entry> {
     let ordered = processor.pool().config.ordered;
     let mut covered = false;
@@ -54,8 +53,8 @@ pub(super) fn take_of_scope(processor: &Processor, root: usize) -> Option<Entry>
 }
 
 /// A uniformly random other processor, if it has something. Otherwise the next one that has something. Otherwise the
-/// random one, if it runs. A pool can be much larger than the machine, with one processor that has all the entries and
-/// others that block. A thief that looked at one processor at a time would then need as many tries as there are
+/// random one, if it is busy. A pool can be much larger than the machine, with one processor that has all the entries
+/// and others that block. A thief that looked at only one processor per try would then need as many tries as there are
 /// processors.
 pub(in crate::scheduler) fn random_victim(processor: &Processor) -> Option<&Processor> {
     let all = processor.pool().processors();
@@ -75,14 +74,14 @@ pub(super) fn steal_anything(processor: &Processor) -> Option<Entry> {
     victim.offer.take().or_else(|| rob(processor, victim, 0, || true))
 }
 
-/// The processor that a thread outside the pool held last, if it is not the caller's. Such threads often come back at
-/// once. A thief that waits at their processor gets their first fork.
+/// The processor that a thread from outside the pool held last, unless it is the caller's. Such threads often come back
+/// at once. A thief that waits at that processor gets their first fork.
 pub(super) fn expected_victim(processor: &Processor) -> Option<&Processor> {
     processor.pool().expected_visit().filter(|expected| !std::ptr::eq(*expected, processor))
 }
 
-/// Tries to get the oldest entry of `victim` that descends from `want`, until `stop` says that there is something
-/// better to do.
+/// Tries to get the oldest entry of `victim`, if it descends from `want` (0 accepts any), until `stop` says that there
+/// is something better to do.
 pub(in crate::scheduler) fn rob(
     thief: &Processor,
     victim: &Processor,
@@ -92,7 +91,7 @@ pub(in crate::scheduler) fn rob(
     free(victim, want).or_else(|| rob_by(thief, victim, want, stop, escalated))
 }
 
-/// Like [`rob`], where nothing can be taken without the victim's help. If the victim does not answer in time,
+/// Like [`rob`], but takes nothing without the victim's help at first. If the victim does not answer in time,
 /// `escalate` robs it.
 pub(in crate::scheduler) fn rob_by(
     thief: &Processor,
@@ -136,8 +135,8 @@ pub(in crate::scheduler) fn rob_by(
 }
 
 /// The oldest entry of `victim`, if it can be taken without the heavy barrier. Takes loose entries only in ordered
-/// pools: in other pools, a processor that spawns without end serves its thieves now and then, and their lock must not
-/// hold it up.
+/// pools. In other pools, a processor that spawns without end serves its thieves now and then, and must not wait for a
+/// lock that they hold.
 fn free(victim: &Processor, want: usize) -> Option<Entry> {
     victim.deque.steal_free(want, victim.pool().config.ordered).inspect(|entry| {
         if entry.is_stack() {
