@@ -55,7 +55,8 @@ impl Wake for Notice {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // Relaxed, because setting the signal makes the earlier writes of its setter visible to the frame that goes on.
+        // Relaxed, because setting the signal makes the earlier writes of its setter visible to the frame that goes on. A
+        // later caller publishes nothing here: a future synchronises what it shares with its wakers by itself.
         if !self.woken.swap(true, Relaxed) {
             // SAFETY: the waker owns a share of the signal, so the signal is alive. Only the first caller gets here.
             let enabled = unsafe { Signal::set(&raw const self.signal) };

@@ -10,8 +10,8 @@
 //! | taken | nothing | |
 //!
 //! Whoever moves the cell out of *queued* owns the closure. So the closure runs once or is dropped, even if its entry
-//! still waits in a deque: that entry then finds nothing to do. Under the lock, no user code runs except the cloning of
-//! a waker. Closures, results, panics and wakers are moved out of the cell first.
+//! still waits in a deque: that entry then finds nothing to do. No user code runs under the lock: closures, results,
+//! panics and wakers are moved out of the cell first, and a waker is cloned before.
 //!
 //! A panic that nobody can receive any more goes where the panics of all detached closures go: to
 //! [`Builder::on_panic`](crate::Builder::on_panic), or it aborts the process. That holds whether the [`Task`] was
@@ -143,6 +143,9 @@ impl<T> Task<T> {
     ///
     /// # Errors
     /// If the closure panicked, or the task was [aborted](Task::abort).
+    ///
+    /// # Panics
+    /// If [`Task::try_join`] has taken the result before.
     ///
     /// ```
     /// let task = bombyx::spawn(|| if true { panic!("out of cheese") });
@@ -421,6 +424,7 @@ where
     }
 
     fn take(&self, waker: Option<&Waker>) -> Option<Result<T, TaskError>> {
+        let waker = waker.cloned();
         let mut inner = lock(&self.inner);
         match mem::replace(&mut inner.stage, Stage::Taken) {
             Stage::Ended(result) => Some(result),
@@ -430,9 +434,7 @@ where
             }
             unfinished => {
                 inner.stage = unfinished;
-                let known =
-                    waker.is_none_or(|new| inner.waker.as_ref().is_some_and(|old| old.will_wake(new)));
-                let old = if known { None } else { mem::replace(&mut inner.waker, waker.cloned()) };
+                let old = if waker.is_some() { mem::replace(&mut inner.waker, waker) } else { None };
                 drop(inner);
                 drop(old);
                 None

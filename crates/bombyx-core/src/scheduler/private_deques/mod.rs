@@ -41,9 +41,9 @@ use std::time::{Duration, Instant};
 /// How long a query stays with one victim before it is withdrawn. Withdrawing interrupts everyone, so this is not
 /// short.
 const STAND: Duration = Duration::from_millis(1);
-/// How long an idle processor looks for work before it rests. Long enough for a victim to get to its next poll, so that
-/// processors get most of their work by asking.
-const LOOK: Duration = Duration::from_millis(1);
+/// How long an idle processor looks for work before it rests. A victim may run for several milliseconds until its next poll.
+/// The thief must still be looking then, so that processors get most of their work by asking.
+const LOOK: Duration = Duration::from_millis(10);
 /// How many looks at the answer pass between two looks at the clock. Then the thief also checks whether its query was
 /// overwritten or its poison was lost.
 const LOOKS: u32 = 32;
