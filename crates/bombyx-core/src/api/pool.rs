@@ -84,7 +84,8 @@ impl Pool {
     /// Runs `f` in this pool and returns its result. Forks inside `f` use the processors of this pool.
     ///
     /// If a processor is idle, it is lent to the calling thread, which runs `f` itself. Otherwise `f` is queued and the
-    /// calling thread waits. With a chosen stack size, `f` always runs on a carrier.
+    /// calling thread waits. With a chosen stack size or with fixed threads, `f`
+    /// always runs on a carrier.
     ///
     /// While the calling thread holds a pinned processor, it runs on the CPU of that processor. Afterwards it may run
     /// wherever it could before.
