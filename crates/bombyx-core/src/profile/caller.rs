@@ -78,7 +78,9 @@ fn is_foreign_file(file: &str) -> bool {
         || is_library(file)
         || file.starts_with("/rustc/")
         || file.contains("/rustlib/src/rust/")
-        || has_folder(file, |name| name == "bombyx" || name.starts_with("bombyx-core"))
+        || has_folder(file, |name| {
+            name == "bombyx" || name.starts_with("bombyx-core") || name.starts_with("bombyx-threads")
+        })
 }
 
 fn is_foreign_symbol(symbol: &str) -> bool {
@@ -88,7 +90,15 @@ fn is_foreign_symbol(symbol: &str) -> bool {
     !path.contains("::")
         || matches!(
             root,
-            "rayon" | "rayon_core" | "bombyx" | "bombyx_core" | "core" | "std" | "alloc" | "__rustc"
+            "rayon"
+                | "rayon_core"
+                | "bombyx"
+                | "bombyx_core"
+                | "bombyx_threads"
+                | "core"
+                | "std"
+                | "alloc"
+                | "__rustc"
         )
         || symbol.contains(" as rayon")
 }
@@ -104,6 +114,8 @@ mod tests {
              at /rustc/59807616/library/std/src/backtrace.rs:331:13
    1: bombyx_core::profile::sites::intern
              at /src/bombyx/crates/bombyx-core/src/profile/sites.rs:90:9
+      bombyx_threads::join::join_context
+             at /src/bombyx/crates/bombyx-threads/src/join.rs:79:5
    2: rayon::iter::plumbing::bridge_producer_consumer::helper
              at /home/me/.cargo/registry/src/index/rayon-1.12.0/src/iter/plumbing/mod.rs:417:24
    3: <rayon::iter::map::Map<I,F> as rayon::iter::ParallelIterator>::drive_unindexed
@@ -122,7 +134,7 @@ mod tests {
 
     #[test]
     fn without_lines_the_function_is_told() {
-        let text = "   0: bombyx_core::profile::sites::intern\n   1: <rayon::iter::map::Map<I,F> as rayon::iter::ParallelIterator>::drive\n   2: tiles::render\n";
+        let text = "   0: bombyx_core::profile::sites::intern\n   0: bombyx_threads::join::join\n   1: <rayon::iter::map::Map<I,F> as rayon::iter::ParallelIterator>::drive\n   2: tiles::render\n";
         assert_eq!(find_in(text), Some(Caller { file: "tiles::render".into(), line: 0, column: 0 }));
         let stolen = "   0: bombyx_core::x\n   1: std::sys::thread_start\n   2: start_thread\n   3: clone3\n";
         assert_eq!(find_in(stolen), None);
