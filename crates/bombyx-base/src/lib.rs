@@ -1,6 +1,8 @@
 //! The vocabulary of Bombyx: what the runtime, the simulator and the program must spell in the same way. Users never
 //! name this crate. What they need is re-exported where they use it.
 //!
+//! **Not here:** anything that runs, measures or prints. Those crates share only the words.
+//!
 //! - [`scheduler`] has the names of all schedulers. [`Quota`] and [`Beta`] are their parameters, and [`Ratio`] is an
 //!   exact fraction.
 //! - [`Paper`] has the short names of the papers.

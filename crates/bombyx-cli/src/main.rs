@@ -2,6 +2,8 @@
 //! 1 for a failure (a wrong result, a missed bar, a file that cannot be written), 2 for a command line that makes no
 //! sense. Commands that run another program pass its status on.
 //!
+//! **Not here:** measuring, scheduling and theory. Commands read arguments, call the other crates, and print.
+//!
 //! Each command is a file with its arguments and what it prints. What it measures is in `bombyx-lab`.
 
 mod args;

@@ -30,6 +30,9 @@
 //! [`Cluster`]) → `registry` (its name) → `codec` (its
 //! bytes) → [`Engine`] (what runs it): `local`, `processes` with `hosted` and `board`, or `dask` with its `link` → `worker`
 //! and `execute` (where it runs) → `outcome` (what comes back).
+//!
+//! **Not here:** fork-join inside a node, which is the crate `bombyx`; and the command `bombyx worker`, which is in
+//! `bombyx-cli`.
 
 #[cfg(not(unix))]
 compile_error!("bombyx-cluster needs Unix: workers hang on socket pairs");

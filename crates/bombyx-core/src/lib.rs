@@ -58,6 +58,9 @@
 //!
 //! Programs that run with more rights than their caller (set-user-ID, capabilities) ignore `BOMBYX_PROFILE` and
 //! `BOMBYX_RECORD`.
+//!
+//! **Not here:** parallel iterators (`bombyx`), rayon's interface (`bombyx-threads`), and whatever reads a profile or
+//! simulates a program (`bombyx-profile`, `bombyx-sim`).
 
 #![cfg_attr(loom, allow(dead_code, unused_imports))]
 

@@ -5,7 +5,7 @@
 //! circle can only be read, tested and replaced as one.
 //!
 //! No source file is longer than [`LONGEST`] lines. The root of a module with a folder is its `mod.rs`, and begins with
-//! a text about the folder.
+//! a text about the folder, which also says what is not in it.
 //!
 //! What counts is what the code names: paths that begin with `crate::`. Comments and unit tests do not count.
 
@@ -90,6 +90,28 @@ fn no_file_is_long_and_modules_have_one_style() {
         let folder = path.with_extension("");
         assert!(!folder.is_dir(), "{} belongs into its folder, as mod.rs", path.display());
     }
+}
+
+#[test]
+fn every_folder_says_what_is_not_in_it() {
+    let mut folders = 0;
+    for path in sources().iter().flat_map(|source| rust_files(source)) {
+        let root = ["mod.rs", "lib.rs", "main.rs"].iter().any(|name| path.ends_with(name));
+        // A folder below `bombyx-workloads/src` holds one program.
+        let program = path.to_string_lossy().contains("bombyx-workloads/src") && path.ends_with("mod.rs");
+        if !root || program {
+            continue;
+        }
+        let mut text = fs::read_to_string(&path).unwrap();
+        if let Some(included) =
+            text.strip_prefix("#![doc = include_str!(\"").and_then(|rest| rest.split('"').next())
+        {
+            text += &fs::read_to_string(path.parent().expect("a folder").join(included)).unwrap();
+        }
+        assert!(text.contains("**Not here:**"), "{} does not say what is not in its folder", path.display());
+        folders += 1;
+    }
+    assert!(folders > 50, "the folders were not found: {folders}");
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Multithreaded computations as dags (BL §2): threads, weighted strands, spawn, continue and join edges, frames
 //! and heap memory.
 //!
+//! **Not here:** schedulers. A computation says what must happen before what, and `bombyx-sim` decides when it happens.
+//!
 //! - [`Builder`] makes a [`Computation`] from its serial execution. [`Draft`] takes any graph and says whether it is a
 //!   computation.
 //! - [`Measures`] are the quantities of the papers' bounds: T1, T∞, S1, n_d and others. [`Class`] says which bounds

@@ -1,5 +1,7 @@
 //! The laboratory of Bombyx: benchmarks against other runtimes, reproductions of the papers' figures, checks of every
 //! workload on every scheduler, and what they share: contenders, the host's description, tables and plots.
+//!
+//! **Not here:** command lines (`bombyx-cli`), and the programs that are measured (`bombyx-workloads`).
 
 #![allow(missing_docs, rustdoc::private_intra_doc_links)]
 

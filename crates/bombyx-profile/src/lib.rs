@@ -1,5 +1,7 @@
 //! What a profile of a fork-join program says: work, span, how it will scale, what to change.
 //!
+//! **Not here:** measuring, which the runtime does; and the layout of reports, which is in `bombyx-cli`.
+//!
 //! - [`Profile`] is what the runtime writes to the file named by `BOMBYX_PROFILE`. [`read`] reads such a file, and
 //!   answers a damaged or hostile one with a [`ReadError`].
 //! - [`Scaling`] predicts speedups from work, span and burdened span, each as a [`Band`]: likely, from and to.

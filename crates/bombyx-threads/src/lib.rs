@@ -1,5 +1,7 @@
 //! The interface of rayon-core 1.13 over [Bombyx](bombyx_core).
 //!
+//! **Not here:** scheduling, and parallel iterators. Programs use those of `rayon` or of `bombyx`.
+//!
 //! Nothing is scheduled here: every function translates to the words of the runtime. The drop-in package `rayon-core`
 //! re-exports all of this crate, and the crate `bombyx` re-exports what it does not have itself.
 //!

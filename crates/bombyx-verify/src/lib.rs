@@ -1,6 +1,8 @@
 //! The theory as a program: the theorems and lemmas of the papers that Bombyx is built on, each as a [`Claim`] that can
 //! be tried and can fail.
 //!
+//! **Not here:** schedulers and computations, and the programs that the papers measure (`bombyx-lab`).
+//!
 //! - [`claims`] lists them. [`Claim::check`] tries one, and [`verify()`] many at once. A [`Finding`] says how much was
 //!   tried, how near the claim came to its bound, and what breaks it, made as small as possible.
 //! - Every claim has [mutants](Claim::mutants), deliberately wrong schedulers. [`Claim::judge`] also tries the claim on

@@ -58,6 +58,8 @@
 //!
 //! Programs that run with more rights than their caller (set-user-ID, capabilities) ignore `BOMBYX_PROFILE` and
 //! `BOMBYX_RECORD`.
+//!
+//! **Not here:** scheduling. It is in `bombyx-core`.
 
 // The models of the runtime's protocols do not need this crate.
 #![cfg(not(loom))]

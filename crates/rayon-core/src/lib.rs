@@ -13,5 +13,7 @@
 //! that waits in `join` or `scope` helps with what it waits for, and runs other tasks on top of its stack only if no other
 //! thread comes for them. In pools whose threads move ([`ThreadPoolBuilder::moving_threads`]) another thread runs those
 //! instead, and the index of a thread can change wherever it waits.
+//!
+//! **Not here:** any code. It is in `bombyx-threads`.
 
 pub use bombyx_threads::*;

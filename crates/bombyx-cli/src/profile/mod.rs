@@ -1,5 +1,7 @@
 //! `bombyx profile`: why a program scales as it does.
 //!
+//! **Not here:** how a profile is taken (`bombyx-core`), and what it means (`bombyx-profile`).
+//!
 //! This file has the command line and the order of events. [`report`] prints the profile, and [`plot`] draws it.
 //! `bombyx-profile` says what a profile means, and `bombyx` measures it.
 

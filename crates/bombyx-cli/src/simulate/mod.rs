@@ -1,5 +1,7 @@
 //! `bombyx simulate`: schedulers in virtual time.
 //!
+//! **Not here:** schedulers, and computations themselves. They have their own crates.
+//!
 //! This file has the command line. [`input`] finds the computation, [`faster`] changes it, and [`runs`] makes the runs.
 //! [`report`] and [`sites`] print them, [`plot`] and [`gantt`] draw them, and [`crate::output`] writes the results. All
 //! scheduling is in `bombyx-sim`, and all computations are in `bombyx-dag`.

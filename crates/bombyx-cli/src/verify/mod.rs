@@ -1,5 +1,7 @@
 //! `bombyx verify`: tries the papers' theorems and lemmas, one after another.
 //!
+//! **Not here:** the claims, and the wrong schedulers that they must notice.
+//!
 //! This file has the command line and the order of events. [`table`] prints findings, [`json`] writes them, and
 //! [`explain`] draws pictures. The claims are in `bombyx-verify`.
 

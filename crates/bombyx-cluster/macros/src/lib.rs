@@ -1,5 +1,7 @@
 //! `#[remote]`: leaves the function as it is and registers it by its name.
 //!
+//! **Not here:** anything that happens when the program runs.
+//!
 //! All the work is in `bombyx_cluster::register!`. The attribute only finds the function's name, so it parses nothing else.
 
 use proc_macro::{TokenStream, TokenTree};

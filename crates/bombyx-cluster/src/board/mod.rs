@@ -1,5 +1,7 @@
 //! The board of `local` and `processes`: which calls wait, where the others run, and which results are kept.
 //!
+//! **Not here:** how a call travels to a node. The engines know that.
+//!
 //! **Who does what.** Engines tell the board about calls, and about nodes that join, finish a call, pause, resume and
 //! die. The board tells nodes to start a call, and callers how it ended. While its lock is held, the board only gathers
 //! what it has to tell. It tells afterwards, so nobody waits for anybody else under the lock.

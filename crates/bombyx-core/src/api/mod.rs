@@ -1,8 +1,9 @@
 //! The top floor: what users call.
 //!
 //! Here are `join`, `scope`, the loops, `blocking`, pools and their builder, and memory accounting. What only the rayon
-//! drop-in needs is in [`dropin`]; switches for experiments are in [`lab`]. How the runtime does its work is not here:
-//! see the machine and the schedulers below this floor.
+//! drop-in needs is in [`dropin`]; switches for experiments are in [`lab`].
+//!
+//! **Not here:** how the runtime does its work. See the machine and the schedulers, below this floor.
 
 pub mod alloc;
 pub(crate) mod block_on;

@@ -1,5 +1,7 @@
 //! The machine: processors, carriers, the pool of both, and how a processor changes hands.
 //!
+//! **Not here:** whom to rob, when to give up a processor, and what to measure. Schedulers and the profiler know that.
+//!
 //! The machine does not decide what the processors do with their time. It asks a scheduler ([`strategy`]) and tells an
 //! observer ([`observer`]), and knows neither of them.
 

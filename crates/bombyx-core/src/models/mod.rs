@@ -2,6 +2,8 @@
 //! allows (up to a bound on preemptions). Each model asserts what its protocol promises, and comes with faults under
 //! which it must fail. Run the models with `scripts/loom`.
 //!
+//! **Not here:** the protocols, and the arguments why they are right. Both are in [`crate::protocol`].
+//!
 //! [`explore_weak`] explores models in which nobody calls the heavy barrier. There the light barrier is nothing at all,
 //! as on the machine. It also explores the models of [`barrier`], in which the heavy barrier is refused.
 

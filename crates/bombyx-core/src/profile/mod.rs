@@ -1,5 +1,8 @@
 //! The profiler and the recorder: work, span and their split by fork sites, of whatever runs in a pool.
 //!
+//! **Not here:** predictions, comparisons and advice. The crate `bombyx-profile` makes them from the file that is
+//! written here.
+//!
 //! While a pool is profiled, its deques' limits stay poisoned, so every fork attends (`processor.rs`) and calls a hook
 //! here. Its job is *kept* (`job.rs`), so its join ends on the slow path and calls another hook. If no pool is
 //! profiled, none of this is on the fork path.

@@ -1,6 +1,8 @@
 //! The protocols by which threads meet. Each protocol is small and has no policy, and the argument why it is right
 //! stands beside it. Loom explores the same code that ships (`models`).
 //!
+//! **Not here:** when a protocol is used, and by whom. The machine and the schedulers decide that.
+//!
 //! The protocols know the system and each other. They know nothing of pools: what they notify is a carrier, an address,
 //! or a function that they are given.
 

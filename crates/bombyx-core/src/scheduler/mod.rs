@@ -1,6 +1,9 @@
 //! The schedulers: what idle, waiting and attending processors do. Each scheduler is a type that implements
 //! [`Strategy`], in its own file or folder. What is common to all schedulers is in [`crate::machine`].
 //!
+//! **Not here:** forks, joins and hand-overs, which are common to all schedulers; and the structures in which entries
+//! wait ([`crate::protocol`]).
+//!
 //! The table below lists them all. To add a scheduler, write its file and add its line. From that line come the variant
 //! of [`Scheduler`], its name, how the name is parsed and printed, and the value that a pool asks.
 

@@ -1,5 +1,7 @@
 //! The ground floor: what the runtime asks of the system. Here are threads and their parking, atomics, barriers, CPUs,
-//! children of fork(2), and random numbers. Nothing here knows of jobs, processors or pools.
+//! children of fork(2), and random numbers.
+//!
+//! **Not here:** jobs, processors and pools.
 
 pub(crate) mod affinity;
 pub(crate) mod barrier;

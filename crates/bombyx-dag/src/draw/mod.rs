@@ -1,5 +1,7 @@
 //! Pictures of small computations in the style of BL Figure 1, as SVG and as Graphviz DOT: threads are rounded
 //! blocks, strands are circles from left to right, spawn edges lead down, join edges lead up, dashed.
+//!
+//! **Not here:** pictures of schedules. `bombyx-cli` draws those.
 
 mod dot;
 mod layout;

@@ -1,4 +1,6 @@
 #![doc = include_str!("../../../../docs/dag-format.md")]
+//!
+//! **Not here:** recording. The runtime writes this format with its own code.
 
 mod bytes;
 mod error;

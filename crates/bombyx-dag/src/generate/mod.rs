@@ -1,5 +1,7 @@
 //! Generators of computations. Each is a file and a line in [`GENERATORS`].
 //!
+//! **Not here:** computations of real programs. The runtime records those.
+//!
 //! A generator is a function of whole-number parameters. Random ones take their randomness from a `seed` parameter, so
 //! a [`Spec`] names the same computation on every platform. Generators feed the serial execution to a [`Builder`] with
 //! an explicit stack, so deep computations need no deep recursion.

@@ -1,5 +1,7 @@
 //! Bombyx and its peers on the same programs in the same run.
 //!
+//! **Not here:** the workloads. They are in `bombyx-workloads`.
+//!
 //! This file says what is measured and in which order. [`case`] takes the measurements, and [`workload`], [`micro`]
 //! and [`regions`] say of what. [`bar`] and [`judge`] say what must hold, and [`report`] and [`plot`] show the results.
 

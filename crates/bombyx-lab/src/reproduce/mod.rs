@@ -1,5 +1,7 @@
 //! Figures and tables of the papers, with the paper's figures beside ours.
 //!
+//! **Not here:** the theorems of the papers. `bombyx-verify` tries those.
+//!
 //! This file finds exhibits by name. [`exhibit`] says what a reproduction is, [`lab`] makes the runs, and [`seed`]
 //! holds what the papers print. [`bl`], [`dfd`], [`rw`] and [`het`] are the exhibits, and [`plot`] draws them.
 

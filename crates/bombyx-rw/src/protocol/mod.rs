@@ -1,5 +1,7 @@
 //! RW Figures 3 to 7 as a step machine, generic over the memory that it runs on.
 //!
+//! **Not here:** memory. The worker and the machine of `bombyx-sim` each bring their own.
+//!
 //! [`Processor`] is what one processor can do: load and store the shared cells of RW Figure 3, and work on its private
 //! deque and watch list. The functions here are the paper's pseudo-code. Each step makes one access to shared memory,
 //! with the private work next to it, and [`Pc`] says where to go on. There are two kinds of processors:

@@ -2,6 +2,8 @@
 //! and its own deque, watch list and memory. It also drives the machine: RW Figure 4's main loop, with `communicate`
 //! and `watch` called at the start of every body.
 //!
+//! **Not here:** the paper's steps. They are in [`crate::protocol`].
+//!
 //! RW's appendix suggests to call them between two threads. But between line 87 or 118 and line 41 the deque holds a
 //! thread that is about to run, and giving that thread away loses joins (see `poll-between-threads` in `bombyx-sim`).
 //! At the start of a body the thread is out of the deque.

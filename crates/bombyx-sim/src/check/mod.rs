@@ -1,5 +1,7 @@
 //! The papers' invariants, checked while a run goes on.
 //!
+//! **Not here:** theorems about whole runs. `bombyx-verify` has them.
+//!
 //! An [`Invariant`] is a lemma about the state between two steps. [`Simulation::check`](crate::Simulation::check)
 //! checks it at every instant. The run ends with a [`Violation`] at the first state that breaks it. Checking looks at
 //! all deques and living threads, so it suits small computations. For each invariant there is a

@@ -1,5 +1,7 @@
 //! The engine: one loop over the instants at which something ends.
 //!
+//! **Not here:** what a scheduler decides. That is in [`crate::scheduler`].
+//!
 //! Every processor has at most one event on the agenda: the end of its strand (or single instruction) or of its steal
 //! attempt. An instant takes all events of one tick, in the order described in [`scheduler`](crate::scheduler). The
 //! engine relies on [`Machine`] for state and on a [`Policy`] for rules. It promises that a run depends only on its

@@ -1,5 +1,7 @@
 //! The schedulers: one file each, and the table that names them.
 //!
+//! **Not here:** time, contention and bookkeeping. The engine does those.
+//!
 //! A scheduler is a [`Policy`]: where ready threads wait, and what a processor does when its thread spawns, stalls,
 //! dies or enables another. The engine does everything else: time, join edges, random choices, contention,
 //! accounting, traces, invariants.

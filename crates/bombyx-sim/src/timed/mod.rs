@@ -3,6 +3,8 @@
 //! after at most Δ, with any number of processors. Beside it are the paper's baselines: private deques with
 //! compare-and-swap, and concurrent deques with their fence.
 //!
+//! **Not here:** all interleavings. The machine in [`crate::tso`] explores those.
+//!
 //! ```
 //! use bombyx_dag::Builder;
 //! use bombyx_rw::{Joins, Steals};

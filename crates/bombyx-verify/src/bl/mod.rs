@@ -1,5 +1,7 @@
 //! The claims of BL (Blumofe & Leiserson) in its §2 and §3: what holds for every schedule, greedy schedules and busy
 //! leaves. §4 and §5 are in [`deques`] and [`recycling`], §6 is in [`delays`] and [`bounds`], and §7 in [`beyond`].
+//!
+//! **Not here:** delay sequences ([`crate::delay`]) and the recycling game ([`crate::game`]) themselves.
 
 mod beyond;
 mod bounds;

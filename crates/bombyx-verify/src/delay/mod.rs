@@ -1,5 +1,7 @@
 //! Delay sequences from traces, by the papers' own constructions (BL §6, LEC §5): why a run had so many steal attempts.
 //!
+//! **Not here:** the claims about delay sequences. They are with the papers.
+//!
 //! A [`History`] holds when every instruction was executed and when it was critical. From it come three things: the
 //! path U of BL Lemma 9 and LEC Lemma 18, of which some instruction is critical at every step; the
 //! [rounds](History::rounds) of steal attempts; and the partition Π of the rounds along U. Together they are a

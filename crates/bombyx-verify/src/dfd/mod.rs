@@ -1,6 +1,8 @@
 //! The claims of DFD (Narlikar): the rules of its list of deques, of the quota and of dummy threads, and how it relates
 //! to work stealing. What it says about [`space`] and [`time`] has separate files.
 //!
+//! **Not here:** the paper's measurements. `bombyx-lab` reproduces those.
+//!
 //! The runs use its cost model: when several thieves meet at a deque, one succeeds and executes in the same step, and
 //! the others fail (§4.1). Computations are nested-parallel. The paper gives constants only for Lemma 4.4. The others
 //! are ours, around what is measured, and say so.

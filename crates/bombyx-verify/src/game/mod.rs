@@ -1,6 +1,8 @@
 //! The recycling game (BL §5): balls are steal requests, bins are deques, and an adversary decides when requests are
 //! made. Lemma 6 says that it cannot make them wait long.
 //!
+//! **Not here:** the claim of Lemma 6. It is with the claims of BL.
+//!
 //! In each step the adversary tosses any of the balls in the reservoir, each into a bin chosen at random. Then one ball
 //! of every non-empty bin returns to the reservoir. Which ball it is does not affect the total delay. By default it is
 //! the oldest here, so that the delay of each ball is known too. The game ends when all tosses are made and all balls

@@ -1,6 +1,8 @@
 //! The claims of HET (Bender & Rabin) about its schedules on processors of different speeds (§1, §2). Those about the
 //! enhanced Cilk scheduler (§3) are in [`mugging`].
 //!
+//! **Not here:** schedules on real CPUs. `scripts/slow-cpu` measures those.
+//!
 //! Times are exact. In runs with very many cuts the simulator rounds moments up to a tick. That is far below the
 //! billionth part of a bound by which a measurement may exceed it.
 //!

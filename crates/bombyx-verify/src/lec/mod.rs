@@ -1,6 +1,8 @@
 //! The claims of LEC, the lecture on the Cilk scheduler: its rules, the depth lemma, the augmented dag, and its shorter
 //! delay-sequence argument, with rounds of P to 2P − 1 attempts that take one step each. The formulae are in
 //! [`formulae`].
+//!
+//! **Not here:** delay sequences themselves ([`crate::delay`]).
 
 mod formulae;
 mod referee;

@@ -1,6 +1,8 @@
 //! The claims of RW (Acar, Charguéraud, Muller & Rainey): its steal and join protocols, which use only loads and
 //! stores. They are tried on the TSO machine of `bombyx-sim`, small machines exhaustively and larger ones by random
 //! runs; and in virtual time.
+//!
+//! **Not here:** the machines on which the claims are tried. They are in `bombyx-sim`.
 
 mod clock;
 pub mod parts;

@@ -1,6 +1,8 @@
 //! The collections of the standard library. If a collection cannot be cut, its items are first listed in a vector, by
 //! reference or by value.
 //!
+//! **Not here:** slices, vectors, ranges and strings, which have their own modules.
+//!
 //! ```
 //! use bombyx::prelude::*;
 //! use std::collections::HashMap;

@@ -1,6 +1,8 @@
 //! Parallel iterators, under the names that rayon made familiar. See [`ParallelIterator`], and `docs/iterators.md` for
 //! what differs from rayon.
 //!
+//! **Not here:** slices, strings, ranges and collections. They have their own modules.
+//!
 //! ```
 //! use bombyx::prelude::*;
 //! let words = ["fork", "join", "steal", "sync"];

@@ -1,4 +1,6 @@
 //! Slices: parallel iterators over items, chunks, windows and pieces; sorting.
+//!
+//! **Not here:** the adapters, such as `map`. They are in [`crate::iter`].
 
 mod chunks;
 mod pieces;

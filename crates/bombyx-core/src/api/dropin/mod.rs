@@ -1,5 +1,7 @@
 //! What the drop-in core for rayon needs in addition: order of arrival, broadcasts, yields, carriers that the caller
 //! starts, handlers. Other programs may use these too.
+//!
+//! **Not here:** rayon's own interface. The crate `bombyx-threads` has it, in terms of these functions.
 
 pub(crate) mod broadcast;
 mod ext;

@@ -1,5 +1,7 @@
 //! Parallel loops that find their grain by themselves.
 //!
+//! **Not here:** parallel iterators. They are in the crate `bombyx`, and use [`plumbing`].
+//!
 //! Lazy binary splitting (Tzannes, Caragea, Barua and Vishkin, "Lazy binary-splitting: a run-time adaptive
 //! work-stealing scheduler", PPoPP 2010): a loop runs block by block. It splits the rest in two only when its processor
 //! has no entry that a thief could take, and when the rest is worth a thief's effort. A block begins with one iteration and

@@ -1,5 +1,7 @@
 //! What the processors of a pool share: the idle processors, the spare carriers, and the queue of entries from outside.
 //!
+//! **Not here:** the protocols that these files use. They are in [`crate::protocol`], where loom explores them.
+//!
 //! A processor that finds nothing is *retired*: it rests in the idle list, and its carrier becomes a spare. So an idle
 //! pool is a list of processors and a list of parked threads, and waking pairs one of each. One lock protects the queue
 //! of entries from outside and the search for sleepers.

@@ -1,4 +1,6 @@
 //! Programs of known work and span, in virtual time: exact on any number of processors.
+//!
+//! **Not here:** programs whose answers depend on real time. `scripts/known-answers` profiles those.
 
 mod known;
 #[cfg(test)]

@@ -3,6 +3,8 @@
 //! the next. K trades space against granularity: K = ∞ is work stealing, and runs as such; a small K is close to depth
 //! first. Expected space is S1 + O(min(K, S1)·P·D) (Theorem 4.3).
 //!
+//! **Not here:** the list R itself ([`crate::protocol::ready`]), and the counting of allocations ([`crate::alloc`]).
+//!
 //! | rule of Figure 5 | here |
 //! |---|---|
 //! | *fork*: push the parent, run the child | the fast path, as in work stealing: the entry is the second half |

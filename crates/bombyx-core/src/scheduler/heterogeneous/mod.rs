@@ -1,6 +1,8 @@
 //! `heterogeneous:BETA`: work stealing on CPUs of different speeds, with muggings (Bender and Rabin, §3, the Enhanced
 //! Cilk Scheduler).
 //!
+//! **Not here:** stealing ([`super::work_stealing`]), and who runs on which CPU ([`crate::protocol::placement`]).
+//!
 //! Everything that forks, steals and waits is [`super::work_stealing`]. One rule is added (their Figure 2, line 3): a
 //! processor that is idle and more than β times as fast as a busy one with an empty deque *mugs* that one. Here the two
 //! exchange CPUs. The kernel moves the victim's carrier at once, in the middle of what it runs. So nothing waits for

@@ -3,6 +3,9 @@
 //! forks, at [`checkpoint`](crate::checkpoint), between the blocks of loops, and while it waits. A [`Channel`] is how
 //! they ask and answer: [`crate::protocol::query`] with loads and stores, [`private_cas`] with compare-and-swap.
 //!
+//! **Not here:** the protocols of queries and of join resolution ([`crate::protocol`]), and the scheduler of the rw
+//! paper to the letter (`bombyx-rw`).
+//!
 //! Whom to rob, what a waiting processor may take, and when it is handed over are as in [`super::work_stealing`]. Two
 //! things differ.
 //!

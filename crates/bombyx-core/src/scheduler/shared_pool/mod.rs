@@ -1,6 +1,8 @@
 //! Schedulers whose processors share one pool of ready threads: `fifo`, `busy-leaves` and `depth-first:K`. They differ
 //! only in their [`Rules`].
 //!
+//! **Not here:** the pool itself. It is in [`crate::protocol::ready`].
+//!
 //! The limit of every deque stays poisoned, so every fork attends. There its entry is moved into the pool
 //! ([`crate::protocol::ready::shared`] has the protocol), and its join looks for it there. A frame that waits gives up
 //! its processor, which takes what is next: on the same carrier if that is the frame's own half, directly on the next

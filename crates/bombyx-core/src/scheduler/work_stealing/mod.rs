@@ -1,6 +1,8 @@
 //! `work-stealing`: what idle and waiting processors do. `heterogeneous:BETA` uses the same code, and its processors
 //! also exchange CPUs ([`super::heterogeneous`]).
 //!
+//! **Not here:** deques ([`crate::protocol::deque`]), and how idle processors rest ([`crate::machine`]).
+//!
 //! Blumofe and Leiserson, §4: a processor whose deque is empty becomes a thief. It picks a random victim and takes the
 //! oldest entry of the victim's deque. It repeats this until it finds an entry. If it finds none within [`SEARCH`], it
 //! rests. [`steal`] explains how a thief picks its victim and takes an entry.

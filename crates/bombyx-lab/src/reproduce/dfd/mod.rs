@@ -1,6 +1,8 @@
 //! Exhibits of Narlikar's DFDeques paper: threads, speedups and memory of FIFO, the depth-first scheduler (ADF), DFDeques
 //! (DFD) and work stealing.
 //!
+//! **Not here:** the paper's figures as numbers. They are in [`super::seed`].
+//!
 //! The paper has eight processors. Those runs are simulated, on recordings of our workloads. Beside them are the same
 //! schedulers on real threads of this machine, where they exist.
 

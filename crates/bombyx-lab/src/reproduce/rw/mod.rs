@@ -2,6 +2,8 @@
 //! one program, in continuation-passing style, on private deques with compare-and-swap, on concurrent deques with their
 //! fence, and on loads and stores. The paper also compares with a runtime of others, Cilk Plus; here that is rayon.
 //! The authors used 30 cores. We use the cores that this machine has, and 30 processors in virtual time.
+//!
+//! **Not here:** the paper's figures as numbers. They are in [`super::seed`].
 
 mod lanes;
 

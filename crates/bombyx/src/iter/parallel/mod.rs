@@ -1,4 +1,7 @@
 //! [`ParallelIterator`]: the methods of every parallel iterator.
+//!
+//! **Not here:** methods that need to know the number of items. They are in
+//! [`IndexedParallelIterator`](crate::iter::IndexedParallelIterator).
 
 mod adapters;
 mod search;
