@@ -11,8 +11,9 @@ use crate::machine::observer::State;
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
 use crate::protocol::carrier::{Carrier, WakeOn};
-use crate::protocol::job::{Entry, Kind};
+use crate::protocol::job::Entry;
 use crate::protocol::latch::Latch;
+use crate::protocol::stranded::{LooksUp, Then, find_carrier};
 use crate::system::affinity::Thread;
 use crate::system::guard::tripwire;
 use std::iter;
@@ -65,28 +66,22 @@ impl Parted<'_> {
     /// was given the processor has blocked, or came from outside and has left. Then the carrier takes that processor
     /// itself and goes on waiting with it.
     ///
-    /// If the latch is set, the carrier is ready. Either another processor is on its way, or the carrier stands among
-    /// the ready entries, where a holder of a processor would find it. If no processor comes, there may be no such
-    /// holder. Then this looks for a ready carrier itself.
+    /// If the latch is set and no processor comes, the carrier may be [stranded](crate::protocol::stranded).
     pub(crate) fn resume_or_help(self, latch: &Latch) {
         let carrier = current::carrier();
         let mut patience = LOOKS_UP.0;
-        let mut ready = false;
+        let mut looks_up = LooksUp::default();
         let processor = loop {
             if let Some(received) = carrier.receive_within(patience) {
                 break received.unwrap_or_else(|| unreachable!("only spares are stopped")).cast();
             }
             patience = (patience * 2).min(LOOKS_UP.1);
             let Some(starved) = self.0.starved_without_reserve() else { continue };
-            if latch.leave(NonNull::from(carrier)) {
-                break starved;
+            match looks_up.with_processor(latch, NonNull::from(carrier)) {
+                Then::Help => break starved,
+                Then::Rest => self.0.retire(starved, None, None),
+                Then::FindCarrier => self.0.queue_a_ready_carrier(starved),
             }
-            if ready {
-                self.0.queue_a_ready_carrier(starved);
-            } else {
-                self.0.retire(starved, None, None);
-            }
-            ready = true;
         };
         go_on(processor);
     }
@@ -173,9 +168,8 @@ pub(super) fn release() {
 }
 
 impl PoolCore {
-    /// Finds a ready carrier, with the help of a processor that rests, and moves that carrier to the queue. From there
-    /// it gets the processor without anybody's help. Whatever else is found is queued too, and runs later: the calling
-    /// carrier may itself be ready, and must not begin anything else.
+    /// Moves a ready carrier to the queue, with the help of a processor that has rested
+    /// ([`crate::protocol::stranded`]).
     #[cold]
     fn queue_a_ready_carrier(&self, rested: NonNull<Processor>) {
         go_on(rested);
@@ -183,13 +177,7 @@ impl PoolCore {
         // Only a holder of this processor may run these, so they must not get into the queue.
         let private: Vec<Entry> = iter::from_fn(|| processor.private.take(|_| true)).collect();
         let mut others = Vec::new();
-        let ready = loop {
-            let Some(entry) = processor.strategy().take_anything(processor) else { break None };
-            match entry.kind() {
-                Kind::Carrier(ready) => break Some(ready),
-                Kind::Stack(_) | Kind::Heap(_) => others.push(entry),
-            }
-        };
+        let ready = find_carrier(|| processor.strategy().take_anything(processor), &mut others);
         self.put_back(others);
         private.into_iter().for_each(|entry| processor.private.post(entry));
         if let Some(ready) = ready {

@@ -13,11 +13,11 @@ mod commons;
 mod deque;
 mod mailbox;
 mod placement;
-
 mod read_write;
 mod ready;
 mod scope;
 mod sleep;
+mod stranded;
 mod tickets;
 
 use crate::protocol::carrier::{Baton, Carrier, Enabled};

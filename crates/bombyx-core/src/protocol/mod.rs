@@ -22,4 +22,5 @@ pub(crate) mod queue;
 pub(crate) mod ready;
 pub(crate) mod resolution;
 pub(crate) mod sleep;
+pub(crate) mod stranded;
 pub(crate) mod tickets;

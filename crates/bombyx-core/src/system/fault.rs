@@ -68,6 +68,10 @@ pub(crate) enum Fault {
     SpareWithoutLook,
     /// A spare that nobody has needed for long ends without looking whether it is still listed.
     EndWithoutLook,
+    /// A ready carrier that nobody would find does not look for ready carriers itself.
+    RestThoughStranded,
+    /// A carrier that looks for ready carriers drops the other entries that it meets.
+    ForgetWhatElseIsFound,
     /// A ticket runs the youngest closure of its queue.
     YoungestTicketFirst,
     /// The last searcher that finds work tells nobody to look out in its place.
