@@ -3,7 +3,7 @@
 mod common;
 
 use bombyx::dropin::{HandleExt as _, yield_now};
-use bombyx::{Pool, blocking, join};
+use bombyx::{Pool, Scheduler, block_on, blocking, join};
 use common::{schedulers, watchdog};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
@@ -47,7 +47,7 @@ fn who_waits_for_a_broadcast_runs_the_parts_that_nobody_else_can() {
 fn a_guest_leaves_a_ready_carrier_behind() {
     for scheduler in schedulers() {
         watchdog(&format!("a guest, {scheduler}"), || {
-            let pool = Pool::builder().processors(1).max_carriers(1).scheduler(scheduler).build().unwrap();
+            let pool = one_carrier(scheduler);
             let taken = Arc::new(AtomicBool::new(false));
             let begun = Arc::clone(&taken);
             let (ends, end) = mpsc::channel();
@@ -70,6 +70,52 @@ fn a_guest_leaves_a_ready_carrier_behind() {
                 pool.run(yield_now);
             }
             end.recv().unwrap();
+        });
+    }
+}
+
+fn one_carrier(scheduler: Scheduler) -> Pool {
+    Pool::builder().processors(1).max_carriers(1).scheduler(scheduler).build().unwrap()
+}
+
+/// The only carrier blocks until a task has ended that nobody else can run.
+#[test]
+fn who_blocks_for_a_task_runs_it_if_nobody_else_can() {
+    for scheduler in schedulers() {
+        watchdog(&format!("a task, {scheduler}"), || {
+            let pool = one_carrier(scheduler);
+            let handle = pool.handle();
+            let (ends, end) = mpsc::channel();
+            pool.spawn(move || {
+                let joined = blocking(|| handle.spawn(|| 1).join().unwrap());
+                let awaited = blocking(|| block_on(handle.spawn(|| 2)).unwrap());
+                ends.send(joined + awaited).unwrap();
+            });
+            assert_eq!(end.recv(), Ok(3));
+        });
+    }
+}
+
+/// The only carrier blocks for longer than somebody outside, or in another pool, waits for a task.
+#[test]
+fn who_joins_a_task_runs_it_if_nobody_else_can() {
+    for scheduler in schedulers() {
+        watchdog(&format!("a joiner, {scheduler}"), || {
+            let pool = one_carrier(scheduler);
+            let (goes, go) = mpsc::channel();
+            let (blocks, blocked) = mpsc::channel();
+            let blocker = pool.spawn(move || {
+                blocking(|| {
+                    blocks.send(()).unwrap();
+                    go.recv().unwrap();
+                });
+            });
+            blocked.recv().unwrap();
+            assert_eq!(pool.spawn(|| 1).join().unwrap(), 1);
+            let handle = pool.handle();
+            assert_eq!(one_carrier(scheduler).run(|| handle.spawn(|| 2).join().unwrap()), 2);
+            goes.send(()).unwrap();
+            blocker.join().unwrap();
         });
     }
 }

@@ -5,6 +5,7 @@
 //! signal late does nothing.
 
 use crate::api::signal::Signal;
+use crate::machine::pool::PoolCore;
 use crate::profile;
 use std::pin::pin;
 use std::sync::Arc;
@@ -24,13 +25,19 @@ use std::task::{Context, Poll, Wake, Waker};
 /// assert_eq!(bombyx::block_on(async { task.await.unwrap() + 1 }), 43);
 /// ```
 pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
+    block_on_work_in(None, future)
+}
+
+/// The same for a future that ends by work in `pool`. If no carrier can be started there, the calling thread does that
+/// work itself.
+pub(crate) fn block_on_work_in<F: IntoFuture>(pool: Option<&PoolCore>, future: F) -> F::Output {
     let mut future = pin!(future.into_future());
     loop {
-        let notice = Arc::new(Notice { signal: Signal::for_anyone(), woken: AtomicBool::new(false) });
+        let notice = Arc::new(Notice { signal: Signal::for_anyone(pool), woken: AtomicBool::new(false) });
         let waker = Waker::from(Arc::clone(&notice));
         match future.as_mut().poll(&mut Context::from_waker(&waker)) {
             Poll::Ready(result) => return result,
-            Poll::Pending => notice.wait(),
+            Poll::Pending => notice.wait(pool),
         }
     }
 }
@@ -43,9 +50,9 @@ struct Notice {
 }
 
 impl Notice {
-    fn wait(&self) {
+    fn wait(&self, pool: Option<&PoolCore>) {
         let _blocked = profile::Blocked::begin();
-        self.signal.wait_for_anyone();
+        self.signal.wait_for_anyone(pool);
     }
 }
 

@@ -50,9 +50,12 @@ impl Signal {
         Signal { latch: Latch::new(), waiter }
     }
 
-    /// A signal that the calling thread will wait for, and that any thread may set.
-    pub(crate) fn for_anyone() -> Signal {
+    /// A signal that the calling thread will wait for, and that any thread may set. If it is about work in `pool`, the
+    /// thread works there itself while no carrier can be started.
+    pub(crate) fn for_anyone(pool: Option<&PoolCore>) -> Signal {
+        let elsewhere = |home: &PoolCore| pool.is_some_and(|pool| pool.config.lends && !ptr::eq(home, pool));
         let waiter = match current::processor().map(|processor| processor.pool()) {
+            Some(home) if elsewhere(home) && !home.has_fixed_threads() => Waiter::Outside(Outside::here()),
             Some(home) => Waiter::Elsewhere(home.arc()),
             None => Waiter::Outside(Outside::here()),
         };
@@ -105,12 +108,13 @@ impl Signal {
         guarded(|| self.wait_here(pool, root));
     }
 
-    /// Waits until any thread sets the signal, on the thread that made it by [`Signal::for_anyone`].
-    pub(crate) fn wait_for_anyone(&self) {
+    /// Waits until any thread sets the signal, on the thread that made it by [`Signal::for_anyone`] with the same `pool`.
+    pub(crate) fn wait_for_anyone(&self, pool: Option<&PoolCore>) {
         guarded(|| match &self.waiter {
             // Nothing descends from a signal, so the carrier has nobody to help.
             Waiter::Here | Waiter::Elsewhere(_) => self.wait_as_carrier(ptr::from_ref(self) as usize),
-            Waiter::Outside(_) => while !self.wait_outside(None) {},
+            // A carrier that blocks may be the last one of its pool.
+            Waiter::Outside(_) => self.wait_without_processor(pool.or(current::home())),
         });
     }
 
@@ -130,19 +134,21 @@ impl Signal {
     fn wait_here(&self, pool: &PoolCore, root: usize) {
         match &self.waiter {
             Waiter::Here | Waiter::Elsewhere(_) => self.wait_as_carrier(root),
-            Waiter::Outside(_) => {
-                let wait = || {
-                    // Without a look now and then, no timer has to be set.
-                    let patience = pool.config.lends.then_some(STARVED);
-                    while !self.wait_outside(patience) {
-                        if pool.config.lends {
-                            lend_a_hand(pool, || self.latch.is_done());
-                        }
-                    }
-                };
-                // A carrier of another pool lets its processor go, so that it can be lent a processor of this pool.
-                if current::processor().is_some() { blocking(wait) } else { wait() }
-            }
+            Waiter::Outside(_) => self.wait_without_processor(Some(pool)),
         }
+    }
+
+    /// Waits on a thread that holds no processor, or that lets its processor go, so that it can be lent one of `pool`.
+    fn wait_without_processor(&self, pool: Option<&PoolCore>) {
+        let pool = pool.filter(|pool| pool.config.lends);
+        let wait = || {
+            // Without a look now and then, no timer has to be set.
+            while !self.wait_outside(pool.map(|_| STARVED)) {
+                if let Some(pool) = pool {
+                    lend_a_hand(pool, || self.latch.is_done());
+                }
+            }
+        };
+        if current::processor().is_some() { blocking(wait) } else { wait() }
     }
 }

@@ -17,7 +17,7 @@
 //! [`Builder::on_panic`](crate::Builder::on_panic), or it aborts the process. That holds whether the [`Task`] was
 //! dropped before the panic or after it.
 
-use crate::api::block_on::block_on;
+use crate::api::block_on::block_on_work_in;
 use crate::api::enter::detached;
 use crate::api::handle::Handle;
 use crate::api::pool::Pool;
@@ -139,7 +139,9 @@ impl<T> Task<T> {
     /// Waits for the task and returns its result.
     ///
     /// If nobody has started the task, and the caller runs in the task's pool, the caller runs it here and now.
-    /// Otherwise a caller that runs in a pool gives its processor to other work while it waits.
+    /// Otherwise a caller that runs in a pool gives its processor to other work while it waits. If the task's pool can
+    /// start no thread for the task ([`Builder::max_carriers`](crate::Builder::max_carriers)), the caller works there
+    /// itself.
     ///
     /// # Errors
     /// If the closure panicked, or the task was [aborted](Task::abort).
@@ -157,7 +159,8 @@ impl<T> Task<T> {
         if current::processor().is_some_and(|processor| ptr::eq(processor.pool(), &*self.pool)) {
             self.cell.run();
         }
-        block_on(self)
+        let pool = Arc::clone(&self.pool);
+        block_on_work_in(Some(&pool), self)
     }
 
     /// The result of the task if it has ended, without waiting.
