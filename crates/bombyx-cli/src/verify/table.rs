@@ -1,7 +1,8 @@
 //! Findings as text: a block per claim, the table of claims and mutants, and the list of claims.
 
 use crate::terminal;
-use bombyx_verify::rw::parts::{Caught, PARTS, Shown};
+use bombyx_sim::tso::implied;
+use bombyx_verify::rw::parts::{PARTS, Shown};
 use bombyx_verify::{Claim, Counterexample, Finding, Mutant, Noticed, Plan, Worst, claims};
 use std::fmt::Write;
 use std::time::Duration;
@@ -137,28 +138,28 @@ pub(super) fn matrix(chosen: &[&Claim], findings: &[Finding]) -> String {
     out
 }
 
-/// The parts of RW's proof, each with the error that it notices first.
+/// The parts of RW's proof, each with the error that it notices alone, or with what it follows from.
 pub(super) fn parts() -> String {
     let mut out = String::from(
-        "\nRW, the proof: an error for each part, and what the runs of two processors with this error break first.\n\n",
+        "\nRW, the proof: an error for each part, which every run breaks by this part first and by no other.\n\n",
     );
     for part in PARTS {
         let name = part.rule.name();
-        match (part.shown, part.caught()) {
-            (Shown::By(mutation, tree), Some((caught, states))) => {
-                let says = match caught {
-                    Caught::Alone => "this part alone, in every run",
-                    Caught::First => "this part alone in some runs, others in other runs",
-                    Caught::Never => "NOT THIS PART",
-                };
-                let _ =
-                    writeln!(out, "{name:10} {:20} {tree:10} {says} ({states} states)", mutation.to_string());
+        let shown = if part.is_shown() { "" } else { "NOT SO: " };
+        let line = match part.shown {
+            Shown::By(mutation, processors, tree) => {
+                let states = part.noticed().map_or(0, |found| found.states);
+                format!("{mutation:<20} {tree:10} {processors} processors, {states} states without a break")
             }
-            (Shown::Follows(from), _) => {
-                let _ = writeln!(out, "{name:10} follows {from}");
+            Shown::Follows(from) => {
+                let tried = implied(part.rule).unwrap_or_default();
+                format!(
+                    "follows {from} (broken in {} of {} states, alone in {})",
+                    tried.broken, tried.states, tried.alone
+                )
             }
-            (Shown::By(..), None) => {}
-        }
+        };
+        let _ = writeln!(out, "{name:10} {shown}{line}");
     }
     out
 }

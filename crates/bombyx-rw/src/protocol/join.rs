@@ -38,6 +38,9 @@ pub fn resolve_join<P: Processor>(p: &mut P, c: Cont<P::Join>) -> Result<(), P::
         Pc::WriteReady { cont } => {
             let cell = if p.is(Mutation::WrongCell) { other } else { c };
             p.store_status(cell, Status::Ready);
+            if p.is(Mutation::ReadyTwice) {
+                p.store_status(cell, Status::Ready);
+            }
             if p.is(Mutation::ResetsOther) {
                 p.store_status(other, Status::Work);
             }
@@ -57,6 +60,14 @@ pub fn resolve_join<P: Processor>(p: &mut P, c: Cont<P::Join>) -> Result<(), P::
             let takes = match value {
                 Status::Ack => Some(p.is(Mutation::TakesAcknowledged)),
                 Status::Ready if p.is(Mutation::TieToBoth) => Some(true),
+                Status::Ready
+                    if p.is(Mutation::RightTakesTie) && left || p.is(Mutation::LeftLeavesTie) && !left =>
+                {
+                    p.go(Pc::AwaitReply { cont });
+                    return Ok(());
+                }
+                Status::Ready if p.is(Mutation::RightTakesTie) => Some(true),
+                Status::Ready if p.is(Mutation::LeftLeavesTie) => Some(false),
                 Status::Ready => Some(left && !p.is(Mutation::TieToNone)),
                 Status::Work | Status::Transfer(_) => None,
             };
@@ -76,8 +87,8 @@ pub fn resolve_join<P: Processor>(p: &mut P, c: Cont<P::Join>) -> Result<(), P::
             }
             if matches!(value, Status::Ready) || !left {
                 p.leave(c);
-                if p.is(Mutation::ResolvesAgain) {
-                    p.go(Pc::TestAck { cont });
+                if p.is(Mutation::WaitsAgain) {
+                    p.go(Pc::AwaitReply { cont });
                     return Ok(());
                 }
                 return main_loop(p);

@@ -149,10 +149,23 @@ mutations! {
     /// An error in the abstract machine of the proof, not in the protocol: in its rule FORK the join does not get the edge of
     /// the thread that forks.
     ForkDropsEdge = "fork-drops-edge",
-    /// The branches of a fork get each other's bodies (`run` of lines 48 and 49).
-    SwapsBodies = "swaps-bodies",
-    /// A side that leaves a tied join to the other resolves it again (line 131 goes to 113).
-    ResolvesAgain = "resolves-again",
+    /// The left branch of a fork gets the right one's body, too (`run` of line 48).
+    SameBody = "same-body",
+    /// A side that leaves a join to the other waits for it again (lines 126 and 131 go to 122).
+    WaitsAgain = "waits-again",
+    /// A thief whose query was overwritten by one of a later round does not wait for that round (line 80 goes to 84).
+    EndsOverwritten = "ends-overwritten",
+    /// A thief that received a thread resolves the left side of its join before it runs the thread (after line 88).
+    ResolvesOther = "resolves-other",
+    /// The side that ends first stores READY twice (line 120).
+    ReadyTwice = "ready-twice",
+    /// On a tie the right side takes the join, and the left side goes on waiting (lines 130 to 132).
+    RightTakesTie = "right-takes-tie",
+    /// On a tie the left side leaves the join, and the right side goes on waiting (lines 130 to 132).
+    LeftLeavesTie = "left-leaves-tie",
+    /// A victim that gives away a right branch says ACK for the left one, and does not watch it (line 102), if the left branch
+    /// has forked.
+    AcksGiven = "acks-given",
     /// A body calls `communicate` a quarter as often as τ says. Only a clock notices.
     SkipsPolls = "skips-polls",
     /// A thief waits for 10 Δ between the victim's round and its query (lines 73 and 77). Only a clock notices.

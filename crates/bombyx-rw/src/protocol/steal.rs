@@ -63,7 +63,13 @@ pub fn acquire<P: Processor>(p: &mut P, victim: impl FnOnce(&mut P) -> Id) -> Re
                 let verdict = if lost { "older than its own" } else { "as recent as its own" };
                 format!("reads in_query[{victim}]: {query}, {verdict}")
             });
-            if lost { Pc::Resend { victim, round } } else { block(p, After::Await { victim, round }) }
+            match lost {
+                true => Pc::Resend { victim, round },
+                false if query.round > round && p.is(Mutation::EndsOverwritten) => {
+                    Pc::Receive { victim, round }
+                }
+                false => block(p, After::Await { victim, round }),
+            }
         }
         Pc::Resend { victim, round } => {
             send(p, victim, round);
@@ -123,6 +129,13 @@ pub fn acquire<P: Processor>(p: &mut P, victim: impl FnOnce(&mut P) -> Id) -> Re
             next_round(p);
             if p.is(Mutation::ClearsAgain) {
                 p.store_received(me, None);
+            }
+            if p.is(Mutation::ResolvesOther)
+                && let Some(thread) = p.peek_bottom()
+                && let Next::Branch(cont) = p.conti(thread)
+            {
+                p.go(Pc::TestAck { cont: cont.other() });
+                return Ok(());
             }
             return super::main_loop::main_loop(p);
         }
@@ -213,7 +226,13 @@ pub fn communicate<P: Processor>(p: &mut P, running: Option<P::Thread>) -> Resul
         && !p.joins_by_counter()
         && !p.is(Mutation::NoWatchByVictim)
     {
-        p.watch_push(Cont { join: cont.join, side: Side::Left });
+        let left = Cont { join: cont.join, side: Side::Left };
+        let forked = running.is_some_and(|t| p.conti(t) != Next::Branch(left));
+        if forked && p.is(Mutation::AcksGiven) {
+            p.store_status(left, Status::Ack);
+        } else {
+            p.watch_push(left);
+        }
     }
     p.go(match p.is(Mutation::RoundBeforeHandOut) {
         false => Pc::HandOut { running, to: query.id, thread },

@@ -81,7 +81,11 @@ impl Fate {
             | Mutation::TransfersItself
             | Mutation::ForksTwice
             | Mutation::EndsTwice
-            | Mutation::ResolvesAgain
+            | Mutation::WaitsAgain
+            | Mutation::ResolvesOther
+            | Mutation::ReadyTwice
+            | Mutation::RightTakesTie
+            | Mutation::LeftLeavesTie
             | Mutation::StartsJoin
             | Mutation::NoResolution
             | Mutation::HandsOutTwice
@@ -97,7 +101,8 @@ impl Fate {
                 ..on(2, "(. .)").with_capacity(4)
             }),
             Mutation::NewestFirst
-            | Mutation::SwapsBodies
+            | Mutation::SameBody
+            | Mutation::AcksGiven
             | Mutation::NoInheritance
             | Mutation::ForkDropsEdge => {
                 Fate::Caught(Config { proof: true, ..on(2, "((. .) .)").with_capacity(4) })
@@ -106,6 +111,9 @@ impl Fate {
                 Fate::Caught(Config { proof: true, symmetry: true, ..on(3, "(. (. .))").with_capacity(1) })
             }
             Mutation::PollBetweenThreads => Fate::Caught(on(2, "(. (. .))")),
+            Mutation::EndsOverwritten => {
+                Fate::Caught(Config { proof: true, symmetry: true, ..on(3, ".").with_capacity(1) })
+            }
             Mutation::NoResend | Mutation::NoSelfBlock | Mutation::BlockRoundFirst => {
                 Fate::Caught(on(3, ".").with_capacity(1))
             }

@@ -106,6 +106,11 @@ impl Machine {
         self.broken.as_ref().is_some_and(|broken| !broken.get().is_empty())
     }
 
+    /// Whether this part of the proof was noted.
+    pub(super) fn has_noted_of(&self, rule: Rule) -> bool {
+        self.broken.as_ref().is_some_and(|broken| broken.get().contains(rule))
+    }
+
     fn normalise(&self, s: &mut State) {
         use Mutation::*;
         // These look at cells that the real protocol never looks at again.

@@ -3,6 +3,7 @@
 //!
 //! A part is not checked if something that it is stated in terms of is broken. If the abstract machine refuses a step, there is
 //! no abstract state to relate. If Lemma B.1 fails, there is no tree to label. If Def. 7 fails, there are no owners.
+//! If Lemma B.9 fails, there is no owner of a status cell, of whom IJ1 to IJ9 speak.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;

@@ -160,7 +160,7 @@ pub(super) fn check(machine: &Machine, s: &State) -> Result<(), Violation> {
     if s.memory.exited {
         return Ok(());
     }
-    let proof = Proof { machine, s, labelled: Labelled::new(machine, s) };
+    let proof = Proof::new(machine, s);
     // The following parts are stated in terms of a tree, and then of owners.
     proof.labelled.tree()?;
     if machine.has_noted() {
@@ -248,13 +248,18 @@ pub(super) fn transferred(s: &State, i: Processor) -> Option<ContSet> {
     }
 }
 
-struct Proof<'a> {
+/// A state, its labellings, and what the proof says of them.
+pub(super) struct Proof<'a> {
     machine: &'a Machine,
     s: &'a State,
-    labelled: Labelled<'a>,
+    pub(super) labelled: Labelled<'a>,
 }
 
-impl Proof<'_> {
+impl<'a> Proof<'a> {
+    pub(super) fn new(machine: &'a Machine, s: &'a State) -> Proof<'a> {
+        Proof { machine, s, labelled: Labelled::new(machine, s) }
+    }
+
     fn require(&self, rule: Rule, holds: bool, text: impl FnOnce() -> String) -> Result<(), Violation> {
         require(self.machine, rule, holds, text)
     }
@@ -385,14 +390,21 @@ impl Proof<'_> {
         Ok(owner)
     }
 
-    /// IJ1 to IJ9 and Lemma B.9.
-    fn joins(&self) -> Result<(), Violation> {
+    /// Lemma B.9 and IJ1 to IJ9.
+    pub(super) fn joins(&self) -> Result<(), Violation> {
+        let mut joins = Vec::new();
         for f in self.labelled.joins() {
-            let [left, right] = [Side::Left, Side::Right].map(|side| Cont { join: f, side });
-            let owners = [self.cell_owner(left)?, self.cell_owner(right)?];
-            for (c, owner) in [(left, owners[0]), (right, owners[1])] {
+            let conts = [Side::Left, Side::Right].map(|side| Cont { join: f, side });
+            joins.push((f, conts, [self.cell_owner(conts[0])?, self.cell_owner(conts[1])?]));
+        }
+        // IJ1 to IJ9 are stated in terms of the owner of a cell.
+        if self.machine.has_noted_of(Rule::B9) {
+            return Ok(());
+        }
+        for (f, [left, right], owners) in joins {
+            for (c, owner, other) in [(left, owners[0], owners[1]), (right, owners[1], owners[0])] {
                 if let Some(k) = owner {
-                    self.cell(c, k)?;
+                    self.cell(c, k, other)?;
                 }
             }
             let join = self.machine.threads.name(self.machine.threads.join(f));
@@ -430,8 +442,8 @@ impl Proof<'_> {
         [self.s.memory.status[index_of(c)]].into_iter().chain(buffered).collect()
     }
 
-    /// IJ2 to IJ4 for a cell that belongs to `k`.
-    fn cell(&self, c: Cont, k: Processor) -> Result<(), Violation> {
+    /// IJ2 to IJ4 for a cell that belongs to `k`. The other side's cell may belong to another processor.
+    fn cell(&self, c: Cont, k: Processor, other_owner: Option<Processor>) -> Result<(), Violation> {
         let name = || self.machine.threads.cont_name(c);
         let stores = |m: Processor| {
             self.local(m)
@@ -461,7 +473,7 @@ impl Proof<'_> {
             let (name, values, other) = (name(), values.join(", "), self.machine.show(other));
             format!("the status of {name} is {values} while the other is {other}")
         })?;
-        let Some(other_owner) = self.cell_owner(c.other())? else { return Ok(()) };
+        let Some(other_owner) = other_owner else { return Ok(()) };
         let read = self.s.status(other_owner, c);
         let acked = self.s.status(other_owner, c.other()) == Ack;
         let old = read != Work && !acked && read != self.s.status(k, c);
@@ -537,7 +549,7 @@ impl Proof<'_> {
     }
 
     /// Lemma C.1: fewer joins are open than processors have work.
-    fn open_joins(&self) -> Result<(), Violation> {
+    pub(super) fn open_joins(&self) -> Result<(), Violation> {
         let open = self.labelled.joins().filter(|&f| match self.labelled.parents(f) {
             [Some(left), Some(right)] => self.labelled.watcher(left) != self.labelled.watcher(right),
             _ => false,

@@ -304,10 +304,10 @@ impl Threads {
         Thread(2 + 3 * f.0)
     }
 
-    /// The other branch of the fork that made this one. `None` for joins and the first thread.
-    pub(super) fn sibling(&self, t: Thread) -> Option<Thread> {
-        let f = self.creator(t).filter(|_| !self.is_join(t))?;
-        Some(if t == self.left(f) { self.right(f) } else { self.left(f) })
+    /// The right branch beside a left one.
+    pub(super) fn right_of(&self, t: Thread) -> Option<Thread> {
+        let f = self.creator(t).filter(|&f| t == self.left(f))?;
+        Some(self.right(f))
     }
 
     pub(super) fn join(&self, f: Fork) -> Thread {

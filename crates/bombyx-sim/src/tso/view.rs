@@ -40,10 +40,10 @@ impl<'a, 'l> View<'a, 'l> {
             self.s.local(self.p).buffer.push(store);
             self.log.store(self.machine, self.p, 43, store);
         }
-        let swaps = self.machine.is(Mutation::SwapsBodies);
-        let body = threads.body(if swaps { threads.sibling(t).unwrap_or(t) } else { t });
+        let right = threads.right_of(t).filter(|_| self.machine.is(Mutation::SameBody));
+        let body = threads.body(right.unwrap_or(t));
         let own = require(self.machine, Rule::Rt1, body == threads.body(t), || {
-            format!("{} has the body of its sibling", threads.name(t))
+            format!("{} has the body of {}", threads.name(t), right.map_or("", |t| threads.name(t)))
         });
         self.abstractly(|_, _| own);
         let times = if self.machine.is(Mutation::ForksTwice) { 2 } else { 1 };

@@ -114,7 +114,27 @@ pub(super) const CLAIMS: &[Claim] = &[
         quantity: "mean of 25 times the bytes of work stealing over those of work sharing, against 1",
         scope: "Work sharing: every parent goes to the next processor's deque at a spawn. It is also held to at least one frame per \
             four spawns. Parallelism at least 50·P.",
-        mutants: mutants![Share, LeavesParent, Wanders, StealBottom, KeepParent],
+        mutants: mutants![
+            Share,
+            LeavesParent,
+            Wanders,
+            StealBottom,
+            KeepParent,
+            PushTop,
+            PopTop,
+            StealTwo,
+            EnableElsewhere,
+            BlocksAtStall,
+            Early,
+            Forgets,
+            Rushes,
+            Serial,
+            Half,
+            Victim0,
+            Neighbour,
+            Themselves,
+            GivesUp
+        ],
         few: "it compares with a scheduler that moves a frame at every spawn: only one that moves nearly as many is noticed",
         attempt: work_sharing,
     },
@@ -300,14 +320,12 @@ fn wu_kung(cx: &Context<'_>) -> Finding {
 fn work_sharing(cx: &Context<'_>) -> Finding {
     cx.on_average(trees(cx, 50.0, &[2, 4]), cx.by_effort(4, 15, 60), |run| {
         let shared = run.mended().simulation().mutate(Mutation::Share).run().map_err(text)?;
-        let frames = run.measures().largest_frame * run.computation().thread_count() as u64;
+        let spawns = run.computation().thread_count() as u64 - 1;
+        let frames = run.measures().largest_frame * spawns;
         if 4 * shared.bytes < frames {
-            return Err(format!(
-                "work sharing sent {} bytes only, for {frames} bytes of frames",
-                shared.bytes
-            ));
+            return Err(format!("work sharing sent {} bytes only, for {spawns} spawns", shared.bytes));
         }
-        Ok(Sample::new(25.0 * run.outcome()?.bytes as f64 / shared.bytes as f64, 1.0))
+        Ok(Sample::new(25.0 * run.outcome()?.bytes as f64, shared.bytes as f64))
     })
 }
 

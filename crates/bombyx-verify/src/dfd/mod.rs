@@ -123,8 +123,13 @@ pub(crate) const CLAIMS: &[Claim] = &[
         statement: "Without a quota there are never more than P deques",
         quantity: "most deques against P",
         scope: "Nested-parallel computations. With a quota there are more deques, and thieves see only the leftmost P.",
-        mutants: &[SMALL_QUOTA, SMALLER_QUOTA, Mutant::Instead(Scheduler::Dfdeques(Quota::of(1)))],
-        few: "only a quota makes a processor leave a deque",
+        mutants: &[
+            SMALL_QUOTA,
+            SMALLER_QUOTA,
+            Mutant::Instead(Scheduler::Dfdeques(Quota::of(1))),
+            Mutant::Scheduler(Mutation::LeavesParent),
+        ],
+        few: "",
         attempt: at_most_p_deques,
     },
 ];

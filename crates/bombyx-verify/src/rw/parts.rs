@@ -1,7 +1,7 @@
-//! Each part of RW's proof with an error that this part notices first: every run of the wrong protocol, up to the first
-//! transition that breaks any part of the proof ([`bombyx_sim::tso::notices`]).
+//! Each part of RW's proof with an error that this part notices alone: in every run of the wrong protocol, up to the first
+//! transition that breaks any part of the proof ([`bombyx_sim::tso::notices`]). Or with the parts that it follows from.
 
-use bombyx_sim::tso::{Config, Mutation, Notices, Rule, notices};
+use bombyx_sim::tso::{Config, Mutation, Notices, Rule, implied, notices};
 
 /// A part of RW's proof, and what shows that it is needed.
 #[derive(Clone, Copy, Debug)]
@@ -15,21 +15,10 @@ pub struct Part {
 /// What shows that a part of the proof says something that the others do not.
 #[derive(Clone, Copy, Debug)]
 pub enum Shown {
-    /// Two processors run this tree with this error, and a run breaks this part first, and no other with it.
-    By(Mutation, &'static str),
-    /// It follows from other parts, so one of them breaks before it or with it.
+    /// So many processors run this tree with this error, and every run breaks this part first, and no other with it.
+    By(Mutation, usize, &'static str),
+    /// It follows from other parts, so one of them breaks before it or with it ([`implied`]).
     Follows(&'static str),
-}
-
-/// What a wrong protocol breaks first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Caught {
-    /// Every run breaks this part first, and no other with it.
-    Alone,
-    /// Some runs break this part first, and no other with it.
-    First,
-    /// No run does.
-    Never,
 }
 
 /// The parts of the proof, in the order of the appendix.
@@ -41,7 +30,7 @@ pub const PARTS: &[Part] = &[
     nested(Rule::B1, Mutation::ForkDropsEdge),
     by(Rule::Def7, Mutation::HandsOutTwice),
     by(Rule::Rd, Mutation::KeepsGiven),
-    nested(Rule::Rt1, Mutation::SwapsBodies),
+    nested(Rule::Rt1, Mutation::SameBody),
     nested(Rule::Rt2, Mutation::NoInheritance),
     by(Rule::Rc1, Mutation::StaleContinuation),
     by(Rule::Rc2, Mutation::KeepsEnded),
@@ -57,24 +46,21 @@ pub const PARTS: &[Part] = &[
     by(Rule::Iq2, Mutation::FutureQuery),
     by(Rule::Iq3, Mutation::NoWaiting),
     by(Rule::It1, Mutation::NoClear),
-    by(Rule::It2, Mutation::EarlyReceive),
+    Part { rule: Rule::It2, shown: Shown::By(Mutation::EndsOverwritten, 3, ".") },
     by(Rule::It3, Mutation::SnoopsReception),
-    follows(
-        Rule::B9,
-        "from Def. 7, RD, RX and RW1: whoever holds a cell by Def. 16 owns the leftmost leaf of its branch",
-    ),
-    by(Rule::Ij1, Mutation::ResolvesAgain),
+    by(Rule::B9, Mutation::ResolvesOther),
+    by(Rule::Ij1, Mutation::WaitsAgain),
     by(Rule::Ij2, Mutation::ResetsOther),
-    by(Rule::Ij3, Mutation::EarlyAck),
+    by(Rule::Ij3, Mutation::ReadyTwice),
     follows(
         Rule::Ij4,
-        "from IJ2 and IJ3: a cell has two values on their way only as READY, TRANSFER behind the other's ACK",
+        "from IJ2 and IJ3: a cell has two values on their way only as READY, TRANSFER, when its reader said ACK",
     ),
-    by(Rule::Ij5, Mutation::TieToBoth),
-    by(Rule::Ij6, Mutation::TieToNone),
+    by(Rule::Ij5, Mutation::RightTakesTie),
+    by(Rule::Ij6, Mutation::LeftLeavesTie),
     follows(Rule::Ij7, "from IJ9: if both sides said ACK, neither said it to a READY"),
     by(Rule::Ij8, Mutation::EarlyReady),
-    nested(Rule::Ij9, Mutation::EarlyAck),
+    nested(Rule::Ij9, Mutation::AcksGiven),
     follows(
         Rule::C1,
         "from Lemma B.1 and Def. 7: each open join has a processor of its own, at the leftmost leaf of its right side",
@@ -82,11 +68,11 @@ pub const PARTS: &[Part] = &[
 ];
 
 const fn by(rule: Rule, mutation: Mutation) -> Part {
-    Part { rule, shown: Shown::By(mutation, "(. .)") }
+    Part { rule, shown: Shown::By(mutation, 2, "(. .)") }
 }
 
 const fn nested(rule: Rule, mutation: Mutation) -> Part {
-    Part { rule, shown: Shown::By(mutation, "((. .) .)") }
+    Part { rule, shown: Shown::By(mutation, 2, "((. .) .)") }
 }
 
 const fn follows(rule: Rule, from: &'static str) -> Part {
@@ -94,24 +80,23 @@ const fn follows(rule: Rule, from: &'static str) -> Part {
 }
 
 impl Part {
-    /// What the part's error breaks first, and in how many states nothing was broken. None if the part follows from others.
-    pub fn caught(&self) -> Option<(Caught, usize)> {
-        let Shown::By(mutation, tree) = self.shown else { return None };
-        let found = explored(mutation, tree);
-        let caught = match () {
-            () if found.incomplete => Caught::Never,
-            () if found.alone(self.rule) => Caught::Alone,
-            () if found.first(self.rule) => Caught::First,
-            () => Caught::Never,
-        };
-        Some((caught, found.states))
+    /// What the runs with the part's error break first. None if the part follows from others.
+    pub fn noticed(&self) -> Option<Notices> {
+        let Shown::By(mutation, processors, tree) = self.shown else { return None };
+        let tree = tree.parse().unwrap_or_else(|e| panic!("`{tree}`: {e}"));
+        // With two processors, buffers of 9 are never full.
+        let capacity = if processors == 2 { 9 } else { 1 };
+        let config = Config::new(processors, tree).with_capacity(capacity).with_mutation(mutation);
+        let config = Config { application: true, symmetry: processors > 2, max_states: 200_000, ..config };
+        Some(notices(&config).unwrap_or_else(|e| panic!("{mutation}: {e}")))
     }
-}
 
-/// What an error breaks first on two processors, with buffers that are never full.
-fn explored(mutation: Mutation, tree: &str) -> Notices {
-    let tree = tree.parse().unwrap_or_else(|e| panic!("`{tree}`: {e}"));
-    let config = Config::new(2, tree).with_capacity(9).with_mutation(mutation);
-    let config = Config { application: true, max_states: 200_000, ..config };
-    notices(&config).unwrap_or_else(|e| panic!("{mutation}: {e}"))
+    /// Whether the part says something that no other part says: every run with its error breaks it first, and no other part
+    /// with it. Or whether it follows from others: it is never alone among what is broken.
+    pub fn is_shown(&self) -> bool {
+        match self.noticed() {
+            Some(found) => !found.incomplete && found.alone(self.rule),
+            None => implied(self.rule).is_some_and(|tried| tried.broken > 0 && tried.alone == 0),
+        }
+    }
 }

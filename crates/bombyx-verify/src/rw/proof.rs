@@ -20,10 +20,19 @@ macro_rules! proof {
             quantity: "transitions that break it",
             scope: PROOF_SCOPE,
             mutants: protocol![$($mutation),*],
-            few: "one error for each part of the proof; the part is checked alone (--table: which error it notices first)",
+            few: few(protocol![$($mutation),*]),
             attempt: |cx| proved(cx, Rule::$rule),
         }),*];
     };
+}
+
+/// Why a part of the proof notices fewer than three errors.
+const fn few(noticed: &[Mutant]) -> &'static str {
+    if noticed.len() < 3 {
+        "it speaks of one line of the protocol, and of all the errors that `tso::Mutation` lists no other breaks it on two processors"
+    } else {
+        ""
+    }
 }
 
 const PROOF_SCOPE: &str = "Every transition, flushes included, of all machines with 2 processors and up to 3 forks, buffers never \
@@ -36,37 +45,37 @@ proof! {
     "rw-lem-5-2-fork", Fork, "Lemma 5.2, FORK", "The processor that forks runs the thread, and forks once", [ForksTwice];
     "rw-lem-5-2-step", Step, "Lemma 5.2, STEP", "The processor that ends a body runs the thread", [EndsTwice];
     "rw-lem-b-1", B1, "Lemma B.1", "The edges form a tree towards the last thread, of arity two at most", [ForkDropsEdge];
-    "rw-def-7", Def7, "Def. 7", "Every leaf has one owner, and what a processor owns is a subtree", [HandsOutTwice, KeepsGiven];
-    "rw-rd", Rd, "RD", "Deques hold the leaves of the tree, from left to right", [KeepsGiven, RoundBeforeHandOut];
-    "rw-rt1", Rt1, "RT1", "A thread's body is that of its node", [SwapsBodies];
-    "rw-rt2", Rt2, "RT2", "Continuations are the edges of the tree", [NoInheritance];
-    "rw-rc1", Rc1, "RC1", "The current continuation is that of the running thread", [StaleContinuation];
+    "rw-def-7", Def7, "Def. 7", "Every leaf has one owner, and what a processor owns is a subtree", [HandsOutTwice, KeepsGiven, RoundBeforeHandOut];
+    "rw-rd", Rd, "RD", "Deques hold the leaves of the tree, from left to right", [KeepsGiven, RoundBeforeHandOut, NewestFirst];
+    "rw-rt1", Rt1, "RT1", "A thread's body is that of its node", [SameBody];
+    "rw-rt2", Rt2, "RT2", "Continuations are the edges of the tree", [NoInheritance, NewestFirst, EndsTwice];
+    "rw-rc1", Rc1, "RC1", "The current continuation is that of the running thread", [StaleContinuation, EndsTwice, NoInheritance];
     "rw-rc2", Rc2, "RC2", "The current continuation is NULL when nothing runs", [KeepsEnded];
-    "rw-rx", Rx, "RX1 to RX6", "The abstract state binds processors to what they run", [NoResolution, TieToNone];
-    "rw-rw1", Rw1, "RW1", "Only joins that are due are watched", [NoRemoval, NoRemovalAfterAck];
-    "rw-rw2", Rw2, "RW2", "Joins that are due are watched, or on their way", [NoWatchByThief, NoWatchByVictim];
-    "rw-rw3", Rw3, "RW3", "Only joins that are due are on their way", [TransfersMore, TransfersItself];
+    "rw-rx", Rx, "RX1 to RX6", "The abstract state binds processors to what they run", [NoResolution, TieToNone, AckBeforeResponsibility];
+    "rw-rw1", Rw1, "RW1", "Only joins that are due are watched", [NoRemoval, NoRemovalAfterAck, TransfersItself];
+    "rw-rw2", Rw2, "RW2", "Joins that are due are watched, or on their way", [NoWatchByThief, NoWatchByVictim, WrongReception];
+    "rw-rw3", Rw3, "RW3", "Only joins that are due are on their way", [TransfersMore, TransfersItself, NoRemoval];
     "rw-ia1", Ia1, "IA1", "Nothing is sent to a processor that does not look for work", [ClearsAgain, NoRoundCheck, ForgedQuery];
-    "rw-ia2", Ia2, "IA2", "A processor at work does not block itself", [NoAccept];
+    "rw-ia2", Ia2, "IA2", "A processor at work does not block itself", [NoAccept, ForgedQuery, UnorderedFlush];
     "rw-ir1", Ir1, "IR1", "A processor stores only its own round", [ForgedRound];
-    "rw-ir2", Ir2, "IR2", "Rounds increase", [RepeatsRound];
+    "rw-ir2", Ir2, "IR2", "Rounds increase", [RepeatsRound, ForgedRound, UnorderedFlush];
     "rw-iq1", Iq1, "IQ1", "A query is signed by its sender", [ForgedQuery];
-    "rw-iq2", Iq2, "IQ2", "No query is of a future round", [FutureQuery];
-    "rw-iq3", Iq3, "IQ3", "A processor that asks in the current round waits for the answer", [NoWaiting];
-    "rw-it1", It1, "IT1", "A thief's reception cell is empty or just filled", [NoClear, WrongReception];
-    "rw-it2", It2, "IT2", "A thief looks into its cell after the victim's round", [EarlyReceive];
-    "rw-it3", It3, "IT3", "What a thief finds in its cell was sent to it", [SnoopsReception];
-    "rw-lem-b-9", B9, "Lemma B.9", "A status cell belongs to one processor", [KeepsGiven, SnoopsReception];
-    "rw-ij1", Ij1, "IJ1", "If one side has left a join, only the other resolves it", [ResolvesAgain];
+    "rw-iq2", Iq2, "IQ2", "No query is of a future round", [FutureQuery, ForgedRound, UnorderedFlush];
+    "rw-iq3", Iq3, "IQ3", "A processor that asks in the current round waits for the answer", [NoWaiting, EarlyReceive, ForgedRound];
+    "rw-it1", It1, "IT1", "A thief's reception cell is empty or just filled", [NoClear, WrongReception, HandsOutTwice];
+    "rw-it2", It2, "IT2", "A thief looks into its cell after the victim's round", [EndsOverwritten, EarlyReceive, ForgedRound];
+    "rw-it3", It3, "IT3", "What a thief finds in its cell was sent to it", [SnoopsReception, NoRoundCheck, ServesStale];
+    "rw-lem-b-9", B9, "Lemma B.9", "A status cell belongs to one processor", [ResolvesOther, KeepsGiven, SnoopsReception];
+    "rw-ij1", Ij1, "IJ1", "If one side has left a join, only the other resolves it", [WaitsAgain, ForkDropsEdge];
     "rw-ij2", Ij2, "IJ2", "Only its owner stores a status cell", [ResetsOther, WrongCell, AckInPlace];
-    "rw-ij3", Ij3, "IJ3", "A status goes from WORK to READY and TRANSFER, or to ACK", [EarlyAck, NoRemoval];
-    "rw-ij4", Ij4, "IJ4", "What the other side reads was stored last", [AckBeforeResponsibility];
-    "rw-ij5", Ij5, "IJ5", "A side that is late knows that the join is taken", [TieToBoth];
-    "rw-ij6", Ij6, "IJ6", "A side that remains knows that it takes the join", [TieToNone];
-    "rw-ij7", Ij7, "IJ7", "ACK is not on both sides", [EarlyAck];
-    "rw-ij8", Ij8, "IJ8", "READY is stored when a branch has ended", [EarlyReady];
-    "rw-ij9", Ij9, "IJ9", "ACK answers READY", [EarlyAck];
-    "rw-lem-c-1", C1, "Lemma C.1", "Fewer joins are open than processors have work", [NoRoundCheck, RoundBeforeHandOut];
+    "rw-ij3", Ij3, "IJ3", "A status goes from WORK to READY and TRANSFER, or to ACK", [ReadyTwice, EarlyAck, NoRemoval];
+    "rw-ij4", Ij4, "IJ4", "What the other side reads was stored last", [AckBeforeResponsibility, WrongCell, AckInPlace];
+    "rw-ij5", Ij5, "IJ5", "A side that is late knows that the join is taken", [RightTakesTie, TieToBoth, TakesAcknowledged];
+    "rw-ij6", Ij6, "IJ6", "A side that remains knows that it takes the join", [LeftLeavesTie, TieToNone, EarlyReady];
+    "rw-ij7", Ij7, "IJ7", "ACK is not on both sides", [EarlyAck, NoRemoval];
+    "rw-ij8", Ij8, "IJ8", "READY is stored when a branch has ended", [EarlyReady, WrongCell, ResolvesOther];
+    "rw-ij9", Ij9, "IJ9", "ACK answers READY", [AcksGiven, EarlyAck, NoRemoval];
+    "rw-lem-c-1", C1, "Lemma C.1", "Fewer joins are open than processors have work", [NoRoundCheck, RoundBeforeHandOut, NoResolution];
 }
 
 /// The machines on which the proof is checked.
@@ -78,10 +87,9 @@ fn proof_machines(effort: Effort) -> Vec<Machine> {
         machine.config.symmetry = processors > 2;
         machine
     };
-    let mut machines = vec![small(2, "(. .)", 9), small(2, "((. .) .)", 9)];
+    let mut machines = vec![small(2, "(. .)", 9), small(2, "((. .) .)", 9), small(3, ".", 1)];
     if effort > Effort::Quick {
         machines.extend((1..=3).flat_map(Tree::all).map(|tree| small(2, &tree.to_string(), 9)));
-        machines.push(small(3, ".", 1));
         machines.push(small(3, "(. .)", 1));
     }
     for (processors, capacity) in [(3, 2), (4, 3), (6, 4)] {
@@ -160,13 +168,15 @@ const WHOLE: Claim = Claim {
     quantity: "transitions that break it",
     scope: PROOF_SCOPE,
     mutants: protocol![NewestFirst, KeepsTransferred, DropsTransferred],
-    few: "errors that no part notices alone on a small machine; all others stand with the parts that notice them",
+    few: "",
     attempt: whole,
 };
 
 fn whole(cx: &Context<'_>) -> Finding {
     let Some(mutation) = planted(cx) else { return proved(cx, Rule::Start) };
-    let mut machine = Machine::new(if mutation == Mutation::NewestFirst { 2 } else { 3 }, "(. (. .))", 2);
+    let (processors, tree) =
+        if mutation == Mutation::NewestFirst { (2, "((. .) .)") } else { (3, "(. (. .))") };
+    let mut machine = Machine::new(processors, tree, 2);
     machine.config.proof = true;
     cx.always(vec![machine.with_seed(1)], |machine| {
         tried(machine, &machine.config.clone().with_mutation(mutation), 2_000)
