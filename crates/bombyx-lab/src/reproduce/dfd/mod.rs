@@ -448,7 +448,7 @@ fn figure_8(lab: &Lab) -> Result<Page> {
     verdicts.note(format!(
         "our problems are larger, every loop is a binary tree of forks, a fork makes one thread (the paper's forks make one per \
          half), and forks are cheaper. The paper's threads cost so much that its fine grain, of which they take 5 %, is about \
-         our medium one, which has {:.1} × as many threads (geometric mean); our fine one has {:.0} ×. There ADF's processors \
+         our medium one, which has {:.2} × as many threads (geometric mean); our fine one has {:.2} ×. There ADF's processors \
          leave what they have just unfolded for what is farther left, and unfold that; in balanced trees all three may unfold P·D",
         totals[0], totals[1]
     ));
