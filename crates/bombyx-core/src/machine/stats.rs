@@ -129,8 +129,12 @@ statistics! {
         hand_overs: "hand-overs",
         /// Times a processor found nothing and was returned to the pool.
         sleeps: "sleeps",
-        /// Times a fork woke a sleeping processor.
+        /// Times a sleeping processor was woken.
         wakes: "wakes",
+        /// Times everybody was told that somebody rests: a store to each processor, and a barrier that interrupts each core.
+        rounds: "rounds",
+        /// Times a fork woke nobody although others slept, because regions were short.
+        postponed: "postponed",
         /// Entries that ran on top of a waiting frame because the pool could start no further carrier.
         in_place: "in place",
         /// Times an idle processor exchanged CPUs with a slower one that was busy.
