@@ -123,6 +123,9 @@ statistics! {
         attempts: "attempts",
         /// Steals without the victim's help, after it did not answer in time.
         escalations: "escalations",
+        /// Barriers that thieves wanted for that, each of which interrupts every core. Those who want one at the same time
+        /// share it.
+        barriers: "barriers",
         /// Steals by which a waiting processor took a part of what it waits for.
         helps: "helps",
         /// Times a waiting carrier gave its processor to another carrier.

@@ -20,7 +20,8 @@ impl PoolCore {
 
     /// A searcher found work. If it was the last one and others rest, it passes on the duty to look out.
     pub(crate) fn found_work(&self) {
-        let visible = || !self.postpones() && self.work_visible();
+        // Those who wait outside for a queued entry are not kept waiting.
+        let visible = || self.has_queued() || !self.postpones() && self.work_visible();
         if self.sleepers.found_work(visible, || self.look_once_more()) {
             self.wake(|_| None);
         }
