@@ -16,6 +16,7 @@ mod mutation;
 mod outcome;
 pub mod scheduler;
 mod simulation;
+pub mod sleep;
 mod speeds;
 mod table;
 pub mod timed;

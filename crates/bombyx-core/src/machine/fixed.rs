@@ -124,8 +124,9 @@ pub(crate) fn live(pool: &PoolCore, carrier: &Carrier, index: usize) {
         pool.handlers().started(index);
         pool.start_search(current::held());
         crate::machine::wait::work(pool);
-        while let Some(processor) = carrier.receive() {
-            take_hold(processor.cast());
+        let receive = || pool.stand_sentry(carrier).unwrap_or_else(|| carrier.receive().map(NonNull::cast));
+        while let Some(processor) = receive() {
+            take_hold(processor);
             crate::machine::wait::work(pool);
         }
         // Nobody lists the processor any more, so it belongs to this thread.

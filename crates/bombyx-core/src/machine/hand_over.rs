@@ -153,6 +153,7 @@ pub(super) fn release() {
         pool.readmit(enabled);
     }
     processor.set_busy(false);
+    processor.beat.ends(&pool.rhythm);
     processor.enter(State::HandOver);
     processor.strategy().lets_go(processor);
     if !processor.watching.is_empty() {
@@ -248,5 +249,62 @@ impl PoolCore {
         }
         caller.note_cpu();
         self.free_cpu()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use crate::Pool;
+    use crate::machine::current;
+    use crate::protocol::carrier::Carrier;
+    use crate::system::affinity;
+
+    /// Whether there is another CPU to go to.
+    fn room() -> bool {
+        affinity::cpus().len() > 1
+    }
+
+    /// A sleeper that is woken by a caller on the same CPU wakes up elsewhere. One that fell asleep elsewhere is left to the
+    /// kernel.
+    #[test]
+    fn a_carrier_that_slept_beside_its_waker_is_woken_elsewhere() {
+        let pool = Pool::builder().processors(2).build().unwrap();
+        // The kernel may move this thread between two steps, but not always.
+        let elsewhere = (0..1000).any(|_| {
+            pool.run(|| {
+                let sleeper = Carrier::here();
+                sleeper.fall_asleep();
+                let room = current::held().pool().room_beside_caller(&sleeper);
+                assert!(room.is_none() || room != current::held().seen_on(), "behind its waker");
+                room.is_some()
+            })
+        });
+        assert_eq!(elsewhere, room());
+        let not_here = Carrier::to_be_started();
+        assert_eq!(pool.run(|| current::held().pool().room_beside_caller(&not_here)), None);
+    }
+
+    /// A thief moves away from a CPU on which another processor was seen busy.
+    #[test]
+    fn a_thief_makes_room_for_a_busy_processor() {
+        let pool = Pool::builder().processors(2).build().unwrap();
+        let moved = (0..1000).any(|_| {
+            pool.run(|| {
+                let thief = current::held();
+                let other =
+                    thief.pool().processors().iter().find(|other| other.index != thief.index).unwrap();
+                thief.note_cpu();
+                let before = thief.seen_on();
+                // As if the other's holder were on this CPU. It rests, so nobody else writes this.
+                other.note_cpu();
+                other.set_busy(true);
+                thief.set_busy(false);
+                thief.make_room();
+                thief.set_busy(true);
+                other.set_busy(false);
+                before.is_some() && thief.seen_on() != before
+            })
+        });
+        assert_eq!(moved, room());
     }
 }

@@ -16,6 +16,7 @@ pub(crate) mod observer;
 pub(crate) mod patience;
 pub(crate) mod pool;
 pub(crate) mod processor;
+pub(crate) mod rhythm;
 pub(crate) mod stats;
 pub(crate) mod strategy;
 pub(crate) mod visit;

@@ -9,6 +9,7 @@ use crate::machine::meter::Meter;
 use crate::machine::observer::{Account, Aside, State};
 use crate::machine::pool::config::Config;
 use crate::machine::pool::{PoolCore, PoolRef};
+use crate::machine::rhythm::Beat;
 use crate::machine::stats::{Counter, Counters};
 use crate::machine::strategy::Strategy;
 use crate::protocol::carrier::{Carrier, Enabled};
@@ -67,6 +68,7 @@ pub(crate) struct Processor {
     fenced: Holder<Cell<u32>>,
     /// Holder. Where and when the last holder left its CPU in order to sleep.
     left: Holder<Cell<Option<(usize, Instant)>>>,
+    pub(crate) beat: Holder<Beat>,
     /// The CPU that a holder was last seen on.
     seen_on: AtomicUsize,
     /// Holder.
@@ -136,6 +138,7 @@ impl Processor {
             exposing_since: Holder(Cell::new(None)),
             fenced: Holder(Cell::new(0)),
             left: Holder(Cell::new(None)),
+            beat: Holder(Beat::default()),
             seen_on: AtomicUsize::new(usize::MAX),
             rng: Holder(Rng::new(config.seed, index as u64)),
             stats: Counters::default(),
@@ -413,10 +416,16 @@ impl Processor {
     pub(crate) fn wake_sleeper(&self) {
         let pool = self.pool();
         self.deque.side.light_or_full();
-        if pool.sleepers.wants_wake() {
-            let _aside = Aside::begin(pool);
-            pool.wake(|mailbox| self.take_oldest(mailbox));
+        if !pool.sleepers.wants_wake() {
+            return;
         }
+        if pool.postpones() {
+            self.stats.postponed.add(1);
+            pool.sleepers.postpone();
+            return self.beat.postpone();
+        }
+        let _aside = Aside::begin(pool);
+        pool.rhythm.measured(|| pool.wake(|mailbox| self.take_oldest(mailbox)));
     }
 
     /// Holder. Attends if asked to, in code that does not fork.

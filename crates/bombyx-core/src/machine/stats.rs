@@ -123,14 +123,21 @@ statistics! {
         attempts: "attempts",
         /// Steals without the victim's help, after it did not answer in time.
         escalations: "escalations",
+        /// Barriers that thieves wanted for that, each of which interrupts every core. Those who want one at the same time
+        /// share it.
+        barriers: "barriers",
         /// Steals by which a waiting processor took a part of what it waits for.
         helps: "helps",
         /// Times a waiting carrier gave its processor to another carrier.
         hand_overs: "hand-overs",
         /// Times a processor found nothing and was returned to the pool.
         sleeps: "sleeps",
-        /// Times a fork woke a sleeping processor.
+        /// Times a sleeping processor was woken.
         wakes: "wakes",
+        /// Times everybody was told that somebody rests: a store to each processor, and a barrier that interrupts each core.
+        rounds: "rounds",
+        /// Times a fork woke nobody although others slept, because regions were short.
+        postponed: "postponed",
         /// Entries that ran on top of a waiting frame because the pool could start no further carrier.
         in_place: "in place",
         /// Times an idle processor exchanged CPUs with a slower one that was busy.

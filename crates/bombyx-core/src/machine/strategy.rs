@@ -182,10 +182,16 @@ pub(crate) trait Strategy: Send + Sync {
         pool.sleepers.searching()
     }
 
-    /// The last look before a processor rests: whether there is something to take. With `all_idle`, all processors are
-    /// idle, so nobody can fork meanwhile.
-    fn look_before_rest(&self, pool: &PoolCore, all_idle: bool) -> bool {
-        if all_idle { pool.work_visible() } else { pool.look_unless_searched() }
+    /// The last look before a processor rests: whether there is something to take. With `look_is_enough`, all processors
+    /// are idle, so nobody can fork meanwhile, or the caller is the sentry.
+    fn look_before_rest(&self, pool: &PoolCore, look_is_enough: bool) -> bool {
+        if look_is_enough { pool.work_visible() } else { pool.look_unless_searched() }
+    }
+
+    /// Whether forks leave their wake-ups to a sentry while regions are short. The strategy tells the rhythm what wake-ups
+    /// were worth ([`Beat::found`](crate::machine::rhythm::Beat::found)).
+    fn posts_sentries(&self) -> bool {
+        false
     }
 
     /// Whether entries seem to wait outside the deques of the processors.

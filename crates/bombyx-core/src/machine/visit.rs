@@ -51,6 +51,7 @@ impl Drop for Visit<'_> {
         guarded(|| {
             current::carrier().set_root(self.root);
             self.pool.expect_visit_at(current::held());
+            current::held().beat.region_ends(&self.pool.rhythm);
             // SAFETY: no carrier is named.
             unsafe { hand_over(Heir::Nobody, Next::Leaves) }.stay_without();
             if let Some(cpus) = &self.cpus {

@@ -58,6 +58,7 @@ pub(crate) fn work(pool: &PoolCore) {
         next = take_in_turn(current::held())
             .or_else(|| pool.config.strategy.take_next(current::held()))
             .or_else(|| {
+                current::held().beat.region_ends(&pool.rhythm);
                 pool.start_search(current::held());
                 pool.config.strategy.search(current::held())
             });

@@ -2,6 +2,8 @@
 //! it. The light barrier is nothing here, so a model holds only if it does without `membarrier`.
 
 use super::*;
+use crate::system::barrier;
+use crate::system::together::Together;
 
 /// A processor that falls asleep beside the owner of `deque`. Returns whether it has seen something, or cannot know.
 fn sleeper(deque: &Arc<Deque>, sleepers: &Arc<Sleepers>) -> thread::JoinHandle<bool> {
@@ -125,4 +127,33 @@ fn cease_against_steal() {
 #[test]
 fn cease_after_pops_against_steal() {
     explore_weak(3, &[Fault::TrustRefusal], || change_sides_against_steal(true, false));
+}
+
+/// Two threads want a barrier at the same time. Each gets one that covers what it has stored.
+#[test]
+fn barriers_are_shared() {
+    // Nobody calls the real barrier. What stands for it sees what everybody has stored.
+    explore_weak(4, &[Fault::ShareRunningBarrier], || {
+        let together = Arc::new(Together::new());
+        let stored: Arc<[AtomicUsize; 2]> = Arc::new(std::array::from_fn(|_| AtomicUsize::new(0)));
+        let covered: Arc<[AtomicUsize; 2]> = Arc::new(std::array::from_fn(|_| AtomicUsize::new(0)));
+        let caller = |who: usize| {
+            let (together, stored, covered) =
+                (Arc::clone(&together), Arc::clone(&stored), Arc::clone(&covered));
+            move || {
+                stored[who].store(1, Relaxed);
+                barrier::full();
+                let reached = together.call(|| {
+                    for (stored, covered) in stored.iter().zip(&*covered) {
+                        covered.store(stored.load(Relaxed), Relaxed);
+                    }
+                    true
+                });
+                assert!(reached && covered[who].load(Relaxed) == 1, "a barrier began before the call");
+            }
+        };
+        let other = thread::spawn(caller(1));
+        caller(0)();
+        other.join().unwrap();
+    });
 }

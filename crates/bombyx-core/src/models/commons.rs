@@ -104,7 +104,7 @@ fn enqueue_against_the_last_searcher() {
         pool.sleepers.start_search();
         let searcher = {
             let pool = Arc::clone(&pool);
-            thread::spawn(move || pool.sleepers.found_work(std::iter::empty(), || (), || pool.queued.any()))
+            thread::spawn(move || pool.sleepers.found_work(|| pool.queued.any(), || pool.queued.any()))
         };
         let searched = pool.enqueue(&task);
         let woke = !searched && pool.wake();

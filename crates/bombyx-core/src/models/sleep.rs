@@ -1,6 +1,7 @@
 //! Models of falling asleep and waking up.
 
 use super::*;
+use crate::system::barrier;
 
 /// Falling asleep against a fork: the fork wakes the sleeper, or the sleeper sees the fork.
 #[test]
@@ -41,7 +42,7 @@ fn look(deque: &Deque, sleepers: &Sleepers) -> bool {
 
 /// A searcher has found something elsewhere.
 fn found_work(deque: &Deque, sleepers: &Sleepers) -> bool {
-    sleepers.found_work(std::iter::once(deque), unrefused, || !deque.looks_empty())
+    sleepers.found_work(|| !deque.looks_empty(), || look(deque, sleepers))
 }
 
 /// A carrier that has found nothing puts its processor among the resting, which `idle` counts, and looks once more.
@@ -122,7 +123,7 @@ fn rest_against_the_last_searcher() {
             let (deque, sleepers) = (Arc::clone(&deque), Arc::clone(&sleepers));
             thread::spawn(move || {
                 sleepers.set_resting(1);
-                sleepers.rest(std::iter::once(&*deque), unrefused, || !deque.looks_empty())
+                sleepers.rest(|| look(&deque, &sleepers))
             })
         };
         let pushed = fork(&deque, &task);
@@ -134,5 +135,73 @@ fn rest_against_the_last_searcher() {
         let passed_on = searcher.join().unwrap();
         let saw = rests.join().unwrap();
         assert!(woke || passed_on || saw, "a job waits, one rests, and nobody looks out");
+    });
+}
+
+/// The fork of a pool with a sentry. Returns whether it wakes somebody.
+fn fork_before_sentry(deque: &Deque, sleepers: &Sleepers, task: &Task) -> bool {
+    let pushed = fork(deque, task);
+    deque.wants_attention(pushed) && {
+        deque.attend();
+        barrier::light();
+        sleepers.wants_wake() && !sleepers.has_sentry()
+    }
+}
+
+/// The sentry ends by itself.
+fn end_watch(deque: &Deque, sleepers: &Sleepers) -> bool {
+    sleepers.end_watch(|| look(deque, sleepers))
+}
+
+/// A sentry ends while a processor comes to rest, and another one forks. The fork wakes somebody, or one of the other two
+/// sees the fork.
+#[test]
+fn rest_against_the_end_of_a_sentry() {
+    explore(3, &[Fault::SentryLooksFirst, Fault::ForkWithoutCheck], || {
+        let deque = Arc::new(relying());
+        let sleepers = Arc::new(Sleepers::new(0));
+        let task = Arc::new(Task::new());
+        deque.poison();
+        sleepers.post_sentry();
+        let sentry = {
+            let (deque, sleepers) = (Arc::clone(&deque), Arc::clone(&sleepers));
+            thread::spawn(move || end_watch(&deque, &sleepers))
+        };
+        let rests = {
+            let (deque, sleepers) = (Arc::clone(&deque), Arc::clone(&sleepers));
+            thread::spawn(move || {
+                sleepers.set_resting(1);
+                sleepers.rest(|| look(&deque, &sleepers))
+            })
+        };
+        let woke = fork_before_sentry(&deque, &sleepers, &task);
+        let ended = sentry.join().unwrap();
+        let saw = rests.join().unwrap();
+        assert!(woke || ended || saw, "a job waits, one rests, and nobody looks out");
+    });
+}
+
+/// A sentry ends while the last searcher finds work and relies on it, and another processor forks.
+#[test]
+fn the_last_searcher_against_the_end_of_a_sentry() {
+    explore(3, &[Fault::SentryLooksFirst, Fault::ForkWithoutCheck], || {
+        let deque = Arc::new(relying());
+        let sleepers = Arc::new(Sleepers::new(1));
+        let task = Arc::new(Task::new());
+        deque.poison();
+        sleepers.post_sentry();
+        sleepers.start_search();
+        let sentry = {
+            let (deque, sleepers) = (Arc::clone(&deque), Arc::clone(&sleepers));
+            thread::spawn(move || end_watch(&deque, &sleepers))
+        };
+        let searcher = {
+            let (deque, sleepers) = (Arc::clone(&deque), Arc::clone(&sleepers));
+            thread::spawn(move || found_work(&deque, &sleepers))
+        };
+        let woke = fork_before_sentry(&deque, &sleepers, &task);
+        let ended = sentry.join().unwrap();
+        let passed_on = searcher.join().unwrap();
+        assert!(woke || ended || passed_on, "a job waits, one rests, and nobody looks out");
     });
 }

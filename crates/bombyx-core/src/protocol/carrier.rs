@@ -66,13 +66,15 @@ pub(crate) struct Carrier {
     confined: UnsafeCell<Option<CpuSet>>,
     /// The ancestor of the code on top of this carrier's stack ([`crate::protocol::deque::Deque::set_root`]).
     root: Cell<usize>,
+    /// Whether the carrier is the sentry of its pool from now on, or will be when it sleeps.
+    pub(crate) is_sentry: Cell<bool>,
     /// What the carrier watches while it holds no processor. Written by the carrier, or by whoever is about to give it
     /// a processor.
     pub(crate) watching: WatchList,
 }
 
 // SAFETY: any thread may read the handle, which is set once, and the atomics `number`, `asleep`, `slept_on` and `given`.
-// Only the carrier's own thread uses `root`. `watching` and `confined` belong to the carrier's thread while it runs, and to
+// Only the carrier's own thread uses `root` and `is_sentry`. `watching` and `confined` belong to the carrier's thread while it runs, and to
 // the one thread that has found it waiting while it waits.
 unsafe impl Sync for Carrier {}
 
@@ -97,6 +99,7 @@ impl Carrier {
             slept_on: AtomicUsize::new(usize::MAX),
             confined: UnsafeCell::new(None),
             root: Cell::new(0),
+            is_sentry: Cell::new(false),
             watching: WatchList::default(),
         }
     }
@@ -226,7 +229,8 @@ impl Carrier {
         self.take_given()
     }
 
-    fn fall_asleep(&self) {
+    /// Notes that the calling thread, whose carrier this is, is about to sleep.
+    pub(crate) fn fall_asleep(&self) {
         self.slept_on.store(affinity::here().unwrap_or(usize::MAX), Relaxed);
         self.asleep.store(true, Relaxed);
     }

@@ -180,6 +180,13 @@ impl<P> Commons<P> {
         listed.map(|at| self.spares.remove(at)).is_some()
     }
 
+    /// The processor and the spare that were listed last are the last to be taken.
+    pub(crate) fn put_last(&mut self) {
+        let (processors, carriers) = (self.idle.len(), self.spares.len());
+        self.idle.rotate_right(processors.min(1));
+        self.spares.rotate_right(carriers.min(1));
+    }
+
     pub(crate) fn any_spare(&self) -> bool {
         !self.spares.is_empty()
     }

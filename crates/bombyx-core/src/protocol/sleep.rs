@@ -25,6 +25,28 @@
 //! looks. This matters most for a thread outside of the pool that calls in again and again: a barrier interrupts every
 //! running thread, and would cost such a caller more than a short region does.
 //!
+//! # The sentry
+//!
+//! A pool may decide that its forks wake nobody ([`crate::machine::rhythm`]). Then one of those that rest is the *sentry*. It
+//! sleeps for a limited time, looks around, and wakes somebody if there is work. Whoever could rely on a searcher may
+//! rely on the sentry instead: a fork that attends, a processor that comes to rest, and the last searcher that finds
+//! work. All three do something first, then order it (`light` in the fork, a full fence in the others), and then see the
+//! sentry.
+//!
+//! The sentry can end in two ways. (a) It is given a processor. The giver has counted it as a searcher by then, and its
+//! search ends like any other. (b) It ends by itself. Then it first takes the mark away, and after that does (2) to (4).
+//! Now consider a fork that saw the mark. Either the look of (4) sees the fork's entry, or the fork read the mark after
+//! the barrier of (3), which is impossible, because the mark was gone by then. The same holds for what the fork read of
+//! the other two counts: if the fork read them after the barrier, it saw what others wrote before they saw the mark,
+//! because their fence came before the barrier.
+//!
+//! # Rounds
+//!
+//! Steps (2) and (3) are a *round*. It stores to the line of every processor, and the barrier interrupts every core that runs
+//! a thread of the process. So the pool begins at most one round in a given time, which grows with the number of cores
+//! ([`crate::machine::pool`]). If a round would come too early, whoever wants to rest or has found work wakes somebody
+//! instead, and a searcher that wants to rest becomes the sentry. Both are as good as a round.
+//!
 //! # Private deques
 //!
 //! With [private deques](crate::protocol::deque::Deque::private), searchers keep no count: that would cost a
@@ -50,7 +72,7 @@ use crate::system::fault::{Fault, planted};
 use crate::system::primitive::AtomicUsize;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 
-/// The two counts of the protocol. See the module text. They have their own cache lines, because what lies beside them
+/// The counts of the protocol. See the module text. They have their own cache lines, because what lies beside them
 /// in the pool is read all the time.
 #[repr(align(128))]
 pub(crate) struct Sleepers {
@@ -58,12 +80,21 @@ pub(crate) struct Sleepers {
     searching: AtomicUsize,
     /// Processors in the idle list.
     resting: AtomicUsize,
+    /// 1 while there is a sentry.
+    sentry: AtomicUsize,
+    /// Counts forks that relied on the sentry. It may lose some.
+    postponed: AtomicUsize,
 }
 
 impl Sleepers {
     /// With `resting` processors at rest.
     pub(crate) fn new(resting: usize) -> Sleepers {
-        Sleepers { searching: AtomicUsize::new(0), resting: AtomicUsize::new(resting) }
+        Sleepers {
+            searching: AtomicUsize::new(0),
+            resting: AtomicUsize::new(resting),
+            sentry: AtomicUsize::new(0),
+            postponed: AtomicUsize::new(0),
+        }
     }
 
     /// Says how many processors rest. The caller holds the lock of the idle list.
@@ -73,7 +104,12 @@ impl Sleepers {
 
     /// Whether any processor rests.
     pub(crate) fn any_resting(&self) -> bool {
-        self.resting.load(Relaxed) > 0
+        self.resting() > 0
+    }
+
+    /// How many processors rest.
+    pub(crate) fn resting(&self) -> usize {
+        self.resting.load(Relaxed)
     }
 
     /// Counts the caller, or the carrier that it is about to give a processor to, as a searcher.
@@ -101,16 +137,11 @@ impl Sleepers {
         self.searching() > 0
     }
 
-    /// Removes a searcher that has found work from the count. If it was the last one and others rest, it takes steps (2)
-    /// to (4) in their place, unless it sees something at once. It also sees what was queued by those who saw it search.
-    /// Returns whether there is something, so that somebody must be woken.
+    /// Removes a searcher that has found work from the count. If it was the last one, others rest, and there is no sentry,
+    /// `look` takes steps (2) to (4) in their place, or says that somebody must be woken, unless something is `visible`
+    /// at once. It also sees what was queued by those who saw it search. Returns whether somebody must be woken.
     #[must_use]
-    pub(crate) fn found_work<'a>(
-        &self,
-        deques: impl Iterator<Item = &'a Deque> + Clone,
-        wait_for_stores: impl FnOnce(),
-        visible: impl Fn() -> bool,
-    ) -> bool {
+    pub(crate) fn found_work(&self, visible: impl FnOnce() -> bool, look: impl FnOnce() -> bool) -> bool {
         if !self.stop_search() {
             return false;
         }
@@ -118,24 +149,56 @@ impl Sleepers {
         barrier::full();
         self.any_resting()
             && !planted(Fault::FindWithoutPassingOn)
-            && (visible() || self.look_once_more(deques, wait_for_stores, visible))
+            && (visible() || !self.has_sentry() && look())
     }
 
-    /// Whether a fork that attends should wake a sleeper.
+    /// Whether a fork that attends should wake a sleeper, unless there is a sentry.
     pub(crate) fn wants_wake(&self) -> bool {
         self.any_resting() && self.searching() == 0
     }
 
-    /// Steps (2) to (4) of a processor that has been entered among the resting. If somebody searches, that searcher takes
-    /// these steps later. Returns whether there is something already.
+    /// Whether there is a sentry, which will see what the caller did before a fence or barrier.
+    pub(crate) fn has_sentry(&self) -> bool {
+        self.sentry.load(Relaxed) == 1
+    }
+
+    /// The caller becomes the sentry. It is a searcher that is about to rest, and holds the lock of the idle list.
+    pub(crate) fn post_sentry(&self) {
+        self.sentry.store(1, Relaxed);
+    }
+
+    /// A fork relies on the sentry.
+    pub(crate) fn postpone(&self) {
+        self.postponed.store(self.postponed.load(Relaxed).wrapping_add(1), Relaxed);
+    }
+
+    /// How many forks have relied on the sentry.
+    pub(crate) fn postponed(&self) -> usize {
+        self.postponed.load(Relaxed)
+    }
+
+    /// The caller is no longer the sentry, and is counted as a searcher.
+    pub(crate) fn relieve_sentry(&self) {
+        self.sentry.store(0, Relaxed);
+    }
+
+    /// The caller is no longer the sentry, and sleeps. `look` takes steps (2) to (4), or says that somebody must be woken.
     #[must_use]
-    pub(crate) fn rest<'a>(
-        &self,
-        deques: impl Iterator<Item = &'a Deque> + Clone,
-        wait_for_stores: impl FnOnce(),
-        visible: impl Fn() -> bool,
-    ) -> bool {
-        !self.is_searched() && self.look_once_more(deques, wait_for_stores, visible)
+    pub(crate) fn end_watch(&self, look: impl FnOnce() -> bool) -> bool {
+        if planted(Fault::SentryLooksFirst) {
+            let seen = look();
+            self.relieve_sentry();
+            return seen;
+        }
+        self.relieve_sentry();
+        look()
+    }
+
+    /// A processor has been entered among the resting. `look` takes steps (2) to (4), or says that somebody must be woken.
+    /// If somebody searches, or if there is a sentry, that one takes these steps later.
+    #[must_use]
+    pub(crate) fn rest(&self, look: impl FnOnce() -> bool) -> bool {
+        !self.is_searched() && !self.has_sentry() && look()
     }
 
     /// Steps (2) to (4): makes sure that every later fork will attend. Returns whether there is something already, in a

@@ -31,6 +31,8 @@
 //! it issues fences. A thief that holds the lock meanwhile either reads that the processor stopped, and then sees its
 //! pops; or the thief was refused.
 //!
+//! Callers at the same time share the call ([`crate::system::together`]).
+//!
 //! # When the kernel refuses the call
 //!
 //! [`heavy`] then says that it has reached nobody. From there on [`offered`] is false, so every processor stops relying
@@ -200,6 +202,7 @@ pub(crate) use nowhere::{offered, prepare, prepare_beside, wait_for_stores};
 /// What the process knows of `membarrier`.
 #[cfg(all(not(loom), target_os = "linux"))]
 mod process {
+    use crate::system::together::PROCESS;
     use std::io::{self, Write};
     use std::os::unix::fs::MetadataExt;
     use std::sync::atomic::{
@@ -252,6 +255,7 @@ mod process {
     /// register is in the parent.
     pub(crate) fn leave_parent() {
         let _ = STATE.compare_exchange(REGISTERING, UNKNOWN, Relaxed, Relaxed);
+        PROCESS.reset();
     }
 
     fn begin() -> bool {
@@ -265,9 +269,11 @@ mod process {
         }
     }
 
-    /// Makes every running thread of the process execute a full barrier. False if the kernel refuses.
+    /// Makes every running thread of the process execute a full barrier, or waits for another caller's
+    /// ([`crate::system::together`]). False if the kernel refuses.
     pub(super) fn interrupt() -> bool {
-        offered() && membarrier(PRIVATE_EXPEDITED).map_err(|error| refused(&error)).is_ok()
+        let call = || membarrier(PRIVATE_EXPEDITED).map_err(|error| refused(&error)).is_ok();
+        offered() && PROCESS.call(call)
     }
 
     /// Says so once, unless the kernel has no such call at all.

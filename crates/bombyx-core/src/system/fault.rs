@@ -56,6 +56,10 @@ pub(crate) enum Fault {
     UnparkBeforeSetting,
     /// An entry is posted to a processor, and nothing tells those that look without the lock.
     PostWithoutCount,
+    /// A caller is content with a barrier that began before it called.
+    ShareRunningBarrier,
+    /// A sentry that ends looks around before it takes its mark away.
+    SentryLooksFirst,
     /// Whoever posts an entry to a processor looks for the processor among the idle ones before, not after.
     LookBeforePosting,
     /// The last to come to the queue goes first.

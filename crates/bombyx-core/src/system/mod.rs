@@ -12,3 +12,4 @@ pub(crate) mod primitive;
 pub(crate) mod process;
 pub(crate) mod rng;
 pub(crate) mod shake;
+pub(crate) mod together;

@@ -134,11 +134,8 @@ impl Caller {
     ) -> Option<f64> {
         let add = u64::wrapping_add;
         let map = |i: usize| body::<STEPS>(i as u64);
-        let serial = |from: usize, to: usize| {
-            black_box((black_box(from)..black_box(to)).map(map).fold(0, add));
-        };
         match self {
-            Self::Serial => Some(measure(&mut || serial(0, items))),
+            Self::Serial => Some(measure(&mut || serial_loop::<STEPS>(0, items))),
             Self::Bombyx(pool) => Some(measure(&mut || {
                 let n = black_box(items);
                 black_box(pool.run(|| bombyx::map_reduce(0..n, map, || 0, add)));
@@ -151,7 +148,7 @@ impl Caller {
             })),
             Self::TwoThreads => {
                 let half = items / 2;
-                Some(two_threads(&|who| serial(who * half, who * half + half), measure))
+                Some(two_threads(&|who| serial_loop::<STEPS>(who * half, who * half + half), measure))
             }
             #[cfg(feature = "fork-union")]
             Self::ForkUnion => None,
@@ -165,6 +162,13 @@ fn tree<F: Fork>(fork: &mut F, leaves: usize, steps: u64) {
     } else {
         fork.join(|fork| tree(fork, leaves / 2, steps), |fork| tree(fork, leaves - leaves / 2, steps));
     }
+}
+
+/// The serial loop. It is a function of its own, so that the serial contender and two threads run the same machine code:
+/// inlined into different callers, the compiler vectorises it in some and not in others.
+#[inline(never)]
+fn serial_loop<const STEPS: usize>(from: usize, to: usize) {
+    black_box((from..to).map(|i| body::<STEPS>(i as u64)).fold(0, u64::wrapping_add));
 }
 
 /// An item's work.

@@ -110,6 +110,7 @@ impl PoolCore {
         for processor in &self.processors {
             stats.add(&processor.stats);
         }
+        stats.rounds = self.rounds.count();
         let shared = lock(&self.shared);
         stats.carriers = shared.carriers as u64;
         stats.peak_carriers = shared.peak_carriers as u64;

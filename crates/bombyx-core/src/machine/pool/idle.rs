@@ -35,7 +35,7 @@ impl PoolCore {
             self.config.strategy.retiring(processor);
             processor.enter(State::Idle);
         }
-        let (all_idle, starved) = {
+        let (look_is_enough, starved) = {
             let mut shared = lock(&self.shared);
             let stopping = shared.stopping;
             // A fixed carrier that is told to stop keeps its processor.
@@ -45,6 +45,8 @@ impl PoolCore {
             if let Some(carrier) = carrier {
                 self.list_spare(&mut shared, carrier);
             }
+            let searcher = leaving.filter(|_| carrier.is_some());
+            let sentry = searcher.is_some_and(|searcher| self.post_sentry(&mut shared, searcher));
             // Under the lock, so that whoever queues an entry sees either no searcher, or a searcher that will see the
             // entry.
             if carrier.is_some() {
@@ -55,13 +57,15 @@ impl PoolCore {
                 return;
             }
             let starved = carrier.is_some() && shared.commons.was_starved();
-            (shared.commons.resting().len() == self.processors.len(), starved)
+            let all_idle = shared.commons.resting().len() == self.processors.len();
+            // A sentry takes care of what this look does not see.
+            (all_idle || sentry, starved)
         };
         // SAFETY: the pool owns the processor, and this field is for everyone.
         if starved || !unsafe { &(*processor.as_ptr()).private }.looks_empty() {
             self.wake_private();
         }
-        if self.config.strategy.look_before_rest(self, all_idle) || starved {
+        if self.config.strategy.look_before_rest(self, look_is_enough) || starved {
             self.wake_for(leaving, |_| None);
         }
     }
@@ -135,6 +139,7 @@ impl PoolCore {
         woken.stats.wakes.add(1);
         woken.deque.poison();
         woken.called.set(rested.waits);
+        woken.beat.woken();
         woken
     }
 
@@ -254,10 +259,12 @@ impl PoolCore {
     }
 }
 
-/// An idle processor whose first fork looks for sleepers.
+/// An idle processor, for a carrier that will not search. The first fork looks for sleepers.
 fn attentive(processor: NonNull<Processor>) -> NonNull<Processor> {
-    // SAFETY: the pool owns the processor.
-    unsafe { processor.as_ref() }.deque.poison();
+    // SAFETY: the pool owns the processor. It is out of the list, so it is the caller's to give.
+    let lent = unsafe { &*processor.as_ptr() };
+    lent.deque.poison();
+    lent.beat.lent();
     processor
 }
 

@@ -10,8 +10,10 @@
 //! |---|---|
 //! | `mod.rs` | the pool itself, and how it is built |
 //! | `config.rs` | what the pool was built with |
+//! | `rounds.rs` | how often everybody is told that somebody rests |
 //! | `search.rs` | who searches, and the last look before a rest |
 //! | `idle.rs` | how processors come to rest and are woken |
+//! | `sentry.rs` | the spare that looks in place of those that sleep |
 //! | `spares.rs` | carriers without a processor |
 //! | `queue.rs` | entries from outside |
 //! | `end.rs` | what the end waits for, and figures |
@@ -20,20 +22,25 @@ pub(crate) mod config;
 mod end;
 mod idle;
 mod queue;
+mod rounds;
 mod search;
+mod sentry;
 mod spares;
 
 use crate::machine::gauge::Gauges;
 use crate::machine::handlers::Handlers;
 use crate::machine::meter::set_metering;
 use crate::machine::processor::Processor;
+use crate::machine::rhythm::Rhythm;
 use crate::protocol::carrier::Carrier;
 use crate::protocol::commons::Commons;
 use crate::protocol::queue::Queued;
 use crate::protocol::sleep::Sleepers;
+use crate::system::affinity;
 use crate::system::primitive::{AtomicBool, Mutex, lock};
 use crate::system::process::Generation;
 use config::{Config, Threads};
+use rounds::Rounds;
 use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicUsize;
@@ -47,6 +54,8 @@ pub(crate) struct PoolCore {
     pub(crate) config: Config,
     processors: Box<[Processor]>,
     pub(crate) sleepers: Sleepers,
+    pub(crate) rhythm: Rhythm,
+    rounds: Rounds,
     pub(crate) gauges: Gauges,
     /// 1 more than the index of the processor that a thread outside the pool held last; 0 if none did. A hint.
     pub(in crate::machine) visited: AtomicUsize,
@@ -180,6 +189,8 @@ impl PoolCore {
                 gauges: Gauges::default(),
                 visited: AtomicUsize::new(0),
                 sleepers: Sleepers::new(0),
+                rhythm: Rhythm::new(),
+                rounds: Rounds::new(config.processors, affinity::cpus().len()),
                 fixed_carriers,
                 processors,
                 config,

@@ -20,10 +20,16 @@ impl PoolCore {
 
     /// A searcher found work. If it was the last one and others rest, it passes on the duty to look out.
     pub(crate) fn found_work(&self) {
-        let visible = || self.work_visible();
-        if self.sleepers.found_work(self.deques(), || self.wait_for_stores(), visible) {
+        // Those who wait outside for a queued entry are not kept waiting.
+        let visible = || self.has_queued() || !self.postpones() && self.work_visible();
+        if self.sleepers.found_work(visible, || self.look_once_more()) {
             self.wake(|_| None);
         }
+    }
+
+    /// Whether whoever has work leaves the waking of others to the sentry.
+    pub(crate) fn postpones(&self) -> bool {
+        self.sleepers.has_sentry() && self.rhythm.is_short()
     }
 
     /// Whether there seems to be something to take anywhere.
@@ -33,9 +39,18 @@ impl PoolCore {
             || self.processors.iter().any(Processor::has_something)
     }
 
+    /// Begins a round, and looks once more. Returns whether somebody must be woken: because there is work, or because it is
+    /// too early for a round.
+    pub(crate) fn look_once_more(&self) -> bool {
+        if !self.rounds.begin() {
+            return true;
+        }
+        self.sleepers.look_once_more(self.deques(), || self.wait_for_stores(), || self.work_visible())
+    }
+
     /// The look of a processor that has been entered among the resting, unless a searcher will take it.
     pub(crate) fn look_unless_searched(&self) -> bool {
-        self.sleepers.rest(self.deques(), || self.wait_for_stores(), || self.work_visible())
+        self.sleepers.rest(|| self.look_once_more())
     }
 
     /// A CPU on which no busy processor of the pool was seen.

@@ -104,6 +104,9 @@ impl PoolCore {
     /// because there have been more spares than processors for [`SURPLUS`]. A burst of blocking calls needed them then,
     /// and is over.
     pub(crate) fn receive(&self, carrier: &Carrier) -> Option<NonNull<Processor>> {
+        if let Some(received) = self.stand_sentry(carrier) {
+            return received;
+        }
         loop {
             let processors = self.processors.len();
             if lock(&self.shared).carriers <= processors {

@@ -227,7 +227,9 @@ impl<'a> Waiting<'a> {
         self.nap = NAPS.0;
         self.naps = false;
         self.processor.turns.set(0);
+        self.processor.beat.found();
         let enabled = run_helping(entry, self.latch);
+        self.processor.beat.searches(&self.processor.pool().rhythm);
         self.since = Instant::now();
         debug_assert!(enabled.is_none(), "with fixed threads nobody is given a processor");
     }

@@ -43,8 +43,10 @@ pub(super) struct WorkStealing<C = AnyCpus> {
 
 impl<C: Cpus> Strategy for WorkStealing<C> {
     fn search(&self, processor: &Processor) -> Option<Entry> {
+        processor.beat.searches(&processor.pool().rhythm);
         let entry = search_until(processor);
         if entry.is_some() {
+            processor.beat.found();
             processor.pool().found_work();
             processor.set_busy(true);
         }
@@ -137,6 +139,10 @@ impl<C: Cpus> Strategy for WorkStealing<C> {
 
     fn cpus(&self) -> &dyn Cpus {
         &self.cpus
+    }
+
+    fn posts_sentries(&self) -> bool {
+        true
     }
 
     fn allows_fixed_threads(&self) -> bool {

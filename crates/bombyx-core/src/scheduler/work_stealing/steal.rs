@@ -151,6 +151,7 @@ fn escalated(thief: &Processor, victim: &Processor, want: usize) -> Option<Entry
         return Some(entry);
     }
     victim.robbed();
+    thief.stats.barriers.add(1);
     escalate(thief, victim.deque.steal(want, |entry| entry.stolen(Place::Nowhere, &victim.deque)))
 }
 

@@ -1,0 +1,176 @@
+//! Whether it pays to wake somebody: what a pool has learned from its last wake-ups.
+//!
+//! A wake-up costs the fork that makes it some microseconds, more than a short region takes. A fork cannot know how much
+//! work will follow, so the pool goes by its recent rhythm. A wake-up was *worth it* if the processor that was woken
+//! then worked longer than the waking took. Otherwise it was *futile*: the work was over before the thief came, or
+//! was less than the price. After [`FUTILE`] futile wake-ups in a row, regions are *short*. From then on the last
+//! processor that comes to rest posts a sentry ([`crate::machine::pool`]), and forks leave the waking to it.
+//!
+//! Regions are no longer short as soon as one wake-up was worth it, also one by the sentry, or one region that a fork
+//! has begun without waking anybody took [`LONG`] times as long as a wake-up.
+//!
+//! All of this is a guess. A wrong one costs time only: the sentry looks after the forks, whatever they guess.
+
+use std::cell::Cell;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::time::{Duration, Instant};
+
+/// After how many futile wake-ups in a row regions are short.
+const FUTILE: usize = 4;
+/// How many wake-ups a region must take to be long. A thief comes about two wake-ups after the fork, and has to get half of what
+/// is left.
+const LONG: u32 = 4;
+/// What a wake-up costs before the first one was measured, and bounds for what is measured: others may take the core
+/// from the waking thread.
+const COST: (Duration, Duration, Duration) =
+    (Duration::from_micros(5), Duration::from_micros(1), Duration::from_micros(20));
+
+/// What a pool has learned from its last wake-ups. Written on slow paths, without read-modify-writes: it may lose counts.
+pub(crate) struct Rhythm {
+    /// How many wake-ups in a row were futile, at most [`FUTILE`].
+    futile: AtomicUsize,
+    /// What the last wake-up cost the fork that made it, in nanoseconds.
+    cost: AtomicU64,
+}
+
+impl Rhythm {
+    pub(crate) fn new() -> Rhythm {
+        Rhythm { futile: AtomicUsize::new(0), cost: AtomicU64::new(COST.0.as_nanos() as u64) }
+    }
+
+    /// Whether the last regions were so short that nobody should be woken for the next one.
+    pub(crate) fn is_short(&self) -> bool {
+        self.futile.load(Relaxed) >= FUTILE
+    }
+
+    /// Wakes somebody by `wake`, and notes what that costs.
+    pub(crate) fn measured<R>(&self, wake: impl FnOnce() -> R) -> R {
+        let start = Instant::now();
+        let result = wake();
+        let cost = start.elapsed().clamp(COST.1, COST.2);
+        self.cost.store(cost.as_nanos() as u64, Relaxed);
+        result
+    }
+
+    fn cost(&self) -> Duration {
+        Duration::from_nanos(self.cost.load(Relaxed))
+    }
+
+    /// As after many futile wake-ups.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn make_short(&self) {
+        self.futile.store(FUTILE, Relaxed);
+    }
+
+    fn was_worth_it(&self) {
+        if self.futile.load(Relaxed) != 0 {
+            self.futile.store(0, Relaxed);
+        }
+    }
+
+    fn was_futile(&self) {
+        let futile = self.futile.load(Relaxed);
+        if futile < FUTILE {
+            self.futile.store(futile + 1, Relaxed);
+        }
+    }
+}
+
+/// The stay of a processor that was woken, until its worth is known.
+#[derive(Clone, Copy, Default)]
+struct Stay {
+    worked: Duration,
+    /// Since when it works, unless it searches.
+    since: Option<Instant>,
+}
+
+/// What a processor knows of the rhythm. Only its holder uses this, and whoever is about to give the processor away.
+#[derive(Default)]
+pub(crate) struct Beat {
+    /// None unless the processor was woken, and the worth of that is unknown.
+    stay: Cell<Option<Stay>>,
+    /// When the holder last left a wake-up to the sentry, in the present region.
+    postponed: Cell<Option<Instant>>,
+}
+
+impl Beat {
+    /// Somebody wakes the processor.
+    pub(crate) fn woken(&self) {
+        self.stay.set(Some(Stay::default()));
+        self.postponed.set(None);
+    }
+
+    /// A frame gets the processor that did not search for work.
+    pub(crate) fn lent(&self) {
+        self.stay.set(None);
+        self.postponed.set(None);
+    }
+
+    /// A fork leaves the waking to the sentry.
+    pub(crate) fn postpone(&self) {
+        if self.postponed.get().is_none() {
+            self.postponed.set(Some(Instant::now()));
+        }
+    }
+
+    /// The search has found something.
+    pub(crate) fn found(&self) {
+        if let Some(stay) = self.stay.get() {
+            self.stay.set(Some(Stay { since: Some(Instant::now()), ..stay }));
+        }
+    }
+
+    /// What was found has ended.
+    pub(crate) fn searches(&self, rhythm: &Rhythm) {
+        let Some(Stay { worked, since: Some(since) }) = self.stay.get() else { return };
+        let worked = worked + since.elapsed();
+        if worked > rhythm.cost() {
+            rhythm.was_worth_it();
+            self.stay.set(None);
+        } else {
+            self.stay.set(Some(Stay { worked, since: None }));
+        }
+    }
+
+    /// The holder lets the processor go, because it has found nothing more or because somebody else needs the
+    /// processor.
+    pub(crate) fn ends(&self, rhythm: &Rhythm) {
+        self.searches(rhythm);
+        if self.stay.take().is_some() {
+            rhythm.was_futile();
+        }
+    }
+
+    /// What runs at the foot of the stack has ended, so the region has, if it was one.
+    pub(crate) fn region_ends(&self, rhythm: &Rhythm) {
+        if let Some(since) = self.postponed.take()
+            && since.elapsed() > LONG * rhythm.cost()
+        {
+            rhythm.was_worth_it();
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::{FUTILE, Rhythm};
+
+    #[test]
+    fn regions_are_short_after_futile_wake_ups_in_a_row() {
+        let rhythm = Rhythm::new();
+        for _ in 1..FUTILE {
+            rhythm.was_futile();
+        }
+        assert!(!rhythm.is_short());
+        rhythm.was_worth_it();
+        rhythm.was_futile();
+        assert!(!rhythm.is_short(), "those before the one that was worth it do not count");
+        for _ in 0..FUTILE {
+            rhythm.was_futile();
+        }
+        assert!(rhythm.is_short());
+        rhythm.was_worth_it();
+        assert!(!rhythm.is_short());
+    }
+}
