@@ -210,6 +210,9 @@ pub struct SiteProfile {
     /// How long they slept, or waited for a lock, a file or another thread, outside of `blocking`. It is part of the work.
     #[cfg_attr(feature = "serde", serde(default))]
     pub asleep_ns: u64,
+    /// How often they did so: how often a thread gave up its CPU in the middle of a strand.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub waits: u64,
     /// How long they could have gone on and had no CPU. It is not part of the work.
     #[cfg_attr(feature = "serde", serde(default))]
     pub delayed_ns: u64,
@@ -398,7 +401,11 @@ impl Profile {
                 "\"forks\":{},\"work_ns\":{},\"span_ns\":{},\"strands\":{},\"longest_ns\":{},\"blocked_ns\":{},",
                 site.forks, site.work_ns, site.span_ns, site.strands, site.longest_ns, site.blocked_ns
             )?;
-            write!(out, "\"asleep_ns\":{},\"delayed_ns\":{}}}", site.asleep_ns, site.delayed_ns)
+            write!(
+                out,
+                "\"asleep_ns\":{},\"waits\":{},\"delayed_ns\":{}}}",
+                site.asleep_ns, site.waits, site.delayed_ns
+            )
         })?;
         out.push(']');
         if let Some(companion) = &self.companion {

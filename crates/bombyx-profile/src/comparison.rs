@@ -8,8 +8,11 @@ use serde::Serialize;
 const MUCH_GROWTH: f64 = 0.1;
 /// Cores that only share memory take turns at worst, and a little longer. What grows more than that shares data.
 const WORSE_THAN_TURNS: f64 = 1.4;
-/// The share of the additional work that threads slept, from which on the cause is that they wait for each other.
-const MOSTLY_ASLEEP: f64 = 0.5;
+/// The share of the additional work that threads waited, from which on the cause is that they wait for each other.
+const MOSTLY_WAITING: f64 = 0.5;
+/// What a wait takes beside the time asleep: a thread that finds a lock taken spins before it sleeps, and then it must be
+/// woken.
+const WAIT_NS: f64 = 15_000.0;
 
 /// Two runs of one program. See the module text.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +77,16 @@ impl<'a> Comparison<'a> {
         self.many.work_ns as f64 / self.one.work_ns.max(1) as f64
     }
 
+    /// How much longer strands slept or waited on several processors, as a share of the work on one.
+    pub(crate) fn growth_asleep(&self) -> f64 {
+        (self.many.asleep_ns() as f64 - self.one.asleep_ns() as f64) / self.one.work_ns.max(1) as f64
+    }
+
+    /// How much longer strands were awake on several processors, as a share of the work on one.
+    pub(crate) fn growth_awake(&self) -> f64 {
+        self.growth() - 1.0 - self.growth_asleep()
+    }
+
     /// How many processors had a CPU at the same time.
     pub fn at_once(&self) -> u32 {
         let cpus = self.many.machine.map_or(u32::MAX, |machine| machine.cpus.max(1));
@@ -82,7 +95,7 @@ impl<'a> Comparison<'a> {
 
     /// The sites whose work grows much, the largest growth first.
     pub fn sites(&self) -> Vec<Growth<'a>> {
-        let worth = (MUCH_GROWTH * self.one.work_ns as f64) as u64;
+        let worth = (MUCH_GROWTH * (self.one.work_ns as f64 + self.one.blocked_ns as f64)) as u64;
         let mut grown: Vec<Growth<'a>> =
             self.many.sites.iter().filter_map(|site| self.growth_of(site)).collect();
         grown.retain(|growth| growth.excess_ns >= worth);
@@ -101,7 +114,8 @@ impl<'a> Comparison<'a> {
     fn cause(&self, alone: &SiteProfile, beside: &SiteProfile) -> Cause {
         let excess = beside.work_ns.saturating_sub(alone.work_ns) as f64;
         let slept = beside.asleep_ns.saturating_sub(alone.asleep_ns) as f64;
-        if slept >= MOSTLY_ASLEEP * excess {
+        let waits = beside.waits.saturating_sub(alone.waits) as f64;
+        if slept + WAIT_NS * waits >= MOSTLY_WAITING * excess {
             return Cause::Lock;
         }
         let awake = |site: &SiteProfile| site.work_ns.saturating_sub(site.asleep_ns).max(1) as f64;

@@ -63,6 +63,7 @@ pub fn add_node(sum: &mut Profile, node: &Profile, longest: &mut Option<Profile>
                 total.longest_ns = total.longest_ns.max(site.longest_ns);
                 total.blocked_ns = total.blocked_ns.saturating_add(site.blocked_ns);
                 total.asleep_ns = total.asleep_ns.saturating_add(site.asleep_ns);
+                total.waits = total.waits.saturating_add(site.waits);
                 total.delayed_ns = total.delayed_ns.saturating_add(site.delayed_ns);
             }
             None => sum.sites.push(SiteProfile { span_ns: 0, ..site.clone() }),

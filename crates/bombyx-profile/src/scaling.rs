@@ -116,11 +116,15 @@ impl Scaling {
     }
 
     /// What the second run says of the strands. If every processor had a CPU, everything that made the program slower than
-    /// work and span allow is a growth of its strands. Otherwise only what strands themselves took longer is.
+    /// work and span allow is a growth of its strands. Otherwise only what strands themselves took longer is. All processors
+    /// wait for a lock at the same time. But only those with a CPU disturb each other there.
     fn beside(&self, comparison: &Comparison<'_>) -> Beside {
         let (speedup, processors) = (comparison.speedup(), comparison.many.processors);
-        if comparison.at_once() < processors {
-            return Beside { processors, factor: comparison.growth(), speedup: None };
+        let at_once = comparison.at_once();
+        if at_once < processors {
+            let others = f64::from(processors - 1) / f64::from(at_once.max(2) - 1);
+            let factor = 1.0 + comparison.growth_asleep() + comparison.growth_awake() * others;
+            return Beside { processors, factor: factor.max(LEAST_GROWTH), speedup: None };
         }
         let p = f64::from(processors);
         let time = (self.work + self.serial) / speedup;

@@ -64,7 +64,10 @@ fn low_parallelism_names_the_place() {
     let mut serial = sort;
     serial.sites[1].span_ns = 1_000_000;
     let text = &advise(&serial, 8)[0].text;
-    assert!(text.contains("82 % of the span is code that runs before, between or after all forks"), "{text}");
+    assert!(
+        text.ends_with("82 % of the span is code that runs before, between or after all forks"),
+        "{text}"
+    );
     serial.span_ns = serial.work_ns;
     serial.burdened_span_ns = serial.work_ns;
     assert!(advise(&serial, 2)[0].text.starts_with("parallelism 1.0: a second core will not help"));
@@ -212,12 +215,81 @@ fn why_strands_take_longer_beside_others() {
         assert_eq!(rules(&profile), [cause.map_or(Rule::Fine, |cause| cause.1)], "{profile}");
         assert!(Scaling::of(&profile).predict(2).band.contains(speedup));
     }
-    let lock = advise(&grown(2.0, 0.98, MANY), 2).remove(0);
+    let lock = advise(&locked(), 2).remove(0);
     assert!(
-        lock.to_string().starts_with("50 % of the time strands of the join in src/sort.rs:41 wait"),
+        lock.to_string().starts_with(
+            "strands of the join in src/sort.rs:41 take 2.0 times as long on 2 processors as on one, 50 % of the time, \
+             because they wait for one another, 60000 times: a lock, most likely"
+        ),
         "{lock}"
     );
     assert!(lock.gain.unwrap().factor > 7.0, "without the lock it scales: {lock}");
+}
+
+/// A lock that is held for a moment: threads spin for it more than they sleep.
+fn locked() -> Profile {
+    let mut locked = grown(2.0, 0.2, 256 << 20);
+    locked.sites[1].waits = 60_000;
+    locked
+}
+
+#[test]
+fn a_short_lock_is_told_by_its_waits() {
+    let cause = |profile: &Profile| Comparison::of(profile).unwrap().sites()[0].cause;
+    let mut profile = locked();
+    assert_eq!(cause(&profile), Cause::Lock);
+    profile.sites[1].waits = 100;
+    assert_eq!(cause(&profile), Cause::Memory, "a few waits are no lock");
+    profile.sites[1].waits = 60_000;
+    profile.companion.as_mut().unwrap().sites[1].waits = 60_000;
+    assert_eq!(cause(&profile), Cause::Memory, "alone, it waits as often: for files, say");
+}
+
+/// A gain is what the program can reach, before and after. If more cores make it no faster, it is compared with itself on
+/// one, so Amdahl's law bounds the gain.
+#[test]
+fn gains_are_no_more_than_can_be_reached() {
+    for (work, serial) in [(2.0, 0.5), (2.0, 0.7), (6.6, 0.3), (2.6, 0.9)] {
+        let mut profile = grown(work, 0.0, 256 << 20);
+        let one = profile.companion.as_mut().unwrap();
+        let outside =
+            Gap { ns: (serial / (1.0 - serial) * one.work_ns as f64) as u64, before: None, after: None };
+        one.gaps = vec![outside.clone()];
+        profile.gaps = vec![outside];
+        let advice = advise(&profile, 8);
+        let gain = |rule: Rule| advice.iter().find(|advice| advice.rule == rule)?.gain;
+        let mended = gain(Rule::Outside).expect("serial code is named").factor;
+        assert!(
+            (0.99..=1.001 / (1.0 - serial)).contains(&mended),
+            "{serial} serial, {work} times the work: {mended}"
+        );
+        let other = gain(Rule::Sharing).or(gain(Rule::Memory)).map_or(1.0, |gain| gain.factor);
+        assert!((0.99..=1.001 / serial).contains(&other), "{serial} serial, {work} times the work: {other}");
+    }
+    // As a measured point among predicted ones, the run on two processors must not show as a gain.
+    let measured_best = grown(1.02, 0.0, 8 << 20);
+    assert!(advise(&measured_best, 2).iter().all(|advice| advice.gain.is_none()));
+}
+
+/// Two places that disturb each other share what would be gained.
+#[test]
+fn each_place_has_its_own_gain() {
+    let mut profile = locked();
+    let one = profile.companion.as_mut().unwrap();
+    let half = one.work_ns / 2;
+    for (site, work) in [(0, half), (1, half)] {
+        one.sites[site].work_ns = work;
+        one.sites[site].kind = "join".to_owned();
+        profile.sites[site].kind = "join".to_owned();
+        profile.sites[site].work_ns = 2 * work;
+        profile.sites[site].waits = 60_000;
+    }
+    let advice = advise(&profile, 8);
+    assert_eq!(advice.iter().map(|advice| advice.rule).collect::<Vec<_>>(), [Rule::Lock, Rule::Lock]);
+    for lock in advice {
+        let factor = lock.gain.unwrap().factor;
+        assert!((1.05..4.0).contains(&factor), "the other one remains: {lock}");
+    }
 }
 
 #[test]

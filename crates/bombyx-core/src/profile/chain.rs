@@ -27,13 +27,15 @@ pub(crate) struct Tally {
     pub(crate) blocked: i64,
     /// Time asleep outside of it, which is part of the work.
     pub(crate) asleep: i64,
+    /// How often they slept or waited outside of it.
+    pub(crate) waits: u64,
     /// Time without a CPU, which is not.
     pub(crate) delayed: i64,
 }
 
 impl Tally {
     pub(super) const NONE: Tally =
-        Tally { strands: 0, forks: 0, work: 0, longest: 0, blocked: 0, asleep: 0, delayed: 0 };
+        Tally { strands: 0, forks: 0, work: 0, longest: 0, blocked: 0, asleep: 0, waits: 0, delayed: 0 };
 
     pub(crate) fn add(&mut self, other: Tally) {
         self.forks += other.forks;
@@ -42,6 +44,7 @@ impl Tally {
         self.longest = self.longest.max(other.longest);
         self.blocked += other.blocked;
         self.asleep += other.asleep;
+        self.waits += other.waits;
         self.delayed += other.delayed;
     }
 }

@@ -300,14 +300,14 @@ impl Profiler {
         ledger.runs > 0 || ledger.so_far > 0
     }
 
-    /// The longest gaps between runs.
-    fn gaps(&self, ledger: &mut Ledger, names: &[sites::Named]) -> Vec<profile::Gap> {
+    /// The longest gaps between runs, up to the time `now`.
+    fn gaps(&self, ledger: &mut Ledger, names: &[sites::Named], now: u64) -> Vec<profile::Gap> {
         const KEPT: usize = 16;
         let ns_per_tick = self.ns_per_tick();
         let place =
             |site: SiteId| site.index().checked_sub(1).and_then(|at| names.get(at)).map(ToString::to_string);
         let since_last = match ledger.active {
-            0 => self.clock.now().saturating_sub(self.ended.load(Relaxed)),
+            0 => now.saturating_sub(self.ended.load(Relaxed)),
             _ => 0,
         };
         let gaps = ledger.gaps.all(since_last).into_iter().map(|(before, after, ticks)| {
@@ -338,6 +338,8 @@ impl Profiler {
     /// What is known now. If the program is interrupted, that includes what carriers have told of runs that have not
     /// ended: their work, and at least how long their chains are.
     pub(crate) fn profile_at(&self, interrupted: bool) -> Profile {
+        // What follows is no part of the program. Reading its line tables can take longer than the program did.
+        let now = self.clock.now();
         let ns_per_tick = self.ns_per_tick();
         let ns = |ticks: i64| (ticks.max(0) as f64 * ns_per_tick).round() as u64;
         let mut ledger = lock(&self.ledger);
@@ -354,7 +356,7 @@ impl Profiler {
                 sum.add(*tally);
                 sum
             });
-            ledger.wall += self.clock.now().saturating_sub(self.began.load(Relaxed));
+            ledger.wall += now.saturating_sub(self.began.load(Relaxed));
             ledger.work = ledger.work.max(counted.work);
             ledger.blocked = ledger.blocked.max(counted.blocked);
             let room = ledger.work + ledger.blocked - ledger.longest.length.span;
@@ -388,7 +390,7 @@ impl Profiler {
         let split: HashMap<usize, i64> =
             ledger.longest.split.iter().map(|&(site, ticks)| (site.index(), ticks)).collect();
         let names = sites::all();
-        let gaps = self.gaps(&mut ledger, &names);
+        let gaps = self.gaps(&mut ledger, &names, now);
         let tallies = names.into_iter().zip(ledger.tallies.iter().skip(1)).enumerate();
         let mut sites: Vec<profile::SiteProfile> = Vec::new();
         let mut forks = 0;
@@ -408,6 +410,7 @@ impl Profiler {
             profile.longest_ns = profile.longest_ns.max(ns(tally.longest));
             profile.blocked_ns += ns(tally.blocked);
             profile.asleep_ns += ns(tally.asleep.min(tally.work));
+            profile.waits += tally.waits;
             profile.delayed_ns += ns(tally.delayed);
         }
         // Tenths of a nanosecond.

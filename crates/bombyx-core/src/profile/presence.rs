@@ -1,9 +1,12 @@
-//! How long the calling thread had no CPU, and whether it wanted one.
+//! How long the calling thread had no CPU, whether it wanted one, and how often it waited.
 //!
 //! The system counts, for each thread, the time on a CPU, and the time in which the thread could have gone on and waited
 //! for a CPU (`schedstat` in proc(5)). What is left of the time is what the thread slept, or waited for a lock, a file or
 //! another thread. A strand that waits for a CPU does not work, and it is not the program's fault. So on a busy
 //! machine, and with more processors than CPUs, strands are as long as on an idle one.
+//!
+//! It also counts how often a thread gave up its CPU. A thread that finds a lock taken spins before it sleeps, so the time
+//! asleep alone does not show a lock that is held for a few microseconds. The number of waits does.
 
 use std::fs::File;
 
@@ -21,15 +24,19 @@ pub(super) struct Presence {
 struct Reading {
     on_cpu: u64,
     delayed: u64,
+    /// How often the thread gave up its CPU.
+    waits: u64,
 }
 
-/// The time without a CPU.
+/// The time without a CPU, and how often the thread gave it up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Absent {
     /// The thread could have gone on.
     pub(super) delayed_ns: u64,
     /// The thread slept or waited.
     pub(super) asleep_ns: u64,
+    /// How often it slept or waited.
+    pub(super) waits: u64,
 }
 
 impl Reading {
@@ -43,13 +50,17 @@ impl Reading {
         let off = passed_ns.saturating_sub(now.on_cpu.saturating_sub(self.on_cpu));
         let delayed_ns = now.delayed.saturating_sub(self.delayed).min(off);
         let asleep_ns = off - delayed_ns;
-        Absent { delayed_ns, asleep_ns: if asleep_ns < NOISE { 0 } else { asleep_ns } }
+        Absent {
+            delayed_ns,
+            asleep_ns: if asleep_ns < NOISE { 0 } else { asleep_ns },
+            waits: now.waits.saturating_sub(self.waits),
+        }
     }
 }
 
 impl Presence {
     pub(super) const fn new() -> Presence {
-        Presence { file: None, silent: false, last: Reading { on_cpu: 0, delayed: 0 } }
+        Presence { file: None, silent: false, last: Reading { on_cpu: 0, delayed: 0, waits: 0 } }
     }
 
     /// What follows counts.
@@ -87,7 +98,8 @@ impl Presence {
         }
         // SAFETY: the call succeeded, so it has written all of it.
         let time = unsafe { time.assume_init() };
-        Some(Reading { on_cpu: time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64, delayed })
+        let waits = super::usage::Used::of_thread()?.voluntary;
+        Some(Reading { on_cpu: time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64, delayed, waits })
     }
 
     #[cfg(not(all(target_os = "linux", not(miri))))]
@@ -103,11 +115,15 @@ mod tests {
 
     #[test]
     fn only_what_was_missing_is_taken_away() {
-        let before = Reading { on_cpu: 1_000_000, delayed: 500_000 };
-        let after =
-            |on_cpu: u64, delayed: u64| Reading { on_cpu: 1_000_000 + on_cpu, delayed: 500_000 + delayed };
+        let before = Reading { on_cpu: 1_000_000, delayed: 500_000, waits: 7 };
+        let after = |on_cpu: u64, delayed: u64| Reading {
+            on_cpu: 1_000_000 + on_cpu,
+            delayed: 500_000 + delayed,
+            waits: 9,
+        };
         let absent = |now: Reading, passed| {
-            let Absent { delayed_ns, asleep_ns } = before.absent(now, passed);
+            let Absent { delayed_ns, asleep_ns, waits } = before.absent(now, passed);
+            assert_eq!(waits, 2);
             (delayed_ns, asleep_ns)
         };
         assert_eq!(absent(after(1_000_000, 0), 1_000_000), (0, 0));
@@ -127,7 +143,7 @@ mod tests {
         let start = Instant::now();
         std::thread::sleep(Duration::from_millis(20));
         let slept = presence.absent(start.elapsed().as_nanos() as u64).unwrap();
-        assert!(slept.asleep_ns >= 15_000_000, "{slept:?}");
+        assert!(slept.asleep_ns >= 15_000_000 && slept.waits >= 1, "{slept:?}");
         let start = Instant::now();
         while start.elapsed() < Duration::from_millis(5) {}
         let passed = start.elapsed().as_nanos() as u64;

@@ -22,6 +22,7 @@ use super::origin::Origin;
 use super::presence::Presence;
 use super::sites::{self, Cache, Kind, Site, SiteId};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A fork, or a scope. The halves of a scope are its body and its longest closure.
 #[derive(Clone, Copy)]
@@ -171,6 +172,8 @@ impl Shadow {
     fn look(&mut self, now: u64) -> u64 {
         /// After so many looks, the profiler hears of this carrier, in case the program is interrupted.
         const HEARD: u32 = 32;
+        /// A look that takes longer has lost its CPU.
+        const LOOK: Duration = Duration::from_micros(50);
         let _uncharged = Uncharged::begin();
         let Some(profiler) = self.chain.profiler.clone() else { return now };
         let ns = now.wrapping_sub(self.chain.looked) as f64 * profiler.ns_per_tick_then;
@@ -181,6 +184,7 @@ impl Shadow {
             self.chain.start = self.chain.start.wrapping_add(delayed as u64);
             self.uncounted.delayed += delayed;
             self.uncounted.asleep += ticks(absent.asleep_ns);
+            self.uncounted.waits += absent.waits;
         }
         self.looks += 1;
         if self.looks >= HEARD {
@@ -193,7 +197,12 @@ impl Shadow {
         }
         self.chain.looked = self.now();
         self.chain.look_at = self.chain.looked + profiler.look_every.unwrap_or(u64::MAX - self.chain.looked);
-        self.chain.start = self.chain.start.wrapping_add(self.chain.looked.wrapping_sub(now));
+        let took = self.chain.looked.wrapping_sub(now);
+        self.chain.start = self.chain.start.wrapping_add(took);
+        // The system likes to take the CPU away when a call ends, so on a busy machine most delays fall into looks.
+        if took as f64 * profiler.ns_per_tick_then > LOOK.as_nanos() as f64 {
+            self.uncounted.delayed += took as i64;
+        }
         self.chain.looked
     }
 

@@ -36,9 +36,20 @@ impl Used {
     /// The figures until now. `None` if the system does not say.
     #[cfg(target_os = "linux")]
     pub(crate) fn now() -> Option<Used> {
+        Used::of(libc::RUSAGE_SELF)
+    }
+
+    /// The figures of the calling thread alone. `None` if the system does not say.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn of_thread() -> Option<Used> {
+        Used::of(libc::RUSAGE_THREAD)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn of(whom: libc::c_int) -> Option<Used> {
         let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
         // SAFETY: the call writes the structure that it is given, and the structure has the right type.
-        if unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) } != 0 {
+        if unsafe { libc::getrusage(whom, usage.as_mut_ptr()) } != 0 {
             return None;
         }
         // SAFETY: the call succeeded, so it has written all of it.
@@ -126,17 +137,19 @@ fn pressure_ns(pressure: &str) -> Option<u64> {
     total.parse::<u64>().ok().map(|us| us * 1000)
 }
 
-/// How old the process is, in nanoseconds, to within a hundredth of a second. 0 if the system does not say.
+/// How old the process is at least, in nanoseconds. The system counts hundredths of a second, and this is at most one of
+/// them too little. No time on a CPU is missing. 0 if the system does not say.
 #[cfg(target_os = "linux")]
 pub(crate) fn age_ns() -> u64 {
-    let began = || -> Option<u64> {
+    let began_before = || -> Option<u64> {
         let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
         // The name, in parentheses, may contain anything. The 20th field after it is when the process began.
         let ticks: u64 = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()?;
         // SAFETY: the call has no preconditions.
         let per_second =
             u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok().filter(|&n| n > 0)?;
-        Some(ticks * (1_000_000_000 / per_second))
+        // The system cuts off what is left of a tick.
+        Some((ticks + 1) * (1_000_000_000 / per_second))
     };
     let mut now = std::mem::MaybeUninit::<libc::timespec>::uninit();
     // SAFETY: the call writes the structure that it is given, and the structure has the right type.
@@ -146,7 +159,8 @@ pub(crate) fn age_ns() -> u64 {
     // SAFETY: the call succeeded, so it has written all of it.
     let now = unsafe { now.assume_init() };
     let now = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
-    began().map_or(0, |began| now.saturating_sub(began))
+    let age = began_before().map_or(0, |began| now.saturating_sub(began));
+    age.max(Used::now().map_or(0, |used| used.cpu_ns))
 }
 
 #[cfg(not(target_os = "linux"))]

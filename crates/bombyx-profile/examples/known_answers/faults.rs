@@ -4,6 +4,7 @@
 use super::{Known, grind};
 use bombyx::{Pool, blocking, for_each, join};
 use bombyx_profile::Rule;
+use std::collections::HashMap;
 use std::hint::black_box;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
@@ -54,6 +55,33 @@ pub(super) const ALL: &[Known] = &[
                 }
             }
             tree(10, &Mutex::new(()));
+        },
+    },
+    Known {
+        name: "lock-short",
+        parallelism: LOOP,
+        fault: &[Rule::Lock],
+        run: || {
+            let lock = Mutex::new(());
+            for_each(0..20_000, |_| {
+                let _held = lock.lock();
+                grind(8);
+            });
+        },
+    },
+    Known {
+        name: "lock-around-a-map",
+        parallelism: LOOP,
+        fault: &[Rule::Lock],
+        run: || {
+            let counts = Mutex::new(HashMap::new());
+            for_each(0..10_000, |block| {
+                let mut counts = counts.lock().expect("nobody panics");
+                for word in 0..1_000 {
+                    *counts.entry((block * 1_000 + word) * 7_919 % 10_007).or_insert(0) += 1;
+                }
+            });
+            black_box(counts);
         },
     },
     Known {
@@ -167,10 +195,10 @@ pub(super) const ALL: &[Known] = &[
     },
     Known {
         name: "fine-grain",
-        parallelism: 1000.0..=1e9,
+        parallelism: 100.0..=1e9,
         fault: &[Rule::FineGrain],
         run: || {
-            black_box(fib(30));
+            black_box(fib(33));
         },
     },
     Known {

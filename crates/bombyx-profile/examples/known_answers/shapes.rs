@@ -134,7 +134,10 @@ pub(super) const ALL: &[Known] = &[
         name: "serial-merge",
         parallelism: 3.0..=5.4,
         fault: &[Rule::LowParallelism],
-        run: || merging(8, 100_000),
+        run: || {
+            // In a pool from the beginning, so that the last merge is, too.
+            join(|| merging(8, 100_000), || ());
+        },
     },
     Known {
         name: "pipeline",

@@ -14,6 +14,9 @@ use rules::Look;
 use serde::Serialize;
 use std::fmt;
 
+/// A gain of less than this is not worth a word.
+const LITTLE: f64 = 1.05;
+
 /// What a sentence is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -71,7 +74,7 @@ impl Rule {
 pub struct Advice {
     /// What it is about.
     pub rule: Rule,
-    /// The sentence, without a full stop.
+    /// What was found, and what to try: a sentence without a full stop.
     pub text: String,
     /// The share of the program's time that it is about, where there is one.
     pub share: Option<f64>,
@@ -79,12 +82,15 @@ pub struct Advice {
     pub gain: Option<Gain>,
 }
 
-/// How many times as fast the program would be on some number of cores.
+/// How many times as fast the program would be on a machine of some number of cores. Before and after, it uses as many
+/// of them as are best for it. So a program that more cores make slower is compared with itself on few.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Gain {
+    /// Under which condition.
+    pub condition: &'static str,
     /// How many times as fast.
     pub factor: f64,
-    /// On how many cores.
+    /// Of how many cores.
     pub cores: u32,
 }
 
@@ -92,7 +98,9 @@ impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)?;
         match self.gain {
-            Some(Gain { factor, cores }) if factor >= 1.05 => write!(f, ": {factor:.2} × at {cores} cores"),
+            Some(Gain { condition, factor, cores }) if factor >= LITTLE => {
+                write!(f, "; {condition}: {factor:.2} × at {cores} cores")
+            }
             _ => Ok(()),
         }
     }
@@ -116,11 +124,14 @@ pub fn advise(profile: &Profile, cores: u32) -> Vec<Advice> {
         advice.push(look.fine());
     }
     // The machine first, then what would gain most. The sort is stable, so rules without a gain keep their order.
+    let by_share = |advice: &Advice| 1.0 / (1.0 - advice.share.unwrap_or(0.0).min(0.99));
     let worth = |advice: &Advice| match advice.gain {
         _ if advice.rule.is_about_machine() => f64::INFINITY,
         _ if matches!(advice.rule, Rule::NoForks | Rule::ShortRuns) => f64::MAX,
+        // The gain is for half of what blocks, and does not know what else could go on meanwhile.
+        Some(gain) if advice.rule == Rule::Blocked => gain.factor.max(by_share(advice)),
         Some(gain) => gain.factor,
-        None => 1.0 / (1.0 - advice.share.unwrap_or(0.0).min(0.99)),
+        None => by_share(advice),
     };
     advice.sort_by(|a, b| worth(b).total_cmp(&worth(a)));
     advice

@@ -1,15 +1,13 @@
 //! The rules of [`super::advise`]. The thresholds are constants with their reasons.
 
 use super::words::{count, decimal, percent, place, time};
-use super::{Advice, Gain, Rule};
+use super::{Advice, Gain, LITTLE, Rule};
 use crate::comparison::{Cause, Comparison};
-use crate::{Profile, Scaling, SiteProfile};
+use crate::{Beside, Profile, Scaling, SiteProfile};
 
 /// Parallelism per core above which scheduling costs do not show: the slackness that BL's T1/P + O(T∞) asks for, with
 /// the factor ten that Cilkview recommends.
 const SLACK: f64 = 10.0;
-/// What would gain less than this is not worth a word.
-const LITTLE: f64 = 1.05;
 /// Gains are told for this many cores, if the machine has fewer: most programs will meet a larger machine.
 const CORES: u32 = 8;
 /// Work per run below which waking another core costs about as much as it gains.
@@ -70,7 +68,8 @@ impl<'a> Look<'a> {
         let blocked = self.blocked();
         let waiting =
             if grown.iter().any(|advice| advice.rule == Rule::Lock) { None } else { self.waiting() };
-        // What another rule says better is not said again.
+        // What another rule says better is not said again. Processors are idle if what they would run blocks.
+        let idle = if blocked.is_some() || waiting.is_some() { None } else { self.idle() };
         let said = said || blocked.is_some() || waiting.is_some() || self.profile.forks == 0;
         let low = if said { None } else { self.low_parallelism() };
         let one_each = [
@@ -87,34 +86,47 @@ impl<'a> Look<'a> {
             self.fine_grain(),
             self.heavy_burden(),
             self.hand_overs(),
-            self.idle(),
+            idle,
         ];
         grown.into_iter().chain(one_each.into_iter().flatten()).collect()
     }
 
+    /// The gain if the program took this long on each number of cores. It would use the number that is best for it, as it
+    /// can now.
+    fn gain_of(&self, condition: &'static str, mended: impl Fn(u32) -> f64) -> Option<Gain> {
+        let least = |time: &dyn Fn(u32) -> f64| (1..=self.goal).map(time).fold(f64::INFINITY, f64::min);
+        let now = unmeasured(self.scaling);
+        let factor = least(&|cores| now.time(cores)) / least(&mended);
+        factor.is_finite().then_some(Gain { condition, factor, cores: self.goal })
+    }
+
     /// The gain if the program had this scaling.
-    fn gain(&self, mended: Scaling) -> Option<Gain> {
-        let factor = self.scaling.time(self.goal) / mended.time(self.goal);
-        factor.is_finite().then_some(Gain { factor, cores: self.goal })
+    fn gain(&self, condition: &'static str, mended: Scaling) -> Option<Gain> {
+        let mended = unmeasured(mended);
+        self.gain_of(condition, |cores| mended.time(cores))
     }
 
     /// The gain if this much of the span, and of the work, were gone.
-    fn without(&self, work_ns: f64, span_ns: f64) -> Option<Gain> {
+    fn without(&self, condition: &'static str, work_ns: f64, span_ns: f64) -> Option<Gain> {
         let less = |time: f64, ns: f64| (time - ns / 1e9).max(0.0);
         let Scaling { work, span, burdened_span, .. } = self.scaling;
-        self.gain(Scaling {
+        let mended = Scaling {
             work: less(work, work_ns),
             span: less(span, span_ns),
             burdened_span: less(burdened_span, span_ns),
             ..self.scaling
-        })
+        };
+        self.gain(condition, mended)
     }
 
     // ---- The machine ----------------------------------------------------------------------------------
 
     fn machine_busy(&self) -> Option<Advice> {
         let share = |profile: &Profile| {
-            profile.delayed_ns as f64 / (profile.work_ns as f64 + profile.delayed_ns as f64).max(1.0)
+            // The work is without the profiler's own time, which is delayed like the rest.
+            let busy: f64 = profile.per_processor.iter().map(|times| times.busy_ns as f64).sum();
+            let delayed = profile.delayed_ns as f64;
+            delayed / busy.max(profile.work_ns as f64 + delayed).max(1.0)
         };
         let crowded = |profile: &Profile| profile.machine.is_some_and(|it| profile.processors > it.cpus);
         // Alone or in company, whichever run was disturbed more and not by itself.
@@ -159,8 +171,8 @@ impl<'a> Look<'a> {
     }
 
     fn short_runs(&self) -> Option<Advice> {
-        let Profile { runs, work_ns, forks, .. } = *self.alone;
-        let work = work_ns as f64 / runs.max(1) as f64;
+        let Profile { runs, work_ns, blocked_ns, forks, .. } = *self.alone;
+        let work = (work_ns as f64 + blocked_ns as f64) / runs.max(1) as f64;
         (forks > 0 && work < SHORT_RUN_NS).then(|| Advice {
             rule: Rule::ShortRuns,
             text: format!(
@@ -189,17 +201,12 @@ impl<'a> Look<'a> {
         let of_it = longest.ns as f64 / outside;
         let most =
             if of_it > 0.95 { format!(", {place}") } else { format!("; {} of that {place}", percent(of_it)) };
-        let text = format!(
-            "{} of the time is serial, outside of any pool{most}; if it could use all cores",
-            percent(share)
-        );
-        let parallel = Scaling {
-            work: self.scaling.work + self.scaling.serial,
-            serial: 0.0,
-            growth: None,
-            ..self.scaling
-        };
-        Some(Advice { rule: Rule::Outside, text, share: Some(share), gain: self.gain(parallel) })
+        let text = format!("{} of the time is serial, outside of any pool{most}", percent(share));
+        let (now, serial) = (unmeasured(self.scaling), self.scaling.serial);
+        let gain = self.gain_of("if it could use all cores", |cores| {
+            now.time(cores) - serial + serial / f64::from(cores)
+        });
+        Some(Advice { rule: Rule::Outside, text, share: Some(share), gain })
     }
 
     // ---- Parallelism ----------------------------------------------------------------------------------
@@ -229,11 +236,11 @@ impl<'a> Look<'a> {
         if self.parallelism >= SLACK * self.cores || share < 0.5 || !uneven {
             return None;
         }
-        let gain = self.without(0.0, site.longest_ns as f64 - others);
+        let gain = self.without("if it were split", 0.0, site.longest_ns as f64 - others);
         gain.filter(|gain| gain.factor >= LITTLE)?;
         let text = format!(
             "one piece of {} takes {}, {} of the span, and the others {} on average: split it, or begin with it \
-             (parallelism {}); if it were split",
+             (parallelism {})",
             place(site),
             time(site.longest_ns as f64),
             percent(share),
@@ -254,9 +261,9 @@ impl<'a> Look<'a> {
         if !a_loop || site.forks == 0 || share < 0.5 || pieces >= f64::from(self.goal) {
             return None;
         }
-        let gain = self.without(0.0, site.span_ns as f64 / 2.0);
+        let gain = self.without("if it had twice as many, half as long", 0.0, site.span_ns as f64 / 2.0);
         let text = format!(
-            "{} has only {pieces:.0} iterations, of {}: more than {} will not help; if it had twice as many, half as long",
+            "{} has only {pieces:.0} iterations, of {}: more than {} will not help",
             place(site),
             time(site.work_ns as f64 / (site.forks + often) as f64),
             count(pieces.ceil())
@@ -289,6 +296,7 @@ impl<'a> Look<'a> {
 
     /// Names the place to work on, if there is one, and what it would gain if it were twice as fast.
     fn largest_part_of_span(&self) -> (String, Option<Gain>) {
+        const FASTER: &str = "if it were twice as fast";
         let serial = self.alone.serial_share_of_span();
         let largest = self.alone.sites_by_span().into_iter().next();
         let share = largest.map_or(0.0, |site| self.alone.share_of_span(site.span_ns));
@@ -296,14 +304,14 @@ impl<'a> Look<'a> {
         match largest {
             _ if serial > share && serial >= WORTH_NAMING => (
                 format!(
-                    "; {} of the span is code that runs before, between or after all forks; if it were twice as fast",
+                    "; {} of the span is code that runs before, between or after all forks",
                     percent(serial)
                 ),
-                self.without(serial * span / 2.0, serial * span / 2.0),
+                self.without(FASTER, serial * span / 2.0, serial * span / 2.0),
             ),
             Some(site) if share >= WORTH_NAMING => (
-                format!("; {} is {} of the span; if it were twice as fast", place(site), percent(share)),
-                self.without(site.work_ns as f64 / 2.0, site.span_ns as f64 / 2.0),
+                format!("; {} is {} of the span", place(site), percent(share)),
+                self.without(FASTER, site.work_ns as f64 / 2.0, site.span_ns as f64 / 2.0),
             ),
             _ => (String::new(), None),
         }
@@ -314,7 +322,14 @@ impl<'a> Look<'a> {
     /// Sites whose strands take longer beside others than alone.
     fn grown(&self) -> Vec<Advice> {
         let Some(comparison) = self.comparison else { return Vec::new() };
-        let gain = self.gain(Scaling { growth: None, ..self.scaling });
+        let all_excess = comparison.many.work_ns.saturating_sub(comparison.one.work_ns).max(1) as f64;
+        // What the other sites grow stays.
+        let without = |excess_ns: u64| {
+            let rest = (1.0 - excess_ns as f64 / all_excess).max(0.0);
+            let less = |factor: f64| if factor > 1.0 { 1.0 + rest * (factor - 1.0) } else { factor };
+            let growth = self.scaling.growth.map(|growth| Beside { factor: less(growth.factor), ..growth });
+            Scaling { growth, ..self.scaling }
+        };
         let all = comparison.many.work_ns.max(1) as f64;
         let say = |growth: crate::Growth<'_>| {
             let (share, place) = (growth.excess_ns as f64 / all, place(growth.site));
@@ -322,33 +337,37 @@ impl<'a> Look<'a> {
                 "strands of {place} take {:.1} times as long on {} processors as on one",
                 growth.factor, comparison.many.processors
             );
-            let (rule, text) = match growth.cause {
+            let (rule, condition, text) = match growth.cause {
                 Cause::Lock => (
                     Rule::Lock,
+                    "without it",
                     format!(
-                        "{} of the time strands of {place} wait for one another, in the kernel and outside of \
-                         `blocking`: a lock, most likely; hold it for less, or split what it guards; without it",
-                        percent(share)
+                        "{longer}, {} of the time, because they wait for one another, {} times: a lock, most likely, \
+                         outside of `blocking`; hold it for less, or split what it guards",
+                        percent(share),
+                        growth.site.waits
                     ),
                 ),
                 Cause::Sharing => (
                     Rule::Sharing,
+                    "without that",
                     format!(
                         "{longer}, {} of the time: most likely they write the same cache lines (shared data, or \
-                         neighbours in an array), or spin on a lock; keep what they write apart; without that",
+                         neighbours in an array), or spin on a lock; keep what they write apart",
                         percent(share)
                     ),
                 ),
                 Cause::Memory => (
                     Rule::Memory,
+                    "without that",
                     format!(
                         "{longer}, {} of the time: most likely they wait for memory, which all cores share; touch less \
-                         of it, or do more with what is in the cache; without that",
+                         of it, or do more with what is in the cache",
                         percent(share)
                     ),
                 ),
             };
-            Advice { rule, text, share: Some(share), gain }
+            Advice { rule, text, share: Some(share), gain: self.gain(condition, without(growth.excess_ns)) }
         };
         // If the machine was busy, caches were not ours alone.
         let doubtful = self.scaling.disturbed >= MUCH_DELAYED;
@@ -388,10 +407,11 @@ impl<'a> Look<'a> {
         let place = most.map_or(String::new(), |site| format!(", most of it in {}", place(site)));
         let text = format!(
             "{} of the time passes in `blocking`{place}, which cores do not shorten: a lock, a file, a sleep; wait for \
-             less, or for several things at once; with half of it",
+             less, or for several things at once",
             percent(share)
         );
-        let gain = self.without(0.0, (blocked_ns as f64 / 2.0).min(self.alone.span_ns as f64 / 2.0));
+        let half = (blocked_ns as f64 / 2.0).min(self.alone.span_ns as f64 / 2.0);
+        let gain = self.without("with half of it", 0.0, half);
         Some(Advice { rule: Rule::Blocked, text, share: Some(share), gain })
     }
 
@@ -412,7 +432,7 @@ impl<'a> Look<'a> {
                     place(site)
                 ),
                 share: Some((forking / self.alone.work_ns.max(1) as f64).min(0.9)),
-                gain: self.without(forking.min(0.9 * self.alone.work_ns as f64), 0.0),
+                gain: self.without("without these forks", forking.min(0.9 * self.alone.work_ns as f64), 0.0),
             }
         })
     }
@@ -484,6 +504,12 @@ impl<'a> Look<'a> {
         };
         Advice { rule: Rule::Fine, text, share: None, gain: None }
     }
+}
+
+/// The same program, by what explains its speedup and not by the speedup itself. So all numbers of cores, and the program
+/// before and after a change, can be compared.
+fn unmeasured(scaling: Scaling) -> Scaling {
+    Scaling { growth: scaling.growth.map(|growth| Beside { speedup: None, ..growth }), ..scaling }
 }
 
 /// The share of the CPUs' time that a hypervisor took while the program ran.

@@ -7,12 +7,13 @@
 //!
 //! A row is a source, an operation, a number of items, what an item costs, and whether the loop is entered from outside
 //! or inside a pool. A row that misses a bar is measured once more, with five times the rounds. Rows whose ordinary loop
-//! takes longer than `--limit` milliseconds are left out, and rows with long loops are measured in fewer rounds. With one
-//! thread, only the ordinary loop and Bombyx run.
+//! takes longer than `--limit` milliseconds are left out, and rows with long loops are measured in fewer rounds. A round of
+//! a contender takes `--round` microseconds (500), in which it calls its loop again and again. With one thread, only the
+//! ordinary loop and Bombyx run.
 
 mod contenders;
 
-use contenders::{Contenders, Items, OPERATIONS, Paralight, SOURCES, contenders};
+use contenders::{Contenders, Items, OPERATIONS, Paralight, Run, SOURCES, contenders};
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::time::Instant;
@@ -25,6 +26,8 @@ struct Options {
     n: (usize, usize),
     bodies: String,
     limit: f64,
+    /// How long a round of a contender should take, in nanoseconds.
+    round: f64,
 }
 
 /// Nanoseconds per call, by contender.
@@ -77,6 +80,7 @@ fn options() -> Options {
         n: (0, usize::MAX),
         bodies: "1ns,20ns,1us".to_owned(),
         limit: 2000.0,
+        round: 500e3,
     };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
@@ -93,6 +97,7 @@ fn options() -> Options {
             }
             "--bodies" => options.bodies = value,
             "--limit" => options.limit = number(&value) as f64,
+            "--round" => options.round = 1e3 * number(&value) as f64,
             _ => panic!("unknown option {argument}: see the head of this program"),
         }
     }
@@ -122,10 +127,10 @@ fn size(
         }
         for entered in ["outside", "inside"] {
             let inside = entered == "inside";
-            let mut medians = measure(&mut list, options.rounds, inside);
+            let mut medians = measure(&mut list, (options.rounds, options.round), inside);
             let again = misses(&medians, options.threads);
             if again {
-                medians = measure(&mut list, 5 * options.rounds, inside);
+                medians = measure(&mut list, (5 * options.rounds, options.round), inside);
             }
             let serial = medians["serial"];
             let ratio =
@@ -145,20 +150,31 @@ fn size(
     }
 }
 
-/// The medians of all contenders.
-fn measure(list: &mut Contenders<'_>, rounds: usize, inside: bool) -> Medians {
-    /// How long a round of one contender should take, and how long a row.
-    const ROUND: f64 = 500e3;
+/// Nanoseconds of the shorter one of two calls, or of the only one if it is long.
+fn shortest(run: &mut Run<'_>) -> f64 {
+    let mut once = || {
+        let start = Instant::now();
+        black_box(run());
+        start.elapsed().as_nanos().max(1) as f64
+    };
+    let first = once();
+    if first > 50e6 { first } else { first.min(once()) }
+}
+
+/// The medians of all contenders, in rounds of so many nanoseconds.
+fn measure(list: &mut Contenders<'_>, (rounds, round): (usize, f64), inside: bool) -> Medians {
+    /// How long a row should take.
     const ROW: f64 = 1e9;
-    let start = Instant::now();
     let expected = list[0].1();
-    let once = start.elapsed().as_nanos().max(1) as f64;
-    let calls = (ROUND / once).clamp(1.0, 4000.0) as usize;
+    // Each contender makes as many calls as fit a round: some take a thousand times as long as others.
+    let each: Vec<f64> = list.iter_mut().map(|(_, run)| shortest(run)).collect();
+    let (once, all) = (each[0], each.iter().sum::<f64>());
+    let calls: Vec<usize> = each.iter().map(|once| (round / once).clamp(1.0, 4000.0) as usize).collect();
     let least = if once > 500e6 { 1.0 } else { 3.0 };
     // Rounds of a row with long loops are fewer.
-    let rounds = (rounds as f64 * (ROW / (9.0 * once * list.len() as f64)).min(1.0)).max(least) as usize;
+    let rounds = (rounds as f64 * (ROW / (9.0 * all)).min(1.0)).max(least) as usize;
     let mut times: Vec<Vec<f64>> = vec![Vec::new(); list.len()];
-    for round in usize::from(once > 500e6)..=rounds {
+    for nth in usize::from(once > 500e6)..=rounds {
         for (i, (name, run)) in list.iter_mut().enumerate() {
             let mut timed = || {
                 // The threads of the contender before come to rest, and those of this one wake up.
@@ -166,10 +182,10 @@ fn measure(list: &mut Contenders<'_>, rounds: usize, inside: bool) -> Medians {
                     assert_eq!(run(), expected, "{name} is wrong");
                 }
                 let start = Instant::now();
-                for _ in 0..calls {
+                for _ in 0..calls[i] {
                     black_box(run());
                 }
-                start.elapsed().as_nanos() as f64 / calls as f64
+                start.elapsed().as_nanos() as f64 / calls[i] as f64
             };
             let time = match (*name, inside) {
                 ("bombyx", true) => bombyx::Pool::global().run(timed),
@@ -177,7 +193,7 @@ fn measure(list: &mut Contenders<'_>, rounds: usize, inside: bool) -> Medians {
                 _ => timed(),
             };
             // The first round warms up.
-            if round > 0 {
+            if nth > 0 {
                 times[i].push(time);
             }
         }

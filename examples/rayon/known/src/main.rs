@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 use std::hint::black_box;
 use std::process::ExitCode;
+use std::sync::Mutex;
 
 /// Computes for about this many microseconds on a present-day core.
 fn grind(microseconds: u64) {
@@ -51,9 +52,16 @@ fn main() -> ExitCode {
         Some("one_long") => {
             (0..100).into_par_iter().for_each(|i| grind(if i == 40 { 150_000 } else { 1_000 }))
         }
+        Some("lock") => {
+            let lock = Mutex::new(());
+            (0..10_000).into_par_iter().for_each(|_| {
+                let _held = lock.lock();
+                grind(15);
+            });
+        }
         _ => {
             eprintln!(
-                "known numbers|par_iter|with_max_len|par_chunks_mut|map_sum|par_bridge|join|scope|one_long"
+                "known numbers|par_iter|with_max_len|par_chunks_mut|map_sum|par_bridge|join|scope|one_long|lock"
             );
             return ExitCode::from(2);
         }

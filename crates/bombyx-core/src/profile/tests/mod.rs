@@ -15,9 +15,11 @@ use crate::machine::current;
 use crate::machine::observer::Aside;
 use crate::profile::Profiler;
 use crate::profile::algebra::Burden;
+use crate::profile::chain::Report;
 use crate::profile::clock::{Clock, advance};
 use crate::profile::costs::Costs;
 use crate::profile::record::Recorder;
+use crate::profile::sites::SiteId;
 use crate::profile::{Profile, SiteProfile};
 use crate::{blocking, charge, for_each, join, release, scope};
 use bombyx_dag::{Computation, Measures};
@@ -84,6 +86,22 @@ fn tree(depth: u32, ticks: u64) {
         join(|| tree(depth - 1, ticks), || tree(depth - 1, ticks));
         advance(2);
     }
+}
+
+/// Names are looked up when the report is made, which takes a while, in virtual time, too ([`crate::profile::sites::all`]).
+#[test]
+fn making_the_report_is_no_part_of_the_program() {
+    let profiler = Profiler::bare(Clock::Virtual, NOTHING, None);
+    for (site, gap, run) in [(1, 300, 50), (2, 20, 60)] {
+        advance(gap);
+        let before = profiler.begin_run(SiteId::from_index(site));
+        advance(run);
+        profiler.end_run(before, Report::default());
+    }
+    advance(7);
+    let profile = profiler.profile();
+    let gaps: Vec<u64> = profile.gaps.iter().map(|gap| gap.ns).collect();
+    assert_eq!((gaps, profile.wall_ns), (vec![300, 20, 7], 110), "before, between and after the runs");
 }
 
 #[test]
