@@ -8,8 +8,8 @@
 use super::{Census, Counted, Rng, wait_until};
 use bombyx::dropin::{BuilderExt as _, HandleExt as _, ScopeExt as _, has_pending, yield_local, yield_now};
 use bombyx::{
-    Handle, Pool, Scope, blocking, charge, checkpoint, for_each, join, join_context, map_reduce, release,
-    reserve, scope,
+    Handle, Pool, Scope, block_on, blocking, charge, checkpoint, for_each, join, join_all, join_context,
+    map_reduce, release, reserve, scope,
 };
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -39,6 +39,8 @@ enum Action {
     Broadcast(bool),
     Sequence(Vec<Node>),
     Join(Box<[Node; 2]>),
+    /// [`join_all`]
+    JoinAll(Vec<Node>),
     /// [`join_context`]
     JoinContext(Box<[Node; 2]>),
     /// `blocking` in the first half waits for a message of the second.
@@ -66,10 +68,25 @@ enum Action {
     RunHere(Box<Node>),
     /// [`Pool::spawn`], or with `true` [`Handle::spawn_fifo`], on the pool of the program.
     Detach(bool),
+    /// A task on the pool of the program, and what the caller does with it.
+    Task(Wanted),
     /// A separate pool, which its handle closes when the node has ended, but perhaps before a detached closure has.
     Closed(Box<Node>),
     /// A separate thread that is part of a pool.
     Seated(Box<Node>),
+}
+
+/// What becomes of a task.
+#[derive(Clone, Copy, Debug)]
+enum Wanted {
+    /// [`Task::join`](bombyx::Task::join)
+    Join,
+    /// [`block_on`]
+    Await,
+    /// [`Handle::run_async`] instead of a task, and [`block_on`].
+    RunAsync,
+    /// [`Task::abort`](bombyx::Task::abort), perhaps too late.
+    Abort,
 }
 
 /// Where a scope is opened.
@@ -179,7 +196,7 @@ impl Draw<'_> {
 
     fn leaf(&mut self, panics: bool) -> Action {
         let broadcasts = self.threads != Threads::FewAndNoneBlocks;
-        match self.rng.below(22) {
+        match self.rng.below(23) {
             0..6 => Action::Leaf,
             6..9 => Action::Spin(self.rng.below(3_000) as u32),
             9..11 => Action::Yield,
@@ -192,6 +209,10 @@ impl Draw<'_> {
             18 => Action::Reserve(self.rng.below(5_000)),
             19 if broadcasts && self.rng.one_in(4) => Action::Broadcast(self.rng.one_in(2)),
             20 if broadcasts && self.rng.one_in(4) => Action::ScopeBroadcast,
+            21 => {
+                let wanted = [Wanted::Join, Wanted::Await, Wanted::RunAsync, Wanted::Abort];
+                Action::Task(wanted[self.rng.below(4)])
+            }
             _ => Action::Leaf,
         }
     }
@@ -203,7 +224,7 @@ impl Draw<'_> {
     fn inner(&mut self, size: usize, panics: bool) -> Action {
         let blocks = self.threads != Threads::FewAndNoneBlocks;
         let (any, fixed) = (self.threads == Threads::Any, self.threads == Threads::Fixed);
-        match self.rng.below(20) {
+        match self.rng.below(21) {
             6 if any => Action::Rendezvous(self.pair(size, panics)),
             7..9 => Action::Sequence(self.several(size, panics)),
             9..11 => Action::Scope {
@@ -224,6 +245,7 @@ impl Draw<'_> {
             15 if blocks => Action::Elsewhere(Box::new(self.node(size, panics))),
             16 => Action::RunHere(Box::new(self.node(size, panics))),
             17 => Action::JoinContext(self.pair(size, panics)),
+            20 => Action::JoinAll(self.several(size, panics)),
             18 if blocks && self.rng.one_in(40) => Action::Closed(Box::new(self.node(size, false))),
             19 if blocks && !fixed && self.rng.one_in(200) => {
                 Action::Seated(Box::new(self.node(size, panics)))
@@ -265,6 +287,10 @@ impl Node {
                 let (a, b) = (halves[0].serial(counts, processors), halves[1].serial(counts, processors));
                 a?.then(b?)
             }
+            Action::JoinAll(nodes) => {
+                let ends: Vec<Outcome> = nodes.iter().map(|node| node.serial(counts, processors)).collect();
+                ends.into_iter().try_fold(Affine::IDENTITY, |sum, end| end.map(|value| sum.then(value)))?
+            }
             Action::Scope { body, spawned, .. } => {
                 let body = body.serial(counts, processors);
                 let spawned: Vec<Outcome> =
@@ -303,7 +329,7 @@ impl Node {
                 counts[self.number] += processors;
                 Affine::IDENTITY
             }
-            Action::Detach(_) => {
+            Action::Detach(_) | Action::Task(_) => {
                 counts[self.number] += 1;
                 Affine::IDENTITY
             }
@@ -394,6 +420,11 @@ impl Run<'_> {
                 );
                 return self.combine(a, b);
             }
+            Action::JoinAll(nodes) => {
+                let closures: Vec<_> = nodes.iter().map(|node| || self.node(node)).collect();
+                let values = join_all(closures).into_iter();
+                return values.fold(self.value(Affine::IDENTITY), |sum, value| self.combine(sum, value));
+            }
             Action::Rendezvous(halves) => return self.rendezvous(halves),
             Action::Scope { place, how, body, spawned, chained } => {
                 let slots: Vec<Slot> = spawned.iter().map(|_| Mutex::new(None)).collect();
@@ -461,6 +492,7 @@ impl Run<'_> {
                 let closure = self.detached_closure(number);
                 if *fifo { self.pool.handle().spawn_fifo(closure) } else { drop(self.pool.spawn(closure)) }
             }
+            Action::Task(wanted) => self.task(number, *wanted),
             Action::Closed(node) => {
                 let pool = Pool::builder().processors(1 + number % 2).build().expect("a small pool");
                 let handle = pool.into_handle();
@@ -490,6 +522,22 @@ impl Run<'_> {
         move || {
             counts[number].fetch_add(1, SeqCst);
             detached.fetch_sub(1, SeqCst);
+        }
+    }
+
+    /// Starts a task on the pool of the program. The closure runs once, or is dropped and counted here.
+    fn task(&self, number: Number, wanted: Wanted) {
+        self.detached.fetch_add(1, SeqCst);
+        let closure = self.detached_closure(number);
+        match wanted {
+            Wanted::Join => self.pool.spawn(closure).join().expect("the closure does not panic"),
+            Wanted::Await => block_on(self.pool.spawn(closure)).expect("the closure does not panic"),
+            Wanted::RunAsync => block_on(self.pool.handle().run_async(closure)),
+            Wanted::Abort => {
+                if self.pool.spawn(closure).abort() {
+                    self.detached_closure(number)();
+                }
+            }
         }
     }
 
