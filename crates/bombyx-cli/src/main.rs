@@ -24,6 +24,7 @@ mod scale;
 mod simulate;
 mod terminal;
 mod tour;
+mod trace;
 mod verify;
 #[cfg(unix)]
 mod worker;
@@ -81,6 +82,7 @@ enum Command {
     Profile(profile::Args),
     Record(record::Args),
     Scale(scale::Args),
+    Trace(trace::Args),
     Simulate(Box<simulate::Args>),
     Verify(verify::Args),
     Reproduce(reproduce::Args),
@@ -108,6 +110,7 @@ fn main() -> ExitCode {
         Some(Command::Profile(args)) => profile::run(&args),
         Some(Command::Record(args)) => record::run(&args),
         Some(Command::Scale(args)) => scale::run(&args),
+        Some(Command::Trace(args)) => trace::run(&args),
         Some(Command::Simulate(args)) => simulate::run(&args),
         Some(Command::Verify(args)) => verify::run(&args),
         Some(Command::Reproduce(args)) => reproduce::run(&args),
