@@ -18,6 +18,7 @@ mod png;
 mod prediction;
 mod profile;
 mod record;
+mod report;
 mod reproduce;
 mod run;
 mod scale;
@@ -81,6 +82,7 @@ enum Command {
     Check(check::Args),
     Profile(profile::Args),
     Record(record::Args),
+    Report(report::Args),
     Scale(scale::Args),
     Trace(trace::Args),
     Simulate(Box<simulate::Args>),
@@ -109,6 +111,7 @@ fn main() -> ExitCode {
         Some(Command::Check(args)) => check::run(&args),
         Some(Command::Profile(args)) => profile::run(&args),
         Some(Command::Record(args)) => record::run(&args),
+        Some(Command::Report(args)) => report::run(&args),
         Some(Command::Scale(args)) => scale::run(&args),
         Some(Command::Trace(args)) => trace::run(&args),
         Some(Command::Simulate(args)) => simulate::run(&args),
