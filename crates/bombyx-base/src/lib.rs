@@ -6,6 +6,7 @@
 //! - [`scheduler`] has the names of all schedulers. [`Quota`] and [`Beta`] are their parameters, and [`Ratio`] is an
 //!   exact fraction.
 //! - [`Paper`] has the short names of the papers.
+//! - [`trace`] has the events that the runtime writes and `bombyx-trace` reads.
 //! - [`profile`] has what the runtime measures and `bombyx-profile` reads.
 //! - [`Random`] is the random generator, and [`Crc`] is the checksum of files.
 //! - [`nearest`] finds what was meant by a typo, and [`count()`] reads `50k`.
@@ -23,6 +24,7 @@ mod random;
 mod ratio;
 pub mod scheduler;
 mod spelling;
+pub mod trace;
 
 pub use beta::{Beta, BetaError};
 pub use count::count;

@@ -18,12 +18,14 @@ mod png;
 mod prediction;
 mod profile;
 mod record;
+mod report;
 mod reproduce;
 mod run;
 mod scale;
 mod simulate;
 mod terminal;
 mod tour;
+mod trace;
 mod verify;
 #[cfg(unix)]
 mod worker;
@@ -80,7 +82,9 @@ enum Command {
     Check(check::Args),
     Profile(profile::Args),
     Record(record::Args),
+    Report(report::Args),
     Scale(scale::Args),
+    Trace(trace::Args),
     Simulate(Box<simulate::Args>),
     Verify(verify::Args),
     Reproduce(reproduce::Args),
@@ -107,7 +111,9 @@ fn main() -> ExitCode {
         Some(Command::Check(args)) => check::run(&args),
         Some(Command::Profile(args)) => profile::run(&args),
         Some(Command::Record(args)) => record::run(&args),
+        Some(Command::Report(args)) => report::run(&args),
         Some(Command::Scale(args)) => scale::run(&args),
+        Some(Command::Trace(args)) => trace::run(&args),
         Some(Command::Simulate(args)) => simulate::run(&args),
         Some(Command::Verify(args)) => verify::run(&args),
         Some(Command::Reproduce(args)) => reproduce::run(&args),

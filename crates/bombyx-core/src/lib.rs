@@ -53,11 +53,14 @@
 //! | `BOMBYX_PROFILE=file` | measure work and span, and write a [`Profile`] there when the process ends |
 //! | `BOMBYX_RECORD=file` | record the computation, and write it there as a dag file when the process ends |
 //! | `BOMBYX_RECORD_MEMORY=n` | how many MiB that may take (default 256) before short forks are left out |
+//! | `BOMBYX_TRACE=file` | trace what every processor and thread does, and write it there when the process ends |
+//! | `BOMBYX_TRACE_MEMORY=n` | how many MiB that may take (default 512); the newest events are kept |
+//! | `BOMBYX_TRACE_STALL=seconds` | write the trace, and say so, when nothing has happened for so long |
 //! | `BOMBYX_DETERMINISTIC=1` | [`Builder::deterministic`] for all pools |
 //! | `BOMBYX_BARRIER=fence` | do without `membarrier(2)`: slower forks, for sandboxes that end the process at that call |
 //!
-//! Programs that run with more rights than their caller (set-user-ID, capabilities) ignore `BOMBYX_PROFILE` and
-//! `BOMBYX_RECORD`.
+//! Programs that run with more rights than their caller (set-user-ID, capabilities) ignore `BOMBYX_PROFILE`,
+//! `BOMBYX_RECORD` and `BOMBYX_TRACE`.
 //!
 //! **Not here:** parallel iterators (`bombyx`), rayon's interface (`bombyx-threads`), and whatever reads a profile or
 //! simulates a program (`bombyx-profile`, `bombyx-sim`).
@@ -80,6 +83,8 @@ mod machine;
 pub mod profile;
 #[cfg(not(loom))]
 mod scheduler;
+#[cfg(not(loom))]
+mod trace;
 
 #[cfg(doctest)]
 mod compile_fail;
@@ -100,6 +105,7 @@ pub use self::{
         join_all::{Closures, join_all},
         lab,
         loops::{for_each, map_reduce},
+        mark::{Phase, mark, phase},
         per_processor::PerProcessor,
         pool::{Pool, current_processor, current_processors, in_pool},
         scope::{Scope, scope},
@@ -108,6 +114,7 @@ pub use self::{
     machine::{pool::config::Threads, stats::Stats},
     profile::{Profile, write_profile},
     scheduler::{Beta, BetaError, Quota, QuotaError, Scheduler, SchedulerError},
+    trace::write_trace,
 };
 #[cfg(not(loom))]
 #[doc(hidden)]

@@ -13,8 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// From the ground up. The profiler is beside the schedulers: neither knows the other.
-const FLOORS: &[&[&str]] = &[&["system"], &["protocol"], &["machine"], &["scheduler", "profile"], &["api"]];
+/// From the ground up. The profiler, the trace and the schedulers are beside each other: none knows another.
+const FLOORS: &[&[&str]] =
+    &[&["system"], &["protocol"], &["machine"], &["scheduler", "profile", "trace"], &["api"]];
 
 /// The most modules that may need each other in a circle.
 const LARGEST: usize = 4;

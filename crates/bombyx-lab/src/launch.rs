@@ -1,4 +1,4 @@
-//! Runs the user's program under `bombyx profile`, `record` and `scale`: its environment, its signals, its end, and a
+//! Runs the user's program under `bombyx profile`, `record`, `scale` and `trace`: its environment, its signals, its end, and a
 //! folder for the files that it leaves to this program.
 //!
 //! Ctrl-C reaches the program itself, because the terminal sends it to both. This program only stays alive, to report
@@ -50,7 +50,7 @@ impl std::fmt::Display for CannotStart {
 impl std::error::Error for CannotStart {}
 
 impl<'a> Launch<'a> {
-    /// The program and its arguments. It does not get the profile or recording that our own environment asks for.
+    /// The program and its arguments. It does not get the profile, recording or trace that our own environment asks for.
     pub fn new(words: &'a [OsString]) -> Self {
         Self { words, variables: Vec::new(), quiet: false, to_errors: false }
     }
@@ -88,7 +88,10 @@ impl<'a> Launch<'a> {
     pub fn run(&self) -> Result<Ended> {
         let (program, arguments) = self.words.split_first().ok_or("name the program to run, after `--`")?;
         let mut command = Command::new(program);
-        command.args(arguments).env_remove("BOMBYX_PROFILE").env_remove("BOMBYX_RECORD");
+        command.args(arguments);
+        for variable in ["BOMBYX_PROFILE", "BOMBYX_RECORD", "BOMBYX_TRACE"] {
+            command.env_remove(variable);
+        }
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         if self.quiet {
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());

@@ -1,4 +1,4 @@
-//! Fuzzes the readers of profiles and dag files for a time: `fuzz [seconds [seed]]`. See `scripts/fuzz`.
+//! Fuzzes the readers of profiles, dag files and traces for a time: `fuzz [seconds [seed]]`. See `scripts/fuzz`.
 
 #[path = "../fuzz/mod.rs"]
 mod fuzz;
@@ -11,13 +11,14 @@ fn main() {
     let seconds = arguments.next().unwrap_or(60);
     let seed = arguments.next().unwrap_or_else(|| u64::from(std::process::id()));
     println!("seed {seed}");
-    let mut fuzzers = [Fuzzer::new(fuzz::profiles(), seed), Fuzzer::new(fuzz::dags(), seed)];
+    let mut fuzzers =
+        [fuzz::profiles(), fuzz::dags(), fuzz::traces()].map(|target| Fuzzer::new(target, seed));
     let (start, mut told) = (Instant::now(), Instant::now());
     loop {
         let over = start.elapsed() >= Duration::from_secs(seconds);
         if over || told.elapsed() >= Duration::from_secs(60) {
             told = Instant::now();
-            for (name, fuzzer) in ["profiles", "dag files"].into_iter().zip(&fuzzers) {
+            for (name, fuzzer) in ["profiles", "dag files", "traces"].into_iter().zip(&fuzzers) {
                 println!(
                     "{:>5} s  {name:9}  {:>11} executions, {} accepted, {} different answers",
                     start.elapsed().as_secs(),

@@ -1,4 +1,4 @@
-//! A small fuzzer for the readers of profiles and dag files. It mutates a corpus, and keeps what makes a reader answer
+//! A small fuzzer for the readers of profiles, dag files and traces. It mutates a corpus, and keeps what makes a reader answer
 //! in a new way. It is deterministic from its seed, and needs only stable Rust, so it runs wherever the tests run.
 //!
 //! It looks for panics, and for accepted inputs with which something that follows goes wrong. Whoever starts it limits
@@ -305,6 +305,51 @@ pub(crate) fn dags() -> Target {
             }
         },
     }
+}
+
+/// The reader of traces.
+pub(crate) fn traces() -> Target {
+    Target {
+        extension: "trace",
+        corpus: Path::new(env!("CARGO_MANIFEST_DIR")).join("../bombyx-trace/corpus"),
+        words: &[
+            b"\x01\0\0\0",
+            b"\x02\0\0\0",
+            b"\x07\0\0\0",
+            b"\xff\xff\xff\xff",
+            b"\0\0\0\0\0\0\0\0",
+            b"\xff\xff\xff\xff\xff\xff\xff\xff",
+            b"\x20\0\0\0\0\0\0\0",
+            b"ns_per_tick",
+            b"NaN",
+            b"1e300",
+            b"bombyx trace v2\n",
+        ],
+        repair: |file| sealed_trace(file),
+        read: |bytes| match bombyx_trace::read(bytes) {
+            Err(error) => error.to_string().chars().filter(|c| !c.is_ascii_digit()).collect(),
+            Ok(trace) => {
+                let timeline = bombyx_trace::Timeline::of(&trace);
+                let slices: usize = timeline.tracks.iter().map(|track| track.slices.len()).sum();
+                assert!(!bombyx_trace::perfetto::encode(&timeline).is_empty());
+                let json = bombyx_trace::chrome::encode(&timeline);
+                serde_json::from_str::<serde::de::IgnoredAny>(&json).expect("this is JSON");
+                format!(
+                    "accepted, {} tracks, {} slices",
+                    timeline.tracks.len(),
+                    slices.checked_ilog2().unwrap_or(0)
+                )
+            }
+        },
+    }
+}
+
+/// Makes the checksum of a trace right, if its last section is there.
+fn sealed_trace(file: &mut [u8]) {
+    let Some(end) = file.len().checked_sub(16) else { return };
+    let mut crc = bombyx_base::Crc::new();
+    crc.add(&file[..end]);
+    file[end + 12..].copy_from_slice(&crc.value().to_le_bytes());
 }
 
 /// Makes the end of a dag file right: counts and checksum. A file that is only a head stays as it is.

@@ -7,7 +7,7 @@ use fuzz::Fuzzer;
 
 #[test]
 fn readers_survive_a_few_thousand_mutations() {
-    for (target, seed) in [(fuzz::profiles(), 1), (fuzz::dags(), 2)] {
+    for (target, seed) in [(fuzz::profiles(), 1), (fuzz::dags(), 2), (fuzz::traces(), 3)] {
         let name = target.extension;
         let mut fuzzer = Fuzzer::new(target, seed);
         (0..4000).for_each(|_| fuzzer.step());

@@ -3,6 +3,8 @@
 use crate::machine::current;
 use crate::machine::hand_over::{Heir, Next, go_on, hand_over};
 use crate::machine::pool::PoolCore;
+use crate::machine::telling::Meanwhile;
+use crate::machine::tracer::Event;
 use crate::profile;
 use crate::system::guard::guarded;
 
@@ -32,6 +34,7 @@ where
     let Some(processor) = current::processor() else { return f() };
     let pool = processor.pool();
     if pool.has_fixed_threads() {
+        let _traced = Meanwhile::begin(pool, Event::Blocks, Event::Unblocks);
         let _blocked = guarded(|| {
             // No other thread may continue on this processor, but others can take what is in its deque.
             processor.deque.expose_all();
@@ -40,6 +43,7 @@ where
         return f();
     }
     let home = current::Home::inside(pool);
+    let _traced = Meanwhile::begin(pool, Event::Blocks, Event::Unblocks);
     let (_blocked, _back) = guarded(|| {
         // The joins on this stack may resume on another processor, so they must not pop blindly.
         processor.deque.expose_all();

@@ -14,6 +14,7 @@ use crate::profile::{self, Observing, Profiler};
 use crate::scheduler::Scheduler;
 use crate::system::affinity::{self, CpuSet, Thread};
 use crate::system::barrier;
+use crate::trace;
 use std::any::Any;
 use std::sync::{Arc, Mutex};
 use std::{fmt, io, thread};
@@ -320,6 +321,7 @@ impl Builder {
             }
             None => self.names,
         };
+        let measures_costs = matches!(self.profiler, profile::Choice::Off | profile::Choice::Given(_));
         let profiler = self.profiler.profiler(costs::measure);
         let metered = self.metered || strategy.quota() != i64::MAX || profiler.is_some();
         let config = Config {
@@ -345,6 +347,7 @@ impl Builder {
             crowded: processors > cores,
             max_searchers: processors.min(cores).div_ceil(2),
             observer: profiler.map(|profiler| Box::new(Observing(profiler)) as _),
+            tracer: if measures_costs { None } else { trace::tracer() },
         };
         Ok((config, scheduler))
     }

@@ -6,12 +6,15 @@ use crate::api::signal::Signal;
 use crate::machine::current;
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
+use crate::machine::telling::Meanwhile;
+use crate::machine::tracer::Event;
 use crate::machine::visit::{STARVED, Visit};
 use crate::profile::{self, Site};
 use crate::protocol::carrier::Enabled;
 use crate::protocol::job::{Entry, HeapJob, Job};
 use crate::system::guard::{Guard, guarded};
 use crate::system::process;
+use bombyx_base::trace::Region;
 use std::cell::UnsafeCell;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{self, AssertUnwindSafe};
@@ -58,6 +61,7 @@ where
     F: FnOnce() -> R,
 {
     let (_visit, _run) = guarded(|| (Visit::begin(pool, processor), profile::Run::begin(pool, site)));
+    let _traced = Meanwhile::region(pool, Region::Run, site.location);
     f()
 }
 
@@ -80,6 +84,8 @@ where
     let entry = Entry::heap(NonNull::from(&job).cast());
     let guard = Guard::new();
     pool.inject(entry);
+    let address = ptr::from_ref(&job) as usize;
+    let waiting = Meanwhile::begin(pool, Event::Waits(address), Event::GoesOn);
     while pool.config.lends && pool.has_queued() && !job.signal.wait_outside(Some(STARVED)) {
         // A processor may have come free while the pool cannot start a carrier for it. This thread can take the
         // carrier's place.
@@ -87,6 +93,7 @@ where
         if pool.take_back(entry) {
             guard.passed();
             drop(blocked);
+            drop(waiting);
             // SAFETY: the entry was taken back, so nobody else has the closure.
             let closure = unsafe { ManuallyDrop::take(&mut *job.closure.get()) };
             return lent(pool, processor, site, closure);
@@ -94,9 +101,10 @@ where
         pool.retire(processor, None, None);
         break;
     }
-    job.signal.wait(pool, ptr::from_ref(&job) as usize);
+    job.signal.wait(pool, address);
     guard.passed();
     drop(blocked);
+    drop(waiting);
     // SAFETY: the signal is set, so the result is written and nobody touches the job any more.
     let result = unsafe { job.result.into_inner().assume_init() };
     result.unwrap_or_else(|payload| panic::resume_unwind(payload))
@@ -123,8 +131,11 @@ where
         // SAFETY: the calling thread waits until the signal is set.
         unsafe {
             let closure = ManuallyDrop::take(&mut *(*this).closure.get());
-            let run = profile::Run::begin(current::held().pool(), (*this).site);
+            let pool = current::held().pool();
+            let run = profile::Run::begin(pool, (*this).site);
+            let traced = Meanwhile::region(pool, Region::Run, (*this).site.location);
             (*(*this).result.get()).write(panic::catch_unwind(AssertUnwindSafe(closure)));
+            drop(traced);
             drop(run);
             Signal::set(&raw const (*this).signal)
         }
@@ -165,9 +176,11 @@ where
         // SAFETY: `detached` wrote it, and this reads it once.
         let Detached { site, pool, closure, .. } = unsafe { memory.assume_init_read() };
         let run = profile::Run::begin(&pool, site);
+        let traced = Meanwhile::region(&pool, Region::Run, site.location);
         // For the recorder, the spawned closure frees what the spawn allocated.
         drop(memory);
         pool.handlers().guard(closure);
+        drop(traced);
         drop(run);
         pool.thread_ended();
         pool.detached_ended();

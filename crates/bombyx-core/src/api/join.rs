@@ -16,6 +16,7 @@ use crate::machine::handlers::{Payload, drop_payload, drop_unwanted};
 use crate::machine::patience::Waited;
 use crate::machine::processor::Processor;
 use crate::machine::strategy::Child;
+use crate::machine::telling::name_code;
 use crate::machine::wait::{end, wait_for};
 use crate::profile::{self, Joining, Kind, Site};
 use crate::protocol::carrier::Enabled;
@@ -285,6 +286,7 @@ where
             let closure = ManuallyDrop::take(&mut *(*this).closure.get());
             let context = Context { migrated: !current::held().pool().config.deterministic };
             profile::begin_taken();
+            name_code(Fork::<B, R>::exec as *const () as usize, std::any::type_name::<B>);
             let result = panic::catch_unwind(AssertUnwindSafe(|| closure(context)));
             profile::end_taken(job);
             (*(*this).result.get()).write(result);

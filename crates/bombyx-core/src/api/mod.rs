@@ -18,6 +18,7 @@ pub(crate) mod join;
 pub(crate) mod join_all;
 pub mod lab;
 pub(crate) mod loops;
+pub(crate) mod mark;
 pub(crate) mod per_processor;
 pub(crate) mod pool;
 pub(crate) mod scope;

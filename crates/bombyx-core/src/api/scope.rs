@@ -14,6 +14,7 @@ use crate::machine::current;
 use crate::machine::handlers::{Payload, drop_payload, drop_unwanted};
 use crate::machine::pool::{PoolCore, PoolRef};
 use crate::machine::processor::Processor;
+use crate::machine::telling::{Meanwhile, name_code};
 use crate::profile::{self, Closures, Kind as SiteKind, Site};
 use crate::protocol::carrier::Enabled;
 use crate::protocol::credits::{Credits, tell};
@@ -23,6 +24,7 @@ use crate::protocol::tickets::Tickets;
 use crate::system::guard::guarded;
 use crate::system::primitive::lock;
 use crate::system::process;
+use bombyx_base::trace::Region;
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::{self, MaybeUninit};
@@ -108,6 +110,7 @@ where
     F: FnOnce(&Scope<'scope>) -> R,
 {
     process::assert_current(pool.generation());
+    let _traced = Meanwhile::region(pool, Region::Scope, site.location);
     let signal = Signal::from(pool);
     let scope = Scope {
         // SAFETY: the caller borrows the pool for the whole call, and the scope ends before the call does.
@@ -301,6 +304,7 @@ where
         // SAFETY: `entry` initialised the memory, and only this call reads it out.
         let Spawned { scope, profile, closure, .. } = unsafe { memory.assume_init_read() };
         let scope = scope.cast::<Scope<'scope>>();
+        name_code(Spawned::<F>::exec as *const () as usize, std::any::type_name::<F>);
         // SAFETY: the scope is alive: it waits for the credit of this closure, which the last line gives back.
         unsafe {
             (*scope).run(profile, move |scope| {

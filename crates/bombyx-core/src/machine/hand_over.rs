@@ -10,6 +10,7 @@ use crate::machine::current;
 use crate::machine::observer::State;
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
+use crate::machine::tracer::Event;
 use crate::protocol::carrier::{Carrier, WakeOn};
 use crate::protocol::job::Entry;
 use crate::protocol::latch::Latch;
@@ -132,6 +133,7 @@ pub(crate) fn take_hold(processor: NonNull<Processor>) {
     let carrier = current::carrier();
     processor.deque.set_root(carrier.root());
     processor.watching.append(carrier.watching.take());
+    processor.trace(Event::TakesHold);
     processor.set_busy(true);
     processor.note_cpu();
     processor.strategy().cpus().took_hold(processor);
@@ -165,6 +167,7 @@ pub(super) fn release() {
         // old CPU, which another thread may keep busy.
         Thread::HERE.unpin();
     }
+    processor.trace(Event::LetsGo);
     current::set_processor(ptr::null());
 }
 

@@ -3,7 +3,7 @@
 //! **Not here:** whom to rob, when to give up a processor, and what to measure. Schedulers and the profiler know that.
 //!
 //! The machine does not decide what the processors do with their time. It asks a scheduler ([`strategy`]) and tells an
-//! observer ([`observer`]), and knows neither of them.
+//! observer ([`observer`]) and a tracer ([`tracer`]), and knows neither of them.
 
 pub(crate) mod current;
 pub(crate) mod fixed;
@@ -19,5 +19,7 @@ pub(crate) mod processor;
 pub(crate) mod rhythm;
 pub(crate) mod stats;
 pub(crate) mod strategy;
+pub(crate) mod telling;
+pub(crate) mod tracer;
 pub(crate) mod visit;
 pub(crate) mod wait;

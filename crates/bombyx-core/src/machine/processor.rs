@@ -233,13 +233,15 @@ impl Processor {
         if let Some(observer) = self.pool().observer() {
             observer.set_busy(&self.account, busy);
         }
+        self.trace_state(if busy { State::Busy } else { State::Search });
     }
 
-    /// Tells the observer, if there is one, what the processor does from now on.
+    /// Tells the observer and the tracer, if there are any, what the processor does from now on.
     pub(crate) fn enter(&self, state: State) {
         if let Some(observer) = self.pool().observer() {
             observer.enter(&self.account, state);
         }
+        self.trace_state(state);
     }
 
     /// What the holder waits for, in a pool with fixed threads, or 0 if it does not wait.
@@ -490,7 +492,7 @@ impl Processor {
     pub(crate) fn take_gift(&self) -> Option<Entry> {
         match self.post.mailbox.pick_up() {
             Mail::Entry(entry) => {
-                self.stats.steals.add(1);
+                self.stole(entry, None);
                 Some(entry)
             }
             Mail::Declined | Mail::None => None,

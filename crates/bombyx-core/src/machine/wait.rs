@@ -10,6 +10,8 @@ use crate::machine::observer::Helping;
 use crate::machine::patience::{Patience, Wait, Waited};
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
+use crate::machine::telling::Meanwhile;
+use crate::machine::tracer::Event;
 use crate::protocol::carrier::{Carrier, Enabled};
 use crate::protocol::job::{Entry, Job, Kind, Place};
 use crate::protocol::latch::Latch;
@@ -146,7 +148,7 @@ fn run_series(first: Entry, next: impl Fn(&Processor) -> Option<Entry>) -> Enabl
             unreachable!("a carrier has its own stack")
         };
         // SAFETY: the caller, or `next`, has taken the job out, so the job is alive and nobody else runs it.
-        let enabled = unsafe { Job::run(job) };
+        let enabled = unsafe { run_traced(job) };
         // The carrier may hold another processor now, and somebody else may hold the first one.
         let here = current::held();
         here.turns.set(here.turns.get().saturating_add(1));
@@ -167,6 +169,24 @@ fn run_series(first: Entry, next: impl Fn(&Processor) -> Option<Entry>) -> Enabl
     processor.set_origin(outer_origin);
     processor.watching.append(outer_list);
     enabled
+}
+
+/// Runs the job, and tells the tracer, if there is one.
+///
+/// # Safety
+/// As for [`Job::run`].
+#[inline]
+unsafe fn run_traced(job: *const Job) -> Enabled {
+    let pool = current::held().pool();
+    if pool.tracer().is_none() {
+        // SAFETY: as the caller promises.
+        return unsafe { Job::run(job) };
+    }
+    // SAFETY: the job is alive until it has run.
+    let code = unsafe { Job::code(job) };
+    let _running = Meanwhile::begin(pool, Event::Begins(job, code), Event::Ends(job));
+    // SAFETY: as the caller promises.
+    unsafe { Job::run(job) }
 }
 
 /// Gives back the credits of the scope whose closures ran, if any. If two carriers can go on now, this admits one of
@@ -222,6 +242,8 @@ pub(crate) fn wait_for(job: &Job) -> Waited {
         match job.place() {
             Place::Branch => {
                 observe_wait();
+                let address = ptr::from_ref(job) as usize;
+                let _waiting = Meanwhile::begin(current::held().pool(), Event::Waits(address), Event::GoesOn);
                 current::held().strategy().wait_for_branch(job, job.resolution())
             }
             _ => wait(job.latch(), ptr::from_ref(job) as usize, Some(job)),
@@ -269,6 +291,7 @@ pub(crate) fn wait(latch: &Latch, root: usize, job: Option<&Job>) -> Waited {
     let this = NonNull::from(carrier);
     let mut patience = Patience::new();
     observe_wait();
+    let _waiting = Meanwhile::begin(current::held().pool(), Event::Waits(root), Event::GoesOn);
     if let Some(enabled) = return_credits(None) {
         current::held().submit(Entry::carrier(enabled));
     }

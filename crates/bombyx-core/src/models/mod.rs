@@ -15,6 +15,7 @@ mod mailbox;
 mod placement;
 mod read_write;
 mod ready;
+mod ring;
 mod scope;
 mod sleep;
 mod stranded;

@@ -5,7 +5,6 @@
 
 use super::Profiler;
 use super::algebra::{Length, Path};
-use super::clock::Clock;
 use super::costs::Costs;
 use super::heap::Heap;
 use super::heap::Uncharged;
@@ -13,6 +12,7 @@ use super::origin::Origin;
 use super::record::Log;
 use super::shadow::Shadow;
 use super::sites::{self, Kind, Site, SiteId};
+use crate::system::clock::Clock;
 use std::sync::Arc;
 
 /// What is counted for one site.

@@ -2,7 +2,7 @@
 //! starts, by running pools. So whoever builds pools measures them ([`Measure`]).
 
 use super::algebra::Burden;
-use super::clock::Clock;
+use crate::system::clock::Clock;
 use std::sync::OnceLock;
 use std::thread;
 

@@ -1,4 +1,4 @@
-//! The files that the environment asks for. They are written when the process ends, even by a signal (`interrupt.rs`).
+//! The files that the environment asks for. They are written when the process ends, even by a signal (`system/interrupt.rs`).
 //!
 //! If a file cannot be written, the only effect on the program is a line on standard error. Files appear whole or not
 //! at all.
@@ -6,14 +6,14 @@
 use super::costs::Measure;
 use super::ledger::Profiler;
 use super::record::Recorder;
+use crate::system::output::{self, named, replace};
 use crate::system::primitive::lock;
 use crate::system::process::Generation;
 use bombyx_base::profile::Profile;
-use std::ffi::{OsStr, OsString, c_int};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
+use std::io;
+use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
-use std::{env, fs};
 
 /// The files, and the profiler that knows what to write.
 struct Files {
@@ -26,9 +26,7 @@ static FILES: OnceLock<Files> = OnceLock::new();
 
 /// The profiler of the process, if the environment asks for files.
 pub(super) fn profiler(measure: Measure) -> Option<Arc<Profiler>> {
-    // Whoever starts the program may have fewer rights than the program, and must not choose what it writes.
-    let file = |name| env::var_os(name).filter(|path| !path.is_empty() && !is_privileged());
-    let (profile, record) = (file("BOMBYX_PROFILE"), file("BOMBYX_RECORD"));
+    let (profile, record) = (output::asked("BOMBYX_PROFILE"), output::asked("BOMBYX_RECORD"));
     let profiler = match (&profile, &record) {
         (None, None) => return None,
         (_, None) => Profiler::of_process(None, measure),
@@ -37,40 +35,14 @@ pub(super) fn profiler(measure: Measure) -> Option<Arc<Profiler>> {
     let profiler = Arc::new(profiler);
     let files = Files { profiler: Arc::clone(&profiler), profile, record };
     if FILES.set(files).is_ok() {
-        // SAFETY: a function of the C library, called as it is declared there.
-        unsafe { atexit(write_at_exit) };
-        #[cfg(all(target_os = "linux", not(loom)))]
-        super::interrupt::before_the_end(write_interrupted);
+        output::at_the_end(write_at_exit, write_interrupted);
     }
     Some(profiler)
 }
 
-/// Whether the program has more rights than its caller: set-user-ID, set-group-ID, capabilities of its file. The C
-/// library ignores such variables then, too (ld.so(8), AT_SECURE).
-fn is_privileged() -> bool {
-    #[cfg(target_os = "linux")]
-    {
-        // SAFETY: the call has no preconditions.
-        unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
-    }
-    #[cfg(not(target_os = "linux"))]
-    false
-}
-
 /// The most memory that recorded runs may take, in bytes: `BOMBYX_RECORD_MEMORY` MiB.
 fn record_memory() -> usize {
-    const DEFAULT: usize = 256;
-    let given = env::var("BOMBYX_RECORD_MEMORY").ok();
-    let mib = given.as_deref().map_or(Ok(DEFAULT), |given| given.trim().parse()).unwrap_or_else(|_| {
-        let given = given.as_deref().unwrap_or_default();
-        eprintln!("bombyx: BOMBYX_RECORD_MEMORY is `{given}`, but must be a number of MiB; using {DEFAULT}");
-        DEFAULT
-    });
-    mib.saturating_mul(1 << 20)
-}
-
-unsafe extern "C" {
-    fn atexit(f: extern "C" fn()) -> c_int;
+    output::mebibytes("BOMBYX_RECORD_MEMORY", 256)
 }
 
 extern "C" fn write_at_exit() {
@@ -78,7 +50,6 @@ extern "C" fn write_at_exit() {
 }
 
 /// A signal ends the process.
-#[cfg(all(target_os = "linux", not(loom)))]
 fn write_interrupted() {
     // No file is better than one that says that nothing was done.
     if FILES.get().is_some_and(|files| files.profiler.knows_runs()) {
@@ -87,16 +58,7 @@ fn write_interrupted() {
 }
 
 fn write_or_complain(interrupted: bool) {
-    if !Generation::current().is_first() {
-        // In a child of fork(2), the parent writes what was measured.
-        return;
-    }
-    // Unwinding from here would abort a program that has otherwise ended well.
-    let _ = std::panic::catch_unwind(|| {
-        if let Err(error) = write(interrupted) {
-            eprintln!("bombyx: {error}");
-        }
-    });
+    output::complain(|| write(interrupted));
 }
 
 /// Writes the files that `BOMBYX_PROFILE` and `BOMBYX_RECORD` ask for, with the runs that have ended so far. This
@@ -136,55 +98,6 @@ fn write(interrupted: bool) -> io::Result<()> {
         _ => Ok(()),
     };
     written.and(recorded)
-}
-
-/// Writes a file that is there whole or not at all: first beside its place, then moved there. If the target is not a
-/// regular file, such as a pipe or a terminal, or if its folder allows no new file, this writes to it directly.
-fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    let write = |file| {
-        let mut out = io::BufWriter::with_capacity(1 << 18, file);
-        write(&mut out)?;
-        out.flush()
-    };
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    if fs::metadata(&path).is_ok_and(|known| !known.is_file()) {
-        return write(fs::File::create(&path)?);
-    }
-    match new_beside(&path) {
-        Ok((part, file)) => {
-            let moved = write(file).and_then(|()| fs::rename(&part, &path));
-            moved.inspect_err(|_| drop(fs::remove_file(&part)))
-        }
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
-        Err(_) => write(fs::File::create(&path)?),
-    }
-}
-
-/// A new file in the same folder. If something has its name already, perhaps a link that somebody else has put there,
-/// it is left alone and another name is tried.
-fn new_beside(path: &Path) -> io::Result<(PathBuf, fs::File)> {
-    const NAMES: u32 = 100;
-    let mut tried = 0;
-    loop {
-        let mut name = OsString::from(".");
-        name.push(path.file_name().unwrap_or_default());
-        name.push(format!(".{}.{tried}.part", std::process::id()));
-        let part = path.with_file_name(name);
-        tried += 1;
-        match fs::OpenOptions::new().write(true).create_new(true).open(&part) {
-            Ok(file) => return Ok((part, file)),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && tried < NAMES => {}
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-/// Says in an error which file it is about.
-fn named(variable: &str, path: &OsStr, result: io::Result<()>) -> io::Result<()> {
-    result.map_err(|error| {
-        let text = format!("cannot write {} ({variable}): {error}", Path::new(path).display());
-        io::Error::new(error.kind(), text)
-    })
 }
 
 fn record(profile: &Profile, ns_per_tick: f64, recorder: &Recorder, path: &Path) -> io::Result<()> {

@@ -3,7 +3,6 @@
 use super::account::{self, Spent};
 use super::algebra::{Burden, Length, Path};
 use super::chain::{Report, Tally};
-use super::clock::{Clock, Scale};
 use super::costs::{Costs, Measure};
 use super::gaps::Gaps;
 use super::record::{Log, Recorder};
@@ -13,6 +12,7 @@ use crate::machine::observer::State;
 use crate::machine::pool::PoolCore;
 use crate::machine::stats::Stats;
 use crate::protocol::job::Job;
+use crate::system::clock::{Clock, Scale};
 use crate::system::primitive::lock;
 use bombyx_base::profile::{self, Profile};
 use std::collections::HashMap;

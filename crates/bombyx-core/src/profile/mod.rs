@@ -15,9 +15,9 @@
 //! | `ledger.rs` | what a profiler adds up: runs, sites, processors |
 //! | `account.rs` | what a processor spends its time on; `usage.rs`: what the system says about that; `gaps.rs`: the time between runs |
 //! | `presence.rs` | how long a carrier had no CPU, which is no work |
-//! | `costs.rs`, `clock.rs` | what is subtracted, and time |
+//! | `costs.rs` | what is subtracted |
 //! | `sites.rs` | fork sites; `caller.rs`: which line a fork inside a library stands for |
-//! | `files.rs` | the files that the environment asks for; `interrupt.rs`: also after Ctrl-C |
+//! | `files.rs` | the files that the environment asks for |
 //! | `record.rs`, `dag.rs` | recorded runs and their file; `heap.rs`: what strands allocate |
 //!
 //! # What is measured
@@ -31,15 +31,12 @@ mod account;
 mod algebra;
 mod caller;
 mod chain;
-pub(crate) mod clock;
 mod costs;
 mod dag;
 mod files;
 mod gaps;
 mod heap;
 mod held;
-#[cfg(all(target_os = "linux", not(loom)))]
-mod interrupt;
 mod ledger;
 mod origin;
 mod presence;

@@ -250,6 +250,15 @@ impl Job {
         (bits & PLACE == KEPT).then_some((bits & !PLACE) as *const Deque)
     }
 
+    /// The address of the function that runs the job: a name for what it does.
+    ///
+    /// # Safety
+    /// The job is alive.
+    pub(crate) unsafe fn code(job: *const Job) -> usize {
+        // SAFETY: as the caller promises.
+        unsafe { (*job).exec as *const () as usize }
+    }
+
     /// Runs the job.
     ///
     /// # Safety

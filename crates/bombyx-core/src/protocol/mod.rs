@@ -21,6 +21,7 @@ pub(crate) mod query;
 pub(crate) mod queue;
 pub(crate) mod ready;
 pub(crate) mod resolution;
+pub(crate) mod ring;
 pub(crate) mod sleep;
 pub(crate) mod stranded;
 pub(crate) mod tickets;

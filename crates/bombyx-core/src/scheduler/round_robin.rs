@@ -51,7 +51,8 @@ impl Strategy for RoundRobin {
             if victim.index == processor.index || !victim.has_something() {
                 return None;
             }
-            rob(processor, victim, 0, || pool.has_queued()).inspect(|_| processor.stats.steals.add(1))
+            rob(processor, victim, 0, || pool.has_queued())
+                .inspect(|&entry| processor.stole(entry, Some(victim)))
         })
     }
 

@@ -132,6 +132,12 @@ pub(crate) enum Fault {
     SilentTie,
     /// A right side that ends after its acknowledgement does not wait for the left side's list.
     EndBeforeTransfer,
+    /// A writer of events overwrites the oldest one, and does not order that after the events that it has published.
+    OverwriteWithoutFence,
+    /// A writer publishes an event before its words are there.
+    PublishWithoutOrder,
+    /// A reader of events keeps the one that may be overwritten meanwhile.
+    KeepTheOldest,
 }
 
 #[cfg(not(loom))]

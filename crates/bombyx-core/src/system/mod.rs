@@ -1,12 +1,18 @@
 //! The ground floor: what the runtime asks of the system. Here are threads and their parking, atomics, barriers, CPUs,
-//! children of fork(2), and random numbers.
+//! children of fork(2), clocks, files that appear whole, signals that end the process, and random numbers.
 //!
 //! **Not here:** jobs, processors and pools.
 
 pub(crate) mod affinity;
 pub(crate) mod barrier;
+#[cfg(not(loom))]
+pub(crate) mod clock;
 pub(crate) mod fault;
 pub(crate) mod guard;
+#[cfg(all(target_os = "linux", not(loom)))]
+pub(crate) mod interrupt;
+#[cfg(not(loom))]
+pub(crate) mod output;
 pub(crate) mod primitive;
 #[cfg(not(loom))]
 pub(crate) mod process;

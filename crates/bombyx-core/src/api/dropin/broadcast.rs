@@ -9,12 +9,14 @@ use crate::api::signal::Signal;
 use crate::machine::current;
 use crate::machine::handlers::{drop_payload, drop_unwanted};
 use crate::machine::pool::PoolCore;
+use crate::machine::telling::Meanwhile;
 use crate::profile::{Blocked, Run, Site};
 use crate::protocol::carrier::Enabled;
 use crate::protocol::job::{Entry, HeapJob, Job};
 use crate::protocol::lineage;
 use crate::system::guard::guarded;
 use crate::system::primitive::AtomicUsize;
+use bombyx_base::trace::Region;
 use std::cell::UnsafeCell;
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr::{self, NonNull};
@@ -112,8 +114,11 @@ where
         unsafe {
             let call: *const Call<F> = (*this).call;
             let place = Broadcast { index: (*this).index, processors: (*call).processors };
-            let run = Run::begin(current::held().pool(), (*call).site);
+            let pool = current::held().pool();
+            let run = Run::begin(pool, (*call).site);
+            let traced = Meanwhile::region(pool, Region::Broadcast, (*call).site.location);
             *(*this).result.get() = Some(panic::catch_unwind(AssertUnwindSafe(|| ((*call).f)(place))));
+            drop(traced);
             drop(run);
             if (*call).unfinished.fetch_sub(1, AcqRel) == 1 {
                 Signal::set(&raw const (*call).signal)

@@ -3,7 +3,7 @@
 
 use crate::machine::current;
 use crate::profile;
-use crate::profile::clock::Clock;
+use crate::system::clock::Clock;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;

@@ -6,7 +6,9 @@ pub use super::pace::{BlockClock, Costs, Cuts, Pace};
 use crate::api::join::join_at;
 use crate::api::pool::Pool;
 use crate::machine::current;
+use crate::machine::telling::Meanwhile;
 use crate::profile::{Kind, Site};
+use bombyx_base::trace::Region;
 
 /// Where a loop is written.
 #[derive(Clone, Copy, Debug)]
@@ -75,7 +77,10 @@ where
     R: Send,
 {
     match current::processor() {
-        Some(_) => f(),
+        Some(processor) => {
+            let _traced = Meanwhile::region(processor.pool(), Region::Loop, site.0.location);
+            f()
+        }
         None => Pool::run_at_home(site.0, f),
     }
 }

@@ -3,6 +3,7 @@
 use crate::machine::handlers::Handlers;
 use crate::machine::observer::Observer;
 use crate::machine::strategy::{Child, Strategy};
+use crate::machine::tracer::Tracer;
 use crate::system::affinity::CpuSet;
 use crate::system::process::Generation;
 use std::fmt;
@@ -73,4 +74,6 @@ pub(crate) struct Config {
     pub(crate) max_searchers: usize,
     /// The profiler, if the pool has one.
     pub(crate) observer: Option<Box<dyn Observer>>,
+    /// Who writes down what happens, if anybody does.
+    pub(crate) tracer: Option<Box<dyn Tracer>>,
 }

@@ -5,6 +5,7 @@
 use super::{PoolCore, Shared};
 use crate::machine::observer::State;
 use crate::machine::processor::Processor;
+use crate::machine::tracer::Event;
 use crate::protocol::carrier::Carrier;
 use crate::protocol::commons::{Paired, Rested};
 use crate::protocol::job::Entry;
@@ -137,6 +138,7 @@ impl PoolCore {
         let woken = unsafe { &*rested.processor.as_ptr() };
         self.start_search(woken);
         woken.stats.wakes.add(1);
+        woken.trace(Event::Wakes);
         woken.deque.poison();
         woken.called.set(rested.waits);
         woken.beat.woken();

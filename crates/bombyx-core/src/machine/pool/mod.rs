@@ -215,10 +215,13 @@ impl PoolCore {
         }
     }
 
-    /// Tells the observer, if there is one, that the pool exists.
+    /// Tells the observer and the tracer, if there are any, that the pool exists.
     fn observed(self: Arc<PoolCore>) -> Arc<PoolCore> {
         if let Some(observer) = self.observer() {
             observer.add_pool(&self);
+        }
+        if let Some(tracer) = self.tracer() {
+            tracer.add_pool(self.processors.len(), self.has_fixed_threads(), &self.config.scheduler);
         }
         self
     }

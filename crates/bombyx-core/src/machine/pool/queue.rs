@@ -14,6 +14,7 @@
 //! because a wait runs only descendants.) An entry that never ends keeps its processor, and no bound covers it.
 
 use super::PoolCore;
+use crate::machine::tracer::Event;
 use crate::protocol::job::{Entry, Place};
 use crate::system::guard::{guarded, tripwire};
 use crate::system::primitive::lock;
@@ -23,6 +24,7 @@ impl PoolCore {
     pub(crate) fn inject(&self, entry: Entry) {
         guarded(|| {
             tripwire("inject");
+            self.trace(Event::Queues(entry));
             // A searcher looks into the queue before it rests. When it finds something else, it wakes another carrier
             // for what is left in the queue. (With private deques, searchers are not counted, so somebody is woken.)
             let searched = {

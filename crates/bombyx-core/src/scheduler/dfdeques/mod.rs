@@ -99,7 +99,7 @@ impl Strategy for Dfdeques {
             return own;
         }
         if let Some(entry) = self.help(processor, root, done) {
-            processor.stats.steals.add(1);
+            processor.stole(entry, None);
             processor.stats.helps.add(1);
             self.renew(processor);
             return Wait::Help(entry);
@@ -114,7 +114,7 @@ impl Strategy for Dfdeques {
     fn take_anything(&self, processor: &Processor) -> Option<Entry> {
         steal::take_own(processor)
             .or_else(|| processor.pool().take_queued())
-            .or_else(|| self.draw(processor).inspect(|_| processor.stats.steals.add(1)))
+            .or_else(|| self.draw(processor).inspect(|&entry| processor.stole(entry, None)))
     }
 
     fn take_back(&self, entry: Entry, node: Node, _in_turn: bool) -> bool {
@@ -236,7 +236,7 @@ impl Dfdeques {
             return Some(entry);
         }
         let entry = self.draw(processor)?;
-        processor.stats.steals.add(1);
+        processor.stole(entry, None);
         Some(entry)
     }
 
@@ -273,7 +273,7 @@ impl Dfdeques {
             processor.stats.attempts.add(1);
             match self.ranks.draw(processor.index, processor.rng.below(all.len()), self.quota() as u64) {
                 Drawn::Entry(entry) => {
-                    processor.stats.steals.add(1);
+                    processor.stole(entry, None);
                     return Some(entry);
                 }
                 Drawn::Dummy => self.courtesy.run_dummy(processor),

@@ -3,6 +3,7 @@
 use super::speed::{Reading, half_way};
 use super::{Beta, CALM, Heterogeneous, pace};
 use crate::machine::processor::Processor;
+use crate::machine::tracer::Event;
 use crate::protocol::placement::Mugging;
 use crate::system::affinity::Thread;
 use crate::system::rng::Rng;
@@ -322,7 +323,10 @@ impl<'a> Lookout<'a> {
         drop(exchanging);
         let stats = &self.processors[self.index].stats;
         match mugging {
-            Mugging::Done => stats.muggings.add(1),
+            Mugging::Done => {
+                stats.muggings.add(1);
+                self.processors[self.index].trace(Event::Mugs(victim));
+            }
             Mugging::Refused => {
                 stats.refused.add(1);
                 let now = shared.now();

@@ -31,6 +31,7 @@ use crate::machine::patience::{BEFORE_HAND_OVER, BEFORE_PARKING, Patience, Wait,
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
 use crate::machine::strategy::{Counted, Strategy};
+use crate::machine::tracer::Event;
 use crate::protocol::carrier::Enabled;
 use crate::protocol::job::{Entry, Job, Place, belongs_to};
 use crate::protocol::mailbox::Mailbox;
@@ -218,6 +219,7 @@ fn search_until<C: Channel>(processor: &Processor) -> Option<Entry> {
         && let Some(entry) = open_gift(processor)
     {
         processor.stats.gifts.add(1);
+        processor.trace(Event::Steals(entry, None));
         return Some(entry);
     }
     let mut start = None;
@@ -236,7 +238,7 @@ fn search_until<C: Channel>(processor: &Processor) -> Option<Entry> {
         if let Some(victim) = random_victim(processor)
             && let Some(entry) = rob::<C>(processor, victim, 0, stop)
         {
-            processor.stats.steals.add(1);
+            processor.stole(entry, Some(victim));
             return Some(entry);
         }
         let now = clock();
@@ -328,7 +330,7 @@ fn wait<C: Channel>(
         let stop =
             |waited| waited > BEFORE_PARKING || waited > BEFORE_HAND_OVER && (done() || elsewhere(victim));
         if let Some(entry) = rob::<C>(processor, victim, root, stop) {
-            processor.stats.steals.add(1);
+            processor.stole(entry, Some(victim));
             processor.stats.helps.add(1);
             return Wait::Help(entry);
         }

@@ -87,7 +87,7 @@ impl Strategy for Shared {
         let ours = |entry| belongs_to(entry, root);
         let found = if self.rules.in_turn { self.pool.take_next_if(ours) } else { self.pool.take_any(ours) };
         if let Some(entry) = found {
-            processor.stats.steals.add(1);
+            processor.stole(entry, None);
             processor.stats.helps.add(1);
             return Wait::Help(entry);
         }
@@ -97,7 +97,7 @@ impl Strategy for Shared {
         }
         match self.pool.take_carrier(processor.index) {
             Some(ready) => {
-                processor.stats.steals.add(1);
+                processor.stole(Entry::carrier(ready), None);
                 Wait::Carrier(ready)
             }
             None => Wait::OtherWork,
@@ -109,7 +109,7 @@ impl Strategy for Shared {
         processor
             .private
             .take(|_| true)
-            .or_else(|| self.pool.take_next_if(|_| true).inspect(|_| processor.stats.steals.add(1)))
+            .or_else(|| self.pool.take_next_if(|_| true).inspect(|&entry| processor.stole(entry, None)))
             .or_else(|| pool.take_queued())
     }
 
@@ -197,7 +197,7 @@ impl Shared {
             processor.stats.attempts.add(1);
             match self.pool.take(processor.index) {
                 Taken::Entry(entry) => {
-                    processor.stats.steals.add(1);
+                    processor.stole(entry, None);
                     processor.meter.reset(self.quota);
                     return Some(entry);
                 }

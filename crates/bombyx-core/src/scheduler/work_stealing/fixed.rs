@@ -173,7 +173,7 @@ impl<'a> Waiting<'a> {
         }
         processor.stats.attempts.add(1);
         let entry = rob(processor, victim, root, || self.latch.is_done())?;
-        processor.stats.steals.add(1);
+        processor.stole(entry, Some(victim));
         if !lineage::descends(entry, self.root) {
             processor.pool().requeue(entry);
             return None;

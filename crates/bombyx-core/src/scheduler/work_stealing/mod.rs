@@ -102,7 +102,7 @@ impl<C: Cpus> Strategy for WorkStealing<C> {
             if victim.deque.root() == root && victim.is_busy() {
                 processor.stats.attempts.add(1);
                 if let Some(entry) = rob(processor, victim, root, done) {
-                    processor.stats.steals.add(1);
+                    processor.stole(entry, Some(victim));
                     processor.stats.helps.add(1);
                     return Wait::Help(entry);
                 }
@@ -181,7 +181,7 @@ fn search_until(processor: &Processor) -> Option<Entry> {
             })
         });
         if let Some(entry) = found {
-            processor.stats.steals.add(1);
+            processor.stole(entry, victim);
             return Some(entry);
         }
         let now = Instant::now();

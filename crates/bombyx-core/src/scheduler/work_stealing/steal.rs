@@ -35,7 +35,7 @@ const STAND_AT_REST: Duration = Duration::from_micros(5);
 ///
 /// An offered entry counts as stolen, whoever takes it. It left the deque out of turn, so its join may miss.
 pub(in crate::scheduler) fn take_own(processor: &Processor) -> Option<Entry> {
-    let offered = || processor.offer.take().inspect(|_| processor.stats.steals.add(1));
+    let offered = || processor.offer.take().inspect(|&entry| processor.stole(entry, Some(processor)));
     let open = || processor.deque.take_youngest(|_| true).or_else(offered);
     processor.has_something().then(open).flatten().or_else(|| processor.private.take(|_| true))
 }

@@ -1,9 +1,9 @@
 //! What a signal that ends the process leaves behind: the files that the environment asks for. They have the runs that
-//! have ended, and what carriers have told of those that have not.
+//! have ended, and what carriers have told of those that have not; and the trace.
 //!
 //! A signal handler may do next to nothing. So ours writes the signal's number into a pipe, and a thread waits at the
 //! other end. That thread writes the files as at the end of the process, and then lets the signal act. So the process
-//! ends by the signal, as it would without a profiler. A second signal acts at once. Signals that the program handles
+//! ends by the signal, as it would if nothing were measured. A second signal acts at once. Signals that the program handles
 //! or ignores when its first pool is built are left alone, and a handler that it installs later replaces ours.
 //!
 //! A child of fork(2) has the handler, but no thread to tell. There, signals act at once, as they always did.
@@ -12,9 +12,11 @@
 //! profiler now and then what they have done so far (`Shadow::look`), and that is what is left of it. Recordings have
 //! only the runs that have ended.
 
+use crate::system::primitive::lock;
 use crate::system::process::Hooks;
 use std::io::Read as _;
 use std::os::fd::{FromRawFd as _, RawFd};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use std::{fs, mem, ptr, thread};
 
@@ -23,9 +25,20 @@ const SIGNALS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 /// The end of the pipe that the handler writes to. Set before there is a handler.
 static TO_THREAD: AtomicI32 = AtomicI32::new(-1);
 
-/// Calls `write` when such a signal comes. Call this once. If the system gives no pipe or no thread, signals act as
-/// they always did.
-pub(super) fn before_the_end(write: fn()) {
+/// Who writes when a signal comes.
+static WRITERS: Mutex<Vec<fn()>> = Mutex::new(Vec::new());
+
+/// Calls `write` when such a signal comes. If the system gives no pipe or no thread, signals act as they always did.
+pub(crate) fn before_the_end(write: fn()) {
+    let mut writers = lock(&WRITERS);
+    writers.push(write);
+    if writers.len() == 1 {
+        watch();
+    }
+}
+
+/// Begins to wait for signals.
+fn watch() {
     let ours: Vec<_> = SIGNALS.into_iter().filter(|&signal| is_default(signal)).collect();
     if ours.is_empty() {
         return;
@@ -43,7 +56,8 @@ pub(super) fn before_the_end(write: fn()) {
     let waits = move || {
         let mut signal = [0];
         if signals.read_exact(&mut signal).is_ok() {
-            write();
+            let writers = lock(&WRITERS).clone();
+            writers.iter().for_each(|write| write());
             // SAFETY: the call has no memory effects. The handler was removed when it was called.
             unsafe { libc::kill(libc::getpid(), libc::c_int::from(signal[0])) };
         }

@@ -1,4 +1,4 @@
-//! Time as the profiler reads it: the CPU's cycle counter if it is steady, else the system's monotonic clock. A *tick*
+//! Time as the profiler and the trace read it: the CPU's cycle counter if it is steady, else the system's monotonic clock. A *tick*
 //! is whatever the clock counts. Only [`Scale`] turns ticks into nanoseconds, at the very end, by comparing how far
 //! both clocks got over the life of the program.
 //!

@@ -1,0 +1,103 @@
+//! How the machine and the interface tell a tracer what happens ([`super::tracer`]). Where there is none, each call is one
+//! comparison.
+
+use crate::machine::current;
+use crate::machine::observer::State;
+use crate::machine::pool::PoolCore;
+use crate::machine::processor::Processor;
+use crate::machine::tracer::{Event, Tracer};
+use crate::protocol::job::Entry;
+use bombyx_base::trace::{Region, State as Told};
+use std::panic::Location;
+
+impl PoolCore {
+    #[inline]
+    pub(crate) fn tracer(&self) -> Option<&dyn Tracer> {
+        self.config.tracer.as_deref()
+    }
+
+    /// Tells the tracer, if there is one, what the calling thread does. It need not hold a processor.
+    #[inline]
+    pub(crate) fn trace(&self, event: Event) {
+        if let Some(tracer) = self.tracer() {
+            tracer.note(index_in(self), event);
+        }
+    }
+}
+
+impl Processor {
+    /// Tells the tracer, if there is one, what happens on this processor.
+    #[inline]
+    pub(crate) fn trace(&self, event: Event) {
+        if let Some(tracer) = self.pool().tracer() {
+            tracer.note(Some(self.index), event);
+        }
+    }
+
+    /// Tells the tracer, if there is one, what the processor does from now on.
+    #[inline]
+    pub(crate) fn trace_state(&self, state: State) {
+        if self.pool().tracer().is_some() {
+            self.trace(Event::Enters(match state {
+                State::Idle => Told::Idle,
+                State::Busy => Told::Busy,
+                State::Search => Told::Search,
+                State::Help => Told::Help,
+                State::HandOver => Told::HandOver,
+            }));
+        }
+    }
+
+    /// Holder. Counts an entry that it took from elsewhere: from this processor, or from nobody in particular.
+    #[inline]
+    pub(crate) fn stole(&self, entry: Entry, from: Option<&Processor>) {
+        self.stats.steals.add(1);
+        self.trace(Event::Steals(entry, from.map(|victim| victim.index)));
+    }
+}
+
+/// Tells the tracer of the calling thread's pool, if there is one, what the jobs with this code run.
+#[inline]
+pub(crate) fn name_code(code: usize, name: fn() -> &'static str) {
+    if let Some(tracer) = current::processor().and_then(|processor| processor.pool().tracer()) {
+        tracer.name(code, name);
+    }
+}
+
+/// The index of the processor that the calling thread holds, if it is one of this pool.
+fn index_in(pool: &PoolCore) -> Option<usize> {
+    current::processor().filter(|held| std::ptr::eq(held.pool(), pool)).map(|held| held.index)
+}
+
+/// The calling thread does something until this is dropped.
+pub(crate) struct Meanwhile<'a> {
+    pool: Option<&'a PoolCore>,
+    end: Event,
+}
+
+impl Meanwhile<'_> {
+    #[inline]
+    pub(crate) fn begin(pool: &PoolCore, begin: Event, end: Event) -> Meanwhile<'_> {
+        pool.trace(begin);
+        Meanwhile { pool: pool.tracer().is_some().then_some(pool), end }
+    }
+
+    /// A region of the program, written at this place.
+    #[inline]
+    pub(crate) fn region<'a>(
+        pool: &'a PoolCore,
+        region: Region,
+        place: &'static Location<'static>,
+    ) -> Meanwhile<'a> {
+        Meanwhile::begin(pool, Event::Region(region, place), Event::Leaves)
+    }
+}
+
+impl Drop for Meanwhile<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(pool) = self.pool {
+            pool.trace(self.end);
+        }
+    }
+}

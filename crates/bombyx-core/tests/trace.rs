@@ -1,0 +1,366 @@
+//! What a traced program leaves behind. Each test runs this binary again, with `BOMBYX_TRACE`.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use bombyx::{Pool, Scheduler, blocking, join, mark, phase, scope};
+use bombyx_base::trace::{Event, Kind, MAGIC, NONE, section};
+use bombyx_base::{Crc, trace::Region};
+use common::child;
+use std::collections::HashMap;
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
+use std::sync::Barrier;
+use std::{env, fs, process};
+
+/// What the file says. The real reader is in `bombyx-trace`; here only what the runtime promises counts.
+struct Trace {
+    notes: HashMap<String, String>,
+    texts: Vec<String>,
+    places: HashMap<u64, String>,
+    codes: HashMap<u64, String>,
+    /// The events of each thread.
+    threads: Vec<Vec<Event>>,
+    rings: usize,
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())
+}
+
+/// The text at the front, and the rest.
+fn text(bytes: &[u8]) -> (String, &[u8]) {
+    let (text, rest) = bytes[4..].split_at(u32_at(bytes, 0) as usize);
+    (String::from_utf8(text.to_vec()).unwrap(), rest)
+}
+
+impl Trace {
+    fn read(bytes: &[u8]) -> Trace {
+        assert!(bytes.starts_with(MAGIC));
+        let mut trace = Trace {
+            notes: HashMap::new(),
+            texts: Vec::new(),
+            places: HashMap::new(),
+            codes: HashMap::new(),
+            threads: Vec::new(),
+            rings: 0,
+        };
+        let (mut at, mut owners) = (MAGIC.len(), Vec::new());
+        loop {
+            let (tag, length) = (u32_at(bytes, at), u64_at(bytes, at + 4) as usize);
+            let body = &bytes[at + 12..at + 12 + length];
+            match tag {
+                section::NOTES => {
+                    let mut rest = body;
+                    while !rest.is_empty() {
+                        let (name, after) = text(rest);
+                        let (value, after) = text(after);
+                        trace.notes.insert(name, value);
+                        rest = after;
+                    }
+                }
+                section::TEXT => trace.texts.push(text(&body[4..]).0),
+                section::PLACE => drop(trace.places.insert(u64_at(body, 0), text(&body[16..]).0)),
+                section::CODE => drop(trace.codes.insert(u64_at(body, 0), text(&body[8..]).0)),
+                section::THREAD => owners.push((u32_at(body, 0), u64_at(body, 4))),
+                section::EVENTS => {
+                    let (ring, lost) = (u32_at(body, 0), u64_at(body, 4));
+                    let mut events: Vec<_> = body[12..]
+                        .chunks_exact(32)
+                        .map(|event| [0, 8, 16, 24].map(|word| u64_at(event, word)))
+                        .map(|words| Event::from_words(words).expect("only known events"))
+                        .collect();
+                    // From the last thread that had the ring to the first.
+                    for &(_, first) in owners.iter().rev().filter(|owner| owner.0 == ring) {
+                        let begin = first.saturating_sub(lost) as usize;
+                        trace.threads.push(events.split_off(begin.min(events.len())));
+                    }
+                    assert!(events.is_empty(), "every event has a thread");
+                    trace.rings += 1;
+                }
+                section::END => {
+                    let mut crc = Crc::new();
+                    crc.add(&bytes[..at]);
+                    assert_eq!((u32_at(body, 0), at + 12 + length), (crc.value(), bytes.len()));
+                    return trace;
+                }
+                _ => {}
+            }
+            at += 12 + length;
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Event> {
+        self.threads.iter().flatten()
+    }
+
+    fn count(&self, kind: Kind) -> usize {
+        self.all().filter(|event| event.kind == kind).count()
+    }
+}
+
+/// Runs a test of this file in a child whose environment asks for a trace.
+fn traced(test: &str, more: &[(&str, &str)]) -> Trace {
+    let file = path(test);
+    let mut environment = vec![("BOMBYX_TRACE", file.to_str().unwrap())];
+    environment.extend(more);
+    child::pass(test, &environment);
+    let bytes = fs::read(&file).expect("the trace was written");
+    fs::remove_file(&file).unwrap();
+    Trace::read(&bytes)
+}
+
+fn path(test: &str) -> PathBuf {
+    env::temp_dir().join(format!("bombyx-{test}-{}.trace", process::id()))
+}
+
+/// Both halves of a join run at the same time, so one of them was stolen.
+fn meet(pool: &Pool) {
+    let both = Barrier::new(2);
+    pool.run(|| join(|| both.wait(), || both.wait()));
+}
+
+/// What every trace keeps: each thread's events are in order of time, a thread lets go only of a processor that it holds, and
+/// what begins on a thread ends there, innermost first.
+fn check(trace: &Trace) {
+    for thread in &trace.threads {
+        assert!(thread.windows(2).all(|pair| pair[0].time <= pair[1].time), "time goes on");
+        let mut held = None;
+        let mut open = Vec::new();
+        for event in thread {
+            match event.kind {
+                Kind::TakesHold => {
+                    assert_eq!(held.replace((event.pool, event.processor)), None);
+                }
+                Kind::LetsGo => assert_eq!(held.take(), Some((event.pool, event.processor))),
+                Kind::Begins => open.push((Kind::Ends, event.a)),
+                Kind::Waits => open.push((Kind::GoesOn, 0)),
+                Kind::Blocks => open.push((Kind::Unblocks, 0)),
+                Kind::Enters => open.push((Kind::Leaves, 0)),
+                Kind::Opens => open.push((Kind::Closes, event.a)),
+                Kind::Ends | Kind::GoesOn | Kind::Unblocks | Kind::Leaves | Kind::Closes => {
+                    assert_eq!(open.pop(), Some((event.kind, event.a)), "{event:?}");
+                }
+                _ => {}
+            }
+        }
+        assert!(held.is_none() && open.is_empty(), "everything has ended: {open:?}");
+    }
+}
+
+#[test]
+fn a_steal_is_told_from_both_sides() {
+    if child::is_child("a_steal_is_told_from_both_sides") {
+        return meet(&Pool::builder().processors(2).build().unwrap());
+    }
+    let trace = traced("a_steal_is_told_from_both_sides", &[]);
+    check(&trace);
+    let ours = |event: &&Event| {
+        event.kind == Kind::Begins
+            && trace.codes.get(&event.b).is_some_and(|name| name.contains("trace::meet"))
+    };
+    let begins = trace.all().find(ours).unwrap_or_else(|| panic!("{:?}", trace.codes));
+    let steal = trace.all().find(|event| event.kind == Kind::Steals && event.a == begins.a).unwrap();
+    // Either the thief came for the job, or it was woken and got the job as a gift.
+    let woken = trace.all().any(|event| {
+        event.kind == Kind::Wakes && event.processor == steal.processor && event.time <= steal.time
+    });
+    assert!(if steal.other == NONE { woken } else { steal.other != steal.processor }, "{steal:?}");
+    assert!(begins.time >= steal.time && begins.processor == steal.processor);
+    let waits = trace.all().filter(|event| event.kind == Kind::Waits && event.a == steal.a).count();
+    assert!(waits <= 1, "the join of that job waits at most once");
+    assert!(trace.notes["ns_per_tick"].parse::<f64>().unwrap() > 0.0);
+    assert_eq!(trace.notes["interrupted"], "false");
+}
+
+#[test]
+fn regions_blocking_and_marks_are_told() {
+    if child::is_child("regions_blocking_and_marks_are_told") {
+        let pool = Pool::builder().processors(2).build().unwrap();
+        mark("outside");
+        pool.run(|| {
+            let _phase = phase("inside");
+            scope(|s| s.spawn(|_| blocking(|| mark("blocked"))));
+        });
+        return pool.spawn(|| ()).join().unwrap();
+    }
+    let trace = traced("regions_blocking_and_marks_are_told", &[]);
+    check(&trace);
+    let mut texts = trace.texts.clone();
+    texts.sort();
+    assert_eq!(texts, ["blocked", "inside", "outside"]);
+    assert_eq!(trace.count(Kind::Mark), 2);
+    assert_eq!((trace.count(Kind::Opens), trace.count(Kind::Blocks)), (1, 1));
+    let regions = |region: Region| {
+        let entered = |event: &&Event| event.kind == Kind::Enters && event.other == region as u16;
+        trace.all().filter(entered).map(|event| trace.places[&event.a].as_str()).collect::<Vec<_>>()
+    };
+    assert_eq!(regions(Region::Scope).len(), 1);
+    assert!(regions(Region::Scope)[0].ends_with("trace.rs"));
+    assert_eq!(regions(Region::Run).len(), 2, "the run and the spawned closure");
+}
+
+/// Under every scheduler, what begins also ends.
+#[test]
+fn every_scheduler_tells_a_consistent_story() {
+    if child::is_child("every_scheduler_tells_a_consistent_story") {
+        for scheduler in common::schedulers() {
+            let pool = Pool::builder().processors(2).scheduler(scheduler).build().unwrap();
+            let half = || {
+                join(|| (), || blocking(|| ()));
+            };
+            pool.run(|| {
+                scope(|s| {
+                    for _ in 0..100 {
+                        s.spawn(|_| {
+                            join(half, half);
+                        });
+                    }
+                });
+            });
+        }
+        // Under other schedulers, a victim that sleeps answers no thief.
+        return meet(&Pool::builder().processors(2).scheduler(Scheduler::default()).build().unwrap());
+    }
+    let trace = traced("every_scheduler_tells_a_consistent_story", &[]);
+    check(&trace);
+    assert!(trace.count(Kind::Steals) > 0 && trace.count(Kind::Begins) > 0);
+}
+
+/// A ring keeps the newest events.
+#[test]
+fn memory_is_bounded_and_the_newest_events_are_kept() {
+    const ROUNDS: usize = 200_000;
+    if child::is_child("memory_is_bounded_and_the_newest_events_are_kept") {
+        let pool = Pool::builder().processors(1).build().unwrap();
+        (0..ROUNDS).for_each(|_| mark("again"));
+        mark("last");
+        let others = Barrier::new(3);
+        return std::thread::scope(|threads| {
+            // This memory is enough for one ring, and the calling thread has it.
+            for _ in 0..3 {
+                threads.spawn(|| {
+                    others.wait();
+                    mark("untold");
+                });
+            }
+            drop(pool);
+        });
+    }
+    let trace = traced("memory_is_bounded_and_the_newest_events_are_kept", &[("BOMBYX_TRACE_MEMORY", "1")]);
+    assert_eq!(trace.rings, 1);
+    let events = &trace.threads[0];
+    assert!(events.len() < ROUNDS && events.len() > 1000, "{}", events.len());
+    assert_eq!(trace.texts[events.last().unwrap().a as usize], "last");
+    assert!(trace.notes["untold"].parse::<u64>().unwrap() >= 3);
+}
+
+/// A ring outlives its thread, and goes to the next one.
+#[test]
+fn threads_that_follow_one_another_share_a_ring() {
+    if child::is_child("threads_that_follow_one_another_share_a_ring") {
+        return (0..100).for_each(|_| std::thread::spawn(|| mark("here")).join().unwrap());
+    }
+    let trace = traced("threads_that_follow_one_another_share_a_ring", &[]);
+    check(&trace);
+    assert_eq!((trace.threads.len(), trace.count(Kind::Mark)), (100, 100));
+    assert!(trace.rings < 10, "{}", trace.rings);
+}
+
+#[test]
+fn nothing_is_written_without_a_wish() {
+    if child::is_child("nothing_is_written_without_a_wish") {
+        meet(&Pool::builder().processors(2).build().unwrap());
+        mark("nobody sees this");
+        let written = bombyx::write_trace();
+        return assert_eq!(written.is_ok(), env::var("BOMBYX_TRACE").unwrap().is_empty());
+    }
+    child::pass("nothing_is_written_without_a_wish", &[("BOMBYX_TRACE", "")]);
+    let message = child::pass("nothing_is_written_without_a_wish", &[("BOMBYX_TRACE", "/nowhere/x")]);
+    assert!(message.contains("cannot write /nowhere/x (BOMBYX_TRACE)"), "{message}");
+}
+
+#[test]
+fn a_signal_leaves_a_trace() {
+    if child::is_child("a_signal_leaves_a_trace") {
+        // SAFETY: no handler is installed. The process that started the tests may ignore signals.
+        unsafe { libc::signal(libc::SIGTERM, libc::SIG_DFL) };
+        meet(&Pool::builder().processors(2).build().unwrap());
+        // SAFETY: the call has no preconditions.
+        unsafe { libc::raise(libc::SIGTERM) };
+        loop {
+            std::thread::park();
+        }
+    }
+    let file = path("a_signal_leaves_a_trace");
+    let output = child::run("a_signal_leaves_a_trace", &[("BOMBYX_TRACE", file.to_str().unwrap())]);
+    assert_eq!(output.status.signal(), Some(libc::SIGTERM), "{output:?}");
+    let trace = Trace::read(&fs::read(&file).unwrap());
+    fs::remove_file(&file).unwrap();
+    assert_eq!(trace.notes["interrupted"], "true");
+    assert!(trace.count(Kind::Steals) > 0);
+}
+
+/// Not a timing test: however long it takes, the program that hangs is told on.
+#[test]
+fn a_program_that_hangs_is_told_on() {
+    let test = "a_program_that_hangs_is_told_on";
+    if child::is_child(test) {
+        let pool = Pool::builder().processors(2).build().unwrap();
+        let never = Barrier::new(3);
+        pool.run(|| join(|| never.wait(), || never.wait()));
+    }
+    let file = path(test);
+    let mut hangs = child::command()
+        .args([test, "--exact", "--nocapture", "--test-threads=1"])
+        .envs([("BOMBYX_TEST_CHILD", test), ("BOMBYX_TRACE_STALL", "0.2")])
+        .env("BOMBYX_TRACE", &file)
+        .stdout(process::Stdio::null())
+        .stderr(process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let errors = BufReader::new(hangs.stderr.take().unwrap());
+    // The first word may come before the second half has begun, on a busy machine. Then another one follows.
+    let told =
+        errors.lines().map(Result::unwrap).filter(|line| line.contains("nothing has happened for 0.2 s"));
+    let mut shown = told.map(|line| {
+        assert!(line.contains(file.to_str().unwrap()), "{line}");
+        Trace::read(&fs::read(&file).unwrap())
+    });
+    // One half runs on the thread that forked, and the other one was stolen.
+    let hung = shown.find(|trace| trace.count(Kind::Begins) == trace.count(Kind::Ends) + 1);
+    hangs.kill().unwrap();
+    hangs.wait().unwrap();
+    fs::remove_file(&file).unwrap();
+    assert!(hung.is_some());
+}
+
+/// A child of fork(2) has its own pool, which is not traced, and the file is the parent's.
+#[test]
+fn the_child_of_a_fork_leaves_the_trace_alone() {
+    if child::is_child("the_child_of_a_fork_leaves_the_trace_alone") {
+        let pool = Pool::builder().processors(2).build().unwrap();
+        meet(&pool);
+        // SAFETY: the child does only what the runtime promises to support there.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            mark("in the child");
+            bombyx::join(|| (), || ());
+            // SAFETY: the process has nothing more to do, and runs the functions that were registered for its end.
+            unsafe { libc::exit(0) };
+        }
+        let mut status = 0;
+        // SAFETY: the number is one of a child, and the status is written to a place that lives.
+        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        assert_eq!(status, 0);
+        return mark("in the parent");
+    }
+    let trace = traced("the_child_of_a_fork_leaves_the_trace_alone", &[]);
+    check(&trace);
+    assert_eq!(trace.texts, ["in the parent"]);
+}

@@ -1,0 +1,65 @@
+//! As much of HTML as the page needs.
+
+/// A text in HTML, between tags or in an attribute.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut html = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => html += "&amp;",
+            '<' => html += "&lt;",
+            '>' => html += "&gt;",
+            '"' => html += "&quot;",
+            '\'' => html += "&#39;",
+            control if control.is_control() && control != '\n' => html.push('\u{fffd}'),
+            plain => html.push(plain),
+        }
+    }
+    html
+}
+
+/// A page with its parts in place. A part may have the name of another one in it.
+pub(crate) fn filled(page: &str, parts: &[(&str, String)]) -> String {
+    let mut filled = String::new();
+    let mut rest = page;
+    loop {
+        let next =
+            parts.iter().filter_map(|part| rest.find(part.0).map(|at| (at, part))).min_by_key(|next| next.0);
+        let Some((at, (name, part))) = next else { return filled + rest };
+        filled += &rest[..at];
+        filled += part;
+        rest = &rest[at + name.len()..];
+    }
+}
+
+/// A time for people, with three digits.
+pub(crate) fn time(ns: f64) -> String {
+    let (number, unit) = match ns {
+        _ if ns >= 1e9 => (ns / 1e9, "s"),
+        _ if ns >= 1e6 => (ns / 1e6, "ms"),
+        _ if ns >= 1e3 => (ns / 1e3, "µs"),
+        _ => (ns, "ns"),
+    };
+    let digits = if number >= 100.0 { 0 } else { usize::from(number < 10.0) + 1 };
+    format!("{number:.digits$} {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_gets_out_of_a_text() {
+        assert_eq!(escaped("<b a=\"x\">'&\u{1b}"), "&lt;b a=&quot;x&quot;&gt;&#39;&amp;\u{fffd}");
+    }
+
+    #[test]
+    fn parts_are_not_looked_into() {
+        let parts = [("@a@", "@b@".to_owned()), ("@b@", "two".to_owned())];
+        assert_eq!(filled("1 @a@ 2 @b@ 3", &parts), "1 @b@ 2 two 3");
+    }
+
+    #[test]
+    fn times_have_three_digits() {
+        assert_eq!([3.0, 41.5e3, 123.4e6, 1.5e9].map(time), ["3.00 ns", "41.5 µs", "123 ms", "1.50 s"]);
+    }
+}

@@ -1,0 +1,28 @@
+//! Traces of fork-join programs: what the runtime wrote down, as a timeline, and in the formats of other tools.
+//!
+//! **Not here:** anything that traces. The runtime does that (`BOMBYX_TRACE`). And nothing that prints or runs programs.
+//!
+//! - [`read`] reads a trace file, and treats it as hostile. `docs/trace-format.md` describes the file.
+//! - [`Timeline`] makes slices, arrows and counters of the events.
+//! - [`perfetto`] and [`chrome`] write a timeline for ui.perfetto.dev and similar programs.
+//!
+//! ```no_run
+//! let bytes = std::fs::read("run.trace")?;
+//! let timeline = bombyx_trace::Timeline::of(&bombyx_trace::read(&bytes)?);
+//! std::fs::write("run.pftrace", bombyx_trace::perfetto::encode(&timeline))?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod arrows;
+pub mod chrome;
+mod error;
+mod names;
+pub mod perfetto;
+mod reader;
+mod replay;
+mod timeline;
+
+pub use error::ReadError;
+pub use names::short_name;
+pub use reader::{Place, Pool, Thread, Trace, read};
+pub use timeline::{Arrow, Category, Counter, Mark, Point, Slice, Timeline, Track, TrackKind, Unfinished};
