@@ -244,7 +244,7 @@ fn who_waits_for_what() {
     let bytes = traced("who_waits_for_what", "64", || {
         let pool = bombyx::Pool::builder().processors(2).build().unwrap();
         let both = std::sync::Barrier::new(2);
-        pool.run(|| bombyx::join(|| drop(both.wait()), || write_when_waited_for(&pool, &both)));
+        pool.run(|| bombyx::join(|| _ = both.wait(), || write_when_waited_for(&pool, &both)));
     });
     let timeline = Timeline::of(&read(&bytes).unwrap());
     let waits: Vec<_> = timeline.unfinished.iter().filter(|one| one.category == Category::Wait).collect();
