@@ -195,7 +195,7 @@ pub(crate) fn kinds() -> Vec<Kind> {
 /// The names of all sites so far, by their numbers, from the first. Looks up symbols.
 pub(crate) fn all() -> Vec<Named> {
     #[cfg(test)]
-    super::clock::advance(1 << 20); // A stand-in for the time that it takes.
+    crate::system::clock::advance(1 << 20); // A stand-in for the time that it takes.
     let table = lock(&TABLE);
     let mut named: Vec<Named> = Vec::with_capacity(table.entries.len());
     // Which sites lie in a `par_bridge`.
