@@ -56,11 +56,12 @@ const RAYON: [(&str, RangeInclusive<f64>, &[Rule]); 10] = [
     ("join", 400.0..=1030.0, &[Rule::Fine]),
     ("scope", 80.0..=260.0, &[Rule::Fine]),
     ("one_long", 1.5..=1.8, &[Rule::LongPiece]),
-    ("numbers", 4.0..=1e9, &[Rule::Outside]),
+    // On some machines two cores that divide slow each other down.
+    ("numbers", 4.0..=1e9, &[Rule::Outside, Rule::Memory]),
     ("lock", 100.0..=1e9, &[Rule::Lock]),
 ];
 
-/// What the first sentence must say of some programs.
+/// What one of the first sentences must say of some programs.
 const SAYS: [(&str, &str); 4] = [
     ("serial-prefix", " before "),
     ("serial-end", " after "),
@@ -195,8 +196,8 @@ fn answers(programs: &[Program], say: bool) -> Result<bool, Box<dyn Error>> {
             let first = advice.iter().find(|advice| about_machine || !advice.rule.is_about_machine());
             let says = SAYS.iter().find(|(name, _)| *name == program.name).map_or("", |(_, says)| says);
             let is_right = inside
-                && first
-                    .is_some_and(|first| program.fault.contains(&first.rule) && first.text.contains(says));
+                && first.is_some_and(|first| program.fault.contains(&first.rule))
+                && advice.iter().take(3).any(|advice| advice.text.contains(says));
             right += usize::from(is_right);
             all += 1;
             let (low, high) = (program.parallelism.start(), program.parallelism.end());
