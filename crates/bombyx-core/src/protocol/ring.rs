@@ -30,6 +30,9 @@ pub(crate) const WORDS: usize = 4;
 
 /// See the module text.
 pub(crate) struct Ring<S> {
+    /// How many events there have been. The writer's own. It does not read `head`, because loom hardly explores what
+    /// follows when a thread reads a word that it stores to.
+    next: AtomicU64,
     /// How many events are whole.
     head: AtomicU64,
     slots: S,
@@ -47,14 +50,15 @@ impl<S: AsRef<[[AtomicU64; WORDS]]>> Ring<S> {
     /// An empty ring with these slots. Their number is a power of two.
     pub(crate) fn new(slots: S) -> Ring<S> {
         assert!(slots.as_ref().len().is_power_of_two(), "so that a mask finds the slot");
-        Ring { head: AtomicU64::new(0), slots }
+        Ring { next: AtomicU64::new(0), head: AtomicU64::new(0), slots }
     }
 
     /// Writes an event. Only one thread at a time may call this; it sees what the thread before it has done.
     #[inline]
     pub(crate) fn push(&self, event: [u64; WORDS]) {
         let slots = self.slots.as_ref();
-        let number = self.head.load(Relaxed);
+        let number = self.next.load(Relaxed);
+        self.next.store(number + 1, Relaxed);
         if !planted(Fault::OverwriteWithoutFence) {
             fence(Release);
         }
@@ -67,7 +71,7 @@ impl<S: AsRef<[[AtomicU64; WORDS]]>> Ring<S> {
 
     /// How many events there have been. Exact for the writer; others may see an earlier number.
     pub(crate) fn written(&self) -> u64 {
-        self.head.load(Relaxed)
+        self.next.load(Relaxed)
     }
 
     /// Copies the newest events. Any thread may call this at any time.
