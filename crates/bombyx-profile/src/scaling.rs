@@ -234,10 +234,14 @@ impl Scaling {
         ));
         let (slow, fast) = (self.speedup(p, 1.0, most), self.speedup(p, 1.0, least));
         reasons.push(match self.growth {
-            Some(Beside { processors, factor, .. }) => format!(
-                "strands take {factor:.2} times as long on {processors} processors as on one, so {least:.2} to {most:.2} \
-                 times here: {slow:.2} to {fast:.2}"
-            ),
+            Some(Beside { processors, factor, speedup }) => {
+                // Then they did not all have a CPU, so this is what was measured, continued.
+                let (take, each) = if speedup.is_some() { ("take", "") } else { ("would take", " with a CPU each") };
+                format!(
+                    "strands {take} {factor:.2} times as long on {processors} processors{each} as on one, so {least:.2} to \
+                     {most:.2} times here: {slow:.2} to {fast:.2}"
+                )
+            }
             None => format!(
                 "it ran on one number of processors only, so what they do to each other is not known: {slow:.2} if \
                  strands take {UNKNOWN_GROWTH} times as long, {fast:.2} if they do not"

@@ -245,6 +245,19 @@ fn a_short_lock_is_told_by_its_waits() {
     assert_eq!(cause(&profile), Cause::Memory, "alone, it waits as often: for files, say");
 }
 
+/// With more processors than CPUs, all of them wait for a lock, but only those with a CPU disturb each other.
+#[test]
+fn processors_without_a_cpu_do_not_disturb() {
+    for (work, asleep, factor) in [(3.0, 0.0, 31.0), (14.0, 12.5, 21.0), (1.0, 0.0, 1.0)] {
+        let mut crowded = grown(work, asleep, 256 << 20);
+        crowded.processors = 16;
+        let growth = Scaling::of(&crowded).growth.unwrap();
+        assert!((growth.factor - factor).abs() < 0.01, "{growth:?}");
+        assert_eq!((growth.processors, growth.speedup), (16, None));
+        assert!(Scaling::of(&crowded).explain(8)[1].contains("would take"));
+    }
+}
+
 /// A gain is what the program can reach, before and after. If more cores make it no faster, it is compared with itself on
 /// one, so Amdahl's law bounds the gain.
 #[test]
