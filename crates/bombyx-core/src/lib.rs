@@ -13,7 +13,7 @@
 //!
 //! - [`join`] runs two closures, perhaps in parallel. It costs a handful of plain loads and stores, so there is
 //!   seldom a reason to stop forking early.
-//! - [`join_all`] does the same for any number of closures.
+//! - [`join3`] and [`join_all`] do the same for three closures, or for any number.
 //! - [`scope`] spawns any number of closures that borrow from outside, in bounded memory.
 //! - [`spawn`] starts a closure whose result you can wait for later, or `await`.
 //! - [`for_each`] and [`map_reduce`] are loops that find their grain by themselves.
@@ -102,14 +102,15 @@ pub use self::{
         error::Error,
         handle::Handle,
         join::{Context, join, join_context},
-        join_all::{Closures, join_all},
+        join_all::{Closures, join_all, join3},
         lab,
-        loops::{for_each, map_reduce},
+        loops::{for_each, integer::Integer, map_reduce, try_for_each},
         mark::{Phase, mark, phase},
         per_processor::PerProcessor,
         pool::{Pool, current_processor, current_processors, in_pool},
         scope::{Scope, scope},
         task::{RunAsync, Task, TaskError, spawn},
+        token::{CancelToken, Cancelled},
     },
     machine::{pool::config::Threads, stats::Stats},
     profile::{Profile, write_profile},

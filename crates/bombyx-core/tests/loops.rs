@@ -111,3 +111,33 @@ fn few_long_iterations_run_at_the_same_time() {
         }
     });
 }
+
+/// Ranges of all integer types, up to their ends.
+#[test]
+fn every_integer_type() {
+    fn check<N: bombyx::Integer + std::fmt::Debug + PartialEq>(range: Range<N>)
+    where
+        Range<N>: Iterator<Item = N>,
+    {
+        let append = |mut list: Vec<N>, mut next: Vec<N>| {
+            list.append(&mut next);
+            list
+        };
+        let list = pool(3).run(|| map_reduce(range.clone(), |n| vec![n], Vec::new, append));
+        assert_eq!(list, range.collect::<Vec<N>>());
+    }
+    watchdog("integers", || {
+        check(0..u8::MAX);
+        check(i8::MIN..i8::MAX);
+        check(0..u16::MAX);
+        check(i16::MIN..0);
+        check(u32::MAX - 500..u32::MAX);
+        check(-300..300i32);
+        check(i64::MIN..i64::MIN + 300);
+        check(u64::MAX - 300..u64::MAX);
+        check(-300..300isize);
+        check(u128::MAX - 300..u128::MAX);
+        check(i128::MIN..i128::MIN + 300);
+        check(5..5u8);
+    });
+}

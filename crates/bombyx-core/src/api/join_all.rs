@@ -31,6 +31,25 @@ pub fn join_all<C: Closures>(closures: C) -> C::Results {
     closures.join()
 }
 
+/// Runs three closures, perhaps in parallel, and returns their results: [`join_all`] for this frequent case.
+///
+/// ```
+/// assert_eq!(bombyx::join3(|| 1, || "two", || 3.0), (1, "two", 3.0));
+/// ```
+#[inline]
+#[track_caller]
+pub fn join3<A, B, C, RA, RB, RC>(a: A, b: B, c: C) -> (RA, RB, RC)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    C: FnOnce() -> RC + Send,
+    RA: Send,
+    RB: Send,
+    RC: Send,
+{
+    join_all((a, b, c))
+}
+
 impl<F, R, const N: usize> Closures for [F; N]
 where
     F: FnOnce() -> R + Send,

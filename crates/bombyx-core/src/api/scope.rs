@@ -10,6 +10,7 @@
 
 use crate::api::pool::Pool;
 use crate::api::signal::Signal;
+use crate::api::token::CancelToken;
 use crate::machine::current;
 use crate::machine::handlers::{Payload, drop_payload, drop_unwanted};
 use crate::machine::pool::{PoolCore, PoolRef};
@@ -30,6 +31,8 @@ use std::marker::PhantomData;
 use std::mem::{self, MaybeUninit};
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr::{self, NonNull};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, OnceLock};
 
 /// How many entries may wait in a deque before spawned closures run in place.
@@ -45,6 +48,12 @@ pub struct Scope<'scope> {
     pub(super) tickets: OnceLock<Box<[Tickets]>>,
     /// The first panic of a spawned closure.
     panic: Mutex<Option<Payload>>,
+    /// Whether closures that have not started are dropped.
+    cancelled: AtomicBool,
+    /// Cancels the scope, too.
+    token: Option<CancelToken>,
+    /// Whether a closure was dropped because the scope was cancelled.
+    skipped: AtomicBool,
     #[allow(clippy::type_complexity)]
     marker: PhantomData<Box<dyn FnOnce(&Scope<'scope>) + Send + Sync + 'scope>>,
 }
@@ -97,15 +106,31 @@ where
     F: FnOnce(&Scope<'scope>) -> R + Send,
     R: Send,
 {
-    let site = Site::here(SiteKind::Scope);
+    scope_until(Site::here(SiteKind::Scope), None, f).0
+}
+
+/// [`scope()`], until `token` is cancelled. Also returns whether everything has run.
+pub(crate) fn scope_until<'scope, F, R>(site: Site, token: Option<&CancelToken>, f: F) -> (R, bool)
+where
+    F: FnOnce(&Scope<'scope>) -> R + Send,
+    R: Send,
+{
     match current::processor() {
-        Some(processor) => in_place(processor.pool(), site, f),
-        None => Pool::run_at_home(site, || in_place(current::held().pool(), site, f)),
+        Some(processor) => open(processor.pool(), site, token, f),
+        None => Pool::run_at_home(site, || open(current::held().pool(), site, token, f)),
     }
 }
 
 /// Calls `f` on the calling thread, with a scope whose closures run in `pool`.
 pub(crate) fn in_place<'scope, F, R>(pool: &PoolCore, site: Site, f: F) -> R
+where
+    F: FnOnce(&Scope<'scope>) -> R,
+{
+    open(pool, site, None, f).0
+}
+
+/// [`in_place`], until `token` is cancelled. Also returns whether everything has run.
+fn open<'scope, F, R>(pool: &PoolCore, site: Site, token: Option<&CancelToken>, f: F) -> (R, bool)
 where
     F: FnOnce(&Scope<'scope>) -> R,
 {
@@ -120,6 +145,9 @@ where
         closures: Closures::begin(pool, site),
         tickets: OnceLock::new(),
         panic: Mutex::new(None),
+        cancelled: AtomicBool::new(false),
+        token: token.cloned(),
+        skipped: AtomicBool::new(false),
         marker: PhantomData,
     };
     let result = panic::catch_unwind(AssertUnwindSafe(|| f(&scope)));
@@ -137,7 +165,7 @@ where
     });
     let spawned = lock(&scope.panic).take();
     match (result, spawned) {
-        (Ok(result), None) => result,
+        (Ok(result), None) => (result, !scope.skipped.load(Relaxed)),
         (Err(payload), spawned) => {
             spawned.into_iter().for_each(drop_payload);
             panic::resume_unwind(payload)
@@ -172,10 +200,13 @@ impl<'scope> Scope<'scope> {
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
         let site = Site::here(SiteKind::Spawn);
+        if self.is_cancelled() {
+            return self.start(f);
+        }
         match self.here() {
             Some(processor) if processor.strategy().pending(processor) >= PENDING => {
                 processor.poll();
-                self.run(self.closures.spawn(site), f);
+                self.run(self.closures.spawn(site), |scope| scope.start(f));
             }
             Some(processor) => {
                 processor.submit_under(self.entry(Some(processor), site, f), &self.roots());
@@ -208,6 +239,47 @@ impl<'scope> Scope<'scope> {
         match here {
             Some(processor) => processor.submit_under(entry, &self.roots()),
             None => self.pool().inject(entry),
+        }
+    }
+
+    /// Drops the closures of this scope that have not started, and those that are spawned from now on. Running closures
+    /// go on. The results of dropped closures are missing then, so the caller of [`scope()`] must know. A scope of a
+    /// [token](CancelToken::scope) says so in its result.
+    ///
+    /// ```
+    /// use std::sync::Mutex;
+    /// let words = ["leaf", "silk", "moth", "silk"];
+    /// let found = Mutex::new(None);
+    /// bombyx::scope(|s| {
+    ///     for (i, word) in words.iter().enumerate() {
+    ///         let found = &found;
+    ///         s.spawn(move |s| if *word == "silk" {
+    ///             *found.lock().unwrap() = Some(i);
+    ///             s.cancel();
+    ///         });
+    ///     }
+    /// });
+    /// assert!(matches!(found.into_inner().unwrap(), Some(1 | 3)));
+    /// ```
+    pub fn cancel(&self) {
+        // Relaxed, because the flag publishes nothing: a closure that misses it by a moment just runs.
+        self.cancelled.store(true, Relaxed);
+    }
+
+    /// Whether the scope was cancelled, by [`Scope::cancel`] or by its [token](CancelToken::scope).
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Relaxed) || self.token.as_ref().is_some_and(CancelToken::is_cancelled)
+    }
+
+    /// Calls `f`, or drops it if the scope is cancelled.
+    #[inline]
+    fn start(&self, f: impl FnOnce(&Scope<'scope>)) {
+        if self.is_cancelled() {
+            // Relaxed: the scope's frame reads this when all closures have given back their credits.
+            self.skipped.store(true, Relaxed);
+            drop(f);
+        } else {
+            f(self);
         }
     }
 
@@ -310,7 +382,7 @@ where
             (*scope).run(profile, move |scope| {
                 // Freed here, so that for the recorder the spawned closure frees what the spawn allocated.
                 drop(memory);
-                closure(scope);
+                scope.start(closure);
             });
             (*scope).pool().thread_ended();
             tell(current::held().stock.put((*scope).end.whole()))

@@ -18,14 +18,18 @@
 //! In a profiled pool, only the clock decides how a loop is split (`profile::Loop`). So the profile shows the loop,
 //! and not the splits that thieves happened to ask for.
 
+pub(crate) mod integer;
 mod pace;
 #[doc(hidden)]
 pub mod plumbing;
+pub(crate) mod stop;
 
 use crate::machine::current;
+use integer::{Integer, parts};
 use pace::{BlockClock, Costs, Cuts, Pace};
 use plumbing::LoopSite;
 use std::ops::Range;
+use stop::{FirstError, Never, Stop};
 
 /// Calls `f` for every number of the range, in parallel where that helps.
 ///
@@ -35,57 +39,129 @@ use std::ops::Range;
 /// bombyx::for_each(0..1000, |i| { sum.fetch_add(i, Ordering::Relaxed); });
 /// assert_eq!(sum.into_inner(), 499_500);
 /// ```
+///
+/// The range may have any integer type:
+///
+/// ```
+/// use std::sync::atomic::{AtomicI64, Ordering};
+/// let sum = AtomicI64::new(0);
+/// bombyx::for_each(-1000i64..10, |i| { sum.fetch_add(i, Ordering::Relaxed); });
+/// assert_eq!(sum.into_inner(), -500_455);
+/// ```
 #[track_caller]
-pub fn for_each<F>(range: Range<usize>, f: F)
+pub fn for_each<N, F>(range: Range<N>, f: F)
 where
-    F: Fn(usize) + Sync,
+    N: Integer,
+    F: Fn(N) + Sync,
 {
     reduce_at(LoopSite::for_each(), range, f, || (), |(), ()| ());
 }
 
 /// Maps every number of the range and combines the results in order. `combine` must be associative, with `identity` as
-/// its neutral element.
+/// its neutral element. The range may have any integer type.
 ///
 /// ```
 /// let squares = bombyx::map_reduce(0..100, |i| i * i, || 0, |a, b| a + b);
 /// assert_eq!(squares, 328_350);
 /// ```
 #[track_caller]
-pub fn map_reduce<T, M, I, C>(range: Range<usize>, map: M, identity: I, combine: C) -> T
+pub fn map_reduce<N, T, M, I, C>(range: Range<N>, map: M, identity: I, combine: C) -> T
 where
+    N: Integer,
     T: Send,
-    M: Fn(usize) -> T + Sync,
+    M: Fn(N) -> T + Sync,
     I: Fn() -> T + Sync,
     C: Fn(T, T) -> T + Sync,
 {
     reduce_at(LoopSite::map_reduce(), range, map, identity, combine)
 }
 
+/// Like [`for_each`], until `f` fails. Returns the error that the serial loop would return: that of the first number for
+/// which `f` fails.
+///
+/// All numbers before that one are passed to `f`. Some numbers after it may be, too.
+///
+/// # Errors
+/// If `f` fails.
+///
+/// ```
+/// let words = ["1", "2", "three", "four"];
+/// let parsed = bombyx::try_for_each(0..words.len(), |i| match words[i].parse::<u32>() {
+///     Ok(_) => Ok(()),
+///     Err(_) => Err(words[i]),
+/// });
+/// assert_eq!(parsed, Err("three"));
+/// ```
+#[track_caller]
+pub fn try_for_each<N, F, E>(range: Range<N>, f: F) -> Result<(), E>
+where
+    N: Integer,
+    F: Fn(N) -> Result<(), E> + Sync,
+    E: Send,
+{
+    let site = LoopSite::for_each();
+    for (start, count) in parts(range) {
+        let stop = FirstError::new();
+        let map = |position| f(start.plus(position)).inspect_err(|_| stop.note(position));
+        reduce_positions(site, count, map, || Ok(()), |first, second| first.and(second), &stop)?;
+    }
+    Ok(())
+}
+
 /// [`map_reduce`], with its forks at `site`.
-fn reduce_at<T, M, I, C>(site: LoopSite, range: Range<usize>, map: M, identity: I, combine: C) -> T
+#[inline]
+fn reduce_at<N, T, M, I, C>(site: LoopSite, range: Range<N>, map: M, identity: I, combine: C) -> T
+where
+    N: Integer,
+    T: Send,
+    M: Fn(N) -> T + Sync,
+    I: Fn() -> T + Sync,
+    C: Fn(T, T) -> T + Sync,
+{
+    let part = |(start, count): (N, usize)| {
+        reduce_positions(site, count, |position| map(start.plus(position)), &identity, &combine, &Never)
+    };
+    parts(range).map(part).reduce(&combine).unwrap_or_else(&identity)
+}
+
+/// Maps the positions from 0 to `count`, and combines the results, until `stop` says that no more are needed.
+#[inline]
+pub(crate) fn reduce_positions<T, M, I, C, S>(
+    site: LoopSite,
+    count: usize,
+    map: M,
+    identity: I,
+    combine: C,
+    stop: &S,
+) -> T
 where
     T: Send,
     M: Fn(usize) -> T + Sync,
     I: Fn() -> T + Sync,
     C: Fn(T, T) -> T + Sync,
+    S: Stop,
 {
-    Body { site, clock: BlockClock::get(), map: &map, identity: &identity, combine: &combine }.begin(range)
+    let body =
+        Body { site, clock: BlockClock::get(), map: &map, identity: &identity, combine: &combine, stop };
+    body.begin(0..count)
 }
 
-struct Body<'a, M, I, C> {
+struct Body<'a, M, I, C, S> {
     site: LoopSite,
     clock: BlockClock,
     map: &'a M,
     identity: &'a I,
     combine: &'a C,
+    stop: &'a S,
 }
 
-impl<T, M, I, C> Body<'_, M, I, C>
+impl<T, M, I, C, S> Body<'_, M, I, C, S>
 where
     T: Send,
     M: Fn(usize) -> T + Sync,
     I: Fn() -> T + Sync,
     C: Fn(T, T) -> T + Sync,
+    S: Stop,
 {
     fn begin(&self, range: Range<usize>) -> T {
         let cuts = Cuts::of_pool(range.len());
@@ -94,7 +170,7 @@ where
             return plumbing::enter(self.site, || self.start(range));
         }
         let (first, rest, pace) = self.alone(range);
-        if rest.is_empty() {
+        if self.is_over(&rest) {
             return first;
         }
         plumbing::enter(self.site, || self.lazy(rest, first, pace))
@@ -111,7 +187,7 @@ where
     /// Takes blocks without looking for thieves, until the rest is known to be worth sharing. Returns their result and the rest.
     fn alone(&self, mut range: Range<usize>) -> (T, Range<usize>, Pace) {
         let (mut sum, mut pace, mut spent) = ((self.identity)(), Pace::UNKNOWN, 0);
-        while !range.is_empty() {
+        while !self.is_over(&range) {
             if spent > self.clock.block / 4 && pace.is_worth_sharing(range.len(), self.clock) {
                 return (sum, range, pace);
             }
@@ -135,12 +211,19 @@ where
 
     #[inline]
     fn serial(&self, range: Range<usize>, first: T) -> T {
-        range.fold(first, |sum, i| (self.combine)(sum, (self.map)(i)))
+        let mut sum = first;
+        for position in range {
+            if self.stop.is_reached(position) {
+                break;
+            }
+            sum = (self.combine)(sum, (self.map)(position));
+        }
+        sum
     }
 
     /// Splits when somebody wants work. `sum` is the result of what came before the range.
     fn lazy(&self, mut range: Range<usize>, mut sum: T, mut pace: Pace) -> T {
-        while !range.is_empty() {
+        while !self.is_over(&range) {
             let worth = range.len() > 1 && pace.is_worth_sharing(range.len(), self.clock);
             if worth && nothing_to_steal() {
                 let middle = range.start + range.len() / 2;
@@ -157,8 +240,17 @@ where
         sum
     }
 
+    /// Whether nothing of the range needs to run.
+    #[inline]
+    fn is_over(&self, range: &Range<usize>) -> bool {
+        range.is_empty() || self.stop.is_reached_by_block(range.start)
+    }
+
     /// Splits where it is told to, whoever wants work.
     fn planned(&self, range: Range<usize>, cuts: &Cuts) -> T {
+        if self.is_over(&range) {
+            return (self.identity)();
+        }
         if !cuts.cut(range.len()) {
             return cuts.piece(range.len(), || self.serial(range, (self.identity)()));
         }

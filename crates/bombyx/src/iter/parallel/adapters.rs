@@ -302,6 +302,33 @@ macro_rules! adapters {
             WhileSome { base: self }
         }
 
+        /// Each item as `Ok`, until the token is cancelled; from then on [`Cancelled`]. Consumers that stop at an error,
+        /// such as [`try_for_each`](Self::try_for_each) or collecting into a `Result`, then stop within a block. This asks
+        /// the token for every item, which reads the clock if the token has a deadline.
+        ///
+        /// ```
+        /// use bombyx::{CancelToken, Cancelled, prelude::*};
+        /// let token = CancelToken::new();
+        /// let all: Result<Vec<u32>, Cancelled> = (0..100).into_par_iter().cancellable(&token).collect();
+        /// assert_eq!(all.unwrap().len(), 100);
+        ///
+        /// let endless = (0..u64::MAX).into_par_iter().cancellable(&token);
+        /// let stopped = endless.try_for_each(|n| {
+        ///     if n? == 1000 {
+        ///         token.cancel();
+        ///     }
+        ///     Ok(())
+        /// });
+        /// assert_eq!(stopped, Err(Cancelled));
+        /// ```
+        fn cancellable(
+            self,
+            token: &CancelToken,
+        ) -> impl ParallelIterator<Item = Result<Self::Item, Cancelled>> {
+            let token = token.clone();
+            self.map(move |item| token.check().map(|()| item))
+        }
+
         /// The same iterator. In rayon, this makes others stop when a closure panics. Here they always stop, within a
         /// block.
         ///

@@ -25,6 +25,7 @@ use crate::iter::terminal::{Count, ForEach, ProductOf, Reduce, ReduceWith, SumOf
 use crate::iter::unzip::{ByEither, ByPredicate, extend_both};
 use crate::iter::{FromParallelIterator, IntoParallelIterator, ParallelExtend};
 use bombyx_core::loop_plumbing::LoopSite;
+use bombyx_core::{CancelToken, Cancelled};
 use either::Either;
 use std::cmp::Ordering;
 use std::collections::LinkedList;
