@@ -3,7 +3,9 @@
 use crate::api::blocking::blocking;
 use crate::api::handle::Guest;
 use crate::api::signal::Signal;
+use crate::machine::chain::Lent;
 use crate::machine::current;
+use crate::machine::luggage::Luggage;
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
 use crate::machine::telling::Meanwhile;
@@ -78,6 +80,7 @@ where
         site,
         closure: UnsafeCell::new(ManuallyDrop::new(f)),
         result: UnsafeCell::new(MaybeUninit::uninit()),
+        chain: Lent::new(),
         signal: Signal::from(pool),
     };
     let blocked = profile::Blocked::begin();
@@ -105,6 +108,7 @@ where
     guard.passed();
     drop(blocked);
     drop(waiting);
+    job.chain.take_back();
     // SAFETY: the signal is set, so the result is written and nobody touches the job any more.
     let result = unsafe { job.result.into_inner().assume_init() };
     result.unwrap_or_else(|payload| panic::resume_unwind(payload))
@@ -117,6 +121,8 @@ struct Injected<F, R> {
     site: Site,
     closure: UnsafeCell<ManuallyDrop<F>>,
     result: UnsafeCell<MaybeUninit<thread::Result<R>>>,
+    /// The caller's chain, which the closure is a part of.
+    chain: Lent,
     signal: Signal,
 }
 
@@ -134,7 +140,9 @@ where
             let pool = current::held().pool();
             let run = profile::Run::begin(pool, (*this).site);
             let traced = Meanwhile::region(pool, Region::Run, (*this).site.location);
-            (*(*this).result.get()).write(panic::catch_unwind(AssertUnwindSafe(closure)));
+            (*this).chain.go_on(|| {
+                (*(*this).result.get()).write(panic::catch_unwind(AssertUnwindSafe(closure)));
+            });
             drop(traced);
             drop(run);
             Signal::set(&raw const (*this).signal)
@@ -151,7 +159,7 @@ where
     pool.detached_started();
     pool.thread_created();
     let head = HeapJob::new(Detached::<F>::exec, 0);
-    let job = Detached { head, site, pool: Arc::clone(pool), closure: f };
+    let job = Detached { head, site, pool: Arc::clone(pool), luggage: Luggage::detached(), closure: f };
     Entry::heap(NonNull::from(Box::leak(Box::new(job))).cast())
 }
 
@@ -161,6 +169,7 @@ struct Detached<F> {
     head: HeapJob,
     site: Site,
     pool: Arc<PoolCore>,
+    luggage: Luggage,
     closure: F,
 }
 
@@ -174,12 +183,13 @@ where
         // SAFETY: made from a box in `detached`, and run once.
         let memory = unsafe { Box::from_raw(job.cast_mut().cast::<MaybeUninit<Detached<F>>>()) };
         // SAFETY: `detached` wrote it, and this reads it once.
-        let Detached { site, pool, closure, .. } = unsafe { memory.assume_init_read() };
+        let Detached { site, pool, luggage, closure, .. } = unsafe { memory.assume_init_read() };
         let run = profile::Run::begin(&pool, site);
         let traced = Meanwhile::region(&pool, Region::Run, site.location);
         // For the recorder, the spawned closure frees what the spawn allocated.
         drop(memory);
-        pool.handlers().guard(closure);
+        luggage.run_root(|| pool.handlers().guard(closure));
+        drop(luggage);
         drop(traced);
         drop(run);
         pool.thread_ended();

@@ -11,12 +11,14 @@
 //! calls [`Fork::finish`] ([`crate::protocol::job`]).
 
 use crate::api::pool::Pool;
+use crate::machine::chain;
 use crate::machine::current;
 use crate::machine::handlers::{Payload, drop_payload, drop_unwanted};
 use crate::machine::patience::Waited;
 use crate::machine::processor::Processor;
 use crate::machine::strategy::Child;
 use crate::machine::telling::name_code;
+use crate::machine::views::Views;
 use crate::machine::wait::{end, wait_for};
 use crate::profile::{self, Joining, Kind, Site};
 use crate::protocol::carrier::Enabled;
@@ -240,6 +242,7 @@ where
             Waited::Done => {
                 // SAFETY: the latch is set, so the taker has written the result and no longer touches the job.
                 let result = unsafe { (*self.result.get()).assume_init_read() };
+                self.merge();
                 result.unwrap_or_else(|payload| panic::resume_unwind(payload))
             }
         }
@@ -264,14 +267,25 @@ where
             let finishing = Finishing::new(&self.job, Finishing::go_on(joining, &self.job));
             match finishing.waited {
                 Waited::TakenBack => drop_unwanted(|| self.call(false)),
-                // SAFETY: as in `finish`.
-                Waited::Done => match unsafe { (*self.result.get()).assume_init_read() } {
-                    Ok(result) => drop_unwanted(|| result),
-                    Err(payload) => drop_payload(payload),
-                },
+                Waited::Done => {
+                    drop_unwanted(|| self.merge());
+                    // SAFETY: as in `finish`.
+                    match unsafe { (*self.result.get()).assume_init_read() } {
+                        Ok(result) => drop_unwanted(|| result),
+                        Err(payload) => drop_payload(payload),
+                    }
+                }
             }
         });
         panic::resume_unwind(payload)
+    }
+
+    /// Merges the views that the job has left. It was taken, and has ended.
+    fn merge(&self) {
+        // SAFETY: the taker has written what the job leaves, and only its join, here, takes it.
+        if let Some(left) = unsafe { Views::from_raw(self.job.carried()) } {
+            Views::merge(left);
+        }
     }
 
     /// Runs the closure for whoever took the job, writes the result, and ends the job. Returns the carrier that this
@@ -285,13 +299,15 @@ where
         unsafe {
             let closure = ManuallyDrop::take(&mut *(*this).closure.get());
             let context = Context { migrated: !current::held().pool().config.deterministic };
+            // The context of the fork outlives the join, and so this job.
+            let chain = chain::begin((*job).carried(), false);
             profile::begin_taken();
             name_code(Fork::<B, R>::exec as *const () as usize, std::any::type_name::<B>);
             let result = panic::catch_unwind(AssertUnwindSafe(|| closure(context)));
             profile::end_taken(job);
             (*(*this).result.get()).write(result);
             thread_ended(Child::Second);
-            end(job)
+            Job::leave(job, chain.end(), || end(job))
         }
     }
 }

@@ -13,9 +13,11 @@ use crate::api::signal::Signal;
 use crate::api::token::CancelToken;
 use crate::machine::current;
 use crate::machine::handlers::{Payload, drop_payload, drop_unwanted};
+use crate::machine::luggage::Luggage;
 use crate::machine::pool::{PoolCore, PoolRef};
 use crate::machine::processor::Processor;
 use crate::machine::telling::{Meanwhile, name_code};
+use crate::machine::views::Views;
 use crate::profile::{self, Closures, Kind as SiteKind, Site};
 use crate::protocol::carrier::Enabled;
 use crate::protocol::credits::{Credits, tell};
@@ -163,6 +165,9 @@ where
         }
         drop(ending);
     });
+    if let Err(payload) = panic::catch_unwind(Views::settle) {
+        scope.keep_panic(payload);
+    }
     let spawned = lock(&scope.panic).take();
     match (result, spawned) {
         (Ok(result), None) => (result, !scope.skipped.load(Relaxed)),
@@ -307,6 +312,7 @@ impl<'scope> Scope<'scope> {
                 head: HeapJob::new(Spawned::<F>::exec, self.root()),
                 scope: ptr::from_ref(self).cast(),
                 profile: self.closures.spawn(site),
+                luggage: Luggage::spawned(),
                 closure: f,
             };
             Entry::heap(NonNull::from(Box::leak(Box::new(job))).cast())
@@ -332,16 +338,21 @@ impl<'scope> Scope<'scope> {
     fn run(&self, profile: profile::Spawned, f: impl FnOnce(&Scope<'scope>)) {
         self.closures.begin_closure(&profile);
         if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(|| f(self))) {
-            let mut first = lock(&self.panic);
-            match &*first {
-                None => *first = Some(payload),
-                Some(_) => {
-                    drop(first);
-                    drop_payload(payload);
-                }
-            }
+            self.keep_panic(payload);
         }
         self.closures.end_closure(profile);
+    }
+
+    /// Keeps a panic for the end of the scope, if it is the first one.
+    fn keep_panic(&self, payload: Payload) {
+        let mut first = lock(&self.panic);
+        match &*first {
+            None => *first = Some(payload),
+            Some(_) => {
+                drop(first);
+                drop_payload(payload);
+            }
+        }
     }
 
     pub(super) fn root(&self) -> usize {
@@ -361,6 +372,7 @@ struct Spawned<F> {
     head: HeapJob,
     scope: *const (),
     profile: profile::Spawned,
+    luggage: Luggage,
     closure: F,
 }
 
@@ -374,16 +386,19 @@ where
         // SAFETY: `entry` made the job from a box of this type, and the job runs only once.
         let memory = unsafe { Box::from_raw(job.cast_mut().cast::<MaybeUninit<Spawned<F>>>()) };
         // SAFETY: `entry` initialised the memory, and only this call reads it out.
-        let Spawned { scope, profile, closure, .. } = unsafe { memory.assume_init_read() };
+        let Spawned { scope, profile, luggage, closure, .. } = unsafe { memory.assume_init_read() };
         let scope = scope.cast::<Scope<'scope>>();
         name_code(Spawned::<F>::exec as *const () as usize, std::any::type_name::<F>);
         // SAFETY: the scope is alive: it waits for the credit of this closure, which the last line gives back.
         unsafe {
-            (*scope).run(profile, move |scope| {
-                // Freed here, so that for the recorder the spawned closure frees what the spawn allocated.
-                drop(memory);
-                scope.start(closure);
+            luggage.run(|| {
+                (*scope).run(profile, move |scope| {
+                    // Freed here, so that for the recorder the spawned closure frees what the spawn allocated.
+                    drop(memory);
+                    scope.start(closure);
+                });
             });
+            drop(luggage);
             (*scope).pool().thread_ended();
             tell(current::held().stock.put((*scope).end.whole()))
         }

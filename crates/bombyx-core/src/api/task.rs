@@ -23,6 +23,7 @@ use crate::api::handle::Handle;
 use crate::api::pool::Pool;
 use crate::machine::current;
 use crate::machine::handlers::Payload;
+use crate::machine::luggage::Luggage;
 use crate::machine::pool::PoolCore;
 use crate::profile::{Kind, Site};
 use crate::system::primitive::lock;
@@ -128,7 +129,7 @@ impl<T: Send + 'static> Task<T> {
     where
         F: FnOnce() -> T + Send + 'static,
     {
-        let cell = Arc::new(Cell { inner: Mutex::new(Inner::new(f)) });
+        let cell = Arc::new(Cell { inner: Mutex::new(Inner::new(f)), luggage: Luggage::detached() });
         let shared = Arc::clone(&cell);
         pool.submit(detached(pool, site, move || shared.run()), &[]);
         Task { cell, pool: Arc::clone(pool) }
@@ -356,6 +357,7 @@ trait Shared<T>: Send + Sync {
 /// See the module text.
 struct Cell<F, T> {
     inner: Mutex<Inner<F, T>>,
+    luggage: Luggage,
 }
 
 struct Inner<F, T> {
@@ -396,7 +398,7 @@ where
 {
     fn run(&self) {
         let Some(f) = lock(&self.inner).dequeue(Stage::Running) else { return };
-        let result = panic::catch_unwind(AssertUnwindSafe(f));
+        let result = self.luggage.run_root(|| panic::catch_unwind(AssertUnwindSafe(f)));
         let mut inner = lock(&self.inner);
         if inner.wanted {
             inner.stage =

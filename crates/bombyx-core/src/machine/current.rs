@@ -1,4 +1,4 @@
-//! What the calling thread holds. The only thread-local state of the runtime.
+//! What the calling thread holds. What runs on the thread has thread-local state of its own: [`super::chain`].
 
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;

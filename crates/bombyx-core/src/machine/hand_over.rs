@@ -6,6 +6,7 @@
 //! credits of scopes, private deques, watch lists, CPUs. [`Parted::resume`] connects them: the carrier sleeps until
 //! somebody gives it a processor again.
 
+use crate::machine::chain;
 use crate::machine::current;
 use crate::machine::observer::State;
 use crate::machine::pool::PoolCore;
@@ -132,6 +133,7 @@ pub(crate) fn take_hold(processor: NonNull<Processor>) {
     let processor = current::held();
     let carrier = current::carrier();
     processor.deque.set_root(carrier.root());
+    chain::tell();
     processor.watching.append(carrier.watching.take());
     processor.trace(Event::TakesHold);
     processor.set_busy(true);

@@ -5,11 +5,14 @@
 //! The machine does not decide what the processors do with their time. It asks a scheduler ([`strategy`]) and tells an
 //! observer ([`observer`]) and a tracer ([`tracer`]), and knows neither of them.
 
+pub(crate) mod chain;
+pub(crate) mod context;
 pub(crate) mod current;
 pub(crate) mod fixed;
 pub(crate) mod gauge;
 pub(crate) mod hand_over;
 pub(crate) mod handlers;
+pub(crate) mod luggage;
 pub(crate) mod meter;
 pub(crate) mod new_carrier;
 pub(crate) mod observer;
@@ -21,5 +24,6 @@ pub(crate) mod stats;
 pub(crate) mod strategy;
 pub(crate) mod telling;
 pub(crate) mod tracer;
+pub(crate) mod views;
 pub(crate) mod visit;
 pub(crate) mod wait;

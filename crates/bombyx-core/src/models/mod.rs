@@ -9,6 +9,7 @@
 
 mod barrier;
 mod carrier;
+mod chain;
 mod commons;
 mod deque;
 mod mailbox;

@@ -27,6 +27,15 @@
 //! was taken. Whoever gives the processor away with entries in its deque, such as [`crate::blocking`], exposes them
 //! first.
 //!
+//! # What a taken job carries
+//!
+//! A job that its own join runs carries nothing: it runs as a part of the frame that forked it. Any other job takes the
+//! context of its fork along, and brings back what its join must merge ([`crate::machine::chain`]). One word, `carried`,
+//! holds first the one and then the other. The deque writes the context when the job ceases to be untouched, before
+//! `pushed` is cleared ([`crate::protocol::deque`]). Whoever runs the job reads it there, and writes what the job leaves
+//! before the job ends. The join reads that when it knows of the end. So each access is ordered after the one before, by
+//! what orders the closure and the result: taking the job, and its latch or its resolution.
+//!
 //! A [private deque](crate::protocol::deque::Deque::private) has no lock. Only its owner takes entries out, so the
 //! owner counts as the lock's holder.
 
@@ -36,6 +45,7 @@ use crate::protocol::latch::Latch;
 use crate::protocol::mailbox::Mailbox;
 use crate::protocol::ready::list::Node;
 use crate::protocol::resolution::Resolution;
+use crate::system::fault::{Fault, planted};
 use crate::system::guard::guarded;
 use crate::system::primitive::{AtomicPtr, AtomicUsize, UnsafeCell};
 use std::mem::{ManuallyDrop, MaybeUninit};
@@ -54,6 +64,7 @@ pub(crate) struct Job {
     /// Where in the deque the fork pushed the job. Null once the job was taken, kept or exposed, and in spawned jobs.
     pushed: AtomicPtr<Slot>,
     taken: UnsafeCell<MaybeUninit<Taken>>,
+    carried: UnsafeCell<MaybeUninit<*mut ()>>,
 }
 
 /// The part of a job that is written when the job is no longer untouched.
@@ -137,12 +148,22 @@ impl Job {
     /// A job in state *untouched*, which the caller is about to push at `pushed`.
     #[inline(always)]
     pub(crate) fn forked(exec: Exec, pushed: Pushed) -> Job {
-        Job { exec, pushed: AtomicPtr::new(pushed.slot()), taken: UnsafeCell::new(MaybeUninit::uninit()) }
+        Job {
+            exec,
+            pushed: AtomicPtr::new(pushed.slot()),
+            taken: UnsafeCell::new(MaybeUninit::uninit()),
+            carried: UnsafeCell::new(MaybeUninit::uninit()),
+        }
     }
 
     /// A spawned job, which has no join.
     pub(crate) fn spawned(exec: Exec) -> Job {
-        Job { exec, pushed: AtomicPtr::new(ptr::null_mut()), taken: UnsafeCell::new(MaybeUninit::uninit()) }
+        Job {
+            exec,
+            pushed: AtomicPtr::new(ptr::null_mut()),
+            taken: UnsafeCell::new(MaybeUninit::uninit()),
+            carried: UnsafeCell::new(MaybeUninit::uninit()),
+        }
     }
 
     /// Puts a job that nobody has seen into state *untouched*.
@@ -259,6 +280,44 @@ impl Job {
         unsafe { (*job).exec as *const () as usize }
     }
 
+    /// Writes what the job carries.
+    ///
+    /// # Safety
+    /// Either the job is untouched and the caller may take it, or the caller has taken it and it has not ended.
+    pub(crate) unsafe fn carry(&self, word: *mut ()) {
+        // SAFETY: as the caller promises, nobody else accesses the word now.
+        self.carried.with_mut(|cell| unsafe {
+            (*cell).write(word);
+        });
+    }
+
+    /// What the job carries.
+    ///
+    /// # Safety
+    /// The job was in a deque. Either the caller has taken it and it has not ended, or the caller is its join and it has
+    /// ended.
+    pub(crate) unsafe fn carried(&self) -> *mut () {
+        // SAFETY: the deque wrote the word when the job was taken, and whoever ran the job wrote it after that. The
+        // caller comes after both.
+        self.carried.with(|cell| unsafe { (*cell).assume_init() })
+    }
+
+    /// Leaves `word` for the join of this job, and then ends the job by `end`.
+    ///
+    /// # Safety
+    /// The caller has taken the job and run it. The job may be gone when `end` returns.
+    pub(crate) unsafe fn leave(job: *const Job, word: *mut (), end: impl FnOnce() -> Enabled) -> Enabled {
+        if planted(Fault::LeaveAfterEnd) {
+            let enabled = end();
+            // SAFETY: none. A model must notice this.
+            unsafe { (*job).carry(word) };
+            return enabled;
+        }
+        // SAFETY: as the caller promises, and the job has not ended yet.
+        unsafe { (*job).carry(word) };
+        end()
+    }
+
     /// Runs the job.
     ///
     /// # Safety
@@ -358,6 +417,20 @@ impl Entry {
             // SAFETY: `Entry::carrier` made the address from a non-null pointer.
             CARRIER => Kind::Carrier(unsafe { NonNull::new_unchecked(address as *mut Carrier) }),
             _ => Kind::Stack(address as *const Job),
+        }
+    }
+
+    /// Tells the job of this entry in which context it was forked, if it is still untouched. The caller may take the entry
+    /// out of the deque, and is about to take, keep or expose it.
+    #[inline]
+    pub(crate) fn forked_in(self, context: *mut ()) {
+        if let Kind::Stack(job) = self.kind() {
+            // SAFETY: the job is alive, as in `taken`. While it is untouched, only the caller may access the word.
+            unsafe {
+                if (*job).untouched().is_some() {
+                    (*job).carry(context);
+                }
+            }
         }
     }
 

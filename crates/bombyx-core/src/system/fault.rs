@@ -36,6 +36,10 @@ pub(crate) enum Fault {
     StealForksAsLoose,
     /// An owner that takes an exposed entry back does not lower the mark up to which entries are exposed.
     KeepExposedMark,
+    /// An owner changes its context, and leaves older entries untouched.
+    ChangeContextBlindly,
+    /// Whoever ran a job leaves what the join must merge after the job has ended.
+    LeaveAfterEnd,
     /// A victim serves a request that it did not claim first.
     ServeWithoutClaim,
     /// A thief walks away from its request without withdrawing it.

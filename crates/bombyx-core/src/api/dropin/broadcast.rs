@@ -8,6 +8,7 @@
 use crate::api::signal::Signal;
 use crate::machine::current;
 use crate::machine::handlers::{drop_payload, drop_unwanted};
+use crate::machine::luggage::Luggage;
 use crate::machine::pool::PoolCore;
 use crate::machine::telling::Meanwhile;
 use crate::profile::{Blocked, Run, Site};
@@ -49,8 +50,14 @@ where
     R: Send,
 {
     let processors = pool.processors().len();
-    let call =
-        Call { f, site, processors, unfinished: AtomicUsize::new(processors), signal: Signal::from(pool) };
+    let call = Call {
+        f,
+        site,
+        processors,
+        unfinished: AtomicUsize::new(processors),
+        luggage: Luggage::detached(),
+        signal: Signal::from(pool),
+    };
     let root = ptr::from_ref(&call) as usize | lineage::BROADCAST;
     let parts: Vec<_> = (0..processors)
         .map(|index| Part {
@@ -89,6 +96,7 @@ struct Call<F> {
     site: Site,
     processors: usize,
     unfinished: AtomicUsize,
+    luggage: Luggage,
     signal: Signal,
 }
 
@@ -117,7 +125,10 @@ where
             let pool = current::held().pool();
             let run = Run::begin(pool, (*call).site);
             let traced = Meanwhile::region(pool, Region::Broadcast, (*call).site.location);
-            *(*this).result.get() = Some(panic::catch_unwind(AssertUnwindSafe(|| ((*call).f)(place))));
+            // The call waits, so it keeps the context.
+            *(*this).result.get() = Some(
+                (*call).luggage.run_root(|| panic::catch_unwind(AssertUnwindSafe(|| ((*call).f)(place)))),
+            );
             drop(traced);
             drop(run);
             if (*call).unfinished.fetch_sub(1, AcqRel) == 1 {

@@ -64,6 +64,8 @@ pub(crate) struct Deque {
     pub(crate) side: Side,
     /// No entry below this is untouched or kept. Written by the owner only, under the lock.
     exposed: AtomicPtr<Slot>,
+    /// The context of all untouched entries. Written by the owner only, under the lock.
+    context: AtomicPtr<()>,
     /// Whether nobody but the owner touches the entries.
     private: bool,
     /// The buffer; its lock protects all of the above against everyone but the owner's push and pop.
@@ -84,6 +86,7 @@ impl Deque {
             loose: AtomicBool::new(false),
             side: Side::new(),
             exposed: AtomicPtr::new(base),
+            context: AtomicPtr::new(ptr::null_mut()),
             private,
             slots: Mutex::new(slots),
         }
@@ -186,7 +189,10 @@ impl Deque {
         }
         // SAFETY: the slot is in the buffer. Only the owner replaces the buffer, and the owner is here.
         let bits = unsafe { pushed.0.as_ref() }.load(Relaxed);
-        let kept = Entry::from_bits(bits).is_some_and(|entry| entry.keep(self));
+        let kept = Entry::from_bits(bits).is_some_and(|entry| {
+            self.tell_context(entry);
+            entry.keep(self)
+        });
         // Release: as in `push`.
         self.bottom.store(pushed.slot().wrapping_add(1), Release);
         kept
@@ -220,6 +226,7 @@ impl Deque {
             return None;
         }
         let entry = entry_at(at).filter(|&entry| wanted(entry))?;
+        self.tell_context(entry);
         entry.taken(Place::Nowhere);
         self.lower_bottom(at);
         Some(entry)
@@ -241,6 +248,7 @@ impl Deque {
         while at > top {
             at = at.wrapping_sub(1);
             if let Some(entry) = entry_at(at).filter(|&entry| wanted(entry)) {
+                self.tell_context(entry);
                 taken(entry);
                 self.vacate(at, bottom);
                 return Some(entry);
@@ -333,16 +341,51 @@ impl Deque {
         }
         let found = if top < bottom { entry_at(top).filter(|&entry| wanted(entry)) } else { None };
         self.top.store(if found.is_some() { top.wrapping_add(1) } else { top }, Relaxed);
-        found
+        found.inspect(|&entry| self.tell_context(entry))
     }
 
     /// Exposes all untouched entries. From then on, their joins look for them under the lock.
     pub(crate) fn expose_all(&self) {
         let _slots = lock(&self.slots);
+        self.expose_locked();
+    }
+
+    fn expose_locked(&self) {
         // Entries are exposed all at once, and before an entry that belongs to no join is pushed on top of them. So
         // below an exposed entry, or one of another kind, no entry is untouched.
-        self.each(|entry| entry.expose(self));
+        self.each(|entry| self.expose(entry));
         self.exposed.store(self.bottom.load(Relaxed), Relaxed);
+    }
+
+    /// Exposes an entry, under the lock. Returns whether older ones may have to be exposed, too.
+    fn expose(&self, entry: Entry) -> bool {
+        self.tell_context(entry);
+        entry.expose(self)
+    }
+
+    /// Tells the job of an entry its context, if it is untouched. Under the lock, or for the owner of a popped entry.
+    #[inline]
+    fn tell_context(&self, entry: Entry) {
+        entry.forked_in(self.context.load(Relaxed));
+    }
+
+    /// Says in which context the owner forks from now on.
+    #[inline]
+    pub(crate) fn set_context(&self, context: *mut ()) {
+        // Only the owner changes the context, and the owner is here.
+        if self.context.load(Relaxed) != context {
+            self.change_context(context);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn change_context(&self, context: *mut ()) {
+        let _slots = lock(&self.slots);
+        if !planted(Fault::ChangeContextBlindly) {
+            self.expose_locked();
+        }
+        self.context.store(context, Relaxed);
     }
 
     /// Calls `f` for every entry from the youngest to the oldest until it returns false. Under the lock.
@@ -393,7 +436,7 @@ impl Deque {
         let mut entries = Vec::with_capacity(slots.room());
         self.each(|entry| {
             if !planted(Fault::MoveUntouched) {
-                entry.expose(self);
+                self.expose(entry);
             }
             entries.push(entry);
             true
@@ -464,6 +507,7 @@ impl Deque {
                 return Steal::Retry;
             }
             if let Some(entry) = entry_at(top) {
+                self.tell_context(entry);
                 taken(entry);
                 return Steal::Success(entry);
             }

@@ -5,12 +5,17 @@
 //! maps, which is associative and not commutative, so a node that is left out, repeated or combined out of order shows.
 //! A node may panic. The serial elision then says which payloads may arrive.
 
+mod draw;
+mod serial;
+
 use super::{Census, Counted, Rng, wait_until};
 use bombyx::dropin::{BuilderExt as _, HandleExt as _, ScopeExt as _, has_pending, yield_local, yield_now};
 use bombyx::{
-    Handle, Pool, Scope, block_on, blocking, charge, checkpoint, for_each, join, join_all, join_context,
-    map_reduce, release, reserve, scope,
+    CancelToken, Cancelled, Handle, Monoid, Pool, Reducer, Scope, TaskLocal, block_on, blocking, charge,
+    checkpoint, for_each, join, join_all, join_context, map_reduce, release, reserve, scope,
 };
+use draw::Draw;
+use serial::Serial;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::panic::{self, AssertUnwindSafe};
@@ -74,6 +79,30 @@ enum Action {
     Closed(Box<Node>),
     /// A separate thread that is part of a pool.
     Seated(Box<Node>),
+    /// [`BOUND`] is bound to the number of this node.
+    Bind(Box<Node>),
+    /// [`CancelToken::join`], with a token that nobody cancels before.
+    Token(Box<[Node; 2]>),
+    /// Inside of [`Reducer::with`].
+    Within(Box<Node>),
+}
+
+/// What the nodes inherit.
+static BOUND: TaskLocal<Number> = TaskLocal::new();
+
+/// Composes maps.
+struct Compose;
+
+impl Monoid for Compose {
+    type View = Affine;
+
+    fn identity(&self) -> Affine {
+        Affine::IDENTITY
+    }
+
+    fn combine(&self, left: &mut Affine, right: Affine) {
+        *left = left.then(right);
+    }
 }
 
 /// What becomes of a task.
@@ -111,6 +140,10 @@ enum How {
 #[derive(Debug)]
 struct Node {
     number: Number,
+    /// What [`BOUND`] is bound to.
+    bound: Option<Number>,
+    /// Whether the node adds to the reducer.
+    adds: bool,
     action: Action,
 }
 
@@ -144,14 +177,6 @@ type Outcome = Result<Affine, BTreeSet<Number>>;
 /// The payload of an injected panic.
 struct Boom(Counted<Number>);
 
-// ---- Drawing ------------------------------------------------------------------------------------------------
-
-struct Draw<'a> {
-    rng: &'a mut Rng,
-    threads: Threads,
-    nodes: usize,
-}
-
 /// Which threads a program may rely on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Threads {
@@ -179,169 +204,9 @@ impl Program {
     /// A program of about `size` nodes that relies only on these threads.
     pub(crate) fn draw(rng: &mut Rng, size: usize, threads: Threads) -> Program {
         let panics = rng.one_in(3);
-        let mut draw = Draw { rng, threads, nodes: 0 };
+        let mut draw = Draw { rng, threads, nodes: 0, bound: None, adds: true };
         let root = draw.node(size, panics);
         Program { root, nodes: draw.nodes }
-    }
-}
-
-impl Draw<'_> {
-    /// A subtree of about `size` nodes, some of which panic if they may.
-    fn node(&mut self, size: usize, panics: bool) -> Node {
-        let number = self.nodes;
-        self.nodes += 1;
-        let action = if size <= 1 { self.leaf(panics) } else { self.inner(size - 1, panics) };
-        Node { number, action }
-    }
-
-    fn leaf(&mut self, panics: bool) -> Action {
-        let broadcasts = self.threads != Threads::FewAndNoneBlocks;
-        match self.rng.below(23) {
-            0..6 => Action::Leaf,
-            6..9 => Action::Spin(self.rng.below(3_000) as u32),
-            9..11 => Action::Yield,
-            11 if self.rng.one_in(4) => Action::Sleep(Duration::from_micros(self.rng.below(300) as u64)),
-            12 => Action::Checkpoint,
-            13 => Action::Detach(self.rng.one_in(2)),
-            14 if self.rng.one_in(8) => Action::Flood(self.rng.below(600) as u32, self.how()),
-            15 if panics => Action::Panic,
-            16..18 => Action::YieldTo(self.rng.one_in(2)),
-            18 => Action::Reserve(self.rng.below(5_000)),
-            19 if broadcasts && self.rng.one_in(4) => Action::Broadcast(self.rng.one_in(2)),
-            20 if broadcasts && self.rng.one_in(4) => Action::ScopeBroadcast,
-            21 => {
-                let wanted = [Wanted::Join, Wanted::Await, Wanted::RunAsync, Wanted::Abort];
-                Action::Task(wanted[self.rng.below(4)])
-            }
-            _ => Action::Leaf,
-        }
-    }
-
-    fn how(&mut self) -> How {
-        [How::Spawn, How::Defer, How::Fifo][self.rng.below(3)]
-    }
-
-    fn inner(&mut self, size: usize, panics: bool) -> Action {
-        let blocks = self.threads != Threads::FewAndNoneBlocks;
-        let (any, fixed) = (self.threads == Threads::Any, self.threads == Threads::Fixed);
-        match self.rng.below(21) {
-            6 if any => Action::Rendezvous(self.pair(size, panics)),
-            7..9 => Action::Sequence(self.several(size, panics)),
-            9..11 => Action::Scope {
-                place: match self.rng.below(4) {
-                    0 => Opened::InPlace,
-                    1 if blocks => Opened::InPlaceElsewhere,
-                    _ => Opened::Here,
-                },
-                how: self.how(),
-                body: Box::new(self.node(1, panics)),
-                spawned: self.several(size - 1, panics),
-                chained: self.rng.one_in(2),
-            },
-            11 => self.repeated(size, Action::ForEach),
-            12 => self.repeated(size, Action::MapReduce),
-            13 if blocks => Action::Blocking(Box::new(self.node(size, panics))),
-            14 => Action::Run(Box::new(self.node(size, panics))),
-            15 if blocks => Action::Elsewhere(Box::new(self.node(size, panics))),
-            16 => Action::RunHere(Box::new(self.node(size, panics))),
-            17 => Action::JoinContext(self.pair(size, panics)),
-            20 => Action::JoinAll(self.several(size, panics)),
-            18 if blocks && self.rng.one_in(40) => Action::Closed(Box::new(self.node(size, false))),
-            19 if blocks && !fixed && self.rng.one_in(200) => {
-                Action::Seated(Box::new(self.node(size, panics)))
-            }
-            _ => Action::Join(self.pair(size, panics)),
-        }
-    }
-
-    fn pair(&mut self, size: usize, panics: bool) -> Box<[Node; 2]> {
-        let left = self.rng.below(size + 1);
-        Box::new([self.node(left, panics), self.node(size - left, panics)])
-    }
-
-    fn several(&mut self, size: usize, panics: bool) -> Vec<Node> {
-        let count = 1 + self.rng.below(size.clamp(1, 8));
-        (0..count).map(|_| self.node(size / count, panics)).collect()
-    }
-
-    /// A loop. Which iterations a panic prevents is not determined, so its body has none.
-    fn repeated(&mut self, size: usize, action: impl Fn(Range<usize>, Box<Node>) -> Action) -> Action {
-        let count = self.rng.below(8);
-        let start = self.rng.below(1_000);
-        action(start..start + count, Box::new(self.node(size / count.max(1), false)))
-    }
-}
-
-// ---- The serial elision -------------------------------------------------------------------------------------
-
-impl Node {
-    fn serial(&self, counts: &mut [u32], processors: u32) -> Outcome {
-        counts[self.number] += 1;
-        let own = Affine::of(self.number);
-        let rest = match &self.action {
-            Action::Panic => return Err(BTreeSet::from([self.number])),
-            Action::Sequence(nodes) => nodes.iter().try_fold(Affine::IDENTITY, |sum, node| {
-                node.serial(counts, processors).map(|value| sum.then(value))
-            })?,
-            Action::Join(halves) | Action::JoinContext(halves) | Action::Rendezvous(halves) => {
-                let (a, b) = (halves[0].serial(counts, processors), halves[1].serial(counts, processors));
-                a?.then(b?)
-            }
-            Action::JoinAll(nodes) => {
-                let ends: Vec<Outcome> = nodes.iter().map(|node| node.serial(counts, processors)).collect();
-                ends.into_iter().try_fold(Affine::IDENTITY, |sum, end| end.map(|value| sum.then(value)))?
-            }
-            Action::Scope { body, spawned, .. } => {
-                let body = body.serial(counts, processors);
-                let spawned: Vec<Outcome> =
-                    spawned.iter().map(|node| node.serial(counts, processors)).collect();
-                let body = body?;
-                let panics: BTreeSet<Number> =
-                    spawned.iter().filter_map(|end| end.as_ref().err()).flatten().copied().collect();
-                if !panics.is_empty() {
-                    return Err(panics);
-                }
-                spawned.into_iter().flatten().fold(body, Affine::then)
-            }
-            Action::Flood(count, _) => {
-                counts[self.number] += count;
-                Affine::IDENTITY
-            }
-            Action::ForEach(range, body) => {
-                for _ in range.clone() {
-                    body.serial(counts, processors)?;
-                }
-                Affine::IDENTITY
-            }
-            Action::MapReduce(range, body) => range.clone().try_fold(Affine::IDENTITY, |sum, i| {
-                body.serial(counts, processors).map(|value| sum.then(Affine::of(i)).then(value))
-            })?,
-            Action::Blocking(node)
-            | Action::Run(node)
-            | Action::RunHere(node)
-            | Action::Seated(node)
-            | Action::Elsewhere(node) => node.serial(counts, processors)?,
-            Action::Closed(node) => {
-                counts[self.number] += 1;
-                node.serial(counts, processors)?
-            }
-            Action::Broadcast(_) | Action::ScopeBroadcast => {
-                counts[self.number] += processors;
-                Affine::IDENTITY
-            }
-            Action::Detach(_) | Action::Task(_) => {
-                counts[self.number] += 1;
-                Affine::IDENTITY
-            }
-            Action::Leaf
-            | Action::Spin(_)
-            | Action::Yield
-            | Action::YieldTo(_)
-            | Action::Sleep(_)
-            | Action::Checkpoint
-            | Action::Reserve(_) => Affine::IDENTITY,
-        };
-        Ok(own.then(rest))
     }
 }
 
@@ -355,6 +220,8 @@ struct Run<'a> {
     /// Detached closures that have not ended.
     detached: Arc<AtomicUsize>,
     census: Census,
+    /// The maps of the nodes that have run, in serial order.
+    order: Reducer<Compose>,
 }
 
 type Value = Counted<Affine>;
@@ -374,9 +241,17 @@ impl Run<'_> {
 
     fn node(&self, node: &Node) -> Value {
         self.count(node.number);
+        assert_eq!(BOUND.get(), node.bound, "nodes inherit what is bound");
+        if node.adds {
+            self.add(node.number);
+        }
         let own = self.value(Affine::of(node.number));
         let rest = self.action(node.number, &node.action);
         self.combine(own, rest)
+    }
+
+    fn add(&self, number: Number) {
+        self.order.with(|order| *order = order.then(Affine::of(number)));
     }
 
     fn action(&self, number: Number, action: &Action) -> Value {
@@ -480,6 +355,16 @@ impl Run<'_> {
                     |a, b| self.combine(a, b),
                 );
             }
+            Action::Bind(node) => return BOUND.scope(number, || self.node(node)),
+            Action::Token(halves) => return self.token(halves),
+            Action::Within(node) => {
+                return self.order.with(|order| {
+                    *order = order.then(Affine::of(number + 1));
+                    let value = self.node(node);
+                    *order = order.then(Affine::of(number + 2));
+                    value
+                });
+            }
             Action::Blocking(node) => return blocking(|| self.node(node)),
             Action::Run(node) => return self.pool.run(|| self.node(node)),
             Action::Elsewhere(node) => return self.other.run(|| self.node(node)),
@@ -514,6 +399,17 @@ impl Run<'_> {
             }
         }
         self.value(Affine::IDENTITY)
+    }
+
+    fn token(&self, halves: &[Node; 2]) -> Value {
+        let token = CancelToken::new();
+        let both = token.join(|| self.node(&halves[0]), || self.node(&halves[1]));
+        let (a, b) = both.expect("nobody has cancelled the token");
+        token.cancel();
+        let value = self.value(Affine::IDENTITY);
+        let nothing = token.join(|| drop(value), || unreachable!("the token is cancelled"));
+        assert_eq!(nothing, Err::<((), ()), _>(Cancelled));
+        self.combine(a, b)
     }
 
     /// A closure that only the end of the program waits for. The caller must count it before.
@@ -607,14 +503,19 @@ impl Program {
     /// Executes the program on `pool`, with some of it on `other`, and compares with the serial elision. Call this
     /// under a watchdog.
     pub(crate) fn check(&self, pool: &Pool, other: &Pool) {
-        let mut expected_counts = vec![0; self.nodes];
-        let expected = self.root.serial(&mut expected_counts, pool.processors() as u32);
-        let run = Run {
+        let mut serial = Serial {
+            counts: vec![0; self.nodes],
+            order: Affine::IDENTITY,
+            processors: pool.processors() as u32,
+        };
+        let expected = self.root.serial(&mut serial);
+        let mut run = Run {
             pool,
             other,
             counts: (0..self.nodes).map(|_| AtomicU32::new(0)).collect(),
             detached: Arc::default(),
             census: Census::default(),
+            order: Reducer::new(Compose),
         };
         let result = panic::catch_unwind(AssertUnwindSafe(|| pool.run(|| self_check(&run, &self.root))));
         match (result, expected) {
@@ -634,7 +535,8 @@ impl Program {
         }
         wait_until(|| run.detached.load(SeqCst) == 0);
         let counts: Vec<u32> = run.counts.iter().map(|count| count.load(SeqCst)).collect();
-        assert_eq!(counts, expected_counts, "every closure runs exactly once");
+        assert_eq!(counts, serial.counts, "every closure runs exactly once");
+        assert_eq!(run.order.take(), serial.order, "the reducer's order is the serial one");
         assert_eq!(run.census.alive(), 0, "every value is dropped exactly once");
     }
 }

@@ -1,0 +1,204 @@
+//! Chains: what the code on a carrier's stack carries with it, so that it means the same wherever it runs.
+//!
+//! A *chain* is what one carrier runs from the start of a taken closure to its end. Everything else that the closure
+//! calls, also the second halves that its own joins run, belongs to the same chain. So one chain runs one thing at a
+//! time, on one stack, and its data need no lock. A chain has
+//!
+//! - a **context**: values that everything below inherits ([`crate::machine::context`]);
+//! - **views** of reducers: partial results ([`crate::machine::views`]).
+//!
+//! An unstolen fork does nothing for either. A job that is taken carries the context of its fork
+//! ([`crate::protocol::deque`]), and begins a chain without views. At its end it leaves its views in the job. The join
+//! then merges them into the views of its own chain. Serially, everything in its own chain came before the second half.
+//! So this is the serial order.
+//!
+//! All code that a runtime calls, and that is no part of the frame below it on the stack, begins a chain with [`begin`]
+//! and ends it. Both know nothing of processors: a stack stays on its carrier, and so does the chain, whatever
+//! processor the carrier holds. Only forks ask the processor, so whenever the context of a carrier or the processor of a
+//! carrier changes, the deque is told ([`tell`]).
+//!
+//! | what begins | its context | its views |
+//! |---|---|---|
+//! | a taken half of a join | that of the fork, which outlives the half | go to the join |
+//! | a closure of a scope | shared with the spawn | go to the scope, to the place of the spawn ([`crate::machine::luggage`]) |
+//! | a task, a detached closure | shared with the spawn | none: it is a *root* |
+//! | a part of a broadcast | that of the call | none: it is a root |
+//! | a call from outside, queued | it goes on with the caller's chain, which waits ([`Lent`]) | |
+//!
+//! A thread that runs no closure of a pool has a root of its own. A root refuses views of reducers that were made
+//! elsewhere, because there is no join to merge them.
+
+use crate::machine::current;
+use std::cell::Cell;
+use std::ptr;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// What the calling thread's chain carries.
+#[derive(Clone, Copy)]
+struct State {
+    /// The number of the chain, or 0 if nobody has asked for it.
+    number: u64,
+    /// Which part of the chain this is. It changes where the chain is cut by a spawn.
+    epoch: u64,
+    /// Whether this is a root.
+    root: bool,
+    /// The boxed [views](crate::machine::views::Views), or null.
+    views: *mut (),
+    /// The [binding](crate::machine::context::Binding) that was made last, or null.
+    context: *const (),
+}
+
+thread_local! {
+    static STATE: Cell<State> = const {
+        Cell::new(State { number: 0, epoch: 0, root: true, views: ptr::null_mut(), context: ptr::null() })
+    };
+    /// The view that was used last: the number of its reducer, and the view. Valid as long as the chain is not cut, and
+    /// its views are not merged.
+    static RECENT: Cell<(u64, *const ())> = const { Cell::new((0, ptr::null())) };
+}
+
+/// Changes the state of the calling thread, and forgets the view that was used last.
+fn change(change: impl FnOnce(&mut State)) {
+    RECENT.set((0, ptr::null()));
+    let mut state = STATE.get();
+    change(&mut state);
+    STATE.set(state);
+}
+
+/// The view that the chain used last.
+#[inline(always)]
+pub(crate) fn recent() -> (u64, *const ()) {
+    RECENT.get()
+}
+
+/// Notes that the chain uses this view of this reducer.
+pub(super) fn set_recent(reducer: u64, view: *const ()) {
+    RECENT.set((reducer, view));
+}
+
+/// The number of the calling chain. Different from the numbers of all other chains, also of those that have ended.
+pub(super) fn number() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    let mut state = STATE.get();
+    if state.number == 0 {
+        state.number = LAST.fetch_add(1, Relaxed) + 1;
+        STATE.set(state);
+    }
+    state.number
+}
+
+/// The part of the calling chain that runs now.
+pub(super) fn epoch() -> u64 {
+    STATE.get().epoch
+}
+
+/// A new part of the calling chain begins.
+pub(super) fn begin_part() {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    change(|state| state.epoch = LAST.fetch_add(1, Relaxed) + 1);
+}
+
+/// This part of the calling chain goes on.
+pub(super) fn resume_part(epoch: u64) {
+    change(|state| state.epoch = epoch);
+}
+
+/// Forgets the view that was used last.
+pub(super) fn forget_recent() {
+    RECENT.set((0, ptr::null()));
+}
+
+/// Whether the calling chain is a root.
+pub(super) fn is_root() -> bool {
+    STATE.get().root
+}
+
+/// The views of the calling chain, if it has any.
+pub(super) fn views() -> *mut () {
+    STATE.get().views
+}
+
+/// Gives the calling chain these views.
+pub(super) fn set_views(views: *mut ()) {
+    change(|state| state.views = views);
+}
+
+/// The context of the calling chain.
+#[inline]
+pub(crate) fn context() -> *const () {
+    STATE.get().context
+}
+
+/// Changes the context of the calling chain. The context must live until it is changed again, and as long as anything
+/// that is forked meanwhile.
+pub(super) fn set_context(context: *const ()) {
+    change(|state| state.context = context);
+    tell();
+}
+
+/// Tells the deque of the processor that the calling thread holds, if any, in which context the thread forks.
+#[inline]
+pub(super) fn tell() {
+    if let Some(processor) = current::processor() {
+        processor.deque.set_context(context().cast_mut());
+    }
+}
+
+/// A chain has begun on the calling thread.
+#[must_use = "a chain that has begun must be ended"]
+pub(crate) struct Begun {
+    outer: State,
+}
+
+/// Begins a chain in this context, on top of what runs on the calling thread. The context must outlive the chain.
+pub(crate) fn begin(context: *const (), root: bool) -> Begun {
+    replace(State { number: 0, epoch: 0, root, views: ptr::null_mut(), context })
+}
+
+fn replace(next: State) -> Begun {
+    let outer = STATE.get();
+    change(|state| *state = next);
+    if outer.context != next.context {
+        tell();
+    }
+    Begun { outer }
+}
+
+impl Begun {
+    /// Ends the chain. What runs below on the stack goes on with its own. Returns the views that the chain leaves.
+    pub(crate) fn end(self) -> *mut () {
+        let ended = STATE.get();
+        let _ = replace(self.outer);
+        ended.views
+    }
+}
+
+/// The chain of a caller that waits while somebody else goes on with it.
+pub(crate) struct Lent(Cell<State>);
+
+// SAFETY: one thread at a time uses it: its maker, then whoever runs the call, then the maker again. The call's signal
+// orders them.
+unsafe impl Sync for Lent {}
+// SAFETY: as above.
+unsafe impl Send for Lent {}
+
+impl Lent {
+    /// The calling chain. The caller does not go on with it before [`Lent::take_back`].
+    pub(crate) fn new() -> Lent {
+        Lent(Cell::new(STATE.get()))
+    }
+
+    /// Runs `f`, which does not unwind, as a part of the lent chain.
+    pub(crate) fn go_on(&self, f: impl FnOnce()) {
+        let begun = replace(self.0.get());
+        f();
+        self.0.set(STATE.get());
+        let _ = replace(begun.outer);
+    }
+
+    /// The caller goes on with its chain.
+    pub(crate) fn take_back(&self) {
+        let _ = replace(self.0.get());
+    }
+}
