@@ -115,7 +115,7 @@ pub use self::{
         task_local::TaskLocal,
         token::{CancelToken, Cancelled},
     },
-    machine::{pool::config::Threads, stats::Stats},
+    machine::{handlers::PoolEvent, metrics::Metrics, pool::config::Threads, stats::Stats},
     profile::{Profile, write_profile},
     scheduler::{Beta, BetaError, Quota, QuotaError, Scheduler, SchedulerError},
     trace::write_trace,

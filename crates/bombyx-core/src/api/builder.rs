@@ -4,7 +4,7 @@ use crate::api::costs;
 use crate::api::error::{Error, MAX_PROCESSORS, MAX_STACK, MIN_STACK};
 use crate::api::pool::Pool;
 use crate::machine::current;
-use crate::machine::handlers::Handlers;
+use crate::machine::handlers::{Handlers, PoolEvent};
 use crate::machine::new_carrier::NewCarrier;
 use crate::machine::pool::PoolCore;
 use crate::machine::pool::config::{Config, Names, Threads};
@@ -173,6 +173,28 @@ impl Builder {
     /// ```
     pub fn on_panic(mut self, handler: impl Fn(Box<dyn Any + Send>) + Send + Sync + 'static) -> Builder {
         self.handlers.panic = Some(Box::new(handler));
+        self
+    }
+
+    /// The handler that is told what happens on the slow paths of the pool: steals, sleeps, hand-overs, calls that had to
+    /// wait. Forks are no events. Without a handler, each of these places costs one comparison.
+    ///
+    /// The handler runs in the middle of the runtime, so it must be short. It must not use a pool or wait for anything. A
+    /// panic goes to [`Builder::on_panic`], or aborts the process.
+    ///
+    /// ```
+    /// use bombyx::PoolEvent;
+    /// use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    /// static SLEEPS: AtomicUsize = AtomicUsize::new(0);
+    /// let count = |event| if let PoolEvent::Sleeps(_) = event { SLEEPS.fetch_add(1, Relaxed); };
+    /// let pool = bombyx::Pool::builder().processors(2).on_event(count).build()?;
+    /// pool.run(|| bombyx::join(|| 1, || 2));
+    /// drop(pool);
+    /// assert!(SLEEPS.load(Relaxed) > 0);
+    /// # Ok::<(), bombyx::Error>(())
+    /// ```
+    pub fn on_event(mut self, handler: impl Fn(PoolEvent) + Send + Sync + 'static) -> Builder {
+        self.handlers.event = Some(Box::new(handler));
         self
     }
 

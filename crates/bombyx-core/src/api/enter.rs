@@ -5,6 +5,7 @@ use crate::api::handle::Guest;
 use crate::api::signal::Signal;
 use crate::machine::chain::Lent;
 use crate::machine::current;
+use crate::machine::handlers::PoolEvent;
 use crate::machine::luggage::Luggage;
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
@@ -140,9 +141,15 @@ where
             let pool = current::held().pool();
             let run = profile::Run::begin(pool, (*this).site);
             let traced = Meanwhile::region(pool, Region::Run, (*this).site.location);
+            let tell = |event: fn(usize) -> PoolEvent| {
+                let here = current::held();
+                here.pool().handlers().tell(event(here.index));
+            };
+            tell(PoolEvent::CallBegins);
             (*this).chain.go_on(|| {
                 (*(*this).result.get()).write(panic::catch_unwind(AssertUnwindSafe(closure)));
             });
+            tell(PoolEvent::CallEnds);
             drop(traced);
             drop(run);
             Signal::set(&raw const (*this).signal)

@@ -2,6 +2,7 @@
 
 use crate::api::enter::run_in;
 use crate::machine::current;
+use crate::machine::metrics::Metrics;
 use crate::machine::pool::PoolCore;
 use crate::profile::{Kind, Site};
 use crate::system::process;
@@ -63,6 +64,12 @@ impl Handle {
     #[inline]
     pub fn processors(&self) -> usize {
         self.pool.processors().len()
+    }
+
+    /// Like [`crate::Pool::metrics`].
+    pub fn metrics(&self) -> Metrics {
+        process::assert_current(self.pool.generation());
+        self.pool.metrics()
     }
 
     /// Closes the pool and returns at once. The carriers end when everything that was spawned has ended.

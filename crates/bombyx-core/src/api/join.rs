@@ -13,7 +13,7 @@
 use crate::api::pool::Pool;
 use crate::machine::chain;
 use crate::machine::current;
-use crate::machine::handlers::{Payload, drop_payload, drop_unwanted};
+use crate::machine::handlers::{Payload, PoolEvent, drop_payload, drop_unwanted};
 use crate::machine::patience::Waited;
 use crate::machine::processor::Processor;
 use crate::machine::strategy::Child;
@@ -301,11 +301,13 @@ where
             let context = Context { migrated: !current::held().pool().config.deterministic };
             // The context of the fork outlives the join, and so this job.
             let chain = chain::begin((*job).carried(), false);
+            tell(PoolEvent::StolenBegins);
             profile::begin_taken();
             name_code(Fork::<B, R>::exec as *const () as usize, std::any::type_name::<B>);
             let result = panic::catch_unwind(AssertUnwindSafe(|| closure(context)));
             profile::end_taken(job);
             (*(*this).result.get()).write(result);
+            tell(PoolEvent::StolenEnds);
             thread_ended(Child::Second);
             Job::leave(job, chain.end(), || end(job))
         }
@@ -377,6 +379,13 @@ impl Drop for Finishing<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         Finishing::end(self.job, self.joining, self.waited);
+    }
+}
+
+/// Tells the handler of events, if there is one, what the calling carrier's processor does.
+fn tell(event: fn(usize) -> PoolEvent) {
+    if let Some(processor) = current::processor() {
+        processor.pool().handlers().tell(event(processor.index));
     }
 }
 

@@ -6,6 +6,7 @@ use crate::api::enter::{enter, run_in};
 use crate::api::error::{Error, MAX_PROCESSORS, MIN_STACK};
 use crate::api::handle::Handle;
 use crate::machine::current;
+use crate::machine::metrics::Metrics;
 use crate::machine::pool::PoolCore;
 use crate::machine::stats::Stats;
 use crate::profile::{self, Kind, Profile, Site};
@@ -183,6 +184,14 @@ impl Pool {
     pub fn stats(&self) -> Stats {
         process::assert_current(self.pool.generation());
         self.pool.stats()
+    }
+
+    /// What the pool is doing now: busy processors, calls that wait, carriers, and everything in [`Pool::stats`].
+    ///
+    /// This reads a few words for each processor, and takes the lock of the pool for a moment.
+    pub fn metrics(&self) -> Metrics {
+        process::assert_current(self.pool.generation());
+        self.pool.metrics()
     }
 
     /// Resets the peaks in [`Pool::stats`], except the peak of carriers: they count from now on.

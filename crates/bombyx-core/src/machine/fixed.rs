@@ -20,6 +20,7 @@
 
 use crate::machine::current;
 use crate::machine::hand_over::{release, take_hold};
+use crate::machine::handlers::PoolEvent;
 use crate::machine::observer::State;
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
@@ -58,6 +59,7 @@ impl PoolCore {
     pub(crate) fn doze(&self, carrier: &Carrier, latch: &Latch, searching: bool) -> bool {
         let processor = current::held();
         processor.stats.sleeps.add(1);
+        self.handlers().tell(PoolEvent::Sleeps(processor.index));
         release();
         let listed = {
             let mut shared = lock(&self.shared);

@@ -8,6 +8,7 @@
 
 use crate::machine::chain;
 use crate::machine::current;
+use crate::machine::handlers::PoolEvent;
 use crate::machine::observer::State;
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
@@ -105,6 +106,7 @@ pub(crate) unsafe fn hand_over(heir: Heir, next: Next) -> Parted<'static> {
     let this = NonNull::from(carrier);
     if next == Next::Waits && !matches!(heir, Heir::Nobody) {
         processor.stats.hand_overs.add(1);
+        pool.handlers().tell(PoolEvent::HandOver(processor.index));
     }
     if let Heir::Spare(_) = heir {
         pool.start_search(processor);

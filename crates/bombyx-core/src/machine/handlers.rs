@@ -8,6 +8,33 @@ use std::panic::{self, AssertUnwindSafe};
 /// What a closure panicked with.
 pub(crate) type Payload = Box<dyn Any + Send>;
 
+/// Something that happens on a slow path of a pool. For [`Builder::on_event`](crate::Builder::on_event).
+///
+/// The numbers are those of processors. New versions may add events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum PoolEvent {
+    /// A carrier, an OS thread, begins. Its number says which name it has.
+    CarrierBegins(usize),
+    /// A carrier ends.
+    CarrierEnds(usize),
+    /// The processor begins a second half of a join that was stolen.
+    StolenBegins(usize),
+    /// What was stolen has ended. The frame may have another processor by now: this one.
+    StolenEnds(usize),
+    /// The processor begins a call from outside that had to wait in the queue.
+    CallBegins(usize),
+    /// The call has ended. The frame may have another processor by now: this one.
+    CallEnds(usize),
+    /// A waiting carrier gives the processor to another carrier.
+    HandOver(usize),
+    /// The processor has nothing to do and comes to rest.
+    Sleeps(usize),
+    /// The processor is given to a carrier that looks for work.
+    Wakes(usize),
+}
+
+type OnEvent = Box<dyn Fn(PoolEvent) + Send + Sync>;
 type OnCarrier = Box<dyn Fn(usize) + Send + Sync>;
 type OnPanic = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
 
@@ -17,11 +44,21 @@ pub(crate) struct Handlers {
     pub(crate) start: Option<OnCarrier>,
     pub(crate) exit: Option<OnCarrier>,
     pub(crate) panic: Option<OnPanic>,
+    pub(crate) event: Option<OnEvent>,
 }
 
 impl Handlers {
+    /// Something has happened on a slow path.
+    #[inline]
+    pub(crate) fn tell(&self, event: PoolEvent) {
+        if let Some(handler) = &self.event {
+            self.guard(|| handler(event));
+        }
+    }
+
     /// Called by a carrier that starts, before it runs anything else.
     pub(crate) fn started(&self, index: usize) {
+        self.tell(PoolEvent::CarrierBegins(index));
         if let Some(start) = &self.start {
             self.guard(|| start(index));
         }
@@ -32,6 +69,7 @@ impl Handlers {
         if let Some(exit) = &self.exit {
             self.guard(|| exit(index));
         }
+        self.tell(PoolEvent::CarrierEnds(index));
     }
 
     /// Runs `f`. Nobody waits for its panic.

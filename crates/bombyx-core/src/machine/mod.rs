@@ -14,6 +14,7 @@ pub(crate) mod hand_over;
 pub(crate) mod handlers;
 pub(crate) mod luggage;
 pub(crate) mod meter;
+pub(crate) mod metrics;
 pub(crate) mod new_carrier;
 pub(crate) mod observer;
 pub(crate) mod patience;

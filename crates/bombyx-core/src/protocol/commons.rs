@@ -191,6 +191,10 @@ impl<P> Commons<P> {
         !self.spares.is_empty()
     }
 
+    pub(crate) fn spares(&self) -> usize {
+        self.spares.len()
+    }
+
     /// Whether a processor has stayed in the list for want of a carrier since the last call. Then the caller wakes
     /// somebody.
     #[must_use]

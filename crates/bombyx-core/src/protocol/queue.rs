@@ -21,6 +21,7 @@ use crate::system::primitive::AtomicUsize;
 use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
 
 /// How many entries a queue holds, for a look without the lock.
 pub(crate) struct Queued(AtomicUsize);
@@ -39,25 +40,37 @@ impl Queued {
 
 /// See the module text. Every change is reported to the `Queued` that it is given.
 #[derive(Default)]
-pub(crate) struct Queue(VecDeque<Entry>);
+pub(crate) struct Queue(VecDeque<Queuing>);
+
+/// An entry, and since when it has been in the queue.
+struct Queuing {
+    entry: Entry,
+    since: Instant,
+}
 
 impl Queue {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
+    /// How many entries wait, and since when the oldest one does.
+    pub(crate) fn waiting(&self) -> (usize, Option<Instant>) {
+        (self.0.len(), self.0.front().map(|queuing| queuing.since))
+    }
+
     pub(crate) fn push(&mut self, entry: Entry, queued: &Queued) {
+        let queuing = Queuing { entry, since: Instant::now() };
         if planted(Fault::QueueLastFirst) {
-            self.0.push_front(entry);
+            self.0.push_front(queuing);
         } else {
-            self.0.push_back(entry);
+            self.0.push_back(queuing);
         }
         self.count(queued);
     }
 
     /// The oldest entry.
     pub(crate) fn take(&mut self, queued: &Queued) -> Option<Entry> {
-        let entry = self.0.pop_front()?;
+        let Queuing { entry, .. } = self.0.pop_front()?;
         self.count(queued);
         entry.taken(Place::Nowhere);
         Some(entry)
@@ -65,12 +78,12 @@ impl Queue {
 
     /// The oldest entry, if that is a carrier.
     pub(crate) fn take_carrier(&mut self, queued: &Queued) -> Option<Entry> {
-        matches!(self.0.front()?.kind(), Kind::Carrier(_)).then(|| self.take(queued)).flatten()
+        matches!(self.0.front()?.entry.kind(), Kind::Carrier(_)).then(|| self.take(queued)).flatten()
     }
 
     /// The first carrier, and how many entries are before it.
     pub(crate) fn first_carrier(&self) -> Option<(usize, NonNull<Carrier>)> {
-        self.0.iter().enumerate().find_map(|(at, entry)| match entry.kind() {
+        self.0.iter().enumerate().find_map(|(at, queuing)| match queuing.entry.kind() {
             Kind::Carrier(ready) => Some((at, ready)),
             _ => None,
         })
@@ -84,7 +97,7 @@ impl Queue {
 
     /// Withdraws the entry of a join. Returns false if it is gone.
     pub(crate) fn take_back(&mut self, entry: Entry, queued: &Queued) -> bool {
-        let at = self.0.iter().position(|&one| one == entry);
+        let at = self.0.iter().position(|queuing| queuing.entry == entry);
         if let Some(at) = at {
             self.remove(at, queued);
         }

@@ -40,6 +40,11 @@ impl PoolCore {
         assert!(open, "{CLOSED}");
     }
 
+    /// How many guests and closures there are that the end of the pool waits for.
+    pub(crate) fn detached_count(&self) -> usize {
+        lock(&self.detached).count
+    }
+
     pub(crate) fn detached_ended(&self) {
         let mut detached = lock(&self.detached);
         detached.count -= 1;

@@ -3,6 +3,7 @@
 //! [`crate::protocol::sleep`] explains why no wake-up is lost.
 
 use super::{PoolCore, Shared};
+use crate::machine::handlers::PoolEvent;
 use crate::machine::observer::State;
 use crate::machine::processor::Processor;
 use crate::machine::tracer::Event;
@@ -32,6 +33,7 @@ impl PoolCore {
             // SAFETY: the pool owns the processor, and it belongs to the caller until it is in the list.
             let processor = unsafe { processor.as_ref() };
             processor.stats.sleeps.add(1);
+            self.handlers().tell(PoolEvent::Sleeps(processor.index));
             processor.leave(leaving.filter(|_| !self.config.crowded).and_then(|_| affinity::here()));
             self.config.strategy.retiring(processor);
             processor.enter(State::Idle);
@@ -139,6 +141,7 @@ impl PoolCore {
         self.start_search(woken);
         woken.stats.wakes.add(1);
         woken.trace(Event::Wakes);
+        self.handlers().tell(PoolEvent::Wakes(woken.index));
         woken.deque.poison();
         woken.called.set(rested.waits);
         woken.beat.woken();
