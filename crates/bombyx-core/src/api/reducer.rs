@@ -113,9 +113,13 @@ struct Core<M: Monoid> {
     monoid: M,
     number: u64,
     home: Home,
-    /// The view of the home.
-    own: Slot<M>,
+    /// The view of the home. The other fields are read by all threads, so it has cache lines of its own.
+    own: Apart<Slot<M>>,
 }
+
+/// On cache lines that nothing else shares.
+#[repr(align(128))]
+struct Apart<T>(T);
 
 // SAFETY: other threads use the monoid, and of the home and its view nothing that only the home may use.
 unsafe impl<M: Monoid> Sync for Core<M> {}
@@ -256,9 +260,9 @@ impl<M: Monoid> Reducer<M> {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let number = LAST.fetch_add(1, Relaxed) + 1;
         let own = Slot::new(None, number, NonNull::dangling(), monoid.identity());
-        let core = Arc::new(Core { monoid, number, home: Home::here(), own });
-        core.own.head.home.set(NonNull::from(&core.home));
-        core.home.set_view(core.own.erased());
+        let core = Arc::new(Core { monoid, number, home: Home::here(), own: Apart(own) });
+        core.own.0.head.home.set(NonNull::from(&core.home));
+        core.home.set_view(core.own.0.erased());
         views::count_reducer(1);
         Reducer { core, stays: PhantomData }
     }
@@ -323,14 +327,14 @@ impl<M: Monoid> Reducer<M> {
     /// assert_eq!(sum.take(), 0);
     /// ```
     pub fn take(&mut self) -> M::View {
-        let own = self.core.own.erased();
+        let own = self.core.own.0.erased();
         for view in Views::take(self.core.number) {
             // SAFETY: the reducer is on its thread, and nobody else has a reference to it. So nobody uses its views.
             unsafe { views::fold(own, view) };
         }
         let identity = self.core.monoid.identity();
         // SAFETY: as above.
-        mem::replace(unsafe { &mut *self.core.own.value.get() }, identity)
+        mem::replace(unsafe { &mut *self.core.own.0.value.get() }, identity)
     }
 }
 
