@@ -122,4 +122,4 @@ pub use self::{
 };
 #[cfg(not(loom))]
 #[doc(hidden)]
-pub use api::loops::plumbing as loop_plumbing;
+pub use api::{loops::plumbing as loop_plumbing, task_local::follow as follow_contexts};

@@ -329,7 +329,9 @@ fn whoever_has_no_place_in_the_order_is_refused() {
         };
         let add = move || sum.with(|sum| *sum += 1);
         assert!(refused(pool.spawn(add).join().unwrap_err().into_panic().unwrap()));
-        let forks = move || drop(join(add, add));
+        let forks = move || {
+            join(add, add);
+        };
         assert!(refused(pool.spawn(forks).join().unwrap_err().into_panic().unwrap()));
         assert!(refused(thread::spawn(add).join().unwrap_err()));
         // Inside of a task, everything works as usual.

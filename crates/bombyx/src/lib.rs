@@ -90,7 +90,14 @@ pub mod string {
     pub use crate::str::string::Drain;
 }
 
+#[cfg(feature = "tracing")]
+pub mod spans;
 pub mod threads;
+
+#[cfg(feature = "metrics")]
+mod facade;
+#[cfg(feature = "metrics")]
+pub use facade::publish;
 
 pub use bombyx_core::*;
 #[doc(no_inline)]

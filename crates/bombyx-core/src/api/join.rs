@@ -284,7 +284,7 @@ where
     fn merge(&self) {
         // SAFETY: the taker has written what the job leaves, and only its join, here, takes it.
         if let Some(left) = unsafe { Views::from_raw(self.job.carried()) } {
-            Views::merge(left);
+            Views::merge(*left);
         }
     }
 

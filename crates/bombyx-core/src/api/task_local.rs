@@ -1,5 +1,6 @@
 //! `TaskLocal`: a value that every fork, spawn and iteration below inherits.
 
+use crate::machine::chain;
 use crate::machine::context::Binding;
 use std::fmt;
 use std::marker::PhantomData;
@@ -60,6 +61,13 @@ impl<T: Send + Sync + 'static> TaskLocal<T> {
     fn key(&'static self) -> *const () {
         ptr::from_ref(self).cast()
     }
+}
+
+/// Calls `begin` whenever a closure with a bound [`TaskLocal`] begins on another thread's behalf, and `end` when it ends
+/// there. For the crate `bombyx` only.
+#[doc(hidden)]
+pub fn follow(begin: fn(), end: fn()) {
+    chain::follow(begin, end);
 }
 
 impl<T: Send + Sync + 'static> Default for TaskLocal<T> {

@@ -31,6 +31,7 @@
 use crate::machine::current;
 use std::cell::Cell;
 use std::ptr;
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -145,6 +146,30 @@ pub(super) fn tell() {
     }
 }
 
+/// What somebody wants to do whenever a chain with a context begins on a thread, and before it ends there.
+static FOLLOWER: OnceLock<Follower> = OnceLock::new();
+
+struct Follower {
+    begin: fn(),
+    end: fn(),
+}
+
+/// From now on, `begin` is called whenever a chain with a context begins on a thread, and `end` before it ends there.
+/// Neither may panic or fork. Only the first call counts.
+pub(crate) fn follow(begin: fn(), end: fn()) {
+    let _ = FOLLOWER.set(Follower { begin, end });
+}
+
+/// Tells the follower, if there is one, that a chain has begun or is about to end.
+#[inline]
+fn tell_follower(choose: impl FnOnce(&Follower) -> fn()) {
+    if !context().is_null()
+        && let Some(follower) = FOLLOWER.get()
+    {
+        choose(follower)();
+    }
+}
+
 /// A chain has begun on the calling thread.
 #[must_use = "a chain that has begun must be ended"]
 pub(crate) struct Begun {
@@ -153,7 +178,9 @@ pub(crate) struct Begun {
 
 /// Begins a chain in this context, on top of what runs on the calling thread. The context must outlive the chain.
 pub(crate) fn begin(context: *const (), root: bool) -> Begun {
-    replace(State { number: 0, epoch: 0, root, views: ptr::null_mut(), context })
+    let begun = replace(State { number: 0, epoch: 0, root, views: ptr::null_mut(), context });
+    tell_follower(|follower| follower.begin);
+    begun
 }
 
 fn replace(next: State) -> Begun {
@@ -168,6 +195,7 @@ fn replace(next: State) -> Begun {
 impl Begun {
     /// Ends the chain. What runs below on the stack goes on with its own. Returns the views that the chain leaves.
     pub(crate) fn end(self) -> *mut () {
+        tell_follower(|follower| follower.end);
         let ended = STATE.get();
         let _ = replace(self.outer);
         ended.views
@@ -192,7 +220,9 @@ impl Lent {
     /// Runs `f`, which does not unwind, as a part of the lent chain.
     pub(crate) fn go_on(&self, f: impl FnOnce()) {
         let begun = replace(self.0.get());
+        tell_follower(|follower| follower.begin);
         f();
+        tell_follower(|follower| follower.end);
         self.0.set(STATE.get());
         let _ = replace(begun.outer);
     }

@@ -304,14 +304,17 @@ impl Views {
     }
 
     fn add_all(views: Vec<View>) {
-        let refused = views.into_iter().fold(false, |refused, view| !Views::add(view) || refused);
+        let mut refused = false;
+        for view in views {
+            refused |= !Views::add(view);
+        }
         assert!(!refused, "{STRAY}");
     }
 
     /// Adds what another chain has left to what the calling chain has done.
     #[cold]
     #[inline(never)]
-    pub(crate) fn merge(mut left: Box<Views>) {
+    pub(crate) fn merge(mut left: Views) {
         let (aside, now) = (mem::take(&mut left.aside), mem::take(&mut left.now));
         if aside.is_empty() {
             return Views::add_all(now);
@@ -369,7 +372,7 @@ impl Views {
         // Something stays aside, so that the chain is still cut for code that `fold` calls.
         here.aside.push(Part::Done(Vec::new()));
         let mut settling = Settling { settled: Vec::new(), rest: parts.into_iter() };
-        while let Some(part) = settling.rest.next() {
+        for part in settling.rest.by_ref() {
             match (settling.settled.last_mut(), part) {
                 (Some(Part::Done(left)), Part::Done(views)) if !views.iter().any(View::is_busy) => {
                     for view in views {

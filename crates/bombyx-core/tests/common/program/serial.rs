@@ -76,7 +76,7 @@ impl Node {
                 run.order = run.order.then(Affine::of(self.number + 1));
                 let before = std::mem::replace(&mut run.order, Affine::IDENTITY);
                 let end = node.serial(run);
-                let after = end.is_ok().then(|| Affine::of(self.number + 2)).unwrap_or(Affine::IDENTITY);
+                let after = if end.is_ok() { Affine::of(self.number + 2) } else { Affine::IDENTITY };
                 run.order = before.then(after).then(run.order);
                 end?
             }
