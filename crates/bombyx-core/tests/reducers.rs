@@ -263,7 +263,7 @@ fn a_panic_while_merging_arrives() {
     watchdog("touchy", || {
         everywhere(2, |pool| {
             let mut rng = Rng::new(seed);
-            for round in 0..20 {
+            for round in 0..8 {
                 let census = Census::default();
                 let list = Reducer::new(Touchy);
                 let add = |n| list.with(|list| list.push(census.count(n)));
@@ -272,7 +272,7 @@ fn a_panic_while_merging_arrives() {
                     panic::catch_unwind(AssertUnwindSafe(|| {
                         let add = &add;
                         if round % 2 == 0 {
-                            join(|| (0..20_000).for_each(dawdle), || add(13));
+                            join(|| (0..400).for_each(dawdle), || add(13));
                         } else {
                             scope(|s| (0..spawned).for_each(|n| s.spawn(move |_| add(n))));
                         }
