@@ -28,7 +28,7 @@ async fn with_rayon(pool: &rayon::ThreadPool, trips: u64) -> u64 {
     let mut sum = 0;
     for n in 0..trips {
         let (sender, receiver) = oneshot::channel();
-        pool.spawn(move || drop(sender.send(black_box(n))));
+        pool.spawn(move || sender.send(black_box(n)).expect("the caller waits"));
         sum += receiver.await.expect("the closure sends");
     }
     sum
