@@ -34,7 +34,7 @@ mod spans {
                 let right = || {
                     assert_eq!(current(), id);
                     scope(|s| s.spawn(|_| assert_eq!(current(), id)));
-                    let task = bombyx::spawn(|| current());
+                    let task = bombyx::spawn(current);
                     assert_eq!(task.join().unwrap(), id);
                     stolen.store(true, SeqCst);
                 };
