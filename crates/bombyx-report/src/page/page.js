@@ -78,7 +78,7 @@ if (data.profile) {
 
   const WIDE = 640, HIGH = 320, LEFT = 44, BOTTOM = 30;
   const mostP = bands[bands.length - 1][0], mostS = Math.max(...bands.map((band) => band[3]), 2);
-  const xOf = (p) => LEFT + (Math.log2(p) / Math.max(Math.log2(mostP), 1)) * (WIDE - LEFT - 10);
+  const xOf = (p) => LEFT + (Math.log2(p) / Math.max(Math.log2(mostP), 1)) * (WIDE - LEFT - 24);
   const yOf = (s) => HIGH - BOTTOM - (s / mostS) * (HIGH - BOTTOM - 10);
   const draw = (name, attributes, text) => {
     const made = document.createElementNS("http://www.w3.org/2000/svg", name);
@@ -93,7 +93,7 @@ if (data.profile) {
   }
   for (let part = 0; part <= 4; part++) {
     const speedup = (mostS * part) / 4;
-    draw("line", { x1: LEFT, x2: WIDE - 10, y1: yOf(speedup), y2: yOf(speedup), stroke: "var(--line)" });
+    draw("line", { x1: LEFT, x2: WIDE - 24, y1: yOf(speedup), y2: yOf(speedup), stroke: "var(--line)" });
     draw("text", { x: LEFT - 6, y: yOf(speedup) + 4, "text-anchor": "end" }, speedup.toPrecision(2));
   }
   const edge = [...bands.map(([p, from]) => [xOf(p), yOf(from)]), ...bands.toReversed().map(([p, , , to]) => [xOf(p), yOf(to)])];

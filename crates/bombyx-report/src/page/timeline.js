@@ -164,7 +164,8 @@ function timeline(data, canvas, tip, search, found) {
       context.globalAlpha = dim ? 0.25 : 1;
       context.fillStyle = hits.has(row.names[shown]) ? colors.hit : colors[data.categories[row.kinds[shown]]];
       context.fillRect(left, top, wide, ROW - 2);
-      if (wide > 30 && next === at + 1) label(data.names[row.names[at]], left + 3, top, wide - 6);
+      const own = Math.max(xOf(row.starts[shown]), left), visible = Math.min(xOf(row.ends[shown]), right) - own;
+      if (visible > 30) label(data.names[row.names[shown]], own + 3, top, visible - 6);
       at = next;
     }
     context.globalAlpha = 1;
