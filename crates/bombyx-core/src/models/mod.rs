@@ -73,10 +73,21 @@ fn check(preemptions: usize, faults: &[Fault], model: fn()) {
     plant(faults.iter().copied().find(|fault| planted.as_deref() == Some(&format!("{fault:?}"))));
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
-    builder.check(model);
+    let executions = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counted = Arc::clone(&executions);
+    builder.check(move || {
+        counted.fetch_add(1, Relaxed);
+        model();
+    });
     if planted.is_some() {
         return;
     }
+    let executions = executions.load(Relaxed);
+    println!("{}: {executions} executions", std::thread::current().name().expect("tests have names"));
+    assert!(
+        executions > 1,
+        "loom has not explored anything: does a thread read a word before it stores to it?"
+    );
     for fault in faults {
         let test = std::thread::current().name().expect("tests have names").to_owned();
         let outcome = Command::new(std::env::current_exe().unwrap())
