@@ -20,6 +20,10 @@ use std::task::{Context, Poll, Wake, Waker};
 ///
 /// The future must not depend on an executor or a reactor that runs only on the calling thread.
 ///
+/// The future does not say in which pool it is brought about. If all threads of that pool wait or block, and the pool can start
+/// no other ([`Builder::max_carriers`](crate::Builder::max_carriers)), the future may never end. [`Task::join`](crate::Task::join)
+/// knows the pool: the caller then works there itself.
+///
 /// ```
 /// let task = bombyx::spawn(|| 6 * 7);
 /// assert_eq!(bombyx::block_on(async { task.await.unwrap() + 1 }), 43);
