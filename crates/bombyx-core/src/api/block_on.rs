@@ -7,10 +7,9 @@
 use crate::api::signal::Signal;
 use crate::machine::pool::PoolCore;
 use crate::profile;
+use crate::protocol::latch::First;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, Wake, Waker};
 
 /// Runs a future to its end on the calling thread, and returns its result.
@@ -37,7 +36,7 @@ pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
 pub(crate) fn block_on_work_in<F: IntoFuture>(pool: Option<&PoolCore>, future: F) -> F::Output {
     let mut future = pin!(future.into_future());
     loop {
-        let notice = Arc::new(Notice { signal: Signal::for_anyone(pool), woken: AtomicBool::new(false) });
+        let notice = Arc::new(Notice { signal: Signal::for_anyone(pool), first: First::new() });
         let waker = Waker::from(Arc::clone(&notice));
         match future.as_mut().poll(&mut Context::from_waker(&waker)) {
             Poll::Ready(result) => return result,
@@ -49,8 +48,8 @@ pub(crate) fn block_on_work_in<F: IntoFuture>(pool: Option<&PoolCore>, future: F
 /// What a waker shares with the frame that waits for it.
 struct Notice {
     signal: Signal,
-    /// Whether somebody has set the signal, or is about to.
-    woken: AtomicBool,
+    /// Who comes first sets the signal.
+    first: First,
 }
 
 impl Notice {
@@ -66,9 +65,8 @@ impl Wake for Notice {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // Relaxed, because setting the signal makes the earlier writes of its setter visible to the frame that goes on. A
-        // later caller publishes nothing here: a future synchronises what it shares with its wakers by itself.
-        if !self.woken.swap(true, Relaxed) {
+        // (A future synchronises what it shares with its wakers by itself.)
+        if self.first.comes() {
             // SAFETY: the waker owns a share of the signal, so the signal is alive. Only the first caller gets here.
             let enabled = unsafe { Signal::set(&raw const self.signal) };
             debug_assert!(enabled.is_none(), "such a signal sees to its carrier itself");

@@ -112,6 +112,56 @@ fn signal_to_the_outside() {
     });
 }
 
+/// A thread outside waits until one of two others wakes it: the wakers of a future. They share the latch with the
+/// waiting frame. One of them sets it, and what that one did before is seen.
+#[test]
+fn first_of_two_wakers() {
+    /// What the wakers and the frame share.
+    struct Notice {
+        latch: Latch,
+        first: First,
+        thread: Outside,
+        result: UnsafeCell<u32>,
+        sets: AtomicUsize,
+    }
+    // SAFETY: the model checks that accesses to the cell are ordered.
+    unsafe impl Sync for Notice {}
+    // SAFETY: as above.
+    unsafe impl Send for Notice {}
+    impl Notice {
+        fn wake(&self) {
+            if self.first.comes() {
+                // SAFETY: checked by loom.
+                self.result.with_mut(|result| unsafe { *result += 7 });
+                self.sets.fetch_add(1, Relaxed);
+                // SAFETY: the caller owns a share of both.
+                unsafe { Outside::set(&raw const self.thread, &raw const self.latch) };
+            }
+        }
+    }
+
+    explore_weak(4, &[Fault::ComeTwice, Fault::UnparkBeforeSetting], || {
+        let notice = Arc::new(Notice {
+            latch: Latch::new(),
+            first: First::new(),
+            thread: Outside::here(),
+            result: UnsafeCell::new(0),
+            sets: AtomicUsize::new(0),
+        });
+        let wakers = [(), ()].map(|()| {
+            let notice = Arc::clone(&notice);
+            thread::spawn(move || notice.wake())
+        });
+        while !notice.thread.wait_for(&notice.latch, None) {}
+        // SAFETY: checked by loom.
+        assert_eq!(notice.result.with(|result| unsafe { *result }), 7);
+        for waker in wakers {
+            waker.join().unwrap();
+        }
+        assert_eq!(notice.sets.load(Relaxed), 1, "the latch was set twice");
+    });
+}
+
 /// A frame gives way. Somebody finds it and gives it another processor before it has given away its own. The frame
 /// takes that processor when it waits, and the spare gets the first one.
 #[test]

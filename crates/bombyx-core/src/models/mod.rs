@@ -26,7 +26,7 @@ use crate::protocol::carrier::{Baton, Carrier, Enabled};
 use crate::protocol::credits::{Credits, Ended, Stock};
 use crate::protocol::deque::{Deque, Pushed, Steal};
 use crate::protocol::job::{Entry, Job, Kind, Place};
-use crate::protocol::latch::Latch;
+use crate::protocol::latch::{First, Latch};
 use crate::protocol::mailbox::{Mail, Offer, Post, Requests};
 use crate::protocol::outside::Outside;
 use crate::protocol::placement::Placement;

@@ -19,9 +19,9 @@
 
 use crate::protocol::carrier::{Carrier, Enabled};
 use crate::system::fault::{Fault, planted};
-use crate::system::primitive::AtomicPtr;
+use crate::system::primitive::{AtomicBool, AtomicPtr};
 use std::ptr::{self, NonNull};
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 /// See the module text.
 pub(crate) struct Latch {
@@ -72,5 +72,27 @@ impl Latch {
             return None;
         }
         NonNull::new(state.swap(DONE, AcqRel))
+    }
+}
+
+/// Lets one of many threads set a latch, where any of them may come first or come late.
+///
+/// Relaxed, because setting the latch shows the setter's earlier writes to whoever waits. A thread that comes later
+/// publishes nothing here.
+pub(crate) struct First(AtomicBool);
+
+impl First {
+    pub(crate) fn new() -> First {
+        First(AtomicBool::new(false))
+    }
+
+    /// Whether the caller is the first, who sets the latch.
+    pub(crate) fn comes(&self) -> bool {
+        if planted(Fault::ComeTwice) {
+            let first = !self.0.load(Relaxed);
+            self.0.store(true, Relaxed);
+            return first;
+        }
+        !self.0.swap(true, Relaxed)
     }
 }

@@ -48,6 +48,8 @@ pub(crate) enum Fault {
     SettleWithoutOrder,
     /// The finishing side stores "done" instead of swapping, so it never sees who waits.
     SetWithoutSwap,
+    /// Two threads that may set one latch look who comes first, and only then say that they have come.
+    ComeTwice,
     /// A fixed carrier that falls asleep does not look at its latch again under the lock of the pool.
     DozeWithoutLook,
     /// A carrier that leaves a latch does not check whether the latch was set meanwhile.
