@@ -1,4 +1,5 @@
-//! Tells the program which compiler, profile and commit it was built with, for the records it writes.
+//! Tells the program which compiler, profile and commit it was built with, for the records it writes, and which versions of
+//! the peers.
 
 use std::path::Path;
 use std::process::Command;
@@ -29,4 +30,27 @@ fn main() {
         .find(|folder| folder.ends_with("build"))
         .and_then(|build| build.parent()?.file_name()?.to_str());
     println!("cargo::rustc-env=BOMBYX_BUILT_AS={}", profile.unwrap_or("unknown"));
+
+    let lock = Path::new("../../Cargo.lock");
+    if lock.exists() {
+        println!("cargo::rerun-if-changed={}", lock.display());
+    }
+    println!("cargo::rustc-env=BOMBYX_PEERS={}", locked(&std::fs::read_to_string(lock).unwrap_or_default()));
+}
+
+/// What a lock file says of the runtimes that we compare with: `NAME=VERSION`, separated by spaces.
+fn locked(lock: &str) -> String {
+    let value = |entry: &str, key: &str| {
+        entry.lines().find_map(|line| {
+            Some(line.strip_prefix(key)?.strip_prefix(" = \"")?.strip_suffix('"')?.to_owned())
+        })
+    };
+    let peer = |entry: &str| {
+        // Packages of the workspace have no source. One of them could have the name of a peer.
+        value(entry, "source")?;
+        let name =
+            value(entry, "name").filter(|name| ["rayon", "chili", "fork_union"].contains(&name.as_str()))?;
+        Some(format!("{name}={}", value(entry, "version")?))
+    };
+    lock.split("[[package]]").filter_map(peer).collect::<Vec<_>>().join(" ")
 }

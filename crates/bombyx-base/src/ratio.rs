@@ -98,7 +98,7 @@ impl fmt::Display for Ratio {
         let denominator = u128::from(self.denominator);
         for places in 1..=PLACES {
             let scaled = rest * 10u128.pow(places as u32);
-            if scaled.is_multiple_of(denominator) {
+            if scaled % denominator == 0 {
                 return write!(f, "{whole}.{:0places$}", scaled / denominator);
             }
         }

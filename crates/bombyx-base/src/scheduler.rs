@@ -215,6 +215,13 @@ pub enum SchedulerError {
         /// What its parameter must be.
         rule: &'static str,
     },
+    /// There is such a scheduler, but the program was built without it.
+    NotBuilt {
+        /// Its name.
+        name: &'static str,
+        /// The feature of `bombyx` that adds it.
+        feature: &'static str,
+    },
 }
 
 impl SchedulerError {
@@ -250,6 +257,9 @@ impl fmt::Display for SchedulerError {
             }
             Self::Parameter { given, spelling, rule } => {
                 write!(f, "`{given}` should be spelled `{spelling}`: {rule}")
+            }
+            Self::NotBuilt { name, feature } => {
+                write!(f, "`{name}` is not in this program: build it with the feature `{feature}` of bombyx")
             }
         }
     }

@@ -99,7 +99,7 @@ fn smuggle(given: Remote<Vec<u64>>) -> Remote<Vec<u64>> {
 
 #[remote]
 fn processors(_: ()) -> usize {
-    bombyx::current_processors().unwrap()
+    bombyx::processor_count().unwrap()
 }
 
 fn not_remote(n: u64) -> u64 {

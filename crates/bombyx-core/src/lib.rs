@@ -62,15 +62,26 @@
 //! Programs that run with more rights than their caller (set-user-ID, capabilities) ignore `BOMBYX_PROFILE`,
 //! `BOMBYX_RECORD` and `BOMBYX_TRACE`.
 //!
+//! # Features
+//!
+//! | feature | without it |
+//! |---|---|
+//! | `profile` | no `Builder::profile`, `Pool::profile` and `write_profile`; `BOMBYX_PROFILE` and `BOMBYX_RECORD` print a warning |
+//! | `schedulers` | only work stealing |
+//!
+//! Both are on by default.
+//!
 //! **Not here:** parallel iterators (`bombyx`), rayon's interface (`bombyx-threads`), and whatever reads a profile or
 //! simulates a program (`bombyx-profile`, `bombyx-sim`).
 
 #![cfg_attr(loom, allow(dead_code, unused_imports))]
+// What only a feature needs stays where it belongs, without a mark on each function. The linker leaves it out.
+#![cfg_attr(not(all(feature = "profile", feature = "schedulers")), allow(dead_code, unused_imports))]
+// So does what only Linux has.
+#![cfg_attr(not(target_os = "linux"), allow(dead_code))]
 
-#[cfg(not(target_pointer_width = "64"))]
-compile_error!(
-    "bombyx needs a 64-bit target: it keeps marks beside addresses and counts in words of 64 bits"
-);
+#[cfg(not(all(any(target_pointer_width = "64", target_pointer_width = "32"), target_has_atomic = "64")))]
+compile_error!("bombyx needs a target with 32-bit or 64-bit addresses and with atomic words of 64 bits");
 
 mod protocol;
 mod system;
@@ -107,7 +118,7 @@ pub use self::{
         loops::{for_each, integer::Integer, map_reduce, try_for_each},
         mark::{Phase, mark, phase},
         per_processor::PerProcessor,
-        pool::{Pool, current_processor, current_processors, in_pool},
+        pool::{Pool, current_processor, in_pool, processor_count},
         reducer::{Monoid, Reducer},
         reducers,
         scope::{Scope, scope},
@@ -116,10 +127,11 @@ pub use self::{
         token::{CancelToken, Cancelled},
     },
     machine::{handlers::PoolEvent, metrics::Metrics, pool::config::Threads, stats::Stats},
-    profile::{Profile, write_profile},
     scheduler::{Beta, BetaError, Quota, QuotaError, Scheduler, SchedulerError},
     trace::write_trace,
 };
 #[cfg(not(loom))]
 #[doc(hidden)]
 pub use api::{loops::plumbing as loop_plumbing, task_local::follow as follow_contexts};
+#[cfg(all(feature = "profile", not(loom)))]
+pub use profile::{Profile, write_profile};

@@ -57,10 +57,8 @@ fn joins_around_a_blocking_call() {
             bump(count);
             return 1;
         }
-        let (a, b) = join(
-            || around(depth - 1, count),
-            || if depth.is_multiple_of(2) { around(depth - 1, count) } else { 0 },
-        );
+        let (a, b) =
+            join(|| around(depth - 1, count), || if depth % 2 == 0 { around(depth - 1, count) } else { 0 });
         a + b
     }
     for processors in [1, 2, 4] {

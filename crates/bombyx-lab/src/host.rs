@@ -118,14 +118,12 @@ fn system() -> String {
     format!("{} {}", std::env::consts::OS, release.trim()).trim_end().to_owned()
 }
 
-/// The version of a peer that the lock file of the workspace names.
+/// The version of a peer, as the lock file of the workspace names it. A package that was published has no lock file, so
+/// there it is unknown.
 fn peer(name: &str) -> Option<&'static str> {
-    const LOCK: &str = include_str!("../../../Cargo.lock");
-    let package = format!("name = \"{name}\"");
+    let mut known = env!("BOMBYX_PEERS").split(' ').filter_map(|peer| peer.split_once('='));
     cfg!(feature = "peers").then_some(())?;
-    LOCK.split("[[package]]")
-        .filter(|entry| entry.lines().any(|line| line == package) && entry.contains("\nsource = "))
-        .find_map(|entry| entry.lines().find_map(|line| line.strip_prefix("version = \"")?.strip_suffix('"')))
+    known.find(|(known, _)| *known == name).map(|(_, version)| version)
 }
 
 /// Seconds since 1970 as a date and time of the Gregorian calendar.

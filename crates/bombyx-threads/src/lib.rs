@@ -50,5 +50,5 @@ pub fn max_num_threads() -> usize {
 /// ```
 #[inline]
 pub fn current_num_threads() -> usize {
-    bombyx_core::current_processors().unwrap_or_else(|| builder::global().processors())
+    bombyx_core::processor_count().unwrap_or_else(|| builder::global().processors())
 }

@@ -10,7 +10,7 @@ const LEFT: f64 = 52.0;
 const TOP: f64 = 84.0;
 
 const STYLE: &str = "
-  text { font-family: 'Latin Modern Roman', 'STIX Two Text', 'Times New Roman', serif; fill: #1f2a44; font-size: 13px; }
+  text { font-family: Helvetica, Arial, sans-serif; fill: #1f2a44; font-size: 13px; }
   .title { font-size: 17px; }
   .small { font-size: 11px; fill: #5b6785; }
   .right { text-anchor: end; }

@@ -99,6 +99,15 @@ mod facade;
 #[cfg(feature = "metrics")]
 pub use facade::publish;
 
+/// The guide to a first program.
+#[doc = include_str!("../docs/getting-started.md")]
+pub mod getting_started {}
+
+/// So that the example there runs as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub use bombyx_core::*;
 #[doc(no_inline)]
 pub use threads::{

@@ -38,12 +38,12 @@ where
             "sum"
         }
         2 => {
-            let hit = |x: &u64| mix(*x, salt).is_multiple_of(16);
+            let hit = |x: &u64| mix(*x, salt) % 16 == 0;
             assert_eq!(par.find_first(hit), { seq }.find(hit));
             "find_first"
         }
         3 => {
-            let hit = |x: &u64| mix(*x, salt).is_multiple_of(16);
+            let hit = |x: &u64| mix(*x, salt) % 16 == 0;
             assert_eq!(par.find_last(hit), seq.filter(hit).last());
             "find_last"
         }
@@ -105,7 +105,7 @@ where
     S: Iterator<Item = u64>,
 {
     let salt = random.below(1000) as u64;
-    let keep = move |x: &u64| !mix(*x, salt).is_multiple_of(3);
+    let keep = move |x: &u64| mix(*x, salt) % 3 != 0;
     match random.below(5) {
         0 => "filter ".to_owned() + end(random, par.filter(keep), seq.filter(keep)),
         1 => {

@@ -55,7 +55,7 @@ fn inner_loops_are_forked_too() {
 /// Sources that are not known as a whole are cut batch by batch.
 #[test]
 fn batches_are_forked_in_fixed_places() {
-    let parity = |n: usize| n.is_multiple_of(2);
+    let parity = |n: usize| n % 2 == 0;
     for processors in [1, 4] {
         let pools = [
             Pool::builder().processors(processors).profile(true).build().unwrap(),

@@ -87,9 +87,8 @@ fn count(block: *mut u8, bytes: i64) {
 #[cold]
 #[inline(never)]
 fn metered(bytes: i64) {
-    if let Some(processor) = current::processor()
-        && note_block(bytes)
-    {
+    let Some(processor) = current::processor() else { return };
+    if note_block(bytes) {
         processor.charge(bytes);
     }
 }
@@ -137,9 +136,8 @@ pub fn release(bytes: usize) {
 /// # Ok::<(), bombyx::Error>(())
 /// ```
 pub fn reserve(bytes: usize) {
-    if let Some(processor) = current::processor()
-        && processor.meter.reserve(i64::try_from(bytes).unwrap_or(i64::MAX))
-    {
+    let Some(processor) = current::processor() else { return };
+    if processor.meter.reserve(i64::try_from(bytes).unwrap_or(i64::MAX)) {
         processor.strategy().heed_quota(processor);
     }
 }

@@ -12,6 +12,7 @@ use crate::machine::processor::Processor;
 use crate::machine::strategy::Counted;
 use crate::profile::{self, Observing, Profiler};
 use crate::scheduler::Scheduler;
+use crate::system;
 use crate::system::affinity::{self, CpuSet, Thread};
 use crate::system::barrier;
 use crate::trace;
@@ -146,6 +147,7 @@ impl Builder {
     /// Measures work and span of everything that runs in the pool, for [`Pool::profile`]. Each fork then costs some
     /// fifty nanoseconds more. `BOMBYX_PROFILE=file` profiles all pools of a process that do not ask for a profile
     /// themselves.
+    #[cfg(feature = "profile")]
     pub fn profile(mut self, profile: bool) -> Builder {
         self.profiler = if profile { profile::Choice::Own } else { profile::Choice::Process };
         self
@@ -207,7 +209,13 @@ impl Builder {
             return self.assemble(|carrier| carrier.thread().spawn(|| carrier.run()).map(drop));
         }
         let (config, scheduler) = self.config()?;
-        Ok(Pool::new(PoolCore::new(config).map_err(Error::Thread)?, scheduler))
+        let pool = if system::THREADS {
+            PoolCore::new(config).map_err(Error::Thread)?
+        } else {
+            // Whoever calls does the work.
+            PoolCore::with_what_can_be_had(config)
+        };
+        Ok(Pool::new(pool, scheduler))
     }
 
     /// Builds the pool. `start` starts its carriers.

@@ -11,7 +11,7 @@ use std::str::FromStr;
 pub(super) const MAX_PROCESSORS: usize = 1 << 12;
 /// The limits of stack sizes, in bytes.
 pub(super) const MIN_STACK: usize = 16 << 10;
-pub(super) const MAX_STACK: usize = 1 << 40;
+pub(super) const MAX_STACK: usize = 1 << if usize::BITS > 32 { 40 } else { 30 };
 
 /// Why a pool could not be built. The message says what to do about it.
 #[derive(Debug)]

@@ -101,8 +101,20 @@ where
 /// are probably idle, and it pays to split further.
 ///
 /// ```
-/// let (a, b) = bombyx::join_context(|_| 1, |context| if context.migrated() { 2 } else { 2 });
-/// assert_eq!(a + b, 3);
+/// /// Splits a few times, and again wherever a half was stolen: as finely as the idle processors need it.
+/// fn sum(numbers: &[u64], splits: u32) -> u64 {
+///     if splits == 0 || numbers.len() == 1 {
+///         return numbers.iter().sum();
+///     }
+///     let (left, right) = numbers.split_at(numbers.len() / 2);
+///     let (left, right) = bombyx::join_context(
+///         |_| sum(left, splits - 1),
+///         |context| sum(right, if context.migrated() { 4 } else { splits - 1 }),
+///     );
+///     left + right
+/// }
+/// let numbers: Vec<u64> = (0..100_000).collect();
+/// assert_eq!(sum(&numbers, 4), 4_999_950_000);
 /// ```
 #[inline(always)]
 #[track_caller]
@@ -394,9 +406,8 @@ fn tell(event: fn(usize) -> PoolEvent) {
 /// ended whether or not the join can go on.
 #[inline(always)]
 fn thread_ended(half: Child) {
-    if let Some(pool) = current::processor().map(|processor| processor.pool())
-        && pool.config.counts == Some(half)
-    {
+    let Some(pool) = current::processor().map(|processor| processor.pool()) else { return };
+    if pool.config.counts == Some(half) {
         pool.thread_ended();
     }
 }

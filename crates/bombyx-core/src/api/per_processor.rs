@@ -6,7 +6,7 @@
 //! still in its cache. A closure that finds its shelf empty looks at the others before it makes a new value.
 //! Therefore there are never more values than closures that were inside [`PerProcessor::with`] at the same time.
 
-use crate::api::pool::{current_processor, current_processors};
+use crate::api::pool::{current_processor, processor_count};
 use crate::system::primitive::lock;
 use std::fmt;
 use std::sync::Mutex;
@@ -47,7 +47,7 @@ where
     /// No values yet. `make` makes them when they are needed.
     pub fn new(make: F) -> PerProcessor<T, F> {
         let processors =
-            current_processors().or_else(|| std::thread::available_parallelism().ok().map(usize::from));
+            processor_count().or_else(|| std::thread::available_parallelism().ok().map(usize::from));
         let shelves = (0..processors.unwrap_or(1)).map(|_| Shelf(Mutex::new(Vec::new()))).collect();
         PerProcessor { shelves, make }
     }

@@ -219,6 +219,7 @@ impl Pool {
     /// assert!(pool.profile().unwrap().span_ns > 0);
     /// # Ok::<(), bombyx::Error>(())
     /// ```
+    #[cfg(feature = "profile")]
     pub fn profile(&self) -> Option<Profile> {
         process::assert_current(self.pool.generation());
         profile::measured(&self.pool)
@@ -340,13 +341,13 @@ pub fn in_pool() -> bool {
 /// How many processors the calling thread's pool has.
 ///
 /// ```
-/// assert_eq!(bombyx::current_processors(), None);
+/// assert_eq!(bombyx::processor_count(), None);
 /// let pool = bombyx::Pool::builder().processors(2).build()?;
-/// assert_eq!(pool.run(|| bombyx::current_processors()), Some(2));
+/// assert_eq!(pool.run(|| bombyx::processor_count()), Some(2));
 /// # Ok::<(), bombyx::Error>(())
 /// ```
 #[inline]
-pub fn current_processors() -> Option<usize> {
+pub fn processor_count() -> Option<usize> {
     current::processor()
         .map(|processor| processor.pool())
         .or_else(current::home)

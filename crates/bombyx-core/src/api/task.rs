@@ -18,7 +18,7 @@
 //! dropped before the panic or after it.
 
 use crate::api::block_on::block_on_work_in;
-use crate::api::enter::detached;
+use crate::api::enter::{detached, enter};
 use crate::api::handle::Handle;
 use crate::api::pool::Pool;
 use crate::machine::current;
@@ -27,7 +27,7 @@ use crate::machine::luggage::Luggage;
 use crate::machine::pool::PoolCore;
 use crate::profile::{Kind, Site};
 use crate::system::primitive::lock;
-use crate::system::process;
+use crate::system::{self, process};
 use std::error::Error;
 use std::fmt;
 use std::mem;
@@ -130,6 +130,11 @@ impl<T: Send + 'static> Task<T> {
         F: FnOnce() -> T + Send + 'static,
     {
         let cell = Arc::new(Cell { inner: Mutex::new(Inner::new(f)), luggage: Luggage::detached() });
+        if !system::THREADS {
+            // Nobody else would ever run it.
+            enter(pool, site, || cell.run());
+            return Task { cell, pool: Arc::clone(pool) };
+        }
         let shared = Arc::clone(&cell);
         pool.submit(detached(pool, site, move || shared.run()), &[]);
         Task { cell, pool: Arc::clone(pool) }

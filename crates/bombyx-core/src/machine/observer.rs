@@ -38,6 +38,9 @@ pub(crate) struct Account {
 
 /// See the module text. What concerns a carrier is reported by that carrier itself.
 pub(crate) trait Observer: Any + Send + Sync {
+    /// For whoever knows what the observer is.
+    fn as_any(&self) -> &dyn Any;
+
     /// The pool begins.
     fn add_pool(&self, pool: &Arc<PoolCore>);
 

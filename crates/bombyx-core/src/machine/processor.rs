@@ -206,9 +206,10 @@ impl Processor {
         self.note_cpu();
         let crowded =
             |other: &Processor| other.index != self.index && other.is_busy() && other.shares_cpu(self);
-        if self.pool().processors().iter().any(crowded)
-            && let Some(cpu) = self.pool().free_cpu()
-        {
+        if !self.pool().processors().iter().any(crowded) {
+            return;
+        }
+        if let Some(cpu) = self.pool().free_cpu() {
             affinity::move_to(cpu);
             self.note_cpu();
         }

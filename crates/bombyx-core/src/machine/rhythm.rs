@@ -144,9 +144,7 @@ impl Beat {
 
     /// What runs at the foot of the stack has ended, so the region has, if it was one.
     pub(crate) fn region_ends(&self, rhythm: &Rhythm) {
-        if let Some(since) = self.postponed.take()
-            && since.elapsed() > LONG * rhythm.cost()
-        {
+        if self.postponed.take().is_some_and(|since| since.elapsed() > LONG * rhythm.cost()) {
             rhythm.was_worth_it();
         }
     }

@@ -13,7 +13,7 @@ use bombyx_base::profile::Profile;
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, Once, OnceLock};
 
 /// The files, and the profiler that knows what to write.
 struct Files {
@@ -38,6 +38,19 @@ pub(super) fn profiler(measure: Measure) -> Option<Arc<Profiler>> {
         output::at_the_end(write_at_exit, write_interrupted);
     }
     Some(profiler)
+}
+
+/// Says that the environment asks for a file that this program cannot write.
+pub(super) fn say_what_is_missing() {
+    static SAID: Once = Once::new();
+    let asked = |name: &&str| output::asked(name).is_some();
+    if let Some(name) = ["BOMBYX_PROFILE", "BOMBYX_RECORD"].into_iter().find(asked) {
+        SAID.call_once(|| {
+            eprintln!(
+                "bombyx: {name} is set, but this program was built without the feature `profile` of bombyx"
+            );
+        });
+    }
 }
 
 /// The most memory that recorded runs may take, in bytes: `BOMBYX_RECORD_MEMORY` MiB.

@@ -294,7 +294,6 @@ impl Profiler {
     }
 
     /// Whether anything is known of a run.
-    #[cfg(all(target_os = "linux", not(loom)))]
     pub(crate) fn knows_runs(&self) -> bool {
         let ledger = lock(&self.ledger);
         ledger.runs > 0 || ledger.so_far > 0

@@ -81,6 +81,10 @@ fn of_process(measure: Measure) -> Option<&'static Arc<Profiler>> {
         // The files belong to the parent, and so does the profiler. Its locks may be held for ever.
         return None;
     }
+    if !cfg!(feature = "profile") {
+        files::say_what_is_missing();
+        return None;
+    }
     PROFILER.get_or_init(|| files::profiler(measure)).as_ref()
 }
 
@@ -102,6 +106,8 @@ impl Choice {
     /// `measure` measures what the profiler costs, if that is not known yet.
     pub(crate) fn profiler(self, measure: Measure) -> Option<Arc<Profiler>> {
         match self {
+            // Then nobody has a profiler, and the linker leaves out what only a profiler calls.
+            _ if !cfg!(feature = "profile") => of_process(measure).cloned(),
             Choice::Process => of_process(measure).cloned(),
             Choice::Own => Some(Arc::new(Profiler::measured(measure))),
             Choice::Given(profiler) => Some(profiler),
@@ -118,7 +124,10 @@ fn here() -> Option<&'static Arc<Profiler>> {
 
 #[inline(always)]
 fn of(pool: &PoolCore) -> Option<&Arc<Profiler>> {
-    let observer: &dyn Any = pool.observer()?;
+    if !cfg!(feature = "profile") {
+        return None;
+    }
+    let observer = pool.observer()?.as_any();
     observer.downcast_ref::<Observing>().map(|observing| &observing.0)
 }
 
@@ -126,6 +135,10 @@ fn of(pool: &PoolCore) -> Option<&Arc<Profiler>> {
 pub(crate) struct Observing(pub(crate) Arc<Profiler>);
 
 impl Observer for Observing {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
     fn add_pool(&self, pool: &Arc<PoolCore>) {
         self.0.add_pool(pool);
     }
@@ -271,10 +284,9 @@ pub(crate) fn begin_taken() {
 /// The stolen half has ended, but its latch is not set yet. Only the address of the job matters, as the name of the
 /// report.
 pub(crate) fn end_taken(job: *const Job) {
-    if let Some(profiler) = here()
-        && let _uncharged = Uncharged::begin()
-        && let Some(report) = held::with(Shadow::end_chain)
-    {
+    let Some(profiler) = here() else { return };
+    let _uncharged = Uncharged::begin();
+    if let Some(report) = held::with(Shadow::end_chain) {
         profiler.deposit(job, report);
     }
 }
@@ -332,10 +344,9 @@ impl Run {
 
 impl Drop for Run {
     fn drop(&mut self) {
-        if let Some((profiler, before)) = self.0.take()
-            && let _uncharged = Uncharged::begin()
-            && let Some(report) = held::with(Shadow::end_chain)
-        {
+        let Some((profiler, before)) = self.0.take() else { return };
+        let _uncharged = Uncharged::begin();
+        if let Some(report) = held::with(Shadow::end_chain) {
             profiler.end_run(before, report);
         }
     }

@@ -320,9 +320,8 @@ impl Recorder {
     pub(crate) fn child_ended(&self, child: u64, mut log: Log, work: i64) {
         const START: Mark = Mark { at: 0, pending: 0, pending_heap: Heap::NONE, work: 0, since: Heap::NONE };
         let counted = log.counted;
-        if work < self.grain.load(Relaxed)
-            && let Some(spawned) = log.forget(START)
-        {
+        let short = work < self.grain.load(Relaxed);
+        if let Some(spawned) = short.then(|| log.forget(START)).flatten() {
             log.pending = work;
             log.since = log.since.then(spawned);
             log.pending_heap = log.since;

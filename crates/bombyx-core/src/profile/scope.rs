@@ -135,9 +135,8 @@ impl Known {
     #[cold]
     fn end_closure(&self, spawned: Spawned) {
         let _uncharged = Uncharged::begin();
-        if let Some(beginning) = spawned.0
-            && let Some(report) = held::with(Shadow::end_chain)
-        {
+        let Some(beginning) = spawned.0 else { return };
+        if let Some(report) = held::with(Shadow::end_chain) {
             self.end(*beginning, report);
         }
     }

@@ -206,9 +206,8 @@ pub(crate) fn all() -> Vec<Named> {
         if let Some(called) = called {
             (caller, bridge) = caller::find(&called.backtrace);
             // The run has a number already.
-            if caller.is_none()
-                && let Some(run) = called.run.index().checked_sub(1).filter(|&run| run < named.len())
-            {
+            let run = called.run.index().checked_sub(1).filter(|&run| run < named.len());
+            if let Some(run) = run.filter(|_| caller.is_none()) {
                 let Named { file, line, column, .. } = named[run].clone();
                 caller = Some(Caller { file, line, column });
                 bridge |= bridges[run];

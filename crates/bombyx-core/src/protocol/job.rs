@@ -111,7 +111,8 @@ pub(crate) enum Place {
 }
 
 /// Addresses of deques, mailboxes and pools have these bits clear.
-const PLACE: usize = 7;
+pub(crate) const PLACE: usize = 7;
+const _: () = assert!(align_of::<Deque>() > PLACE && align_of::<Mailbox>() > PLACE);
 const DEQUE: usize = 1;
 const QUEUE: usize = 2;
 const BRANCH: usize = 3;

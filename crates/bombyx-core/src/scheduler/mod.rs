@@ -7,12 +7,17 @@
 //! The table below lists them all. To add a scheduler, write its file and add its line. From that line come the variant
 //! of [`Scheduler`], its name, how the name is parsed and printed, and the value that a pool asks.
 
+#[cfg(feature = "schedulers")]
 mod dfdeques;
+#[cfg(feature = "schedulers")]
 mod give_up;
+#[cfg(feature = "schedulers")]
 mod heterogeneous;
+#[cfg(feature = "schedulers")]
 mod private_deques;
 #[cfg(feature = "example-scheduler")]
 mod round_robin;
+#[cfg(feature = "schedulers")]
 mod shared_pool;
 mod work_stealing;
 
@@ -20,21 +25,24 @@ pub use bombyx_base::{Beta, BetaError, Quota, QuotaError, SchedulerError};
 
 use crate::machine::strategy::{AnyCpus, Strategy};
 use bombyx_base::scheduler::{self as names, Parameter, RunsOn};
-use dfdeques::Dfdeques;
-use heterogeneous::Heterogeneous;
-use private_deques::PrivateDeques;
-use private_deques::private_cas::Cas;
-use private_deques::read_write::{Steals, StealsAndJoins};
 #[cfg(feature = "example-scheduler")]
 use round_robin::RoundRobin;
-use shared_pool::{Shared, busy_leaves, depth_first, fifo};
 use std::fmt;
-use std::sync::Arc;
 use work_stealing::WorkStealing;
+#[cfg(feature = "schedulers")]
+use {
+    dfdeques::Dfdeques,
+    heterogeneous::Heterogeneous,
+    private_deques::PrivateDeques,
+    private_deques::private_cas::Cas,
+    private_deques::read_write::{Steals, StealsAndJoins},
+    shared_pool::{Shared, busy_leaves, depth_first, fifo},
+    std::sync::Arc,
+};
 
 /// A line of the table has the name of a scheduler, its variant, and the strategy for a pool of `$processors`
 /// processors. A parameter is given in parentheses, with its type, which parses and prints it, and with its letter in
-/// the list of names.
+/// the list of names. A line may end with the feature that adds it.
 macro_rules! schedulers {
     (
         for a pool of $processors:ident:
@@ -73,11 +81,14 @@ macro_rules! schedulers {
                 let (name, parameter) = names::parse(given, RunsOn::Threads)?;
                 $($(#[cfg($cfg)])?
                 schedulers!(@with name, parameter, $name, $Variant $(, $Type)?);)*
-                unreachable!("the list of names has exactly what the table has")
+                let _ = parameter;
+                Err(SchedulerError::NotBuilt { name, feature: "schedulers" })
             }
 
             /// The strategy of a pool with this many processors.
             pub(crate) fn strategy(self, $processors: usize) -> Box<dyn Strategy> {
+                // Work stealing alone does not ask.
+                let _ = $processors;
                 match self {
                     $($(#[cfg($cfg)])? Scheduler::$Variant $(($parameter))? => $strategy,)*
                 }
@@ -120,18 +131,19 @@ schedulers! {
     "dfdeques" => DfDeques(quota: Quota = "K"), match quota {
         Quota::Infinite => Box::new(WorkStealing { cpus: AnyCpus }),
         quota => Box::new(Dfdeques::new(quota, processors)),
-    };
+    }, if feature = "schedulers";
     /// One list of ready threads in the order of the serial execution, and a memory quota: Narlikar, §2.2 and §5.
     "depth-first" => DepthFirst(quota: Quota = "K"),
-        Box::new(Shared::new(depth_first::RULES, quota.limit(), processors));
+        Box::new(Shared::new(depth_first::RULES, quota.limit(), processors)), if feature = "schedulers";
     /// One queue of ready threads: Narlikar, §5.
-    "fifo" => Fifo, Box::new(Shared::new(fifo::RULES, i64::MAX, processors));
+    "fifo" => Fifo, Box::new(Shared::new(fifo::RULES, i64::MAX, processors)), if feature = "schedulers";
     /// One pool of living threads whose leaves are always worked on: Blumofe and Leiserson, §3.
-    "busy-leaves" => BusyLeaves, Box::new(Shared::new(busy_leaves::RULES, i64::MAX, processors));
+    "busy-leaves" => BusyLeaves, Box::new(Shared::new(busy_leaves::RULES, i64::MAX, processors)),
+        if feature = "schedulers";
     /// Work stealing on CPUs of different speeds: an idle processor that is more than β times as fast as a busy one
     /// with an empty deque exchanges CPUs with it. Bender and Rabin, §3. Processors are [pinned](crate::Builder::pin).
     "heterogeneous" => Heterogeneous(beta: Beta = "BETA"),
-        Box::new(WorkStealing { cpus: Arc::new(Heterogeneous::new(beta, processors)) });
+        Box::new(WorkStealing { cpus: Arc::new(Heterogeneous::new(beta, processors)) }), if feature = "schedulers";
     /// Random victim, oldest entry, with loads and stores only. A thief leaves a query, and its victim answers when it
     /// polls. The two sides of a join exchange messages. Acar, Charguéraud, Muller and Rainey, §4.
     ///
@@ -145,12 +157,12 @@ schedulers! {
     /// - Only right halves are watched. The frame of the left half waits or helps, and takes the join itself (Figure 7).
     /// - A frame that leaves its processor asks the right half first. If no answer comes, it leaves by `membarrier`.
     /// - A processor that helps sets the waiting frame's watch list aside.
-    "read-write" => ReadWrite, Box::new(PrivateDeques::<StealsAndJoins>::new());
+    "read-write" => ReadWrite, Box::new(PrivateDeques::<StealsAndJoins>::new()), if feature = "schedulers";
     /// The steals of `read-write` (§4.3), which differ from the paper's as they do there, with joins as in the other
     /// schedulers: by a latch and a locked instruction.
-    "read-write-steals" => ReadWriteSteals, Box::new(PrivateDeques::<Steals>::new());
+    "read-write-steals" => ReadWriteSteals, Box::new(PrivateDeques::<Steals>::new()), if feature = "schedulers";
     /// The baseline that the authors of `read-write` compare with: thieves leave their queries by compare-and-swap.
-    "private-cas" => PrivateCas, Box::new(PrivateDeques::<Cas>::new());
+    "private-cas" => PrivateCas, Box::new(PrivateDeques::<Cas>::new()), if feature = "schedulers";
     /// An example: work stealing that asks victims in turn. Only with the feature `example-scheduler`.
     "round-robin" => RoundRobin, Box::new(RoundRobin::new(processors)), if feature = "example-scheduler";
 }
@@ -179,6 +191,7 @@ impl Scheduler {
     /// Refuses a quota that cannot be chosen while the program runs.
     pub(crate) fn checked(self) -> Result<Scheduler, SchedulerError> {
         match self {
+            #[cfg(feature = "schedulers")]
             Scheduler::DepthFirst(Quota::Auto) => {
                 Err(SchedulerError::quota(self.to_string(), "depth-first:K"))
             }
@@ -194,7 +207,10 @@ mod tests {
     #[test]
     fn the_table_has_the_schedulers_that_are_listed() {
         let example = cfg!(feature = "example-scheduler").then_some("round-robin");
-        let listed: Vec<&str> = names::ON_THREADS.into_iter().chain(example).collect();
+        let built = names::ON_THREADS
+            .into_iter()
+            .filter(|name| cfg!(feature = "schedulers") || *name == "work-stealing");
+        let listed: Vec<&str> = built.chain(example).collect();
         assert_eq!(Scheduler::NAMES, listed);
     }
 }

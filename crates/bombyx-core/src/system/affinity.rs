@@ -158,24 +158,25 @@ mod system {
     pub(super) fn allowed(thread: u32) -> Option<Set> {
         let mut set = of([]);
         // SAFETY: `set` is valid for writes of its own size.
-        let status = unsafe { libc::sched_getaffinity(thread.cast_signed(), size_of::<Set>(), &raw mut set) };
+        let status =
+            unsafe { libc::sched_getaffinity(thread as libc::pid_t, size_of::<Set>(), &raw mut set) };
         (status == 0).then_some(set)
     }
 
     pub(super) fn set(thread: u32, set: &Set) -> bool {
         // SAFETY: `set` is valid for reads of its own size.
-        unsafe { libc::sched_setaffinity(thread.cast_signed(), size_of::<Set>(), set) == 0 }
+        unsafe { libc::sched_setaffinity(thread as libc::pid_t, size_of::<Set>(), set) == 0 }
     }
 
     pub(super) fn thread() -> u32 {
         // SAFETY: the call has no preconditions.
-        unsafe { libc::gettid() }.cast_unsigned()
+        unsafe { libc::gettid() as u32 }
     }
 
     pub(super) fn cpu_time(thread: u32) -> Option<u64> {
         // This is what `pthread_getcpuclockid` computes: the complement of the thread's number, then three bits that
         // ask for the time that the scheduler has counted (2) for one thread (4).
-        let clock = (!thread << 3 | 4 | 2).cast_signed();
+        let clock = (!thread << 3 | 4 | 2) as libc::clockid_t;
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         // SAFETY: `time` is valid for writes. The system refuses the clocks of threads that are gone.
         let status = unsafe { libc::clock_gettime(clock, &raw mut time) };

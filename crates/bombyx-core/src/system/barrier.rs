@@ -3,7 +3,7 @@
 //!
 //! Two parties each store one word and then load the other's. For at least one of them to see the other's store, each
 //! needs a store-load barrier between its two accesses. `membarrier(2)` (private, expedited) makes every running thread
-//! of the process execute a full barrier. So a *compiler* barrier ([`light`]) is enough for the frequent side if the
+//! of the process execute a full barrier. Windows has a call that does the same ([below](#windows)). So a *compiler* barrier ([`light`]) is enough for the frequent side if the
 //! rare side calls [`heavy`] between its own two accesses. Whatever the frequent side stored before the interrupt is
 //! visible after it, and whatever it loads after the interrupt sees the rare side's store.
 //!
@@ -55,6 +55,21 @@
 //! pools begin without it. Once a processor has attended [`MANY`] forks for that reason, a separate thread registers,
 //! beside the work ([`prepare_beside`]), and processors begin to rely when it is done. A program that ends before that
 //! pays nothing, not even at its end, when the kernel would have to wait as well.
+//!
+//! # Windows
+//!
+//! `FlushProcessWriteBuffers` is documented to interrupt every processor that the process may use, and to make visible to
+//! all of them what each has written. An interrupt ends what a core has begun: its earlier stores are visible when the
+//! call returns, and its later loads come after the interrupt. A thread that is not running has passed through the
+//! kernel's switch of threads, which is a full barrier, and passes through it again before it goes on. So for every
+//! thread there is a moment between the start and the end of the call at which it has executed a full barrier: the
+//! same promise as `membarrier`'s. The call needs no registration and has no result: it is never refused.
+//!
+//! # Other systems
+//!
+//! Elsewhere no processor relies on the heavy barrier, and every fork issues a fence. On macOS, reading the registers of
+//! each thread of the process interrupts it, and some runtimes use that as a barrier. But no document promises it, and
+//! it takes one call per thread. On ARM the older trick, changing the protection of a page, interrupts nobody.
 //!
 //! # Models
 //!
@@ -143,6 +158,10 @@ pub(crate) fn heavy<'a>(mut sides: impl Iterator<Item = &'a Side>) -> bool {
     reached || planted(Fault::TrustRefusal)
 }
 
+#[cfg(all(not(loom), windows))]
+use flush::interrupt;
+#[cfg(all(not(loom), windows))]
+pub(crate) use flush::{offered, prepare, prepare_beside, wait_for_stores};
 #[cfg(loom)]
 use models::interrupt;
 #[cfg(all(not(loom), target_os = "linux"))]
@@ -181,8 +200,57 @@ pub(crate) mod models {
     }
 }
 
-/// Systems without `membarrier`: no processor ever relies on it.
-#[cfg(all(not(loom), not(target_os = "linux")))]
+/// Whether the environment asks to do without the barrier.
+#[cfg(all(not(loom), any(target_os = "linux", windows)))]
+fn unwanted() -> bool {
+    std::env::var_os("BOMBYX_BARRIER").is_some_and(|choice| choice == "fence")
+}
+
+/// `FlushProcessWriteBuffers`: see the module text.
+#[cfg(all(not(loom), windows))]
+mod flush {
+    use crate::system::primitive::AtomicBool;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    static OFFERED: AtomicBool = AtomicBool::new(false);
+
+    #[link(name = "kernel32")]
+    unsafe extern "system" {
+        safe fn FlushProcessWriteBuffers();
+    }
+
+    /// Relaxed: nothing has to be done before the first call.
+    #[inline]
+    pub(crate) fn offered() -> bool {
+        OFFERED.load(Relaxed)
+    }
+
+    pub(crate) fn prepare() {
+        if !super::unwanted() {
+            OFFERED.store(true, Relaxed);
+        }
+    }
+
+    pub(crate) fn prepare_beside() {
+        prepare();
+    }
+
+    pub(super) fn interrupt() -> bool {
+        FlushProcessWriteBuffers();
+        true
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_settled() -> bool {
+        offered()
+    }
+
+    /// Only after a refusal, and there are none.
+    pub(crate) fn wait_for_stores() {}
+}
+
+/// Systems without such a call: no processor ever relies on it.
+#[cfg(all(not(loom), not(any(target_os = "linux", windows))))]
 mod nowhere {
     pub(crate) fn offered() -> bool {
         false
@@ -194,14 +262,15 @@ mod nowhere {
         unreachable!("nobody relies on a barrier that was never offered")
     }
 }
-#[cfg(all(not(loom), not(target_os = "linux")))]
+#[cfg(all(not(loom), not(any(target_os = "linux", windows))))]
 use nowhere::interrupt;
-#[cfg(all(not(loom), not(target_os = "linux")))]
+#[cfg(all(not(loom), not(any(target_os = "linux", windows))))]
 pub(crate) use nowhere::{offered, prepare, prepare_beside, wait_for_stores};
 
 /// What the process knows of `membarrier`.
 #[cfg(all(not(loom), target_os = "linux"))]
 mod process {
+    use super::unwanted;
     use crate::system::together::PROCESS;
     use std::io::{self, Write};
     use std::os::unix::fs::MetadataExt;
@@ -251,6 +320,12 @@ mod process {
         }
     }
 
+    /// Whether it is known if processors may rely on the barrier.
+    #[cfg(test)]
+    pub(super) fn is_settled() -> bool {
+        matches!(STATE.load(Relaxed), OFFERED | REFUSED)
+    }
+
     /// The calling thread is in a child process. The child inherits a registration, but a thread that was about to
     /// register is in the parent.
     pub(crate) fn leave_parent() {
@@ -294,11 +369,6 @@ mod process {
         thread::sleep(STORES_TAKE);
     }
 
-    /// Whether the environment asks to do without the barrier.
-    fn unwanted() -> bool {
-        std::env::var_os("BOMBYX_BARRIER").is_some_and(|choice| choice == "fence")
-    }
-
     /// Whether the process is known to have no other thread. The folder has a link for each thread, and two more.
     fn is_only_thread() -> bool {
         std::fs::metadata("/proc/self/task").is_ok_and(|tasks| tasks.nlink() == 3)
@@ -309,6 +379,83 @@ mod process {
         match unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+#[cfg(all(test, not(loom), any(target_os = "linux", windows)))]
+mod tests {
+    #[cfg(windows)]
+    use super::flush::is_settled;
+    #[cfg(target_os = "linux")]
+    use super::process::is_settled;
+    use super::*;
+    use std::sync::atomic::AtomicU32;
+    use std::thread;
+
+    const ROUNDS: u32 = 5_000;
+
+    /// The two parties of the module text, on real threads. In each round both store their word and then look at the
+    /// other's. At least one must see the other. Without `heavy` this fails within some hundred rounds on x86-64.
+    #[test]
+    fn one_of_two_sees_the_other() {
+        prepare();
+        prepare_beside();
+        while !unwanted() && !is_settled() {
+            thread::yield_now();
+        }
+        if !offered() {
+            eprintln!("skipped: the barrier is refused, or not wanted");
+            return;
+        }
+        let side = Side::new();
+        side.rely();
+        // Words of different lines: a line that both write would slow down the stores that have to be late.
+        let words = [const { Line(AtomicU32::new(0)) }; 4];
+        let [frequent, rare, begun, ended] = words.each_ref().map(|line| &line.0);
+        thread::scope(|scope| {
+            let saw = scope.spawn(move || {
+                let mut saw = Vec::new();
+                for round in 1..=ROUNDS {
+                    wait_until(begun, round);
+                    frequent.store(round, Relaxed);
+                    light();
+                    saw.push(rare.load(Relaxed) == round);
+                    ended.store(round, Release);
+                }
+                saw
+            });
+            let mut seen = Vec::new();
+            for round in 1..=ROUNDS {
+                begun.store(round, Release);
+                // Begins when the other side does, not long before.
+                for _ in 0..round % 64 {
+                    std::hint::spin_loop();
+                }
+                rare.store(round, Relaxed);
+                assert!(heavy([&side].into_iter()), "the barrier was refused");
+                seen.push(frequent.load(Relaxed) == round);
+                wait_until(ended, round);
+            }
+            let saw = saw.join().unwrap();
+            let missed = saw.iter().zip(&seen).filter(|(saw, seen)| !**saw && !**seen).count();
+            assert_eq!(missed, 0, "neither saw the other in {missed} of {ROUNDS} rounds");
+        });
+    }
+
+    #[repr(align(128))]
+    struct Line(AtomicU32);
+
+    fn wait_until(word: &AtomicU32, round: u32) {
+        for look in 0_u32.. {
+            if word.load(Acquire) >= round {
+                break;
+            }
+            if look > 100 {
+                thread::yield_now();
+            } else {
+                std::hint::spin_loop();
+            }
         }
     }
 }

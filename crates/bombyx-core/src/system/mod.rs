@@ -19,3 +19,6 @@ pub(crate) mod process;
 pub(crate) mod rng;
 pub(crate) mod shake;
 pub(crate) mod together;
+
+/// Whether the target has threads. WebAssembly has them only together with atomic instructions.
+pub(crate) const THREADS: bool = cfg!(any(not(target_family = "wasm"), target_feature = "atomics"));

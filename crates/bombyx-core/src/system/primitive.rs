@@ -94,7 +94,7 @@ impl Looks {
     pub(crate) fn every(&mut self, n: u32) -> bool {
         debug_assert!(n.is_power_of_two());
         self.0 = self.0.wrapping_add(1);
-        self.0.is_multiple_of(n)
+        self.0 % n == 0
     }
 }
 

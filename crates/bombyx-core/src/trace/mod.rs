@@ -91,9 +91,7 @@ impl Tracer for Tracing {
             return;
         }
         let processor = processor.map_or(NONE, |index| index as u16);
-        if let Event::Enters(state) = event
-            && !rings::changes(self.pool, processor, state)
-        {
+        if matches!(event, Event::Enters(state) if !rings::changes(self.pool, processor, state)) {
             return;
         }
         if let Event::TakesHold = event {

@@ -76,9 +76,8 @@ impl Drop for Leaving {
     fn drop(&mut self) {
         // If the lock is taken, the ring stays with this thread's events. In a child of fork(2), the lock may be taken for
         // ever.
-        if let Mine::Ring(_, ring) = MINE.replace(Mine::Nothing)
-            && let Some(mut registry) = try_lock(&REGISTRY)
-        {
+        let Mine::Ring(_, ring) = MINE.replace(Mine::Nothing) else { return };
+        if let Some(mut registry) = try_lock(&REGISTRY) {
             registry.free.push(ring);
         }
     }

@@ -1,4 +1,4 @@
-#![doc = include_str!("../../../../docs/dag-format.md")]
+#![doc = include_str!("README.md")]
 //!
 //! **Not here:** recording. The runtime writes this format with its own code.
 

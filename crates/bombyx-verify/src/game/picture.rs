@@ -16,7 +16,7 @@ const BALLS: [usize; 8] = [2, 4, 8, 16, 32, 64, 128, 256];
 const TOSSES_PER_BALL: u64 = 20;
 
 const STYLE: &str = "
-  text { font-family: 'Latin Modern Roman', 'STIX Two Text', 'Times New Roman', serif; fill: #1f2a44; font-size: 14px; }
+  text { font-family: Helvetica, Arial, sans-serif; fill: #1f2a44; font-size: 14px; }
   .title { font-size: 17px; }
   .axis { stroke: #1f2a44; stroke-width: 1; }
   .grid { stroke: #e3e8f1; stroke-width: 1; }

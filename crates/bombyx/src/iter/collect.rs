@@ -86,7 +86,7 @@ impl<'a, T: Send> Consumer<T> for InPlace<'a, T> {
                     to.write(item);
                     to.add(1)
                 });
-                run.len += end.offset_from_unsigned(start);
+                run.len += end.offset_from(start) as usize;
             }
             return run;
         }

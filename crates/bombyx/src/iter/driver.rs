@@ -285,7 +285,7 @@ impl<'a, C> Loop<'a, C> {
                             self.plan.site,
                             || self.run(left, at, folder, pace),
                             |migrated| {
-                                if migrated && let Some(trace) = self.plan.trace {
+                                if let Some(trace) = self.plan.trace.filter(|_| migrated) {
                                     trace.steal();
                                 }
                                 self.begin_run(right, middle, pace)

@@ -374,9 +374,8 @@ where
 
     fn pull(&mut self, count: usize) -> Vec<S> {
         let mut batch = Vec::with_capacity(count.min(64));
-        while batch.len() < count
-            && let Some(step) = self.steps.pop()
-        {
+        while batch.len() < count {
+            let Some(step) = self.steps.pop() else { break };
             match step {
                 Step::Leave(node) => batch.push(node),
                 Step::Enter(node) => {

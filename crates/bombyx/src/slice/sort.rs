@@ -181,7 +181,7 @@ where
     loop {
         // SAFETY: both pointers belong to the same run.
         let (in_a, in_b) =
-            unsafe { (a.end.offset_from_unsigned(a.start), b.end.offset_from_unsigned(b.start)) };
+            unsafe { (a.end.offset_from(a.start) as usize, b.end.offset_from(b.start) as usize) };
         // Neither end of a run can reach the other one in so many steps.
         let steps = in_a.min(in_b) / 2;
         if steps == 0 {
@@ -217,7 +217,7 @@ where
     for rest in [a, b] {
         // SAFETY: this is the rest of one run, and there is room for it.
         unsafe {
-            let len = rest.end.offset_from_unsigned(rest.start);
+            let len = rest.end.offset_from(rest.start) as usize;
             ptr::copy_nonoverlapping(rest.start, front, len);
             front = front.add(len);
         }

@@ -120,7 +120,8 @@ impl Costs {
 }
 
 fn entry(key: usize) -> &'static AtomicU64 {
-    &COSTS[(key >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (usize::BITS - ENTRIES.trailing_zeros())]
+    let mixed = (key as u64 >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    &COSTS[(mixed >> (u64::BITS - ENTRIES.trailing_zeros())) as usize]
 }
 
 fn tag(key: usize) -> u64 {

@@ -124,10 +124,10 @@ impl PoolCore {
             };
             let woken = self.call(&rested);
             // A carrier that waits looks first for a part of what it waits for.
-            if !rested.waits
-                && let Some(entry) = gift(&woken.post.mailbox)
-            {
-                woken.post.mailbox.deliver(Some(entry));
+            if !rested.waits {
+                if let Some(entry) = gift(&woken.post.mailbox) {
+                    woken.post.mailbox.deliver(Some(entry));
+                }
             }
             give(carrier, rested.processor);
             return true;

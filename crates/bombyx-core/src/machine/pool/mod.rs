@@ -230,9 +230,7 @@ impl PoolCore {
         for _ in 0..self.processors.len() {
             let mut shared = lock(&self.shared);
             let carrier = self.start_carrier(&mut shared)?;
-            if let Some(carrier) = carrier
-                && !self.has_fixed_threads()
-            {
+            if let Some(carrier) = carrier.filter(|_| !self.has_fixed_threads()) {
                 shared.commons.list_spare(carrier);
             }
         }
@@ -261,6 +259,9 @@ impl PoolCore {
         &self.processors
     }
 }
+
+// A job keeps marks beside the address of the pool in whose queue it is.
+const _: () = assert!(align_of::<PoolCore>() > crate::protocol::job::PLACE);
 
 impl Drop for PoolCore {
     fn drop(&mut self) {

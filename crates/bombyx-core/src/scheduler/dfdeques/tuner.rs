@@ -162,7 +162,7 @@ fn free_memory() -> i64 {
         let (pages, size) =
             unsafe { (libc::sysconf(libc::_SC_AVPHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
         if pages > 0 && size > 0 {
-            return pages.saturating_mul(size);
+            return i64::saturating_mul(pages as _, size as _);
         }
     }
     i64::MAX

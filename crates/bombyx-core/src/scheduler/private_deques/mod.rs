@@ -215,12 +215,12 @@ fn cease<C: Channel>(processor: &Processor) {
 
 fn search_until<C: Channel>(processor: &Processor) -> Option<Entry> {
     let pool = processor.pool();
-    if processor.post.mailbox.has_mail()
-        && let Some(entry) = open_gift(processor)
-    {
-        processor.stats.gifts.add(1);
-        processor.trace(Event::Steals(entry, None));
-        return Some(entry);
+    if processor.post.mailbox.has_mail() {
+        if let Some(entry) = open_gift(processor) {
+            processor.stats.gifts.add(1);
+            processor.trace(Event::Steals(entry, None));
+            return Some(entry);
+        }
     }
     let mut start = None;
     let withdrawn = processor.stats.withdrawn.get();
@@ -229,17 +229,17 @@ fn search_until<C: Channel>(processor: &Processor) -> Option<Entry> {
         if let Some(entry) = take_own(processor) {
             return Some(entry);
         }
-        if pool.has_queued()
-            && let Some(entry) = take_queued(processor)
-        {
-            return Some(entry);
+        if pool.has_queued() {
+            if let Some(entry) = take_queued(processor) {
+                return Some(entry);
+            }
         }
         let stop = |waited| waited > STAND || pool.has_queued() || !processor.private.looks_empty();
-        if let Some(victim) = random_victim(processor)
-            && let Some(entry) = rob::<C>(processor, victim, 0, stop)
-        {
-            processor.stole(entry, Some(victim));
-            return Some(entry);
+        if let Some(victim) = random_victim(processor) {
+            if let Some(entry) = rob::<C>(processor, victim, 0, stop) {
+                processor.stole(entry, Some(victim));
+                return Some(entry);
+            }
         }
         let now = clock();
         if now.duration_since(*start.get_or_insert(now)) > patience_to_search(pool, LOOK) {
@@ -254,10 +254,10 @@ fn search_until<C: Channel>(processor: &Processor) -> Option<Entry> {
 /// An entry that the processor still has itself: one spawned by a carrier that has ended, else the oldest that only it
 /// may run.
 fn take_own(processor: &Processor) -> Option<Entry> {
-    if !processor.deque.looks_empty()
-        && let Some(entry) = processor.deque.private().take_youngest(|_| true)
-    {
-        return Some(entry);
+    if !processor.deque.looks_empty() {
+        if let Some(entry) = processor.deque.private().take_youngest(|_| true) {
+            return Some(entry);
+        }
     }
     if processor.private.looks_empty() { None } else { take_private(processor, |_| true) }
 }

@@ -149,10 +149,10 @@ impl<'a> Waiting<'a> {
         other |= !processor.private.looks_empty();
         // Only now: a carrier that still works off its own entries is busy, and answers thieves between them.
         processor.set_busy(false);
-        if self.root != 0
-            && let Some(entry) = self.help()
-        {
-            return Seen::Descendant(entry);
+        if self.root != 0 {
+            if let Some(entry) = self.help() {
+                return Seen::Descendant(entry);
+            }
         }
         let pool = processor.pool();
         other |= pool.has_queued() || processor.offer.stands();
@@ -255,15 +255,15 @@ impl<'a> Waiting<'a> {
         if pool.any_idle() && !pool.others_search(self.searching) {
             pool.wake(|_| None);
         }
-        if ((self.root == 0 && self.may_bury()) || self.standstill.is_reached(self.processor, self.searching))
-            && let Some(entry) = take_anything(self.processor)
-        {
-            return self.bury(entry);
+        if (self.root == 0 && self.may_bury()) || self.standstill.is_reached(self.processor, self.searching) {
+            if let Some(entry) = take_anything(self.processor) {
+                return self.bury(entry);
+            }
         }
-        if self.standstill.is_left_alone(self.processor, self.searching)
-            && let Some(entry) = take_forked(self.processor)
-        {
-            return self.bury(entry);
+        if self.standstill.is_left_alone(self.processor, self.searching) {
+            if let Some(entry) = take_forked(self.processor) {
+                return self.bury(entry);
+            }
         }
         self.naps |= self.searching;
         self.stop_search();
