@@ -21,7 +21,7 @@ fn everywhere(processors: usize, check: impl Fn(&Pool)) {
 
 /// Now and then gives thieves time.
 fn dawdle(n: usize) {
-    if n.is_multiple_of(13) {
+    if n % 13 == 0 {
         thread::yield_now();
     }
 }

@@ -163,10 +163,10 @@ pub(crate) fn follow(begin: fn(), end: fn()) {
 /// Tells the follower, if there is one, that a chain has begun or is about to end.
 #[inline]
 fn tell_follower(choose: impl FnOnce(&Follower) -> fn()) {
-    if !context().is_null()
-        && let Some(follower) = FOLLOWER.get()
-    {
-        choose(follower)();
+    if !context().is_null() {
+        if let Some(follower) = FOLLOWER.get() {
+            choose(follower)();
+        }
     }
 }
 

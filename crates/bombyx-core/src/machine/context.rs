@@ -58,10 +58,9 @@ impl Binding {
         // returned. Each binding keeps the next.
         let mut at = unsafe { chain::context().cast::<Binding>().as_ref() };
         while let Some(binding) = at {
-            if ptr::eq(binding.key, key)
-                && let Some(value) = binding.value.downcast_ref()
-            {
-                return f(Some(value));
+            let value = if ptr::eq(binding.key, key) { binding.value.downcast_ref() } else { None };
+            if value.is_some() {
+                return f(value);
             }
             at = binding.outer.as_deref();
         }

@@ -179,7 +179,7 @@ static REDUCERS: AtomicUsize = AtomicUsize::new(0);
 
 /// A reducer was made (1) or dropped (-1). Relaxed: whoever uses a reducer has learned of it from its maker.
 pub(crate) fn count_reducer(change: isize) {
-    REDUCERS.fetch_add(change.cast_unsigned(), Relaxed);
+    REDUCERS.fetch_add(change as usize, Relaxed);
 }
 
 /// Something in the list of a chain.
@@ -417,12 +417,18 @@ impl Views {
         chain::forget_recent();
         here.aside = flatten(mem::take(&mut here.aside));
         let mut taken = Vec::new();
+        let mut take_from = |views: &mut Vec<View>| {
+            let (wanted, rest): (Vec<_>, _) =
+                mem::take(views).into_iter().partition(|view| view.head().reducer == reducer);
+            *views = rest;
+            taken.extend(wanted);
+        };
         for part in &mut here.aside {
             if let Part::Done(views) = part {
-                taken.extend(views.extract_if(.., |view| view.head().reducer == reducer));
+                take_from(views);
             }
         }
-        taken.extend(here.now.extract_if(.., |view| view.head().reducer == reducer));
+        take_from(&mut here.now);
         Views::free_if_empty();
         taken
     }
