@@ -114,6 +114,13 @@ fn who_joins_a_task_runs_it_if_nobody_else_can() {
             assert_eq!(pool.spawn(|| 1).join().unwrap(), 1);
             let handle = pool.handle();
             assert_eq!(one_carrier(scheduler).run(|| handle.spawn(|| 2).join().unwrap()), 2);
+            // A future that awaits tasks, of one pool or of two.
+            assert_eq!(block_on(pool.spawn(|| 3)).unwrap(), 3);
+            let other = one_carrier(scheduler);
+            let both = other.handle();
+            let sum =
+                other.run(|| block_on(async { handle.run_async(|| 4).await + both.run_async(|| 5).await }));
+            assert_eq!(sum, 9);
             goes.send(()).unwrap();
             blocker.join().unwrap();
         });

@@ -3,14 +3,27 @@
 //! Each poll gets a fresh waker, which sets a [`Signal`]. A signal contains a latch, which is set only once, so a
 //! signal serves one wait. A waker may outlive its wait: it shares the signal with the waiting frame, and setting the
 //! signal late does nothing.
+//!
+//! A future does not say in which pool it is brought about. But a [`Task`](crate::Task) knows its pool, and tells the
+//! innermost `block_on` of the thread that polls it ([`tell_pool`]). If that pool can start no carrier, the thread works
+//! there itself while it waits.
 
 use crate::api::signal::Signal;
 use crate::machine::pool::PoolCore;
 use crate::profile;
 use crate::protocol::latch::First;
+use std::cell::RefCell;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
+
+/// The pools in which a future is brought about, as far as they are known.
+type Pools = Vec<Arc<PoolCore>>;
+
+thread_local! {
+    /// What the tasks have told that the innermost `block_on` of this thread polls; `None` outside of `block_on`.
+    static TOLD: RefCell<Option<Pools>> = const { RefCell::new(None) };
+}
 
 /// Runs a future to its end on the calling thread, and returns its result.
 ///
@@ -19,30 +32,71 @@ use std::task::{Context, Poll, Wake, Waker};
 ///
 /// The future must not depend on an executor or a reactor that runs only on the calling thread.
 ///
-/// The future does not say in which pool it is brought about. If all threads of that pool wait or block, and the pool can start
-/// no other ([`Builder::max_carriers`](crate::Builder::max_carriers)), the future may never end. [`Task::join`](crate::Task::join)
-/// knows the pool: the caller then works there itself.
+/// If all threads of a pool wait or block, and the pool can start no other
+/// ([`Builder::max_carriers`](crate::Builder::max_carriers)), somebody else must run its tasks. A caller that awaits a
+/// [`Task`](crate::Task) of that pool does, as in [`Task::join`](crate::Task::join). Other futures, such as the receiver of a
+/// channel, do not say which pool they wait for, so they may wait for ever then.
 ///
 /// ```
 /// let task = bombyx::spawn(|| 6 * 7);
 /// assert_eq!(bombyx::block_on(async { task.await.unwrap() + 1 }), 43);
 /// ```
 pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
-    block_on_work_in(None, future)
+    block_on_work_in(Pools::new(), future)
 }
 
-/// The same for a future that ends by work in `pool`. If no carrier can be started there, the calling thread does that
-/// work itself.
-pub(crate) fn block_on_work_in<F: IntoFuture>(pool: Option<&PoolCore>, future: F) -> F::Output {
+/// The same for a future that ends by work in these pools.
+pub(crate) fn block_on_work_in<F: IntoFuture>(mut pools: Pools, future: F) -> F::Output {
     let mut future = pin!(future.into_future());
     loop {
-        let notice = Arc::new(Notice { signal: Signal::for_anyone(pool), first: First::new() });
+        let notice = Arc::new(Notice { signal: Signal::for_anyone(&pools), first: First::new() });
         let waker = Waker::from(Arc::clone(&notice));
-        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(result) => return result,
-            Poll::Pending => notice.wait(pool),
+        let mut context = Context::from_waker(&waker);
+        let (polled, told) = Told::during(|| future.as_mut().poll(&mut context));
+        if let Poll::Ready(result) = polled {
+            return result;
+        }
+        let known = pools.len();
+        for pool in told {
+            if !pools.iter().any(|other| Arc::ptr_eq(other, &pool)) {
+                pools.push(pool);
+            }
+        }
+        // How a frame waits depends on the pools that it waits for. So a future that has told a new one is polled again,
+        // with a signal that fits.
+        if pools.len() == known {
+            notice.wait(&pools);
         }
     }
+}
+
+/// While this exists, tasks tell the calling frame which pools they belong to. It has what they told an older frame.
+struct Told(Option<Pools>);
+
+impl Told {
+    fn during<R>(poll: impl FnOnce() -> R) -> (R, Pools) {
+        let _outer = Told(TOLD.replace(Some(Pools::new())));
+        let result = poll();
+        (result, TOLD.take().unwrap_or_default())
+    }
+}
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        TOLD.set(self.0.take());
+    }
+}
+
+/// The calling thread polls a task of this pool, which has not ended.
+pub(crate) fn tell_pool(pool: &Arc<PoolCore>) {
+    // No `block_on` polls on a thread whose thread-locals are gone.
+    let _ = TOLD.try_with(|told| {
+        if let Some(told) = &mut *told.borrow_mut() {
+            if pool.config.lends && !told.iter().any(|other| Arc::ptr_eq(other, pool)) {
+                told.push(Arc::clone(pool));
+            }
+        }
+    });
 }
 
 /// What a waker shares with the frame that waits for it.
@@ -53,9 +107,9 @@ struct Notice {
 }
 
 impl Notice {
-    fn wait(&self, pool: Option<&PoolCore>) {
+    fn wait(&self, pools: &[Arc<PoolCore>]) {
         let _blocked = profile::Blocked::begin();
-        self.signal.wait_for_anyone(pool);
+        self.signal.wait_for_anyone(pools);
     }
 }
 

@@ -50,10 +50,11 @@ impl Signal {
         Signal { latch: Latch::new(), waiter }
     }
 
-    /// A signal that the calling thread will wait for, and that any thread may set. If it is about work in `pool`, the
+    /// A signal that the calling thread will wait for, and that any thread may set. If it is about work in `pools`, the
     /// thread works there itself while no carrier can be started.
-    pub(crate) fn for_anyone(pool: Option<&PoolCore>) -> Signal {
-        let elsewhere = |home: &PoolCore| pool.is_some_and(|pool| pool.config.lends && !ptr::eq(home, pool));
+    pub(crate) fn for_anyone(pools: &[Arc<PoolCore>]) -> Signal {
+        let elsewhere =
+            |home: &PoolCore| pools.iter().any(|pool| pool.config.lends && !ptr::eq(home, &**pool));
         let waiter = match current::processor().map(|processor| processor.pool()) {
             Some(home) if elsewhere(home) && !home.has_fixed_threads() => Waiter::Outside(Outside::here()),
             Some(home) => Waiter::Elsewhere(home.arc()),
@@ -108,13 +109,15 @@ impl Signal {
         guarded(|| self.wait_here(pool, root));
     }
 
-    /// Waits until any thread sets the signal, on the thread that made it by [`Signal::for_anyone`] with the same `pool`.
-    pub(crate) fn wait_for_anyone(&self, pool: Option<&PoolCore>) {
+    /// Waits until any thread sets the signal, on the thread that made it by [`Signal::for_anyone`] with the same `pools`.
+    pub(crate) fn wait_for_anyone(&self, pools: &[Arc<PoolCore>]) {
         guarded(|| match &self.waiter {
             // Nothing descends from a signal, so the carrier has nobody to help.
             Waiter::Here | Waiter::Elsewhere(_) => self.wait_as_carrier(ptr::from_ref(self) as usize),
             // A carrier that blocks may be the last one of its pool.
-            Waiter::Outside(_) => self.wait_without_processor(pool.or(current::home())),
+            Waiter::Outside(_) => {
+                self.wait_without_processor(pools.iter().map(|pool| &**pool).chain(current::home()));
+            }
         });
     }
 
@@ -134,17 +137,17 @@ impl Signal {
     fn wait_here(&self, pool: &PoolCore, root: usize) {
         match &self.waiter {
             Waiter::Here | Waiter::Elsewhere(_) => self.wait_as_carrier(root),
-            Waiter::Outside(_) => self.wait_without_processor(Some(pool)),
+            Waiter::Outside(_) => self.wait_without_processor([pool]),
         }
     }
 
-    /// Waits on a thread that holds no processor, or that lets its processor go, so that it can be lent one of `pool`.
-    fn wait_without_processor(&self, pool: Option<&PoolCore>) {
-        let pool = pool.filter(|pool| pool.config.lends);
+    /// Waits on a thread that holds no processor, or that lets its processor go, so that it can be lent one of `pools`.
+    fn wait_without_processor<'a>(&self, pools: impl IntoIterator<Item = &'a PoolCore>) {
+        let pools: Vec<&PoolCore> = pools.into_iter().filter(|pool| pool.config.lends).collect();
         let wait = || {
             // Without a look now and then, no timer has to be set.
-            while !self.wait_outside(pool.map(|_| STARVED)) {
-                if let Some(pool) = pool {
+            while !self.wait_outside((!pools.is_empty()).then_some(STARVED)) {
+                for pool in &pools {
                     lend_a_hand(pool, || self.latch.is_done());
                 }
             }

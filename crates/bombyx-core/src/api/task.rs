@@ -17,7 +17,7 @@
 //! [`Builder::on_panic`](crate::Builder::on_panic), or it aborts the process. That holds whether the [`Task`] was
 //! dropped before the panic or after it.
 
-use crate::api::block_on::block_on_work_in;
+use crate::api::block_on::{block_on_work_in, tell_pool};
 use crate::api::enter::{detached, enter};
 use crate::api::handle::Handle;
 use crate::api::pool::Pool;
@@ -165,8 +165,7 @@ impl<T> Task<T> {
         if current::processor().is_some_and(|processor| ptr::eq(processor.pool(), &*self.pool)) {
             self.cell.run();
         }
-        let pool = Arc::clone(&self.pool);
-        block_on_work_in(Some(&pool), self)
+        block_on_work_in(vec![Arc::clone(&self.pool)], self)
     }
 
     /// The result of the task if it has ended, without waiting.
@@ -219,7 +218,13 @@ impl<T> Future for Task<T> {
     type Output = Result<T, TaskError>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.cell.take(Some(context.waker())).map_or(Poll::Pending, Poll::Ready)
+        match self.cell.take(Some(context.waker())) {
+            Some(result) => Poll::Ready(result),
+            None => {
+                tell_pool(&self.pool);
+                Poll::Pending
+            }
+        }
     }
 }
 

@@ -48,10 +48,8 @@ impl Draw<'_> {
             19 if broadcasts && self.rng.one_in(4) => Action::Broadcast(self.rng.one_in(2)),
             20 if broadcasts && self.rng.one_in(4) => Action::ScopeBroadcast,
             21 => {
-                let wanted = [Wanted::Join, Wanted::Abort, Wanted::Await, Wanted::RunAsync];
-                // A future does not say which pool it waits for. So nobody works there in place of a missing carrier.
-                let few = matches!(self.threads, Threads::Few | Threads::FewAndNoneBlocks);
-                Action::Task(wanted[self.rng.below(if few { 2 } else { 4 })])
+                let wanted = [Wanted::Join, Wanted::Await, Wanted::RunAsync, Wanted::Abort];
+                Action::Task(wanted[self.rng.below(4)])
             }
             _ => Action::Leaf,
         }
