@@ -33,9 +33,11 @@ impl Mutant {
     }
 }
 
-/// Errors of schedulers as mutants.
+/// Errors of schedulers as mutants, and other mutants behind a semicolon.
 macro_rules! mutants {
-    ($($mutation:ident),* $(,)?) => { &[$($crate::Mutant::Scheduler(bombyx_sim::Mutation::$mutation)),*] };
+    ($($mutation:ident),* $(; $($other:expr),*)?) => {
+        &[$($crate::Mutant::Scheduler(bombyx_sim::Mutation::$mutation),)* $($($other),*)?]
+    };
 }
 pub(crate) use mutants;
 

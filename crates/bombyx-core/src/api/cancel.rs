@@ -106,21 +106,14 @@ impl CancelToken {
         self.reduce(LoopSite::map_reduce(), range, map, identity, combine)
     }
 
-    fn reduce<N, T, M, I, C>(
+    fn reduce<N: Integer, T: Send>(
         &self,
         site: LoopSite,
         range: Range<N>,
-        map: M,
-        identity: I,
-        combine: C,
-    ) -> Result<T, Cancelled>
-    where
-        N: Integer,
-        T: Send,
-        M: Fn(N) -> T + Sync,
-        I: Fn() -> T + Sync,
-        C: Fn(T, T) -> T + Sync,
-    {
+        map: impl Fn(N) -> T + Sync,
+        identity: impl Fn() -> T + Sync,
+        combine: impl Fn(T, T) -> T + Sync,
+    ) -> Result<T, Cancelled> {
         let stop = Until { token: self, skipped: AtomicBool::new(false) };
         let mut sum = None;
         for (start, count) in parts(range) {

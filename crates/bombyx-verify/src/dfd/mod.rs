@@ -20,14 +20,10 @@ use crate::mutant::{Mutant, mutants};
 use crate::run::{Run, grid, named, named_in_units, processors, text, trace};
 use bombyx_dag::{Computation, ThreadId};
 use bombyx_sim::{
-    AttemptResult, Contention, Deque, Event, EventKind, Invariant, Metering, Mode, Mutation, Outcome,
+    AttemptResult, Beta, Contention, Deque, Event, EventKind, Invariant, Metering, Mode, Mutation, Outcome,
     ProcessorId, Quota, Ready, Scheduler, Status, Tariff,
 };
 use std::f64::consts::LN_2;
-
-const fn planted(mutation: Mutation) -> Mutant {
-    Mutant::Scheduler(mutation)
-}
 
 /// Schedulers without DFDeques' list, in its place.
 const STEALING: Mutant = Mutant::Instead(Scheduler::WorkStealing);
@@ -36,6 +32,7 @@ const DEPTH_FIRST: Mutant = Mutant::Instead(Scheduler::DepthFirst(Quota::Infinit
 const SMALL_QUOTA: Mutant = Mutant::Instead(Scheduler::Dfdeques(Quota::of(40)));
 const BUSY_LEAVES: Mutant = Mutant::Instead(Scheduler::BusyLeaves);
 const GREEDY: Mutant = Mutant::Instead(Scheduler::Greedy);
+const EQUAL_SPEEDS: Mutant = Mutant::Instead(Scheduler::Heterogeneous(Beta::ONE));
 const SMALLER_QUOTA: Mutant = Mutant::Instead(Scheduler::Dfdeques(Quota::of(13)));
 
 pub(crate) const CLAIMS: &[Claim] = &[
@@ -59,7 +56,7 @@ pub(crate) const CLAIMS: &[Claim] = &[
         quantity: "most net bytes against K",
         scope: "Counted from the trace: what every strand allocates and the frames of the threads that it forks, minus what of \
             this is freed. A strand that asks for more than K does not count: its dummy threads have paid for it (dfd-dummies).",
-        mutants: &[planted(Mutation::IgnoreQuota), STEALING, FIFO, DEPTH_FIRST],
+        mutants: mutants![IgnoreQuota; STEALING, FIFO, DEPTH_FIRST],
         few: "",
         attempt: quota,
     },
@@ -71,13 +68,7 @@ pub(crate) const CLAIMS: &[Claim] = &[
         quantity: "allocations and dummies that break it",
         scope: "The check recognizes dummies in the trace: they are inserted threads that fork nothing. After each of them its \
             processor must attempt a steal. An allocation has ⌈m/K⌉ of them, in a binary tree, and all end before it begins.",
-        mutants: &[
-            planted(Mutation::NoDummies),
-            planted(Mutation::KeepDequeAfterDummy),
-            planted(Mutation::Early),
-            STEALING,
-            FIFO,
-        ],
+        mutants: mutants![NoDummies, KeepDequeAfterDummy, Early; STEALING, FIFO],
         few: "",
         attempt: dummies,
     },
@@ -89,12 +80,7 @@ pub(crate) const CLAIMS: &[Claim] = &[
         quantity: "wake-ups that break it",
         scope: "Nested-parallel computations, several quotas, every state of every run. A processor that has used up its quota, \
             or ended a dummy, instead leaves the parent behind, alone in a deque. Without a quota this case does not exist.",
-        mutants: &[
-            planted(Mutation::KeepParent),
-            planted(Mutation::StealBottom),
-            planted(Mutation::NewDequeLeft),
-            planted(Mutation::LeavesParent),
-        ],
+        mutants: mutants![KeepParent, StealBottom, NewDequeLeft, LeavesParent],
         few: "",
         attempt: waking,
     },
@@ -106,13 +92,7 @@ pub(crate) const CLAIMS: &[Claim] = &[
         quantity: "events that differ",
         scope: "Both make the same random choices: the victims of one run are given to the other. All contention models, and \
             both step models.",
-        mutants: &[
-            planted(Mutation::StealBottom),
-            planted(Mutation::KeepParent),
-            planted(Mutation::GivesUp),
-            SMALL_QUOTA,
-            SMALLER_QUOTA,
-        ],
+        mutants: mutants![StealBottom, KeepParent, GivesUp; SMALL_QUOTA, SMALLER_QUOTA],
         few: "",
         attempt: infinite_quota,
     },

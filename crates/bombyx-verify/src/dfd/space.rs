@@ -3,7 +3,7 @@
 
 use super::{
     BUSY_LEAVES, DEPTH_FIRST, FIFO, GREEDY, QUOTAS, STEALING, allocating, bytes, count_tails, dfdeques,
-    epsilon, in_cost_model, planted, ran, several,
+    epsilon, in_cost_model, ran, several,
 };
 use crate::claim::{Claim, Paper};
 use crate::context::{Context, Sample};
@@ -11,7 +11,7 @@ use crate::finding::{Constant, Finding};
 use crate::mutant::mutants;
 use crate::run::{Named, Run, grid, named, named_in_units, text, trace};
 use bombyx_dag::Measures;
-use bombyx_sim::{AttemptResult, EventKind, Mutation, Outcome, Quota, Scheduler};
+use bombyx_sim::{AttemptResult, EventKind, Outcome, Quota, Scheduler};
 
 /// The constant of Lemma 4.1 that is checked.
 const HEAVY: f64 = 1.0;
@@ -30,13 +30,7 @@ pub(crate) const SPACE_CLAIMS: &[Claim] = &[
         scope: "Unit instructions that allocate at most K, with quotas at which processors give up; the constant is ours. A heavy \
             instruction is the first after a steal; a premature one is executed before something that comes earlier in the serial \
             order.",
-        mutants: &[
-            planted(Mutation::StealRight),
-            planted(Mutation::StealAnywhere),
-            planted(Mutation::KeepParent),
-            planted(Mutation::StealBottom),
-            planted(Mutation::CreditNothing),
-        ],
+        mutants: mutants![StealRight, StealAnywhere, KeepParent, StealBottom, CreditNothing],
         few: "",
         attempt: lemma_4_1,
     },
@@ -47,13 +41,7 @@ pub(crate) const SPACE_CLAIMS: &[Claim] = &[
         statement: "There are O(P·(D + ln 1/ε)) heavy premature nodes with chance at least 1 − ε",
         quantity: "frequency of more than P·(D + ln 1/ε) against ε",
         scope: "As for the mean; ε = 1/2, 1/4, …, 1/32; the constant is ours.",
-        mutants: &[
-            planted(Mutation::StealRight),
-            planted(Mutation::StealAnywhere),
-            planted(Mutation::KeepParent),
-            planted(Mutation::StealBottom),
-            planted(Mutation::CreditNothing),
-        ],
+        mutants: mutants![StealRight, StealAnywhere, KeepParent, StealBottom, CreditNothing],
         few: "",
         attempt: lemma_4_1_tail,
     },
@@ -64,7 +52,7 @@ pub(crate) const SPACE_CLAIMS: &[Claim] = &[
         statement: "With τ heavy premature nodes at most, space is at most S1 + τ·min(K, S1)",
         quantity: "peak of heap and frames against S1 + τ·min(K, S1)",
         scope: "Every action allocates at most K. No constant: τ is counted in the same run.",
-        mutants: &[planted(Mutation::IgnoreQuota), planted(Mutation::KeepParent), FIFO, DEPTH_FIRST],
+        mutants: mutants![IgnoreQuota, KeepParent; FIFO, DEPTH_FIRST],
         few: "",
         attempt: lemma_4_2_space,
     },
@@ -75,7 +63,7 @@ pub(crate) const SPACE_CLAIMS: &[Claim] = &[
         statement: "With τ heavy premature nodes at most, at most D + τ·min(K, S1) threads are active",
         quantity: "most active threads against D + τ·min(K, S1)",
         scope: "Every thread has a frame of a byte, as the proof asks for, and nothing else. No constant.",
-        mutants: &[planted(Mutation::KeepParent), FIFO, DEPTH_FIRST, BUSY_LEAVES, GREEDY],
+        mutants: mutants![KeepParent; FIFO, DEPTH_FIRST, BUSY_LEAVES, GREEDY],
         few: "",
         attempt: lemma_4_2_threads,
     },
@@ -87,16 +75,7 @@ pub(crate) const SPACE_CLAIMS: &[Claim] = &[
         quantity: "mean peak of memory against S1 + 0.5·min(K, S1)·P·D",
         scope: "Heap and frames; allocations above K are included, and D is the depth with their dummy threads. The constant is \
             ours.",
-        mutants: &[
-            planted(Mutation::NoDummies),
-            planted(Mutation::KeepDequeAfterDummy),
-            planted(Mutation::IgnoreQuota),
-            planted(Mutation::StealRight),
-            planted(Mutation::StealAnywhere),
-            planted(Mutation::KeepParent),
-            STEALING,
-            FIFO,
-        ],
+        mutants: mutants![NoDummies, KeepDequeAfterDummy, IgnoreQuota, StealRight, StealAnywhere, KeepParent; STEALING, FIFO],
         few: "",
         attempt: theorem_4_3,
     },
@@ -107,14 +86,7 @@ pub(crate) const SPACE_CLAIMS: &[Claim] = &[
         statement: "Space is S1 + O(min(K, S1)·P·(D + ln 1/ε)) with chance at least 1 − ε",
         quantity: "frequency of more than S1 + 0.5·min(K, S1)·P·(D + ln 1/ε) against ε",
         scope: "As for the mean; ε = 1/2, 1/4, …, 1/32; the constant is ours.",
-        mutants: &[
-            planted(Mutation::NoDummies),
-            planted(Mutation::KeepDequeAfterDummy),
-            planted(Mutation::IgnoreQuota),
-            planted(Mutation::KeepParent),
-            STEALING,
-            FIFO,
-        ],
+        mutants: mutants![NoDummies, KeepDequeAfterDummy, IgnoreQuota, KeepParent; STEALING, FIFO],
         few: "",
         attempt: theorem_4_3_tail,
     },
@@ -137,18 +109,7 @@ pub(crate) const SPACE_CLAIMS: &[Claim] = &[
         statement: "Work stealing can need Ω(S1·P·D) space, where memory is not like a stack",
         quantity: "S1·P·D/12 against the mean peak of memory",
         scope: "`hoard` again, under work-stealing. BL's S1·P holds for frames only.",
-        mutants: &[
-            planted(Mutation::Serial),
-            planted(Mutation::Half),
-            planted(Mutation::Themselves),
-            planted(Mutation::Victim0),
-            planted(Mutation::Neighbour),
-            planted(Mutation::GivesUp),
-            planted(Mutation::KeepParent),
-            planted(Mutation::StealBottom),
-            DEPTH_FIRST,
-            BUSY_LEAVES,
-        ],
+        mutants: mutants![Serial, Half, Themselves, Victim0, Neighbour, GivesUp, KeepParent, StealBottom; DEPTH_FIRST, BUSY_LEAVES],
         few: "",
         attempt: stealing_needs_space,
     },
@@ -159,7 +120,7 @@ pub(crate) const SPACE_CLAIMS: &[Claim] = &[
         statement: "Where memory is like a stack, DFDeques(∞) uses at most S1·P",
         quantity: "bytes of frames against S1·P",
         scope: "Frames only (footnote 7): BL's bound for its work stealer.",
-        mutants: &[planted(Mutation::KeepParent), planted(Mutation::StealBottom), FIFO, DEPTH_FIRST],
+        mutants: mutants![KeepParent, StealBottom; FIFO, DEPTH_FIRST],
         few: "",
         attempt: stack_like,
     },

@@ -5,14 +5,16 @@
 //! 2P − 1 steal attempts. In each phase the potential of what is ready falls by a quarter with chance 1/4 (Arora,
 //! Blumofe & Plaxton's argument, which the paper uses).
 
-use super::{QUOTAS, STEALING, allocating, bytes, count_tails, dfdeques, epsilon, in_cost_model, planted};
+use super::{
+    EQUAL_SPEEDS, QUOTAS, STEALING, allocating, bytes, count_tails, dfdeques, epsilon, in_cost_model,
+};
 use crate::claim::{Claim, Paper};
 use crate::context::{Context, Sample};
 use crate::finding::{Constant, Finding};
-use crate::mutant::Mutant;
+use crate::mutant::{Mutant, mutants};
 use crate::run::{Named, Run, grid, named, named_in_units, text};
 use bombyx_dag::{Measures, path_lengths};
-use bombyx_sim::{Beta, Machine, Mode, Mutation, Outcome, Quota, Ready, Scheduler};
+use bombyx_sim::{Machine, Mode, Outcome, Quota, Ready};
 use std::f64::consts::E;
 
 /// The constants that are checked. Those of the proof are 40e, 80e and 40.
@@ -26,14 +28,7 @@ const ATTEMPTS_B: f64 = 2.0;
 const TIME: f64 = 2.5;
 
 /// What can go wrong in steps of type A. Work stealing always has P deques, most of them empty.
-const TYPE_A: &[Mutant] = &[
-    planted(Mutation::Serial),
-    planted(Mutation::Half),
-    planted(Mutation::Victim0),
-    planted(Mutation::Neighbour),
-    STEALING,
-    Mutant::Instead(Scheduler::Heterogeneous(Beta::ONE)),
-];
+const TYPE_A: &[Mutant] = mutants![Serial, Half, Victim0, Neighbour; STEALING, EQUAL_SPEEDS];
 
 pub(crate) const TIME_CLAIMS: &[Claim] = &[
     Claim {
@@ -90,14 +85,7 @@ pub(crate) const TIME_CLAIMS: &[Claim] = &[
         quantity: "frequency of phases with a smaller fall against 3/4",
         scope: "Potential of a node at depth d: 3^(2(D−d)) in a deque, a third of it when it executes. Phases hold P to 2P − 1 \
             attempts; what steps of type A do between them counts with the phase.",
-        mutants: &[
-            planted(Mutation::Serial),
-            planted(Mutation::Themselves),
-            planted(Mutation::Victim0),
-            planted(Mutation::Neighbour),
-            planted(Mutation::Half),
-            planted(Mutation::GivesUp),
-        ],
+        mutants: mutants![Serial, Themselves, Victim0, Neighbour, Half, GivesUp],
         few: "",
         attempt: phases,
     },
@@ -108,12 +96,7 @@ pub(crate) const TIME_CLAIMS: &[Claim] = &[
         statement: "There are O(P·D) steal attempts in steps of type B on average",
         quantity: "mean number of attempts against 2·P·D",
         scope: "All quotas, and K = ∞, where every step is of type B until all P have a deque. The constant is ours.",
-        mutants: &[
-            planted(Mutation::Serial),
-            planted(Mutation::Themselves),
-            planted(Mutation::Victim0),
-            planted(Mutation::Half),
-        ],
+        mutants: mutants![Serial, Themselves, Victim0, Half],
         few: "",
         attempt: type_b,
     },
@@ -124,12 +107,7 @@ pub(crate) const TIME_CLAIMS: &[Claim] = &[
         statement: "There are O(P·(D + ln 1/ε)) attempts in steps of type B with chance at least 1 − ε",
         quantity: "frequency of more than 2·P·(D + ln 1/ε) against ε",
         scope: "As above; ε = 1/2, 1/4, …, 1/32.",
-        mutants: &[
-            planted(Mutation::Serial),
-            planted(Mutation::Themselves),
-            planted(Mutation::Victim0),
-            planted(Mutation::Half),
-        ],
+        mutants: mutants![Serial, Themselves, Victim0, Half],
         few: "",
         attempt: type_b_tail,
     },
@@ -141,14 +119,7 @@ pub(crate) const TIME_CLAIMS: &[Claim] = &[
         quantity: "mean steps against 2.5·(W/P + S_a/(P·K) + D)",
         scope: "S_a counts heap and frames. The constant is ours; the proof's are larger. The cost of keeping R in order is not \
             counted, as in the paper.",
-        mutants: &[
-            planted(Mutation::Serial),
-            planted(Mutation::Half),
-            planted(Mutation::Themselves),
-            planted(Mutation::Victim0),
-            planted(Mutation::GivesUp),
-            planted(Mutation::CreditNothing),
-        ],
+        mutants: mutants![Serial, Half, Themselves, Victim0, GivesUp, CreditNothing],
         few: "",
         attempt: theorem_4_5,
     },
@@ -159,13 +130,7 @@ pub(crate) const TIME_CLAIMS: &[Claim] = &[
         statement: "Time is O(W/P + S_a/(P·K) + D + ln 1/ε) with chance at least 1 − ε",
         quantity: "frequency of more than 2.5·(W/P + S_a/(P·K) + D + ln 1/ε) against ε",
         scope: "As for the mean; ε = 1/2, 1/4, …, 1/32.",
-        mutants: &[
-            planted(Mutation::Serial),
-            planted(Mutation::Half),
-            planted(Mutation::Themselves),
-            planted(Mutation::Victim0),
-            planted(Mutation::GivesUp),
-        ],
+        mutants: mutants![Serial, Half, Themselves, Victim0, GivesUp],
         few: "",
         attempt: theorem_4_5_tail,
     },

@@ -110,14 +110,13 @@ where
 
 /// [`map_reduce`], with its forks at `site`.
 #[inline]
-fn reduce_at<N, T, M, I, C>(site: LoopSite, range: Range<N>, map: M, identity: I, combine: C) -> T
-where
-    N: Integer,
-    T: Send,
-    M: Fn(N) -> T + Sync,
-    I: Fn() -> T + Sync,
-    C: Fn(T, T) -> T + Sync,
-{
+fn reduce_at<N: Integer, T: Send>(
+    site: LoopSite,
+    range: Range<N>,
+    map: impl Fn(N) -> T + Sync,
+    identity: impl Fn() -> T + Sync,
+    combine: impl Fn(T, T) -> T + Sync,
+) -> T {
     let part = |(start, count): (N, usize)| {
         reduce_positions(site, count, |position| map(start.plus(position)), &identity, &combine, &Never)
     };
