@@ -37,6 +37,21 @@ pub(crate) struct Program {
     pub(crate) words: Vec<OsString>,
 }
 
+/// The same for a command that can instead show what an earlier run left in a file, with its own option `--read`.
+#[derive(clap::Args, Clone)]
+pub(crate) struct ProgramUnlessRead {
+    /// The program and its arguments
+    #[arg(
+        id = "program",
+        value_name = "PROGRAM",
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_hint = ValueHint::CommandWithArguments,
+        required_unless_present = "read"
+    )]
+    pub(crate) words: Vec<OsString>,
+}
+
 /// The most processors that a pool can have.
 const MOST: u64 = 4096;
 

@@ -1,11 +1,10 @@
 //! `bombyx trace`: what every processor and thread of a program did, for a viewer.
 
-use crate::args::Pools;
+use crate::args::{Pools, ProgramUnlessRead};
 use crate::launch::{Launch, Scratch, wrote_nothing};
 use crate::{Result, Usage, files, output, text};
 use bombyx_trace::{Category, Timeline, Trace, TrackKind, Unfinished, chrome, perfetto, read};
 use clap::{ValueEnum, ValueHint};
-use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -28,15 +27,8 @@ Examples:
 
 The exit status is the program's own.")]
 pub(crate) struct Args {
-    /// The program and its arguments
-    #[arg(
-        value_name = "PROGRAM",
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_hint = ValueHint::CommandWithArguments,
-        required_unless_present = "read"
-    )]
-    program: Vec<OsString>,
+    #[command(flatten)]
+    program: ProgramUnlessRead,
 
     #[command(flatten)]
     pools: Pools,
@@ -95,10 +87,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         keep(args.format, &target, &trace, bytes)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let program = Path::new(&args.program[0]);
+    let program = Path::new(&args.program.words[0]);
     let scratch = Scratch::new()?;
     let file = scratch.file("run.trace");
-    let launch = Launch::new(&args.program).with("BOMBYX_TRACE", &file).processors(processors);
+    let launch = Launch::new(&args.program.words).with("BOMBYX_TRACE", &file).processors(processors);
     let launch = match args.memory {
         Some(mib) => launch.with("BOMBYX_TRACE_MEMORY", mib.to_string()),
         None => launch,

@@ -8,7 +8,7 @@
 pub(crate) mod plot;
 mod report;
 
-use crate::args::Pools;
+use crate::args::{Pools, ProgramUnlessRead};
 use crate::launch::wrote_nothing;
 use crate::output::{self, Output};
 use crate::{Result, Usage, files, host, terminal};
@@ -16,7 +16,6 @@ use bombyx_lab::profiled::{To, add_companion, load, profiled};
 use bombyx_profile::{Profile, Scaling};
 use clap::ValueHint;
 use report::Report;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -40,15 +39,8 @@ Examples:
 
 The exit status is the program's own.")]
 pub(crate) struct Args {
-    /// The program and its arguments
-    #[arg(
-        value_name = "PROGRAM",
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_hint = ValueHint::CommandWithArguments,
-        required_unless_present = "read"
-    )]
-    program: Vec<OsString>,
+    #[command(flatten)]
+    program: ProgramUnlessRead,
 
     #[command(flatten)]
     pools: Pools,
@@ -92,10 +84,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         show(args, &load(path)?, &[])?;
         return Ok(ExitCode::SUCCESS);
     }
-    let program = Path::new(&args.program[0]);
+    let program = Path::new(&args.program.words[0]);
     // What goes to standard output must be what was asked for, and nothing else.
     let aside = !args.output.is_text() && args.output.file().is_none();
-    let (ended, profile) = profiled(&args.program, processors, if aside { To::Errors } else { To::Same })?;
+    let (ended, profile) =
+        profiled(&args.program.words, processors, if aside { To::Errors } else { To::Same })?;
     let complaint = ended.complaint();
     let Some(profile) = profile else {
         eprintln!("bombyx: {}", wrote_nothing(program, "profile", complaint.as_deref()));
@@ -113,7 +106,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             profile.processors
         ));
     } else if complaint.is_none() && !args.once {
-        notes.extend(add_companion(&mut profile, &args.program)?);
+        notes.extend(add_companion(&mut profile, &args.program.words)?);
     }
     show(args, &profile, &notes)?;
     Ok(ended.exit_code())
