@@ -4,9 +4,11 @@
 mod common;
 
 use bombyx::lab::BuilderExt as _;
-use bombyx::{Pool, Scheduler, Threads};
+use bombyx::reducers::Append;
+use bombyx::{Pool, Reducer, Scheduler, TaskLocal, Threads, join, scope};
 use common::program::{self, Program};
-use common::{Rng, builder, schedulers, seed, watchdog};
+use common::{Rng, builder, schedulers, seed, wait_until, watchdog};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 const PROGRAMS: u64 = if cfg!(miri) { 3 } else { 30 };
 
@@ -51,5 +53,43 @@ fn closures_that_spawn_closures() {
                 });
             });
         });
+    }
+}
+
+/// The second half is stolen, because the first one waits for it. It sees the value that is bound where it was forked, and
+/// its views join the others in serial order, also those of a closure that it spawned. The value and the views are freed.
+#[test]
+fn what_a_stolen_half_carries() {
+    static NAME: TaskLocal<String> = TaskLocal::new();
+    for scheduler in schedulers() {
+        let pool = Pool::builder().processors(2).scheduler(scheduler).fence(true).build().unwrap();
+        let list = Reducer::new(Append::<Vec<String>>::new());
+        let push = |place: &str| {
+            let name = NAME.get().unwrap_or_default();
+            list.with(|list| list.push(format!("{place} {name}")));
+        };
+        let started = AtomicBool::new(false);
+        watchdog(&format!("{scheduler}: a stolen half"), || {
+            pool.run(|| {
+                push("before");
+                NAME.scope("bound".to_owned(), || {
+                    join(
+                        || {
+                            wait_until(|| started.load(SeqCst));
+                            push("first");
+                        },
+                        || {
+                            started.store(true, SeqCst);
+                            push("second");
+                            scope(|s| s.spawn(|_| push("spawned")));
+                            push("third");
+                        },
+                    )
+                });
+                push("after");
+            });
+        });
+        let expected = ["before ", "first bound", "second bound", "spawned bound", "third bound", "after "];
+        assert_eq!(list.into_inner(), expected, "{scheduler}");
     }
 }

@@ -27,6 +27,8 @@ use std::ptr;
 /// leaving [`TaskLocal::scope`] takes a lock that nobody else wants, and an allocation. Joins that were begun outside
 /// of it then take a slow path, once each.
 ///
+/// Declare a key as a `static`. A `const` has no address of its own, so two of them may be one key.
+///
 /// A future has no place here: it may be polled by anyone. Bind the value inside of the closure that polls.
 pub struct TaskLocal<T> {
     /// Gives each key an address of its own.
