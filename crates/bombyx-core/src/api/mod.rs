@@ -1,7 +1,8 @@
 //! The top floor: what users call.
 //!
-//! Here are `join`, `scope`, the loops, `blocking`, pools and their builder, and memory accounting. What only the rayon
-//! drop-in needs is in [`dropin`]; switches for experiments are in [`lab`].
+//! Here are `join`, `scope`, tasks, the loops, `blocking`, cancellation, reducers and task-locals, pools and their builder,
+//! and memory accounting. What only the rayon drop-in needs is in [`dropin`]; switches for experiments are in [`lab`]. A
+//! call from outside a pool enters it in [`enter`].
 //!
 //! **Not here:** how the runtime does its work. See the machine and the schedulers, below this floor.
 

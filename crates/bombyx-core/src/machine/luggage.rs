@@ -1,8 +1,8 @@
 //! Luggage: what a spawned closure takes along from the place of its spawn, and what it brings back.
 //!
 //! A closure of a scope takes the spawner's context, and a *place* in the serial order. In the serial elision a closure
-//! runs where it is spawned, so its views belong between what its spawner did before and after
-//! ([`crate::machine::views`]). If there are no reducers, there is no place, and the spawn pays one look at a counter.
+//! runs where it is spawned. So its views belong between what the spawner added before the spawn and what it added after
+//! ([`crate::machine::views`]). If there are no reducers, there is no place, and the spawn only reads a counter.
 
 use crate::machine::chain::{self, Begun};
 use crate::machine::context::Binding;
@@ -18,7 +18,7 @@ pub(crate) struct Luggage {
 }
 
 impl Luggage {
-    /// For a closure that belongs to nothing: it gets the calling chain's context, and no place.
+    /// For a detached closure: it gets the calling chain's context, and no place.
     #[inline]
     pub(crate) fn detached() -> Luggage {
         Luggage { context: Binding::share_current(), place: None }
