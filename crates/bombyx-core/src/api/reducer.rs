@@ -268,7 +268,7 @@ impl<M: Monoid> Reducer<M> {
 
     /// Calls `f` with the view of the calling closure.
     ///
-    /// This takes a nanosecond or two. Only the first call after a steal makes a view.
+    /// This takes a few nanoseconds. Only the first call after a steal makes a view.
     ///
     /// # Panics
     /// If the caller has no place in the serial order below the place where the reducer was made: see [`Reducer`].
