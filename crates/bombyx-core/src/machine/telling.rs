@@ -48,7 +48,8 @@ impl Processor {
         }
     }
 
-    /// Holder. Counts and traces an entry that it took from elsewhere: from the processor `from`, or from none in particular.
+    /// Holder. Counts and traces an entry that it took from elsewhere: from the processor `from`, or from none in
+    /// particular.
     #[inline]
     pub(crate) fn stole(&self, entry: Entry, from: Option<&Processor>) {
         self.stats.steals.add(1);

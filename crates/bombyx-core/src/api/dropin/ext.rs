@@ -110,8 +110,8 @@ pub trait HandleExt {
     where
         F: FnOnce() + Send + 'static;
 
-    /// Like [`HandleExt::spawn_detached`], but closures that are spawned like this on one processor start in the order of their
-    /// spawns. From outside the pool there is no difference.
+    /// Like [`HandleExt::spawn_detached`], but closures that this method spawns on one processor start in the order of
+    /// their spawns. From outside the pool there is no difference.
     ///
     /// ```
     /// # use bombyx::dropin::HandleExt as _;
