@@ -200,10 +200,15 @@ enum Brought {
 }
 
 impl Later {
-    /// A place at this point of the calling chain, if there are reducers.
+    /// Whether closures need a place: there are reducers.
     #[inline]
-    pub(crate) fn here() -> Option<Arc<Later>> {
-        if REDUCERS.load(Relaxed) == 0 { None } else { Some(Views::cut()) }
+    pub(crate) fn needed() -> bool {
+        REDUCERS.load(Relaxed) != 0
+    }
+
+    /// A place at this point of the calling chain.
+    pub(crate) fn here() -> Arc<Later> {
+        Views::cut()
     }
 
     /// The closure has ended.

@@ -1,4 +1,4 @@
-//! What a fork leaves behind for others: a [`Job`] on the forker's stack (or on the heap, for spawned closures), and
+//! What a fork leaves behind for others: a [`Job`] on the forker's stack (or a [`HeapJob`], for spawned closures), and
 //! the [`Entry`] that stands for it in deques and mailboxes.
 //!
 //! # Who may touch which field, and when
@@ -62,11 +62,11 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 /// would abort.
 pub(crate) type Exec = unsafe fn(*const Job) -> Enabled;
 
-/// The part of a job that all kinds share.
+/// The second half of a `join`.
 #[repr(C)]
 pub(crate) struct Job {
     exec: Exec,
-    /// Where in the deque the fork pushed the job. Null once the job was taken, kept or exposed, and in spawned jobs.
+    /// Where in the deque the fork pushed the job. Null once the job was taken, kept or exposed.
     pushed: AtomicPtr<Slot>,
     taken: UnsafeCell<MaybeUninit<Taken>>,
     carried: UnsafeCell<MaybeUninit<*mut ()>>,
@@ -162,8 +162,9 @@ impl Job {
         }
     }
 
-    /// A spawned job, which has no join.
-    pub(crate) fn spawned(exec: Exec) -> Job {
+    /// A job that was not pushed yet.
+    #[cfg(loom)]
+    pub(crate) fn unpushed(exec: Exec) -> Job {
         Job {
             exec,
             pushed: AtomicPtr::new(ptr::null_mut()),
@@ -277,13 +278,23 @@ impl Job {
         (bits & PLACE == KEPT).then_some((bits & !PLACE) as *const Deque)
     }
 
+    /// The function that runs the job, also if only a [`HeapJob`] lies there.
+    ///
+    /// # Safety
+    /// The job is alive.
+    #[inline(always)]
+    unsafe fn exec_of(job: *const Job) -> Exec {
+        // SAFETY: the job is alive, and every job begins with this word. Nothing behind it is touched.
+        unsafe { *job.cast::<Exec>() }
+    }
+
     /// The address of the function that runs the job: a name for what it does.
     ///
     /// # Safety
     /// The job is alive.
     pub(crate) unsafe fn code(job: *const Job) -> usize {
         // SAFETY: as the caller promises.
-        unsafe { (*job).exec as *const () as usize }
+        unsafe { Job::exec_of(job) as *const () as usize }
     }
 
     /// Writes what the job carries.
@@ -330,23 +341,24 @@ impl Job {
     /// Only the caller has taken the job, and the job is alive. It may be gone after the call.
     pub(crate) unsafe fn run(job: *const Job) -> Enabled {
         // SAFETY: the job is alive until it has run.
-        let exec = unsafe { (*job).exec };
+        let exec = unsafe { Job::exec_of(job) };
         // SAFETY: as the caller promises.
         guarded(|| unsafe { exec(job) })
     }
 }
 
-/// The first part of every job on the heap.
+/// The first part of every job on the heap. It begins as a [`Job`] does, and has nothing of the rest: a heap job has no
+/// join, so nobody asks where it is. Its address is passed around as that of a job.
 #[repr(C)]
 pub(crate) struct HeapJob {
-    job: Job,
+    exec: Exec,
     /// The ancestor of the closure's forks: the root of its scope or broadcast, or 0 ([`crate::protocol::lineage`]).
     root: usize,
 }
 
 impl HeapJob {
     pub(crate) fn new(exec: Exec, root: usize) -> HeapJob {
-        HeapJob { job: Job::spawned(exec), root }
+        HeapJob { exec, root }
     }
 
     /// The root of a heap job.
