@@ -190,8 +190,8 @@ unsafe fn run_traced(job: *const Job) -> Enabled {
     unsafe { Job::run(job) }
 }
 
-/// Gives back the credits of the scope whose closures ran, if any. If two carriers can go on now, this submits one of
-/// them to the deque, and the caller must give its processor to the other.
+/// Gives back the credits of the scope whose closures ran, if any. If two carriers can go on now, this
+/// [admits](Processor::admit) one of them, and the caller must give its processor to the other.
 #[inline(always)]
 fn return_credits(enabled: Enabled) -> Enabled {
     let enabled = if current::held().stock.is_empty() { enabled } else { return_stock(enabled) };
