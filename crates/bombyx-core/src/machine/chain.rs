@@ -1,21 +1,21 @@
-//! Chains: what the code on a carrier's stack carries with it, so that it means the same wherever it runs.
+//! Chains: the values that code carries with it, so that it means the same wherever it runs.
 //!
-//! A *chain* is what one carrier runs from the start of a taken closure to its end. Everything else that the closure
-//! calls, also the second halves that its own joins run, belongs to the same chain. So one chain runs one thing at a
-//! time, on one stack, and its data need no lock. A chain has
+//! A *chain* is what one carrier runs from the start of a taken closure to its end. Everything that the closure calls
+//! belongs to the same chain, and so do the second halves that its own joins run. So one chain runs one thing at a time, on
+//! one stack, and its data need no lock. A chain has
 //!
 //! - a **context**: values that everything below inherits ([`crate::machine::context`]);
 //! - **views** of reducers: partial results ([`crate::machine::views`]).
 //!
 //! An unstolen fork does nothing for either. A job that is taken carries the context of its fork
 //! ([`crate::protocol::deque`]), and begins a chain without views. At its end it leaves its views in the job. The join
-//! then merges them into the views of its own chain. Serially, everything in its own chain came before the second half.
-//! So this is the serial order.
+//! then puts them behind the views of its own chain. In the serial program, everything in that chain comes before the
+//! second half. So the views have the serial order.
 //!
-//! All code that a runtime calls, and that is no part of the frame below it on the stack, begins a chain with [`begin`]
-//! and ends it. Both know nothing of processors: a stack stays on its carrier, and so does the chain, whatever
-//! processor the carrier holds. Only forks ask the processor, so whenever the context of a carrier or the processor of a
-//! carrier changes, the deque is told ([`tell`]).
+//! Suppose the runtime calls code that is no part of the frame below it on the stack. Then that code begins a chain with
+//! [`begin`], and ends it. A chain stays on its carrier, as the stack does, whatever processor the carrier holds. Only the
+//! deque must know the context, for thieves. So whenever the context or the processor of a carrier changes, the carrier
+//! tells the deque ([`tell`]).
 //!
 //! | what begins | its context | its views |
 //! |---|---|---|
@@ -25,8 +25,8 @@
 //! | a part of a broadcast | that of the call | none: it is a root |
 //! | a call from outside, queued | it goes on with the caller's chain, which waits ([`Lent`]) | |
 //!
-//! A thread that runs no closure of a pool has a root of its own. A root refuses views of reducers that were made
-//! elsewhere, because there is no join to merge them.
+//! A thread that runs no closure of a pool is a root, too. A root refuses views of reducers that were made elsewhere,
+//! because there is no join to merge them.
 
 use crate::machine::current;
 use std::cell::Cell;
@@ -86,7 +86,7 @@ pub(super) fn set_recent(reducer: u64, view: *const ()) {
     RECENT.set((reducer, view));
 }
 
-/// The number of the calling chain. Different from the numbers of all other chains, also of those that have ended.
+/// The number of the calling chain. No other chain has or had this number.
 pub(super) fn number() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     let mut state = STATE.get();

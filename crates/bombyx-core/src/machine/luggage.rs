@@ -1,7 +1,7 @@
 //! Luggage: what a spawned closure takes along from the place of its spawn, and what it brings back.
 //!
 //! A closure of a scope takes the spawner's context, and a *place* in the serial order. In the serial elision a closure
-//! runs where it is spawned, so its views belong between what its spawner did before and after
+//! runs where it is spawned. So its views belong between what the spawner added before the spawn and what it added after
 //! ([`crate::machine::views`]). If there are no reducers, there is no place. A spawn with nothing to carry looks twice, at
 //! its thread's context and at the number of reducers, and allocates nothing.
 
@@ -21,7 +21,7 @@ struct Carried {
 }
 
 impl Luggage {
-    /// For a closure that belongs to nothing: it gets the calling chain's context, and no place.
+    /// For a detached closure: it gets the calling chain's context, and no place.
     #[inline]
     pub(crate) fn detached() -> Luggage {
         if chain::context().is_null() { Luggage(None) } else { Luggage::pack(false) }

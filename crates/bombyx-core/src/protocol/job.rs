@@ -27,17 +27,22 @@
 //! was taken. Whoever gives the processor away with entries in its deque, such as [`crate::blocking`], exposes them
 //! first.
 //!
+//! A [private deque](crate::protocol::deque::Deque::private) has no lock. Only its owner takes entries out, so the
+//! owner counts as the lock's holder.
+//!
 //! # What a taken job carries
 //!
 //! A job that its own join runs carries nothing: it runs as a part of the frame that forked it. Any other job takes the
 //! context of its fork along, and brings back what its join must merge ([`crate::machine::chain`]). One word, `carried`,
-//! holds first the one and then the other. The deque writes the context when the job ceases to be untouched, before
-//! `pushed` is cleared ([`crate::protocol::deque`]). Whoever runs the job reads it there, and writes what the job leaves
-//! before the job ends. The join reads that when it knows of the end. So each access is ordered after the one before, by
-//! what orders the closure and the result: taking the job, and its latch or its resolution.
+//! holds the context first, and later what the join must merge:
 //!
-//! A [private deque](crate::protocol::deque::Deque::private) has no lock. Only its owner takes entries out, so the
-//! owner counts as the lock's holder.
+//! 1. When the job ceases to be untouched, and before `pushed` is cleared, the context is written
+//!    ([`crate::protocol::deque`]).
+//! 2. Whoever runs the job reads the context. Before the job ends, the same carrier writes what the job leaves.
+//! 3. The join reads that after it has learned of the end.
+//!
+//! Taking the job orders the first two steps, and its latch or its resolution orders the last two. The same things order
+//! the accesses to the closure and the result.
 
 use crate::protocol::carrier::{Carrier, Enabled};
 use crate::protocol::deque::{Deque, Pushed, Slot};
@@ -433,8 +438,8 @@ impl Entry {
         }
     }
 
-    /// Tells the job of this entry in which context it was forked, if it is still untouched. The caller may take the entry
-    /// out of the deque, and is about to take, keep or expose it.
+    /// Writes the context of the fork into the job of this entry, if the job is still untouched. The caller may take the
+    /// entry out of the deque, and is about to take, keep or expose it.
     #[inline]
     pub(crate) fn forked_in(self, context: *mut ()) {
         if let Kind::Stack(job) = self.kind() {
