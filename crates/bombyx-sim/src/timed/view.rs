@@ -27,6 +27,11 @@ impl View<'_, '_> {
         self.machine.memory.store(self.p, self.now, store);
     }
 
+    /// Whether this error is planted.
+    pub(super) fn errs(&self, mutation: Mutation) -> bool {
+        self.machine.config.mutation == Some(mutation)
+    }
+
     /// An access to a status cell, which another processor may have used last.
     fn access_join(&mut self) {
         self.now += self.machine.config.costs.remote;
@@ -56,14 +61,19 @@ impl Processor for View<'_, '_> {
 
     fn load_round(&mut self, of: Id) -> u64 {
         self.access(of);
-        self.machine.memory.load(
+        let round = self.machine.memory.load(
             self.p,
             |store| match *store {
                 Store::Round { of: cell, round } if cell == of => Some(round),
                 _ => None,
             },
             |shared| shared.round[of as usize],
-        )
+        );
+        if self.errs(Mutation::OldRound) && matches!(self.pc(), Pc::Choose) {
+            let seen = &mut self.machine.locals[self.p as usize].seen;
+            return seen.insert(of, round).unwrap_or(round);
+        }
+        round
     }
 
     fn store_round(&mut self, of: Id, round: u64) {
@@ -91,7 +101,7 @@ impl Processor for View<'_, '_> {
 
     fn store_query(&mut self, to: Id, query: Query<u64>) {
         if to != self.p {
-            if self.machine.config.mutation == Some(Mutation::Dawdles) {
+            if self.errs(Mutation::Dawdles) {
                 self.now += 10 * self.machine.config.delta;
             }
             let again = matches!(self.pc(), Pc::Resend { .. });
@@ -119,6 +129,9 @@ impl Processor for View<'_, '_> {
     }
 
     fn store_received(&mut self, to: Id, thread: Option<Thread>) {
+        if to != self.p && self.errs(Mutation::Lingers) {
+            self.now += 10 * self.machine.config.delta;
+        }
         self.store(to, Store::Received { to, thread });
     }
 
