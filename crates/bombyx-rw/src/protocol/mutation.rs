@@ -172,7 +172,7 @@ mutations! {
     Dawdles = "dawdles",
     /// A victim waits for 10 Δ before it stores the thread into the thief's cell (line 103). Only a clock notices.
     Lingers = "lingers",
-    /// A thief takes the round that it saw when it last chose this victim (line 73). Only a clock notices.
+    /// A thief signs its query with the round in which it last asked this victim (line 77). Only virtual time has this error.
     OldRound = "old-round",
     /// Stores become visible after up to 10 Δ, not Δ. Only a clock notices.
     LongDelta = "long-delta",

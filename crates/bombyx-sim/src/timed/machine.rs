@@ -34,8 +34,8 @@ pub(super) struct Local {
     /// Private deques with compare-and-swap: a request is open.
     pub(super) asking: bool,
     pub(super) random: Random,
-    /// Under one error: the round of each processor when this one last chose it.
-    pub(super) seen: BTreeMap<Id, u64>,
+    /// Under one error: the round of each processor when this one last asked it.
+    pub(super) last_asked: BTreeMap<Id, u64>,
 }
 
 impl Local {
@@ -83,7 +83,7 @@ impl<'c> Machine<'c> {
             waited: 0,
             asking: false,
             random: Random::stream(config.seed, p as u64),
-            seen: BTreeMap::new(),
+            last_asked: BTreeMap::new(),
         };
         let delta = match config.mutation {
             Some(Mutation::LongDelta) => 10 * config.delta,

@@ -61,19 +61,14 @@ impl Processor for View<'_, '_> {
 
     fn load_round(&mut self, of: Id) -> u64 {
         self.access(of);
-        let round = self.machine.memory.load(
+        self.machine.memory.load(
             self.p,
             |store| match *store {
                 Store::Round { of: cell, round } if cell == of => Some(round),
                 _ => None,
             },
             |shared| shared.round[of as usize],
-        );
-        if self.errs(Mutation::OldRound) && matches!(self.pc(), Pc::Choose) {
-            let seen = &mut self.machine.locals[self.p as usize].seen;
-            return seen.insert(of, round).unwrap_or(round);
-        }
-        round
+        )
     }
 
     fn store_round(&mut self, of: Id, round: u64) {
@@ -99,7 +94,11 @@ impl Processor for View<'_, '_> {
         )
     }
 
-    fn store_query(&mut self, to: Id, query: Query<u64>) {
+    fn store_query(&mut self, to: Id, mut query: Query<u64>) {
+        if self.errs(Mutation::OldRound) && matches!(self.pc(), Pc::Send { .. }) {
+            let last = &mut self.machine.locals[self.p as usize].last_asked;
+            query.round = last.insert(to, query.round).unwrap_or(query.round);
+        }
         if to != self.p {
             if self.errs(Mutation::Dawdles) {
                 self.now += 10 * self.machine.config.delta;

@@ -124,7 +124,8 @@ impl Fate {
             | Mutation::OldRound
             | Mutation::LongDelta => Fate::Harmless {
                 argument: "This machine has no clock: a body calls communicate as often as it likes, and any time may pass \
-                    between two steps and before a store is seen. What these do shows in virtual time (bombyx_sim::timed).",
+                    between two steps and before a store is seen. What these do shows in virtual time \
+                    (bombyx_sim::timed), where alone old-round is planted.",
                 shown_on: on(2, "(. .)"),
             },
             Mutation::NoWatchInWait => Fate::Harmless {

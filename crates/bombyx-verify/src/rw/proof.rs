@@ -126,9 +126,11 @@ fn first_seed(cx: &Context<'_>) -> u64 {
     cx.seed(0).max(1)
 }
 
+type Results = Arc<[(Machine, Measured)]>;
+
 /// The results of the machines with the whole proof. Computed once for all its parts.
-fn whole_proof(cx: &Context<'_>) -> Arc<[(Machine, Measured)]> {
-    static TRIED: Shared<(Effort, u64), Arc<[(Machine, Measured)]>> = Shared::new();
+fn whole_proof(cx: &Context<'_>) -> Results {
+    static TRIED: Shared<(Effort, u64), Results> = Shared::new();
     let (effort, seed, runs) = (cx.plan.effort, first_seed(cx), cx.by_effort(2, 20, 500));
     TRIED.get((effort, seed), || {
         let try_one = |machine: Machine| {
