@@ -44,7 +44,7 @@ pub(crate) const CLOCK: &[Claim] = &[
         name: "§5, stale queries",
         statement: "When τ ≫ Δ, few queries are stale",
         quantity: "mean share of queries that arrive too late, against 1/20",
-        scope: "τ = 20·Δ on 2, 8 and 30 processors; with τ = Δ a quarter to two fifths of all queries are stale. The paper has no \
+        scope: "τ = 20·Δ on 2, 8 and 30 processors; with τ = Δ a quarter to two fifths of all queries are stale on 8 and 30. The paper has no \
             figure; 1/20 is ours.",
         mutants: protocol![Dawdles, OldRound, LongDelta, SkipsPolls],
         few: "",
