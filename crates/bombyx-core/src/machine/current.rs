@@ -1,5 +1,6 @@
 //! What the calling thread holds. What runs on the thread has thread-local state of its own: [`super::chain`].
 
+use crate::machine::board;
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
 use crate::protocol::carrier::Carrier;
@@ -155,6 +156,7 @@ pub(crate) fn begin_generation() -> Generation {
 
 /// The calling thread is in a child process. Whatever it held belongs to the parent.
 fn leave_parent() {
+    board::leave_parent();
     PROCESSOR.set(ptr::null());
     HOME.set(ptr::null());
     if let Some(carrier) = CARRIER.get() {

@@ -5,6 +5,7 @@
 //! The machine does not decide what the processors do with their time. It asks a scheduler ([`strategy`]) and tells an
 //! observer ([`observer`]) and a tracer ([`tracer`]), and knows neither of them.
 
+pub(crate) mod board;
 pub(crate) mod chain;
 pub(crate) mod context;
 pub(crate) mod current;
@@ -12,6 +13,7 @@ pub(crate) mod fixed;
 pub(crate) mod gauge;
 pub(crate) mod hand_over;
 pub(crate) mod handlers;
+pub(crate) mod live;
 pub(crate) mod luggage;
 pub(crate) mod meter;
 pub(crate) mod metrics;
