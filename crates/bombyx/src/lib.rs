@@ -53,6 +53,7 @@
 //! | `BOMBYX_PROFILE=file` | measure work and span, and write a [`Profile`] there when the process ends |
 //! | `BOMBYX_RECORD=file` | record the computation, and write it there as a dag file when the process ends |
 //! | `BOMBYX_RECORD_MEMORY=n` | how many MiB that may take (default 256) before short forks are left out |
+//! | `BOMBYX_LIVE=0` | keep the counters where `bombyx top` cannot see them, and make no memory file |
 //! | `BOMBYX_DETERMINISTIC=1` | [`Builder::deterministic`] for all pools |
 //! | `BOMBYX_BARRIER=fence` | do without `membarrier(2)`: slower forks, for sandboxes that end the process at that call |
 //!
@@ -66,6 +67,8 @@
 
 pub mod collections;
 pub mod iter;
+#[cfg(feature = "openmetrics")]
+pub mod openmetrics;
 pub mod option;
 pub mod prelude;
 pub mod range;

@@ -5,13 +5,15 @@
 //! that other processes may read ([`crate::system::board`]). So it costs the program nothing that somebody looks: no
 //! thread, no file, no message. Everything here is on slow paths.
 //!
-//! **Who writes.** The words of a processor belong to its holder, as counters do; those of muggings to its lookout. The
-//! number of a pool is written last, with release, after its other words. It is cleared first when the pool ends.
-//! Readers read single words. They see each word as somebody wrote it, and words of different times beside each other.
+//! **Who writes.** The words of a processor belong to its holder, as counters do; those of muggings to its lookout. What
+//! else a pool shows is written under its lock, or by atomic addition. An entry is posted and withdrawn as
+//! [`crate::protocol::notice`] says. Readers see each word as somebody wrote it, and words of different times beside each
+//! other.
 //!
 //! A pool has memory of its own instead if there is no board (other systems, `BOMBYX_LIVE=0`) or no room on it.
 
 use crate::machine::stats::Counters;
+use crate::protocol::notice;
 use crate::system::output;
 use crate::system::primitive::{AtomicU64, Mutex, lock};
 use bombyx_base::live::{self, head, pool, slot};
@@ -125,7 +127,7 @@ impl Notice {
         self.words[pool::FIXED].store(fixed.into(), Relaxed);
         write_text(&self.words[pool::SCHEDULER_LENGTH], &self.words[pool::SCHEDULER..], scheduler);
         let number = board.posted.fetch_add(1, Relaxed) + 1;
-        board.words[live::pool_at(entry) + pool::NUMBER].store(number, Release);
+        notice::post(&board.words[live::pool_at(entry) + pool::NUMBER], number);
     }
 
     /// The pool has so many carriers.
@@ -239,7 +241,7 @@ impl Board {
     /// The pool at this entry has ended.
     fn give_back(&self, entry: usize) {
         let words = &self.words[live::pool_at(entry)..][..pool::WORDS];
-        words[pool::NUMBER].store(0, Release);
+        notice::withdraw(&words[pool::NUMBER]);
         let (first, count) = lock(&self.taken)[entry];
         let slots = &self.words[live::slot_at(first)..live::slot_at(first + count)];
         words.iter().chain(slots).for_each(|word| word.store(0, Relaxed));

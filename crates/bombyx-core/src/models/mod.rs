@@ -16,6 +16,7 @@ mod mailbox;
 mod placement;
 mod read_write;
 mod ready;
+mod notice;
 mod ring;
 mod scope;
 mod sleep;

@@ -22,7 +22,7 @@ pub(crate) fn memory(name: &CStr, words: usize) -> Option<&'static [AtomicU64]> 
     }
     let file = new_file(name)?;
     // SAFETY: the file was made above, and nobody else has used its number.
-    let sized = unsafe { libc::ftruncate64(file, bytes as libc::off64_t) } == 0;
+    let sized = unsafe { libc::ftruncate(file, bytes as libc::off_t) } == 0;
     // SAFETY: a new mapping, at an address that the system chooses.
     let mapped = sized.then(|| unsafe {
         let rights = libc::PROT_READ | libc::PROT_WRITE;
@@ -55,10 +55,10 @@ pub(crate) fn memory(_name: &CStr, _words: usize) -> Option<&'static [AtomicU64]
 /// Whether files may have this size. Otherwise the system ends a process that makes one (setrlimit(2), RLIMIT_FSIZE).
 #[cfg(all(target_os = "linux", not(miri)))]
 fn may_have_file(bytes: usize) -> bool {
-    let mut limit = libc::rlimit64 { rlim_cur: 0, rlim_max: 0 };
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the structure outlives the call that fills it in.
-    let known = unsafe { libc::getrlimit64(libc::RLIMIT_FSIZE, &mut limit) } == 0;
-    known && limit.rlim_cur >= bytes as u64
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;
+    known && limit.rlim_cur >= bytes as libc::rlim_t
 }
 
 /// A new memory file, which programs that this process starts do not get.

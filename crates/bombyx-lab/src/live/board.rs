@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::fs::File;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::MetadataExt as _;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, fence};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 /// What a processor does.
@@ -146,19 +146,23 @@ impl Board {
         let fits = first.checked_add(processors).is_some_and(|end| end <= live::SLOTS as u64);
         let scheduler =
             self.text(at + pool::SCHEDULER_LENGTH, at + pool::SCHEDULER, pool::WORDS - pool::SCHEDULER);
-        (number > 0 && fits).then(|| Pool {
+        let pool = (number > 0 && fits).then(|| Pool {
             number,
             scheduler,
             fixed: word(pool::FIXED) != 0,
             processors: processors as usize,
             entry,
             first: first as usize,
-        })
+        });
+        // Otherwise some of these words are another pool's.
+        pool.filter(|pool| self.has(pool))
     }
 
-    /// Whether the pool still exists.
+    /// Whether the pool still exists. If so, everything that was read before is about this pool (`bombyx-core`,
+    /// `protocol/notice.rs`).
     pub(super) fn has(&self, pool: &Pool) -> bool {
-        self.words[live::pool_at(pool.entry) + pool::NUMBER].load(Acquire) == pool.number
+        fence(Acquire);
+        self.words[live::pool_at(pool.entry) + pool::NUMBER].load(Relaxed) == pool.number
     }
 
     /// What waits in the queue, how many carriers there are, and how many threads block.

@@ -6,7 +6,7 @@
 use super::board::{Board, Doing, Pool};
 use super::names::Names;
 use super::process::{CannotLook, Process};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
 
@@ -63,6 +63,7 @@ pub struct ProcessorView {
     /// The closure that it ran then, if that is known.
     pub closure: Option<String>,
     /// The share of the looks that found it busy, helping and so on, in the order of [`Doing::ALL`].
+    #[serde(serialize_with = "by_name")]
     pub shares: [f64; 6],
     /// Steals per second.
     pub steals_per_second: f64,
@@ -80,6 +81,10 @@ impl ProcessorView {
     pub fn runs(&self) -> f64 {
         self.share(Doing::Busy) + self.share(Doing::Helping)
     }
+}
+
+fn by_name<S: Serializer>(shares: &[f64; 6], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(Doing::ALL.iter().map(|doing| doing.name()).zip(shares))
 }
 
 /// A closure.
