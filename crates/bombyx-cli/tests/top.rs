@@ -11,7 +11,8 @@ const THIS: &str = env!("CARGO_BIN_EXE_bombyx");
 
 /// The lines of a look at a child of this program. It spawns closures, and would go on for minutes.
 fn looks(more: &[&str], child: &[&str]) -> (Option<i32>, Vec<Value>) {
-    let arguments = [&["top", "--json", "--interval", "0.02", "-p", "2"], more, &["--", THIS, "child"], child];
+    let arguments =
+        [&["top", "--json", "--interval", "0.02", "-p", "2"], more, &["--", THIS, "child"], child];
     let output = bombyx(&arguments.concat());
     let text = String::from_utf8(output.stdout).unwrap();
     let lines = text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}")));
@@ -40,9 +41,9 @@ fn a_program_is_looked_at_until_it_ends() {
             }
         }
     }
-    let seen = |view: &&Value| view["pools"].as_array().unwrap().iter().any(|pool| {
-        pool["processors"].as_array().unwrap().len() == 2
-    });
+    let seen = |view: &&Value| {
+        view["pools"].as_array().unwrap().iter().any(|pool| pool["processors"].as_array().unwrap().len() == 2)
+    };
     assert!(views.iter().any(|view| seen(&view)), "{views:?}");
 }
 

@@ -241,7 +241,9 @@ fn the_board_can_be_declined() {
         return assert!(Look::all(std::process::id()).is_empty());
     }
     assert!(!child::pass(test, &[("BOMBYX_LIVE", "0")]).contains("BOMBYX_LIVE"));
-    assert!(child::pass(test, &[("BOMBYX_LIVE", "maybe")]).contains("BOMBYX_LIVE is `maybe`, but must be 0 or 1"));
+    assert!(
+        child::pass(test, &[("BOMBYX_LIVE", "maybe")]).contains("BOMBYX_LIVE is `maybe`, but must be 0 or 1")
+    );
 }
 
 /// The system would end a process that makes a file larger than its limit.

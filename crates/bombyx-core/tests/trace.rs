@@ -438,7 +438,8 @@ fn a_flight_recorder_writes_at_a_panic() {
         mark("just now");
         if env::var_os("BOMBYX_TEST_PANIC").is_some() {
             for _ in 0..2 {
-                let caught = std::panic::catch_unwind(|| pool.run(|| panic!("as expected")));
+                let run = std::panic::AssertUnwindSafe(|| pool.run(|| panic!("as expected")));
+                let caught = std::panic::catch_unwind(run);
                 assert!(caught.is_err());
             }
         }
@@ -497,7 +498,10 @@ fn a_signal_on_demand_writes_and_the_program_goes_on() {
     assert_eq!(said.matches("a signal asks for the trace; the trace up to now is in").count(), 2, "{said}");
     fs::remove_file(&file).unwrap();
     let other = [environment[0], ("BOMBYX_TRACE_SIGNAL", "KILL")];
-    let said = child::pass("nothing_is_written_without_a_wish", &[other[1], ("BOMBYX_TRACE", file.to_str().unwrap())]);
+    let said = child::pass(
+        "nothing_is_written_without_a_wish",
+        &[other[1], ("BOMBYX_TRACE", file.to_str().unwrap())],
+    );
     assert!(said.contains("BOMBYX_TRACE_SIGNAL is `KILL`, but must be USR1 or USR2"), "{said}");
     fs::remove_file(&file).unwrap();
 }

@@ -38,7 +38,9 @@ const GAUGES: &[(&str, &str, Read)] = &[
     ("detached", "Closures without a scope that have not ended.", |m| m.detached as f64),
     ("carriers", "Carriers (OS threads).", |m| m.carriers as f64),
     ("spares", "Carriers without a processor and without anything to continue.", |m| m.spares as f64),
-    ("heap_bytes", "Net bytes that the processors have allocated, in a metered program.", |m| m.stats.heap as f64),
+    ("heap_bytes", "Net bytes that the processors have allocated, in a metered program.", |m| {
+        m.stats.heap as f64
+    }),
 ];
 
 const COUNTERS: &[(&str, &str, Read)] = &[

@@ -18,7 +18,8 @@ fn parse(text: &str) -> Result<Vec<(String, String, f64)>, String> {
     for line in body.split_terminator('\n') {
         if let Some(meta) = line.strip_prefix("# ") {
             let mut words = meta.splitn(3, ' ');
-            let [what, name, rest] = [words.next(), words.next(), words.next()].map(Option::unwrap_or_default);
+            let [what, name, rest] =
+                [words.next(), words.next(), words.next()].map(Option::unwrap_or_default);
             if name != family {
                 if !seen.insert(name.to_owned()) {
                     return Err(format!("{name} comes in two parts"));
@@ -120,7 +121,10 @@ fn the_server_answers() {
     let answer = ask(&server, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
-    assert!(head.contains("Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8"), "{head}");
+    assert!(
+        head.contains("Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8"),
+        "{head}"
+    );
     assert!(head.contains(&format!("Content-Length: {}", body.len())), "{head}");
     let samples = parse(body).unwrap();
     assert!(samples.contains(&("bombyx_processors".to_owned(), "render".to_owned(), 3.0)));

@@ -126,8 +126,9 @@ impl Target {
         }
         let Some(watch) = &self.watch else { return Ok(None) };
         let process = watch.process();
-        Ok((!process.lives())
-            .then(|| format!("process {} ({}) has ended; its parent knows how", process.number(), process.name())))
+        Ok((!process.lives()).then(|| {
+            format!("process {} ({}) has ended; its parent knows how", process.number(), process.name())
+        }))
     }
 }
 
@@ -170,11 +171,14 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         }
     };
     pass_on(&mut output)?;
-    if let Some(said) = said.or_else(|| ended.complaint().map(|complaint| format!("the program {complaint}"))) {
+    if let Some(said) = said.or_else(|| ended.complaint().map(|complaint| format!("the program {complaint}")))
+    {
         eprintln!("bombyx: {said}");
     }
     if never_seen {
-        eprintln!("bombyx: the program has shown no pool: it does not use Bombyx, or ended before anybody could look");
+        eprintln!(
+            "bombyx: the program has shown no pool: it does not use Bombyx, or ended before anybody could look"
+        );
     }
     Ok(ended.exit_code())
 }
@@ -187,7 +191,10 @@ fn only_one() -> Result<u32> {
     };
     match &live::with_boards()[..] {
         [one] => Ok(one.number()),
-        [] => Err("no running program shows pools to you. Name one: `bombyx top PID` or `bombyx top -- PROGRAM`".into()),
+        [] => Err(
+            "no running program shows pools to you. Name one: `bombyx top PID` or `bombyx top -- PROGRAM`"
+                .into(),
+        ),
         all => Err(Usage(format!("several programs can be looked at; choose one:{}", list(all))).into()),
     }
 }

@@ -303,9 +303,22 @@ mod tests {
         (0..3).for_each(|_| screen.take(view(8)));
         let text = shown(&mut screen, 110, 30);
         let has = [
-            "sort, process 4242, 12 s", "pool 1 of 2, work-stealing, 8 processors", "12,346 steals/s",
-            "7 hand-overs/s", "queue 3", "9 carriers", "1 in blocking", "searching", "helping", "asleep", "100 %",
-            "███", "sort::merge", "75 %", "unknown", "q leaves",
+            "sort, process 4242, 12 s",
+            "pool 1 of 2, work-stealing, 8 processors",
+            "12,346 steals/s",
+            "7 hand-overs/s",
+            "queue 3",
+            "9 carriers",
+            "1 in blocking",
+            "searching",
+            "helping",
+            "asleep",
+            "100 %",
+            "███",
+            "sort::merge",
+            "75 %",
+            "unknown",
+            "q leaves",
         ];
         for part in has {
             assert!(text.contains(part), "{part}:\n{text}");

@@ -166,7 +166,11 @@ pub(super) fn closures(pool: &PoolView, lines: usize, width: usize) -> Vec<Line<
         let name = closure.name.as_deref().unwrap_or("unknown: it has no name that can be read");
         row(closure.share, name)
     });
-    std::iter::once(title.to_owned()).chain(rows).take(lines).map(|line| Line::from(cut(&line, width))).collect()
+    std::iter::once(title.to_owned())
+        .chain(rows)
+        .take(lines)
+        .map(|line| Line::from(cut(&line, width)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -185,7 +189,11 @@ mod tests {
     fn columns_fill_the_width_and_no_more() {
         for width in 20..200 {
             let columns = Columns::for_width(width);
-            let used = NUMBER + STATE + columns.history + 1 + columns.closure
+            let used = NUMBER
+                + STATE
+                + columns.history
+                + 1
+                + columns.closure
                 + if columns.shares { SHARES } else { 0 }
                 + if columns.rates { RATES } else { 0 };
             assert_eq!(used, width);

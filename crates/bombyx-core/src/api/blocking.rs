@@ -1,8 +1,8 @@
 //! `blocking`: the carrier blocks while its processor goes on. `checkpoint`: for code that does not fork.
 
 use crate::machine::current;
-use crate::machine::live;
 use crate::machine::hand_over::{Heir, Next, go_on, hand_over};
+use crate::machine::live;
 use crate::machine::pool::PoolCore;
 use crate::machine::telling::Meanwhile;
 use crate::machine::tracer::Event;

@@ -235,7 +235,11 @@ impl Board {
         words[pool::PROCESSORS].store(processors as u64, Relaxed);
         let slots = self.words[live::slot_at(first)..].as_ptr().cast_mut().cast();
         // SAFETY: a reference is not null.
-        Some(Notice { place: Place::Board(self, entry), words, slots: unsafe { NonNull::new_unchecked(slots) } })
+        Some(Notice {
+            place: Place::Board(self, entry),
+            words,
+            slots: unsafe { NonNull::new_unchecked(slots) },
+        })
     }
 
     /// The pool at this entry has ended.
@@ -277,7 +281,9 @@ fn is_wanted() -> bool {
         Err(_) | Ok("" | "1") => !output::is_privileged(),
         Ok("0") => false,
         Ok(given) => {
-            eprintln!("bombyx: BOMBYX_LIVE is `{given}`, but must be 0 or 1; nobody can look at this program");
+            eprintln!(
+                "bombyx: BOMBYX_LIVE is `{given}`, but must be 0 or 1; nobody can look at this program"
+            );
             false
         }
     }

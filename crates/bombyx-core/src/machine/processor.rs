@@ -5,12 +5,12 @@
 //! Only the carrier that holds the processor touches what is marked *holder*. Handing the processor over synchronises
 //! (see [`crate::protocol::carrier`]).
 
+use crate::machine::board::Shown;
 use crate::machine::meter::Meter;
 use crate::machine::observer::{Account, Aside, State};
 use crate::machine::pool::config::Config;
 use crate::machine::pool::{PoolCore, PoolRef};
 use crate::machine::rhythm::Beat;
-use crate::machine::board::Shown;
 use crate::machine::stats::Counter;
 use crate::machine::strategy::Strategy;
 use crate::protocol::carrier::{Carrier, Enabled};

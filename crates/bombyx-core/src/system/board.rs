@@ -33,8 +33,7 @@ pub(crate) fn memory(name: &CStr, words: usize) -> Option<&'static [AtomicU64]> 
     let size = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW;
     // SAFETY: as above.
     let sealed = |seals: libc::c_int| unsafe { libc::fcntl(file, libc::F_ADD_SEALS, seals) } == 0;
-    match mapped
-        .filter(|&mapped| mapped != libc::MAP_FAILED && (sealed(size | FUTURE_WRITE) || sealed(size)))
+    match mapped.filter(|&mapped| mapped != libc::MAP_FAILED && (sealed(size | FUTURE_WRITE) || sealed(size)))
     {
         // SAFETY: the mapping is as large as that, begins at a page, is never unmapped, and zeros are atomics.
         Some(mapped) => Some(unsafe { std::slice::from_raw_parts(mapped.cast(), words) }),

@@ -18,8 +18,8 @@ use crate::system::primitive::lock;
 use crate::system::process::Hooks;
 use std::io::Read as _;
 use std::os::fd::{FromRawFd as _, RawFd};
-use std::sync::{Mutex, OnceLock};
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+use std::sync::{Mutex, OnceLock};
 use std::{fs, mem, ptr, thread};
 
 const SIGNALS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];

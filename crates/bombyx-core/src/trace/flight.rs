@@ -18,7 +18,9 @@ pub(super) fn asked() -> Option<Duration> {
     let given = env::var(VARIABLE).ok()?;
     let seconds = given.trim().parse().ok().filter(|seconds| (0.001..=1e6).contains(seconds));
     if seconds.is_none() {
-        eprintln!("bombyx: {VARIABLE} is `{given}`, but must be a number of seconds; the whole trace is kept");
+        eprintln!(
+            "bombyx: {VARIABLE} is `{given}`, but must be a number of seconds; the whole trace is kept"
+        );
     }
     seconds.map(Duration::from_secs_f64)
 }
@@ -53,7 +55,10 @@ fn listen() {
         _ => return eprintln!("bombyx: {SIGNAL} is `{given}`, but must be USR1 or USR2; nobody listens"),
     };
     if !crate::system::interrupt::on_demand(signal, || write_because("a signal asks for the trace")) {
-        eprintln!("bombyx: the program handles SIG{} itself; nobody else listens", given.trim().trim_start_matches("SIG"));
+        eprintln!(
+            "bombyx: the program handles SIG{} itself; nobody else listens",
+            given.trim().trim_start_matches("SIG")
+        );
     }
 }
 

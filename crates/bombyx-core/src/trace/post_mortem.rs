@@ -3,8 +3,8 @@
 //! `bombyx trace --read` tells the same from the file, with more detail. This is for a program that hangs where nobody
 //! has that file at hand.
 
-use super::rings::{Seen, Thread};
 use super::names;
+use super::rings::{Seen, Thread};
 use crate::protocol::ring::WORDS;
 use bombyx_base::trace::{Event, Kind, NONE};
 use std::collections::HashMap;
@@ -25,9 +25,8 @@ struct Open<'a> {
 /// See the module text. `now` and the events count ticks.
 pub(super) fn tell(seen: &Seen, now: u64, ns_per_tick: f64) -> String {
     let all: Vec<_> = seen.by_thread().map(|(thread, events)| Open::of(thread, events)).collect();
-    let runs = |open: &Open, job: u64| {
-        open.open.iter().any(|event| event.kind == Kind::Begins && event.a == job)
-    };
+    let runs =
+        |open: &Open, job: u64| open.open.iter().any(|event| event.kind == Kind::Begins && event.a == job);
     let codes: HashMap<_, _> = names::codes().into_iter().collect();
     let mut lines = String::new();
     let unfinished: Vec<_> = all.iter().filter(|open| !open.open.is_empty()).collect();

@@ -7,8 +7,8 @@ use serde::Serialize;
 use std::fs::File;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::MetadataExt as _;
-use std::sync::atomic::{AtomicU64, fence};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::atomic::{AtomicU64, fence};
 
 /// What a processor does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -206,7 +206,10 @@ mod tests {
     fn file(words: &[u64], bytes: usize, seal: bool) -> File {
         // SAFETY: the name is a text that ends with zero; the file that is made belongs to nobody else.
         let mut file = unsafe {
-            File::from_raw_fd(libc::memfd_create(c"bombyx-live".as_ptr(), libc::MFD_ALLOW_SEALING))
+            File::from_raw_fd(libc::memfd_create(
+                c"bombyx-live".as_ptr(),
+                libc::MFD_ALLOW_SEALING | libc::MFD_CLOEXEC,
+            ))
         };
         words.iter().for_each(|word| file.write_all(&word.to_le_bytes()).unwrap());
         file.set_len(bytes as u64).unwrap();
@@ -260,7 +263,11 @@ mod tests {
         assert_eq!(does(State::Busy, 2), Doing::Helping);
         assert_eq!(does(State::Search, 0), Doing::Searching);
         assert_eq!(does(State::Search, 1), Doing::Waiting);
-        assert_eq!(does(State::Idle, 1), Doing::Waiting, "a fixed carrier that sleeps in the middle of a wait");
+        assert_eq!(
+            does(State::Idle, 1),
+            Doing::Waiting,
+            "a fixed carrier that sleeps in the middle of a wait"
+        );
         assert_eq!(does(State::Idle, 0), Doing::Asleep);
         assert_eq!(does(State::Busy, live::BLOCKED | 1), Doing::Blocked);
         assert_eq!(Doing::from_words(99, 0), Doing::Asleep);

@@ -49,7 +49,10 @@ impl std::fmt::Display for CannotLook {
                  which rayon-core a project links"
             ),
             Self::BadBoard { process, why } => {
-                write!(f, "process {process} has a board that cannot be read: {why}. Use the `bombyx` of its version")
+                write!(
+                    f,
+                    "process {process} has a board that cannot be read: {why}. Use the `bombyx` of its version"
+                )
             }
         }
     }
@@ -90,7 +93,8 @@ impl Process {
 
     /// Whether it still runs.
     pub fn lives(&self) -> bool {
-        stat(self.number).is_some_and(|(_, state, _, began)| !matches!(state, 'Z' | 'X') && began == self.began)
+        stat(self.number)
+            .is_some_and(|(_, state, _, began)| !matches!(state, 'Z' | 'X') && began == self.began)
     }
 
     /// Its board, or that of the nearest descendant that has one: the process may be a shell that has started the program.
@@ -147,7 +151,8 @@ fn number_inside(process: u32) -> u32 {
 /// What looks like a board among the files of a process.
 fn board_files(process: u32) -> io::Result<Vec<PathBuf>> {
     let named = |path: &PathBuf| {
-        fs::read_link(path).is_ok_and(|name| name.to_string_lossy().starts_with(&format!("/memfd:{}", live::NAME)))
+        fs::read_link(path)
+            .is_ok_and(|name| name.to_string_lossy().starts_with(&format!("/memfd:{}", live::NAME)))
     };
     let files = fs::read_dir(format!("/proc/{process}/fd"))?;
     Ok(files.flatten().map(|entry| entry.path()).filter(named).collect())

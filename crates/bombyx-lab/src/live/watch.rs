@@ -264,7 +264,10 @@ mod tests {
         let seen = busy.pools.iter().find(|pool| {
             pool.processors.iter().any(|processor| processor.now == Doing::Busy)
                 && pool.closures.iter().any(|closure| {
-                    closure.name.as_deref().is_some_and(|name| name.contains("a_watch_sees_pools_come_and_go"))
+                    closure
+                        .name
+                        .as_deref()
+                        .is_some_and(|name| name.contains("a_watch_sees_pools_come_and_go"))
                 })
         });
         let seen = seen.unwrap_or_else(|| panic!("{busy:?}"));
