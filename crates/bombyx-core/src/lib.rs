@@ -17,6 +17,8 @@
 //! - [`scope`] spawns any number of closures that borrow from outside, in bounded memory.
 //! - [`spawn`] starts a closure whose result you can wait for later, or `await`.
 //! - [`for_each`] and [`map_reduce`] are loops that find their grain by themselves.
+//! - [`Reducer`] collects results without locks. [`TaskLocal`] is a value that everything below inherits.
+//!   [`CancelToken`] stops work that nobody wants any more.
 //! - [`blocking`] lets a closure block (on a lock, a channel, a file) without blocking a processor.
 //! - [`Pool`] is for programs that want several pools, or one with another size or other stacks. Everything else uses
 //!   [the global pool](Pool::global). Its size is `BOMBYX_PROCESSORS`, or else the number of CPUs.
@@ -54,8 +56,8 @@
 //! | `BOMBYX_RECORD=file` | record the computation, and write it there as a dag file when the process ends |
 //! | `BOMBYX_RECORD_MEMORY=n` | how many MiB that may take (default 256) before short forks are left out |
 //! | `BOMBYX_TRACE=file` | trace what every processor and thread does, and write it there when the process ends |
-//! | `BOMBYX_TRACE_MEMORY=n` | how many MiB that may take (default 512); the newest events are kept |
-//! | `BOMBYX_TRACE_STALL=seconds` | write the trace, and say who waits for what, when nothing has happened for so long |
+//! | `BOMBYX_TRACE_MEMORY=n` | how many MiB the trace may take (default 512); the newest events are kept |
+//! | `BOMBYX_TRACE_STALL=seconds` | write the trace, and say which thread waits for what, when nothing has happened for this long |
 //! | `BOMBYX_TRACE_FLIGHT=seconds` | write only the last seconds, and only at a panic, a stall or a signal that ends the program |
 //! | `BOMBYX_TRACE_STRANDS=µs` | in a traced and profiled program: how long a strand must be to be in the trace (default 10) |
 //! | `BOMBYX_TRACE_SIGNAL=USR1` or `USR2` | write the trace whenever this signal comes |

@@ -106,8 +106,8 @@ impl Builder {
         self
     }
 
-    /// The most carriers (OS threads) the pool may have at a time. Default: four for each processor plus one, or 64
-    /// more than there are processors, whichever is more.
+    /// The most carriers (OS threads) the pool may have at a time. Default: five for each processor, or 64 more than
+    /// there are processors, whichever is more.
     ///
     /// At this limit, a carrier that waits cannot hand its processor to a new carrier. It then runs whatever work there
     /// is on its own stack. If a carrier [blocks](crate::blocking) at this limit, its processor rests until another
@@ -145,8 +145,8 @@ impl Builder {
     }
 
     /// Measures work and span of everything that runs in the pool, for [`Pool::profile`]. Each fork then costs some
-    /// fifty nanoseconds more. `BOMBYX_PROFILE=file` profiles all pools of a process that do not ask for a profile
-    /// themselves.
+    /// fifty nanoseconds more. `BOMBYX_PROFILE=file` profiles all pools of a process whose builders do not ask for a
+    /// profile.
     #[cfg(feature = "profile")]
     pub fn profile(mut self, profile: bool) -> Builder {
         self.profiler = if profile { profile::Choice::Own } else { profile::Choice::Process };

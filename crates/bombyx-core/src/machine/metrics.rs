@@ -32,7 +32,7 @@ pub struct Metrics {
     pub oldest_wait: Option<Duration>,
     /// Halves of joins and spawned closures that wait in the deques of the processors.
     pub ready: usize,
-    /// Tasks and other closures without a scope that have not ended.
+    /// Tasks and other closures without a scope that have not ended, and calls from outside that a carrier runs or will run.
     pub detached: usize,
     /// Carriers (OS threads).
     pub carriers: usize,

@@ -78,7 +78,7 @@ pub(crate) struct Processor {
     pub(crate) stats: Shown,
     pub(crate) account: Account,
     pub(crate) index: usize,
-    /// The queue of detached closures.
+    /// Detached closures that start in the order of their spawns. The deque has a ticket for each.
     pub(crate) tickets: Tickets,
     pub(crate) private: Private,
     /// Holder. The joins whose right branch the holder runs, with `read-write`.
@@ -95,8 +95,8 @@ pub(crate) struct Processor {
     pub(crate) own_turns: Holder<Cell<u32>>,
     /// How many entries the holder has begun at the foot of its stack.
     pub(crate) begun: Counter,
-    /// Holder. With fixed threads: how many waiting frames on the holder's stack lie under work that they do not wait
-    /// for.
+    /// Holder. With fixed threads: how many waiting frames on the holder's stack are buried under work that they do not
+    /// wait for.
     pub(crate) buried: Holder<Cell<usize>>,
     /// Holder. With fixed threads: the processor was given to its waiting carrier in order to search.
     pub(crate) called: Holder<Cell<bool>>,
@@ -184,13 +184,13 @@ impl Processor {
         self.seen_on().is_some_and(|cpu| other.seen_on() == Some(cpu))
     }
 
-    /// The CPU that the holder was last seen on, if it was; it may have been moved since.
+    /// The CPU on which the holder was last seen, if it was seen. The holder may have moved since.
     pub(crate) fn seen_on(&self) -> Option<usize> {
         Some(self.seen_on.load(Relaxed)).filter(|&cpu| cpu != usize::MAX)
     }
 
-    /// Owner. The CPU that the last holder may still be on although it is about to leave it. The kernel does not know
-    /// that and would take the CPU for busy. This is never the caller's CPU: that one is in use, perhaps because the
+    /// Holder. The CPU that the last holder is about to leave, if it left its processor a moment ago. The kernel does not
+    /// know that, and would take the CPU for busy. This is never the caller's CPU, which is in use, perhaps because the
     /// same carrier is back already.
     pub(crate) fn left_lately(&self) -> Option<usize> {
         let (cpu, when) = self.left.get()?;

@@ -123,16 +123,16 @@ macro_rules! statistics {
 
 statistics! {
     counters {
-        /// Entries that processors took from others, except gifts.
+        /// Entries that processors took from others. Under the schedulers with private deques, gifts do not count.
         steals: "steals",
-        /// Entries that came to a sleeping processor unasked, under the schedulers with private deques.
+        /// Entries that sleeping processors got when they were woken. Counted only under the schedulers with private deques.
         gifts: "gifts",
         /// Times a processor asked another one for work, or reached for it.
         attempts: "attempts",
         /// Steals without the victim's help, after it did not answer in time.
         escalations: "escalations",
-        /// Barriers that thieves wanted for that, each of which interrupts every core. Those who want one at the same time
-        /// share it.
+        /// Barriers that thieves wanted for escalations. Each barrier interrupts every core. Thieves that want one at the
+        /// same time share it.
         barriers: "barriers",
         /// Steals by which a waiting processor took a part of what it waits for.
         helps: "helps",
@@ -142,7 +142,8 @@ statistics! {
         sleeps: "sleeps",
         /// Times a sleeping processor was woken.
         wakes: "wakes",
-        /// Times everybody was told that somebody rests: a store to each processor, and a barrier that interrupts each core.
+        /// Times the pool told all processors that one of them rests: a store to each processor, and a barrier that
+        /// interrupts each core.
         rounds: "rounds",
         /// Times a fork woke nobody although others slept, because regions were short.
         postponed: "postponed",

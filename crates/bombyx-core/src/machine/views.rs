@@ -1,32 +1,32 @@
 //! Views: what a chain has added to reducers that were made elsewhere, in serial order.
 //!
-//! A reducer has a *home*: the chain that made it. There it has its own view, in the reducer. Any other chain makes a
-//! view of its own when it first uses the reducer, and keeps it in its [`Views`]. At the end of the chain, whoever
-//! waits for it merges the views: they come after what the waiting chain has done so far.
+//! A reducer has a *home*: the chain that made it. The view of its home is in the reducer itself. Any other chain makes a
+//! view when it first uses the reducer, and keeps it in its [`Views`]. When the chain ends, the chain that waits for it
+//! puts these views behind its own.
 //!
 //! # Closures of a scope
 //!
-//! A spawned closure runs later than its place in the serial order. So a spawn *cuts* the calling chain: what it has done
-//! so far is set aside, followed by a [`Later`], a place that the closure will fill when it ends. Then a new part of the
-//! chain begins, with no views, even for reducers that are at home here. When the scope ends, all its closures have
-//! filled their places, and [`Views::settle`] merges everything from left to right. Places of outer scopes may still be
-//! empty then; they stay.
+//! A spawned closure runs later than its place in the serial order. So a spawn *cuts* the calling chain: it sets aside the
+//! views so far, followed by a [`Later`], a place that the closure will fill when it ends. Then a new part of the chain
+//! begins without views, even for reducers that have their home here. When the scope ends, all its closures have filled
+//! their places, and [`Views::settle`] merges everything from left to right. Places of outer scopes may still be empty
+//! then; they stay.
 //!
 //! ```text
 //! before | later | between | later | now        set aside: everything but `now`
 //! ```
 //!
-//! A closure that spawns brings a list like this itself, and so does a stolen half in which something was spawned. The
-//! list of the half is put behind that of its join.
+//! A closure that spawns brings such a list itself, and so does a stolen half that spawns. The join puts the list of the
+//! half behind its own.
 //!
-//! A chain that spawns much settles what it can now and then. So the list is at most about twice as long as the number
-//! of its closures that have not ended.
+//! A chain that spawns many closures settles what it can now and then. So its list is at most about twice as long as the
+//! number of its closures that have not ended.
 //!
 //! # Who may touch what
 //!
-//! A chain's views, and the view in a reducer that is at home there, belong to the thread that runs the chain. Ending a
-//! chain and merging its views are ordered by what tells the waiting frame of the end. A [`Later`] has a lock, because a
-//! chain may look whether it is filled while the closure still runs.
+//! A chain's views belong to the thread that runs the chain. So does the view in a reducer whose home is this chain. The end
+//! of a chain comes before the merging of its views, because the waiting frame is told of the end. A [`Later`] has a lock,
+//! because a chain may look whether it is filled while the closure still runs.
 
 use crate::machine::chain;
 use crate::system::primitive::{Mutex, lock};
@@ -42,12 +42,12 @@ use std::sync::atomic::Ordering::Relaxed;
 pub(crate) struct Head {
     /// The number of the reducer. Numbers are not used again.
     pub(crate) reducer: u64,
-    /// Whether somebody uses the view, in a frame of the chain that it belongs to.
+    /// Whether a frame of the chain uses the view.
     pub(crate) busy: Cell<bool>,
-    /// What is done while the view is busy. Comes after what the user of the view does.
+    /// A second view, for what is added while the view is busy. It comes after what the user of the view adds.
     pub(crate) over: Cell<Option<View>>,
     pub(crate) kind: &'static Kind,
-    /// Set when the reducer is in its place.
+    /// Set once the reducer no longer moves.
     pub(crate) home: Cell<NonNull<Home>>,
 }
 
@@ -200,10 +200,15 @@ enum Brought {
 }
 
 impl Later {
-    /// A place at this point of the calling chain, if there are reducers.
+    /// Whether closures need a place: there are reducers.
     #[inline]
-    pub(crate) fn here() -> Option<Arc<Later>> {
-        if REDUCERS.load(Relaxed) == 0 { None } else { Some(Views::cut()) }
+    pub(crate) fn needed() -> bool {
+        REDUCERS.load(Relaxed) != 0
+    }
+
+    /// A place at this point of the calling chain.
+    pub(crate) fn here() -> Arc<Later> {
+        Views::cut()
     }
 
     /// The closure has ended.

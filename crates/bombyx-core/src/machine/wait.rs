@@ -1,8 +1,9 @@
 //! What a carrier does with its stack: the loop at the foot of the stack, and the wait in the middle.
 //!
-//! The loop ([`main`]) runs entries until the processor is gone. The wait ([`wait`]) is where "processors move, stacks
-//! stay" happens. A frame whose other half was taken keeps its stack where it is. Meanwhile its processor does
-//! something else ([`crate::scheduler`] decides what).
+//! The loop ([`work`]) runs entries until the carrier gives its processor away. The wait ([`wait_for`], [`wait`]) is where
+//! "processors move, stacks stay" happens. A frame whose other half was taken stays where it is. Meanwhile its processor
+//! helps, or moves to another carrier ([`crate::machine::hand_over`]). The scheduler decides which
+//! ([`crate::machine::strategy`]).
 
 use crate::machine::current;
 use crate::machine::hand_over::{Heir, Next, go_on, hand_over, take_hold};
@@ -137,7 +138,7 @@ fn run_series(first: Entry, next: impl Fn(&Processor) -> Option<Entry>) -> Enabl
     let processor = current::held();
     processor.deque.set_root(root);
     let outer_origin = processor.set_origin(lineage::origin_of(first));
-    // Set aside: the joins that older frames watch are watched again when those frames run.
+    // Set the watch list aside. The joins on it belong to older frames, and are watched again when these frames run.
     let outer_list = processor.watching.take();
     if let Some(resolution) = first.resolution() {
         processor.watching.push(resolution);
@@ -192,8 +193,8 @@ unsafe fn run_traced(job: *const Job) -> Enabled {
     unsafe { Job::run(job) }
 }
 
-/// Gives back the credits of the scope whose closures ran, if any. If two carriers can go on now, this admits one of
-/// them, and the caller must give its processor to the other.
+/// Gives back the credits of the scope whose closures ran, if any. If two carriers can go on now, this submits one of
+/// them to the deque, and the caller must give its processor to the other.
 #[inline(always)]
 fn return_credits(enabled: Enabled) -> Enabled {
     let enabled = if current::held().stock.is_empty() { enabled } else { return_stock(enabled) };

@@ -74,6 +74,6 @@ pub(crate) struct Config {
     pub(crate) max_searchers: usize,
     /// The profiler, if the pool has one.
     pub(crate) observer: Option<Box<dyn Observer>>,
-    /// Who writes down what happens, if anybody does.
+    /// The tracer, if the pool has one.
     pub(crate) tracer: Option<Box<dyn Tracer>>,
 }

@@ -3,17 +3,17 @@
 //! **Not here:** the protocols that these files use. They are in [`crate::protocol`], where loom explores them.
 //!
 //! A processor that finds nothing is *retired*: it rests in the idle list, and its carrier becomes a spare. So an idle
-//! pool is a list of processors and a list of parked threads, and waking pairs one of each. One lock protects the queue
-//! of entries from outside and the search for sleepers.
+//! pool is a list of processors and a list of parked threads, and waking pairs one of each. One lock protects both lists
+//! and the queue.
 //!
 //! | file | has |
 //! |---|---|
 //! | `mod.rs` | the pool itself, and how it is built |
 //! | `config.rs` | what the pool was built with |
-//! | `rounds.rs` | how often everybody is told that somebody rests |
+//! | `rounds.rs` | how often the pool tells all processors that one of them rests |
 //! | `search.rs` | who searches, and the last look before a rest |
 //! | `idle.rs` | how processors come to rest and are woken |
-//! | `sentry.rs` | the spare that looks in place of those that sleep |
+//! | `sentry.rs` | the spare that looks for work on behalf of all that sleep |
 //! | `spares.rs` | carriers without a processor |
 //! | `queue.rs` | entries from outside |
 //! | `end.rs` | what the end waits for, and figures |

@@ -18,7 +18,7 @@ impl PoolCore {
         self.config.strategy.searchers(self) > self.config.max_searchers
     }
 
-    /// A searcher found work. If it was the last one and others rest, it passes on the duty to look out.
+    /// A searcher has found work. If it was the last searcher and others rest, it passes on the duty to look for work.
     pub(crate) fn found_work(&self) {
         // Those who wait outside for a queued entry are not kept waiting.
         let visible = || self.has_queued() || !self.postpones() && self.work_visible();
@@ -27,7 +27,7 @@ impl PoolCore {
         }
     }
 
-    /// Whether whoever has work leaves the waking of others to the sentry.
+    /// Whether a fork leaves the waking of others to the sentry.
     pub(crate) fn postpones(&self) -> bool {
         self.sleepers.has_sentry() && self.rhythm.is_short()
     }

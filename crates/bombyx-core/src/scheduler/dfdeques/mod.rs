@@ -31,8 +31,8 @@
 //!
 //! A frame that gives up its deque can be in the middle of anything, even of a critical section, and waits for a
 //! processor although it could go on. Threads that wait for the lock without [`crate::blocking`] keep their processors.
-//! If all processors do that, nobody is left. So, unlike with work stealing, wait for a lock that is held across forks
-//! in `blocking(|| lock.lock())`. The same holds for `fifo` and `depth-first`.
+//! If all processors wait like this, none is left for the frame that holds the lock. So take a lock that is held across
+//! forks in `blocking(|| lock.lock())`. Work stealing does not need this; `fifo` and `depth-first` do.
 
 mod tuner;
 

@@ -17,7 +17,7 @@
 //! robbed of what it just got, and so could the next, for ever (the simulator's mutation `poll-between-threads`).
 //! Between two entries it polls before it takes the next one.
 //!
-//! What goes through a lock or the kernel is in separate functions at the end of this file: the pool's queue,
+//! Separate functions at the end of this file do everything that takes a lock or enters the kernel: the pool's queue,
 //! broadcasts, sleeping and waking, the clock.
 
 mod join_resolution;
