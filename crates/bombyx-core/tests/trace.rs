@@ -498,10 +498,7 @@ fn a_signal_on_demand_writes_and_the_program_goes_on() {
     assert_eq!(said.matches("a signal asks for the trace; the trace up to now is in").count(), 2, "{said}");
     fs::remove_file(&file).unwrap();
     let other = [environment[0], ("BOMBYX_TRACE_SIGNAL", "KILL")];
-    let said = child::pass(
-        "nothing_is_written_without_a_wish",
-        &[other[1], ("BOMBYX_TRACE", file.to_str().unwrap())],
-    );
+    let said = child::pass("a_steal_is_told_from_both_sides", &other);
     assert!(said.contains("BOMBYX_TRACE_SIGNAL is `KILL`, but must be USR1 or USR2"), "{said}");
     fs::remove_file(&file).unwrap();
 }

@@ -152,7 +152,6 @@ fn run_series(first: Entry, next: impl Fn(&Processor) -> Option<Entry>) -> Enabl
         };
         // SAFETY: the caller, or `next`, has taken the job out, so the job is alive and nobody else runs it.
         let enabled = unsafe { run_traced(job) };
-        outer.again();
         // The carrier may hold another processor now, and somebody else may hold the first one.
         let here = current::held();
         here.turns.set(here.turns.get().saturating_add(1));
@@ -164,6 +163,7 @@ fn run_series(first: Entry, next: impl Fn(&Processor) -> Option<Entry>) -> Enabl
             None => break None,
         }
     };
+    outer.again();
     let enabled = return_credits(enabled);
     carrier.set_root(outer_root);
     // The carrier may hold another processor now. From now on, either nothing in its deque descends from `root`, or the
