@@ -102,8 +102,11 @@ impl Screen {
         }
     }
 
-    /// A new view. While the screen is paused, only the past takes note.
+    /// A new view. While the screen is paused, nothing changes, and the past has a gap.
     pub(super) fn take(&mut self, view: View) {
+        if self.paused {
+            return;
+        }
         let alive = |pool: u64| view.pools.iter().any(|known| known.pool == pool);
         self.past.retain(|&(pool, _), _| alive(pool));
         for pool in &view.pools {
@@ -115,9 +118,7 @@ impl Screen {
                 }
             }
         }
-        if !self.paused {
-            self.view = Some(view);
-        }
+        self.view = Some(view);
     }
 
     /// What follows from a key, or from another size.

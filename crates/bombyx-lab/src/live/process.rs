@@ -111,7 +111,7 @@ impl Process {
                 }
             }
         }
-        Err(first)
+        Err(if self.lives() { first } else { CannotLook::Ended(number) })
     }
 
     fn own_board(&self) -> Result<Board, CannotLook> {
