@@ -74,15 +74,16 @@ fn strands_nest_with_everything_else() {
     let bytes = traced_with(test, &environment, || {
         let pool = bombyx::Pool::builder().processors(2).build().unwrap();
         pool.run(|| {
-            let first = bombyx::phase("across");
+            let across = bombyx::phase("across");
             bombyx::join(
                 || {
-                    drop(first);
                     let _inside = bombyx::phase("inside");
                     bombyx::mark("in the middle");
                 },
                 || std::thread::sleep(std::time::Duration::from_millis(1)),
             );
+            drop(across);
+            bombyx::mark("after");
         });
         everything();
     });
