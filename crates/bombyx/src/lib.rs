@@ -111,6 +111,7 @@ pub mod string {
     pub use crate::str::string::Drain;
 }
 
+pub mod share;
 #[cfg(feature = "tracing")]
 pub mod spans;
 pub mod threads;

@@ -201,8 +201,7 @@ impl Processor {
     /// a CPU where none was seen. The kernel would leave the two together until its next tick, for up to four
     /// milliseconds, while another core is idle.
     pub(crate) fn make_room(&self) {
-        let config = &self.pool().config;
-        if config.crowded || config.pin {
+        if self.pool().crowded() || self.pool().config.pin {
             return;
         }
         self.note_cpu();
@@ -489,6 +488,11 @@ impl Processor {
     /// Whether there seems to be something to take here.
     pub(crate) fn has_something(&self) -> bool {
         self.offer.stands() || !self.deque.looks_empty()
+    }
+
+    /// Holder. Whether the processor has entries of its own, or an entry on its way to it.
+    pub(crate) fn has_own(&self) -> bool {
+        !self.deque.looks_empty() || !self.private.looks_empty() || self.post.mailbox.has_mail()
     }
 
     /// Holder. The entry that came with the processor as a gift, if any.

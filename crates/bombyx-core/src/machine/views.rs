@@ -74,7 +74,7 @@ pub(crate) struct Kind {
     pub(crate) free: unsafe fn(NonNull<Head>),
 }
 
-/// Where a reducer is at home. Lies in what all views of a reducer keep alive.
+/// The home of a reducer. It is in memory that all views of the reducer keep alive.
 pub(crate) struct Home {
     /// The number of the chain.
     chain: u64,
@@ -151,7 +151,7 @@ impl Drop for View {
     }
 }
 
-/// Adds `view` behind what `to` has. If `to` is busy, what is added waits until it no longer is.
+/// Adds `view` behind what `to` has. If `to` is busy, the addition waits until `to` is no longer busy.
 ///
 /// # Safety
 /// Both belong to the calling chain and to the same reducer.
@@ -188,7 +188,7 @@ enum Part {
     Later(Arc<Later>),
 }
 
-/// A place for what a spawned closure does, in the list of the chain that spawned it.
+/// A place for the views of a spawned closure, in the list of the chain that spawned it.
 #[derive(Default)]
 pub(crate) struct Later(Mutex<Brought>);
 
@@ -216,7 +216,7 @@ impl Later {
         *lock(&self.0) = Brought::Views(views);
     }
 
-    /// What the closure has brought, if it has ended.
+    /// The views that the closure has brought, if it has ended.
     fn take(&self) -> Option<Option<Box<Views>>> {
         match mem::take(&mut *lock(&self.0)) {
             Brought::NotYet => None,
@@ -244,7 +244,7 @@ const STRAY: &str = "a reducer was used by a thread, a task or a part of a broad
                      or a scope below the place where the reducer was made";
 
 impl Views {
-    /// Those of the calling chain, which are made if there are none. Nobody keeps the reference while the user's code
+    /// The views of the calling chain. If there are none, makes them. Nobody keeps the reference while the user's code
     /// runs, because that code may come here again.
     fn here() -> &'static mut Views {
         if chain::views().is_null() {
@@ -256,7 +256,7 @@ impl Views {
         unsafe { &mut *chain::views().cast() }
     }
 
-    /// Those of the calling chain, if it has any.
+    /// The views of the calling chain, if it has any.
     fn of_chain() -> Option<&'static mut Views> {
         if chain::views().is_null() { None } else { Some(Views::here()) }
     }
@@ -270,7 +270,7 @@ impl Views {
         (!left.is_null()).then(|| unsafe { Box::from_raw(left.cast()) })
     }
 
-    /// The view of a reducer that the calling chain uses from now on. `make` makes one without anything in it.
+    /// The view of a reducer that the calling chain uses from now on. `make` makes an empty one.
     ///
     /// # Panics
     /// If the chain is a root, and not the reducer's home.
@@ -290,12 +290,12 @@ impl Views {
         find(&Views::of_chain()?.now, reducer)
     }
 
-    /// Whether the calling chain takes no views that are not at home here.
+    /// Whether the calling chain refuses views of reducers that have their home elsewhere.
     fn refuses() -> bool {
         chain::is_root() && Views::of_chain().is_none_or(|views| views.aside.is_empty())
     }
 
-    /// Adds a view to what the calling chain has done. Returns false if the chain refuses it.
+    /// Adds a view behind the views of the calling chain. Returns false if the chain refuses it.
     fn add(view: View) -> bool {
         let (reducer, home) = (view.head().reducer, view.head().home.get());
         // SAFETY: a view keeps its home alive.

@@ -38,7 +38,7 @@ pub(crate) fn main(pool: &PoolCore, carrier: &Carrier) {
 pub(crate) fn work(pool: &PoolCore) {
     tripwire("work");
     // Whoever gave the processor has counted this carrier as a searcher.
-    let mut next = pool.config.strategy.search(current::held());
+    let mut next = search(pool);
     while let Some(entry) = next {
         current::held().begun.add(1);
         current::held().set_foot(lineage::root_of(entry));
@@ -64,11 +64,21 @@ pub(crate) fn work(pool: &PoolCore) {
             .or_else(|| {
                 current::held().beat.region_ends(&pool.rhythm);
                 pool.start_search(current::held());
-                pool.config.strategy.search(current::held())
+                search(pool)
             });
     }
     // SAFETY: there is no heir, so there is nothing to promise.
     unsafe { hand_over(Heir::Nobody, Next::IsSpare) }.stay_without();
+}
+
+/// The next entry for a processor that is counted as a searcher, or `None` if it should rest. Out of service, it takes only
+/// what it still has itself ([`PoolCore::serve_with`]).
+fn search(pool: &PoolCore) -> Option<Entry> {
+    let processor = current::held();
+    if pool.is_surplus(processor) && !processor.has_own() {
+        return None;
+    }
+    pool.config.strategy.search(processor)
 }
 
 /// How many entries a processor runs before it looks into the queue.
@@ -193,8 +203,8 @@ unsafe fn run_traced(job: *const Job) -> Enabled {
     unsafe { Job::run(job) }
 }
 
-/// Gives back the credits of the scope whose closures ran, if any. If two carriers can go on now, this submits one of
-/// them to the deque, and the caller must give its processor to the other.
+/// Gives back the credits of the scope whose closures ran, if any. If two carriers can go on now, this
+/// [admits](Processor::admit) one of them, and the caller must give its processor to the other.
 #[inline(always)]
 fn return_credits(enabled: Enabled) -> Enabled {
     let enabled = if current::held().stock.is_empty() { enabled } else { return_stock(enabled) };
@@ -387,7 +397,7 @@ pub(crate) fn wait(latch: &Latch, root: usize, job: Option<&Job>) -> Waited {
 
 /// Gives what sets `latch` a moment to end, unless it may need this core.
 fn about_to_end(latch: &Latch) {
-    if current::held().pool().config.crowded {
+    if current::held().pool().crowded() {
         return;
     }
     let start = Instant::now();

@@ -209,7 +209,7 @@ impl HandleExt for Handle {
         let f = Arc::new(f);
         let processors = self.processors();
         process::assert_current(self.pool.generation());
-        for (index, processor) in self.pool.processors().iter().enumerate() {
+        for (index, processor) in self.pool.processors().iter().enumerate().take(processors) {
             let f = Arc::clone(&f);
             let part = move || f(Broadcast { index, processors });
             processor.private.post(enter::detached(&self.pool, site, part));
@@ -295,7 +295,7 @@ impl<'scope> ScopeExt<'scope> for Scope<'scope> {
     {
         let site = Site::here(Kind::Broadcast);
         let f = Arc::new(f);
-        let processors = self.pool().processors();
+        let processors = &self.pool().processors()[..self.pool().in_service()];
         for (index, processor) in processors.iter().enumerate() {
             let f = Arc::clone(&f);
             let place = Broadcast { index, processors: processors.len() };

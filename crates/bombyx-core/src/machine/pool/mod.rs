@@ -16,12 +16,14 @@
 //! | `sentry.rs` | the spare that looks for work on behalf of all that sleep |
 //! | `spares.rs` | carriers without a processor |
 //! | `queue.rs` | entries from outside |
+//! | `resize.rs` | how many processors are in service |
 //! | `end.rs` | what the end waits for, and figures |
 
 pub(crate) mod config;
 mod end;
 mod idle;
 mod queue;
+mod resize;
 mod rounds;
 mod search;
 mod sentry;
@@ -54,6 +56,8 @@ pub(crate) struct PoolCore {
     this: Weak<PoolCore>,
     pub(crate) config: Config,
     processors: Box<[Processor]>,
+    /// How many processors are in service: the first ones.
+    in_service: AtomicUsize,
     pub(crate) sleepers: Sleepers,
     pub(crate) rhythm: Rhythm,
     rounds: Rounds,
@@ -195,6 +199,7 @@ impl PoolCore {
                 gauges: Gauges::default(),
                 visited: AtomicUsize::new(0),
                 sleepers: Sleepers::new(0),
+                in_service: AtomicUsize::new(config.in_service),
                 rhythm: Rhythm::new(),
                 rounds: Rounds::new(config.processors, affinity::cpus().len()),
                 fixed_carriers,
@@ -218,7 +223,9 @@ impl PoolCore {
         // A fixed carrier lists its own processor when it has started and found nothing.
         if !self.has_fixed_threads() {
             let processors = self.processors.iter().rev().map(NonNull::from);
-            lock(&self.shared).commons.rest(processors, &self.sleepers);
+            let mut shared = lock(&self.shared);
+            shared.commons.rest(processors, &self.sleepers);
+            shared.commons.sort_out(|processor| self.is_listed_as_surplus(processor), &self.sleepers);
         }
     }
 
@@ -235,7 +242,7 @@ impl PoolCore {
     }
 
     fn start_carriers(&self) -> io::Result<()> {
-        for _ in 0..self.processors.len() {
+        for _ in 0..self.in_service() {
             let mut shared = lock(&self.shared);
             let carrier = self.start_carrier(&mut shared)?;
             if let Some(carrier) = carrier.filter(|_| !self.has_fixed_threads()) {

@@ -15,7 +15,8 @@ impl PoolCore {
 
     /// Whether so many carriers search already that one more would only disturb.
     pub(crate) fn enough_searchers(&self) -> bool {
-        self.config.strategy.searchers(self) > self.config.max_searchers
+        let enough = self.in_service().min(self.config.cores).div_ceil(2);
+        self.config.strategy.searchers(self) > enough
     }
 
     /// A searcher has found work. If it was the last searcher and others rest, it passes on the duty to look for work.

@@ -108,7 +108,7 @@ impl Strategy for Dfdeques {
         let others = || pool.processors().iter().any(Processor::has_something);
         // What is left in the list is there for whoever draws, so nobody needs this core to bring it.
         let left = self.ranks.has_left();
-        patience.consider(pool.config.crowded && !left, left || pool.has_queued() || others())
+        patience.consider(pool.crowded() && !left, left || pool.has_queued() || others())
     }
 
     fn take_anything(&self, processor: &Processor) -> Option<Entry> {
@@ -217,7 +217,7 @@ impl Dfdeques {
             if now.duration_since(*start.get_or_insert(now)) > patience_to_search(pool, SEARCH) {
                 return None;
             }
-            pause(pool.config.crowded);
+            pause(pool.crowded());
         }
     }
 

@@ -247,7 +247,7 @@ fn search_until<C: Channel>(processor: &Processor) -> Option<Entry> {
             processor.post.mailbox.ask_for_gift(processor.stats.withdrawn.get() != withdrawn);
             return None;
         }
-        pause(pool.config.crowded);
+        pause(pool.crowded());
     }
 }
 
@@ -294,7 +294,7 @@ fn rob<C: Channel>(
                 break;
             }
         }
-        pause(thief.pool().config.crowded);
+        pause(thief.pool().crowded());
     }
     C::conclude(thief, victim, ticket)
 }
@@ -337,7 +337,7 @@ fn wait<C: Channel>(
     }
     let verdict = patience.verdict(clock(), elsewhere(processor));
     if let Wait::Again = verdict {
-        pause(pool.config.crowded);
+        pause(pool.crowded());
     }
     verdict
 }

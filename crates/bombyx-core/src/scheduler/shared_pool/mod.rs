@@ -93,7 +93,7 @@ impl Strategy for Shared {
         }
         let other_work = processor.pool().has_queued() || self.pool.len() > 0;
         if !self.rules.in_turn || !other_work {
-            return patience.consider(processor.pool().config.crowded, other_work);
+            return patience.consider(processor.pool().crowded(), other_work);
         }
         match self.pool.take_carrier(processor.index) {
             Some(ready) => {
@@ -126,7 +126,7 @@ impl Strategy for Shared {
     }
 
     fn pending(&self, processor: &Processor) -> usize {
-        self.pool.len() / processor.pool().processors().len()
+        self.pool.len() / processor.pool().in_service()
     }
 
     fn quota(&self) -> i64 {
@@ -176,7 +176,7 @@ impl Shared {
             if now.duration_since(*start.get_or_insert(now)) > patience_to_search(pool, SEARCH) {
                 return None;
             }
-            pause(pool.config.crowded);
+            pause(pool.crowded());
         }
     }
 
