@@ -42,10 +42,12 @@ pub mod pool {
     pub const CARRIERS: usize = 5;
     /// The threads that are in `blocking`.
     pub const BLOCKED: usize = 6;
+    /// How many of its processors, the first ones, are in service.
+    pub const IN_SERVICE: usize = 7;
     /// How many bytes [`SCHEDULER`] has.
-    pub const SCHEDULER_LENGTH: usize = 7;
+    pub const SCHEDULER_LENGTH: usize = 8;
     /// The name of its scheduler. Bytes, eight to a word.
-    pub const SCHEDULER: usize = 8;
+    pub const SCHEDULER: usize = 9;
     /// How many words a pool has.
     pub const WORDS: usize = 32;
 }

@@ -188,6 +188,21 @@ fn the_board_counts_the_queue() {
 }
 
 #[test]
+fn the_board_says_how_many_processors_serve() {
+    in_child("the_board_says_how_many_processors_serve", &[], || {
+        let shown = Pool::builder().processors(2).max_processors(4).build().unwrap();
+        let says = || {
+            let look = Look::own();
+            let at = look.pools()[0];
+            (look.0[at + pool::IN_SERVICE], look.0[at + pool::PROCESSORS])
+        };
+        assert_eq!(says(), (2, 4));
+        shown.set_processors(3).unwrap();
+        assert_eq!(says(), (3, 4));
+    });
+}
+
+#[test]
 fn pools_without_room_work_and_are_counted() {
     in_child("pools_without_room_work_and_are_counted", &[], || {
         let small = || Pool::builder().processors(1).build().unwrap();

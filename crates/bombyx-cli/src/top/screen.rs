@@ -188,8 +188,12 @@ impl Screen {
         };
         let fixed = if pool.fixed_threads { ", fixed threads" } else { "" };
         lines.push(Line::from(format!(
-            " {which}{}{fixed}, {} processors{}",
+            " {which}{}{fixed}, {}{} processors{}",
             pool.scheduler,
+            match pool.processors.len() as u64 {
+                all if all == pool.in_service => String::new(),
+                _ => format!("{} in service of ", pool.in_service),
+            },
             pool.processors.len(),
             match view.left_out {
                 0 => String::new(),
@@ -269,6 +273,7 @@ mod tests {
             queue: 3,
             carriers: 9,
             blocked_threads: 1,
+            in_service: 8,
             steals_per_second: 12345.6,
             hand_overs_per_second: 7.0,
             sleeps_per_second: 0.0,
@@ -283,6 +288,14 @@ mod tests {
             pools: vec![pool(1, processors), pool(2, vec![processor(Doing::Asleep, 0.0, 0.0)])],
             left_out: 0,
         }
+    }
+
+    fn shown_with(change: impl Fn(&mut View)) -> String {
+        let mut screen = Screen::new(false);
+        let mut view = view(8);
+        change(&mut view);
+        screen.take(view);
+        shown(&mut screen, 110, 30)
     }
 
     fn shown(screen: &mut Screen, width: u16, height: u16) -> String {
@@ -303,6 +316,8 @@ mod tests {
         assert!(shown(&mut screen, 80, 24).contains("waiting for the program's first pool"));
         (0..3).for_each(|_| screen.take(view(8)));
         let text = shown(&mut screen, 110, 30);
+        let fewer = shown_with(|view| view.pools[0].in_service = 3);
+        assert!(fewer.contains("work-stealing, 3 in service of 8 processors"), "{fewer}");
         let has = [
             "sort, process 4242, 12 s",
             "pool 1 of 2, work-stealing, 8 processors",

@@ -135,6 +135,11 @@ impl Notice {
         self.words[pool::CARRIERS].store(carriers as u64, Relaxed);
     }
 
+    /// So many processors are in service.
+    pub(crate) fn set_in_service(&self, processors: usize) {
+        self.words[pool::IN_SERVICE].store(processors as u64, Relaxed);
+    }
+
     /// Where to write how many entries wait in the queue of the pool, if anybody may want to know.
     pub(crate) fn queued(&self) -> Option<&'static AtomicU64> {
         match self.place {

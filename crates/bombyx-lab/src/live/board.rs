@@ -165,11 +165,12 @@ impl Board {
         self.words[live::pool_at(pool.entry) + pool::NUMBER].load(Relaxed) == pool.number
     }
 
-    /// What waits in the queue, how many carriers there are, and how many threads block.
-    pub(super) fn figures(&self, pool: &Pool) -> [u64; 3] {
+    /// What waits in the queue, how many carriers there are, how many threads block, and how many processors are in
+    /// service.
+    pub(super) fn figures(&self, pool: &Pool) -> [u64; 4] {
         let at = live::pool_at(pool.entry);
         // A thread counts itself out before another has counted itself in, for a moment.
-        [pool::QUEUED, pool::CARRIERS, pool::BLOCKED]
+        [pool::QUEUED, pool::CARRIERS, pool::BLOCKED, pool::IN_SERVICE]
             .map(|word| self.words[at + word].load(Relaxed))
             .map(|figure| if figure > u64::from(u32::MAX) { 0 } else { figure })
     }

@@ -42,6 +42,8 @@ pub struct PoolView {
     pub carriers: u64,
     /// The threads that are in `blocking`.
     pub blocked_threads: u64,
+    /// How many of its processors, the first ones, are in service.
+    pub in_service: u64,
     /// Steals per second, of all processors together.
     pub steals_per_second: f64,
     /// Hand-overs per second.
@@ -205,7 +207,7 @@ impl Found {
         };
         let processors: Vec<_> = (0..self.looks.len()).map(processor).collect();
         let all = |which: usize| (0..after.len()).map(|index| rate(index, which)).sum();
-        let [queue, carriers, blocked_threads] = board.figures(&self.pool);
+        let [queue, carriers, blocked_threads, in_service] = board.figures(&self.pool);
         let view = PoolView {
             pool: self.pool.number,
             scheduler: self.pool.scheduler.clone(),
@@ -213,6 +215,7 @@ impl Found {
             queue,
             carriers,
             blocked_threads,
+            in_service,
             steals_per_second: all(0),
             hand_overs_per_second: all(1),
             sleeps_per_second: all(2),

@@ -231,6 +231,7 @@ impl PoolCore {
 
     /// Tells the observer and the tracer, if there are any, that the pool exists, and whoever looks at the board.
     fn observed(self: Arc<PoolCore>) -> Arc<PoolCore> {
+        self.notice.set_in_service(self.in_service());
         self.notice.post(self.has_fixed_threads(), &self.config.scheduler);
         if let Some(observer) = self.observer() {
             observer.add_pool(&self);
