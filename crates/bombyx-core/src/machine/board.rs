@@ -239,12 +239,9 @@ impl Board {
         words[pool::FIRST].store(first as u64, Relaxed);
         words[pool::PROCESSORS].store(processors as u64, Relaxed);
         let slots = self.words[live::slot_at(first)..].as_ptr().cast_mut().cast();
-        // SAFETY: a reference is not null.
-        Some(Notice {
-            place: Place::Board(self, entry),
-            words,
-            slots: unsafe { NonNull::new_unchecked(slots) },
-        })
+        // SAFETY: the address of a reference is not null.
+        let slots = unsafe { NonNull::new_unchecked(slots) };
+        Some(Notice { place: Place::Board(self, entry), words, slots })
     }
 
     /// The pool at this entry has ended.

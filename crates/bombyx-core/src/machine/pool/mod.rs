@@ -166,12 +166,12 @@ impl PoolCore {
     pub(crate) fn without_carriers(config: Config) -> Arc<PoolCore> {
         let pool = Arc::new_cyclic(|this| {
             let notice = Notice::new(config.processors);
-            let processors: Box<[Processor]> = (0..config.processors)
+            let processor = |index| {
                 // SAFETY: the pool owns the processors.
-                .map(|index| {
-                    Processor::new(index, &config, unsafe { PoolRef::new(this.as_ptr()) }, notice.slot(index))
-                })
-                .collect();
+                let pool = unsafe { PoolRef::new(this.as_ptr()) };
+                Processor::new(index, &config, pool, notice.slot(index))
+            };
+            let processors: Box<[Processor]> = (0..config.processors).map(processor).collect();
             let fixed_carriers: Box<[_]> = match config.threads {
                 Threads::Fixed => processors.iter().map(|_| Arc::new(Carrier::to_be_started())).collect(),
                 Threads::Moving => Box::default(),
