@@ -222,12 +222,13 @@ fn lines(args: &Args, target: &mut Target) -> Result<Option<String>> {
         std::thread::sleep(LOOKS);
         target.look()?;
         let ended = target.ended()?;
-        if let Some(watch) = &mut target.watch {
-            if ended.is_none() && Instant::now() >= next {
-                terminal::print(&format!("{}\n", serde_json::to_string(&watch.view())?))?;
-                next = Instant::now() + interval;
-                shown += 1;
-            }
+        if let Some(watch) = &mut target.watch
+            && ended.is_none()
+            && Instant::now() >= next
+        {
+            terminal::print(&format!("{}\n", serde_json::to_string(&watch.view())?))?;
+            next = Instant::now() + interval;
+            shown += 1;
         }
         if let Some(ended) = ended {
             terminal::print(&format!("{}\n", json!({ "ended": ended })))?;

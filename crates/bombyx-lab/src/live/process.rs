@@ -105,10 +105,10 @@ impl Process {
             Err(error) => error,
         };
         for child in descendants(number) {
-            if let Ok(process) = Self::find(child) {
-                if let Ok(board) = process.own_board() {
-                    return Ok((process, board));
-                }
+            if let Ok(process) = Self::find(child)
+                && let Ok(board) = process.own_board()
+            {
+                return Ok((process, board));
             }
         }
         Err(if self.lives() { first } else { CannotLook::Ended(number) })
