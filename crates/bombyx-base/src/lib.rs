@@ -6,6 +6,7 @@
 //! - [`scheduler`] has the names of all schedulers. [`Quota`] and [`Beta`] are their parameters, and [`Ratio`] is an
 //!   exact fraction.
 //! - [`Paper`] has the short names of the papers.
+//! - [`live`] has the layout of what `bombyx top` reads from a running program.
 //! - [`trace`] has the events that the runtime writes and `bombyx-trace` reads.
 //! - [`profile`] has what the runtime measures and `bombyx-profile` reads.
 //! - [`Random`] is the random generator, and [`Crc`] is the checksum of files.
@@ -17,6 +18,7 @@
 mod beta;
 mod count;
 mod crc;
+pub mod live;
 mod paper;
 pub mod profile;
 mod quota;

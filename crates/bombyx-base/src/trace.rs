@@ -95,6 +95,8 @@ numbered! {
         Opens = 17 "opens",
         /// The program ends a phase with the text `a`.
         Closes = 18 "closes",
+        /// A long strand ends, which began at the time `b`. Its fork site is the place `a`, or 0 if that is not known.
+        Strand = 19 "strand",
     }
 }
 

@@ -52,6 +52,12 @@ pub(crate) struct ProgramUnlessRead {
     pub(crate) words: Vec<OsString>,
 }
 
+/// A time that an option gives.
+pub(crate) fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|seconds| (0.01..=1e6).contains(seconds));
+    seconds.ok_or_else(|| "must be a number of seconds from 0.01 to 1000000".to_owned())
+}
+
 /// The most processors that a pool can have.
 const MOST: u64 = 4096;
 

@@ -24,6 +24,8 @@ mod run;
 mod scale;
 mod simulate;
 mod terminal;
+#[cfg(target_os = "linux")]
+mod top;
 mod tour;
 mod trace;
 mod verify;
@@ -85,6 +87,8 @@ enum Command {
     Report(report::Args),
     Scale(scale::Args),
     Trace(trace::Args),
+    #[cfg(target_os = "linux")]
+    Top(top::Args),
     Simulate(Box<simulate::Args>),
     Verify(verify::Args),
     Reproduce(reproduce::Args),
@@ -114,6 +118,8 @@ fn main() -> ExitCode {
         Some(Command::Report(args)) => report::run(&args),
         Some(Command::Scale(args)) => scale::run(&args),
         Some(Command::Trace(args)) => trace::run(&args),
+        #[cfg(target_os = "linux")]
+        Some(Command::Top(args)) => top::run(&args),
         Some(Command::Simulate(args)) => simulate::run(&args),
         Some(Command::Verify(args)) => verify::run(&args),
         Some(Command::Reproduce(args)) => reproduce::run(&args),

@@ -1,6 +1,6 @@
 //! `bombyx trace`: what every processor and thread of a program did, for a viewer.
 
-use crate::args::{Pools, ProgramUnlessRead};
+use crate::args::{Pools, ProgramUnlessRead, seconds};
 use crate::launch::{Launch, Scratch, wrote_nothing};
 use crate::{Result, Usage, files, output, text};
 use bombyx_trace::{Category, Timeline, Trace, TrackKind, Unfinished, chrome, perfetto, read};
@@ -22,6 +22,8 @@ Examples:
   bombyx trace -- ./sort 10000000                 run.pftrace, for https://ui.perfetto.dev
   bombyx trace -p 4 -o sort.pftrace -- ./sort 10000000
   bombyx trace --format chrome -o sort.json -- ./sort 10000000
+  bombyx trace --strands -- ./sort 10000000       also the strands of at least 10 µs
+  bombyx trace --flight 5 --stall 60 -- ./server  the last 5 seconds before it panicked, hung or was ended
   bombyx trace --format native -o sort.trace -- ./sort 10000000
   bombyx trace --read sort.trace -o sort.pftrace  the same trace in another format
 
@@ -44,6 +46,21 @@ pub(crate) struct Args {
     /// How many MiB the events may take in the program. The newest are kept
     #[arg(long, value_name = "MIB", conflicts_with = "read")]
     memory: Option<usize>,
+
+    /// Write only the last seconds, and only if the program panics, hangs (see `--stall`), or is ended by a signal that
+    /// it can see
+    #[arg(long, value_name = "SECONDS", conflicts_with = "read", value_parser = seconds)]
+    flight: Option<f64>,
+
+    /// If nothing happens for so long, say who waits for what, and write the trace up to then
+    #[arg(long, value_name = "SECONDS", conflicts_with = "read", value_parser = seconds)]
+    stall: Option<f64>,
+
+    /// Also show the strands, the serial pieces between forks, that take at least so many microseconds (10 if none are
+    /// given). The program is profiled for it, so forks cost more
+    #[arg(long, value_name = "MICROSECONDS", conflicts_with = "read", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "10", value_parser = clap::value_parser!(u32).range(1..))]
+    strands: Option<u32>,
 
     /// Read a trace that was kept with `--format native`
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "program")]
@@ -95,10 +112,28 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Some(mib) => launch.with("BOMBYX_TRACE_MEMORY", mib.to_string()),
         None => launch,
     };
+    let launch = match args.flight {
+        Some(seconds) => launch.with("BOMBYX_TRACE_FLIGHT", seconds.to_string()),
+        None => launch,
+    };
+    let launch = match args.strands {
+        Some(micros) => launch
+            .with("BOMBYX_TRACE_STRANDS", micros.to_string())
+            .with("BOMBYX_PROFILE", scratch.file("profile.json")),
+        None => launch,
+    };
+    let launch = match args.stall {
+        Some(seconds) => launch.with("BOMBYX_TRACE_STALL", seconds.to_string()),
+        None => launch,
+    };
     let ended = if standard { launch.output_to_errors() } else { launch }.run()?;
     let complaint = ended.complaint();
     if !fs::exists(&file)? {
         let Some(complaint) = complaint else {
+            if args.flight.is_some() {
+                eprintln!("bombyx: {} ended well, so there is nothing to keep", program.display());
+                return Ok(ExitCode::SUCCESS);
+            }
             eprintln!("bombyx: {}", wrote_nothing(program, "trace", None));
             return Ok(ExitCode::FAILURE);
         };
@@ -198,7 +233,8 @@ fn summary(timeline: &Timeline) -> String {
     }
     if timeline.lost > 0 {
         lines.push(format!(
-            "  {} older events were overwritten or had no room; --memory allows more",
+            "  {} older events are not in the trace: overwritten, without room (--memory allows more), or left out by \
+             --flight",
             timeline.lost
         ));
     }
@@ -228,6 +264,6 @@ mod tests {
         };
         let summary = summary(&timeline);
         assert!(summary.contains("runs 50 %, waits 10 %, searches 30 %"), "{summary}");
-        assert!(summary.contains("3 older events were overwritten"), "{summary}");
+        assert!(summary.contains("3 older events are not in the trace"), "{summary}");
     }
 }

@@ -57,7 +57,11 @@
 //! | `BOMBYX_RECORD_MEMORY=n` | how many MiB that may take (default 256) before short forks are left out |
 //! | `BOMBYX_TRACE=file` | trace what every processor and thread does, and write it there when the process ends |
 //! | `BOMBYX_TRACE_MEMORY=n` | how many MiB the trace may take (default 512); the newest events are kept |
-//! | `BOMBYX_TRACE_STALL=seconds` | write the trace, and say so, when nothing has happened for this long |
+//! | `BOMBYX_TRACE_STALL=seconds` | write the trace, and say which thread waits for what, when nothing has happened for this long |
+//! | `BOMBYX_TRACE_FLIGHT=seconds` | write only the last seconds, and only at a panic, a stall or a signal that ends the program |
+//! | `BOMBYX_TRACE_STRANDS=µs` | in a traced and profiled program: how long a strand must be to be in the trace (default 10) |
+//! | `BOMBYX_TRACE_SIGNAL=USR1` or `USR2` | write the trace whenever this signal comes |
+//! | `BOMBYX_LIVE=0` | keep the counters where `bombyx top` cannot see them, and make no memory file |
 //! | `BOMBYX_DETERMINISTIC=1` | [`Builder::deterministic`] for all pools |
 //! | `BOMBYX_BARRIER=fence` | do without `membarrier(2)`: slower forks, for sandboxes that end the process at that call |
 //!

@@ -340,6 +340,169 @@ fn a_program_that_hangs_is_told_on() {
     assert!(hung.is_some());
 }
 
+/// Long strands are told with their fork sites, and short ones are not. Without a profile none is.
+#[test]
+fn long_strands_are_told() {
+    let test = "long_strands_are_told";
+    if child::is_child(test) {
+        let pool = Pool::builder().processors(1).build().unwrap();
+        let nap = || std::thread::sleep(std::time::Duration::from_millis(30));
+        return pool.run(|| {
+            // One processor, so nothing is stolen.
+            for _ in 0..100 {
+                join(|| (), || ());
+            }
+            join(nap, nap);
+        });
+    }
+    let strands = |trace: &Trace| -> Vec<Event> {
+        trace.all().filter(|event| event.kind == Kind::Strand).copied().collect()
+    };
+    assert_eq!(strands(&traced(test, &[])), []);
+    let long = [("BOMBYX_PROFILE", "/dev/null"), ("BOMBYX_TRACE_STRANDS", "20000")];
+    let trace = traced(test, &long);
+    let told = strands(&trace);
+    assert!(told.len() >= 2, "{told:?}");
+    let scale: f64 = trace.notes["ns_per_tick"].parse().unwrap();
+    for strand in &told {
+        assert!((strand.time - strand.b) as f64 * scale > 19.9e6, "{strand:?}");
+        assert!(trace.places[&strand.a].ends_with("trace.rs"), "{strand:?}");
+    }
+    let all = [("BOMBYX_PROFILE", "/dev/null"), ("BOMBYX_TRACE_STRANDS", "0")];
+    assert!(strands(&traced(test, &all)).len() >= 300);
+    let said = [long[0], ("BOMBYX_TRACE_STRANDS", "long"), ("BOMBYX_TRACE", "/dev/null")];
+    let said = child::pass(test, &said);
+    assert!(said.contains("BOMBYX_TRACE_STRANDS is `long`, but must be a number of microseconds"), "{said}");
+}
+
+/// The program says itself who waits for what.
+#[test]
+fn a_stalled_pool_prints_its_post_mortem() {
+    let test = "a_stalled_pool_prints_its_post_mortem";
+    if child::is_child(test) {
+        let pool = Pool::builder().processors(2).build().unwrap();
+        let (begun, never) = (Barrier::new(2), Barrier::new(2));
+        pool.run(|| {
+            let second = || {
+                begun.wait();
+                blocking(|| never.wait())
+            };
+            join(|| begun.wait(), second)
+        });
+    }
+    let file = path(test);
+    let mut hangs = child::command()
+        .args([test, "--exact", "--nocapture", "--test-threads=1"])
+        .envs([("BOMBYX_TEST_CHILD", test), ("BOMBYX_TRACE_STALL", "0.2")])
+        .env("BOMBYX_TRACE", &file)
+        .stdout(process::Stdio::null())
+        .stderr(process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let errors = BufReader::new(hangs.stderr.take().unwrap());
+    // A busy machine may hold the program up before it hangs. Then another post-mortem follows.
+    let (mut waits, mut blocks) = (None, None);
+    for line in errors.lines().map(Result::unwrap) {
+        if line.contains("nothing has happened") {
+            (waits, blocks) = (None, None);
+        }
+        if let Some((who, whom)) = line.split_once(" waits for a job that ") {
+            let whom = whom.split(" runs, for ").next().unwrap();
+            waits = Some((who.trim().to_owned(), whom.to_owned()));
+        }
+        if let Some((who, _)) = line.split_once(" is in `blocking`, for ") {
+            blocks = Some(who.trim().to_owned());
+        }
+        if let (Some((_, whom)), Some(who)) = (&waits, &blocks) {
+            if whom == who {
+                break;
+            }
+        }
+    }
+    hangs.kill().unwrap();
+    hangs.wait().unwrap();
+    let _ = fs::remove_file(&file);
+    let (who, whom) = waits.expect("somebody waits");
+    assert!(who.starts_with("thread ") && who != whom, "{who}, {whom}");
+    assert_eq!(Some(whom), blocks);
+}
+
+/// A flight recorder writes nothing if all goes well, and the last seconds at the first panic.
+#[test]
+fn a_flight_recorder_writes_at_a_panic() {
+    let test = "a_flight_recorder_writes_at_a_panic";
+    if child::is_child(test) {
+        let pool = Pool::builder().processors(2).build().unwrap();
+        mark("long ago");
+        std::thread::sleep(std::time::Duration::from_millis(700));
+        mark("just now");
+        if env::var_os("BOMBYX_TEST_PANIC").is_some() {
+            for _ in 0..2 {
+                let run = std::panic::AssertUnwindSafe(|| pool.run(|| panic!("as expected")));
+                let caught = std::panic::catch_unwind(run);
+                assert!(caught.is_err());
+            }
+        }
+        return meet(&pool);
+    }
+    let file = path(test);
+    let flight = [("BOMBYX_TRACE", file.to_str().unwrap()), ("BOMBYX_TRACE_FLIGHT", "0.5")];
+    child::pass(test, &flight);
+    assert!(!fs::exists(&file).unwrap(), "nothing went wrong");
+    let said = child::pass(test, &[flight[0], flight[1], ("BOMBYX_TEST_PANIC", "1")]);
+    assert_eq!(said.matches("a thread panics; the trace up to now is in").count(), 1, "{said}");
+    let trace = Trace::read(&fs::read(&file).unwrap());
+    fs::remove_file(&file).unwrap();
+    let marks: Vec<_> = trace.all().filter(|event| event.kind == Kind::Mark).collect();
+    let texts: Vec<_> = marks.iter().map(|mark| trace.texts[mark.a as usize].as_str()).collect();
+    assert_eq!(texts, ["just now"]);
+    let said = child::pass(test, &[flight[0], ("BOMBYX_TRACE_FLIGHT", "soon")]);
+    assert!(said.contains("BOMBYX_TRACE_FLIGHT is `soon`, but must be a number of seconds"), "{said}");
+    fs::remove_file(&file).unwrap();
+}
+
+#[test]
+fn a_signal_on_demand_writes_and_the_program_goes_on() {
+    let test = "a_signal_on_demand_writes_and_the_program_goes_on";
+    if child::is_child(test) {
+        let file = env::var_os("BOMBYX_TRACE").unwrap();
+        // SAFETY: no handler is installed. The process that started the tests may ignore signals.
+        unsafe { libc::signal(libc::SIGUSR2, libc::SIG_DFL) };
+        let pool = Pool::builder().processors(2).build().unwrap();
+        for _ in 0..2 {
+            meet(&pool);
+            // SAFETY: the call has no preconditions.
+            unsafe { libc::raise(libc::SIGUSR2) };
+            common::wait_until(|| fs::exists(&file).unwrap());
+            fs::remove_file(&file).unwrap();
+        }
+        // SAFETY: the child does only what the runtime promises to support there.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // The signal is one of the parent's. Here it acts as if nobody had asked.
+            // SAFETY: the calls have no preconditions.
+            unsafe {
+                libc::raise(libc::SIGUSR2);
+                libc::_exit(0)
+            };
+        }
+        let mut status = 0;
+        // SAFETY: the number is one of a child, and the status is written to a place that lives.
+        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        assert_eq!(libc::WTERMSIG(status), libc::SIGUSR2);
+        return assert!(!fs::exists(&file).unwrap());
+    }
+    let file = path(test);
+    let environment = [("BOMBYX_TRACE", file.to_str().unwrap()), ("BOMBYX_TRACE_SIGNAL", "USR2")];
+    let said = child::pass(test, &environment);
+    assert_eq!(said.matches("a signal asks for the trace; the trace up to now is in").count(), 2, "{said}");
+    fs::remove_file(&file).unwrap();
+    let other = [environment[0], ("BOMBYX_TRACE_SIGNAL", "KILL")];
+    let said = child::pass("a_steal_is_told_from_both_sides", &other);
+    assert!(said.contains("BOMBYX_TRACE_SIGNAL is `KILL`, but must be USR1 or USR2"), "{said}");
+    fs::remove_file(&file).unwrap();
+}
+
 /// A child of fork(2) has its own pool, which is not traced, and the file is the parent's.
 #[test]
 fn the_child_of_a_fork_leaves_the_trace_alone() {

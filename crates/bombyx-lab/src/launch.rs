@@ -1,4 +1,4 @@
-//! Runs the user's program under `bombyx profile`, `record`, `scale` and `trace`: its environment, its signals, its end, and a
+//! Runs the user's program under `bombyx profile`, `record`, `scale`, `trace` and `top`: its environment, its signals, its end, and a
 //! folder for the files that it leaves to this program.
 //!
 //! Ctrl-C reaches the program itself, because the terminal sends it to both. This program only stays alive, to report
@@ -8,7 +8,7 @@ use crate::Result;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// A program with its arguments, and the environment it gets on top of ours.
@@ -17,6 +17,15 @@ pub struct Launch<'a> {
     variables: Vec<(&'static str, OsString)>,
     quiet: bool,
     to_errors: bool,
+    to_file: Option<&'a fs::File>,
+}
+
+/// A program that runs.
+pub struct Started {
+    child: Child,
+    start: Instant,
+    /// While this program waits, its signals go to the other one.
+    _signals: signals::Passed,
 }
 
 /// How it ended.
@@ -52,7 +61,7 @@ impl std::error::Error for CannotStart {}
 impl<'a> Launch<'a> {
     /// The program and its arguments. It does not get the profile, recording or trace that our own environment asks for.
     pub fn new(words: &'a [OsString]) -> Self {
-        Self { words, variables: Vec::new(), quiet: false, to_errors: false }
+        Self { words, variables: Vec::new(), quiet: false, to_errors: false, to_file: None }
     }
 
     /// With a variable in its environment.
@@ -84,8 +93,24 @@ impl<'a> Launch<'a> {
         self
     }
 
+    /// Without input, and with all that it writes in this file.
+    pub fn output_to(mut self, file: &'a fs::File) -> Self {
+        self.to_file = Some(file);
+        self
+    }
+
     /// Runs it to its end.
     pub fn run(&self) -> Result<Ended> {
+        let Started { child, start, _signals } = self.start()?;
+        // This also empties the pipe, so that a program with many errors does not wait for a reader.
+        let output = child.wait_with_output()?;
+        let elapsed = start.elapsed();
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        Ok(Ended { status: output.status, elapsed, errors })
+    }
+
+    /// Starts it.
+    pub fn start(&self) -> Result<Started> {
         let (program, arguments) = self.words.split_first().ok_or("name the program to run, after `--`")?;
         let mut command = Command::new(program);
         command.args(arguments);
@@ -99,17 +124,41 @@ impl<'a> Launch<'a> {
         if self.to_errors {
             command.stdout(std::io::stderr());
         }
+        if let Some(file) = self.to_file {
+            command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file.try_clone()?);
+        }
         let signals = signals::Passed::on();
         let start = Instant::now();
         let child = command
             .spawn()
             .map_err(|error| CannotStart { program: program.to_string_lossy().into_owned(), error })?;
         signals.to(child.id());
-        // This also empties the pipe, so that a program with many errors does not wait for a reader.
-        let output = child.wait_with_output()?;
-        let elapsed = start.elapsed();
-        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-        Ok(Ended { status: output.status, elapsed, errors })
+        Ok(Started { child, start, _signals: signals })
+    }
+}
+
+impl Started {
+    /// The number of the process.
+    pub fn number(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// How it ended, if it has.
+    pub fn ended(&mut self) -> Result<Option<Ended>> {
+        let ended = self.child.try_wait()?;
+        Ok(ended.map(|status| Ended { status, elapsed: self.start.elapsed(), errors: String::new() }))
+    }
+
+    /// Whether a signal was sent to this process alone, and passed on.
+    pub fn was_signalled(&self) -> bool {
+        signals::passed_any()
+    }
+
+    /// Interrupts it, as Ctrl-C does.
+    #[cfg(unix)]
+    pub fn interrupt(&self) {
+        // SAFETY: the call has no memory effects. Nobody has waited for the process, so the number is still its own.
+        unsafe { libc::kill(self.child.id() as i32, libc::SIGINT) };
     }
 }
 
@@ -201,7 +250,7 @@ mod signals {
     //! before the program's id is known is kept. Either the handler stores it and has seen no id, or `to` stores the id
     //! and sees the signal, because both are sequentially consistent.
 
-    use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
+    use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::SeqCst};
 
     pub(super) const INTERRUPT: Option<u8> = Some(libc::SIGINT as u8);
     const PASSED: [libc::c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
@@ -210,11 +259,18 @@ mod signals {
     static TO: AtomicI32 = AtomicI32::new(0);
     /// A signal that came before there was a program, or 0.
     static EARLY: AtomicI32 = AtomicI32::new(0);
+    /// Whether any was sent to us alone.
+    static ANY: AtomicBool = AtomicBool::new(false);
+
+    pub(super) fn passed_any() -> bool {
+        ANY.load(SeqCst)
+    }
 
     extern "C" fn pass(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
         // SAFETY: with SA_SIGINFO the kernel passes a pointer to a filled-in structure.
         let from_terminal = unsafe { (*info).si_code } > 0;
         if !from_terminal {
+            ANY.store(true, SeqCst);
             EARLY.store(signal, SeqCst);
             pass_early();
         }
@@ -275,6 +331,10 @@ mod signals {
     //! Systems without signals: there is nothing to pass on.
 
     pub(super) const INTERRUPT: Option<u8> = None;
+
+    pub(super) fn passed_any() -> bool {
+        false
+    }
 
     pub(super) struct Passed;
 

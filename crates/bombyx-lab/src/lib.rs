@@ -13,6 +13,8 @@ pub mod files;
 pub mod heap;
 pub mod host;
 pub mod launch;
+#[cfg(target_os = "linux")]
+pub mod live;
 pub mod plot;
 pub mod prediction;
 pub mod profiled;

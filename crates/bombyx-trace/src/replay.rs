@@ -4,7 +4,7 @@
 //! that is left.
 
 use crate::names::short_name;
-use crate::reader::{Thread, Trace};
+use crate::reader::{Place, Thread, Trace};
 use crate::timeline::{Category, Mark, Point, Slice};
 use bombyx_base::trace::{Event, Kind, NONE, Region, State};
 use std::collections::HashMap;
@@ -113,6 +113,8 @@ struct Player<'a> {
     searching: bool,
     /// What the held processor does, and since when.
     segment: Option<(Processor, Slice)>,
+    /// When something last began or ended on the stack.
+    nested: u64,
 }
 
 impl Replay {
@@ -145,6 +147,7 @@ impl Replay {
             top: None,
             searching: false,
             segment: None,
+            nested: began,
         };
         for event in &thread.events {
             player.play(event);
@@ -152,6 +155,12 @@ impl Replay {
         let last = thread.events.last().map_or(0, |event| event.time);
         player.end(trace.ns(trace.ended.max(last)))
     }
+}
+
+/// The file without its folders, and the line.
+fn short_place(place: &Place) -> String {
+    let file = place.file.rsplit(['/', '\\']).next().unwrap_or_default();
+    format!("{file}:{}", place.line)
 }
 
 impl Player<'_> {
@@ -205,7 +214,24 @@ impl Player<'_> {
             Kind::Ends | Kind::GoesOn | Kind::Unblocks | Kind::Leaves | Kind::Closes => {
                 self.close(event, now)
             }
+            Kind::Strand => self.strand(event, now),
         }
+    }
+
+    /// A strand is known only when it ends. A phase may begin or end in the middle of it; then the part after that is
+    /// shown.
+    fn strand(&mut self, event: &Event, now: u64) {
+        let began = self.trace.ns(event.b).max(self.nested);
+        if began >= now {
+            return;
+        }
+        let name = match self.trace.places.get(&event.a) {
+            Some(place) => self.labels.of(&format!("strand {}", short_place(place))),
+            None => self.labels.of("strand"),
+        };
+        let slice = self.begin_slice(name, Category::Run, began);
+        self.out.slices[slice].end = now;
+        self.nested = now;
     }
 
     fn text(&mut self, number: u64) -> u32 {
@@ -218,10 +244,7 @@ impl Player<'_> {
     fn region(&mut self, event: &Event) -> u32 {
         let region = Region::from_number(u64::from(event.other)).map_or("region", Region::name);
         match self.trace.places.get(&event.a) {
-            Some(place) => {
-                let file = place.file.rsplit(['/', '\\']).next().unwrap_or_default();
-                self.labels.of(&format!("{region} {file}:{}", place.line))
-            }
+            Some(place) => self.labels.of(&format!("{region} {}", short_place(place))),
             None => self.labels.of(region),
         }
     }
@@ -287,10 +310,12 @@ impl Player<'_> {
     fn end_top(&mut self, now: u64) {
         if let Some(top) = self.top.take() {
             self.out.slices[top].end = now;
+            self.nested = now;
         }
     }
 
     fn begin_slice(&mut self, name: u32, category: Category, now: u64) -> usize {
+        self.nested = self.nested.max(now);
         let depth = u16::try_from(self.stack.len()).unwrap_or(u16::MAX);
         self.out.slices.push(Slice { start: now, end: u64::MAX, name, category, depth });
         self.out.slices.len() - 1
@@ -306,6 +331,7 @@ impl Player<'_> {
 
     fn close(&mut self, event: &Event, now: u64) {
         self.end_top(now);
+        self.nested = now;
         self.searching = false;
         let named = matches!(event.kind, Kind::Ends | Kind::Closes);
         let matches = |open: &Open| open.ends_by == event.kind && (!named || open.a == event.a);

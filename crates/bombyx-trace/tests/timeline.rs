@@ -3,7 +3,7 @@
 mod common;
 
 use bombyx_trace::{Category, Slice, Timeline, TrackKind, chrome, perfetto, read};
-use common::{everything, traced};
+use common::{everything, traced, traced_with};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 
@@ -61,6 +61,37 @@ fn a_run_under_every_scheduler() {
     assert!(timeline.names.iter().any(|name| name == "timeline::common::tree"), "{:?}", timeline.names);
     let text = |text: &str| timeline.names.iter().any(|name| name == text);
     assert!(text("begin") && text("blocked") && text("<script>alert(1)</script>"));
+    decode_perfetto(&timeline);
+    decode_chrome(&timeline);
+}
+
+/// In a profiled program, strands are slices. Every strand is one here, however short, and phases begin and end in their
+/// middle.
+#[test]
+fn strands_nest_with_everything_else() {
+    let test = "strands_nest_with_everything_else";
+    let environment = [("BOMBYX_PROFILE", "/dev/null"), ("BOMBYX_TRACE_STRANDS", "0")];
+    let bytes = traced_with(test, &environment, || {
+        let pool = bombyx::Pool::builder().processors(2).build().unwrap();
+        pool.run(|| {
+            let across = bombyx::phase("across");
+            bombyx::join(
+                || {
+                    let _inside = bombyx::phase("inside");
+                    bombyx::mark("in the middle");
+                },
+                || std::thread::sleep(std::time::Duration::from_millis(1)),
+            );
+            drop(across);
+            bombyx::mark("after");
+        });
+        everything();
+    });
+    let timeline = Timeline::of(&read(&bytes).unwrap());
+    check(&timeline);
+    let strands = timeline.names.iter().filter(|name| name.starts_with("strand "));
+    assert!(strands.clone().any(|name| name.starts_with("strand timeline.rs:")), "{:?}", timeline.names);
+    assert!(strands.count() > 5, "{:?}", timeline.names);
     decode_perfetto(&timeline);
     decode_chrome(&timeline);
 }

@@ -2,6 +2,7 @@
 
 use crate::machine::current;
 use crate::machine::hand_over::{Heir, Next, go_on, hand_over};
+use crate::machine::live;
 use crate::machine::pool::PoolCore;
 use crate::machine::telling::Meanwhile;
 use crate::machine::tracer::Event;
@@ -33,6 +34,7 @@ where
 {
     let Some(processor) = current::processor() else { return f() };
     let pool = processor.pool();
+    let _seen = live::Blocking::begin(pool);
     if pool.has_fixed_threads() {
         let _traced = Meanwhile::begin(pool, Event::Blocks, Event::Unblocks);
         let _blocked = guarded(|| {

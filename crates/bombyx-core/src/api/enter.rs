@@ -10,6 +10,7 @@ use crate::api::signal::Signal;
 use crate::machine::chain::Lent;
 use crate::machine::current;
 use crate::machine::handlers::PoolEvent;
+use crate::machine::live;
 use crate::machine::luggage::Luggage;
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
@@ -69,6 +70,7 @@ where
 {
     let (_visit, _run) = guarded(|| (Visit::begin(pool, processor), profile::Run::begin(pool, site)));
     let _traced = Meanwhile::region(pool, Region::Run, site.location);
+    let _seen = live::Region::begin(std::any::type_name::<F>());
     f()
 }
 
@@ -145,6 +147,7 @@ where
             let pool = current::held().pool();
             let run = profile::Run::begin(pool, (*this).site);
             let traced = Meanwhile::region(pool, Region::Run, (*this).site.location);
+            live::run(std::any::type_name::<F>());
             let tell = |event: fn(usize) -> PoolEvent| {
                 let here = current::held();
                 here.pool().handlers().tell(event(here.index));
@@ -197,6 +200,7 @@ where
         let Detached { site, pool, luggage, closure, .. } = unsafe { memory.assume_init_read() };
         let run = profile::Run::begin(&pool, site);
         let traced = Meanwhile::region(&pool, Region::Run, site.location);
+        live::run(std::any::type_name::<F>());
         // For the recorder, the spawned closure frees what the spawn allocated.
         drop(memory);
         luggage.run_root(|| pool.handlers().guard(closure));

@@ -1,6 +1,7 @@
 //! What the calling thread holds: its processor, its carrier, and the pools that wait for its return from blocking calls.
 //! [`super::chain`] has the thread-local state of the code that runs on the thread.
 
+use crate::machine::board;
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
 use crate::protocol::carrier::Carrier;
@@ -156,6 +157,7 @@ pub(crate) fn begin_generation() -> Generation {
 
 /// The calling thread is in a child process. Whatever it held belongs to the parent.
 fn leave_parent() {
+    board::leave_parent();
     PROCESSOR.set(ptr::null());
     HOME.set(ptr::null());
     if let Some(carrier) = CARRIER.get() {

@@ -9,6 +9,7 @@
 use crate::machine::chain;
 use crate::machine::current;
 use crate::machine::handlers::PoolEvent;
+use crate::machine::live;
 use crate::machine::observer::State;
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
@@ -138,6 +139,7 @@ pub(crate) fn take_hold(processor: NonNull<Processor>) {
     chain::tell();
     processor.watching.append(carrier.watching.take());
     processor.trace(Event::TakesHold);
+    live::show(processor);
     processor.set_busy(true);
     processor.note_cpu();
     processor.strategy().cpus().took_hold(processor);
@@ -172,6 +174,7 @@ pub(super) fn release() {
         Thread::HERE.unpin();
     }
     processor.trace(Event::LetsGo);
+    live::hide(processor);
     current::set_processor(ptr::null());
 }
 

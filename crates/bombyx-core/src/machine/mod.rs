@@ -18,6 +18,7 @@
 //! | `chain.rs`, `context.rs`, `views.rs`, `luggage.rs` | what code carries with it: task-locals and reducers |
 //! | `meter.rs`, `gauge.rs`, `stats.rs`, `metrics.rs` | what is counted |
 
+pub(crate) mod board;
 pub(crate) mod chain;
 pub(crate) mod context;
 pub(crate) mod current;
@@ -25,6 +26,7 @@ pub(crate) mod fixed;
 pub(crate) mod gauge;
 pub(crate) mod hand_over;
 pub(crate) mod handlers;
+pub(crate) mod live;
 pub(crate) mod luggage;
 pub(crate) mod meter;
 pub(crate) mod metrics;

@@ -142,6 +142,7 @@ impl PoolCore {
         carrier.started(handle.thread());
         shared.handles.push(handle);
         shared.count_carrier();
+        self.notice.set_carriers(shared.carriers);
         if self.carriers_list_themselves() {
             shared.starting += 1;
             return Ok(None);
@@ -152,7 +153,9 @@ impl PoolCore {
     /// A carrier for somebody else to start. When it runs, it lists itself as a spare.
     pub(crate) fn new_carrier(&self) -> io::Result<NewCarrier> {
         let mut shared = lock(&self.shared);
-        self.number_carrier(&mut shared).inspect(|_| shared.count_carrier())
+        let numbered = self.number_carrier(&mut shared).inspect(|_| shared.count_carrier());
+        self.notice.set_carriers(shared.carriers);
+        numbered
     }
 
     fn number_carrier(&self, shared: &mut MutexGuard<'_, Shared>) -> io::Result<NewCarrier> {

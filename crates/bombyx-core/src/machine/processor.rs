@@ -5,12 +5,13 @@
 //! Only the carrier that holds the processor touches what is marked *holder*. Handing the processor over synchronises
 //! (see [`crate::protocol::carrier`]).
 
+use crate::machine::board::Shown;
 use crate::machine::meter::Meter;
 use crate::machine::observer::{Account, Aside, State};
 use crate::machine::pool::config::Config;
 use crate::machine::pool::{PoolCore, PoolRef};
 use crate::machine::rhythm::Beat;
-use crate::machine::stats::{Counter, Counters};
+use crate::machine::stats::Counter;
 use crate::machine::strategy::Strategy;
 use crate::protocol::carrier::{Carrier, Enabled};
 use crate::protocol::credits::{Stock, tell};
@@ -73,7 +74,8 @@ pub(crate) struct Processor {
     seen_on: AtomicUsize,
     /// Holder.
     pub(crate) rng: Holder<Rng>,
-    pub(crate) stats: Counters,
+    /// The counters, where others can see them.
+    pub(crate) stats: Shown,
     pub(crate) account: Account,
     pub(crate) index: usize,
     /// Detached closures that start in the order of their spawns. The deque has a ticket for each.
@@ -123,7 +125,7 @@ impl<T> Deref for Holder<T> {
 }
 
 impl Processor {
-    pub(crate) fn new(index: usize, config: &Config, pool: PoolRef) -> Processor {
+    pub(crate) fn new(index: usize, config: &Config, pool: PoolRef, stats: Shown) -> Processor {
         Processor {
             deque: Deque::new(config.strategy.has_private_deques()),
             requests: Requests::new(),
@@ -141,7 +143,7 @@ impl Processor {
             beat: Holder(Beat::default()),
             seen_on: AtomicUsize::new(usize::MAX),
             rng: Holder(Rng::new(config.seed, index as u64)),
-            stats: Counters::default(),
+            stats,
             account: Account::default(),
             index,
             tickets: Tickets::new(0),

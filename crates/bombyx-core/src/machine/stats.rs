@@ -34,10 +34,18 @@ macro_rules! statistics {
     ) => {
         /// The counters of one processor. Its holder writes them; its lookout writes those of muggings.
         #[derive(Default)]
+        #[repr(C)]
         pub(crate) struct Counters {
             $(pub(crate) $name: Counter,)*
             pub(crate) longest_watch_list: Counter,
         }
+
+        impl Counters {
+            /// The names of the counters, in their order.
+            pub(crate) const NAMES: &[&str] = &[$(stringify!($name),)* "longest_watch_list"];
+        }
+
+        const _: () = assert!(Counters::NAMES.len() * size_of::<u64>() == size_of::<Counters>());
 
         /// What a pool has done so far ([`crate::Pool::stats`]).
         ///

@@ -2,6 +2,7 @@
 //! tracer, each call is one comparison.
 
 use crate::machine::current;
+use crate::machine::live;
 use crate::machine::observer::State;
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
@@ -34,18 +35,18 @@ impl Processor {
         }
     }
 
-    /// Tells the tracer, if there is one, what the processor does from now on.
+    /// Tells whoever looks, and the tracer, if there is one, what the processor does from now on.
     #[inline]
     pub(crate) fn trace_state(&self, state: State) {
-        if self.pool().tracer().is_some() {
-            self.trace(Event::Enters(match state {
-                State::Idle => Told::Idle,
-                State::Busy => Told::Busy,
-                State::Search => Told::Search,
-                State::Help => Told::Help,
-                State::HandOver => Told::HandOver,
-            }));
-        }
+        let state = match state {
+            State::Idle => Told::Idle,
+            State::Busy => Told::Busy,
+            State::Search => Told::Search,
+            State::Help => Told::Help,
+            State::HandOver => Told::HandOver,
+        };
+        self.stats.set_state(state);
+        self.trace(Event::Enters(state));
     }
 
     /// Holder. Counts and traces an entry that it took from elsewhere: from the processor `from`, or from none in
@@ -57,9 +58,11 @@ impl Processor {
     }
 }
 
-/// Tells the tracer of the calling thread's pool, if there is one, what the jobs with this code run.
+/// Tells whoever looks, and the tracer of the calling thread's pool, if there is one, what the jobs with this code run. The
+/// calling thread begins to run one.
 #[inline]
 pub(crate) fn name_code(code: usize, name: fn() -> &'static str) {
+    live::run(name());
     if let Some(tracer) = current::processor().and_then(|processor| processor.pool().tracer()) {
         tracer.name(code, name);
     }

@@ -31,6 +31,8 @@ pub(crate) enum Event {
     Mark(Text),
     Opens(Text),
     Closes(Text),
+    /// A strand of this fork site, if it is known, which began at this time of the trace's clock.
+    Strand(Option<&'static Location<'static>>, u64),
 }
 
 /// The number of a text that the program gave.

@@ -7,6 +7,7 @@
 
 use crate::machine::current;
 use crate::machine::hand_over::{Heir, Next, go_on, hand_over, take_hold};
+use crate::machine::live;
 use crate::machine::observer::Helping;
 use crate::machine::patience::{Patience, Wait, Waited};
 use crate::machine::pool::PoolCore;
@@ -154,6 +155,7 @@ fn run_series(first: Entry, next: impl Fn(&Processor) -> Option<Entry>) -> Enabl
         processor.note_watch_list();
     }
     let mut entry = first;
+    let outer = live::Running::now();
     let enabled = loop {
         let (Kind::Stack(job) | Kind::Heap(job)) = entry.kind() else {
             unreachable!("a carrier has its own stack")
@@ -171,6 +173,7 @@ fn run_series(first: Entry, next: impl Fn(&Processor) -> Option<Entry>) -> Enabl
             None => break None,
         }
     };
+    outer.again();
     let enabled = return_credits(enabled);
     carrier.set_root(outer_root);
     // The carrier may hold another processor now. From now on, either nothing in its deque descends from `root`, or the
@@ -255,6 +258,7 @@ pub(crate) fn wait_for(job: &Job) -> Waited {
                 observe_wait();
                 let address = ptr::from_ref(job) as usize;
                 let _waiting = Meanwhile::begin(current::held().pool(), Event::Waits(address), Event::GoesOn);
+                let _seen = live::Waiting::begin();
                 current::held().strategy().wait_for_branch(job, job.resolution())
             }
             _ => wait(job.latch(), ptr::from_ref(job) as usize, Some(job)),
@@ -303,6 +307,7 @@ pub(crate) fn wait(latch: &Latch, root: usize, job: Option<&Job>) -> Waited {
     let mut patience = Patience::new();
     observe_wait();
     let _waiting = Meanwhile::begin(current::held().pool(), Event::Waits(root), Event::GoesOn);
+    let _seen = live::Waiting::begin();
     if let Some(enabled) = return_credits(None) {
         current::held().submit(Entry::carrier(enabled));
     }

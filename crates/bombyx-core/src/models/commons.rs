@@ -28,7 +28,7 @@ impl Pool {
     /// The first processors rest.
     fn new(resting: usize) -> Arc<Pool> {
         let pool = Arc::new(Pool {
-            queued: Queued::none(),
+            queued: Queued::none(None),
             sleepers: Sleepers::new(0),
             commons: Mutex::new(Commons::new()),
             processors: [(), ()].map(|()| Held { used: UnsafeCell::new(0), private: Private::new() }),

@@ -13,6 +13,7 @@ mod chain;
 mod commons;
 mod deque;
 mod mailbox;
+mod notice;
 mod placement;
 mod read_write;
 mod ready;

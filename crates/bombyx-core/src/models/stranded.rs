@@ -31,7 +31,7 @@ struct Hold;
 impl Pool {
     fn new() -> Arc<Pool> {
         Arc::new(Pool {
-            queued: Queued::none(),
+            queued: Queued::none(None),
             sleepers: Sleepers::new(0),
             commons: Mutex::new(Commons::new()),
             ready: SharedPool::new(Order::Arrival, 1),

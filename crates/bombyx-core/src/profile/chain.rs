@@ -70,6 +70,8 @@ pub(super) struct Chain {
     pub(super) profiler: Option<Arc<Profiler>>,
     pub(super) clock: Clock,
     pub(super) costs: Costs,
+    /// Strands of at least so many ticks are told to the tracer.
+    pub(super) long: i64,
     /// When the present strand began, and how much of the following time is the profiler's own.
     pub(super) start: u64,
     /// When it was last asked whether the thread had a CPU, and when to ask again.
@@ -111,6 +113,7 @@ impl Chain {
         profiler: None,
         clock: Clock::Monotonic,
         costs: Costs::NONE,
+        long: i64::MAX,
         start: 0,
         looked: 0,
         look_at: u64::MAX,
@@ -180,6 +183,7 @@ impl Shadow {
             profiler: Some(Arc::clone(profiler)),
             clock: profiler.clock,
             costs: profiler.costs,
+            long: profiler.long,
             site,
             run: site,
             foot: self.depth(),

@@ -13,6 +13,7 @@ use crate::machine::pool::PoolCore;
 use crate::machine::stats::Stats;
 use crate::protocol::job::Job;
 use crate::system::clock::{Clock, Scale};
+use crate::system::output;
 use crate::system::primitive::lock;
 use bombyx_base::profile::{self, Profile};
 use std::collections::HashMap;
@@ -32,6 +33,8 @@ pub(crate) struct Profiler {
     pub(crate) costs: Costs,
     /// How many ticks a piece of a loop must be expected to take before it is split further.
     pub(crate) short: i64,
+    /// Strands that take at least so many ticks are told to the tracer, if there is one.
+    pub(super) long: i64,
     /// How many ticks pass before a carrier asks again whether it had a CPU. `None` in virtual time.
     pub(crate) look_every: Option<u64>,
     /// As known when the profiler began.
@@ -130,6 +133,7 @@ impl Profiler {
             clock,
             costs,
             short: ticks(SHORT) as i64,
+            long: long_strand().map_or(i64::MAX, |long| ticks(long) as i64),
             look_every: clock.is_real().then(|| ticks(LOOK_EVERY) as u64),
             ns_per_tick_then: ns_per_tick,
             scale: Scale::new(clock),
@@ -473,6 +477,21 @@ fn command() -> (String, Vec<String>) {
     let program = arguments.next().unwrap_or_default();
     let name = std::path::Path::new(&program).file_name().map(|name| name.to_string_lossy().into());
     (name.unwrap_or(program), arguments.collect())
+}
+
+/// How long a strand must be to be told in a trace, if the environment asks for one: `BOMBYX_TRACE_STRANDS` microseconds.
+fn long_strand() -> Option<Duration> {
+    const VARIABLE: &str = "BOMBYX_TRACE_STRANDS";
+    const DEFAULT: f64 = 10.0;
+    output::asked("BOMBYX_TRACE")?;
+    let given = std::env::var(VARIABLE).ok();
+    let asked = given.as_deref().map_or(Some(DEFAULT), |given| given.trim().parse().ok());
+    let micros = asked.filter(|micros| (0.0..=1e9).contains(micros)).unwrap_or_else(|| {
+        let given = given.as_deref().unwrap_or_default();
+        eprintln!("bombyx: {VARIABLE} is `{given}`, but must be a number of microseconds; using {DEFAULT}");
+        DEFAULT
+    });
+    Some(Duration::from_secs_f64(micros * 1e-6))
 }
 
 /// The shortest forks that a recorder drops when memory gets short: about a microsecond, whatever a tick is.

@@ -21,6 +21,9 @@ use super::heap::{self, Uncharged};
 use super::origin::Origin;
 use super::presence::Presence;
 use super::sites::{self, Cache, Kind, Site, SiteId};
+use crate::machine::current;
+use crate::machine::tracer::Event;
+use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -60,6 +63,8 @@ pub(crate) struct Shadow {
     /// How many of the closures on the stack run on top of a waiting frame.
     pub(crate) helping: usize,
     presence: Presence,
+    /// The site whose strand was told last, and its place.
+    told: (SiteId, Option<&'static Location<'static>>),
     /// How often the presence was looked at since the profiler last heard of this carrier.
     looks: u32,
 }
@@ -84,6 +89,7 @@ impl Shadow {
             tallies: Vec::new(),
             helping: 0,
             presence: Presence::new(),
+            told: (SiteId::TAKEN, None),
             looks: 0,
         }
     }
@@ -128,7 +134,23 @@ impl Shadow {
         self.uncounted.strands += 1;
         let length = self.chain.length.then(Length::strand(ticks));
         self.chain.length = length;
+        if ticks >= self.chain.long {
+            self.tell_strand();
+        }
         (ticks, length)
+    }
+
+    /// Tells the tracer that a long strand ends.
+    #[cold]
+    #[inline(never)]
+    fn tell_strand(&mut self) {
+        let _uncharged = Uncharged::begin();
+        if self.told.0 != self.chain.site {
+            self.told = (self.chain.site, sites::place(self.chain.site));
+        }
+        if let Some(processor) = current::processor() {
+            processor.trace(Event::Strand(self.told.1, self.chain.start));
+        }
     }
 
     /// Ends the present strand, and tells the recorder.

@@ -187,6 +187,12 @@ pub(crate) fn intern(site: Site, code: usize, run: SiteId) -> SiteId {
     id
 }
 
+/// The place of a site. Unknown for the foot of a stolen chain, until its join.
+pub(crate) fn place(id: SiteId) -> Option<&'static Location<'static>> {
+    let index = id.index().checked_sub(1)?;
+    lock(&TABLE).entries.get(index).map(|entry| entry.site.location)
+}
+
 /// The kinds of all sites so far, by their numbers, from the first.
 pub(crate) fn kinds() -> Vec<Kind> {
     lock(&TABLE).entries.iter().map(|entry| entry.site.kind).collect()

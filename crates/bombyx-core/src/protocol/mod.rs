@@ -30,6 +30,7 @@ pub(crate) mod job;
 pub(crate) mod latch;
 pub(crate) mod lineage;
 pub(crate) mod mailbox;
+pub(crate) mod notice;
 pub(crate) mod outside;
 pub(crate) mod placement;
 pub(crate) mod private;

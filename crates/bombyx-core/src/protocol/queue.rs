@@ -17,24 +17,28 @@
 use crate::protocol::carrier::Carrier;
 use crate::protocol::job::{Entry, Kind, Place};
 use crate::system::fault::{Fault, planted};
-use crate::system::primitive::AtomicUsize;
+use crate::system::primitive::{AtomicU64, AtomicUsize};
 use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 /// How many entries a queue holds, for a look without the lock.
-pub(crate) struct Queued(AtomicUsize);
+pub(crate) struct Queued {
+    count: AtomicUsize,
+    /// Where others may read the number, too.
+    shown: Option<&'static AtomicU64>,
+}
 
 impl Queued {
-    pub(crate) fn none() -> Queued {
-        Queued(AtomicUsize::new(0))
+    pub(crate) fn none(shown: Option<&'static AtomicU64>) -> Queued {
+        Queued { count: AtomicUsize::new(0), shown }
     }
 
     /// Whether there seems to be something.
     #[inline]
     pub(crate) fn any(&self) -> bool {
-        self.0.load(Relaxed) > 0
+        self.count.load(Relaxed) > 0
     }
 }
 
@@ -105,6 +109,9 @@ impl Queue {
     }
 
     fn count(&self, queued: &Queued) {
-        queued.0.store(self.0.len(), Relaxed);
+        queued.count.store(self.0.len(), Relaxed);
+        if let Some(shown) = queued.shown {
+            shown.store(self.0.len() as u64, Relaxed);
+        }
     }
 }

@@ -148,6 +148,12 @@ pub(crate) enum Fault {
     OverwriteWithoutFence,
     /// A writer publishes an event before its words are there.
     PublishWithoutOrder,
+    /// An entry of a board is posted before its words are there.
+    PostWithoutOrder,
+    /// The words of an entry change, and its number may still be there.
+    ReuseWithoutFence,
+    /// A reader of a board looks at the number again before it has read the words.
+    LookWithoutFence,
     /// A reader of events keeps the one that may be overwritten meanwhile.
     KeepTheOldest,
 }

@@ -6,6 +6,8 @@
 //! ends by the signal, as it would if nothing were measured. A second signal acts at once. Signals that the program handles
 //! or ignores when its first pool is built are left alone, and a handler that it installs later replaces ours.
 //!
+//! A signal on demand ([`on_demand`]) goes the same way, but the process goes on.
+//!
 //! A child of fork(2) has the handler, but no thread to tell. There, signals act at once, as they always did.
 //!
 //! An unfinished run is on the stacks of the threads that run it, where no other thread may look. But carriers report to the
@@ -15,8 +17,8 @@ use crate::system::primitive::lock;
 use crate::system::process::Hooks;
 use std::io::Read as _;
 use std::os::fd::{FromRawFd as _, RawFd};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+use std::sync::{Mutex, OnceLock};
 use std::{fs, mem, ptr, thread};
 
 const SIGNALS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
@@ -27,25 +29,47 @@ static TO_THREAD: AtomicI32 = AtomicI32::new(-1);
 /// Who writes when a signal comes.
 static WRITERS: Mutex<Vec<fn()>> = Mutex::new(Vec::new());
 
+/// The signal on demand, or 0, and who writes then.
+static ON_DEMAND: AtomicI32 = AtomicI32::new(0);
+static DEMANDED: Mutex<Option<fn()>> = Mutex::new(None);
+
 /// Calls `write` when such a signal comes. If the system gives no pipe or no thread, signals act as they always did.
 pub(crate) fn before_the_end(write: fn()) {
-    let mut writers = lock(&WRITERS);
-    writers.push(write);
-    if writers.len() == 1 {
-        watch();
+    let first = {
+        let mut writers = lock(&WRITERS);
+        writers.push(write);
+        writers.len() == 1
+    };
+    let ours: Vec<_> = SIGNALS.into_iter().filter(|&signal| is_default(signal)).collect();
+    if first && !ours.is_empty() && is_watched() {
+        ours.into_iter().for_each(|signal| handle(signal, libc::SA_RESETHAND));
     }
 }
 
-/// Begins to wait for signals.
-fn watch() {
-    let ours: Vec<_> = SIGNALS.into_iter().filter(|&signal| is_default(signal)).collect();
-    if ours.is_empty() {
-        return;
+/// Calls `write` whenever this signal comes, and the process goes on. Returns false if the program handles or ignores the
+/// signal, or if the system gives no pipe or no thread. Called once.
+pub(crate) fn on_demand(signal: libc::c_int, write: fn()) -> bool {
+    if !is_default(signal) || !is_watched() {
+        return false;
     }
+    *lock(&DEMANDED) = Some(write);
+    ON_DEMAND.store(signal, Relaxed);
+    handle(signal, 0);
+    true
+}
+
+/// Whether a thread waits for signals. The first call starts it.
+fn is_watched() -> bool {
+    static WATCHED: OnceLock<bool> = OnceLock::new();
+    *WATCHED.get_or_init(watch)
+}
+
+/// Begins to wait for signals.
+fn watch() -> bool {
     let mut ends: [RawFd; 2] = [-1; 2];
     // SAFETY: the array has room for the two numbers that are written into it.
     if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
-        return;
+        return false;
     }
     static HOOKS: Hooks = Hooks { before: || (), in_child: leave_parent, is_lost: || false };
     HOOKS.register();
@@ -54,18 +78,20 @@ fn watch() {
     let mut signals = unsafe { fs::File::from_raw_fd(ends[0]) };
     let waits = move || {
         let mut signal = [0];
-        if signals.read_exact(&mut signal).is_ok() {
+        while signals.read_exact(&mut signal).is_ok() {
+            if i32::from(signal[0]) == ON_DEMAND.load(Relaxed) {
+                let demanded = *lock(&DEMANDED);
+                demanded.into_iter().for_each(|write| write());
+                continue;
+            }
             let writers = lock(&WRITERS).clone();
             writers.iter().for_each(|write| write());
             // SAFETY: the call has no memory effects. The handler was removed when it was called.
             unsafe { libc::kill(libc::getpid(), libc::c_int::from(signal[0])) };
+            return;
         }
     };
-    if thread::Builder::new().name("bombyx-signals".to_owned()).spawn(waits).is_ok() {
-        for signal in ours {
-            handle(signal);
-        }
-    }
+    thread::Builder::new().name("bombyx-signals".to_owned()).spawn(waits).is_ok()
 }
 
 /// The calling thread is in a child process, where nobody reads what the handler would write, and the parent's thread
@@ -74,8 +100,8 @@ fn leave_parent() {
     if TO_THREAD.swap(-1, Relaxed) == -1 {
         return;
     }
-    for signal in SIGNALS {
-        if handler_of(signal) == Some(ours()) {
+    for signal in SIGNALS.into_iter().chain([ON_DEMAND.load(Relaxed)]) {
+        if signal != 0 && handler_of(signal) == Some(ours()) {
             set_handler(signal, libc::SIG_DFL, 0);
         }
     }
@@ -85,8 +111,8 @@ fn is_default(signal: libc::c_int) -> bool {
     handler_of(signal) == Some(libc::SIG_DFL)
 }
 
-fn handle(signal: libc::c_int) {
-    set_handler(signal, ours(), libc::SA_RESTART | libc::SA_RESETHAND);
+fn handle(signal: libc::c_int, more: libc::c_int) {
+    set_handler(signal, ours(), libc::SA_RESTART | more);
 }
 
 /// Our handler, as the system calls it.
@@ -116,6 +142,10 @@ fn set_handler(signal: libc::c_int, handler: libc::sighandler_t, flags: libc::c_
 extern "C" fn tell_thread(signal: libc::c_int) {
     let byte = signal as u8;
     let to_thread = TO_THREAD.load(Relaxed);
+    if to_thread == -1 && signal == ON_DEMAND.load(Relaxed) {
+        // This is a child, and the signal was meant for its parent.
+        return;
+    }
     if to_thread == -1 {
         // This is a child, in the moment before it forgets the handler. The system has forgotten the handler for this
         // signal, so the signal acts now.

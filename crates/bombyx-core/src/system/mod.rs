@@ -14,6 +14,8 @@
 pub(crate) mod affinity;
 pub(crate) mod barrier;
 #[cfg(not(loom))]
+pub(crate) mod board;
+#[cfg(not(loom))]
 pub(crate) mod clock;
 pub(crate) mod fault;
 pub(crate) mod guard;

@@ -56,7 +56,7 @@ unsafe extern "C" {
 
 /// Whether the program has more rights than its caller: set-user-ID, set-group-ID, capabilities of its file. The C
 /// library ignores such variables then, too (ld.so(8), AT_SECURE).
-fn is_privileged() -> bool {
+pub(crate) fn is_privileged() -> bool {
     #[cfg(target_os = "linux")]
     {
         // SAFETY: the call has no preconditions.

@@ -62,7 +62,7 @@ pub(crate) struct Hooks {
     pub(crate) is_lost: fn() -> bool,
 }
 
-/// One for the machine, one for the profiler.
+/// One for the machine, one for signals.
 static HOOKS: [OnceLock<&'static Hooks>; 2] = [const { OnceLock::new() }; 2];
 
 impl Hooks {

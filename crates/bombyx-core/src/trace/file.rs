@@ -1,7 +1,7 @@
 //! The file that `BOMBYX_TRACE` asks for. It is written when the process ends, even by a signal that it does not handle.
 //! `docs/trace-format.md` describes it.
 
-use super::{POOLS, clock, names, rings, stall};
+use super::{POOLS, clock, flight, names, post_mortem, rings, stall};
 use crate::system::clock::Scale;
 use crate::system::output::{self, named, replace};
 use crate::system::primitive::lock;
@@ -22,6 +22,8 @@ struct File {
     scale: Scale,
     began: u64,
     began_unix_ns: u128,
+    /// In a flight recorder: how much of the past is written.
+    flight: Option<Duration>,
 }
 
 static FILE: OnceLock<File> = OnceLock::new();
@@ -38,16 +40,21 @@ pub(super) fn begin() -> bool {
         scale: Scale::new(clock()),
         began: clock().now(),
         began_unix_ns: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos()),
+        flight: flight::asked(),
     };
     if FILE.set(file).is_ok() {
         output::at_the_end(at_exit, interrupted);
         stall::begin(stalled);
+        flight::begin(FILE.get().is_some_and(|file| file.flight.is_some()));
     }
     true
 }
 
 extern "C" fn at_exit() {
-    output::complain(|| write(false));
+    // A flight recorder is for what goes wrong.
+    if FILE.get().is_some_and(|file| file.flight.is_none()) {
+        output::complain(|| write(false));
+    }
 }
 
 fn interrupted() {
@@ -57,18 +64,33 @@ fn interrupted() {
 /// Nothing has happened for this long.
 fn stalled(patience: Duration) {
     let Some(file) = FILE.get() else { return };
-    let (seconds, path) = (patience.as_secs_f64(), Path::new(&file.path).display());
+    let what = format!("nothing has happened for {} s", patience.as_secs_f64());
+    let who = post_mortem::tell(&rings::look(), clock().now(), file.scale.ns_per_tick());
+    tell(file, &what, &format!(". When it stopped:{who}"));
+}
+
+/// Writes the file because of something that the user should know, and says so.
+pub(super) fn write_because(why: &str) {
+    if let Some(file) = FILE.get() {
+        output::complain(|| {
+            tell(file, why, "");
+            Ok(())
+        });
+    }
+}
+
+fn tell(file: &File, why: &str, more: &str) {
+    let path = Path::new(&file.path).display();
     match write(false) {
         Ok(()) => eprintln!(
-            "bombyx: nothing has happened for {seconds} s; the trace up to now is in {path}, and `bombyx trace --read \
-             {path}` says who waits for what"
+            "bombyx: {why}; the trace up to now is in {path}, and `bombyx trace --read {path}` shows it{more}"
         ),
-        Err(error) => eprintln!("bombyx: nothing has happened for {seconds} s; {error}"),
+        Err(error) => eprintln!("bombyx: {why}; {error}{more}"),
     }
 }
 
 /// Writes the file that `BOMBYX_TRACE` asks for, with the newest events so far. This happens by itself when the process
-/// ends, unless it aborts or is killed. On Linux it also happens when a signal ends the process that it does not handle
+/// ends, unless it aborts or is killed, or is only to be written if something goes wrong (`BOMBYX_TRACE_FLIGHT`). On Linux it also happens when a signal ends the process that it does not handle
 /// (SIGINT, SIGTERM, SIGHUP).
 ///
 /// ```
@@ -92,7 +114,10 @@ fn write(interrupted: bool) -> io::Result<()> {
 
 impl File {
     fn write_to(&self, out: &mut dyn Write, interrupted: bool) -> io::Result<()> {
-        let seen = rings::look();
+        let mut seen = rings::look();
+        if let Some(flight) = self.flight {
+            seen.keep_last((flight.as_nanos() as f64 / self.scale.ns_per_tick()) as u64);
+        }
         let ended = clock().now();
         let mut out = Sections { out, crc: Crc::new() };
         out.put(MAGIC)?;
@@ -162,10 +187,11 @@ impl File {
 fn places<'a>(
     events: impl Iterator<Item = &'a [u64; 4]>,
 ) -> impl Iterator<Item = (u64, &'static Location<'static>)> {
-    let enters = |words: &[u64; 4]| {
-        Event::from_words(*words).filter(|event| event.kind == Kind::Enters).map(|event| event.a)
+    let named = |words: &[u64; 4]| {
+        let event = Event::from_words(*words)?;
+        (matches!(event.kind, Kind::Enters | Kind::Strand) && event.a != 0).then_some(event.a)
     };
-    let addresses: BTreeSet<u64> = events.filter_map(enters).collect();
+    let addresses: BTreeSet<u64> = events.filter_map(named).collect();
     addresses.into_iter().map(|address| {
         let place = std::ptr::with_exposed_provenance::<Location<'static>>(address as usize);
         // SAFETY: a ring gives only whole events, as they were written into it. Only `written` makes such events, and it

@@ -14,9 +14,13 @@
 //! | `names.rs` | names of code, and texts of the program |
 //! | `file.rs` | the file that the environment asks for |
 //! | `stall.rs` | writes the trace if nothing happens any more |
+//! | `post_mortem.rs` | says then which thread waits for what |
+//! | `flight.rs` | writes the last seconds when something goes wrong |
 
 mod file;
+mod flight;
 mod names;
+mod post_mortem;
 mod rings;
 mod stall;
 
@@ -131,6 +135,10 @@ fn written(event: Event, time: u64, pool: u16, processor: u16) -> Written {
         Event::Mark(text) => (Kind::Mark, NONE, u64::from(text.0), 0),
         Event::Opens(text) => (Kind::Opens, NONE, u64::from(text.0), 0),
         Event::Closes(text) => (Kind::Closes, NONE, u64::from(text.0), 0),
+        Event::Strand(place, began) => {
+            let place = place.map_or(0, |place| std::ptr::from_ref(place).expose_provenance());
+            (Kind::Strand, NONE, place as u64, began)
+        }
     };
     Written { time, kind, pool, processor, other, a, b }
 }

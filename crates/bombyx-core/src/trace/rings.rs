@@ -166,6 +166,33 @@ pub(super) struct Seen {
     pub(super) untold: u64,
 }
 
+impl Seen {
+    /// Leaves out what happened longer than this before the newest event.
+    pub(super) fn keep_last(&mut self, ticks: u64) {
+        let newest = self.rings.iter().filter_map(|ring| ring.events.last()).map(|event| event[0]).max();
+        let Some(begin) = newest.map(|newest| newest.saturating_sub(ticks)) else { return };
+        for ring in &mut self.rings {
+            let older = ring.events.partition_point(|event| event[0] < begin);
+            ring.events.drain(..older);
+            ring.lost += older as u64;
+        }
+    }
+
+    /// The events of each thread, in order.
+    pub(super) fn by_thread(&self) -> impl Iterator<Item = (&Thread, &[[u64; WORDS]])> {
+        self.threads.iter().enumerate().map(|(at, thread)| {
+            let next = self.threads[at + 1..].iter().find(|next| next.ring == thread.ring);
+            // A thread that came after the look at the rings has no ring here, or no events.
+            let events = self.rings.get(thread.ring).map_or(&[][..], |ring| {
+                let index = |number: u64| (number.saturating_sub(ring.lost) as usize).min(ring.events.len());
+                let end = next.map_or(ring.events.len(), |next| index(next.first));
+                &ring.events[index(thread.first).min(end)..end]
+            });
+            (thread, events)
+        })
+    }
+}
+
 /// Copies all rings. Threads may write meanwhile.
 pub(super) fn look() -> Seen {
     // First the rings, so that every thread that they name is known.

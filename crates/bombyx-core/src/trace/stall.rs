@@ -1,5 +1,5 @@
 //! Notices that nothing happens any more. If no thread has written an event for a time that the user chose, this writes the
-//! trace and says so. `bombyx trace --read` then shows which thread waits for what.
+//! trace, says so, and says which thread waits for what ([`super::post_mortem`]).
 //!
 //! A long closure that neither forks nor waits writes no events either. So only the user can say how long is too long.
 
@@ -14,7 +14,7 @@ const VARIABLE: &str = "BOMBYX_TRACE_STALL";
 /// How often the watch looks within the time that the user chose.
 const LOOKS: u32 = 8;
 
-/// Begins to watch, if the environment asks for it. `tell` writes the trace, and returns where it is.
+/// Begins to watch, if the environment asks for it. `tell` writes the trace, and says so.
 pub(super) fn begin(tell: fn(Duration)) {
     let Ok(given) = std::env::var(VARIABLE) else { return };
     let seconds = given.trim().parse().ok().filter(|seconds| (0.01..=1e6).contains(seconds));

@@ -60,6 +60,11 @@ pub(crate) fn everything() {
 
 /// The trace of a child that runs `work` in the test of this name. In the child, this does not return.
 pub(crate) fn traced(test: &str, memory: &str, work: impl FnOnce()) -> Vec<u8> {
+    traced_with(test, &[("BOMBYX_TRACE_MEMORY", memory)], work)
+}
+
+/// The same, under this environment.
+pub(crate) fn traced_with(test: &str, environment: &[(&str, &str)], work: impl FnOnce()) -> Vec<u8> {
     if env::var(CHILD).is_ok_and(|name| name == test) {
         work();
         process::exit(0);
@@ -69,7 +74,8 @@ pub(crate) fn traced(test: &str, memory: &str, work: impl FnOnce()) -> Vec<u8> {
         .args([test, "--exact", "--nocapture", "--test-threads=1"])
         .env_remove("BOMBYX_PROCESSORS")
         .env_remove("BOMBYX_SCHEDULER")
-        .envs([(CHILD, test), ("BOMBYX_TRACE_MEMORY", memory)])
+        .env(CHILD, test)
+        .envs(environment.iter().copied())
         .env("BOMBYX_TRACE", &file)
         .output()
         .unwrap();

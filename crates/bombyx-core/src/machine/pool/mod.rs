@@ -29,6 +29,7 @@ mod search;
 mod sentry;
 mod spares;
 
+use crate::machine::board::Notice;
 use crate::machine::gauge::Gauges;
 use crate::machine::handlers::Handlers;
 use crate::machine::meter::set_metering;
@@ -73,6 +74,8 @@ pub(crate) struct PoolCore {
     /// Spawned closures that belong to no scope and have not ended. Dropping the pool waits for them.
     detached: std::sync::Mutex<Detached>,
     detached_ended: Condvar,
+    /// What others see of the pool. The last field: it has the counters of the processors.
+    pub(in crate::machine) notice: Notice,
 }
 
 /// How long the pool asks the system for no thread after the system has refused one.
@@ -162,10 +165,13 @@ impl PoolCore {
 
     pub(crate) fn without_carriers(config: Config) -> Arc<PoolCore> {
         let pool = Arc::new_cyclic(|this| {
-            let processors: Box<[Processor]> = (0..config.processors)
+            let notice = Notice::new(config.processors);
+            let processor = |index| {
                 // SAFETY: the pool owns the processors.
-                .map(|index| Processor::new(index, &config, unsafe { PoolRef::new(this.as_ptr()) }))
-                .collect();
+                let pool = unsafe { PoolRef::new(this.as_ptr()) };
+                Processor::new(index, &config, pool, notice.slot(index))
+            };
+            let processors: Box<[Processor]> = (0..config.processors).map(processor).collect();
             let fixed_carriers: Box<[_]> = match config.threads {
                 Threads::Fixed => processors.iter().map(|_| Arc::new(Carrier::to_be_started())).collect(),
                 Threads::Moving => Box::default(),
@@ -199,7 +205,8 @@ impl PoolCore {
                 fixed_carriers,
                 processors,
                 config,
-                queued: Queued::none(),
+                queued: Queued::none(notice.queued()),
+                notice,
                 shared: Mutex::new(shared),
                 stopping: AtomicBool::new(false),
                 detached: std::sync::Mutex::default(),
@@ -222,8 +229,10 @@ impl PoolCore {
         }
     }
 
-    /// Tells the observer and the tracer, if there are any, that the pool exists.
+    /// Tells the observer and the tracer, if there are any, that the pool exists, and whoever looks at the board.
     fn observed(self: Arc<PoolCore>) -> Arc<PoolCore> {
+        self.notice.set_in_service(self.in_service());
+        self.notice.post(self.has_fixed_threads(), &self.config.scheduler);
         if let Some(observer) = self.observer() {
             observer.add_pool(&self);
         }

@@ -84,6 +84,7 @@ impl PoolCore {
         let back = {
             let mut shared = lock(&self.shared);
             self.in_service.store(processors, Relaxed);
+            self.notice.set_in_service(processors);
             shared.commons.sort_out(|processor| self.is_listed_as_surplus(processor), &self.sleepers)
         };
         for _ in 0..back {

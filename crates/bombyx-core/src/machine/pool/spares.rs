@@ -93,6 +93,7 @@ impl PoolCore {
     pub(crate) fn carrier_ended(&self) {
         let mut shared = lock(&self.shared);
         shared.carriers -= 1;
+        self.notice.set_carriers(shared.carriers);
         if !shared.stopping {
             // This was a surplus spare. Nobody needs to wait for its thread, which is about to end.
             let here = std::thread::current().id();

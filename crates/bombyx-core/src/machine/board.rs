@@ -1,0 +1,336 @@
+//! The board: where processors keep their counters, so that `bombyx top` can look at a running program. Its layout is in
+//! [`bombyx_base::live`].
+//!
+//! The counters exist anyway ([`super::stats`]), and one writer at a time stores to each. On the board they lie in memory
+//! that other processes may read ([`crate::system::board`]). So it costs the program nothing that somebody looks: no
+//! thread, no file, no message. Everything here is on slow paths.
+//!
+//! **Who writes.** The words of a processor belong to its holder, as counters do; those of muggings to its lookout. What
+//! else a pool shows is written under its lock, or by atomic addition. An entry is posted and withdrawn as
+//! [`crate::protocol::notice`] says. Readers see each word as somebody wrote it, and words of different times beside each
+//! other.
+//!
+//! A pool has memory of its own instead if there is no board (other systems, `BOMBYX_LIVE=0`) or no room on it.
+
+use crate::machine::stats::Counters;
+use crate::protocol::notice;
+use crate::system::output;
+use crate::system::primitive::{AtomicU64, Mutex, lock};
+use bombyx_base::live::{self, head, pool, slot};
+use bombyx_base::trace::State;
+use std::ops::Deref;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::AtomicPtr;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+/// What the board says of a processor.
+#[derive(Default)]
+#[repr(C, align(512))]
+struct Slot {
+    state: AtomicU64,
+    waits: AtomicU64,
+    closure: AtomicU64,
+    _spare: AtomicU64,
+    counters: Counters,
+}
+
+const _: () = assert!(size_of::<Slot>() == slot::WORDS * size_of::<u64>());
+const _: () = assert!(std::mem::offset_of!(Slot, counters) == slot::COUNTERS * size_of::<u64>());
+const _: () = assert!(std::mem::offset_of!(Slot, closure) == slot::CLOSURE * size_of::<u64>());
+const _: () = assert!(live::slot_at(0) * size_of::<u64>() % align_of::<Slot>() == 0);
+
+/// The slot of a processor. The counters are what it is used for most.
+pub(crate) struct Shown(NonNull<Slot>);
+
+// SAFETY: a slot consists of atomics.
+unsafe impl Send for Shown {}
+// SAFETY: as above.
+unsafe impl Sync for Shown {}
+
+impl Shown {
+    fn slot(&self) -> &Slot {
+        // SAFETY: the pool of the processor has the slots (`Notice`), and outlives the processor.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// The processor does this from now on.
+    #[inline]
+    pub(crate) fn set_state(&self, state: State) {
+        self.slot().state.store(state as u64, Relaxed);
+    }
+
+    /// Holder. How many of its frames wait, and whether it blocks ([`live::BLOCKED`]).
+    #[inline]
+    pub(crate) fn set_waits(&self, waits: u64) {
+        self.slot().waits.store(waits, Relaxed);
+    }
+
+    /// Holder. What it runs ([`live::closure`]).
+    #[inline]
+    pub(crate) fn set_closure(&self, closure: u64) {
+        self.slot().closure.store(closure, Relaxed);
+    }
+}
+
+impl Deref for Shown {
+    type Target = Counters;
+
+    #[inline]
+    fn deref(&self) -> &Counters {
+        &self.slot().counters
+    }
+}
+
+/// What the board says of a pool, with the slots of its processors.
+pub(crate) struct Notice {
+    place: Place,
+    words: &'static [AtomicU64],
+    slots: NonNull<Slot>,
+}
+
+// SAFETY: slots consist of atomics.
+unsafe impl Send for Notice {}
+// SAFETY: as above.
+unsafe impl Sync for Notice {}
+
+/// Where the words are.
+enum Place {
+    /// At this entry of the board.
+    Board(&'static Board, usize),
+    /// In memory of the pool's own. It is never touched by its owner here, only through the pointers.
+    Own(*mut [AtomicU64], *mut [Slot]),
+}
+
+impl Notice {
+    /// For a new pool. Nobody sees it before it is [posted](Notice::post).
+    pub(crate) fn new(processors: usize) -> Notice {
+        Board::current().and_then(|board| board.take(processors)).unwrap_or_else(|| Notice::own(processors))
+    }
+
+    fn own(processors: usize) -> Notice {
+        let words = Box::into_raw((0..pool::WORDS).map(|_| AtomicU64::new(0)).collect::<Box<[_]>>());
+        let slots = Box::into_raw((0..processors).map(|_| Slot::default()).collect::<Box<[_]>>());
+        // SAFETY: the words were made above, and are freed with this value only, which hands out shorter references.
+        let (shown, first) = unsafe { (&*words, NonNull::new_unchecked(slots.cast())) };
+        Notice { place: Place::Own(words, slots), words: shown, slots: first }
+    }
+
+    /// The slot of a processor of this pool. It must not be used after this value has gone.
+    pub(crate) fn slot(&self, index: usize) -> Shown {
+        // SAFETY: there is a slot for each processor.
+        Shown(unsafe { self.slots.add(index) })
+    }
+
+    /// Shows the pool to others.
+    pub(crate) fn post(&self, fixed: bool, scheduler: &str) {
+        let Place::Board(board, entry) = self.place else { return };
+        self.words[pool::FIXED].store(fixed.into(), Relaxed);
+        write_text(&self.words[pool::SCHEDULER_LENGTH], &self.words[pool::SCHEDULER..], scheduler);
+        let number = board.posted.fetch_add(1, Relaxed) + 1;
+        notice::post(&board.words[live::pool_at(entry) + pool::NUMBER], number);
+    }
+
+    /// The pool has so many carriers.
+    pub(crate) fn set_carriers(&self, carriers: usize) {
+        self.words[pool::CARRIERS].store(carriers as u64, Relaxed);
+    }
+
+    /// So many processors are in service.
+    pub(crate) fn set_in_service(&self, processors: usize) {
+        self.words[pool::IN_SERVICE].store(processors as u64, Relaxed);
+    }
+
+    /// Where to write how many entries wait in the queue of the pool, if anybody may want to know.
+    pub(crate) fn queued(&self) -> Option<&'static AtomicU64> {
+        match self.place {
+            Place::Board(board, entry) => Some(&board.words[live::pool_at(entry) + pool::QUEUED]),
+            Place::Own(..) => None,
+        }
+    }
+
+    /// One thread more blocks, or one less if `blocks` is false.
+    pub(crate) fn count_blocked(&self, blocks: bool) {
+        self.words[pool::BLOCKED].fetch_add(if blocks { 1 } else { u64::MAX }, Relaxed);
+    }
+}
+
+impl Drop for Notice {
+    fn drop(&mut self) {
+        match self.place {
+            Place::Board(board, entry) => board.give_back(entry),
+            Place::Own(words, slots) => {
+                // SAFETY: boxes when they were made, and nobody has them any more: the pool ends.
+                unsafe {
+                    drop(Box::from_raw(words));
+                    drop(Box::from_raw(slots));
+                }
+            }
+        }
+    }
+}
+
+/// The board of this process.
+struct Board {
+    words: &'static [AtomicU64],
+    /// The slots that each pool has: the first, and how many. Entries of the board without a pool have none.
+    taken: Mutex<[(usize, usize); live::POOLS]>,
+    /// How many pools were posted.
+    posted: AtomicU64,
+}
+
+/// The board of this process, if it has been asked for. A child of fork(2) gets another.
+static BOARD: AtomicPtr<Board> = AtomicPtr::new(ptr::null_mut());
+
+impl Board {
+    fn current() -> Option<&'static Board> {
+        // SAFETY: null, or never freed.
+        let board = match unsafe { BOARD.load(Acquire).as_ref() } {
+            Some(board) if !board.words.is_empty() => return Some(board),
+            // It is not made yet, or cannot be.
+            _ => Board::begin(),
+        };
+        (!board.words.is_empty()).then_some(board)
+    }
+
+    /// Makes the board, or waits for the thread that makes it. A child of fork(2) does not wait for a thread of its
+    /// parent: there nobody makes it ([`leave_parent`]).
+    #[cold]
+    fn begin() -> &'static Board {
+        static UNFINISHED: Board = Board::of(&[]);
+        let unfinished = ptr::from_ref(&UNFINISHED).cast_mut();
+        if BOARD.compare_exchange(ptr::null_mut(), unfinished, Acquire, Acquire).is_ok() {
+            let words = if is_wanted() { Board::memory() } else { None };
+            BOARD.store(Box::into_raw(Box::new(Board::of(words.unwrap_or_default()))), Release);
+        }
+        loop {
+            let board = BOARD.load(Acquire);
+            if !board.is_null() && board != unfinished {
+                // SAFETY: leaked above.
+                return unsafe { &*board };
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    const fn of(words: &'static [AtomicU64]) -> Board {
+        Board { words, taken: Mutex::new([(0, 0); live::POOLS]), posted: AtomicU64::new(0) }
+    }
+
+    fn memory() -> Option<&'static [AtomicU64]> {
+        let name = std::ffi::CString::new(live::NAME).ok()?;
+        let words = crate::system::board::memory(&name, live::WORDS)?;
+        let text = &words[head::NAMES..head::WORDS];
+        write_text(&words[head::NAMES_LENGTH], text, &Counters::NAMES.join(" "));
+        words[head::PROCESS].store(std::process::id().into(), Relaxed);
+        words[head::MAGIC].store(live::MAGIC, Release);
+        Some(words)
+    }
+
+    /// Room for a pool.
+    fn take(&'static self, processors: usize) -> Option<Notice> {
+        let mut taken = lock(&self.taken);
+        let free = taken.iter().position(|&(_, count)| count == 0);
+        let Some((entry, first)) = free.zip(room_for(processors, &*taken)) else {
+            self.words[head::LEFT_OUT].fetch_add(1, Relaxed);
+            return None;
+        };
+        taken[entry] = (first, processors);
+        let words = &self.words[live::pool_at(entry)..][..pool::WORDS];
+        words[pool::FIRST].store(first as u64, Relaxed);
+        words[pool::PROCESSORS].store(processors as u64, Relaxed);
+        let slots = self.words[live::slot_at(first)..].as_ptr().cast_mut().cast();
+        // SAFETY: the address of a reference is not null.
+        let slots = unsafe { NonNull::new_unchecked(slots) };
+        Some(Notice { place: Place::Board(self, entry), words, slots })
+    }
+
+    /// The pool at this entry has ended.
+    fn give_back(&self, entry: usize) {
+        let words = &self.words[live::pool_at(entry)..][..pool::WORDS];
+        notice::withdraw(&words[pool::NUMBER]);
+        let (first, count) = lock(&self.taken)[entry];
+        let slots = &self.words[live::slot_at(first)..live::slot_at(first + count)];
+        words.iter().chain(slots).for_each(|word| word.store(0, Relaxed));
+        lock(&self.taken)[entry] = (0, 0);
+    }
+}
+
+/// The first of so many slots that nobody has.
+fn room_for(processors: usize, taken: &[(usize, usize)]) -> Option<usize> {
+    let ends = taken.iter().filter(|&&(_, count)| count > 0).map(|&(first, count)| first + count);
+    let fits = |&begin: &usize| {
+        let end = begin + processors;
+        end <= live::SLOTS
+            && taken.iter().all(|&(first, count)| count == 0 || first >= end || first + count <= begin)
+    };
+    std::iter::once(0).chain(ends).filter(fits).min()
+}
+
+/// Writes the bytes of a text, as many as fit, and their number.
+fn write_text(length: &AtomicU64, words: &[AtomicU64], text: &str) {
+    let bytes = &text.as_bytes()[..text.len().min(size_of_val(words))];
+    for (word, bytes) in words.iter().zip(bytes.chunks(size_of::<u64>())) {
+        let mut whole = [0; size_of::<u64>()];
+        whole[..bytes.len()].copy_from_slice(bytes);
+        word.store(u64::from_le_bytes(whole), Relaxed);
+    }
+    length.store(bytes.len() as u64, Relaxed);
+}
+
+/// Whether there should be a board. A program with more rights than its caller has none.
+fn is_wanted() -> bool {
+    match std::env::var("BOMBYX_LIVE").as_deref().map(str::trim) {
+        Err(_) | Ok("" | "1") => !output::is_privileged(),
+        Ok("0") => false,
+        Ok(given) => {
+            eprintln!(
+                "bombyx: BOMBYX_LIVE is `{given}`, but must be 0 or 1; nobody can look at this program"
+            );
+            false
+        }
+    }
+}
+
+/// For a child of fork(2): the board belongs to its parent.
+pub(crate) fn leave_parent() {
+    let parents = BOARD.swap(ptr::null_mut(), AcqRel);
+    // SAFETY: null, or never freed.
+    if let Some(board) = unsafe { parents.as_ref() } {
+        if !board.words.is_empty() {
+            crate::system::board::leave_parent(board.words);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pools_get_slots_that_do_not_overlap() {
+        let taken = [(0, 4), (0, 0), (10, 2)];
+        assert_eq!(room_for(6, &taken), Some(4));
+        assert_eq!(room_for(7, &taken), Some(12));
+        assert_eq!(room_for(live::SLOTS - 12, &taken), Some(12));
+        assert_eq!(room_for(live::SLOTS - 11, &taken), None);
+        assert_eq!(room_for(live::SLOTS, &[(0, 0)]), Some(0));
+    }
+
+    #[test]
+    fn texts_are_cut_where_the_words_end() {
+        let words = [const { AtomicU64::new(0) }; 3];
+        write_text(&words[0], &words[1..], "a text that is too long");
+        assert_eq!(words[0].load(Relaxed), 16);
+        assert_eq!(words[1].load(Relaxed), u64::from_le_bytes(*b"a text t"));
+    }
+
+    #[test]
+    fn a_pool_without_a_board_has_counters_too() {
+        let notice = Notice::own(2);
+        notice.slot(1).steals.add(3);
+        assert_eq!((notice.slot(0).steals.get(), notice.slot(1).steals.get()), (0, 3));
+        notice.count_blocked(true);
+        notice.count_blocked(false);
+        assert_eq!(notice.words[pool::BLOCKED].load(Relaxed), 0);
+    }
+}

@@ -1,0 +1,95 @@
+//! The names of closures. The board says where in the program's memory a name is. Names never change, so they are in the
+//! file of the program, and the system says where: `/proc/PID/maps`.
+
+use bombyx_base::live;
+use bombyx_trace::short_name;
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt as _;
+use std::path::PathBuf;
+
+/// The longest name that is read, in bytes.
+const LONGEST: usize = 4096;
+
+/// A part of a file in the memory of the process.
+struct Mapped {
+    begin: u64,
+    end: u64,
+    offset: u64,
+    file: PathBuf,
+}
+
+/// See the module text.
+pub(super) struct Names {
+    process: u32,
+    mapped: Vec<Mapped>,
+    known: HashMap<u64, Option<String>>,
+}
+
+impl Names {
+    pub(super) fn of(process: u32) -> Self {
+        Self { process, mapped: Vec::new(), known: HashMap::new() }
+    }
+
+    /// The name that this word of the board stands for, if it can be found.
+    pub(super) fn name(&mut self, word: u64) -> Option<String> {
+        if let Some(known) = self.known.get(&word) {
+            return known.clone();
+        }
+        let (address, length) = live::closure_at(word)?;
+        if !self.mapped.iter().any(|part| (part.begin..part.end).contains(&address)) {
+            self.mapped = mapped(self.process);
+        }
+        let name = self.read(address, length.min(LONGEST)).map(|full| short_name(&full));
+        self.known.insert(word, name.clone());
+        name
+    }
+
+    fn read(&self, address: u64, length: usize) -> Option<String> {
+        let part = self.mapped.iter().find(|part| (part.begin..part.end).contains(&address))?;
+        let mut bytes = vec![0; length];
+        let at = part.offset.checked_add(address - part.begin)?;
+        File::open(&part.file).ok()?.read_exact_at(&mut bytes, at).ok()?;
+        // A terminal obeys control characters.
+        String::from_utf8(bytes).ok().filter(|name| !name.contains(char::is_control))
+    }
+}
+
+/// The files in the memory of the process.
+fn mapped(process: u32) -> Vec<Mapped> {
+    let maps = fs::read_to_string(format!("/proc/{process}/maps")).unwrap_or_default();
+    let program = fs::read_link(format!("/proc/{process}/exe")).unwrap_or_default();
+    let part = |line: &str| {
+        let mut words = line.splitn(6, ' ');
+        let (begin, end) = words.next()?.split_once('-')?;
+        let offset = words.nth(1)?;
+        let file = words.nth(2)?.trim_start();
+        let number = |text| u64::from_str_radix(text, 16).ok();
+        let file = match file {
+            // Also if the file has been replaced since the program began.
+            _ if program.as_os_str() == file => format!("/proc/{process}/exe").into(),
+            _ if file.starts_with('/') => PathBuf::from(format!("/proc/{process}/root{file}")),
+            _ => return None,
+        };
+        Some(Mapped { begin: number(begin)?, end: number(end)?, offset: number(offset)?, file })
+    };
+    maps.lines().filter_map(part).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_this_program_are_found_in_its_file() {
+        let name = std::any::type_name::<Names>();
+        let word = live::closure(name.as_ptr().addr() as u64, name.len());
+        let mut names = Names::of(std::process::id());
+        assert_eq!(names.name(word).as_deref(), Some("bombyx_lab::live::names::Names"));
+        // On the stack and not in a file.
+        let here = [b'x'; 16];
+        assert_eq!(names.name(live::closure(here.as_ptr().addr() as u64, here.len())), None);
+        assert_eq!(names.name(live::closure(8, 8)), None);
+        assert_eq!(Names::of(u32::MAX).name(word), None);
+    }
+}
