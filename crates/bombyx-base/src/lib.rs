@@ -17,6 +17,7 @@
 mod beta;
 mod count;
 mod crc;
+pub mod palette;
 mod paper;
 pub mod profile;
 mod quota;
