@@ -6,7 +6,7 @@ use crate::contender::Contender;
 use crate::output::{self, Output};
 use crate::resources::{Memory, Watch};
 use crate::table::Style;
-use crate::terminal::print;
+use crate::terminal::{fitted, print, style};
 use crate::text::{bytes, grouped, ratio, time, wrapped};
 use bombyx::lab::BuilderExt as _;
 use bombyx::{Pool, Scheduler, Stats};
@@ -60,7 +60,7 @@ pub(crate) struct Args {
     output: Output,
 
     /// List the workloads
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["json", "csv", "to"])]
     list: bool,
 }
 
@@ -85,7 +85,7 @@ struct Taken {
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if args.list {
-        print(&bench::list())?;
+        print(&fitted(&bench::list(), style()))?;
         return Ok(ExitCode::SUCCESS);
     }
     let workload = args.name.expect("required unless --list");
