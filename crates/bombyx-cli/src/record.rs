@@ -14,7 +14,7 @@ use std::process::ExitCode;
 /// Run a program and record its computation, for `bombyx simulate` to answer what-if questions.
 ///
 /// The recording has strands with their durations, forks, joins and allocations. The program must use Bombyx, or rayon
-/// on Bombyx. It need not be compiled again. Its own output is not changed. A summary of the recording goes to standard
+/// on Bombyx. You need not compile it again, and its output stays as it is. A summary of the recording goes to standard
 /// error. With --json or --csv it goes to standard output, and the program's output to standard error.
 #[derive(clap::Args)]
 #[command(after_help = "\

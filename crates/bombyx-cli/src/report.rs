@@ -14,8 +14,8 @@ use std::process::ExitCode;
 /// Show a trace or a profile as one page that opens from disk, in any browser.
 ///
 /// A trace gives the timeline of every processor and thread, with zoom and search. A profile gives advice, predicted
-/// speedups, fork sites, and what would happen if one of them were faster. Give both for a page with everything. The page
-/// loads nothing from elsewhere.
+/// speedups, fork sites, and what would happen if one of them were faster. For a page with everything, name both files. The
+/// page loads nothing from elsewhere.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

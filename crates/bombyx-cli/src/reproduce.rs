@@ -12,8 +12,8 @@ use std::process::ExitCode;
 
 /// Reproduce figures and tables of the papers.
 ///
-/// Without an ID, lists what can be reproduced. Exhibits that need more processors than this machine has run in the
-/// simulator, on recordings of the same workloads, and say so.
+/// Without an ID, lists what can be reproduced. If an exhibit needs more processors than this machine has, it runs in the
+/// simulator, on recordings of the same workloads, and says so.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

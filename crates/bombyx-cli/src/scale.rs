@@ -24,8 +24,8 @@ use std::process::ExitCode;
 
 /// Run a program on several numbers of processors and compare with what its profile predicts.
 ///
-/// Profiles it on one processor and on all CPUs. Then times the whole program on each number of processors in turn. The program's
-/// output is discarded. With --csv, work, span and times have Cilkscale's column names, for its plotter.
+/// Profiles the program on one processor and on all CPUs. Then times the whole program on each number of processors in
+/// turn, and discards its output. With --csv, work, span and times have Cilkscale's column names, for its plotter.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -16,11 +16,11 @@ use std::process::ExitCode;
 /// Run a program and show what its processors and threads did, moment by moment.
 ///
 /// The trace has one track per processor and one per thread: what runs, who steals from whom, who waits, searches, blocks
-/// or hands its processor over, and the program's own marks. The program must use Bombyx, or rayon on Bombyx. It need
-/// not be compiled again. Its own output is not changed. A summary goes to standard error. With --json or --csv it goes to
+/// or hands its processor over, and the program's own marks. The program must use Bombyx, or rayon on Bombyx. You need
+/// not compile it again, and its output stays as it is. A summary goes to standard error. With --json or --csv it goes to
 /// standard output, and the program's output to standard error.
 ///
-/// Forks leave no trace, so tracing costs next to nothing. What nobody steals is a part of the closure around it.
+/// A fork writes no event, so tracing costs next to nothing. A half that nobody steals belongs to the closure around it.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -159,7 +159,7 @@ fn advice(format: Format, target: &Path) -> String {
     }
 }
 
-/// How many threads the summary tells of that had not ended what they did.
+/// How many threads the summary lists that were in the middle of something at the end.
 const TOLD: usize = 12;
 
 /// What is in a trace.

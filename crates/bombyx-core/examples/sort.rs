@@ -1,4 +1,4 @@
-//! A merge sort that is slow in two ways, and made fast step by step: the program of `docs/profiling.md`.
+//! A merge sort that is slow in two ways, and made fast step by step. Profile it with `bombyx profile`.
 //!
 //! `sort [N [VARIANT]]` sorts N random numbers (default: 4,000,000) with one of the variants
 //! - `naive`: forks down to single numbers, merges serially;

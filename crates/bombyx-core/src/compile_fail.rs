@@ -148,3 +148,52 @@ struct EscapesItsScope;
 /// # Ok::<(), bombyx::Error>(())
 /// ```
 struct Detached;
+
+/// A reducer stays where it was made; others get references to it.
+///
+/// ```
+/// let sum = bombyx::Reducer::new(bombyx::reducers::Sum::<u32>::new());
+/// bombyx::join(|| (), || sum.with(|sum| *sum += 1));
+/// assert_eq!(sum.into_inner(), 1);
+/// ```
+/// ```compile_fail,E0277
+/// let sum = bombyx::Reducer::new(bombyx::reducers::Sum::<u32>::new());
+/// bombyx::join(|| (), move || assert_eq!(sum.into_inner(), 0));
+/// ```
+///
+/// Views that borrow need a scope.
+///
+/// ```
+/// let word = String::from("silk");
+/// let append = bombyx::reducers::Append::<Vec<&str>>::new();
+/// let ((), list) = bombyx::Reducer::scoped(append, |list| list.with(|list| list.push(&word)));
+/// assert_eq!(list, ["silk"]);
+/// ```
+/// ```compile_fail,E0597
+/// let word = String::from("silk");
+/// let append = bombyx::reducers::Append::<Vec<&str>>::new();
+/// let list = bombyx::Reducer::new(append);
+/// list.with(|list| list.push(&word));
+/// ```
+///
+/// What a closure takes out of a reducer's view may not be the view itself.
+///
+/// ```
+/// let list = bombyx::Reducer::new(bombyx::reducers::Append::<Vec<u32>>::new());
+/// assert_eq!(list.with(|list| list.len()), 0);
+/// ```
+/// ```compile_fail
+/// let list = bombyx::Reducer::new(bombyx::reducers::Append::<Vec<u32>>::new());
+/// list.with(|list| list).push(1);
+/// ```
+struct Reduced;
+
+/// What everything below inherits is shared by threads.
+///
+/// ```
+/// static NAME: bombyx::TaskLocal<std::sync::Arc<str>> = bombyx::TaskLocal::new();
+/// ```
+/// ```compile_fail,E0277
+/// static NAME: bombyx::TaskLocal<std::rc::Rc<str>> = bombyx::TaskLocal::new();
+/// ```
+struct Inherited;

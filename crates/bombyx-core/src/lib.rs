@@ -17,6 +17,8 @@
 //! - [`scope`] spawns any number of closures that borrow from outside, in bounded memory.
 //! - [`spawn`] starts a closure whose result you can wait for later, or `await`.
 //! - [`for_each`] and [`map_reduce`] are loops that find their grain by themselves.
+//! - [`Reducer`] collects results without locks. [`TaskLocal`] is a value that everything below inherits.
+//!   [`CancelToken`] stops work that nobody wants any more.
 //! - [`blocking`] lets a closure block (on a lock, a channel, a file) without blocking a processor.
 //! - [`Pool`] is for programs that want several pools, or one with another size or other stacks. Everything else uses
 //!   [the global pool](Pool::global). Its size is `BOMBYX_PROCESSORS`, or else the number of CPUs.
@@ -54,8 +56,8 @@
 //! | `BOMBYX_RECORD=file` | record the computation, and write it there as a dag file when the process ends |
 //! | `BOMBYX_RECORD_MEMORY=n` | how many MiB that may take (default 256) before short forks are left out |
 //! | `BOMBYX_TRACE=file` | trace what every processor and thread does, and write it there when the process ends |
-//! | `BOMBYX_TRACE_MEMORY=n` | how many MiB that may take (default 512); the newest events are kept |
-//! | `BOMBYX_TRACE_STALL=seconds` | write the trace, and say so, when nothing has happened for so long |
+//! | `BOMBYX_TRACE_MEMORY=n` | how many MiB the trace may take (default 512); the newest events are kept |
+//! | `BOMBYX_TRACE_STALL=seconds` | write the trace, and say so, when nothing has happened for this long |
 //! | `BOMBYX_DETERMINISTIC=1` | [`Builder::deterministic`] for all pools |
 //! | `BOMBYX_BARRIER=fence` | do without `membarrier(2)`: slower forks, for sandboxes that end the process at that call |
 //!

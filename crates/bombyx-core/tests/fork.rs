@@ -7,12 +7,16 @@
 mod common;
 
 use bombyx::dropin::{BuilderExt as _, HandleExt as _};
-use bombyx::{Pool, blocking, for_each, join, scope};
-use common::{child, pool, watchdog};
+use bombyx::reducers::Append;
+use bombyx::{
+    CancelToken, Cancelled, Pool, Reducer, TaskLocal, Threads, block_on, blocking, for_each, join, scope,
+};
+use common::{Census, child, pool, watchdog};
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::mpsc;
 
 /// Forks. The child calls `f` and ends with 0, or by a panic with 101. If it takes longer than 20 seconds, it is
 /// killed. Returns its status as `waitpid` does.
@@ -131,6 +135,69 @@ fn an_inherited_pool_panics_and_can_be_dropped() {
             use_global_pool();
         });
         assert!(well(status), "{status:#x}");
+    });
+}
+
+/// What a process has begun when it forks. In the child, its tasks say clearly that they belong to the parent; everything
+/// else works. The parent notices nothing.
+#[test]
+fn tasks_reducers_and_tokens_in_children() {
+    static WHO: TaskLocal<u32> = TaskLocal::new();
+    type List = Append<Vec<usize>>;
+    alone("tasks_reducers_and_tokens_in_children", || {
+        for threads in [Threads::Moving, Threads::Fixed] {
+            let census = Census::default();
+            let pool = common::builder(2).threads(threads).build().unwrap();
+            let (go, wait) = mpsc::channel::<()>();
+            let carried = census.count(());
+            let mut running = Some(pool.spawn(move || {
+                let _carried = carried;
+                blocking(|| wait.recv()).unwrap();
+                5
+            }));
+            let mut awaited = Some(pool.run_async(|| 6));
+            let (token, mut list) = (CancelToken::new(), Reducer::new(List::new()));
+            list.with(|list| list.push(0));
+            for _ in 0..3 {
+                let status = WHO.scope(7, || {
+                    in_child(|| {
+                        let expected =
+                            |text: String| assert!(text.contains("built before fork(2)"), "{text}");
+                        let mut task = running.take().unwrap();
+                        assert!(format!("{task:?}").contains("None"));
+                        expected(panic_of(|| task.is_finished()));
+                        expected(panic_of(|| task.try_join()));
+                        expected(panic_of(|| task.abort()));
+                        expected(panic_of(|| block_on(&mut task)));
+                        expected(panic_of(|| task.join()));
+                        expected(panic_of(|| block_on(awaited.take().unwrap())));
+                        let bound = || assert_eq!(WHO.get(), Some(7));
+                        for_each(1..500, |n| {
+                            bound();
+                            list.with(|list| list.push(n));
+                        });
+                        assert_eq!(list.take(), (0..500).collect::<Vec<_>>());
+                        assert_eq!(bombyx::spawn(move || join(bound, || 8).1).join().unwrap(), 8);
+                        let cancel = |n: u64| {
+                            if n == 1_000 {
+                                token.cancel()
+                            }
+                        };
+                        assert_eq!(token.for_each(0..u64::MAX, cancel), Err(Cancelled));
+                    })
+                });
+                assert!(well(status), "{status:#x}");
+                assert!(!token.is_cancelled());
+                assert_eq!(census.alive(), 1);
+            }
+            go.send(()).unwrap();
+            assert_eq!(running.unwrap().join().unwrap(), 5);
+            assert_eq!(block_on(awaited.unwrap()), 6);
+            pool.run(|| for_each(1..100, |n| list.with(|list| list.push(n))));
+            assert_eq!(list.into_inner(), (0..100).collect::<Vec<_>>());
+            drop(pool);
+            assert_eq!(census.alive(), 0);
+        }
     });
 }
 

@@ -1,5 +1,5 @@
-//! [`Comparison`]: the same program on one processor and on several. It tells the speedup, and which strands take longer
-//! beside others than alone, and why.
+//! [`Comparison`]: the same program on one processor and on several. It gives the speedup, and says which strands take
+//! longer beside others than alone, and why.
 
 use crate::{Profile, SiteProfile};
 use serde::Serialize;

@@ -9,8 +9,8 @@
 //! | growth | strands take g(P) times as long beside others as alone | a second run, see [`crate::Comparison`] |
 //!
 //! A prediction is one [`Band`]: likely, and from–to. *Likely* has c = 1 and the growth that was measured. *To* has c = 0
-//! and no more growth than was measured. *From* has c = 1.7 and a growth that goes on with every further processor. Where
-//! the program was measured on that many processors, the measured speedup takes the place of all that.
+//! and no more growth than was measured. *From* has c = 1.7 and a growth that goes on with every further processor. If the
+//! program was measured on that many processors, the measured speedup is the prediction.
 
 use crate::{Comparison, Profile};
 use serde::Serialize;

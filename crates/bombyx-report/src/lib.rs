@@ -1,11 +1,10 @@
 //! A run of a program as one page of HTML, which opens from disk and loads nothing else.
 //!
-//! **Not here:** traces and profiles. `bombyx-trace` and `bombyx-profile` read them and say what they mean. And nothing that
-//! reads arguments or writes files.
+//! **Not here:** what traces and profiles mean. `bombyx-trace` and `bombyx-profile` read and interpret them. This crate also
+//! reads no arguments and writes no files.
 //!
-//! The page's own code and styles are in `src/page/`, as plain JavaScript and CSS. Everything that a program named (its
-//! functions, files, threads, marks) reaches the page as text: in HTML it is escaped, and the page's code never makes
-//! HTML of it.
+//! The page's own code and styles are in `src/page/`, as plain JavaScript and CSS. All names from a program (functions,
+//! files, threads, marks) reach the page as text: HTML escapes them, and the page's code never turns them into HTML.
 //!
 //! ```no_run
 //! let bytes = std::fs::read("run.trace")?;

@@ -246,9 +246,10 @@ impl<S> ThreadPoolBuilder<S> {
         self
     }
 
-    /// How many threads can run at a time. 0, the default, means `RAYON_NUM_THREADS`, else one for each CPU.
+    /// How many threads the pool has. 0, the default, means `RAYON_NUM_THREADS`, else one for each CPU.
     ///
-    /// The pool may have more threads than that, but the others wait: for a `join`, a `scope` or an `install`.
+    /// With [moving threads](ThreadPoolBuilder::moving_threads), this many threads can run at a time. The pool may have
+    /// more, which wait for a `join`, a `scope` or an `install`.
     pub fn num_threads(mut self, num_threads: usize) -> Self {
         self.num_threads = num_threads;
         self
@@ -286,7 +287,8 @@ impl<S> ThreadPoolBuilder<S> {
 
     /// Called by every thread when it starts, with an index below `num_threads`.
     ///
-    /// Threads that the pool starts later, because others wait, also call this, with an index that was used before.
+    /// With [moving threads](ThreadPoolBuilder::moving_threads), the pool may start more threads later, because others
+    /// wait. These also call the handler, with an index that was used before.
     pub fn start_handler<H>(mut self, start_handler: H) -> Self
     where
         H: Fn(usize) + Send + Sync + 'static,

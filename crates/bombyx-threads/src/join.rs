@@ -35,7 +35,9 @@ impl FnContext {
 /// Runs both closures, perhaps in parallel, and returns both results.
 ///
 /// The first closure runs here. The second also runs here, after the first, unless another thread has taken it by then.
-/// In that case this thread waits. Meanwhile it runs only parts of the second closure.
+/// In that case this thread waits, and runs parts of the second closure meanwhile. With
+/// [moving threads](crate::ThreadPoolBuilder::moving_threads) it runs nothing else. With fixed threads, the default, it
+/// also runs other tasks if no other thread comes for them.
 ///
 /// # Panics
 /// If a closure panics, the other one still runs to its end first. If both panic, the first closure's panic is resumed.

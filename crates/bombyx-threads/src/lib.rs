@@ -5,8 +5,10 @@
 //! Nothing is scheduled here: every function translates to the words of the runtime. The drop-in package `rayon-core`
 //! re-exports all of this crate, and the crate `bombyx` re-exports what it does not have itself.
 //!
-//! A *thread* in this interface (`num_threads`, `current_thread_index`) is a *processor* of the runtime. An
-//! operating-system thread holds one processor while it runs, and not always the same one.
+//! A *thread* in this interface (`num_threads`, `current_thread_index`) is a *processor* of the runtime. By default the
+//! threads of a pool are fixed: each operating-system thread holds the same processor for the life of the pool. With
+//! [moving threads](ThreadPoolBuilder::moving_threads), an operating-system thread that waits gives its processor to
+//! another one.
 
 // The models of the runtime's protocols do not need this crate.
 #![cfg(not(loom))]
@@ -41,7 +43,7 @@ pub fn max_num_threads() -> usize {
     bombyx_core::Pool::MAX_PROCESSORS
 }
 
-/// How many threads (processors) the caller's pool has. Outside any pool, that of the global one.
+/// How many threads (processors) the caller's pool has. Outside any pool, how many the global pool has.
 ///
 /// ```
 /// let pool = bombyx_threads::ThreadPoolBuilder::new().num_threads(3).build().unwrap();

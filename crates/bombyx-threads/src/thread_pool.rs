@@ -38,7 +38,8 @@ impl ThreadPool {
 
     /// Runs `op` on a thread of this pool and waits for it. Forks inside `op` use this pool.
     ///
-    /// If the caller is itself in a pool, it does not block that pool: its processor goes on meanwhile.
+    /// If the caller is itself in another pool, it does not block that pool. While it waits, it runs tasks of its own pool.
+    /// With [moving threads](crate::ThreadPoolBuilder::moving_threads), another thread of its pool does so instead.
     ///
     /// # Panics
     /// If `op` does.
@@ -67,9 +68,10 @@ impl ThreadPool {
         self.handle.processors()
     }
 
-    /// The index of the processor that the calling thread holds, if the processor belongs to this pool.
+    /// The index of the calling thread, if it runs in this pool.
     ///
-    /// It may change across any `join`, `scope` or `install`, since a thread that waits gives its processor away.
+    /// With [moving threads](crate::ThreadPoolBuilder::moving_threads), it may change across any `join`, `scope` or
+    /// `install`, because a thread that waits gives its processor away. With fixed threads, the default, it never changes.
     #[inline]
     pub fn current_thread_index(&self) -> Option<usize> {
         self.here()?;
@@ -205,9 +207,10 @@ impl fmt::Debug for ThreadPool {
     }
 }
 
-/// The index of the processor that the calling thread holds, if it runs in a pool.
+/// The index of the calling thread, if it runs in a pool.
 ///
-/// It may change across any `join`, `scope` or `install`, since a thread that waits gives its processor away.
+/// With [moving threads](crate::ThreadPoolBuilder::moving_threads), it may change across any `join`, `scope` or
+/// `install`, because a thread that waits gives its processor away. With fixed threads, the default, it never changes.
 ///
 /// ```
 /// assert_eq!(bombyx_threads::current_thread_index(), None);

@@ -1,5 +1,5 @@
-//! What leads to what: a steal to the thief's slice and to the join, a hand-over to the receiver, a wake-up to the woken
-//! processor, a queued call to its run.
+//! The arrows of a timeline: from a steal to the thief's slice and to the join, from a hand-over to the receiver, from a
+//! wake-up to the woken processor, and from a queued call to its run.
 
 use crate::replay::{Processor, Replay};
 use crate::timeline::{Arrow, Point};

@@ -1,6 +1,6 @@
 //! Traces of fork-join programs: what the runtime wrote down, as a timeline, and in the formats of other tools.
 //!
-//! **Not here:** anything that traces. The runtime does that (`BOMBYX_TRACE`). And nothing that prints or runs programs.
+//! **Not here:** tracing, which the runtime does (`BOMBYX_TRACE`); running programs and printing, which `bombyx-cli` does.
 //!
 //! - [`read`] reads a trace file, and treats it as hostile. `docs/trace-format.md` describes the file.
 //! - [`Timeline`] makes slices, arrows and counters of the events.

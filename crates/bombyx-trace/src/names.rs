@@ -1,4 +1,4 @@
-//! Names of closures: what the compiler calls them is long, and the runtime's own part of it says nothing.
+//! Short names of closures. The compiler's names are long, and the runtime's part of them tells the user nothing.
 
 /// Crates whose functions wrap the closures of programs.
 const WRAPPERS: &[&str] =

@@ -1,4 +1,5 @@
-//! Reads a trace file. Believes nothing: every length is compared with what is left, every number with what it names.
+//! Reads a trace file, and treats it as hostile: compares every length with the rest of the file, and checks that every
+//! number names something.
 
 use crate::error::ReadError;
 use bombyx_base::Crc;

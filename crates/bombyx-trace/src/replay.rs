@@ -1,6 +1,7 @@
 //! Follows the events of one thread: what lies on its stack, and which processor it holds.
 //!
-//! The beginning of a thread's events may be lost. What ends without having begun then began before all that is known.
+//! The first events of a thread may be lost. If something then ends without a beginning, it began before the first event
+//! that is left.
 
 use crate::names::short_name;
 use crate::reader::{Thread, Trace};

@@ -1,5 +1,5 @@
-//! What a reducer costs: a look at a view, a sum over the leaves of a tree, and a sum over a loop, beside other ways to
-//! write the same. The ways take turns. Prints medians, and their ratios to the first way of each table.
+//! What a reducer costs: finding a view, a sum over the leaves of a tree, and a sum over a loop, compared with other ways
+//! to write the same program. The ways take turns. Prints medians, and their ratios to the first way of each table.
 //!
 //! `cargo run --profile bench-lto -p bombyx --example reducers -- [leaves [rounds]]`. Defaults: 10,000,000 and 15.
 

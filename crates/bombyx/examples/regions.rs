@@ -1,13 +1,13 @@
-//! Measures short parallel regions that a thread outside of any pool enters again and again, against the serial program, rayon,
-//! and two plain threads that split the work in halves and spin. The contenders of a row take turns, and the median of
-//! each counts.
+//! Measures short parallel regions that a thread outside of any pool enters again and again. Compares with the serial
+//! program, rayon, and two plain threads that split the work in halves and spin. The contenders of a row take turns, and
+//! the median of each counts.
 //!
 //! ```text
 //! cargo run --profile bench-lto -p bombyx --example regions
 //! ```
 //!
 //! The first table has trees of 16 leaves, with pauses between the regions. The second has loops. Needs two cores that
-//! nobody else uses; other numbers of threads: `BOMBYX_PROCESSORS` and `RAYON_NUM_THREADS`.
+//! nobody else uses. For other numbers of threads, set `BOMBYX_PROCESSORS` and `RAYON_NUM_THREADS`.
 
 use std::hint::{black_box, spin_loop};
 use std::sync::Arc;

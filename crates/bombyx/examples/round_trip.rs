@@ -1,5 +1,5 @@
-//! How long it takes to send a closure from an asynchronous runtime to a pool and await its result, beside
-//! `rayon::spawn` with a oneshot channel. The executor has one thread (tokio's). The ways take turns.
+//! How long it takes to send a closure from an asynchronous runtime (tokio, with one thread) to a pool, and to await its
+//! result. Compares with `rayon::spawn` and a oneshot channel. The ways take turns.
 //!
 //! `cargo run --profile bench-lto -p bombyx --example round_trip -- [trips [rounds]]`. Defaults: 5,000 and 21.
 

@@ -1,4 +1,4 @@
-//! The programs that docs/profiling.md tells stories about: `stories pictures|rows|lock|maps`.
+//! The programs of the stories in docs/profiling.md: `stories pictures|rows|lock|maps`.
 
 use bombyx::{for_each, map_reduce};
 use std::collections::HashMap;

@@ -7,7 +7,7 @@ use metrics::{counter, gauge};
 ///
 /// | name | kind |
 /// |---|---|
-/// | `bombyx_processors`, `bombyx_busy`, `bombyx_resting` | gauge |
+/// | `bombyx_processors`, `bombyx_finishing`, `bombyx_busy`, `bombyx_resting` | gauge |
 /// | `bombyx_queued`, `bombyx_oldest_wait_seconds`, `bombyx_ready`, `bombyx_detached` | gauge |
 /// | `bombyx_carriers`, `bombyx_spares` | gauge |
 /// | `bombyx_steals`, `bombyx_helps`, `bombyx_hand_overs`, `bombyx_sleeps`, `bombyx_wakes` | counter |
@@ -22,6 +22,7 @@ use metrics::{counter, gauge};
 pub fn publish(pool: &str, figures: &Metrics) {
     let set = |name: &'static str, value: f64| gauge!(name, "pool" => pool.to_owned()).set(value);
     set("bombyx_processors", figures.processors as f64);
+    set("bombyx_finishing", figures.finishing as f64);
     set("bombyx_busy", figures.busy as f64);
     set("bombyx_resting", figures.resting as f64);
     set("bombyx_queued", figures.queued as f64);

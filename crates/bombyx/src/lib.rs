@@ -13,10 +13,13 @@
 //!
 //! - [`join`] runs two closures, perhaps in parallel. It costs a handful of plain loads and stores, so there is seldom
 //!   a reason to stop forking early.
+//! - [`join3`] and [`join_all`] do the same for three closures, or for any number.
 //! - [`scope`] spawns any number of closures that borrow from outside, in bounded memory.
 //! - [`spawn`] starts a closure whose result you can wait for later, or `await`.
 //! - [`for_each`] and [`map_reduce`] are loops that find their grain by themselves.
 //! - [`iter`] has parallel iterators: `use bombyx::prelude::*`.
+//! - [`Reducer`] collects results without locks. [`TaskLocal`] is a value that everything below inherits.
+//!   [`CancelToken`] stops work that nobody wants any more.
 //! - [`blocking`] lets a closure block (on a lock, a channel, a file) without blocking a processor.
 //! - [`Pool`] is for programs that want several pools, or one with another size or other stacks. Everything else uses
 //!   [the global pool](Pool::global). Its size is `BOMBYX_PROCESSORS`, or else the number of CPUs.
@@ -53,11 +56,23 @@
 //! | `BOMBYX_PROFILE=file` | measure work and span, and write a [`Profile`] there when the process ends |
 //! | `BOMBYX_RECORD=file` | record the computation, and write it there as a dag file when the process ends |
 //! | `BOMBYX_RECORD_MEMORY=n` | how many MiB that may take (default 256) before short forks are left out |
+//! | `BOMBYX_TRACE=file` | trace what every processor and thread does, and write it there when the process ends |
+//! | `BOMBYX_TRACE_MEMORY=n` | how many MiB the trace may take (default 512); the newest events are kept |
+//! | `BOMBYX_TRACE_STALL=seconds` | write the trace, and say so, when nothing has happened for this long |
 //! | `BOMBYX_DETERMINISTIC=1` | [`Builder::deterministic`] for all pools |
 //! | `BOMBYX_BARRIER=fence` | do without `membarrier(2)`: slower forks, for sandboxes that end the process at that call |
 //!
-//! Programs that run with more rights than their caller (set-user-ID, capabilities) ignore `BOMBYX_PROFILE` and
-//! `BOMBYX_RECORD`.
+//! Programs that run with more rights than their caller (set-user-ID, capabilities) ignore `BOMBYX_PROFILE`,
+//! `BOMBYX_RECORD` and `BOMBYX_TRACE`.
+//!
+//! # Features
+//!
+//! | feature | effect |
+//! |---|---|
+//! | `profile` (default) | profiles and recordings: `Builder::profile`, `Pool::profile`, `write_profile`, `BOMBYX_PROFILE`, `BOMBYX_RECORD` |
+//! | `schedulers` (default) | the schedulers beside work stealing |
+//! | `tracing` | `spans::follow`: a span of the crate `tracing` follows stolen work |
+//! | `metrics` | `publish`: gives the figures of a pool to the crate `metrics` |
 //!
 //! **Not here:** scheduling. It is in `bombyx-core`.
 
@@ -90,6 +105,7 @@ pub mod string {
     pub use crate::str::string::Drain;
 }
 
+pub mod share;
 #[cfg(feature = "tracing")]
 pub mod spans;
 pub mod threads;

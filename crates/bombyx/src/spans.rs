@@ -1,7 +1,7 @@
 //! Spans of the crate `tracing`: the current span follows the work to whichever thread runs it.
 //!
-//! A span that is entered on one thread is unknown on another. [`follow`] makes a span the current one for everything
-//! that a closure does, also where a thief runs a part of it.
+//! If a span is entered on one thread, other threads do not know it. [`follow`] makes a span the current one for
+//! everything that a closure does, even where a thief runs a part of it.
 //!
 //! ```
 //! use tracing::{info, info_span};
@@ -13,15 +13,15 @@
 //! assert_eq!(sum, 3);
 //! ```
 //!
-//! Spans that a closure enters by other means, such as `Span::enter` or `#[instrument]`, stay on their thread, as always.
-//! To make such a span follow the work below it, write `follow(Span::current(), || …)`.
+//! Spans that a closure enters in other ways, such as `Span::enter` or `#[instrument]`, stay on their thread. To make such
+//! a span follow the work below it, write `follow(Span::current(), || …)`.
 
 use bombyx_core::{TaskLocal, follow_contexts};
 use tracing::Span;
 
 static SPAN: TaskLocal<Span> = TaskLocal::new();
 
-/// Runs `f` in `span`. Every fork, spawn and iteration below runs in the span, too, on whichever thread.
+/// Runs `f` in `span`. Every fork, spawn and iteration below also runs in the span, on any thread.
 pub fn follow<R>(span: Span, f: impl FnOnce() -> R) -> R {
     follow_contexts(enter, exit);
     let here = span.clone();

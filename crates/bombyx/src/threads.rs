@@ -10,14 +10,14 @@ pub use bombyx_threads::{
     current_thread_has_pending_tasks, current_thread_index, max_num_threads,
 };
 
-/// Makes sure that the global pool is the one that everything else in this crate uses, whoever needs it first.
+/// Makes sure that these functions and everything else in this crate use the same global pool, whichever comes first.
 fn prepare() {
     if !crate::in_pool() {
         crate::Pool::global();
     }
 }
 
-/// How many processors the caller's pool has. Outside any pool, that of the global one.
+/// How many processors the caller's pool has. Outside any pool, how many the global pool has.
 ///
 /// ```
 /// assert!(bombyx::current_num_threads() >= 1);
@@ -27,7 +27,8 @@ pub fn current_num_threads() -> usize {
     bombyx_threads::current_num_threads()
 }
 
-/// Like [`crate::spawn`], but nobody waits for the closure, and closures that are spawned like this on one processor start in the order of their spawns.
+/// Like [`crate::spawn`], but nobody waits for the closure. Closures that this function spawns on one processor start in
+/// the order of their spawns.
 ///
 /// ```
 /// let (sender, receiver) = std::sync::mpsc::channel();

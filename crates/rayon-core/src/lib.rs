@@ -1,18 +1,18 @@
 //! The interface of rayon-core 1.13 over [Bombyx](bombyx_threads).
 //!
-//! This package has only the name: [`bombyx_threads`] is the interface, in the words of the runtime. To replace the
-//! original, put two lines into the root `Cargo.toml` and run `cargo update -p rayon-core`. Then rayon and everything
-//! built on it runs on Bombyx, unchanged:
+//! This package only has the right name. The interface itself is in [`bombyx_threads`]. To replace the original, put two
+//! lines into the root `Cargo.toml` and run `cargo update -p rayon-core`. Then rayon, and everything that is built on it,
+//! runs on Bombyx unchanged:
 //!
 //! ```toml
 //! [patch.crates-io]
 //! rayon-core = { path = "path/to/bombyx/crates/rayon-core" }
 //! ```
 //!
-//! `docs/rayon.md` tells what changes and what gets better. In short: a pool has one thread per index, as in rayon. A thread
-//! that waits in `join` or `scope` helps with what it waits for, and runs other tasks on top of its stack only if no other
-//! thread comes for them. In pools whose threads move ([`ThreadPoolBuilder::moving_threads`]) another thread runs those
-//! instead, and the index of a thread can change wherever it waits.
+//! `docs/rayon.md` says what changes and what gets better. In short: a pool has one thread per index, as in rayon. A thread
+//! that waits in `join` or `scope` helps with what it waits for. It runs other tasks on top of its stack only if no other
+//! thread comes for them. In pools whose threads move ([`ThreadPoolBuilder::moving_threads`]), another thread runs those
+//! tasks instead, and the index of a thread can change wherever it waits.
 //!
 //! **Not here:** any code. It is in `bombyx-threads`.
 

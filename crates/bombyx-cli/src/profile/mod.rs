@@ -23,12 +23,13 @@ use std::process::ExitCode;
 
 /// Run a program and say how well it scales, and why.
 ///
-/// The program must use Bombyx, or rayon on Bombyx. It need not be compiled again. It runs twice: on the processors that
+/// The program must use Bombyx, or rayon on Bombyx. You need not compile it again. It runs twice: on the processors that
 /// you ask for, and then, without input and with its output discarded, on one processor (or on all CPUs, if you ask for
-/// one). Only two runs can tell the speedup, and what processors do to each other. --once leaves the second run out.
+/// one). It takes two runs to find the speedup, and how much processors slow each other down. --once leaves the second run
+/// out.
 ///
-/// The program's own output is not changed, and the report goes to standard error. With --json or --csv, the report goes to
-/// standard output, and the program's output to standard error. -o sends any of them to a file. With --csv, work and span
+/// The program's output stays as it is, and the report goes to standard error. With --json or --csv, the report goes to
+/// standard output, and the program's output to standard error. -o sends the report to a file. With --csv, work and span
 /// have Cilkscale's column names, for its plotter.
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -51,7 +52,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "read")]
     once: bool,
 
-    /// Say why the predicted speedups are as wide as they are
+    /// Say why the bands of predicted speedups are as wide as they are
     #[arg(long)]
     explain: bool,
 

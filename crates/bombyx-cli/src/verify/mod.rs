@@ -50,7 +50,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// Show how these claims notice wrong schedulers, each with the smallest run that gives it away
+    /// Show how these claims notice wrong schedulers, each with the smallest run that shows the error
     #[arg(long, value_name = "ID,…", value_delimiter = ',', conflicts_with_all = ["only", "json", "csv", "to"])]
     mutate: Vec<String>,
 

@@ -7,10 +7,10 @@
 //! The limit is what no schedule could beat: the long leaves one after the other on a fast CPU, relative to pinned
 //! processors.
 //!
-//! `cargo run --release --example slow_cpu [rounds [part of the names of rows]]` prints the table. `… slow_cpu --losses
-//! [rounds [part]]` shows where the time goes ([`losses`]). `… slow_cpu --timeline FILE.svg` draws one run with and one
-//! without muggings ([`timeline`]). The exit status is 0 only if every bar holds. `scripts/slow-cpu` runs and records it.
-//! It needs Linux and at least two CPUs. Nothing else should run meanwhile.
+//! `cargo run --release -p bombyx-core --example slow_cpu -- [rounds [part of the names of rows]]` prints the table.
+//! `… slow_cpu -- --losses [rounds [part]]` shows where the time goes ([`losses`]). `… slow_cpu -- --timeline FILE.svg`
+//! draws one run with and one without muggings ([`timeline`]). The exit status is 0 only if every bar holds.
+//! `scripts/slow-cpu` runs and records it. It needs Linux and at least two CPUs. Nothing else should run meanwhile.
 
 #[cfg(target_os = "linux")]
 #[path = "../../tests/common/cpus.rs"]

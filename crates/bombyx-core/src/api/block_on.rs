@@ -4,9 +4,9 @@
 //! signal serves one wait. A waker may outlive its wait: it shares the signal with the waiting frame, and setting the
 //! signal late does nothing.
 //!
-//! A future does not say in which pool it is brought about. But a [`Task`](crate::Task) knows its pool, and tells the
-//! innermost `block_on` of the thread that polls it ([`tell_pool`]). If that pool can start no carrier, the thread works
-//! there itself while it waits.
+//! A future does not say which pool works for it. But a [`Task`](crate::Task) knows its pool, and tells the innermost
+//! `block_on` of the thread that polls it ([`tell_pool`]). If that pool can start no carrier, the thread works there itself
+//! while it waits.
 
 use crate::api::signal::Signal;
 use crate::machine::pool::PoolCore;
@@ -17,11 +17,11 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-/// The pools in which a future is brought about, as far as they are known.
+/// The pools that work for a future, as far as they are known.
 type Pools = Vec<Arc<PoolCore>>;
 
 thread_local! {
-    /// What the tasks have told that the innermost `block_on` of this thread polls; `None` outside of `block_on`.
+    /// The pools of the tasks that the innermost `block_on` of this thread polls; `None` outside of `block_on`.
     static TOLD: RefCell<Option<Pools>> = const { RefCell::new(None) };
 }
 
@@ -32,10 +32,10 @@ thread_local! {
 ///
 /// The future must not depend on an executor or a reactor that runs only on the calling thread.
 ///
-/// If all threads of a pool wait or block, and the pool can start no other
-/// ([`Builder::max_carriers`](crate::Builder::max_carriers)), somebody else must run its tasks. A caller that awaits a
-/// [`Task`](crate::Task) of that pool does, as in [`Task::join`](crate::Task::join). Other futures, such as the receiver of a
-/// channel, do not say which pool they wait for, so they may wait for ever then.
+/// Suppose that all threads of a pool wait or block, and the pool can start no other thread
+/// ([`Builder::max_carriers`](crate::Builder::max_carriers)). Then a caller that awaits a [`Task`](crate::Task) of that
+/// pool runs tasks of the pool itself, as in [`Task::join`](crate::Task::join). Other futures, such as the receiver of a
+/// channel, do not say which pool they wait for. A caller that awaits one of these may wait forever.
 ///
 /// ```
 /// let task = bombyx::spawn(|| 6 * 7);
@@ -102,7 +102,7 @@ pub(crate) fn tell_pool(pool: &Arc<PoolCore>) {
 /// What a waker shares with the frame that waits for it.
 struct Notice {
     signal: Signal,
-    /// Who comes first sets the signal.
+    /// The first waker that comes sets the signal.
     first: First,
 }
 

@@ -13,7 +13,7 @@ use crate::system::guard::guarded;
 /// While `f` runs, the processor goes back to its pool, so that other work goes on. Before `blocking` returns, the
 /// thread gets a processor again: at once if one is idle, else when everything that was queued earlier has been served.
 /// Outside a pool this is just `f()`. In a pool with [fixed threads](crate::Threads::Fixed), the processor waits with
-/// its thread; others can take what is in its deque.
+/// its thread; meanwhile other processors can take the entries of its deque.
 ///
 /// ```
 /// use std::sync::mpsc;

@@ -40,6 +40,7 @@ const MIN_SURPLUS: usize = 64;
 #[derive(Default)]
 pub struct Builder {
     pub(super) processors: Option<usize>,
+    max_processors: Option<usize>,
     threads: Option<Threads>,
     pub(super) scheduler: Option<Scheduler>,
     stack_size: Option<usize>,
@@ -66,6 +67,13 @@ impl Builder {
     /// The number of processors. Default: `BOMBYX_PROCESSORS`, else one for each CPU that the process may use.
     pub fn processors(mut self, processors: usize) -> Builder {
         self.processors = Some(processors);
+        self
+    }
+
+    /// The most processors that the pool can be [resized](Pool::set_processors) to. Default: the number that it begins
+    /// with. Processors that are not in service cost a few kilobytes each.
+    pub fn max_processors(mut self, processors: usize) -> Builder {
+        self.max_processors = Some(processors);
         self
     }
 
@@ -106,8 +114,8 @@ impl Builder {
         self
     }
 
-    /// The most carriers (OS threads) the pool may have at a time. Default: four for each processor plus one, or 64
-    /// more than there are processors, whichever is more.
+    /// The most carriers (OS threads) the pool may have at a time. Default: five for each processor, or 64 more than
+    /// there are processors, whichever is more.
     ///
     /// At this limit, a carrier that waits cannot hand its processor to a new carrier. It then runs whatever work there
     /// is on its own stack. If a carrier [blocks](crate::blocking) at this limit, its processor rests until another
@@ -145,8 +153,8 @@ impl Builder {
     }
 
     /// Measures work and span of everything that runs in the pool, for [`Pool::profile`]. Each fork then costs some
-    /// fifty nanoseconds more. `BOMBYX_PROFILE=file` profiles all pools of a process that do not ask for a profile
-    /// themselves.
+    /// fifty nanoseconds more. `BOMBYX_PROFILE=file` profiles all pools of a process whose builders do not ask for a
+    /// profile.
     #[cfg(feature = "profile")]
     pub fn profile(mut self, profile: bool) -> Builder {
         self.profiler = if profile { profile::Choice::Own } else { profile::Choice::Process };
@@ -292,6 +300,11 @@ impl Builder {
         if processors == 0 || processors > MAX_PROCESSORS {
             return Err(Error::Processors(processors.to_string()));
         }
+        let in_service = processors;
+        let processors = self.max_processors.unwrap_or(processors).max(processors);
+        if processors > MAX_PROCESSORS {
+            return Err(Error::Processors(processors.to_string()));
+        }
         let scheduler = match self.scheduler {
             Some(scheduler) => scheduler,
             None => match std::env::var("BOMBYX_SCHEDULER") {
@@ -311,6 +324,9 @@ impl Builder {
             },
         };
         let fixed = threads == Threads::Fixed;
+        if processors > in_service && (fixed || strategy.cpus().least() > 0) {
+            return Err(Error::NotResizable);
+        }
         if fixed && !strategy.allows_fixed_threads() {
             return Err(Error::FixedThreads(scheduler));
         }
@@ -357,6 +373,7 @@ impl Builder {
         let config = Config {
             generation,
             processors,
+            in_service,
             threads,
             strategy,
             scheduler: scheduler.to_string(),
@@ -374,8 +391,7 @@ impl Builder {
             fence: self.fence,
             counts,
             metered,
-            crowded: processors > cores,
-            max_searchers: processors.min(cores).div_ceil(2),
+            cores,
             observer: profiler.map(|profiler| Box::new(Observing(profiler)) as _),
             tracer: if measures_costs { None } else { trace::tracer() },
         };

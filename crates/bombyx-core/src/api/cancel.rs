@@ -87,7 +87,7 @@ impl CancelToken {
     /// Like [`map_reduce`](crate::map_reduce), until the token is cancelled. From then on, no iteration starts.
     ///
     /// # Errors
-    /// If an iteration was not started. What the others returned is dropped.
+    /// If an iteration was not started. The results of the others are dropped.
     #[track_caller]
     pub fn map_reduce<N, T, M, I, C>(
         &self,

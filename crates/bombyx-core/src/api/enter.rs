@@ -1,4 +1,8 @@
-//! The ways into a pool: on the calling thread with a lent processor, or in the queue until a carrier is free.
+//! The ways into a pool, for `Pool::run`, for joins from outside, and for tasks.
+//!
+//! If a processor is idle, the pool lends it to the calling thread, which then runs the closure itself ([`lent`]).
+//! Otherwise the closure waits in the pool's queue until a processor takes it, and the caller waits for the closure
+//! ([`injected`]). Closures that nobody waits for are [`detached`].
 
 use crate::api::blocking::blocking;
 use crate::api::handle::Guest;
@@ -91,7 +95,7 @@ where
     let address = ptr::from_ref(&job) as usize;
     let waiting = Meanwhile::begin(pool, Event::Waits(address), Event::GoesOn);
     while pool.config.lends && pool.has_queued() && !job.signal.wait_outside(Some(STARVED)) {
-        // A processor may have come free while the pool cannot start a carrier for it. This thread can take the
+        // A processor may have become idle while the pool could start no carrier for it. This thread can take the
         // carrier's place.
         let Some(processor) = pool.borrow_processor() else { continue };
         if pool.take_back(entry) {

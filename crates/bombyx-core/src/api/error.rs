@@ -37,6 +37,8 @@ pub enum Error {
     Threads(String),
     /// The scheduler has to move threads.
     FixedThreads(crate::Scheduler),
+    /// The number of processors cannot change in this kind of pool.
+    NotResizable,
     /// The limit of carriers is lower than the number of processors.
     MaxCarriers {
         /// The limit.
@@ -66,6 +68,10 @@ impl fmt::Display for Error {
             Error::OneCpu => f.write_str(
                 "heterogeneous exchanges CPUs between processors, and this process may use only one: \
                  use work-stealing, or allow the process more CPUs",
+            ),
+            Error::NotResizable => f.write_str(
+                "the number of processors cannot change with fixed threads or with the scheduler heterogeneous, \
+                 because each thread or CPU belongs to one processor",
             ),
             Error::GlobalPoolExists => f.write_str(
                 "there is a global pool already: call build_global before anything uses it, and only once",

@@ -1,6 +1,7 @@
 //! Handles: the ways into a pool for code that does not own it.
 
 use crate::api::enter::run_in;
+use crate::api::error::Error;
 use crate::machine::current;
 use crate::machine::metrics::Metrics;
 use crate::machine::pool::PoolCore;
@@ -63,7 +64,29 @@ impl Handle {
     /// How many processors the pool has.
     #[inline]
     pub fn processors(&self) -> usize {
+        self.pool.in_service()
+    }
+
+    /// The most processors that the pool can have.
+    pub fn max_processors(&self) -> usize {
         self.pool.processors().len()
+    }
+
+    /// Like [`crate::Pool::set_processors`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn set_processors(&self, processors: usize) -> Result<(), Error> {
+        let pool = &*self.pool;
+        process::assert_current(pool.generation());
+        if pool.has_fixed_threads() || pool.config.strategy.cpus().least() > 0 {
+            return Err(Error::NotResizable);
+        }
+        if !(1..=pool.processors().len()).contains(&processors) {
+            return Err(Error::Processors(processors.to_string()));
+        }
+        pool.serve_with(processors);
+        Ok(())
     }
 
     /// Like [`crate::Pool::metrics`].

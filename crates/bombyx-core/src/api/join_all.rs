@@ -31,7 +31,7 @@ pub fn join_all<C: Closures>(closures: C) -> C::Results {
     closures.join()
 }
 
-/// Runs three closures, perhaps in parallel, and returns their results: [`join_all`] for this frequent case.
+/// Runs three closures, perhaps in parallel, and returns their results. Like [`join_all`] of three closures.
 ///
 /// ```
 /// assert_eq!(bombyx::join3(|| 1, || "two", || 3.0), (1, "two", 3.0));

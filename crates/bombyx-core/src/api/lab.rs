@@ -1,4 +1,4 @@
-//! Switches for the laboratory: tests, measurements, and programs that compare schedulers. Other programs need none of them.
+//! Switches for tests, measurements, and programs that compare schedulers. Other programs need none of them.
 //!
 //! ```
 //! use bombyx::lab::BuilderExt;

@@ -10,8 +10,8 @@ use std::marker::PhantomData;
 /// bombyx::mark("phase 2");
 /// ```
 ///
-/// A trace keeps some thousand different texts of up to 256 bytes. So a text may have a number in it, but not a different
-/// one each time.
+/// A trace keeps at most 16,384 different texts of up to 256 bytes. So do not put a number that changes with every call into
+/// the text.
 pub fn mark(text: &str) {
     if let Some(text) = trace::text(text) {
         trace::note(Event::Mark(text));

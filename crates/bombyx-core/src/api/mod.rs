@@ -1,9 +1,20 @@
 //! The top floor: what users call.
 //!
-//! Here are `join`, `scope`, the loops, `blocking`, pools and their builder, and memory accounting. What only the rayon
-//! drop-in needs is in [`dropin`]; switches for experiments are in [`lab`].
-//!
 //! **Not here:** how the runtime does its work. See the machine and the schedulers, below this floor.
+//!
+//! | file | has |
+//! |---|---|
+//! | `join.rs`, `join_all.rs` | two, three or any number of closures |
+//! | `scope.rs`, `task.rs` | spawned closures: in a scope, or alone |
+//! | `loops/` | `for_each`, `map_reduce`, `try_for_each` |
+//! | `blocking.rs`, `block_on.rs` | waiting for the outside world, and for futures |
+//! | `token.rs`, `cancel.rs` | cancel tokens; joins, scopes and loops that heed them |
+//! | `reducer.rs`, `reducers.rs`, `task_local.rs`, `per_processor.rs` | values that closures share, inherit or take turns with |
+//! | `pool.rs`, `builder.rs`, `handle.rs`, `error.rs` | pools |
+//! | `enter.rs`, `signal.rs` | how a call enters a pool, and how its frame learns of the end |
+//! | `alloc.rs`, `costs.rs`, `mark.rs` | memory accounting; the profiler's own costs; marks in a trace |
+//! | `dropin/` | what only the rayon drop-in needs |
+//! | `lab.rs` | switches for experiments |
 
 pub mod alloc;
 pub(crate) mod block_on;

@@ -52,7 +52,7 @@ where
         PerProcessor { shelves, make }
     }
 
-    /// Calls `f` with a value that no other closure has until `f` has ended, whatever `f` does meanwhile.
+    /// Calls `f` with a value. No other closure has this value until `f` has ended, whatever `f` does.
     ///
     /// If `f` panics, its value is kept as `f` left it.
     pub fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {

@@ -159,7 +159,29 @@ impl Pool {
     /// # Ok::<(), bombyx::Error>(())
     /// ```
     pub fn processors(&self) -> usize {
-        self.pool.processors().len()
+        self.pool.in_service()
+    }
+
+    /// Changes the number of processors, while the pool works: between 1 and
+    /// [`Builder::max_processors`](crate::Builder::max_processors).
+    ///
+    /// More processors begin to work at once. If there are fewer, those that are surplus finish what they have begun, a
+    /// stolen half or a closure, and then rest. Nothing is interrupted or lost.
+    ///
+    /// # Errors
+    /// If the number is out of range, or if the threads of the pool are fixed, or with [`Scheduler::Heterogeneous`].
+    ///
+    /// ```
+    /// let pool = bombyx::Pool::builder().processors(2).max_processors(8).build()?;
+    /// pool.set_processors(8)?;
+    /// assert_eq!(pool.processors(), 8);
+    /// pool.set_processors(1)?;
+    /// assert_eq!(pool.run(|| bombyx::join(|| 1, || 2)), (1, 2));
+    /// assert!(pool.set_processors(9).is_err());
+    /// # Ok::<(), bombyx::Error>(())
+    /// ```
+    pub fn set_processors(&self, processors: usize) -> Result<(), Error> {
+        self.handle().set_processors(processors)
     }
 
     /// The scheduler of the pool.
@@ -348,8 +370,5 @@ pub fn in_pool() -> bool {
 /// ```
 #[inline]
 pub fn processor_count() -> Option<usize> {
-    current::processor()
-        .map(|processor| processor.pool())
-        .or_else(current::home)
-        .map(|pool| pool.processors().len())
+    current::processor().map(|processor| processor.pool()).or_else(current::home).map(PoolCore::in_service)
 }

@@ -6,15 +6,14 @@
 //!
 //! # Why this is safe
 //!
-//! - A view is used by one chain, and a chain runs one thing at a time, on one thread. `busy` says that a frame of the
-//!   chain uses the view: an inner call then gets a view of its own, which comes after.
-//! - A [`Reducer`] stays on its thread, because it is not `Send`. Only references to it reach other chains. So nobody owns
-//!   it while a chain that could use it runs, and whoever owns it is its home, or comes after its home on the same
-//!   thread.
+//! - Only one chain uses a view, and a chain runs one thing at a time, on one thread. `busy` says that a frame of the
+//!   chain uses the view. Then an inner call gets a second view, which comes after the first.
+//! - A [`Reducer`] stays on its thread, because it is not `Send`. Other chains get only references to it. So nobody can move
+//!   or drop it while such a chain runs. Whoever moves or drops it is its home, or runs after its home on the same thread.
 //! - Views that were not merged keep the [`Core`] alive, and with it the user's [`Monoid`]. They may outlive the reducer
-//!   if the reducer is forgotten. So [`Reducer::new`] asks for `'static`. [`Reducer::scoped`] gives only a reference
-//!   away, and takes the views back before it returns. By then all joins and scopes that could have used the reference
-//!   have ended: a closure of an outer scope cannot have borrowed it.
+//!   if the reducer is forgotten. So [`Reducer::new`] asks for `'static`. [`Reducer::scoped`] gives away only a reference,
+//!   and takes the views back before it returns. By then all joins and scopes that could have used the reference have
+//!   ended, because a closure of an outer scope cannot borrow it.
 
 use crate::machine::chain;
 use crate::machine::views::{self, Head, Home, Kind, View, Views};
@@ -69,9 +68,9 @@ pub trait Monoid: Send + Sync {
 
 /// A value that every closure below can add to, without a lock, and with the result of the serial program.
 ///
-/// The first closure that uses the reducer after a steal gets a *view* of its own: a partial result. Where the stolen
-/// part is joined, its view is combined with what came before it in serial order. So a list has the order of the serial
-/// program, whatever was stolen. A fork that nobody steals does nothing, and finds the view that was there.
+/// A stolen closure that uses the reducer gets its own *view*: a partial result. Its join combines the view with what
+/// came before it in serial order. So a list has the order of the serial program, whatever was stolen. A fork that nobody
+/// steals does nothing for this.
 ///
 /// ```
 /// use bombyx::{Reducer, reducers::Append};
@@ -91,12 +90,12 @@ pub trait Monoid: Send + Sync {
 /// ```
 ///
 /// - Use it in joins, scopes, loops and parallel iterators below the place where it was made, and in
-///   [`Pool::run`](crate::Pool::run). A closure of a [`scope`](crate::scope()) counts where it is spawned, as if it ran
-///   there.
+///   [`Pool::run`](crate::Pool::run). What a closure of a [`scope`](crate::scope()) adds comes at the place of its
+///   `spawn`, as if the closure had run there.
 /// - A [task](crate::Task), a part of a broadcast, or another thread has no place in the serial order. If one of them uses
 ///   a reducer that was made elsewhere, it panics.
 /// - If a closure panics, what it added stays. The other half of its join, and the other closures of its scope, still run
-///   and add. So the result is the same in every run, then too.
+///   and add. So the result is the same in every run, even then.
 /// - A closure inside `with` may fork. What is added meanwhile comes after what the closure itself adds.
 pub struct Reducer<M: Monoid> {
     core: Arc<Core<M>>,
@@ -227,7 +226,7 @@ fn add_over<M: Monoid>(slot: &Slot<M>) {
 }
 
 impl<M: Monoid> Reducer<M> {
-    /// A reducer without anything in it. The calling closure is its home.
+    /// An empty reducer. The calling closure is its home.
     ///
     /// For views that borrow, see [`Reducer::scoped`].
     pub fn new(monoid: M) -> Reducer<M>
@@ -269,7 +268,7 @@ impl<M: Monoid> Reducer<M> {
 
     /// Calls `f` with the view of the calling closure.
     ///
-    /// This takes a nanosecond or two. Only the first call after a steal makes a view.
+    /// This takes a few nanoseconds. Only the first call after a steal makes a view.
     ///
     /// # Panics
     /// If the caller has no place in the serial order below the place where the reducer was made: see [`Reducer`].
@@ -312,7 +311,7 @@ impl<M: Monoid> Reducer<M> {
         }
     }
 
-    /// The result. Everything that used the reducer has ended, because it had borrowed the reducer.
+    /// The result. Every closure that used the reducer has ended, because it had borrowed the reducer.
     pub fn into_inner(mut self) -> M::View {
         self.take()
     }

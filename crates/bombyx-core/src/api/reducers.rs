@@ -68,7 +68,7 @@ impl<T: AddAssign + Default + Send> Monoid for Sum<T> {
     }
 }
 
-/// The best value so far, with its index. What closures of [`Min`] and [`Max`] offer values to.
+/// The best value so far, with its index. This is the view of [`Min`] and [`Max`], to which closures offer values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Best<T, I, const GREATEST: bool>(Option<(T, I)>);
 

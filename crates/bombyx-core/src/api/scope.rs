@@ -33,12 +33,19 @@ use std::marker::PhantomData;
 use std::mem::{self, MaybeUninit};
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr::{self, NonNull};
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU8};
 use std::sync::{Mutex, OnceLock};
 
 /// How many entries may wait in a deque before spawned closures run in place.
 const PENDING: usize = 256;
+
+/// Nobody has cancelled the scope, and it has no token.
+const WANTED: u8 = 0;
+/// Nobody has cancelled the scope yet, but its token may be cancelled.
+const ASK_TOKEN: u8 = 1;
+/// The scope is cancelled.
+const CANCELLED: u8 = 2;
 
 /// A scope. Closures spawned in it may borrow data from outside it. See [`scope`].
 pub struct Scope<'scope> {
@@ -50,8 +57,8 @@ pub struct Scope<'scope> {
     pub(super) tickets: OnceLock<Box<[Tickets]>>,
     /// The first panic of a spawned closure.
     panic: Mutex<Option<Payload>>,
-    /// Whether closures that have not started are dropped.
-    cancelled: AtomicBool,
+    /// Whether closures that have not started may have to be dropped: [`WANTED`] and so on.
+    doubt: AtomicU8,
     /// Cancels the scope, too.
     token: Option<CancelToken>,
     /// Whether a closure was dropped because the scope was cancelled.
@@ -147,7 +154,7 @@ where
         closures: Closures::begin(pool, site),
         tickets: OnceLock::new(),
         panic: Mutex::new(None),
-        cancelled: AtomicBool::new(false),
+        doubt: AtomicU8::new(if token.is_some() { ASK_TOKEN } else { WANTED }),
         token: token.cloned(),
         skipped: AtomicBool::new(false),
         marker: PhantomData,
@@ -268,12 +275,20 @@ impl<'scope> Scope<'scope> {
     /// ```
     pub fn cancel(&self) {
         // Relaxed, because the flag publishes nothing: a closure that misses it by a moment just runs.
-        self.cancelled.store(true, Relaxed);
+        self.doubt.store(CANCELLED, Relaxed);
     }
 
     /// Whether the scope was cancelled, by [`Scope::cancel`] or by its [token](CancelToken::scope).
+    #[inline]
     pub fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Relaxed) || self.token.as_ref().is_some_and(CancelToken::is_cancelled)
+        let doubt = self.doubt.load(Relaxed);
+        doubt != WANTED && self.is_cancelled_after_all(doubt)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn is_cancelled_after_all(&self, doubt: u8) -> bool {
+        doubt == CANCELLED || self.token.as_ref().is_some_and(CancelToken::is_cancelled)
     }
 
     /// Calls `f`, or drops it if the scope is cancelled.
@@ -335,6 +350,7 @@ impl<'scope> Scope<'scope> {
     }
 
     /// Runs a spawned closure and keeps its panic for the end of the scope.
+    #[inline]
     fn run(&self, profile: profile::Spawned, f: impl FnOnce(&Scope<'scope>)) {
         self.closures.begin_closure(&profile);
         if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(|| f(self))) {

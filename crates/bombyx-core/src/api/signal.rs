@@ -31,7 +31,7 @@ pub(crate) struct Signal {
 enum Waiter {
     /// A carrier of the pool where the work is done.
     Here,
-    /// A carrier of this pool, which is another one or may be.
+    /// A carrier of this pool. The work may be done in another pool.
     Elsewhere(Arc<PoolCore>),
     /// A thread that holds no processor, or that lets its processor go before it waits.
     Outside(Outside),
@@ -145,7 +145,7 @@ impl Signal {
     fn wait_without_processor<'a>(&self, pools: impl IntoIterator<Item = &'a PoolCore>) {
         let pools: Vec<&PoolCore> = pools.into_iter().filter(|pool| pool.config.lends).collect();
         let wait = || {
-            // Without a look now and then, no timer has to be set.
+            // If the thread need not look now and then, it needs no timer.
             while !self.wait_outside((!pools.is_empty()).then_some(STARVED)) {
                 for pool in &pools {
                     lend_a_hand(pool, || self.latch.is_done());

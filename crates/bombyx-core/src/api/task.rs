@@ -111,6 +111,8 @@ impl Handle {
 ///
 /// - [`Task::join`] waits for the result, on any thread.
 /// - A task is a [`Future`], for any executor. Awaiting it never blocks the executor's thread.
+/// - In a child of fork(2), a task that was started before belongs to the parent: it can be dropped, and everything else
+///   panics.
 /// - Dropping a task detaches it: the closure still runs. If it panics then, the panic goes to
 ///   [`Builder::on_panic`](crate::Builder::on_panic); without such a handler the process aborts.
 ///
@@ -187,11 +189,13 @@ impl<T> Task<T> {
     /// assert_eq!(result.unwrap(), 7);
     /// ```
     pub fn try_join(&mut self) -> Option<Result<T, TaskError>> {
+        process::assert_current(self.pool.generation());
         self.cell.take(None)
     }
 
     /// Whether the task has ended. If so, [`Task::join`] does not wait.
     pub fn is_finished(&self) -> bool {
+        process::assert_current(self.pool.generation());
         self.cell.is_finished()
     }
 
@@ -210,6 +214,7 @@ impl<T> Task<T> {
     /// # Ok::<(), bombyx::Error>(())
     /// ```
     pub fn abort(&self) -> bool {
+        process::assert_current(self.pool.generation());
         self.cell.abort()
     }
 }
@@ -218,6 +223,7 @@ impl<T> Future for Task<T> {
     type Output = Result<T, TaskError>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        process::assert_current(self.pool.generation());
         match self.cell.take(Some(context.waker())) {
             Some(result) => Poll::Ready(result),
             None => {
@@ -242,7 +248,9 @@ impl<T> Drop for Task<T> {
 
 impl<T> fmt::Debug for Task<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Task").field("finished", &self.is_finished()).finish_non_exhaustive()
+        // In a child of fork(2), nobody knows.
+        let finished = self.pool.generation().is_current().then(|| self.is_finished());
+        f.debug_struct("Task").field("finished", &finished).finish_non_exhaustive()
     }
 }
 

@@ -23,13 +23,13 @@ use std::ptr;
 /// assert_eq!(REQUEST.get(), None);
 /// ```
 ///
-/// A fork does nothing for this. A thief learns the context of the fork when it takes the other half. Entering and
-/// leaving [`TaskLocal::scope`] takes a lock that nobody else wants, and an allocation. Joins that were begun outside
-/// of it then take a slow path, once each.
+/// A fork does nothing for this. A thief learns the values when it takes the other half. [`TaskLocal::scope`] takes an
+/// uncontended lock and makes an allocation. If it runs inside the first halves of joins, each of these joins takes a slow
+/// path, once.
 ///
-/// Declare a key as a `static`. A `const` has no address of its own, so two of them may be one key.
+/// Declare a key as a `static`. A `const` has no fixed address, so two of them may be one key.
 ///
-/// A future has no place here: it may be polled by anyone. Bind the value inside of the closure that polls.
+/// A future does not inherit values, because any thread may poll it. Bind the value inside the closure that polls.
 pub struct TaskLocal<T> {
     /// Gives each key an address of its own.
     _place: u8,

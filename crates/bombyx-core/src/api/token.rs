@@ -70,7 +70,7 @@ impl CancelToken {
         CancelToken(Arc::new(State { parent: Some(self.clone()), ..State::default() }))
     }
 
-    /// Like [`CancelToken::child`], with a deadline of its own.
+    /// Like [`CancelToken::child`], with an additional deadline.
     pub fn child_with_deadline(&self, deadline: Instant) -> CancelToken {
         CancelToken(Arc::new(State {
             deadline: Some(deadline),

@@ -1,21 +1,21 @@
-//! Chains: what the code on a carrier's stack carries with it, so that it means the same wherever it runs.
+//! Chains: the values that code carries with it, so that it means the same wherever it runs.
 //!
-//! A *chain* is what one carrier runs from the start of a taken closure to its end. Everything else that the closure
-//! calls, also the second halves that its own joins run, belongs to the same chain. So one chain runs one thing at a
-//! time, on one stack, and its data need no lock. A chain has
+//! A *chain* is what one carrier runs from the start of a taken closure to its end. Everything that the closure calls
+//! belongs to the same chain, and so do the second halves that its own joins run. So one chain runs one thing at a time, on
+//! one stack, and its data need no lock. A chain has
 //!
 //! - a **context**: values that everything below inherits ([`crate::machine::context`]);
 //! - **views** of reducers: partial results ([`crate::machine::views`]).
 //!
 //! An unstolen fork does nothing for either. A job that is taken carries the context of its fork
 //! ([`crate::protocol::deque`]), and begins a chain without views. At its end it leaves its views in the job. The join
-//! then merges them into the views of its own chain. Serially, everything in its own chain came before the second half.
-//! So this is the serial order.
+//! then puts them behind the views of its own chain. In the serial program, everything in that chain comes before the
+//! second half. So the views have the serial order.
 //!
-//! All code that a runtime calls, and that is no part of the frame below it on the stack, begins a chain with [`begin`]
-//! and ends it. Both know nothing of processors: a stack stays on its carrier, and so does the chain, whatever
-//! processor the carrier holds. Only forks ask the processor, so whenever the context of a carrier or the processor of a
-//! carrier changes, the deque is told ([`tell`]).
+//! Suppose the runtime calls code that is no part of the frame below it on the stack. Then that code begins a chain with
+//! [`begin`], and ends it. A chain stays on its carrier, as the stack does, whatever processor the carrier holds. Only the
+//! deque must know the context, for thieves. So whenever the context or the processor of a carrier changes, the carrier
+//! tells the deque ([`tell`]).
 //!
 //! | what begins | its context | its views |
 //! |---|---|---|
@@ -25,8 +25,8 @@
 //! | a part of a broadcast | that of the call | none: it is a root |
 //! | a call from outside, queued | it goes on with the caller's chain, which waits ([`Lent`]) | |
 //!
-//! A thread that runs no closure of a pool has a root of its own. A root refuses views of reducers that were made
-//! elsewhere, because there is no join to merge them.
+//! A thread that runs no closure of a pool is a root, too. A root refuses views of reducers that were made elsewhere,
+//! because there is no join to merge them.
 
 use crate::machine::current;
 use std::cell::Cell;
@@ -37,23 +37,30 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// What the calling thread's chain carries.
 #[derive(Clone, Copy)]
-struct State {
-    /// The number of the chain, or 0 if nobody has asked for it.
+pub(crate) struct State {
+    /// The number of the chain, or 0 if nobody has asked for it. A chain without a number has used no reducer: it has no
+    /// views, was not cut, and no view was used last.
     number: u64,
     /// Which part of the chain this is. It changes where the chain is cut by a spawn.
     epoch: u64,
-    /// Whether this is a root.
-    root: bool,
+    /// 1 if this is a root, otherwise 0. A `bool` would cost a test at each access to the thread-local, because the
+    /// standard library's code uses values that a `bool` has not.
+    root: u8,
     /// The boxed [views](crate::machine::views::Views), or null.
     views: *mut (),
     /// The [binding](crate::machine::context::Binding) that was made last, or null.
     context: *const (),
 }
 
+impl State {
+    /// A chain that has done nothing yet.
+    const fn blank(root: bool, context: *const ()) -> State {
+        State { number: 0, epoch: 0, root: root as u8, views: ptr::null_mut(), context }
+    }
+}
+
 thread_local! {
-    static STATE: Cell<State> = const {
-        Cell::new(State { number: 0, epoch: 0, root: true, views: ptr::null_mut(), context: ptr::null() })
-    };
+    static STATE: Cell<State> = const { Cell::new(State::blank(true, ptr::null())) };
     /// The view that was used last: the number of its reducer, and the view. Valid as long as the chain is not cut, and
     /// its views are not merged.
     static RECENT: Cell<(u64, *const ())> = const { Cell::new((0, ptr::null())) };
@@ -75,10 +82,11 @@ pub(crate) fn recent() -> (u64, *const ()) {
 
 /// Notes that the chain uses this view of this reducer.
 pub(super) fn set_recent(reducer: u64, view: *const ()) {
+    number();
     RECENT.set((reducer, view));
 }
 
-/// The number of the calling chain. Different from the numbers of all other chains, also of those that have ended.
+/// The number of the calling chain. No other chain has or had this number.
 pub(super) fn number() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     let mut state = STATE.get();
@@ -97,6 +105,7 @@ pub(super) fn epoch() -> u64 {
 /// A new part of the calling chain begins.
 pub(super) fn begin_part() {
     static LAST: AtomicU64 = AtomicU64::new(0);
+    number();
     change(|state| state.epoch = LAST.fetch_add(1, Relaxed) + 1);
 }
 
@@ -112,7 +121,7 @@ pub(super) fn forget_recent() {
 
 /// Whether the calling chain is a root.
 pub(super) fn is_root() -> bool {
-    STATE.get().root
+    STATE.get().root != 0
 }
 
 /// The views of the calling chain, if it has any.
@@ -122,6 +131,7 @@ pub(super) fn views() -> *mut () {
 
 /// Gives the calling chain these views.
 pub(super) fn set_views(views: *mut ()) {
+    number();
     change(|state| state.views = views);
 }
 
@@ -170,35 +180,62 @@ fn tell_follower(choose: impl FnOnce(&Follower) -> fn()) {
     }
 }
 
-/// A chain has begun on the calling thread.
+/// A chain has begun on the calling thread, on top of another one.
 #[must_use = "a chain that has begun must be ended"]
-pub(crate) struct Begun {
-    outer: State,
+pub(crate) enum Begun {
+    /// The outer chain has no number, and the same context. All that differs is whether it is a root.
+    OnBlank { root: u8 },
+    /// Anything else. This is the outer chain.
+    On(State),
 }
 
 /// Begins a chain in this context, on top of what runs on the calling thread. The context must outlive the chain.
+///
+/// Most chains use no reducer and begin on top of one that has used none. Then the state of the thread can stay: a chain
+/// without a number has no views either. Each of the two chains is given a number of its own if it asks for one, because
+/// [`Begun::end`] takes the upper chain's number away.
+#[inline]
 pub(crate) fn begin(context: *const (), root: bool) -> Begun {
-    let begun = replace(State { number: 0, epoch: 0, root, views: ptr::null_mut(), context });
+    let outer = STATE.get();
+    let begun = if outer.number == 0 && outer.context == context {
+        debug_assert!(
+            outer.views.is_null() && outer.epoch == 0 && RECENT.get().0 == 0,
+            "used without a number"
+        );
+        STATE.set(State { root: root.into(), ..outer });
+        Begun::OnBlank { root: outer.root }
+    } else {
+        Begun::On(replace(State::blank(root, context)))
+    };
     tell_follower(|follower| follower.begin);
     begun
 }
 
-fn replace(next: State) -> Begun {
-    let outer = STATE.get();
-    change(|state| *state = next);
-    if outer.context != next.context {
+/// Changes the state of the calling thread, and returns what it was.
+#[inline(never)]
+fn replace(next: State) -> State {
+    RECENT.set((0, ptr::null()));
+    let before = STATE.replace(next);
+    if before.context != next.context {
         tell();
     }
-    Begun { outer }
+    before
 }
 
 impl Begun {
     /// Ends the chain. What runs below on the stack goes on with its own. Returns the views that the chain leaves.
+    #[inline]
     pub(crate) fn end(self) -> *mut () {
         tell_follower(|follower| follower.end);
         let ended = STATE.get();
-        let _ = replace(self.outer);
-        ended.views
+        match self {
+            Begun::OnBlank { root } if ended.number == 0 => {
+                STATE.set(State { root, ..ended });
+                ptr::null_mut()
+            }
+            Begun::OnBlank { root } => replace(State { root, ..State::blank(false, ended.context) }).views,
+            Begun::On(outer) => replace(outer).views,
+        }
     }
 }
 
@@ -219,12 +256,12 @@ impl Lent {
 
     /// Runs `f`, which does not unwind, as a part of the lent chain.
     pub(crate) fn go_on(&self, f: impl FnOnce()) {
-        let begun = replace(self.0.get());
+        let outer = replace(self.0.get());
         tell_follower(|follower| follower.begin);
         f();
         tell_follower(|follower| follower.end);
         self.0.set(STATE.get());
-        let _ = replace(begun.outer);
+        let _ = replace(outer);
     }
 
     /// The caller goes on with its chain.

@@ -1,4 +1,5 @@
-//! What the calling thread holds. What runs on the thread has thread-local state of its own: [`super::chain`].
+//! What the calling thread holds: its processor, its carrier, and the pools that wait for its return from blocking calls.
+//! [`super::chain`] has the thread-local state of the code that runs on the thread.
 
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;

@@ -15,8 +15,8 @@
 //! naps does not list its processor and parks with a time limit. An unpark that comes before it parks makes the park
 //! return at once.
 //!
-//! A carrier can be woken, by a fork or by a late setter of an earlier latch, when its own latch is not set. So every wait
-//! looks again. In such pools the carriers belong to the pool, so a late setter never touches memory that is gone.
+//! A fork, or a late setter of an earlier latch, may wake a carrier whose latch is not set. So every wait looks again. In
+//! such pools the carriers belong to the pool, so a late setter never touches memory that is gone.
 
 use crate::machine::current;
 use crate::machine::hand_over::{release, take_hold};

@@ -215,7 +215,7 @@ impl PoolCore {
         let passed = unsafe { processor.as_ref() };
         let crosses = |other: &Processor| other.index != passed.index && other.shares_cpu(passed);
         let room_elsewhere = || {
-            self.config.crowded || self.has_fixed_threads() || self.sleepers.any_resting() || {
+            self.crowded() || self.has_fixed_threads() || self.sleepers.any_resting() || {
                 passed.note_cpu();
                 self.processors().iter().any(crosses)
             }
@@ -251,7 +251,7 @@ impl PoolCore {
     /// next tick. With fixed threads the kernel does this even if the carrier fell asleep elsewhere.
     fn room_beside_caller(&self, carrier: &Carrier) -> Option<usize> {
         let caller = current::processor()?;
-        if self.config.crowded || !(self.has_fixed_threads() || carrier.sleeps_here()) {
+        if self.crowded() || !(self.has_fixed_threads() || carrier.sleeps_here()) {
             return None;
         }
         caller.note_cpu();

@@ -1,4 +1,5 @@
-//! The handlers by which a pool tells its user about its carriers, and about panics that nobody waits for.
+//! The handlers by which a pool tells its user about its carriers, about events on its slow paths, and about panics that
+//! nobody waits for.
 
 use crate::system::guard::abort;
 use std::any::Any;
@@ -10,17 +11,17 @@ pub(crate) type Payload = Box<dyn Any + Send>;
 
 /// Something that happens on a slow path of a pool. For [`Builder::on_event`](crate::Builder::on_event).
 ///
-/// The numbers are those of processors. New versions may add events.
+/// The numbers are those of processors, except in the first two events. New versions may add events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PoolEvent {
-    /// A carrier, an OS thread, begins. Its number says which name it has.
+    /// A carrier (an OS thread) begins. The number is that of its name.
     CarrierBegins(usize),
     /// A carrier ends.
     CarrierEnds(usize),
-    /// The processor begins a second half of a join that was stolen.
+    /// The processor begins the second half of a join, which it has stolen.
     StolenBegins(usize),
-    /// What was stolen has ended. The frame may have another processor by now: this one.
+    /// The stolen half has ended. The frame may have another processor by now: this one.
     StolenEnds(usize),
     /// The processor begins a call from outside that had to wait in the queue.
     CallBegins(usize),

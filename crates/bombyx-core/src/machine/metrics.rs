@@ -22,6 +22,9 @@ use std::time::Duration;
 pub struct Metrics {
     /// Processors.
     pub processors: usize,
+    /// Processors that are no longer in service, and finish what they have begun
+    /// ([`Pool::set_processors`](crate::Pool::set_processors)).
+    pub finishing: usize,
     /// Processors that run something.
     pub busy: usize,
     /// Processors that rest.
@@ -32,7 +35,7 @@ pub struct Metrics {
     pub oldest_wait: Option<Duration>,
     /// Halves of joins and spawned closures that wait in the deques of the processors.
     pub ready: usize,
-    /// Tasks and other closures without a scope that have not ended.
+    /// Tasks and other closures without a scope that have not ended, and calls from outside that a carrier runs or will run.
     pub detached: usize,
     /// Carriers (OS threads).
     pub carriers: usize,
@@ -46,7 +49,7 @@ impl PoolCore {
     pub(crate) fn metrics(&self) -> Metrics {
         let processors = self.processors();
         let mut metrics = Metrics {
-            processors: processors.len(),
+            processors: self.in_service(),
             busy: processors.iter().filter(|processor| processor.is_busy()).count(),
             ready: processors.iter().map(|processor| self.config.strategy.pending(processor)).sum(),
             detached: self.detached_count(),
@@ -57,7 +60,9 @@ impl PoolCore {
         let (queued, since) = shared.commons.queue.waiting();
         metrics.queued = queued;
         metrics.oldest_wait = since.map(|since| since.elapsed());
-        metrics.resting = shared.commons.resting().len();
+        metrics.resting = shared.commons.resting().count() - shared.commons.count_shut();
+        let shut = shared.commons.count_shut();
+        metrics.finishing = (processors.len() - shut).saturating_sub(metrics.processors);
         metrics.carriers = shared.carriers;
         metrics.spares = shared.commons.spares();
         metrics

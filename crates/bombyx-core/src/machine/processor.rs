@@ -76,7 +76,7 @@ pub(crate) struct Processor {
     pub(crate) stats: Counters,
     pub(crate) account: Account,
     pub(crate) index: usize,
-    /// The queue of detached closures.
+    /// Detached closures that start in the order of their spawns. The deque has a ticket for each.
     pub(crate) tickets: Tickets,
     pub(crate) private: Private,
     /// Holder. The joins whose right branch the holder runs, with `read-write`.
@@ -93,8 +93,8 @@ pub(crate) struct Processor {
     pub(crate) own_turns: Holder<Cell<u32>>,
     /// How many entries the holder has begun at the foot of its stack.
     pub(crate) begun: Counter,
-    /// Holder. With fixed threads: how many waiting frames on the holder's stack lie under work that they do not wait
-    /// for.
+    /// Holder. With fixed threads: how many waiting frames on the holder's stack are buried under work that they do not
+    /// wait for.
     pub(crate) buried: Holder<Cell<usize>>,
     /// Holder. With fixed threads: the processor was given to its waiting carrier in order to search.
     pub(crate) called: Holder<Cell<bool>>,
@@ -182,13 +182,13 @@ impl Processor {
         self.seen_on().is_some_and(|cpu| other.seen_on() == Some(cpu))
     }
 
-    /// The CPU that the holder was last seen on, if it was; it may have been moved since.
+    /// The CPU on which the holder was last seen, if it was seen. The holder may have moved since.
     pub(crate) fn seen_on(&self) -> Option<usize> {
         Some(self.seen_on.load(Relaxed)).filter(|&cpu| cpu != usize::MAX)
     }
 
-    /// Owner. The CPU that the last holder may still be on although it is about to leave it. The kernel does not know
-    /// that and would take the CPU for busy. This is never the caller's CPU: that one is in use, perhaps because the
+    /// Holder. The CPU that the last holder is about to leave, if it left its processor a moment ago. The kernel does not
+    /// know that, and would take the CPU for busy. This is never the caller's CPU, which is in use, perhaps because the
     /// same carrier is back already.
     pub(crate) fn left_lately(&self) -> Option<usize> {
         let (cpu, when) = self.left.get()?;
@@ -199,8 +199,7 @@ impl Processor {
     /// a CPU where none was seen. The kernel would leave the two together until its next tick, for up to four
     /// milliseconds, while another core is idle.
     pub(crate) fn make_room(&self) {
-        let config = &self.pool().config;
-        if config.crowded || config.pin {
+        if self.pool().crowded() || self.pool().config.pin {
             return;
         }
         self.note_cpu();
@@ -487,6 +486,11 @@ impl Processor {
     /// Whether there seems to be something to take here.
     pub(crate) fn has_something(&self) -> bool {
         self.offer.stands() || !self.deque.looks_empty()
+    }
+
+    /// Holder. Whether the processor has entries of its own, or an entry on its way to it.
+    pub(crate) fn has_own(&self) -> bool {
+        !self.deque.looks_empty() || !self.private.looks_empty() || self.post.mailbox.has_mail()
     }
 
     /// Holder. The entry that came with the processor as a gift, if any.

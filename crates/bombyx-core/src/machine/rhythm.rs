@@ -1,15 +1,15 @@
 //! Whether it pays to wake somebody: what a pool has learned from its last wake-ups.
 //!
 //! A wake-up costs the fork that makes it some microseconds, more than a short region takes. A fork cannot know how much
-//! work will follow, so the pool goes by its recent rhythm. A wake-up was *worth it* if the processor that was woken
-//! then worked longer than the waking took. Otherwise it was *futile*: the work was over before the thief came, or
-//! was less than the price. After [`FUTILE`] futile wake-ups in a row, regions are *short*. From then on the last
-//! processor that comes to rest posts a sentry ([`crate::machine::pool`]), and forks leave the waking to it.
+//! work will follow, so the pool uses what it has learned. A wake-up was *worth it* if the processor that was woken then
+//! worked longer than the waking took. Otherwise it was *futile*: the work was over before the thief came, or was less than
+//! the price. After [`FUTILE`] futile wake-ups in a row, regions count as *short*. From then on a carrier that comes to rest
+//! becomes the sentry ([`crate::machine::pool`]), and forks leave the waking to the sentry.
 //!
-//! Regions are no longer short as soon as one wake-up was worth it, also one by the sentry, or one region that a fork
-//! has begun without waking anybody took [`LONG`] times as long as a wake-up.
+//! Regions no longer count as short in two cases: a wake-up was worth it (a fork's or the sentry's), or a region in which a
+//! fork woke nobody took more than [`LONG`] times as long as a wake-up.
 //!
-//! All of this is a guess. A wrong one costs time only: the sentry looks after the forks, whatever they guess.
+//! All of this is a guess. A wrong guess costs only time, because the sentry wakes somebody in the end.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
@@ -18,11 +18,11 @@ use std::time::{Duration, Instant};
 
 /// After how many futile wake-ups in a row regions are short.
 const FUTILE: usize = 4;
-/// How many wake-ups a region must take to be long. A thief comes about two wake-ups after the fork, and has to get half of what
-/// is left.
+/// A region is long if it takes this many times as long as a wake-up. A thief comes about two wake-ups after the fork, and
+/// must still get half of the rest.
 const LONG: u32 = 4;
-/// What a wake-up costs before the first one was measured, and bounds for what is measured: others may take the core
-/// from the waking thread.
+/// What a wake-up costs before the first one was measured, and the least and greatest value of a measurement. (Others may
+/// take the core from the waking thread.)
 const COST: (Duration, Duration, Duration) =
     (Duration::from_micros(5), Duration::from_micros(1), Duration::from_micros(20));
 
@@ -57,7 +57,7 @@ impl Rhythm {
         Duration::from_nanos(self.cost.load(Relaxed))
     }
 
-    /// As after many futile wake-ups.
+    /// Makes regions count as short, as after many futile wake-ups.
     #[cfg(all(test, not(loom)))]
     pub(crate) fn make_short(&self) {
         self.futile.store(FUTILE, Relaxed);
@@ -88,7 +88,7 @@ struct Stay {
 /// What a processor knows of the rhythm. Only its holder uses this, and whoever is about to give the processor away.
 #[derive(Default)]
 pub(crate) struct Beat {
-    /// None unless the processor was woken, and the worth of that is unknown.
+    /// Set while the processor was woken and nobody knows yet whether that was worth it.
     stay: Cell<Option<Stay>>,
     /// When the holder last left a wake-up to the sentry, in the present region.
     postponed: Cell<Option<Instant>>,
@@ -101,7 +101,7 @@ impl Beat {
         self.postponed.set(None);
     }
 
-    /// A frame gets the processor that did not search for work.
+    /// A frame that did not search for work gets the processor.
     pub(crate) fn lent(&self) {
         self.stay.set(None);
         self.postponed.set(None);
@@ -142,7 +142,7 @@ impl Beat {
         }
     }
 
-    /// What runs at the foot of the stack has ended, so the region has, if it was one.
+    /// What ran at the foot of the stack has ended. If it was a region, the region has ended.
     pub(crate) fn region_ends(&self, rhythm: &Rhythm) {
         if self.postponed.take().is_some_and(|since| since.elapsed() > LONG * rhythm.cost()) {
             rhythm.was_worth_it();

@@ -161,14 +161,14 @@ macro_rules! statistics {
 
 statistics! {
     counters {
-        /// Entries that processors took from others, except gifts.
+        /// Entries that processors took from others. Under the schedulers with private deques, gifts do not count.
         steals: "steals",
         /// Times a processor asked another one for work, or reached for it.
         attempts: "attempts",
         /// Steals without the victim's help, after it did not answer in time.
         escalations: "escalations",
-        /// Barriers that thieves wanted for that, each of which interrupts every core. Those who want one at the same time
-        /// share it.
+        /// Barriers that thieves wanted for escalations. Each barrier interrupts every core. Thieves that want one at the
+        /// same time share it.
         barriers: "barriers",
         /// Steals by which a waiting processor took a part of what it waits for.
         helps: "helps",
@@ -178,7 +178,8 @@ statistics! {
         sleeps: "sleeps",
         /// Times a sleeping processor was woken.
         wakes: "wakes",
-        /// Times everybody was told that somebody rests: a store to each processor, and a barrier that interrupts each core.
+        /// Times the pool told all processors that one of them rests: a store to each processor, and a barrier that
+        /// interrupts each core.
         rounds: "rounds",
         /// Times a fork woke nobody although others slept, because regions were short.
         postponed: "postponed",
@@ -198,7 +199,7 @@ statistics! {
         /// What schedulers with private deques count: `read-write`, `read-write-steals` and `private-cas`.
         private_deques: PrivateDequeStats, "private deques" {
             counters {
-                /// Entries that came to a sleeping processor unasked.
+                /// Entries that sleeping processors got when they were woken.
                 gifts: "gifts",
                 /// Queries that thieves wrote into the cells of victims.
                 queries: "queries",

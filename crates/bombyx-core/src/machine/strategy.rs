@@ -30,9 +30,9 @@ use std::sync::Arc;
 /// Which closure of a join is the child thread of the papers. The other closure is what its parent does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Child {
-    /// The closure that preempts its parent. So it is everywhere except in a queue.
+    /// The first closure, which preempts its parent. So it is with all schedulers except `fifo`.
     First,
-    /// The closure that goes to the end of the queue while its parent goes on.
+    /// The second closure, which goes to the end of the queue while its parent goes on. So it is with `fifo`.
     Second,
 }
 
@@ -43,7 +43,7 @@ pub(crate) enum Counted {
     OnRequest(Child),
     /// Always, at no further cost.
     Always(Child),
-    /// Never: entries leave their deques at no place where they could be counted.
+    /// Never: entries leave their deques without passing a place where they could be counted.
     Never,
 }
 
@@ -51,8 +51,8 @@ pub(crate) enum Counted {
 pub(crate) trait Strategy: Send + Sync {
     // ---- What an idle processor does -------------------------------------------------------------------------
 
-    /// The next entry for an idle processor, or `None` when it has searched long enough. The caller is counted as a
-    /// searcher. If an entry is found, it no longer is.
+    /// The next entry for an idle processor, or `None` when the processor has searched long enough. The caller is counted
+    /// as a searcher. If this finds an entry, it takes the caller out of that count.
     fn search(&self, processor: &Processor) -> Option<Entry>;
 
     /// An entry that the processor still has itself.

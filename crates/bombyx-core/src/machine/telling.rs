@@ -1,5 +1,5 @@
-//! How the machine and the interface tell a tracer what happens ([`super::tracer`]). Where there is none, each call is one
-//! comparison.
+//! The functions by which the machine and the API tell a tracer what happens ([`super::tracer`]). In a pool without a
+//! tracer, each call is one comparison.
 
 use crate::machine::current;
 use crate::machine::observer::State;
@@ -49,7 +49,8 @@ impl Processor {
         }
     }
 
-    /// Holder. Counts an entry that it took from elsewhere: from this processor, or from nobody in particular.
+    /// Holder. Counts and traces an entry that it took from elsewhere: from the processor `from`, or from none in
+    /// particular.
     #[inline]
     pub(crate) fn stole(&self, entry: Entry, from: Option<&Processor>) {
         self.stats.steals.add(1);

@@ -1,7 +1,5 @@
-//! What the machine and the interface tell a tracer, if the pool has one: what happens, on which processor. The tracer
-//! ([`crate::trace`]) knows the machine, not the other way round.
-//!
-//! The rest of the machine tells it through [`super::telling`].
+//! What the machine and the API tell a tracer, if the pool has one: what happens, and on which processor. The tracer
+//! ([`crate::trace`]) knows the machine, not the other way round. All calls go through [`super::telling`].
 //!
 //! A tracer is not an observer ([`super::observer`]): it never makes forks attend. Nothing here is on the fork path. In
 //! a pool without a tracer, each call is one comparison.
@@ -39,7 +37,7 @@ pub(crate) enum Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Text(pub(crate) u32);
 
-/// See the module text. Events come from the thread that does what they tell.
+/// See the module text. Each thread reports its own events.
 pub(crate) trait Tracer: Send + Sync {
     /// The pool begins.
     fn add_pool(&self, processors: usize, fixed_threads: bool, scheduler: &str);

@@ -1,32 +1,32 @@
 //! Views: what a chain has added to reducers that were made elsewhere, in serial order.
 //!
-//! A reducer has a *home*: the chain that made it. There it has its own view, in the reducer. Any other chain makes a
-//! view of its own when it first uses the reducer, and keeps it in its [`Views`]. At the end of the chain, whoever
-//! waits for it merges the views: they come after what the waiting chain has done so far.
+//! A reducer has a *home*: the chain that made it. The view of its home is in the reducer itself. Any other chain makes a
+//! view when it first uses the reducer, and keeps it in its [`Views`]. When the chain ends, the chain that waits for it
+//! puts these views behind its own.
 //!
 //! # Closures of a scope
 //!
-//! A spawned closure runs later than its place in the serial order. So a spawn *cuts* the calling chain: what it has done
-//! so far is set aside, followed by a [`Later`], a place that the closure will fill when it ends. Then a new part of the
-//! chain begins, with no views, even for reducers that are at home here. When the scope ends, all its closures have
-//! filled their places, and [`Views::settle`] merges everything from left to right. Places of outer scopes may still be
-//! empty then; they stay.
+//! A spawned closure runs later than its place in the serial order. So a spawn *cuts* the calling chain: it sets aside the
+//! views so far, followed by a [`Later`], a place that the closure will fill when it ends. Then a new part of the chain
+//! begins without views, even for reducers that have their home here. When the scope ends, all its closures have filled
+//! their places, and [`Views::settle`] merges everything from left to right. Places of outer scopes may still be empty
+//! then; they stay.
 //!
 //! ```text
 //! before | later | between | later | now        set aside: everything but `now`
 //! ```
 //!
-//! A closure that spawns brings a list like this itself, and so does a stolen half in which something was spawned. The
-//! list of the half is put behind that of its join.
+//! A closure that spawns brings such a list itself, and so does a stolen half that spawns. The join puts the list of the
+//! half behind its own.
 //!
-//! A chain that spawns much settles what it can now and then. So the list is at most about twice as long as the number
-//! of its closures that have not ended.
+//! A chain that spawns many closures settles what it can now and then. So its list is at most about twice as long as the
+//! number of its closures that have not ended.
 //!
 //! # Who may touch what
 //!
-//! A chain's views, and the view in a reducer that is at home there, belong to the thread that runs the chain. Ending a
-//! chain and merging its views are ordered by what tells the waiting frame of the end. A [`Later`] has a lock, because a
-//! chain may look whether it is filled while the closure still runs.
+//! A chain's views belong to the thread that runs the chain. So does the view in a reducer whose home is this chain. The end
+//! of a chain comes before the merging of its views, because the waiting frame is told of the end. A [`Later`] has a lock,
+//! because a chain may look whether it is filled while the closure still runs.
 
 use crate::machine::chain;
 use crate::system::primitive::{Mutex, lock};
@@ -42,12 +42,12 @@ use std::sync::atomic::Ordering::Relaxed;
 pub(crate) struct Head {
     /// The number of the reducer. Numbers are not used again.
     pub(crate) reducer: u64,
-    /// Whether somebody uses the view, in a frame of the chain that it belongs to.
+    /// Whether a frame of the chain uses the view.
     pub(crate) busy: Cell<bool>,
-    /// What is done while the view is busy. Comes after what the user of the view does.
+    /// A second view, for what is added while the view is busy. It comes after what the user of the view adds.
     pub(crate) over: Cell<Option<View>>,
     pub(crate) kind: &'static Kind,
-    /// Set when the reducer is in its place.
+    /// Set once the reducer no longer moves.
     pub(crate) home: Cell<NonNull<Home>>,
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct Kind {
     pub(crate) free: unsafe fn(NonNull<Head>),
 }
 
-/// Where a reducer is at home. Lies in what all views of a reducer keep alive.
+/// The home of a reducer. It is in memory that all views of the reducer keep alive.
 pub(crate) struct Home {
     /// The number of the chain.
     chain: u64,
@@ -151,7 +151,7 @@ impl Drop for View {
     }
 }
 
-/// Adds `view` behind what `to` has. If `to` is busy, what is added waits until it no longer is.
+/// Adds `view` behind what `to` has. If `to` is busy, the addition waits until `to` is no longer busy.
 ///
 /// # Safety
 /// Both belong to the calling chain and to the same reducer.
@@ -188,7 +188,7 @@ enum Part {
     Later(Arc<Later>),
 }
 
-/// A place for what a spawned closure does, in the list of the chain that spawned it.
+/// A place for the views of a spawned closure, in the list of the chain that spawned it.
 #[derive(Default)]
 pub(crate) struct Later(Mutex<Brought>);
 
@@ -200,10 +200,15 @@ enum Brought {
 }
 
 impl Later {
-    /// A place at this point of the calling chain, if there are reducers.
+    /// Whether closures need a place: there are reducers.
     #[inline]
-    pub(crate) fn here() -> Option<Arc<Later>> {
-        if REDUCERS.load(Relaxed) == 0 { None } else { Some(Views::cut()) }
+    pub(crate) fn needed() -> bool {
+        REDUCERS.load(Relaxed) != 0
+    }
+
+    /// A place at this point of the calling chain.
+    pub(crate) fn here() -> Arc<Later> {
+        Views::cut()
     }
 
     /// The closure has ended.
@@ -211,7 +216,7 @@ impl Later {
         *lock(&self.0) = Brought::Views(views);
     }
 
-    /// What the closure has brought, if it has ended.
+    /// The views that the closure has brought, if it has ended.
     fn take(&self) -> Option<Option<Box<Views>>> {
         match mem::take(&mut *lock(&self.0)) {
             Brought::NotYet => None,
@@ -239,7 +244,7 @@ const STRAY: &str = "a reducer was used by a thread, a task or a part of a broad
                      or a scope below the place where the reducer was made";
 
 impl Views {
-    /// Those of the calling chain, which are made if there are none. Nobody keeps the reference while the user's code
+    /// The views of the calling chain. If there are none, makes them. Nobody keeps the reference while the user's code
     /// runs, because that code may come here again.
     fn here() -> &'static mut Views {
         if chain::views().is_null() {
@@ -251,7 +256,7 @@ impl Views {
         unsafe { &mut *chain::views().cast() }
     }
 
-    /// Those of the calling chain, if it has any.
+    /// The views of the calling chain, if it has any.
     fn of_chain() -> Option<&'static mut Views> {
         if chain::views().is_null() { None } else { Some(Views::here()) }
     }
@@ -265,7 +270,7 @@ impl Views {
         (!left.is_null()).then(|| unsafe { Box::from_raw(left.cast()) })
     }
 
-    /// The view of a reducer that the calling chain uses from now on. `make` makes one without anything in it.
+    /// The view of a reducer that the calling chain uses from now on. `make` makes an empty one.
     ///
     /// # Panics
     /// If the chain is a root, and not the reducer's home.
@@ -285,12 +290,12 @@ impl Views {
         find(&Views::of_chain()?.now, reducer)
     }
 
-    /// Whether the calling chain takes no views that are not at home here.
+    /// Whether the calling chain refuses views of reducers that have their home elsewhere.
     fn refuses() -> bool {
         chain::is_root() && Views::of_chain().is_none_or(|views| views.aside.is_empty())
     }
 
-    /// Adds a view to what the calling chain has done. Returns false if the chain refuses it.
+    /// Adds a view behind the views of the calling chain. Returns false if the chain refuses it.
     fn add(view: View) -> bool {
         let (reducer, home) = (view.head().reducer, view.head().home.get());
         // SAFETY: a view keeps its home alive.

@@ -1,4 +1,4 @@
-//! Visits: a thread that the pool did not start holds one of its processors for a while.
+//! Visits: a guest, which is a thread that the pool did not start, holds one of the pool's processors for a while.
 //!
 //! [`crate::Pool::run`] on an idle pool is such a visit: the calling thread does the work itself, without a switch. A
 //! thread that waits outside the pool also visits when the pool cannot serve it: a processor rests, there is work, and
@@ -22,8 +22,8 @@ use std::time::Duration;
 /// How long work waits for a carrier before a thread that waits for the work looks itself.
 pub(crate) const STARVED: Duration = Duration::from_millis(10);
 
-/// The calling thread holds a processor of the pool until this is dropped. Then it returns the processor that it holds
-/// by then.
+/// The calling thread holds a processor of the pool until this is dropped. Then it returns the processor that it holds at
+/// that time, which may be another one.
 pub(crate) struct Visit<'a> {
     pool: &'a PoolCore,
     root: usize,

@@ -1,8 +1,9 @@
 //! What a carrier does with its stack: the loop at the foot of the stack, and the wait in the middle.
 //!
-//! The loop ([`main`]) runs entries until the processor is gone. The wait ([`wait`]) is where "processors move, stacks
-//! stay" happens. A frame whose other half was taken keeps its stack where it is. Meanwhile its processor does
-//! something else ([`crate::scheduler`] decides what).
+//! The loop ([`work`]) runs entries until the carrier gives its processor away. The wait ([`wait_for`], [`wait`]) is where
+//! "processors move, stacks stay" happens. A frame whose other half was taken stays where it is. Meanwhile its processor
+//! helps, or moves to another carrier ([`crate::machine::hand_over`]). The scheduler decides which
+//! ([`crate::machine::strategy`]).
 
 use crate::machine::current;
 use crate::machine::hand_over::{Heir, Next, go_on, hand_over, take_hold};
@@ -36,7 +37,7 @@ pub(crate) fn main(pool: &PoolCore, carrier: &Carrier) {
 pub(crate) fn work(pool: &PoolCore) {
     tripwire("work");
     // Whoever gave the processor has counted this carrier as a searcher.
-    let mut next = pool.config.strategy.search(current::held());
+    let mut next = search(pool);
     while let Some(entry) = next {
         current::held().begun.add(1);
         current::held().set_foot(lineage::root_of(entry));
@@ -62,11 +63,21 @@ pub(crate) fn work(pool: &PoolCore) {
             .or_else(|| {
                 current::held().beat.region_ends(&pool.rhythm);
                 pool.start_search(current::held());
-                pool.config.strategy.search(current::held())
+                search(pool)
             });
     }
     // SAFETY: there is no heir, so there is nothing to promise.
     unsafe { hand_over(Heir::Nobody, Next::IsSpare) }.stay_without();
+}
+
+/// The next entry for a processor that is counted as a searcher, or `None` if it should rest. Out of service, it takes only
+/// what it still has itself ([`PoolCore::serve_with`]).
+fn search(pool: &PoolCore) -> Option<Entry> {
+    let processor = current::held();
+    if pool.is_surplus(processor) && !processor.has_own() {
+        return None;
+    }
+    pool.config.strategy.search(processor)
 }
 
 /// How many entries a processor runs before it looks into the queue.
@@ -136,7 +147,7 @@ fn run_series(first: Entry, next: impl Fn(&Processor) -> Option<Entry>) -> Enabl
     let processor = current::held();
     processor.deque.set_root(root);
     let outer_origin = processor.set_origin(lineage::origin_of(first));
-    // Set aside: the joins that older frames watch are watched again when those frames run.
+    // Set the watch list aside. The joins on it belong to older frames, and are watched again when these frames run.
     let outer_list = processor.watching.take();
     if let Some(resolution) = first.resolution() {
         processor.watching.push(resolution);
@@ -189,8 +200,8 @@ unsafe fn run_traced(job: *const Job) -> Enabled {
     unsafe { Job::run(job) }
 }
 
-/// Gives back the credits of the scope whose closures ran, if any. If two carriers can go on now, this admits one of
-/// them, and the caller must give its processor to the other.
+/// Gives back the credits of the scope whose closures ran, if any. If two carriers can go on now, this
+/// [admits](Processor::admit) one of them, and the caller must give its processor to the other.
 #[inline(always)]
 fn return_credits(enabled: Enabled) -> Enabled {
     let enabled = if current::held().stock.is_empty() { enabled } else { return_stock(enabled) };
@@ -381,7 +392,7 @@ pub(crate) fn wait(latch: &Latch, root: usize, job: Option<&Job>) -> Waited {
 
 /// Gives what sets `latch` a moment to end, unless it may need this core.
 fn about_to_end(latch: &Latch) {
-    if current::held().pool().config.crowded {
+    if current::held().pool().crowded() {
         return;
     }
     let start = Instant::now();

@@ -181,26 +181,27 @@ fn everyone_gets_a_turn() {
     });
 }
 
-/// A carrier becomes a spare while another thread finds that a processor rests and has no carrier. One of them pairs
-/// the two.
+/// A carrier becomes a spare while two callers find that a processor rests and has no carrier. One of the three threads
+/// pairs the two.
 #[test]
 fn spare_against_starvation() {
     explore_weak(4, &[Fault::SpareWithoutLook], || {
         let pool = Pool::new(1);
-        let task = Arc::new(Task::new());
-        let caller = {
-            let (pool, task) = (Arc::clone(&pool), Arc::clone(&task));
-            thread::spawn(move || !pool.enqueue(&task) && pool.wake())
-        };
+        let tasks = Arc::new([Task::new(), Task::new()]);
+        let callers = [0, 1].map(|index| {
+            let (pool, tasks) = (Arc::clone(&pool), Arc::clone(&tasks));
+            thread::spawn(move || !pool.enqueue(&tasks[index]) && pool.wake())
+        });
         let starved = {
             let mut commons = lock(&pool.commons);
             commons.list_spare(pool.carrier(0));
             commons.was_starved()
         };
         let found = starved && pool.wake();
-        let woke = caller.join().unwrap();
-        assert!(!(found && woke), "one processor is given twice");
-        assert!(found || woke, "work, a processor and a carrier wait for each other");
+        let woke = callers.map(|caller| caller.join().unwrap());
+        let given = [found, woke[0], woke[1]].iter().filter(|&&given| given).count();
+        assert!(given <= 1, "one processor is given twice");
+        assert!(given == 1, "work, a processor and a carrier wait for each other");
         assert_eq!(pool.carriers[0].receive(), Some(NonNull::from(&pool.processors[0]).cast()));
     });
 }
@@ -270,6 +271,138 @@ fn post_against_rest() {
         let entry = processor.private.take(|_| true).expect("nobody else may take it");
         run_either(entry);
         assert_eq!((processor.private.take(|_| true), task.runs.load(Relaxed)), (None, 1));
+    });
+}
+
+/// An entry is posted to a processor that is put out of service. It is found, as if the processor rested.
+#[test]
+fn post_against_shut() {
+    explore_weak(4, &[Fault::ForgetTheShut], || {
+        let pool = Pool::new(0);
+        let task = Arc::new(Task::new());
+        let poster = {
+            let (pool, task) = (Arc::clone(&pool), Arc::clone(&task));
+            thread::spawn(move || {
+                pool.processors[0].private.post(Entry::heap(NonNull::from(&task.job)));
+                pool.take_private().is_some()
+            })
+        };
+        let processor = &pool.processors[0];
+        lock(&pool.commons).shut(NonNull::from(processor));
+        // The holder has left. Whoever wakes the processor now runs what is posted.
+        let saw = !processor.private.looks_empty() && pool.take_private().is_some();
+        let woke = poster.join().unwrap();
+        assert!(!(saw && woke), "the processor is woken twice");
+        assert!(saw || woke, "an entry waits for a processor that is out of service");
+        let entry = processor.private.take(|_| true).expect("nobody else may take it");
+        run_either(entry);
+        assert_eq!(task.runs.load(Relaxed), 1);
+    });
+}
+
+/// A processor comes to rest while the number of processors in service changes. It ends in the list where it belongs, and
+/// in no other.
+#[test]
+fn resize_against_rest() {
+    explore_weak(4, &[Fault::ReadTheNumberEarly], || {
+        for (before, after) in [(1, 2), (2, 1)] {
+            let pool = Pool::new(1);
+            let in_service = Arc::new(AtomicUsize::new(before));
+            let second =
+                |pool: &Pool, processor: NonNull<Held>| processor == NonNull::from(&pool.processors[1]);
+            let resizer = {
+                let (pool, in_service) = (Arc::clone(&pool), Arc::clone(&in_service));
+                thread::spawn(move || {
+                    let mut commons = lock(&pool.commons);
+                    in_service.store(after, Relaxed);
+                    let surplus = |processor| second(&pool, processor) && in_service.load(Relaxed) < 2;
+                    commons.sort_out(surplus, &pool.sleepers)
+                })
+            };
+            // What the pool does to retire a processor.
+            let early = in_service.load(Relaxed);
+            let mut commons = lock(&pool.commons);
+            let number = if planted(Fault::ReadTheNumberEarly) { early } else { in_service.load(Relaxed) };
+            let processor = NonNull::from(&pool.processors[1]);
+            if number < 2 {
+                commons.shut(processor);
+            } else {
+                commons.rest([processor], &pool.sleepers);
+            }
+            drop(commons);
+            let _back = resizer.join().unwrap();
+            let commons = lock(&pool.commons);
+            assert_eq!(commons.count_shut(), 2 - after, "a processor is in the wrong list");
+            assert_eq!(pool.sleepers.resting(), after);
+        }
+    });
+}
+
+/// An entry is queued while the only processor that nobody holds is put back into service. Whoever queues it wakes that
+/// processor, or whoever raises the number does.
+#[test]
+fn raise_against_queue() {
+    explore_weak(4, &[Fault::RaiseWithoutWake], || {
+        let pool = Pool::new(0);
+        let task = Arc::new(Task::new());
+        {
+            let mut commons = lock(&pool.commons);
+            commons.shut(NonNull::from(&pool.processors[0]));
+            commons.list_spare(pool.carrier(0));
+        }
+        let raiser = {
+            let pool = Arc::clone(&pool);
+            thread::spawn(move || {
+                let back = lock(&pool.commons).sort_out(|_| false, &pool.sleepers);
+                assert_eq!(back, 1);
+                !planted(Fault::RaiseWithoutWake) && pool.wake()
+            })
+        };
+        let woke = !pool.enqueue(&task) && pool.wake();
+        let raised = raiser.join().unwrap();
+        assert!(woke || raised, "an entry waits, a processor rests, and nobody looks");
+        assert!(!(woke && raised), "the processor was given away twice");
+        run_either(pool.take().expect("queued"));
+        assert_eq!(task.runs.load(Relaxed), 1);
+    });
+}
+
+/// A processor out of service has entries that nobody else may run, and there is no carrier for it. It stays out of service,
+/// and whoever lists a spare finds it.
+#[test]
+fn shut_and_starved() {
+    explore_weak(4, &[Fault::SpareWithoutLook], || {
+        let pool = Pool::new(0);
+        let task = Arc::new(Task::new());
+        let processor = &pool.processors[0];
+        processor.private.post(Entry::heap(NonNull::from(&task.job)));
+        lock(&pool.commons).shut(NonNull::from(processor));
+        let private = |processor: NonNull<Held>| {
+            // SAFETY: the pool owns the processors.
+            unsafe { !processor.as_ref().private.looks_empty() }
+        };
+        let spare = {
+            let pool = Arc::clone(&pool);
+            thread::spawn(move || {
+                let mut commons = lock(&pool.commons);
+                commons.list_spare(pool.carrier(0));
+                commons.was_starved()
+            })
+        };
+        // What the pool does to wake a processor for what only it may run.
+        let found = {
+            let mut commons = lock(&pool.commons);
+            let rested = commons.take_wanted(private, &pool.sleepers).expect("it is listed");
+            let carrier = commons.take_spare();
+            if carrier.is_none() {
+                commons.starve(rested, &pool.sleepers);
+                assert!(!pool.sleepers.any_resting(), "a processor out of service rests among the others");
+            }
+            carrier.is_some()
+        };
+        let starved = spare.join().unwrap();
+        assert!(found || starved, "a processor has entries, a carrier is there, and nobody pairs them");
+        assert_eq!(lock(&pool.commons).count_shut(), usize::from(!found));
     });
 }
 

@@ -229,7 +229,7 @@ fn steal_only_what_is_wanted() {
     });
 }
 
-/// A thief takes an exposed job while another thread takes it back. The job goes to one of them.
+/// Two thieves take exposed jobs while another thread takes these jobs back. Each job goes to one of them.
 #[test]
 fn take_back_against_steal() {
     explore_weak(6, &[Fault::WithdrawWithoutLock], || {
@@ -239,7 +239,7 @@ fn take_back_against_steal() {
             fork(&deque, &task);
         }
         deque.expose_all();
-        let thief = {
+        let thieves = [(), ()].map(|()| {
             let (deque, tasks) = (Arc::clone(&deque), Arc::clone(&tasks));
             thread::spawn(move || {
                 let _ = &tasks;
@@ -247,12 +247,15 @@ fn take_back_against_steal() {
                     assert!(execute(entry).is_none());
                 }
             })
-        };
-        let taken_back = deque.take_back(tasks[0].entry(), false);
-        if taken_back {
-            tasks[0].run();
+        });
+        for task in tasks.iter() {
+            if deque.take_back(task.entry(), false) {
+                task.run();
+            }
         }
-        thief.join().unwrap();
+        for thief in thieves {
+            thief.join().unwrap();
+        }
         while let Some(entry) = deque.take_youngest(|_| true) {
             assert!(execute(entry).is_none());
         }

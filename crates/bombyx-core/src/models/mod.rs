@@ -127,7 +127,7 @@ unsafe impl Send for Task {}
 
 impl Task {
     fn new() -> Task {
-        Task { job: Job::spawned(Task::exec), closure: UnsafeCell::new(7), runs: AtomicUsize::new(0) }
+        Task { job: Job::unpushed(Task::exec), closure: UnsafeCell::new(7), runs: AtomicUsize::new(0) }
     }
 
     fn run(&self) {

@@ -156,31 +156,36 @@ fn drawn(ranks: &Ranks, thief: usize) -> bool {
     }
 }
 
-/// A thief robs a deque without its owner's help while the owner gives it up. No entry is lost, the thief's deque ranks
-/// right of what it robbed, and the victim has no rank any more.
+/// Two thieves rob a deque without its owner's help while the owner gives it up and joins. No entry is lost, and the
+/// victim has no rank any more.
 #[test]
 fn give_up_against_rob() {
     explore(5, &[Fault::RobWithoutRanks], || {
-        let ranks = Arc::new(Ranks::new(2));
+        let ranks = Arc::new(Ranks::new(3));
         let tasks = Arc::new([Task::new(), Task::new()]);
         let deque = Arc::new(relying());
         ranks.arrive(0);
         for task in tasks.iter() {
             fork(&deque, &task);
         }
-        let thief = {
+        let thieves = [1, 2].map(|thief| {
             let (ranks, tasks, deque) = (Arc::clone(&ranks), Arc::clone(&tasks), Arc::clone(&deque));
             thread::spawn(move || {
                 let _ = &tasks;
-                let stolen = ranks.rob(0, 1, || deque.steal(0, |entry| entry.taken(Place::Nowhere)));
+                let stolen = ranks.rob(0, thief, || deque.steal(0, |entry| entry.taken(Place::Nowhere)));
                 if let Steal::Success(entry) = stolen {
                     assert!(execute(entry).is_none());
                 }
             })
-        };
+        });
         let carrier = Carrier::to_be_started();
         ranks.give_up(0, &deque, Entry::carrier(NonNull::from(&carrier)), 0);
-        thief.join().unwrap();
+        for task in tasks.iter().rev() {
+            join(task, |entry, node| ranks.take_back(entry, node));
+        }
+        for thief in thieves {
+            thief.join().unwrap();
+        }
         assert_eq!(ranks.find_owner(4, |owner| owner == 0), None, "who gave up its deque has no rank");
         let frames = (0..3).filter(|_| drawn(&ranks, 0)).count();
         assert_eq!(frames, 1, "the frame is found once");

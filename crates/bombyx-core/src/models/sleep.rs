@@ -3,13 +3,14 @@
 use super::*;
 use crate::system::barrier;
 
-/// Falling asleep against a fork: the fork wakes the sleeper, or the sleeper sees the fork.
+/// Falling asleep against an owner that forks, joins and forks again: a fork wakes the sleeper, or the sleeper sees the
+/// last fork.
 #[test]
 fn no_lost_wake_up() {
     explore(6, &[Fault::SleepWithoutSecondLook, Fault::ForkWithoutCheck], || {
         let deque = Arc::new(relying());
         let sleepers = Arc::new(Sleepers::new(0));
-        let task = Arc::new(Task::new());
+        let tasks = [Task::new(), Task::new()];
         sleepers.start_search();
         let sleeper = {
             let (deque, sleepers) = (Arc::clone(&deque), Arc::clone(&sleepers));
@@ -19,12 +20,17 @@ fn no_lost_wake_up() {
                 look(&deque, &sleepers)
             })
         };
-        let pushed = fork(&deque, &task);
         let mut woke = false;
-        if deque.wants_attention(pushed) {
-            deque.attend();
-            woke = sleepers.wants_wake();
-        }
+        let mut fork_and_look = |task| {
+            let pushed = fork(&deque, task);
+            if deque.wants_attention(pushed) {
+                deque.attend();
+                woke |= sleepers.wants_wake();
+            }
+        };
+        fork_and_look(&tasks[0]);
+        pop_or_take_back(&deque, &tasks[0]);
+        fork_and_look(&tasks[1]);
         let saw = sleeper.join().unwrap();
         assert!(woke || saw, "a job waits and a processor sleeps");
     });

@@ -13,7 +13,7 @@ struct Closure {
 
 impl Closure {
     fn new(number: usize, order: &Arc<Mutex<Vec<usize>>>) -> Closure {
-        Closure { job: Job::spawned(Closure::exec), number, order: Arc::clone(order) }
+        Closure { job: Job::unpushed(Closure::exec), number, order: Arc::clone(order) }
     }
 
     unsafe fn exec(job: *const Job) -> Enabled {

@@ -1,9 +1,9 @@
 //! How long the calling thread had no CPU, whether it wanted one, and how often it waited.
 //!
-//! The system counts, for each thread, the time on a CPU, and the time in which the thread could have gone on and waited
-//! for a CPU (`schedstat` in proc(5)). What is left of the time is what the thread slept, or waited for a lock, a file or
-//! another thread. A strand that waits for a CPU does not work, and it is not the program's fault. So on a busy
-//! machine, and with more processors than CPUs, strands are as long as on an idle one.
+//! The system counts, for each thread, the time on a CPU, and the time in which the thread could have gone on but waited
+//! for a CPU (`schedstat` in proc(5)). In the rest of the time the thread slept, or waited for a lock, a file or another
+//! thread. A strand that waits for a CPU does not work, and that is not the program's fault. So this time is not part of the
+//! strand, and strands are as long on a busy machine, or with more processors than CPUs, as on an idle machine.
 //!
 //! It also counts how often a thread gave up its CPU. A thread that finds a lock taken spins before it sleeps, so the time
 //! asleep alone does not show a lock that is held for a few microseconds. The number of waits does.

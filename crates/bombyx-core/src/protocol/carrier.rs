@@ -13,12 +13,12 @@
 //! leaving that place is atomic. So `given` never holds two processors.
 //!
 //! **The receiver takes the giver's place.** A carrier that gives its processor away goes to sleep, so the receiver
-//! should run where the giver did. Left to itself, the kernel sees two busy cores when it wakes the receiver. It may
-//! queue the receiver behind another processor's carrier and leave it there for milliseconds while the giver's core is
-//! idle, because a fresh thread counts as too warm to be moved. So [`Carrier::succeed`] confines the receiver to the
-//! giver's CPU while the receiver still sleeps. The first thing the receiver does is to lift that restriction. Waking
-//! it then needs no other core, either. The restriction to lift is in `confined`, which is written before `given` is
-//! stored and read after `given` is seen.
+//! should run where the giver did. But when the kernel wakes the receiver, it sees two busy cores. It may queue the
+//! receiver behind another processor's carrier. There it may leave the receiver for milliseconds while the giver's core is
+//! idle, because it does not like to move a thread that has just run. So [`Carrier::succeed`] confines the receiver to the
+//! giver's CPU while the receiver still sleeps. The receiver lifts that restriction as soon as it runs. So waking it needs
+//! no other core. `confined` holds the CPUs that it may use again. It is written before `given` is stored, and read after
+//! `given` is seen.
 //!
 //! If processors are pinned to CPUs, the receiver's place is the processor's CPU ([`WakeOn::PinnedTo`]). If it woke up
 //! elsewhere, the kernel would have to move it first, which takes some hundred microseconds.
@@ -74,8 +74,8 @@ pub(crate) struct Carrier {
 }
 
 // SAFETY: any thread may read the handle, which is set once, and the atomics `number`, `asleep`, `slept_on` and `given`.
-// Only the carrier's own thread uses `root` and `is_sentry`. `watching` and `confined` belong to the carrier's thread while it runs, and to
-// the one thread that has found it waiting while it waits.
+// Only the carrier's own thread uses `root` and `is_sentry`. `watching` and `confined` belong to the carrier's thread
+// while it runs. While it waits, they belong to the one thread that has found it waiting.
 unsafe impl Sync for Carrier {}
 
 /// Given in place of a processor: the carrier has nothing more to do.

@@ -4,13 +4,17 @@
 //! To wake somebody means to [pair](Commons::pair) a processor that rests with a carrier: with a ready one from the
 //! queue, or with a spare, which then searches.
 //!
-//! **No processor, carrier and entry wait for each other.** Whoever finds a processor without a carrier for it leaves
-//! the processor in the list and says so: the pool is *starved*. Whoever lists a spare asks for that
+//! **Processor, carrier and entry never wait for each other.** Whoever finds no carrier for a processor leaves the
+//! processor in the list and notes that the pool is *starved*. Whoever lists a spare reads this note
 //! ([`Commons::was_starved`]) under the same lock, and wakes somebody. So whichever comes second pairs the two.
 //!
 //! **Nobody is given a processor after it has left.** A spare that ends because nobody needed it, and a carrier that goes
 //! to sleep in the middle of a wait, decide under the lock: the spare ends only if it is still listed
 //! ([`Commons::end_spare`]), and the carrier sleeps only if its latch is not set ([`Commons::doze`]).
+//!
+//! **Processors out of service.** A pool can be told to use fewer processors. Those that are surplus are *shut* when they
+//! would rest: they are in a list from which nobody takes a processor in order to work. Only entries that nobody else may
+//! run bring such a processor back, until it would rest again. So [`Commons::take_wanted`] looks there, too.
 //!
 //! The number of processors that rest can be read without the lock ([`Sleepers::any_resting`]); so can the number of
 //! queued entries ([`Queued`]).
@@ -29,6 +33,8 @@ pub(crate) struct Commons<P> {
     idle: Vec<NonNull<P>>,
     /// With fixed threads: the processors of carriers that sleep in the middle of a wait.
     waiting: Vec<NonNull<P>>,
+    /// Processors out of service, which nobody holds.
+    shut: Vec<NonNull<P>>,
     spares: Vec<NonNull<Carrier>>,
     pub(crate) queue: Queue,
     /// Whether a processor stayed in the list because there was no carrier for it.
@@ -38,8 +44,22 @@ pub(crate) struct Commons<P> {
 /// A processor that was taken out of its list in order to be given to somebody.
 pub(crate) struct Rested<P> {
     pub(crate) processor: NonNull<P>,
+    list: List,
+}
+
+impl<P> Rested<P> {
     /// Whether its carrier sleeps in the middle of a wait.
-    pub(crate) waits: bool,
+    pub(crate) fn waits(&self) -> bool {
+        self.list == List::Waiting
+    }
+}
+
+/// The lists of processors that somebody can be given.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum List {
+    Idle,
+    Waiting,
+    Shut,
 }
 
 /// Who gets a processor that has rested.
@@ -58,6 +78,7 @@ impl<P> Commons<P> {
         Commons {
             idle: Vec::new(),
             waiting: Vec::new(),
+            shut: Vec::new(),
             spares: Vec::new(),
             queue: Queue::default(),
             starved: false,
@@ -70,6 +91,24 @@ impl<P> Commons<P> {
     pub(crate) fn rest(&mut self, processors: impl IntoIterator<Item = NonNull<P>>, sleepers: &Sleepers) {
         self.idle.extend(processors);
         self.count(sleepers);
+    }
+
+    /// Lists a surplus processor that nobody holds.
+    pub(crate) fn shut(&mut self, processor: NonNull<P>) {
+        self.shut.push(processor);
+    }
+
+    /// The number of processors in service has changed: sorts those that nobody holds. Returns how many were put back
+    /// into service.
+    pub(crate) fn sort_out(&mut self, is_surplus: impl Fn(NonNull<P>) -> bool, sleepers: &Sleepers) -> usize {
+        let (surplus, mut idle): (Vec<_>, Vec<_>) = self.idle.drain(..).partition(|&one| is_surplus(one));
+        let (mut shut, back): (Vec<_>, Vec<_>) = self.shut.drain(..).partition(|&one| is_surplus(one));
+        let count = back.len();
+        idle.extend(back);
+        shut.extend(surplus);
+        (self.idle, self.shut) = (idle, shut);
+        self.count(sleepers);
+        count
     }
 
     /// Lists the processor of a carrier that sleeps until its `latch` is set or somebody has work. Returns false if the
@@ -104,9 +143,9 @@ impl<P> Commons<P> {
 
     /// Takes out a processor that rests. One that nobody holds goes first.
     pub(crate) fn take_rested(&mut self, sleepers: &Sleepers) -> Option<Rested<P>> {
-        let idle = self.idle.pop().map(|processor| Rested { processor, waits: false });
-        let rested =
-            idle.or_else(|| self.waiting.pop().map(|processor| Rested { processor, waits: true }))?;
+        let idle = self.idle.pop().map(|processor| Rested { processor, list: List::Idle });
+        let waiting = || self.waiting.pop().map(|processor| Rested { processor, list: List::Waiting });
+        let rested = idle.or_else(waiting)?;
         self.count(sleepers);
         Some(rested)
     }
@@ -118,35 +157,50 @@ impl<P> Commons<P> {
         sleepers: &Sleepers,
     ) -> Option<Rested<P>> {
         let place = |list: &[NonNull<P>]| list.iter().position(|&processor| wanted(processor));
-        let rested = match (place(&self.idle), place(&self.waiting)) {
-            (Some(at), _) => Rested { processor: self.idle.remove(at), waits: false },
-            (None, Some(at)) => Rested { processor: self.waiting.remove(at), waits: true },
-            (None, None) => return None,
-        };
+        let found = |list: &[NonNull<P>], kind| place(list).map(|at| (at, kind));
+        let shut = || found(&self.shut, List::Shut).filter(|_| !planted(Fault::ForgetTheShut));
+        let (at, list) =
+            found(&self.idle, List::Idle).or_else(|| found(&self.waiting, List::Waiting)).or_else(shut)?;
+        let processor = self.list(list).remove(at);
         self.count(sleepers);
-        Some(rested)
+        Some(Rested { processor, list })
+    }
+
+    fn list(&mut self, list: List) -> &mut Vec<NonNull<P>> {
+        match list {
+            List::Idle => &mut self.idle,
+            List::Waiting => &mut self.waiting,
+            List::Shut => &mut self.shut,
+        }
     }
 
     /// Puts back a processor for which there is no carrier.
     pub(crate) fn starve(&mut self, rested: Rested<P>, sleepers: &Sleepers) {
-        let list = if rested.waits { &mut self.waiting } else { &mut self.idle };
-        list.push(rested.processor);
+        self.list(rested.list).push(rested.processor);
         self.count(sleepers);
         self.starved = true;
     }
 
     /// Makes sure that the next idle processor to be taken is one that is `wanted`, if there is one.
     pub(crate) fn bring_forward(&mut self, wanted: impl Fn(NonNull<P>) -> bool) -> bool {
+        if let Some(at) = self.shut.iter().position(|&processor| wanted(processor)) {
+            self.idle.push(self.shut.remove(at));
+            return true;
+        }
         let Some(at) = self.idle.iter().position(|&processor| wanted(processor)) else { return false };
         let last = self.idle.len() - 1;
         self.idle.swap(at, last);
         true
     }
 
-    /// The processors that rest.
-    pub(crate) fn resting(&self) -> impl ExactSizeIterator<Item = NonNull<P>> {
-        let (idle, waiting) = (self.idle.len(), self.waiting.len());
-        (0..idle + waiting).map(move |at| if at < idle { self.idle[at] } else { self.waiting[at - idle] })
+    /// The processors that rest, also those out of service.
+    pub(crate) fn resting(&self) -> impl Iterator<Item = NonNull<P>> {
+        self.idle.iter().chain(&self.waiting).chain(&self.shut).copied()
+    }
+
+    /// How many processors are out of service.
+    pub(crate) fn count_shut(&self) -> usize {
+        self.shut.len()
     }
 
     pub(crate) fn any_idle(&self) -> bool {
@@ -154,7 +208,7 @@ impl<P> Commons<P> {
     }
 
     fn count(&self, sleepers: &Sleepers) {
-        sleepers.set_resting(self.resting().len());
+        sleepers.set_resting(self.idle.len() + self.waiting.len());
     }
 
     // ---- Carriers -------------------------------------------------------------------------------------

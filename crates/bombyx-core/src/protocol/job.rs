@@ -1,4 +1,4 @@
-//! What a fork leaves behind for others: a [`Job`] on the forker's stack (or on the heap, for spawned closures), and
+//! What a fork leaves behind for others: a [`Job`] on the forker's stack (or a [`HeapJob`], for spawned closures), and
 //! the [`Entry`] that stands for it in deques and mailboxes.
 //!
 //! # Who may touch which field, and when
@@ -27,17 +27,22 @@
 //! was taken. Whoever gives the processor away with entries in its deque, such as [`crate::blocking`], exposes them
 //! first.
 //!
+//! A [private deque](crate::protocol::deque::Deque::private) has no lock. Only its owner takes entries out, so the
+//! owner counts as the lock's holder.
+//!
 //! # What a taken job carries
 //!
 //! A job that its own join runs carries nothing: it runs as a part of the frame that forked it. Any other job takes the
 //! context of its fork along, and brings back what its join must merge ([`crate::machine::chain`]). One word, `carried`,
-//! holds first the one and then the other. The deque writes the context when the job ceases to be untouched, before
-//! `pushed` is cleared ([`crate::protocol::deque`]). Whoever runs the job reads it there, and writes what the job leaves
-//! before the job ends. The join reads that when it knows of the end. So each access is ordered after the one before, by
-//! what orders the closure and the result: taking the job, and its latch or its resolution.
+//! holds the context first, and later what the join must merge:
 //!
-//! A [private deque](crate::protocol::deque::Deque::private) has no lock. Only its owner takes entries out, so the
-//! owner counts as the lock's holder.
+//! 1. When the job ceases to be untouched, and before `pushed` is cleared, the context is written
+//!    ([`crate::protocol::deque`]).
+//! 2. Whoever runs the job reads the context. Before the job ends, the same carrier writes what the job leaves.
+//! 3. The join reads that after it has learned of the end.
+//!
+//! Taking the job orders the first two steps, and its latch or its resolution orders the last two. The same things order
+//! the accesses to the closure and the result.
 
 use crate::protocol::carrier::{Carrier, Enabled};
 use crate::protocol::deque::{Deque, Pushed, Slot};
@@ -57,11 +62,11 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 /// would abort.
 pub(crate) type Exec = unsafe fn(*const Job) -> Enabled;
 
-/// The part of a job that all kinds share.
+/// The second half of a `join`.
 #[repr(C)]
 pub(crate) struct Job {
     exec: Exec,
-    /// Where in the deque the fork pushed the job. Null once the job was taken, kept or exposed, and in spawned jobs.
+    /// Where in the deque the fork pushed the job. Null once the job was taken, kept or exposed.
     pushed: AtomicPtr<Slot>,
     taken: UnsafeCell<MaybeUninit<Taken>>,
     carried: UnsafeCell<MaybeUninit<*mut ()>>,
@@ -157,8 +162,9 @@ impl Job {
         }
     }
 
-    /// A spawned job, which has no join.
-    pub(crate) fn spawned(exec: Exec) -> Job {
+    /// A job that was not pushed yet.
+    #[cfg(loom)]
+    pub(crate) fn unpushed(exec: Exec) -> Job {
         Job {
             exec,
             pushed: AtomicPtr::new(ptr::null_mut()),
@@ -272,13 +278,23 @@ impl Job {
         (bits & PLACE == KEPT).then_some((bits & !PLACE) as *const Deque)
     }
 
+    /// The function that runs the job, also if only a [`HeapJob`] lies there.
+    ///
+    /// # Safety
+    /// The job is alive.
+    #[inline(always)]
+    unsafe fn exec_of(job: *const Job) -> Exec {
+        // SAFETY: the job is alive, and every job begins with this word. Nothing behind it is touched.
+        unsafe { *job.cast::<Exec>() }
+    }
+
     /// The address of the function that runs the job: a name for what it does.
     ///
     /// # Safety
     /// The job is alive.
     pub(crate) unsafe fn code(job: *const Job) -> usize {
         // SAFETY: as the caller promises.
-        unsafe { (*job).exec as *const () as usize }
+        unsafe { Job::exec_of(job) as *const () as usize }
     }
 
     /// Writes what the job carries.
@@ -325,23 +341,24 @@ impl Job {
     /// Only the caller has taken the job, and the job is alive. It may be gone after the call.
     pub(crate) unsafe fn run(job: *const Job) -> Enabled {
         // SAFETY: the job is alive until it has run.
-        let exec = unsafe { (*job).exec };
+        let exec = unsafe { Job::exec_of(job) };
         // SAFETY: as the caller promises.
         guarded(|| unsafe { exec(job) })
     }
 }
 
-/// The first part of every job on the heap.
+/// The first part of every job on the heap. It begins as a [`Job`] does, and has nothing of the rest: a heap job has no
+/// join, so nobody asks where it is. Its address is passed around as that of a job.
 #[repr(C)]
 pub(crate) struct HeapJob {
-    job: Job,
+    exec: Exec,
     /// The ancestor of the closure's forks: the root of its scope or broadcast, or 0 ([`crate::protocol::lineage`]).
     root: usize,
 }
 
 impl HeapJob {
     pub(crate) fn new(exec: Exec, root: usize) -> HeapJob {
-        HeapJob { job: Job::spawned(exec), root }
+        HeapJob { exec, root }
     }
 
     /// The root of a heap job.
@@ -421,8 +438,8 @@ impl Entry {
         }
     }
 
-    /// Tells the job of this entry in which context it was forked, if it is still untouched. The caller may take the entry
-    /// out of the deque, and is about to take, keep or expose it.
+    /// Writes the context of the fork into the job of this entry, if the job is still untouched. The caller may take the
+    /// entry out of the deque, and is about to take, keep or expose it.
     #[inline]
     pub(crate) fn forked_in(self, context: *mut ()) {
         if let Kind::Stack(job) = self.kind() {

@@ -75,7 +75,7 @@ impl Latch {
     }
 }
 
-/// Lets one of many threads set a latch, where any of them may come first or come late.
+/// Chooses one of several threads that may set a latch: the first that comes.
 ///
 /// Relaxed, because setting the latch shows the setter's earlier writes to whoever waits. A thread that comes later
 /// publishes nothing here.
@@ -86,7 +86,7 @@ impl First {
         First(AtomicBool::new(false))
     }
 
-    /// Whether the caller is the first, who sets the latch.
+    /// Whether the caller is the first. The first caller sets the latch.
     pub(crate) fn comes(&self) -> bool {
         if planted(Fault::ComeTwice) {
             let first = !self.0.load(Relaxed);

@@ -1,6 +1,6 @@
-//! How a thread that holds no processor waits until something has ended. It parks, and whoever sets the latch unparks
-//! it. It also wakes up now and then by itself, to see whether the work finds a carrier ([`crate::api::signal`]). In
-//! the models it does not, so that they notice every lost wake-up.
+//! How a thread that holds no processor waits until something has ended. The thread parks, and whoever sets the latch
+//! unparks it. It also wakes up now and then by itself, to see whether the work has found a carrier
+//! ([`crate::api::signal`]). In the models it does not, so that they notice every lost wake-up.
 //!
 //! The latch says whether there is something to wait for. The parking token outlasts an early unpark, so the thread
 //! looks again. The frame with the latch may be gone as soon as the latch is set, so the thread's handle is cloned

@@ -1,6 +1,6 @@
 //! A ring of the newest events, with one writer that never waits and readers that copy it at any time.
 //!
-//! Event number n lies in slot n mod N. Every slot is a few words, and `head` is the number of events that are whole.
+//! Event number n is in slot n mod N. Every slot has a few words, and `head` is the number of complete events.
 //!
 //! **The writer** of event n does this: a release fence, the words of the slot (relaxed), `head = n + 1` (release).
 //!
@@ -16,8 +16,7 @@
 //!   fence, the writer had stored `head = m`. So the second load of `head` returns at least m, and h' ≥ n + N. But then
 //!   n ≤ h' − N, and the reader does not keep n.
 //!
-//! So the slot that the writer may be about to fill, that of event h' − N, is given up even if it is still whole: the reader
-//! cannot know.
+//! The writer may be about to fill the slot of event h' − N. So the reader gives up this event even if it is still complete.
 //!
 //! The writer pays a few plain stores. On x86-64 neither fence is an instruction.
 

@@ -20,32 +20,34 @@
 //! searches, or every fork will notice.
 //!
 //! A processor that falls asleep while somebody else searches leaves (2) to (4) to that searcher
-//! ([`Sleepers::rest`]). It enters itself among the resting, issues a full fence, and then reads the count of searchers. The
-//! last searcher leaves the count, issues a full fence, and then reads how many rest. So one of the two sees the other, and
-//! looks. This matters most for a thread outside of the pool that calls in again and again: a barrier interrupts every
-//! running thread, and would cost such a caller more than a short region does.
+//! ([`Sleepers::rest`]). It enters itself among the resting, issues a full fence, and then reads the count of searchers.
+//! The last searcher leaves the count, issues a full fence, and then reads how many rest. So one of the two sees the
+//! other, and looks. This matters most for a thread outside the pool that calls the pool again and again: a barrier
+//! interrupts every running thread, and would cost such a caller more than a short region does.
 //!
 //! # The sentry
 //!
-//! A pool may decide that its forks wake nobody ([`crate::machine::rhythm`]). Then one of those that rest is the *sentry*. It
-//! sleeps for a limited time, looks around, and wakes somebody if there is work. Whoever could rely on a searcher may
-//! rely on the sentry instead: a fork that attends, a processor that comes to rest, and the last searcher that finds
-//! work. All three do something first, then order it (`light` in the fork, a full fence in the others), and then see the
-//! sentry.
+//! A pool may decide that its forks wake nobody ([`crate::machine::rhythm`]). Then one of the sleeping carriers is the
+//! *sentry*. It sleeps for a limited time, looks around, and wakes somebody if there is work. A mark says that there is a
+//! sentry. Whoever could rely on a searcher may rely on the sentry instead: a fork that attends, a processor that comes to
+//! rest, and the last searcher that finds work. All three first store something (an entry, or a count), then order the
+//! store (`light` in the fork, a full fence in the others), and then read the mark.
 //!
 //! The sentry can end in two ways. (a) It is given a processor. The giver has counted it as a searcher by then, and its
 //! search ends like any other. (b) It ends by itself. Then it first takes the mark away, and after that does (2) to (4).
-//! Now consider a fork that saw the mark. Either the look of (4) sees the fork's entry, or the fork read the mark after
-//! the barrier of (3), which is impossible, because the mark was gone by then. The same holds for what the fork read of
-//! the other two counts: if the fork read them after the barrier, it saw what others wrote before they saw the mark,
+//!
+//! In case (b), consider a fork that saw the mark. Either the look of (4) sees the fork's entry, or the fork read the mark
+//! after the barrier of (3). The second is impossible, because the mark was gone by then. The fork also reads the counts of
+//! sleepers and searchers. If it reads them after the barrier, it sees what others wrote there before they saw the mark,
 //! because their fence came before the barrier.
 //!
 //! # Rounds
 //!
-//! Steps (2) and (3) are a *round*. It stores to the line of every processor, and the barrier interrupts every core that runs
-//! a thread of the process. So the pool begins at most one round in a given time, which grows with the number of cores
-//! ([`crate::machine::pool`]). If a round would come too early, whoever wants to rest or has found work wakes somebody
-//! instead, and a searcher that wants to rest becomes the sentry. Both are as good as a round.
+//! Steps (2) and (3) are a *round*. A round stores to a cache line of every processor, and its barrier interrupts every
+//! core that runs a thread of the process. So a pool leaves some time between two rounds, more on more cores
+//! ([`crate::machine::pool`]). If it is too early for a round, the pool does one of two other things, and both are as good
+//! as a round. A searcher that wants to rest becomes the sentry. Otherwise, whoever wants to rest or has found work wakes
+//! somebody.
 //!
 //! # Private deques
 //!
@@ -137,9 +139,11 @@ impl Sleepers {
         self.searching() > 0
     }
 
-    /// Removes a searcher that has found work from the count. If it was the last one, others rest, and there is no sentry,
-    /// `look` takes steps (2) to (4) in their place, or says that somebody must be woken, unless something is `visible`
-    /// at once. It also sees what was queued by those who saw it search. Returns whether somebody must be woken.
+    /// Removes a searcher that has found work from the count. Returns whether somebody must be woken.
+    ///
+    /// If it was the last searcher, others rest, and there is no sentry, it must look in their place. If something is
+    /// `visible` at once, somebody must be woken. Otherwise `look` takes steps (2) to (4), or says that somebody must be
+    /// woken. The caller also sees what others queued because they saw it search.
     #[must_use]
     pub(crate) fn found_work(&self, visible: impl FnOnce() -> bool, look: impl FnOnce() -> bool) -> bool {
         if !self.stop_search() {

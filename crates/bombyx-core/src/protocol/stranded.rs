@@ -1,9 +1,9 @@
 //! Ready carriers that nobody would find.
 //!
-//! A carrier waits at a latch, without a processor. Whoever sets the latch gives the carrier a processor, or puts it among
-//! the ready entries, where the holder of a processor finds it. But a guest of the pool may set the latch and leave. If
-//! the pool can start no more carriers, and all of them wait like this one, nobody holds a processor then. The carrier is
-//! *stranded*.
+//! A carrier waits at a latch, without a processor. Whoever sets the latch gives the carrier a processor, or puts the
+//! carrier among the ready entries, where the holder of a processor finds it. But a guest of the pool (a thread that the
+//! pool did not start) may set the latch and leave. Suppose that the pool can start no more carriers, and all of them wait
+//! like this one. Then nobody holds a processor, and the carrier is *stranded*.
 //!
 //! **A stranded carrier goes on.** Carriers that wait look up now and then. One that finds a processor at rest, although
 //! there is work, takes that processor and tries to [leave](Latch::leave) its latch. Three things can happen
@@ -16,10 +16,10 @@
 //!   that carrier to the queue ([`find_carrier`]). Whoever lets a processor rest gives it to a carrier in the queue
 //!   ([`crate::protocol::commons::Commons::pair`]). So the carrier that was met needs no holder to find it.
 //!
-//! The carrier that was met may be another one. But then that one has a processor, and finds the rest.
+//! The search may meet another ready carrier first. But that carrier then has a processor, and finds the others.
 //!
-//! **A ready carrier begins nothing else.** Its frame may hold a lock. So the other entries that it meets are queued. They
-//! run later, on a carrier that has nothing else to do or waits.
+//! **A ready carrier begins nothing else,** because its frame may hold a lock. So it queues the other entries that it
+//! meets. They run later, on a carrier that waits or has nothing to do.
 
 use crate::protocol::carrier::Carrier;
 use crate::protocol::job::{Entry, Kind};

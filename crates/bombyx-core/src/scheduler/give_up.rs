@@ -71,7 +71,7 @@ impl Courtesy {
     }
 
     pub(super) fn run_dummy(&self, processor: &Processor) {
-        if processor.pool().config.crowded && processor.rng.below(DUMMIES_PER_LOOK) == 0 {
+        if processor.pool().crowded() && processor.rng.below(DUMMIES_PER_LOOK) == 0 {
             self.give_way(processor.index, yield_now);
         }
     }

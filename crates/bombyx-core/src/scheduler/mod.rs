@@ -1,8 +1,8 @@
 //! The schedulers: what idle, waiting and attending processors do. Each scheduler is a type that implements
-//! [`Strategy`], in its own file or folder. What is common to all schedulers is in [`crate::machine`].
+//! [`Strategy`], in its own file or folder.
 //!
-//! **Not here:** forks, joins and hand-overs, which are common to all schedulers; and the structures in which entries
-//! wait ([`crate::protocol`]).
+//! **Not here:** forks, joins and hand-overs, which are the same for all schedulers ([`crate::machine`]); and the structures
+//! in which entries wait ([`crate::protocol`]).
 //!
 //! The table below lists them all. To add a scheduler, write its file and add its line. From that line come the variant
 //! of [`Scheduler`], its name, how the name is parsed and printed, and the value that a pool asks.
@@ -158,8 +158,8 @@ schedulers! {
     /// - A frame that leaves its processor asks the right half first. If no answer comes, it leaves by `membarrier`.
     /// - A processor that helps sets the waiting frame's watch list aside.
     "read-write" => ReadWrite, Box::new(PrivateDeques::<StealsAndJoins>::new()), if feature = "schedulers";
-    /// The steals of `read-write` (§4.3), which differ from the paper's as they do there, with joins as in the other
-    /// schedulers: by a latch and a locked instruction.
+    /// The steals of `read-write` (§4.3), with the same differences from the paper. Joins are as in the other schedulers: by
+    /// a latch and a locked instruction.
     "read-write-steals" => ReadWriteSteals, Box::new(PrivateDeques::<Steals>::new()), if feature = "schedulers";
     /// The baseline that the authors of `read-write` compare with: thieves leave their queries by compare-and-swap.
     "private-cas" => PrivateCas, Box::new(PrivateDeques::<Cas>::new()), if feature = "schedulers";

@@ -67,7 +67,7 @@ impl Strategy for RoundRobin {
         own_work(processor, root).unwrap_or_else(|| {
             processor.set_busy(false);
             let pool = processor.pool();
-            patience.consider(pool.config.crowded, pool.work_visible())
+            patience.consider(pool.crowded(), pool.work_visible())
         })
     }
 }

@@ -3,9 +3,10 @@
 //!
 //! Two parties each store one word and then load the other's. For at least one of them to see the other's store, each
 //! needs a store-load barrier between its two accesses. `membarrier(2)` (private, expedited) makes every running thread
-//! of the process execute a full barrier. Windows has a call that does the same ([below](#windows)). So a *compiler* barrier ([`light`]) is enough for the frequent side if the
-//! rare side calls [`heavy`] between its own two accesses. Whatever the frequent side stored before the interrupt is
-//! visible after it, and whatever it loads after the interrupt sees the rare side's store.
+//! of the process execute a full barrier. Windows has a call that does the same ([below](#windows)). So a *compiler*
+//! barrier ([`light`]) is enough for the frequent side if the rare side calls [`heavy`] between its own two accesses.
+//! Whatever the frequent side stored before the interrupt is visible after it, and whatever it loads after the interrupt
+//! sees the rare side's store.
 //!
 //! # Who relies on it
 //!
@@ -51,10 +52,10 @@
 //!
 //! # When the call is prepared
 //!
-//! In a process with one thread the registration costs nothing, so it is done when the first pool is built. Otherwise
-//! pools begin without it. Once a processor has attended [`MANY`] forks for that reason, a separate thread registers,
-//! beside the work ([`prepare_beside`]), and processors begin to rely when it is done. A program that ends before that
-//! pays nothing, not even at its end, when the kernel would have to wait as well.
+//! In a process with one thread the registration costs nothing, so the first pool registers. Otherwise pools begin without
+//! the barrier. Once a processor has attended [`MANY`] forks for that reason, a separate thread registers
+//! ([`prepare_beside`]), and processors begin to rely when it is done. A program that ends before that pays nothing. It
+//! also does not wait at its end, as it would for a registration in progress.
 //!
 //! # Windows
 //!

@@ -40,6 +40,12 @@ pub(crate) enum Fault {
     ChangeContextBlindly,
     /// Whoever ran a job leaves what the join must merge after the job has ended.
     LeaveAfterEnd,
+    /// Whoever retires a processor reads how many are in service before it has the lock of the pool.
+    ReadTheNumberEarly,
+    /// Whoever puts a processor back into service leaves it to others to wake it.
+    RaiseWithoutWake,
+    /// Whoever posts an entry to a processor does not look among those that are out of service.
+    ForgetTheShut,
     /// A victim serves a request that it did not claim first.
     ServeWithoutClaim,
     /// A thief walks away from its request without withdrawing it.

@@ -1,5 +1,5 @@
-//! What a signal that ends the process leaves behind: the files that the environment asks for. They have the runs that
-//! have ended, and what carriers have told of those that have not; and the trace.
+//! What a signal that ends the process leaves behind: the files that the environment asks for. These are the profile (with
+//! what carriers have reported of unfinished runs), the recording of the runs that have ended, and the trace.
 //!
 //! A signal handler may do next to nothing. So ours writes the signal's number into a pipe, and a thread waits at the
 //! other end. That thread writes the files as at the end of the process, and then lets the signal act. So the process
@@ -8,9 +8,8 @@
 //!
 //! A child of fork(2) has the handler, but no thread to tell. There, signals act at once, as they always did.
 //!
-//! A run that has not ended is on the stacks of the threads that run it. Nobody looks at it. But carriers tell the
-//! profiler now and then what they have done so far (`Shadow::look`), and that is what is left of it. Recordings have
-//! only the runs that have ended.
+//! An unfinished run is on the stacks of the threads that run it, where no other thread may look. But carriers report to the
+//! profiler now and then what they have done so far (`Shadow::look`), and the profile has the last of these reports.
 
 use crate::system::primitive::lock;
 use crate::system::process::Hooks;

@@ -1,7 +1,15 @@
-//! The ground floor: what the runtime asks of the system. Here are threads and their parking, atomics, barriers, CPUs,
-//! children of fork(2), clocks, files that appear whole, signals that end the process, and random numbers.
+//! The ground floor: what the runtime asks of the system.
 //!
 //! **Not here:** jobs, processors and pools.
+//!
+//! | file | has |
+//! |---|---|
+//! | `primitive.rs` | atomics, locks and parking: those of the standard library, or loom's |
+//! | `barrier.rs`, `together.rs` | the asymmetric barrier; barriers that several threads share |
+//! | `affinity.rs`, `clock.rs`, `rng.rs` | CPUs, clocks, random numbers |
+//! | `process.rs`, `interrupt.rs`, `output.rs` | children of fork(2); signals that end the process; files that appear whole |
+//! | `guard.rs` | where nothing may unwind |
+//! | `fault.rs`, `shake.rs` | planted bugs for the models; delays for the stress test |
 
 pub(crate) mod affinity;
 pub(crate) mod barrier;

@@ -1,18 +1,19 @@
 //! Barriers that several threads share.
 //!
 //! The heavy barrier interrupts every core that runs a thread of the process. If sixty thieves want one at the same time,
-//! sixty barriers would interrupt every core sixty times. But a barrier serves everybody who wanted one when it began. So
-//! while one runs, all others wait for its end. Then one of them makes the next one for all.
+//! sixty barriers would interrupt every core sixty times. But one barrier serves all threads that wanted one before it
+//! began. So while a barrier runs, all other threads wait for its end. Then one of them issues the next one for all.
 //!
 //! A caller has stored something and issued a full fence. It reads how many barriers have *begun*, and waits for the end
-//! of the next one, or makes it. Whoever makes that one counts it, issues a full fence, and calls the kernel. The caller did
-//! not see that count. So its fence comes before that of the maker, and the barrier comes after what the caller has stored.
-//! The caller reads the *end* of that barrier with acquire, so it sees what the barrier has made visible.
+//! of the next one, or issues it. The thread that issues the next one first counts it, issues a full fence, and calls the
+//! kernel. The caller did not see this count. So its fence comes before the other thread's fence, and the barrier comes
+//! after the caller's store. The caller reads the *end* of that barrier with acquire, so it sees what the barrier has made
+//! visible.
 //!
 //! A caller waits for at most two barriers: the one that runs when it comes, and the next. At any time at most one runs.
-//! So while a barrier takes its time, each core is interrupted once, however many threads want one.
+//! So during one barrier, each core is interrupted once, however many threads want one.
 //!
-//! A child of fork(2) has only the thread that forked, and that thread made no barrier at the time ([`Together::reset`]).
+//! A child of fork(2) has only the thread that forked, and that thread was not issuing a barrier ([`Together::reset`]).
 
 use crate::system::fault::{Fault, planted};
 use crate::system::primitive::{AtomicBool, AtomicUsize, Spin, fence};

@@ -1,12 +1,11 @@
 //! The trace: what every processor and every thread of the pools does, event by event, for `bombyx trace`.
 //!
-//! **Not here:** anything that reads a trace. The crate `bombyx-trace` does that, from the file that is written here. And
-//! nothing that forks do: a fork leaves no event, and tracing never makes it attend. That is the profiler's way
+//! **Not here:** code that reads a trace. The crate `bombyx-trace` does that, from the file that is written here. There is
+//! also nothing about forks. A fork leaves no event, and tracing never makes a fork attend, unlike the profiler
 //! ([`crate::profile`]).
 //!
-//! Each thread writes into a ring of its own ([`rings`]), without waiting and without a lock. An event costs a reading of
-//! the clock and some plain stores. What is expensive (the names of places and closures) is looked up when the file is
-//! written.
+//! Each thread writes into its own ring ([`rings`]), without waiting and without a lock. An event costs a reading of the
+//! clock and some plain stores. The expensive part (the names of places and closures) waits until the file is written.
 //!
 //! | file | has |
 //! |---|---|
@@ -14,7 +13,7 @@
 //! | `rings.rs` | the rings of all threads |
 //! | `names.rs` | names of code, and texts of the program |
 //! | `file.rs` | the file that the environment asks for |
-//! | `stall.rs` | notices that nothing happens any more |
+//! | `stall.rs` | writes the trace if nothing happens any more |
 
 mod file;
 mod names;

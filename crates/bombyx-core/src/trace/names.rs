@@ -1,4 +1,4 @@
-//! Names that events give by a number: of the code that jobs run, and texts of the program.
+//! Names for which events have only a number: of the code that jobs run, and texts of the program.
 
 use crate::machine::tracer::Text;
 use crate::system::primitive::lock;

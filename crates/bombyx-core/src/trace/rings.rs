@@ -1,6 +1,6 @@
-//! The rings of all threads. A thread gets a ring when it first has something to tell, and leaves it to another thread
-//! when it ends. So there are at most as many rings as threads at a time, and no more than the memory allows: a thread
-//! that gets none counts what it could not tell.
+//! The rings of all threads. A thread gets a ring with its first event, and leaves it to another thread when it ends. So
+//! there are at most as many rings as threads at a time, and no more than the memory allows. A thread that gets no ring only
+//! counts its events.
 //!
 //! Rings come from the system's allocator. So they do not count as memory of the program, and are never freed.
 

@@ -1,8 +1,7 @@
-//! Notices that nothing happens any more: if no thread has written an event for a time that the user chose, this writes the
-//! trace and says so. `bombyx trace --read` then tells who waits for what.
+//! Notices that nothing happens any more. If no thread has written an event for a time that the user chose, this writes the
+//! trace and says so. `bombyx trace --read` then shows which thread waits for what.
 //!
-//! A long closure that neither forks nor waits writes no events, so it looks the same. That is why only the user can say
-//! how long is too long.
+//! A long closure that neither forks nor waits writes no events either. So only the user can say how long is too long.
 
 use super::rings;
 use crate::system::output;

@@ -2,8 +2,8 @@
 //! enters again and again.
 //!
 //! Here the contenders differ from those of other benchmarks. *Two threads* are plain threads that split the work in
-//! halves and spin: what is possible. With the feature `fork-union` there is also fork_union, whose threads spin as long
-//! as the pool exists. So both exist only while they are measured.
+//! halves and spin. They show what is possible. With the feature `fork-union` there is also fork_union, whose threads spin
+//! as long as the pool exists. So both exist only while they are measured.
 
 use super::bar::Bar;
 use super::case::{Case, Entry, interleave};

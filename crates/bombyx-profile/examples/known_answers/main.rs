@@ -1,16 +1,16 @@
-//! Small programs whose parallelism and fault are known, against what the profiler says and predicts.
+//! Small programs whose parallelism and fault are known. Compares what the profiler says and predicts with the truth.
 //!
 //! ```text
 //! known_answers [names] [--rayon FILE] [--say]      what it says, on 1, 2 and 16 processors
-//! known_answers [names] --bands ROUNDS              what it predicts for two processors, against the median of so many runs
+//! known_answers [names] --bands ROUNDS              what it predicts for two processors, and the median of ROUNDS runs
 //! ```
 //!
 //! Each program is profiled as `bombyx profile -p` does: on P processors, and once more on one, or on all CPUs if P is one.
-//! Right is a profile whose parallelism lies in the known range, also by its own run alone unless processors disturb each
-//! other there, and whose first sentence about the program, after sentences about the machine, names the fault.
-//! `scripts/known-answers` builds the programs on rayon's interface, too.
+//! A profile is right if two things hold. Its parallelism is in the known range, with both runs and with the first run
+//! alone (unless processors disturb each other there). And its first sentence about the program, after sentences about the
+//! machine, names the fault. `scripts/known-answers` also builds the programs on rayon's interface.
 //!
-//! Work is counted in steps of a fixed computation, and not in time, so a program does the same on a busy machine.
+//! A program counts its work in steps of a fixed computation, not in time. So it does the same on a busy machine.
 
 mod faults;
 mod shapes;

@@ -1,10 +1,10 @@
 //! [`advise`]: what a colleague would say after a look at the profile. One sentence per finding: the reason with its share
-//! in time, what to try, and what that would gain. What costs most comes first.
+//! of the time, what to try, and what that would gain. The most expensive finding comes first.
 //!
 //! **Not here:** measuring, and the layout of a report.
 //!
-//! Each [`Rule`] (`rules.rs`) looks at one thing and speaks only if it matters. If no rule speaks, nothing has to be
-//! mended, and that is said.
+//! Each [`Rule`] (`rules.rs`) looks at one thing, and speaks only if it matters. If no rule speaks, the advice says that
+//! nothing limits the program.
 
 mod rules;
 mod words;

@@ -4,8 +4,8 @@
 //!
 //! A trace is a series of packets, each a protocol buffer. There are two groups of tracks (processors and threads) and one
 //! track per counter. Names are interned: the first packet has them all, and events give their numbers. Every arrow has
-//! an identity of its own. Where a slice begins at a point of an arrow, the arrow goes through that slice; elsewhere
-//! through an event without duration.
+//! its own identity. If a slice begins at a point of an arrow, the arrow is tied to that slice there. Otherwise it is tied to
+//! an event without duration.
 
 mod proto;
 

@@ -1,5 +1,6 @@
-//! Each part of RW's proof with an error that this part notices alone: in every run of the wrong protocol, up to the first
-//! transition that breaks any part of the proof ([`bombyx_sim::tso::notices`]). Or with the parts that it follows from.
+//! For each part of RW's proof, an error that this part notices alone, or the parts from which it follows. *Alone* means: in
+//! every run of the wrong protocol, the first transition that breaks any part of the proof breaks only this part
+//! ([`bombyx_sim::tso::notices`]).
 
 use bombyx_sim::tso::{Config, Mutation, Notices, Rule, implied, notices};
 

@@ -1,9 +1,9 @@
 //! Ordinary iterators that several processors take from ([`ParallelBridge`]).
 //!
-//! As long as one run takes items, it takes them straight from the iterator, as an ordinary loop does. Before a second
-//! run joins it, the first one takes a batch and compares: how long did the iterator need to supply the batch, and how
-//! long did the loop need to use it up? The iterator supplies one batch at a time. So if supplying takes longer than
-//! using, nobody can help, and the loop stays as it is for a while. Otherwise both runs take batches from then on.
+//! While there is only one run, it takes items straight from the iterator, as an ordinary loop does. Before a second run
+//! joins, the first one takes a batch and compares two times: how long did the iterator need to supply the batch, and how
+//! long did the loop need to use it up? The iterator supplies one batch at a time. So if supplying takes longer than using,
+//! nobody can help, and the first run goes on alone for a while. Otherwise both runs take batches from then on.
 
 use super::ParallelIterator;
 use super::driver::{Source, drive};
@@ -139,7 +139,7 @@ impl<I: Iterator<Item: Send>> Shared<I> {
 /// The iterator, or items from it.
 enum Bridged<'a, I: Iterator> {
     More(&'a Shared<I>),
-    /// So many items, not yet taken. Only while one run takes items.
+    /// This many items, not yet taken. Only while one run takes items.
     Next(&'a Shared<I>, usize),
     Batch(Vec<I::Item>),
     /// A batch, and how many ticks the iterator needed for it.

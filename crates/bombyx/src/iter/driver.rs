@@ -6,9 +6,9 @@
 //! for, or panicked), whether a thief would leave empty-handed, and whether the rest is worth a thief's effort. Only
 //! then does it cut the rest in half.
 //!
-//! If a loop's place in the program is known to have short items, it does not ask for help before it has run for a
-//! moment, because waking somebody costs more than a thousand additions. From outside a pool it does not even enter the
-//! pool before that. The first time, and if items are long, it asks at once.
+//! If the items of a loop were short when it last ran, it runs alone for a moment before it asks for help, because waking
+//! somebody costs more than a thousand additions. From outside a pool, it enters the pool only after that. In its first
+//! run, and if items are long, it asks for help at once.
 
 use super::explain::Trace;
 use super::onto::Onto;
@@ -210,7 +210,7 @@ impl<'a, C> Loop<'a, C> {
         self.run(source, at, folder, pace)
     }
 
-    /// Takes blocks without looking for thieves, until the rest is known to be worth sharing.
+    /// Runs blocks without looking for thieves, until the rest is known to be worth sharing.
     #[allow(clippy::type_complexity)]
     fn alone<S>(&self, mut source: S, mut folder: C::Folder) -> (C::Folder, Option<(S, usize, Pace)>)
     where

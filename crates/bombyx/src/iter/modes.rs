@@ -1,4 +1,4 @@
-//! Adapters that leave the items alone, and change how the loop runs or who hears of it: `deterministic`, `progress`.
+//! Adapters that do not touch the items: `deterministic` changes how the loop splits, and `progress` reports how far it is.
 
 use super::explain::Trace;
 use super::plumbing::{Consumer, Extent, Plan, UnindexedConsumer, as_base};
@@ -58,7 +58,7 @@ impl<T, C: Consumer<T>> Consumer<T> for Planned<'_, C> {
     }
 }
 
-/// A loop that is known by the place where its method was called, not by the place of the collection that runs it.
+/// A loop whose site is the place where its method was called, not the place of the collection that runs it.
 #[derive(Clone, Debug)]
 pub(crate) struct Sited<I> {
     pub(crate) base: I,

@@ -49,7 +49,7 @@ where
     F: Fn(Broadcast) -> R + Sync,
     R: Send,
 {
-    let processors = pool.processors().len();
+    let processors = pool.in_service();
     let call = Call {
         f,
         site,

@@ -110,8 +110,8 @@ pub trait HandleExt {
     where
         F: FnOnce() + Send + 'static;
 
-    /// Like [`HandleExt::spawn_detached`], but closures that are spawned like this on one processor start in the order of their
-    /// spawns. From outside the pool there is no difference.
+    /// Like [`HandleExt::spawn_detached`], but closures that this method spawns on one processor start in the order of
+    /// their spawns. From outside the pool there is no difference.
     ///
     /// ```
     /// # use bombyx::dropin::HandleExt as _;
@@ -135,9 +135,9 @@ pub trait HandleExt {
     /// Each call begins when its processor has nothing else to do. Earlier broadcasts go first.
     ///
     /// # Panics
-    /// If a call panics, its panic is resumed when all calls have ended. If several panic, that of the first processor
-    /// is resumed. What the others returned, or panicked with, is dropped. If a destructor panics then, only the panic
-    /// hook hears of it.
+    /// If a call panics, `broadcast` resumes its panic when all calls have ended. If several panic, it resumes that of the
+    /// first processor, and drops the results and panics of the others. If a destructor panics then, only the panic hook
+    /// sees it.
     #[track_caller]
     fn broadcast<F, R>(&self, f: F) -> Vec<R>
     where
@@ -209,7 +209,7 @@ impl HandleExt for Handle {
         let f = Arc::new(f);
         let processors = self.processors();
         process::assert_current(self.pool.generation());
-        for (index, processor) in self.pool.processors().iter().enumerate() {
+        for (index, processor) in self.pool.processors().iter().enumerate().take(processors) {
             let f = Arc::clone(&f);
             let part = move || f(Broadcast { index, processors });
             processor.private.post(enter::detached(&self.pool, site, part));
@@ -295,7 +295,7 @@ impl<'scope> ScopeExt<'scope> for Scope<'scope> {
     {
         let site = Site::here(Kind::Broadcast);
         let f = Arc::new(f);
-        let processors = self.pool().processors();
+        let processors = &self.pool().processors()[..self.pool().in_service()];
         for (index, processor) in processors.iter().enumerate() {
             let f = Arc::clone(&f);
             let place = Broadcast { index, processors: processors.len() };

@@ -1,9 +1,9 @@
 //! `yield_now` and `yield_local`: run one other entry here and now, on top of the calling frame.
 //!
-//! Ordinary waits avoid this. The entry may be anything, and the frame below is buried until the entry has ended. It is
-//! for callers that poll for a condition and know that their frame can wait. What runs there may yield in turn. To
-//! bound the stack, at most [`NESTED`] yields lie on one stack. The next one hands its processor to another carrier and
-//! waits for its turn.
+//! Ordinary waits avoid this. The entry may be anything, and the frame below is buried until the entry has ended. Yields are
+//! for callers that poll for a condition and know that their frame can wait. The entry may yield in turn. To bound the
+//! stack, at most [`NESTED`] yields lie on one stack. The next one hands its processor to a spare carrier and waits for its
+//! turn. In a pool with fixed threads there are no spares, and so no bound.
 
 use crate::machine::current;
 use crate::machine::hand_over::{Heir, Next, hand_over};
@@ -66,7 +66,7 @@ pub fn has_pending() -> Option<bool> {
     current::processor().map(|processor| !processor.deque.looks_empty())
 }
 
-/// How many yields may lie on one stack. Beyond that, a yield hands the processor over instead.
+/// How many yields may lie on one stack. Beyond that, a yield hands the processor over, if the pool has a spare carrier.
 const NESTED: usize = 8;
 
 thread_local! {

@@ -3,14 +3,19 @@
 //! **Not here:** parallel iterators. They are in the crate `bombyx`, and use [`plumbing`].
 //!
 //! Lazy binary splitting (Tzannes, Caragea, Barua and Vishkin, "Lazy binary-splitting: a run-time adaptive
-//! work-stealing scheduler", PPoPP 2010): a loop runs block by block. It splits the rest in two only when its processor
-//! has no entry that a thief could take, and when the rest is worth a thief's effort. A block begins with one iteration and
-//! grows until it takes two microseconds ([`pace`]). So cheap bodies do not drown in tests, and expensive bodies are
-//! shared promptly.
+//! work-stealing scheduler", PPoPP 2010): a loop runs block by block. Between blocks, it splits the rest in two if its
+//! processor has no entry that a thief could take, and if the rest is worth a thief's effort. The first block has one
+//! iteration. Blocks grow until they take two microseconds ([`pace`]). So a loop with a cheap body spends little time
+//! between blocks, and a loop with an expensive body is shared promptly.
 //!
-//! If the iterations of a loop were short when it last ran, it runs its first blocks without looking for thieves, because
-//! waking a thief costs more than a thousand additions. Such a loop enters a pool only after these blocks. A loop that runs
-//! for the first time, or whose iterations are long, asks for help at once.
+//! The way through this file:
+//!
+//! 1. [`for_each`] and [`map_reduce`] call [`reduce_positions`], which numbers the iterations from 0.
+//! 2. If the iterations were short when the loop last ran, [`Body::alone`] runs the first blocks on the calling thread,
+//!    without looking for thieves, because waking a thief costs more than a thousand additions. Otherwise the loop asks for
+//!    help at once.
+//! 3. [`plumbing::enter`] enters a pool, if the thread is not in one.
+//! 4. [`Body::lazy`] runs blocks, and forks where somebody wants work. [`plumbing::fork`] is a `join`.
 //!
 //! With [`crate::Builder::deterministic`], the tree of halves depends only on the number of iterations. So results that
 //! depend on the order of combination (sums of floats) are the same in every run.
@@ -183,7 +188,8 @@ where
         }
     }
 
-    /// Takes blocks without looking for thieves, until the rest is known to be worth sharing. Returns their result and the rest.
+    /// Runs blocks without looking for thieves, until the rest is known to be worth sharing. Returns their result, the
+    /// rest, and the pace.
     fn alone(&self, mut range: Range<usize>) -> (T, Range<usize>, Pace) {
         let (mut sum, mut pace, mut spent) = ((self.identity)(), Pace::UNKNOWN, 0);
         while !self.is_over(&range) {
@@ -197,7 +203,7 @@ where
         (sum, range, pace)
     }
 
-    /// Takes one block off the front of the range. The only place where iterations run, so that the compiler sees one plain loop.
+    /// Runs one block, and takes it off the front of the range. Separate, so that the compiler sees one plain loop.
     #[inline(never)]
     fn block(&self, range: &mut Range<usize>, sum: T, pace: &mut Pace) -> T {
         let block = range.start..range.start + pace.block.min(range.len());
@@ -220,7 +226,7 @@ where
         sum
     }
 
-    /// Splits when somebody wants work. `sum` is the result of what came before the range.
+    /// Runs blocks, and splits when somebody wants work. `sum` is the result of what came before the range.
     fn lazy(&self, mut range: Range<usize>, mut sum: T, mut pace: Pace) -> T {
         while !self.is_over(&range) {
             let worth = range.len() > 1 && pace.is_worth_sharing(range.len(), self.clock);
@@ -245,7 +251,7 @@ where
         range.is_empty() || self.stop.is_reached_by_block(range.start)
     }
 
-    /// Splits where it is told to, whoever wants work.
+    /// Splits where `cuts` says, whether or not somebody wants work.
     fn planned(&self, range: Range<usize>, cuts: &Cuts) -> T {
         if self.is_over(&range) {
             return (self.identity)();
@@ -263,9 +269,9 @@ where
     }
 }
 
-/// Gives an entry to a thief that waits, if there is one, and returns whether the next thief would leave empty-handed.
+/// Returns whether the processor has no entry that a thief could take. If it has one, a waiting thief gets it here.
 ///
-/// If there is no entry, the thief is not answered here: it would be sent away, although the fork that follows serves it.
+/// If there is no entry, this does not answer the thief: that would send it away, although the fork that follows serves it.
 fn nothing_to_steal() -> bool {
     current::processor().is_none_or(|processor| {
         if !processor.deque.looks_empty() {

@@ -1,5 +1,5 @@
-//! How long the blocks of a loop take: the clock, the pace of a run, what is known of a loop from its last run, and the cuts
-//! of loops that are not cut on demand.
+//! How long the blocks of a loop take: the clock, the pace of a run, what the last run of a loop has shown, and where to cut
+//! loops that are not split on demand.
 
 use crate::machine::current;
 use crate::profile;
@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// How long a block should take: a few hundred times the test between blocks.
+/// How long a block should take: a few hundred times as long as the test between blocks.
 const BLOCK: Duration = Duration::from_micros(2);
 /// By which factor the next block may be longer, or shorter, than the last one.
 const GROWTH: u64 = 8;
@@ -25,7 +25,7 @@ pub struct BlockClock {
 }
 
 impl BlockClock {
-    /// The clock. The first call takes some microseconds, to compare this clock with the system's.
+    /// The clock. The first call takes some microseconds, because it compares this clock with the system's.
     #[inline]
     pub fn get() -> BlockClock {
         static FOUND: OnceLock<BlockClock> = OnceLock::new();
@@ -73,7 +73,7 @@ impl Pace {
         Pace { block: usize::try_from(block).unwrap_or(usize::MAX), weight, ticks }
     }
 
-    /// Whether this much is worth a thief's effort. If nothing is known, yes.
+    /// Whether this much is worth a thief's effort. True if nothing is known.
     #[inline]
     pub fn is_worth_sharing(self, weight: usize, clock: BlockClock) -> bool {
         self.ticks == 0 || self.estimate(weight) > clock.block + clock.block / 2
@@ -86,8 +86,8 @@ impl Pace {
     }
 }
 
-/// How long an iteration of each loop took when the loop last ran. A loop is known by its place in the program. If two
-/// loops share an entry, the guess is wrong, which only costs time.
+/// How long an iteration of each loop took when the loop last ran. The key of a loop is its place in the program. Two loops
+/// may share an entry. Then a guess may be wrong, which only costs time.
 pub struct Costs;
 
 const ENTRIES: usize = 1 << 9;
@@ -103,7 +103,7 @@ impl Costs {
         found >> TICKS == 0 && found < clock.block / 4
     }
 
-    /// Keeps what the last block of the loop with this key has shown.
+    /// Keeps the pace of the last block of the loop with this key.
     #[inline]
     pub fn note(key: usize, pace: Pace) {
         if pace.ticks == 0 {
@@ -128,7 +128,7 @@ fn tag(key: usize) -> u64 {
     (key as u64) << TICKS
 }
 
-/// Where to cut a loop that is not cut on demand: in the same way in every run, or down to its iterations.
+/// Where to cut a loop that is not split on demand: in the same way in every run, or down to its iterations.
 pub struct Cuts(Rule);
 
 enum Rule {
@@ -139,8 +139,8 @@ enum Rule {
 }
 
 impl Cuts {
-    /// How a loop of this weight must be cut in the caller's pool. `None` if the pool has no rule, or outside of pools: then
-    /// the loop is cut when somebody wants work.
+    /// How a loop of this weight must be cut in the caller's pool. `None` if the pool has no rule, or outside of pools.
+    /// Then the loop splits when somebody wants work.
     #[inline]
     pub fn of_pool(weight: usize) -> Option<Cuts> {
         let config = &current::processor()?.pool().config;

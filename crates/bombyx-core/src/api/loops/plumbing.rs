@@ -99,7 +99,7 @@ pub fn lends() -> bool {
 /// How many processors the loops of the caller can use.
 #[inline]
 pub fn processors() -> usize {
-    current::processor().map_or_else(|| Pool::global().processors(), |here| here.pool().processors().len())
+    current::processor().map_or_else(|| Pool::global().processors(), |here| here.pool().in_service())
 }
 
 /// A value that stays on the thread that made it.

@@ -45,7 +45,10 @@ pub(crate) type Names = Arc<Mutex<Vec<String>>>;
 pub(crate) struct Config {
     /// The generation of the process that builds the pool.
     pub(crate) generation: Generation,
+    /// How many processors there are.
     pub(crate) processors: usize,
+    /// How many of them are in service at first.
+    pub(crate) in_service: usize,
     pub(crate) threads: Threads,
     pub(crate) strategy: Box<dyn Strategy>,
     /// The name of the scheduler in reports.
@@ -69,11 +72,10 @@ pub(crate) struct Config {
     pub(crate) counts: Option<Child>,
     /// Whether somebody wants to know what is allocated.
     pub(crate) metered: bool,
-    /// Whether there are more processors than cores, so that spinning takes time from others.
-    pub(crate) crowded: bool,
-    pub(crate) max_searchers: usize,
+    /// How many cores the process may use.
+    pub(crate) cores: usize,
     /// The profiler, if the pool has one.
     pub(crate) observer: Option<Box<dyn Observer>>,
-    /// Who writes down what happens, if anybody does.
+    /// The tracer, if the pool has one.
     pub(crate) tracer: Option<Box<dyn Tracer>>,
 }

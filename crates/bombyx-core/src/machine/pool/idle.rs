@@ -34,7 +34,7 @@ impl PoolCore {
             let processor = unsafe { processor.as_ref() };
             processor.stats.sleeps.add(1);
             self.handlers().tell(PoolEvent::Sleeps(processor.index));
-            processor.leave(leaving.filter(|_| !self.config.crowded).and_then(|_| affinity::here()));
+            processor.leave(leaving.filter(|_| !self.crowded()).and_then(|_| affinity::here()));
             self.config.strategy.retiring(processor);
             processor.enter(State::Idle);
         }
@@ -43,7 +43,11 @@ impl PoolCore {
             let stopping = shared.stopping;
             // A fixed carrier that is told to stop keeps its processor.
             if !(self.has_fixed_threads() && stopping) {
-                shared.commons.rest([processor], &self.sleepers);
+                if self.is_listed_as_surplus(processor) {
+                    shared.commons.shut(processor);
+                } else {
+                    shared.commons.rest([processor], &self.sleepers);
+                }
             }
             if let Some(carrier) = carrier {
                 self.list_spare(&mut shared, carrier);
@@ -60,7 +64,7 @@ impl PoolCore {
                 return;
             }
             let starved = carrier.is_some() && shared.commons.was_starved();
-            let all_idle = shared.commons.resting().len() == self.processors.len();
+            let all_idle = shared.commons.resting().count() == self.processors.len();
             // A sentry takes care of what this look does not see.
             (all_idle || sentry, starved)
         };
@@ -124,7 +128,7 @@ impl PoolCore {
             };
             let woken = self.call(&rested);
             // A carrier that waits looks first for a part of what it waits for.
-            if !rested.waits {
+            if !rested.waits() {
                 if let Some(entry) = gift(&woken.post.mailbox) {
                     woken.post.mailbox.deliver(Some(entry));
                 }
@@ -143,7 +147,7 @@ impl PoolCore {
         woken.trace(Event::Wakes);
         self.handlers().tell(PoolEvent::Wakes(woken.index));
         woken.deque.poison();
-        woken.called.set(rested.waits);
+        woken.called.set(rested.waits());
         woken.beat.woken();
         woken
     }
@@ -220,7 +224,7 @@ impl PoolCore {
     /// Like [`PoolCore::starved_processor`], for a carrier of this pool. Only if there is no other carrier and nobody
     /// searches.
     pub(crate) fn starved_without_reserve(&self) -> Option<NonNull<Processor>> {
-        if !self.sleepers.any_resting()
+        if !self.any_without_holder()
             || self.config.strategy.searchers(self) > 0
             || !(self.work_visible() || self.any_private())
         {
@@ -241,7 +245,7 @@ impl PoolCore {
 
     /// A processor that rests although it has entries that nobody else may take.
     pub(crate) fn starved_of_its_own(&self) -> Option<NonNull<Processor>> {
-        if !self.sleepers.any_resting() {
+        if !self.any_without_holder() {
             return None;
         }
         let mut shared = lock(&self.shared);

@@ -3,25 +3,27 @@
 //! **Not here:** the protocols that these files use. They are in [`crate::protocol`], where loom explores them.
 //!
 //! A processor that finds nothing is *retired*: it rests in the idle list, and its carrier becomes a spare. So an idle
-//! pool is a list of processors and a list of parked threads, and waking pairs one of each. One lock protects the queue
-//! of entries from outside and the search for sleepers.
+//! pool is a list of processors and a list of parked threads, and waking pairs one of each. One lock protects both lists
+//! and the queue.
 //!
 //! | file | has |
 //! |---|---|
 //! | `mod.rs` | the pool itself, and how it is built |
 //! | `config.rs` | what the pool was built with |
-//! | `rounds.rs` | how often everybody is told that somebody rests |
+//! | `rounds.rs` | how often the pool tells all processors that one of them rests |
 //! | `search.rs` | who searches, and the last look before a rest |
 //! | `idle.rs` | how processors come to rest and are woken |
-//! | `sentry.rs` | the spare that looks in place of those that sleep |
+//! | `sentry.rs` | the spare that looks for work on behalf of all that sleep |
 //! | `spares.rs` | carriers without a processor |
 //! | `queue.rs` | entries from outside |
+//! | `resize.rs` | how many processors are in service |
 //! | `end.rs` | what the end waits for, and figures |
 
 pub(crate) mod config;
 mod end;
 mod idle;
 mod queue;
+mod resize;
 mod rounds;
 mod search;
 mod sentry;
@@ -53,6 +55,8 @@ pub(crate) struct PoolCore {
     this: Weak<PoolCore>,
     pub(crate) config: Config,
     processors: Box<[Processor]>,
+    /// How many processors are in service: the first ones.
+    in_service: AtomicUsize,
     pub(crate) sleepers: Sleepers,
     pub(crate) rhythm: Rhythm,
     rounds: Rounds,
@@ -189,6 +193,7 @@ impl PoolCore {
                 gauges: Gauges::default(),
                 visited: AtomicUsize::new(0),
                 sleepers: Sleepers::new(0),
+                in_service: AtomicUsize::new(config.in_service),
                 rhythm: Rhythm::new(),
                 rounds: Rounds::new(config.processors, affinity::cpus().len()),
                 fixed_carriers,
@@ -211,7 +216,9 @@ impl PoolCore {
         // A fixed carrier lists its own processor when it has started and found nothing.
         if !self.has_fixed_threads() {
             let processors = self.processors.iter().rev().map(NonNull::from);
-            lock(&self.shared).commons.rest(processors, &self.sleepers);
+            let mut shared = lock(&self.shared);
+            shared.commons.rest(processors, &self.sleepers);
+            shared.commons.sort_out(|processor| self.is_listed_as_surplus(processor), &self.sleepers);
         }
     }
 
@@ -227,7 +234,7 @@ impl PoolCore {
     }
 
     fn start_carriers(&self) -> io::Result<()> {
-        for _ in 0..self.processors.len() {
+        for _ in 0..self.in_service() {
             let mut shared = lock(&self.shared);
             let carrier = self.start_carrier(&mut shared)?;
             if let Some(carrier) = carrier.filter(|_| !self.has_fixed_threads()) {

@@ -1,25 +1,27 @@
-//! How often a pool makes sure that every fork notices those who rest ([`crate::protocol::sleep`]).
+//! How often a pool begins a *round*, which makes every later fork notice that a processor rests
+//! ([`crate::protocol::sleep`]).
 //!
-//! Such a round interrupts every core that runs a thread of the process. With one round in [`PER_CORE`] · cores, all
-//! rounds of a pool together make at most one interrupt in [`PER_CORE`], however many cores there are: each core loses
-//! less time to them the more cores there are. Stores go by the same measure as long as there are no more processors than cores.
+//! A round interrupts every core that runs a thread of the process. A pool begins at most one round in [`PER_CORE`] times
+//! the number of cores. So all rounds of a pool together make at most one interrupt in [`PER_CORE`], on any number of
+//! cores. A round also stores to each processor. If there are no more processors than cores, the same limit holds for these
+//! stores.
 //!
-//! What else the pool does for those who rest is paid for by whoever makes it necessary:
+//! The other costs of sleeping and waking fall on whoever causes them:
 //!
 //! | what | how often |
 //! |---|---|
 //! | a request: one store to the victim's limit, two to mailboxes | once per attempt to steal |
-//! | a wake-up by a fork | only if nobody searches; the one who is woken searches for 100 µs if it finds nothing |
+//! | a wake-up by a fork | only if nobody searches; a woken carrier that finds nothing searches for 100 µs |
 //! | a wake-up by the last searcher that finds work | once per steal |
-//! | a barrier of a thief whose victim does not answer | the victim then exposes its next 64 forks, which need none |
-//! | a look of the sentry: one line, or those of all processors if somebody works | once in half a millisecond |
+//! | a barrier of a thief whose victim does not answer | the victim then exposes its next 64 forks, so thieves need no barrier |
+//! | a look of the sentry: one cache line, or those of all processors if one of them works | once in half a millisecond |
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// The least time between two rounds, per core. An interrupt takes about 2 µs, so all cores together lose at most a quarter of
-/// one core.
+/// The least time between two rounds, per core. An interrupt takes about 2 µs, so all cores together lose at most the time
+/// of a quarter of one core.
 const PER_CORE: Duration = Duration::from_micros(8);
 
 /// See the module text.

@@ -15,10 +15,11 @@ impl PoolCore {
 
     /// Whether so many carriers search already that one more would only disturb.
     pub(crate) fn enough_searchers(&self) -> bool {
-        self.config.strategy.searchers(self) > self.config.max_searchers
+        let enough = self.in_service().min(self.config.cores).div_ceil(2);
+        self.config.strategy.searchers(self) > enough
     }
 
-    /// A searcher found work. If it was the last one and others rest, it passes on the duty to look out.
+    /// A searcher has found work. If it was the last searcher and others rest, it passes on the duty to look for work.
     pub(crate) fn found_work(&self) {
         // Those who wait outside for a queued entry are not kept waiting.
         let visible = || self.has_queued() || !self.postpones() && self.work_visible();
@@ -27,7 +28,7 @@ impl PoolCore {
         }
     }
 
-    /// Whether whoever has work leaves the waking of others to the sentry.
+    /// Whether a fork leaves the waking of others to the sentry.
     pub(crate) fn postpones(&self) -> bool {
         self.sleepers.has_sentry() && self.rhythm.is_short()
     }

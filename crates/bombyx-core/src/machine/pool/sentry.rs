@@ -1,11 +1,11 @@
-//! The sentry: a spare that naps, and looks for work in place of all that sleep.
+//! The sentry: a spare that sleeps only for short naps, and looks for work on behalf of all that sleep.
 //!
-//! While regions are short ([`crate::machine::rhythm`]), nobody is woken for a fork. The last searcher that comes to rest
-//! becomes the sentry. So does one for which it is too early to [make every fork notice](super::rounds) that it rests. The
-//! sentry sleeps like the others, but not for longer than [`NAP`] at a time. If it then sees work and
-//! nobody searches, it wakes somebody. So a region that turns out to be long loses at most a nap. The sentry ends after
-//! [`QUIET`] naps without a fork that relied on it, or when regions are no longer short. [`crate::protocol::sleep`]
-//! explains why no wake-up is lost.
+//! While regions are short ([`crate::machine::rhythm`]), forks wake nobody. A carrier that has searched in vain and comes to
+//! rest then becomes the sentry, if there is none. It also does so if it is too early for a [round](super::rounds), which
+//! would make every fork notice that a processor rests. The sentry sleeps for [`NAP`] at a time. If it then sees work and
+//! nobody searches, it wakes somebody. So a region that turns out to be long loses at most one nap. The sentry ends after
+//! [`QUIET`] naps in which no fork relied on it, or when regions are no longer short. [`crate::protocol::sleep`] explains
+//! why no wake-up is lost.
 
 use super::{PoolCore, Shared};
 use crate::machine::processor::Processor;
@@ -13,9 +13,9 @@ use crate::protocol::carrier::Carrier;
 use std::ptr::NonNull;
 use std::time::Duration;
 
-/// How long the sentry sleeps at a time. A look takes some microseconds, so naps take about one percent of a core.
+/// How long the sentry sleeps at a time. A look takes some microseconds, so all looks take about one percent of a core.
 const NAP: Duration = Duration::from_micros(500);
-/// After how many naps in which no fork relied on it the sentry sleeps like everybody else.
+/// After how many quiet naps the sentry sleeps like the other spares. A nap is quiet if no fork relied on the sentry.
 const QUIET: u32 = 8;
 
 impl PoolCore {
@@ -34,8 +34,8 @@ impl PoolCore {
         needed
     }
 
-    /// Waits to be given a processor, as long as the calling carrier is the sentry. `None` if it is not, or no longer.
-    /// Otherwise the processor, or `None` if the carrier must end.
+    /// Waits to be given a processor, as long as the calling carrier is the sentry. Returns `None` if the carrier is not the
+    /// sentry, or is so no longer. Otherwise returns what it was given: a processor, or `None` if the carrier must end.
     pub(crate) fn stand_sentry(&self, carrier: &Carrier) -> Option<Option<NonNull<Processor>>> {
         if !carrier.is_sentry.take() {
             return None;

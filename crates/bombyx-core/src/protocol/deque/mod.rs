@@ -463,11 +463,13 @@ impl Deque {
     }
 
     /// The common ancestor of all entries, or 0 if unknown. Exact for the owner, a guess for others.
+    #[inline]
     pub(crate) fn root(&self) -> usize {
         self.root.load(Relaxed)
     }
 
     /// Whether the owner is asked to attend.
+    #[inline]
     pub(crate) fn poisoned(&self) -> bool {
         self.limit.load(Relaxed).is_null()
     }

@@ -31,8 +31,8 @@
 //!
 //! A frame that gives up its deque can be in the middle of anything, even of a critical section, and waits for a
 //! processor although it could go on. Threads that wait for the lock without [`crate::blocking`] keep their processors.
-//! If all processors do that, nobody is left. So, unlike with work stealing, wait for a lock that is held across forks
-//! in `blocking(|| lock.lock())`. The same holds for `fifo` and `depth-first`.
+//! If all processors wait like this, none is left for the frame that holds the lock. So take a lock that is held across
+//! forks in `blocking(|| lock.lock())`. Work stealing does not need this; `fifo` and `depth-first` do.
 
 mod tuner;
 
@@ -108,7 +108,7 @@ impl Strategy for Dfdeques {
         let others = || pool.processors().iter().any(Processor::has_something);
         // What is left in the list is there for whoever draws, so nobody needs this core to bring it.
         let left = self.ranks.has_left();
-        patience.consider(pool.config.crowded && !left, left || pool.has_queued() || others())
+        patience.consider(pool.crowded() && !left, left || pool.has_queued() || others())
     }
 
     fn take_anything(&self, processor: &Processor) -> Option<Entry> {
@@ -217,7 +217,7 @@ impl Dfdeques {
             if now.duration_since(*start.get_or_insert(now)) > patience_to_search(pool, SEARCH) {
                 return None;
             }
-            pause(pool.config.crowded);
+            pause(pool.crowded());
         }
     }
 

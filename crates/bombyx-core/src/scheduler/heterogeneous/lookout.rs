@@ -1,4 +1,5 @@
-//! The lookout of a processor: measures how fast the processor is while it is busy, and mugs for it while it is idle.
+//! The lookout of a processor. While the processor is busy, the lookout measures how fast it is. While the processor is
+//! idle, the lookout mugs on its behalf.
 
 use super::speed::{Reading, half_way};
 use super::{Beta, CALM, Heterogeneous, pace};
@@ -14,17 +15,18 @@ use std::time::Duration;
 
 /// How long an idle processor's lookout sleeps between attempts.
 pub(super) const NAP: Duration = Duration::from_millis(1);
-/// How long a busy processor's lookout sleeps. It is enough that its speed is about known when another processor becomes idle, whose
-/// lookout then looks more often. Looks delay the work: with 2 ms here, by one part in a hundred.
+/// How long a busy processor's lookout sleeps. When another processor becomes idle, that processor's lookout looks more
+/// often. So until then it is enough to know speeds roughly. Looks delay the work: with 2 ms here, by one part in a
+/// hundred.
 const LONG_NAP: Duration = Duration::from_millis(5);
 /// The longest nap, reached when the lookout has seen no two speeds that differ by much for [`CALM`]. Each look stops
 /// somebody for some ten microseconds. This is shorter than what an estimate remembers, so the next look shows every
 /// change.
 const CALM_NAP: Duration = Duration::from_millis(10);
-/// How long a probe takes that a competitor interrupts, in nanoseconds. Several time slices, so that the competitor's
+/// How long a probe takes if a competitor interrupts it, in nanoseconds. Several time slices, so that the competitor's
 /// share shows.
 const PROBE: u64 = 8_000_000;
-/// How long a probe takes that nobody interrupts, in nanoseconds. More than a time slice, so that a competitor would
+/// How long a probe takes if nobody interrupts it, in nanoseconds. More than a time slice, so that a competitor would
 /// have shown.
 const CLEAR: u64 = 4_000_000;
 /// How long a lookout waits from one probe to the next, in nanoseconds. A victim that is almost slow must not keep the

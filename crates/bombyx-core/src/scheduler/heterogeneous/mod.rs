@@ -17,9 +17,9 @@
 //! **How fast a processor is** ([`speed`]): the pace of its CPU, in steps of a calibrated loop ([`pace`]), times the
 //! share of the CPU's time that it receives. Thieves read the clock of their victim themselves, because a victim whose
 //! CPU stands still could not report anything. No clock shows what an unused CPU would give. So a thief that does not
-//! know its own speed uses its CPU for some milliseconds when a victim looks slow, and decides then. That it was slow
-//! before the victim became slow does not count: a competitor that has come to one CPU may have left another. That it
-//! was surely fast, a short while ago, does count.
+//! know its own speed uses its CPU for some milliseconds when a victim looks slow, and decides then. The thief forgets that
+//! it was slow before the victim became slow, because a competitor that has come to one CPU may have left another. It
+//! remembers for a short while that it was surely fast.
 //!
 //! **Hysteresis.** A mugging needs a ratio of speeds above β, and it inverts the ratio. To undo it, the ratio has to
 //! change by more than β². Shares are means over several time slices, paces are medians, and a thief's speed was

@@ -12,7 +12,7 @@ use crate::system::affinity::Thread;
 /// All of a CPU's time.
 pub(super) const FULL: u64 = 1024;
 
-/// How long the past counts, about. Several time slices of Linux, so that a shared CPU shows its average.
+/// About how long the past counts. Several time slices of Linux, so that a shared CPU shows its average.
 const MEMORY: u64 = 15_000_000;
 /// A share that nothing has confirmed for this long is forgotten.
 const FRESH: u64 = 100_000_000;

@@ -115,7 +115,7 @@ fn leave(processor: &Processor, resolution: &Resolution) -> bool {
     }
     for _ in 0..LOOKS_FOR_ANSWER {
         match resolution.reply() {
-            Reply::None => pause(processor.pool().config.crowded),
+            Reply::None => pause(processor.pool().crowded()),
             Reply::Ended => return false,
             Reply::Acknowledged => {
                 processor.stats.joins_acknowledged.add(1);

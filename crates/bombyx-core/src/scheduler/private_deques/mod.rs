@@ -17,7 +17,7 @@
 //! robbed of what it just got, and so could the next, for ever (the simulator's mutation `poll-between-threads`).
 //! Between two entries it polls before it takes the next one.
 //!
-//! What goes through a lock or the kernel is in separate functions at the end of this file: the pool's queue,
+//! Separate functions at the end of this file do everything that takes a lock or enters the kernel: the pool's queue,
 //! broadcasts, sleeping and waking, the clock.
 
 mod join_resolution;
@@ -247,7 +247,7 @@ fn search_until<C: Channel>(processor: &Processor) -> Option<Entry> {
             processor.post.mailbox.ask_for_gift(processor.stats.withdrawn.get() != withdrawn);
             return None;
         }
-        pause(pool.config.crowded);
+        pause(pool.crowded());
     }
 }
 
@@ -294,7 +294,7 @@ fn rob<C: Channel>(
                 break;
             }
         }
-        pause(thief.pool().config.crowded);
+        pause(thief.pool().crowded());
     }
     C::conclude(thief, victim, ticket)
 }
@@ -337,7 +337,7 @@ fn wait<C: Channel>(
     }
     let verdict = patience.verdict(clock(), elsewhere(processor));
     if let Wait::Again = verdict {
-        pause(pool.config.crowded);
+        pause(pool.crowded());
     }
     verdict
 }

@@ -3,10 +3,10 @@
 //!
 //! **Not here:** the pool itself. It is in [`crate::protocol::ready`].
 //!
-//! The limit of every deque stays poisoned, so every fork attends. There its entry is moved into the pool
-//! ([`crate::protocol::ready::shared`] has the protocol), and its join looks for it there. A frame that waits gives up
-//! its processor, which takes what is next: on the same carrier if that is the frame's own half, directly on the next
-//! carrier if that is a ready carrier, else on a spare.
+//! The limit of every deque stays poisoned, so every fork attends. It then moves its entry into the pool
+//! ([`crate::protocol::ready::shared`] has the protocol), and its join looks for the entry there. A frame that waits gives
+//! up its processor, which takes the next entry of the pool. If that is the frame's own half, it runs on the same carrier.
+//! If it is a ready carrier, that carrier gets the processor. Otherwise a spare gets it.
 
 pub(super) mod busy_leaves;
 pub(super) mod depth_first;
@@ -93,7 +93,7 @@ impl Strategy for Shared {
         }
         let other_work = processor.pool().has_queued() || self.pool.len() > 0;
         if !self.rules.in_turn || !other_work {
-            return patience.consider(processor.pool().config.crowded, other_work);
+            return patience.consider(processor.pool().crowded(), other_work);
         }
         match self.pool.take_carrier(processor.index) {
             Some(ready) => {
@@ -126,7 +126,7 @@ impl Strategy for Shared {
     }
 
     fn pending(&self, processor: &Processor) -> usize {
-        self.pool.len() / processor.pool().processors().len()
+        self.pool.len() / processor.pool().in_service()
     }
 
     fn quota(&self) -> i64 {
@@ -176,7 +176,7 @@ impl Shared {
             if now.duration_since(*start.get_or_insert(now)) > patience_to_search(pool, SEARCH) {
                 return None;
             }
-            pause(pool.config.crowded);
+            pause(pool.crowded());
         }
     }
 

@@ -302,7 +302,7 @@ impl<'a> Waiting<'a> {
         if self.since.elapsed() > BEFORE_YIELDING {
             yield_now()
         } else {
-            pause(self.processor.pool().config.crowded)
+            pause(self.processor.pool().crowded())
         }
     }
 

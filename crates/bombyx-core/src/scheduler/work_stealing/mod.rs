@@ -110,7 +110,7 @@ impl<C: Cpus> Strategy for WorkStealing<C> {
                 other_work = true;
             }
         }
-        patience.consider(pool.config.crowded, other_work)
+        patience.consider(pool.crowded(), other_work)
     }
 
     fn take_sibling(&self, processor: &Processor, root: usize) -> Option<Entry> {
@@ -191,7 +191,7 @@ fn search_until(processor: &Processor) -> Option<Entry> {
         }
         processor.answer();
         // Whoever is about to bring work, for example a thread outside the pool, may have no other core to run on.
-        if pool.config.crowded || searched > BEFORE_YIELDING {
+        if pool.crowded() || searched > BEFORE_YIELDING {
             processor.make_room();
             yield_now();
         }

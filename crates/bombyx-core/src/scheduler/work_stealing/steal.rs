@@ -130,7 +130,7 @@ pub(in crate::scheduler) fn rob_by(
                 };
             }
         }
-        pause(thief.pool().config.crowded);
+        pause(thief.pool().crowded());
     }
 }
 

@@ -1,5 +1,6 @@
 //! Draws random programs.
 
+use super::cancelled::{Part, Stopped};
 use super::{Action, How, Node, Number, Opened, Threads, Wanted};
 use crate::common::Rng;
 use std::ops::Range;
@@ -34,7 +35,7 @@ impl Draw<'_> {
 
     fn leaf(&mut self, panics: bool) -> Action {
         let broadcasts = self.threads != Threads::FewAndNoneBlocks;
-        match self.rng.below(23) {
+        match self.rng.below(24) {
             0..6 => Action::Leaf,
             6..9 => Action::Spin(self.rng.below(3_000) as u32),
             9..11 => Action::Yield,
@@ -51,8 +52,21 @@ impl Draw<'_> {
                 let wanted = [Wanted::Join, Wanted::Await, Wanted::RunAsync, Wanted::Abort];
                 Action::Task(wanted[self.rng.below(4)])
             }
+            22 => self.cancelled().into(),
             _ => Action::Leaf,
         }
+    }
+
+    fn cancelled(&mut self) -> Part {
+        let closures = if self.rng.one_in(8) { self.rng.below(400) } else { self.rng.below(12) };
+        let what = match self.rng.below(5) {
+            0 => Stopped::Scope(self.how()),
+            1 => Stopped::TokenScope(self.how()),
+            2 => Stopped::ForEach,
+            3 => Stopped::MapReduce,
+            _ => Stopped::Tree,
+        };
+        Part { what, closures, at: self.rng.below(closures + 2), by_body: self.rng.one_in(2) }
     }
 
     fn how(&mut self) -> How {

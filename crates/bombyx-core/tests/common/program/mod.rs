@@ -5,6 +5,7 @@
 //! maps, which is associative and not commutative, so a node that is left out, repeated or combined out of order shows.
 //! A node may panic. The serial elision then says which payloads may arrive.
 
+mod cancelled;
 mod draw;
 mod serial;
 
@@ -12,7 +13,8 @@ use super::{Census, Counted, Rng, wait_until};
 use bombyx::dropin::{BuilderExt as _, HandleExt as _, ScopeExt as _, has_pending, yield_local, yield_now};
 use bombyx::{
     CancelToken, Cancelled, Handle, Monoid, Pool, Reducer, Scope, TaskLocal, block_on, blocking, charge,
-    checkpoint, for_each, join, join_all, join_context, map_reduce, release, reserve, scope,
+    checkpoint, for_each, join, join_all, join_context, map_reduce, reducers::Append, release, reserve,
+    scope,
 };
 use draw::Draw;
 use serial::Serial;
@@ -83,6 +85,8 @@ enum Action {
     Bind(Box<Node>),
     /// [`CancelToken::join`], with a token that nobody cancels before.
     Token(Box<[Node; 2]>),
+    /// Something that is cancelled while it runs.
+    Cancelled(cancelled::Part),
     /// Inside of [`Reducer::with`].
     Within(Box<Node>),
 }
@@ -357,6 +361,7 @@ impl Run<'_> {
             }
             Action::Bind(node) => return BOUND.scope(number, || self.node(node)),
             Action::Token(halves) => return self.token(halves),
+            Action::Cancelled(part) => return self.cancelled(*part),
             Action::Within(node) => {
                 return self.order.with(|order| {
                     *order = order.then(Affine::of(number + 1));
@@ -424,7 +429,18 @@ impl Run<'_> {
     /// Starts a task on the pool of the program. The closure runs once, or is dropped and counted here.
     fn task(&self, number: Number, wanted: Wanted) {
         self.detached.fetch_add(1, SeqCst);
-        let closure = self.detached_closure(number);
+        let (carried, bound) = (self.census.count(number), BOUND.get());
+        let ended = self.detached_closure(number);
+        let closure = move || {
+            assert_eq!(BOUND.get(), bound, "tasks inherit what is bound");
+            // A task has no place in the order of the program, and may have an order of its own.
+            let list = Reducer::new(Append::<Vec<Number>>::new());
+            let add = |number| list.with(|list| list.push(number));
+            join(|| join(|| add(0), || add(1)), || scope(|s| (2..4).for_each(|n| s.spawn(move |_| add(n)))));
+            assert_eq!(list.into_inner(), [0, 1, 2, 3]);
+            drop(carried);
+            ended();
+        };
         match wanted {
             Wanted::Join => self.pool.spawn(closure).join().expect("the closure does not panic"),
             Wanted::Await => block_on(self.pool.spawn(closure)).expect("the closure does not panic"),

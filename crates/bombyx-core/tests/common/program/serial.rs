@@ -93,6 +93,7 @@ impl Node {
                 Affine::IDENTITY
             }
             Action::Leaf
+            | Action::Cancelled(_)
             | Action::Spin(_)
             | Action::Yield
             | Action::YieldTo(_)

@@ -198,7 +198,7 @@ macro_rules! adapters {
         }
 
         /// Folds the items of each run on one processor into one value, starting with the result of `identity`. The result
-        /// is an iterator over these values. How many there are depends on who wanted work and when, so combine them.
+        /// is an iterator over these values. Their number depends on when other processors wanted work, so combine them.
         ///
         /// ```
         /// use bombyx::prelude::*;
@@ -302,9 +302,9 @@ macro_rules! adapters {
             WhileSome { base: self }
         }
 
-        /// Each item as `Ok`, until the token is cancelled; from then on [`Cancelled`]. Consumers that stop at an error,
+        /// Yields each item as `Ok` until the token is cancelled, and then [`Cancelled`]. Consumers that stop at an error,
         /// such as [`try_for_each`](Self::try_for_each) or collecting into a `Result`, then stop within a block. This asks
-        /// the token for every item, which reads the clock if the token has a deadline.
+        /// the token once for each item, which reads the clock if the token has a deadline.
         ///
         /// ```
         /// use bombyx::{CancelToken, Cancelled, prelude::*};
@@ -434,8 +434,8 @@ macro_rules! adapters {
             Explain { base: self, tell }
         }
 
-        /// Gives closures a value for each processor that takes part, made by `init`. For closures that need scratch space
-        /// or count something. All values are handed back at the end.
+        /// Gives the closures a value for each processor that takes part, made by `init`. For closures that need scratch
+        /// space or count something. The loop hands all values back at the end.
         ///
         /// ```
         /// use bombyx::prelude::*;

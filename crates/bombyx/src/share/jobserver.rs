@@ -1,0 +1,214 @@
+//! GNU make's jobserver: as many processors as make grants.
+//!
+//! `make -j N` starts programs with a pipe that holds tokens (GNU make manual, "Sharing Job Slots with GNU make"). A
+//! program may run one job without a token. For each further job it takes a token out of the pipe, and puts it back
+//! afterwards.
+//!
+//! Here a token is a processor. A thread looks at the pool every millisecond or so. If all processors in service are busy
+//! and work waits, it takes a token, if there is one, and *then* puts another processor into service. If a processor has
+//! rested for some looks, it takes one out of service. It gives the token back when all processors out of service have
+//! finished what they had begun. So at any time
+//!
+//! > tokens ≥ processors in service + processors that still finish − 1.
+//!
+//! Only this thread changes the number of processors, so the first summand does not change behind its back. The second
+//! only falls between two looks, with one exception: parts of a broadcast that were posted to a processor before it went out
+//! of service run on that processor, perhaps after its token went back.
+
+use super::ticker::Ticker;
+use bombyx_core::{Handle, Metrics};
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{env, fmt, thread};
+
+/// The tokens of GNU make.
+///
+/// ```no_run
+/// let pool = bombyx::Pool::builder().processors(1).max_processors(16).build()?;
+/// let sharing = match bombyx::share::Jobserver::from_env() {
+///     Some(jobserver) => Some(jobserver?.share(&pool.handle())?),
+///     None => {
+///         // Not called by make: use the whole machine.
+///         pool.set_processors(std::thread::available_parallelism()?.get().min(16))?;
+///         None
+///     }
+/// };
+/// pool.run(|| { /* … */ });
+/// drop(sharing); // gives all tokens back
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Jobserver {
+    take: File,
+    give: File,
+}
+
+impl Jobserver {
+    /// The jobserver that `MAKEFLAGS` names, if it names one. In a makefile, a recipe must begin with `+`, or contain
+    /// `$(MAKE)`, or else make hides a jobserver that is a plain pipe.
+    ///
+    /// # Errors
+    /// If there is one and it cannot be used.
+    pub fn from_env() -> Option<io::Result<Jobserver>> {
+        Jobserver::named_in(&env::var("MAKEFLAGS").ok()?)
+    }
+
+    fn named_in(flags: &str) -> Option<io::Result<Jobserver>> {
+        // The last one counts.
+        let named = flags.split(' ').rev().find_map(|word| {
+            word.strip_prefix("--jobserver-auth=").or_else(|| word.strip_prefix("--jobserver-fds="))
+        })?;
+        Some(Jobserver::named(named))
+    }
+
+    fn named(name: &str) -> io::Result<Jobserver> {
+        if let Some(path) = name.strip_prefix("fifo:") {
+            return Jobserver::open(Path::new(path), Path::new(path)).map_err(|error| unusable(name, &error));
+        }
+        let opened = |number: &str| {
+            let number = number.parse::<u32>().map_err(|error| unusable(name, &error))?;
+            Ok::<_, io::Error>(PathBuf::from(format!("/proc/self/fd/{number}")))
+        };
+        let Some((take, give)) = name.split_once(',') else {
+            return Err(unusable(name, &"it is neither `fifo:PATH` nor two numbers"));
+        };
+        Jobserver::open(&opened(take)?, &opened(give)?).map_err(|error| unusable(name, &error))
+    }
+
+    /// Opens the pipe anew, so that reading without waiting does not change how others read.
+    fn open(take: &Path, give: &Path) -> io::Result<Jobserver> {
+        let take = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(take)?;
+        let give = OpenOptions::new().write(true).open(give)?;
+        Ok(Jobserver { take, give })
+    }
+
+    /// Takes a token if there is one.
+    fn token(&mut self) -> Option<u8> {
+        let mut token = [0];
+        // Whatever goes wrong, there is no token.
+        matches!(self.take.read(&mut token), Ok(1)).then_some(token[0])
+    }
+
+    /// Gives the pool one processor, and one more for each token that make grants, until the result is dropped. Drop it
+    /// before the program ends: tokens that are lost are missing to everybody else below the same make. Dropping it
+    /// leaves the pool one processor, and waits until the others have finished what they had begun.
+    ///
+    /// Nobody else may resize the pool meanwhile.
+    ///
+    /// # Errors
+    /// If the pool cannot be resized, or a thread cannot be started.
+    pub fn share(self, pool: &Handle) -> io::Result<Sharing> {
+        pool.set_processors(1).map_err(io::Error::other)?;
+        let state = State { pool: pool.clone(), jobserver: self, tokens: Vec::new(), idle_looks: 0 };
+        Ok(Sharing { _ticker: Ticker::start("bombyx-make", state, State::look, State::end)? })
+    }
+}
+
+fn unusable(name: &str, why: &dyn fmt::Display) -> io::Error {
+    let what = format!(
+        "the jobserver `{name}` in MAKEFLAGS cannot be used: {why}; begin the recipe with `+`, or unset MAKEFLAGS"
+    );
+    io::Error::new(ErrorKind::InvalidInput, what)
+}
+
+/// A pool uses what GNU make grants, until this is dropped. From [`Jobserver::share`].
+pub struct Sharing {
+    _ticker: Ticker,
+}
+
+impl fmt::Debug for Sharing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sharing").finish_non_exhaustive()
+    }
+}
+
+/// The time between two looks at a pool that works, and at one that does not.
+const SOON: Duration = Duration::from_millis(1);
+const LATER: Duration = Duration::from_millis(10);
+/// After so many looks at a processor that rests, one goes out of service.
+const PATIENCE: u32 = 5;
+
+struct State {
+    pool: Handle,
+    jobserver: Jobserver,
+    tokens: Vec<u8>,
+    idle_looks: u32,
+}
+
+impl State {
+    /// Looks at the pool, and takes or gives back tokens. Returns how long to wait for the next look.
+    fn look(&mut self) -> Duration {
+        let now = self.pool.metrics();
+        self.give_back(&now);
+        self.idle_looks = if now.resting > 0 { self.idle_looks + 1 } else { 0 };
+        if self.idle_looks > PATIENCE && now.processors > 1 {
+            self.idle_looks = 0;
+            self.resize(now.processors - 1);
+        } else if now.resting == 0 && now.queued + now.ready > 0 {
+            self.grow(&now);
+        }
+        if now.busy == 0 && self.tokens.is_empty() { LATER } else { SOON }
+    }
+
+    /// Puts one more processor into service, if there is a token for it.
+    fn grow(&mut self, now: &Metrics) {
+        if now.processors == self.pool.max_processors() {
+            return;
+        }
+        if self.tokens.len() < now.processors + now.finishing {
+            let Some(token) = self.jobserver.token() else { return };
+            self.tokens.push(token);
+        }
+        self.resize(now.processors + 1);
+    }
+
+    fn resize(&self, processors: usize) {
+        // The pool was resized before, so it can be resized, and the number is in range.
+        let _ = self.pool.set_processors(processors);
+    }
+
+    /// Gives back the tokens that no processor needs any more.
+    fn give_back(&mut self, now: &Metrics) {
+        let needed = now.processors + now.finishing - 1;
+        let unneeded = self.tokens.split_off(needed.min(self.tokens.len()));
+        if !unneeded.is_empty() {
+            // If make has gone, nobody misses them.
+            let _ = self.jobserver.give.write_all(&unneeded);
+        }
+    }
+
+    fn end(mut self) {
+        self.resize(1);
+        loop {
+            self.give_back(&self.pool.metrics());
+            if self.tokens.is_empty() {
+                return;
+            }
+            thread::sleep(SOON);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Jobserver;
+
+    #[test]
+    fn what_make_does_not_grant_cannot_be_used() {
+        for name in ["-2,-2", "fifo:/nonexistent/pipe", "3", "3,x"] {
+            let error = Jobserver::named(name).unwrap_err().to_string();
+            assert!(error.contains(name) && error.contains("begin the recipe with `+`"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_last_jobserver_counts() {
+        assert!(Jobserver::named_in("-j8 --no-print-directory").is_none());
+        let flags = "--jobserver-fds=3,4 -j --jobserver-auth=fifo:/nonexistent/last -- X=1";
+        let error = Jobserver::named_in(flags).unwrap().unwrap_err();
+        assert!(error.to_string().contains("/nonexistent/last"));
+    }
+}

@@ -1,0 +1,44 @@
+//! A thread that does something again and again until its owner is dropped.
+
+use std::io;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// See the module text.
+pub(super) struct Ticker {
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Ticker {
+    /// Calls `tick` at once, and again after each time that it returns; at the end calls `end`.
+    pub(super) fn start<S: Send + 'static>(
+        name: &str,
+        mut state: S,
+        mut tick: impl FnMut(&mut S) -> Duration + Send + 'static,
+        end: impl FnOnce(S) + Send + 'static,
+    ) -> io::Result<Ticker> {
+        let (stop, stopped) = mpsc::channel();
+        let thread = thread::Builder::new().name(name.to_owned()).spawn(move || {
+            loop {
+                let pause = tick(&mut state);
+                if stopped.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
+                    return end(state);
+                }
+            }
+        })?;
+        Ok(Ticker { stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // The end may wait for the processor that the caller holds, so the caller blocks without it. If the thread
+            // panicked, the hook has printed it.
+            let _ = bombyx_core::blocking(|| thread.join());
+        }
+    }
+}
