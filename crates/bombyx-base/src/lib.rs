@@ -19,6 +19,7 @@ mod beta;
 mod count;
 mod crc;
 pub mod live;
+pub mod palette;
 mod paper;
 pub mod profile;
 mod quota;

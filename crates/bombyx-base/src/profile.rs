@@ -116,9 +116,9 @@ pub struct Costs {
     /// What a fork costs otherwise; that is part of the work.
     #[cfg_attr(feature = "serde", serde(default))]
     pub fork_ns: f64,
-    /// A steal, from the search to the first instruction of what was stolen.
+    /// A steal, from the search to the first instruction of what was stolen. Zero if the machine was too busy to measure it.
     pub steal_ns: f64,
-    /// A hand-over of a processor to another carrier.
+    /// A hand-over of a processor to another carrier. Zero if the machine was too busy to measure it.
     pub hand_over_ns: f64,
 }
 
@@ -243,6 +243,11 @@ impl Profile {
     /// T1 / T∞.
     pub fn parallelism(&self) -> f64 {
         self.work_ns.max(1) as f64 / self.span_ns.max(1) as f64
+    }
+
+    /// Whether steals and hand-overs could be measured. If not, the burdened span lacks some of their costs.
+    pub fn knows_migrations(&self) -> bool {
+        self.costs.steal_ns > 0.0 && self.costs.hand_over_ns > 0.0
     }
 
     /// Work over wall time: how many processors were at work on average. This is not a speedup, because strands may

@@ -30,7 +30,6 @@ pub(crate) struct Program {
         id = "program",
         value_name = "PROGRAM",
         trailing_var_arg = true,
-        allow_hyphen_values = true,
         value_hint = ValueHint::CommandWithArguments,
         required = true
     )]
@@ -45,7 +44,6 @@ pub(crate) struct ProgramUnlessRead {
         id = "program",
         value_name = "PROGRAM",
         trailing_var_arg = true,
-        allow_hyphen_values = true,
         value_hint = ValueHint::CommandWithArguments,
         required_unless_present = "read"
     )]

@@ -59,13 +59,14 @@ pub(crate) struct Args {
     plot: Option<PathBuf>,
 
     /// List workloads and micro-benchmarks
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["json", "csv", "to"])]
     list: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if args.list {
-        terminal::print(&(bench::list() + &bench::list_of_micros()))?;
+        let list = bench::list() + &bench::list_of_micros();
+        terminal::print(&terminal::fitted(&list, terminal::style()))?;
         return Ok(ExitCode::SUCCESS);
     }
     output::check([args.output.file()])?;

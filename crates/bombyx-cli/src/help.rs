@@ -4,6 +4,7 @@ use crate::table::{Cell, Style, Table, Tone};
 use crate::text::wrapped;
 use crate::{Result, Usage, terminal};
 use bombyx_base::{nearest, scheduler};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, ValueHint};
 use clap_complete::Shell;
 use std::path::PathBuf;
@@ -21,24 +22,70 @@ impl Args {
     pub(crate) fn run<C: CommandFactory>(&self) -> Result<ExitCode> {
         let mut whole = C::command();
         match self.topic.as_deref() {
-            None => whole.print_long_help()?,
+            None => explain(&mut whole)?,
             Some("schedulers") => terminal::print(&schedulers(terminal::style()))?,
             Some(topic) => {
                 whole.build();
                 let Some(command) = whole.find_subcommand_mut(topic) else {
                     return Err(Usage(unknown(&whole, topic)).into());
                 };
-                command.print_long_help()?;
+                explain(command)?;
             }
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
+/// Prints the help of a command.
+fn explain(command: &mut Command) -> Result<()> {
+    let text = command.render_long_help();
+    terminal::print(&if terminal::coloured() { text.ansi().to_string() } else { text.to_string() })
+}
+
 fn unknown(whole: &Command, topic: &str) -> String {
-    let names: Vec<&str> = whole.get_subcommands().map(Command::get_name).chain(["schedulers"]).collect();
+    let shown = whole.get_subcommands().filter(|command| !command.is_hide_set());
+    let names: Vec<&str> = shown.map(Command::get_name).chain(["schedulers"]).collect();
     let near = nearest(topic, names).map_or(String::new(), |near| format!("did you mean `{near}`? "));
     format!("there is no command or topic `{topic}`; {near}`bombyx help` lists the commands")
+}
+
+/// Says what is wrong with a command line, and ends the process. A guess at what was meant reads as it does everywhere else.
+/// Also prints help, which clap treats as an error.
+pub(crate) fn refuse<C: CommandFactory>(error: &clap::Error) -> ! {
+    if !error.use_stderr() {
+        error.exit();
+    }
+    match guess(&C::command(), error) {
+        Some(text) => terminal::complain(&text),
+        None => {
+            let text = error.render();
+            let plain = text.to_string();
+            match terminal::fitted(&plain, terminal::error_style()) {
+                fitted if fitted == plain => drop(error.print()),
+                fitted => terminal::say(&fitted),
+            }
+        }
+    }
+    std::process::exit(error.exit_code())
+}
+
+/// Our words for a mistyped command, option or value.
+fn guess(whole: &Command, error: &clap::Error) -> Option<String> {
+    let one = |kind| match error.get(kind)? {
+        ContextValue::String(text) => Some(text.clone()),
+        ContextValue::Strings(several) => several.first().cloned(),
+        _ => None,
+    };
+    let (what, given, meant) = match error.kind() {
+        ErrorKind::InvalidSubcommand => return Some(unknown(whole, &one(ContextKind::InvalidSubcommand)?)),
+        ErrorKind::UnknownArgument => ("option", ContextKind::InvalidArg, ContextKind::SuggestedArg),
+        ErrorKind::InvalidValue => ("value", ContextKind::InvalidValue, ContextKind::SuggestedValue),
+        _ => return None,
+    };
+    let (given, meant) = (one(given)?, one(meant)?);
+    Some(format!(
+        "there is no {what} `{given}`; did you mean `{meant}`? --help after the command lists them all"
+    ))
 }
 
 /// All schedulers: what each is for, and where it exists.

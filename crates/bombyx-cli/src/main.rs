@@ -107,7 +107,7 @@ enum Command {
 fn main() -> ExitCode {
     contender::same_stacks();
     terminal::show_progress();
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| help::refuse::<Cli>(&error));
     let outcome = match cli.command {
         None => tour::run(cli.quick),
         Some(Command::Run(args)) => run::run(&args),
@@ -133,7 +133,7 @@ fn main() -> ExitCode {
         Some(Command::Prediction(args)) => prediction::run(&args),
     };
     outcome.unwrap_or_else(|error| {
-        eprintln!("bombyx: {error}");
+        terminal::complain(&error.to_string());
         ExitCode::from(match error.downcast_ref::<launch::CannotStart>() {
             Some(cannot) => cannot.code(),
             // Somebody asked for a pool with numbers or names that make no sense.

@@ -8,16 +8,52 @@ use clap::ValueHint;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
-/// What a command prints, and where.
+/// In which form a command prints.
 #[derive(clap::Args, Clone, Default)]
-pub(crate) struct Output {
+pub(crate) struct Form {
     /// Print JSON; `record` in it has command, host and versions
     #[arg(long, conflicts_with = "csv", help_heading = "Output")]
-    pub(crate) json: bool,
+    json: bool,
 
     /// Print comma-separated values
     #[arg(long, help_heading = "Output")]
-    pub(crate) csv: bool,
+    csv: bool,
+}
+
+impl Form {
+    /// Whether the output is for people.
+    pub(crate) fn is_text(&self) -> bool {
+        !self.json && !self.csv
+    }
+
+    /// Fails if standard output would get what this form prints and the file `other`.
+    pub(crate) fn check_beside(&self, other: &Path) -> Result<()> {
+        if self.is_text() || !is_standard(other) {
+            return Ok(());
+        }
+        let form = if self.json { "--json" } else { "--csv" };
+        Err(Usage(format!("{form} prints to standard output, so -o needs a file other than `-`")).into())
+    }
+
+    /// Prints what a program reads. Does nothing if the output is for people.
+    pub(crate) fn print(
+        &self,
+        json: impl FnOnce() -> Result<Value>,
+        rows: impl FnOnce() -> Result<Vec<Value>>,
+    ) -> Result<()> {
+        match self {
+            Self { json: true, .. } => terminal::print(&document(json()?)),
+            Self { csv: true, .. } => terminal::print(&csv(&rows()?)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What a command prints, and where.
+#[derive(clap::Args, Clone, Default)]
+pub(crate) struct Output {
+    #[command(flatten)]
+    form: Form,
 
     /// Write to a file; `-` is standard output
     #[arg(short = 'o', long = "output", value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
@@ -27,7 +63,7 @@ pub(crate) struct Output {
 impl Output {
     /// Whether the output is for people.
     pub(crate) fn is_text(&self) -> bool {
-        !self.json && !self.csv
+        self.form.is_text()
     }
 
     /// The file, unless it is standard output.
@@ -47,21 +83,16 @@ impl Output {
         json: impl FnOnce() -> Result<Value>,
         csv: impl FnOnce() -> Result<String>,
     ) -> Result<()> {
-        let text = match self {
-            Self { json: true, .. } => document(json()?),
-            Self { csv: true, .. } => csv()?,
-            _ => text(self.style())?,
+        let text = match self.form {
+            Form { json: true, .. } => document(json()?),
+            Form { csv: true, .. } => csv()?,
+            _ => terminal::fitted(&text(self.style())?, self.style()),
         };
         match self.file() {
             Some(path) => files::write(path, text.as_bytes()),
             None => terminal::print(&text),
         }
     }
-}
-
-/// Prints JSON, for a command whose `-o` has another meaning.
-pub(crate) fn print_json(found: Value) -> Result<()> {
-    terminal::print(&document(found))
 }
 
 /// Prints JSON in one line, for a parent process.
@@ -145,6 +176,7 @@ pub(crate) fn csv(rows: &[Value]) -> String {
                 format!("\"{}\"", text.replace('"', "\"\""))
             }
             Value::String(text) => text.clone(),
+            Value::Array(several) => several.iter().map(Value::to_string).collect::<Vec<_>>().join("/"),
             number => number.to_string(),
         };
         out += &fields.values().map(cell).collect::<Vec<_>>().join(",");

@@ -2,9 +2,11 @@
 
 use crate::args::{Pools, Program};
 use crate::launch::{Launch, Scratch, wrote_nothing};
-use crate::output::is_standard;
-use crate::{Result, files, simulate, terminal};
+use crate::output::{Form, is_standard};
+use crate::terminal::{self, complain, say};
+use crate::{Result, files, simulate};
 use clap::ValueHint;
+use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,7 +15,7 @@ use std::process::ExitCode;
 ///
 /// The recording has strands with their durations, forks, joins and allocations. The program must use Bombyx, or rayon
 /// on Bombyx. You need not compile it again, and its output stays as it is. A summary of the recording goes to standard
-/// error.
+/// error. With --json or --csv it goes to standard output, and the program's output to standard error.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -29,6 +31,9 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     pools: Pools,
+
+    #[command(flatten)]
+    form: Form,
 
     /// Where to put the dag file; `-` is standard output, and then the program's own output goes to standard error
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, default_value = "run.dag")]
@@ -46,6 +51,7 @@ impl Drop for Temporary {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    args.form.check_beside(&args.output)?;
     let standard = is_standard(&args.output);
     if !standard {
         files::expect_to_write(&args.output)?;
@@ -61,10 +67,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         None => folder.join(format!(".{name}.{}.part", std::process::id())),
     });
     let launch = Launch::new(&args.program.words).with("BOMBYX_RECORD", &temporary.0).processors(processors);
-    let ended = if standard { launch.output_to_errors() } else { launch }.run()?;
+    let ended = if standard || !args.form.is_text() { launch.output_to_errors() } else { launch }.run()?;
     let complaint = ended.complaint();
     if !fs::exists(&temporary.0)? {
-        eprintln!("bombyx: {}", wrote_nothing(program, "recording", complaint.as_deref()));
+        complain(&wrote_nothing(program, "recording", complaint.as_deref()));
         return Ok(if complaint.is_some() { ended.exit_code() } else { ExitCode::FAILURE });
     }
     let spinner = terminal::spinner(format!("reading what {} recorded", program.display()));
@@ -77,14 +83,21 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         None => format!("{} did not record a computation: {error}", program.display()),
     })?;
     if standard {
-        std::io::copy(&mut fs::File::open(&temporary.0)?, &mut std::io::stdout().lock())?;
+        match std::io::copy(&mut fs::File::open(&temporary.0)?, &mut std::io::stdout().lock()) {
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => return Err(error.into()),
+            _ => {}
+        }
     } else {
         fs::rename(&temporary.0, &args.output)
             .map_err(|error| format!("cannot write {}: {error}", args.output.display()))?;
     }
     if let Some(complaint) = complaint {
-        eprintln!("bombyx: {} {complaint}; this is what it recorded up to then", program.display());
+        complain(&format!("{} {complaint}; this is what it recorded up to then", program.display()));
     }
-    eprint!("\n{described}\nTry `bombyx simulate {} -p 1..1024`.\n", args.output.display());
+    if args.form.is_text() {
+        say(&format!("\n{}\nTry `bombyx simulate {} -p 1..1024`.\n", described.text, args.output.display()));
+    }
+    let figures = described.figures;
+    args.form.print(|| Ok(json!({ "computation": figures })), || Ok(vec![figures.clone()]))?;
     Ok(ended.exit_code())
 }

@@ -1,6 +1,7 @@
 //! `bombyx report`: a trace, a profile, or both, as one page of HTML.
 
-use crate::{Result, files, host, output, text};
+use crate::terminal::{print, say, spinner};
+use crate::{Result, Usage, files, host, output, text};
 use bombyx_base::trace::MAGIC;
 use bombyx_lab::profiled::load;
 use bombyx_report::Report;
@@ -37,16 +38,17 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         files::expect_to_write(&args.output)?;
     }
     let (mut timeline, mut profile) = (None, None);
+    let spinner = spinner("making the page".to_owned());
     for path in &args.files {
         let twice = |what: &str| format!("{} is another {what}, and a page shows one", path.display());
         if begins_like_a_trace(path)? {
             let bytes = fs::read(path).map_err(|error| unreadable(path, &error))?;
             let trace = read(&bytes).map_err(|error| format!("{}: {error}", path.display()))?;
             if timeline.replace(Timeline::of(&trace)).is_some() {
-                return Err(twice("trace").into());
+                return Err(Usage(twice("trace")).into());
             }
         } else if profile.replace(load(path)?).is_some() {
-            return Err(twice("profile").into());
+            return Err(Usage(twice("profile")).into());
         }
     }
     let program = match (&timeline, &profile) {
@@ -62,11 +64,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         report = report.with_trace(timeline);
     }
     let page = report.render();
+    spinner.finish_and_clear();
     if standard {
-        crate::terminal::print(&page)?;
+        print(&page)?;
     } else {
         files::write(&args.output, page.as_bytes())?;
-        eprintln!("{}: {}. Open it in a browser.", args.output.display(), text::bytes(page.len() as u64));
+        let size = text::bytes(page.len() as u64);
+        say(&format!("{}: {size}. Open it in a browser.\n", args.output.display()));
     }
     Ok(ExitCode::SUCCESS)
 }

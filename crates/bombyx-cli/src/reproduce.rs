@@ -1,9 +1,9 @@
 //! `bombyx reproduce`: the command line of [`bombyx_lab::reproduce`].
 
 use crate::host::Record;
-use crate::output::{is_standard, print_json};
+use crate::output::{self, Form, is_standard};
 use crate::table::Style;
-use crate::{Result, files, terminal};
+use crate::{Result, Usage, files, terminal};
 use bombyx_lab::reproduce::{self, Exhibit, Lab};
 use clap::ValueHint;
 use serde_json::json;
@@ -33,9 +33,8 @@ pub(crate) struct Args {
     #[arg(long)]
     quick: bool,
 
-    /// Print JSON instead of tables; `record` in it has command, host and versions
-    #[arg(long, help_heading = "Output")]
-    json: bool,
+    #[command(flatten)]
+    form: Form,
 
     /// Folder for plots and tables, made if it does not exist; `-` for none
     #[arg(short, long, value_name = "DIR", default_value = "reproduced", value_hint = ValueHint::DirPath, help_heading = "Output")]
@@ -56,9 +55,13 @@ fn select(name: &str) -> std::result::Result<Selection, String> {
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if args.ids.is_empty() {
-        terminal::print(&reproduce::list())?;
+        if !args.form.is_text() {
+            return Err(Usage("name what to reproduce; `bombyx reproduce` alone lists it".to_owned()).into());
+        }
+        terminal::print(&terminal::fitted(&reproduce::list(), terminal::style()))?;
         return Ok(ExitCode::SUCCESS);
     }
+    output::check([args.journal.as_deref()])?;
     let folder = Some(&args.output).filter(|path| !is_standard(path));
     if let Some(folder) = folder {
         std::fs::create_dir_all(folder)
@@ -66,9 +69,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     let record = Record::of_this_process();
     let lab = Lab::new(args.quick).with_journal(args.journal.clone())?;
-    let say = |text: &str| if args.json { Ok(()) } else { terminal::print(text) };
+    let say = |text: &str| if args.form.is_text() { terminal::print(text) } else { Ok(()) };
     say(&record.head())?;
-    let mut documents = Vec::new();
+    let (mut documents, mut rows) = (Vec::new(), Vec::new());
     let chosen = |exhibit: &&Exhibit| args.ids.iter().any(|ids| ids.0.iter().any(|one| one.id == exhibit.id));
     for exhibit in reproduce::exhibits().filter(chosen) {
         let page = (exhibit.make)(&lab).map_err(|error| format!("{}: {error}", exhibit.id))?;
@@ -81,9 +84,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             say(&format!("Plot:    {}\n", file("svg").display()))?;
         }
         documents.push(page.json(exhibit));
+        rows.extend(page.rows(exhibit));
     }
-    if args.json {
-        print_json(json!({ "quick": args.quick, "exhibits": documents }))?;
-    }
+    args.form.print(|| Ok(json!({ "quick": args.quick, "exhibits": documents })), || Ok(rows))?;
     Ok(ExitCode::SUCCESS)
 }

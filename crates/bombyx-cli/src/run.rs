@@ -6,7 +6,7 @@ use crate::contender::Contender;
 use crate::output::{self, Output};
 use crate::resources::{Memory, Watch};
 use crate::table::Style;
-use crate::terminal::print;
+use crate::terminal::{fitted, print, style};
 use crate::text::{bytes, grouped, ratio, time, wrapped};
 use bombyx::lab::BuilderExt as _;
 use bombyx::{Pool, Scheduler, Stats};
@@ -60,7 +60,7 @@ pub(crate) struct Args {
     output: Output,
 
     /// List the workloads
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["json", "csv", "to"])]
     list: bool,
 }
 
@@ -85,7 +85,7 @@ struct Taken {
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if args.list {
-        print(&bench::list())?;
+        print(&fitted(&bench::list(), style()))?;
         return Ok(ExitCode::SUCCESS);
     }
     let workload = args.name.expect("required unless --list");
@@ -269,11 +269,11 @@ fn json(workload: &dyn Workload, args: &Args, contender: &Contender, outcome: &O
             json!({
                 "seconds": time.as_secs_f64(),
                 "steals": stats.steals,
-                "gifts": stats.gifts,
-                "queries": stats.queries,
-                "served": stats.served,
-                "declined": stats.declined,
-                "withdrawn": stats.withdrawn,
+                "gifts": stats.private_deques.gifts,
+                "queries": stats.private_deques.queries,
+                "served": stats.private_deques.served,
+                "declined": stats.private_deques.declined,
+                "withdrawn": stats.private_deques.withdrawn,
                 "attempts": stats.attempts,
                 "escalations": stats.escalations,
                 "helps": stats.helps,
@@ -281,15 +281,15 @@ fn json(workload: &dyn Workload, args: &Args, contender: &Contender, outcome: &O
                 "sleeps": stats.sleeps,
                 "wakes": stats.wakes,
                 "in_place": stats.in_place,
-                "muggings": stats.muggings,
-                "refused": stats.refused,
-                "give_ups": stats.give_ups,
-                "dummies": stats.dummies,
+                "muggings": stats.heterogeneous.muggings,
+                "refused": stats.heterogeneous.refused,
+                "give_ups": stats.quotas.give_ups,
+                "dummies": stats.quotas.dummies,
                 "granularity": stats.granularity(),
-                "peak_deques": stats.peak_deques,
-                "peak_threads": stats.peak_threads,
+                "peak_deques": stats.quotas.peak_deques,
+                "peak_threads": stats.threads.peak_threads,
                 "peak_heap": stats.peak_heap,
-                "quota": stats.quota,
+                "quota": stats.quotas.quota,
                 "peak_carriers": stats.peak_carriers,
                 "carriers": stats.carriers,
                 "memory": memory,

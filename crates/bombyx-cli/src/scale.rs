@@ -9,6 +9,7 @@ use crate::launch::{Ended, Launch, wrote_nothing};
 use crate::output::{self, Output};
 use crate::profile::{self, plot};
 use crate::table::{Cell, Style, Table, Tone};
+use crate::terminal::complain;
 use crate::text::{ratio, time, wrapped};
 use crate::{Result, host};
 use bombyx_lab::profiled::{To, add_companion, profiled};
@@ -129,7 +130,7 @@ fn measure(args: &Args) -> Result<Scaled> {
         .into());
     }
     if let Some(note) = add_companion(&mut profile, &args.program.words)? {
-        eprintln!("bombyx: {note}");
+        complain(&note);
     }
     progress.step();
     let mut times = vec![Vec::new(); numbers.len()];

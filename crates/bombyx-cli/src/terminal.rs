@@ -5,6 +5,7 @@
 
 use crate::Result;
 use crate::table::Style;
+use crate::text::wrapped;
 use bombyx_lab::progress::{Bar, show_with};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal, Write};
@@ -16,9 +17,14 @@ static SHOWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
 /// Prints to standard output. If a reader such as `head` has seen enough, that is not an error.
 pub(crate) fn print(text: &str) -> Result<()> {
+    print_bytes(text.as_bytes())
+}
+
+/// The same for what is no text.
+pub(crate) fn print_bytes(bytes: &[u8]) -> Result<()> {
     let write = || {
         let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes()).and_then(|()| out.flush())
+        out.write_all(bytes).and_then(|()| out.flush())
     };
     let bar = SHOWN.lock().ok().and_then(|shown| shown.clone());
     match bar.map_or_else(write, |bar| bar.suspend(write)) {
@@ -58,6 +64,44 @@ pub(crate) fn error_style() -> Style {
     let told = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let seen = || terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| usize::from(width.0));
     Style { coloured: false, width: told.or_else(seen) }
+}
+
+/// Lines that are longer than the width are wrapped. If a line has columns, what follows is indented like the last one.
+pub(crate) fn fitted(text: &str, style: Style) -> String {
+    let Some(width) = style.width else { return text.to_owned() };
+    let lines = text.split_inclusive('\n').map(|line| {
+        let (bare, end) = line.strip_suffix('\n').map_or((line, ""), |bare| (bare, "\n"));
+        match letters(bare) > width {
+            true => wrapped(bare, width, hanging(bare, width)) + end,
+            false => line.to_owned(),
+        }
+    });
+    lines.collect()
+}
+
+/// How many letters of a line are seen. Colours are not.
+fn letters(line: &str) -> usize {
+    let mut parts = line.split("\u{1b}[");
+    let first = parts.next().unwrap_or_default().chars().count();
+    first + parts.map(|part| part.split_once('m').map_or(0, |(_, rest)| rest.chars().count())).sum::<usize>()
+}
+
+/// Where the last column of a line begins that leaves half of the width to its text.
+fn hanging(line: &str, width: usize) -> usize {
+    let letters: Vec<char> = line.chars().collect();
+    let lead = letters.iter().take_while(|&&letter| letter == ' ').count();
+    let begins = |&at: &usize| letters[at] != ' ' && letters[at - 2..at] == [' ', ' '];
+    (lead + 3..letters.len().min(width / 2)).rev().find(begins).unwrap_or(lead + 2)
+}
+
+/// Says on standard error what went wrong, or what to know.
+pub(crate) fn complain(text: &str) {
+    say(&format!("bombyx: {text}\n"));
+}
+
+/// Says something on standard error. Nobody may be listening.
+pub(crate) fn say(text: &str) {
+    let _ = io::stderr().write_all(fitted(text, error_style()).as_bytes());
 }
 
 /// Shows on standard error what takes so long, if that is a terminal. Not for measurements, because it has a thread.
@@ -109,5 +153,24 @@ impl Drop for Measuring {
         if let Ok(mut shown) = SHOWN.lock() {
             *shown = None;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_are_wrapped_below_their_last_column() {
+        let style = Style { coloured: false, width: Some(24) };
+        assert_eq!(
+            fitted("  fib   what it is for, and more\nnext\n", style),
+            "  fib   what it is for,\n        and more\nnext\n"
+        );
+        assert_eq!(fitted("one sentence without any column", style), "one sentence without any\n  column");
+        assert_eq!(fitted("", style), "");
+        assert_eq!(letters("\u{1b}[1mfib\u{1b}[0m: n"), 6);
+        let long = "x ".repeat(100);
+        assert_eq!(fitted(&long, Style::default()), long);
     }
 }

@@ -2,9 +2,13 @@
 
 use crate::args::{Pools, ProgramUnlessRead, seconds};
 use crate::launch::{Launch, Scratch, wrote_nothing};
+use crate::output::Form;
+use crate::terminal::{complain, print_bytes, say, spinner};
 use crate::{Result, Usage, files, output, text};
-use bombyx_trace::{Category, Timeline, Trace, TrackKind, Unfinished, chrome, perfetto, read};
+use bombyx_trace::{Category, Timeline, Trace, Track, TrackKind, Unfinished, chrome, perfetto, read};
 use clap::{ValueEnum, ValueHint};
+use serde::Serialize;
+use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,7 +17,8 @@ use std::process::ExitCode;
 ///
 /// The trace has one track per processor and one per thread: what runs, who steals from whom, who waits, searches, blocks
 /// or hands its processor over, and the program's own marks. The program must use Bombyx, or rayon on Bombyx. You need
-/// not compile it again, and its output stays as it is. A summary goes to standard error.
+/// not compile it again, and its output stays as it is. A summary goes to standard error. With --json or --csv it goes to
+/// standard output, and the program's output to standard error.
 ///
 /// A fork writes no event, so tracing costs next to nothing. A half that nobody steals belongs to the closure around it.
 #[derive(clap::Args)]
@@ -34,6 +39,9 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     pools: Pools,
+
+    #[command(flatten)]
+    form: Form,
 
     /// What to write
     #[arg(long, value_name = "FORMAT", default_value = "perfetto")]
@@ -89,6 +97,7 @@ impl Format {
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let target = args.output.clone().unwrap_or_else(|| args.format.default_file().into());
+    args.form.check_beside(&target)?;
     let standard = output::is_standard(&target);
     if !standard {
         files::expect_to_write(&target)?;
@@ -101,7 +110,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         }
         let bytes = fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
         let trace = read(&bytes).map_err(|error| format!("{}: {error}", path.display()))?;
-        keep(args.format, &target, &trace, bytes)?;
+        keep(args, &target, &trace, bytes)?;
         return Ok(ExitCode::SUCCESS);
     }
     let program = Path::new(&args.program.words[0]);
@@ -126,47 +135,52 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Some(seconds) => launch.with("BOMBYX_TRACE_STALL", seconds.to_string()),
         None => launch,
     };
-    let ended = if standard { launch.output_to_errors() } else { launch }.run()?;
+    let ended = if standard || !args.form.is_text() { launch.output_to_errors() } else { launch }.run()?;
     let complaint = ended.complaint();
     if !fs::exists(&file)? {
         let Some(complaint) = complaint else {
             if args.flight.is_some() {
-                eprintln!("bombyx: {} ended well, so there is nothing to keep", program.display());
+                complain(&format!("{} ended well, so there is nothing to keep", program.display()));
                 return Ok(ExitCode::SUCCESS);
             }
-            eprintln!("bombyx: {}", wrote_nothing(program, "trace", None));
+            complain(&wrote_nothing(program, "trace", None));
             return Ok(ExitCode::FAILURE);
         };
-        eprintln!("bombyx: {} {complaint}, before it wrote a trace", program.display());
+        complain(&format!("{} {complaint}, before it wrote a trace", program.display()));
         return Ok(ended.exit_code());
     }
     let bytes = fs::read(&file)?;
     let trace = read(&bytes).map_err(|error| format!("{} wrote a bad trace: {error}", program.display()))?;
     if let Some(complaint) = complaint {
-        eprintln!("bombyx: {} {complaint}; this is its trace up to then", program.display());
+        complain(&format!("{} {complaint}; this is its trace up to then", program.display()));
     }
-    keep(args.format, &target, &trace, bytes)?;
+    keep(args, &target, &trace, bytes)?;
     Ok(ended.exit_code())
 }
 
 /// Writes the trace in the format that was asked for, and says what is in it.
-fn keep(format: Format, target: &Path, trace: &Trace, bytes: Vec<u8>) -> Result<()> {
+fn keep(args: &Args, target: &Path, trace: &Trace, bytes: Vec<u8>) -> Result<()> {
+    let spinner = spinner("reading the trace".to_owned());
     let timeline = Timeline::of(trace);
-    let bytes = match format {
+    let bytes = match args.format {
         Format::Perfetto => perfetto::encode(&timeline),
         Format::Chrome => chrome::encode(&timeline).into_bytes(),
         Format::Native => bytes,
     };
+    let summary = Summary::of(&timeline);
+    spinner.finish_and_clear();
     if output::is_standard(target) {
-        std::io::Write::write_all(&mut std::io::stdout().lock(), &bytes)?;
+        print_bytes(&bytes)?;
     } else {
         files::write(target, &bytes)?;
     }
-    eprint!("{}", summary(&timeline));
-    if !output::is_standard(target) {
-        eprintln!("\n{}", advice(format, target));
+    if args.form.is_text() {
+        say(&summary.text());
+        if !output::is_standard(target) {
+            say(&format!("\n{}\n", advice(args.format, target)));
+        }
     }
-    Ok(())
+    args.form.print(|| Ok(serde_json::to_value(&summary)?), || summary.rows())
 }
 
 fn advice(format: Format, target: &Path) -> String {
@@ -183,68 +197,132 @@ fn advice(format: Format, target: &Path) -> String {
 /// How many threads the summary lists that were in the middle of something at the end.
 const TOLD: usize = 12;
 
-/// What is in the trace, in a few lines.
-fn summary(timeline: &Timeline) -> String {
-    let count = |name: &str| timeline.arrows.iter().filter(|arrow| arrow.name == name).count();
-    let processors = |kind: TrackKind| matches!(kind, TrackKind::Processor { .. });
-    let (of_processors, of_threads): (Vec<_>, Vec<_>) =
-        timeline.tracks.iter().partition(|track| processors(track.kind));
-    let slices: usize = of_threads.iter().map(|track| track.slices.len()).sum();
-    let mut lines = vec![format!(
-        "{}: {} on {} processors and {} threads, {slices} slices",
-        // The name may hold anything, and a terminal obeys control characters.
-        timeline.program.replace(char::is_control, "?"),
-        text::time(timeline.length as f64 * 1e-9),
-        of_processors.len(),
-        of_threads.len(),
-    )];
-    lines.push(format!(
-        "  {} steals, {} hand-overs, {} wake-ups, {} calls from outside",
-        count("steal"),
-        count("hand-over"),
-        count("wake"),
-        count("queue")
-    ));
-    for track in of_processors {
-        let share = |wanted: fn(Category) -> bool| {
-            let slices = track.slices.iter().filter(|slice| wanted(slice.category));
-            let time = slices.map(|slice| slice.end - slice.start).fold(0, u64::saturating_add);
-            100.0 * time as f64 / timeline.length.max(1) as f64
+/// What is in a trace.
+#[derive(Serialize)]
+struct Summary {
+    program: String,
+    nanoseconds: u64,
+    threads: usize,
+    slices: usize,
+    steals: usize,
+    hand_overs: usize,
+    wake_ups: usize,
+    calls_from_outside: usize,
+    processors: Vec<Spent>,
+    /// What threads had not ended when the trace was written.
+    unfinished: Vec<String>,
+    /// Older events that were overwritten or had no room.
+    lost: u64,
+}
+
+/// What a processor did with its time, in shares of the whole.
+#[derive(Serialize)]
+struct Spent {
+    processor: String,
+    runs: f64,
+    waits: f64,
+    searches: f64,
+}
+
+impl Summary {
+    fn of(timeline: &Timeline) -> Self {
+        // The names may hold anything, and a terminal obeys control characters.
+        let clean = |text: &str| text.replace(char::is_control, "?");
+        let count = |name: &str| timeline.arrows.iter().filter(|arrow| arrow.name == name).count();
+        let is_processor = |kind: TrackKind| matches!(kind, TrackKind::Processor { .. });
+        let (processors, threads): (Vec<_>, Vec<_>) =
+            timeline.tracks.iter().partition(|track| is_processor(track.kind));
+        let spent = |track: &Track| {
+            let share = |wanted: fn(Category) -> bool| {
+                let slices = track.slices.iter().filter(|slice| wanted(slice.category));
+                let time = slices.map(|slice| slice.end - slice.start).fold(0, u64::saturating_add);
+                time as f64 / timeline.length.max(1) as f64
+            };
+            Spent {
+                processor: clean(&track.name),
+                runs: share(|category| {
+                    matches!(category, Category::Run | Category::Region | Category::Phase)
+                }),
+                waits: share(|category| matches!(category, Category::Wait | Category::Blocked)),
+                searches: share(|category| category == Category::Search),
+            }
         };
-        lines.push(format!(
-            "  {}: runs {:.0} %, waits {:.0} %, searches {:.0} % of the time",
-            track.name,
-            share(|category| matches!(category, Category::Run | Category::Region | Category::Phase)),
-            share(|category| matches!(category, Category::Wait | Category::Blocked)),
-            share(|category| category == Category::Search),
-        ));
-    }
-    let unfinished = &timeline.unfinished;
-    if !unfinished.is_empty() {
-        lines.push("  when the trace was written:".to_owned());
-        let tell = |one: &Unfinished| {
+        let unfinished = timeline.unfinished.iter().map(|one: &Unfinished| {
             let since = text::time(timeline.length.saturating_sub(one.since) as f64 * 1e-9);
-            format!("    {}, for {since}", one.describe(timeline).replace(char::is_control, "?"))
-        };
-        lines.extend(unfinished.iter().take(TOLD).map(tell));
-        if unfinished.len() > TOLD {
-            lines.push(format!("    and {} more", unfinished.len() - TOLD));
+            format!("{}, for {since}", clean(&one.describe(timeline)))
+        });
+        Self {
+            program: clean(&timeline.program),
+            nanoseconds: timeline.length,
+            threads: threads.len(),
+            slices: threads.iter().map(|track| track.slices.len()).sum(),
+            steals: count("steal"),
+            hand_overs: count("hand-over"),
+            wake_ups: count("wake"),
+            calls_from_outside: count("queue"),
+            processors: processors.into_iter().map(spent).collect(),
+            unfinished: unfinished.collect(),
+            lost: timeline.lost,
         }
     }
-    if timeline.lost > 0 {
-        lines.push(format!(
-            "  {} older events are not in the trace: overwritten, without room (--memory allows more), or left out by \
-             --flight",
-            timeline.lost
-        ));
+
+    /// A few lines.
+    fn text(&self) -> String {
+        let mut lines = vec![
+            format!(
+                "{}: {} on {} processors and {} threads, {} slices",
+                self.program,
+                text::time(self.nanoseconds as f64 * 1e-9),
+                self.processors.len(),
+                self.threads,
+                self.slices,
+            ),
+            format!(
+                "  {} steals, {} hand-overs, {} wake-ups, {} calls from outside",
+                self.steals, self.hand_overs, self.wake_ups, self.calls_from_outside
+            ),
+        ];
+        lines.extend(self.processors.iter().map(|spent| {
+            let [runs, waits, searches] =
+                [spent.runs, spent.waits, spent.searches].map(|share| 100.0 * share);
+            format!(
+                "  {}: runs {runs:.0} %, waits {waits:.0} %, searches {searches:.0} % of the time",
+                spent.processor
+            )
+        }));
+        if !self.unfinished.is_empty() {
+            lines.push("  when the trace was written:".to_owned());
+            lines.extend(self.unfinished.iter().take(TOLD).map(|one| format!("    {one}")));
+            if self.unfinished.len() > TOLD {
+                lines.push(format!("    and {} more", self.unfinished.len() - TOLD));
+            }
+        }
+        if self.lost > 0 {
+            lines.push(format!(
+                "  {} older events are not in the trace: overwritten, without room (--memory allows more), or left out by \
+                 --flight",
+                self.lost
+            ));
+        }
+        lines.join("\n") + "\n"
     }
-    lines.join("\n") + "\n"
+
+    /// One row for each processor.
+    fn rows(&self) -> Result<Vec<Value>> {
+        let row = |spent: &Spent| {
+            let mut row = json!({ "program": self.program, "nanoseconds": self.nanoseconds });
+            let fields = row.as_object_mut().expect("an object");
+            fields.extend(serde_json::to_value(spent)?.as_object().cloned().unwrap_or_default());
+            Ok(row)
+        };
+        self.processors.iter().map(row).collect()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bombyx_trace::{Slice, Track};
+    use bombyx_trace::Slice;
 
     #[test]
     fn the_summary_adds_up() {
@@ -262,7 +340,7 @@ mod tests {
             lost: 3,
             ..Timeline::default()
         };
-        let summary = summary(&timeline);
+        let summary = Summary::of(&timeline).text();
         assert!(summary.contains("runs 50 %, waits 10 %, searches 30 %"), "{summary}");
         assert!(summary.contains("3 older events are not in the trace"), "{summary}");
     }

@@ -1,6 +1,6 @@
 //! `bombyx worker`: runs a program's remote functions on this machine, for a Dask scheduler.
 
-use crate::Result;
+use crate::{Result, Usage};
 use clap::ValueHint;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ What follows the program are options of `dask worker`. The worker listens where 
 if the scheduler is there.")]
 pub(crate) struct Args {
     /// The scheduler: `HOST:PORT`, or `tls://HOST:PORT`
-    #[arg(long, value_name = "HOST:PORT")]
+    #[arg(long, value_name = "ADDRESS")]
     dask: String,
 
     /// The program whose functions to run
@@ -41,8 +41,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         .filter(|(host, _)| !host.is_empty())
         .and_then(|(_, port)| port.parse::<u16>().ok());
     if port.is_none() {
-        eprintln!("bombyx worker: `{}` is not the address of a scheduler: use HOST:PORT", args.dask);
-        return Ok(ExitCode::from(2));
+        let why = format!("`{}` is not the address of a scheduler: use HOST:PORT", args.dask);
+        return Err(Usage(why).into());
     }
     Err(bombyx_cluster::run_worker(&args.dask, &args.program, &args.options).into())
 }

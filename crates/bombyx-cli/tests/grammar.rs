@@ -1,93 +1,10 @@
-//! One grammar for all commands: `-p`, `--json`, `--csv`, `-o`, exit statuses, answers to typos; and widths.
+//! One grammar for all commands: numbers of processors, schedulers, answers to typos, pictures. What every command and
+//! every option must do is in `commands.rs`.
 
 mod common;
 
 use common::{Folder, bombyx, refused, succeeds};
 use serde_json::Value;
-use std::process::{Command, Stdio};
-
-/// Every command that reports something, in a form that takes little time.
-const REPORTS: &[&[&str]] = &[
-    &["run", "fib", "--size", "small", "--repeat", "1", "-p", "1,2"],
-    &["bench", "fib", "--size", "small", "--repeat", "1", "-p", "1..2"],
-    &["check", "nqueens", "--size", "small", "-s", "fifo,work-stealing", "-p", "2"],
-    &["simulate", "fib:8", "-p", "1..4"],
-    &["verify", "--quick", "--only", "bl-thm-1"],
-    &["doctor"],
-];
-
-#[test]
-fn json_goes_to_standard_output_and_has_the_record() {
-    for command in REPORTS {
-        let text = succeeds(&[command, &["--json"][..]].concat());
-        let json: Value =
-            serde_json::from_str(&text).unwrap_or_else(|error| panic!("{command:?}: {error}\n{text}"));
-        assert!(json["record"]["command"].as_str().unwrap().starts_with(&format!("bombyx {}", command[0])));
-        assert!(json["record"]["versions"]["rustc"].is_string() && json["record"]["host"]["cores"].is_u64());
-    }
-}
-
-#[test]
-fn csv_goes_to_standard_output() {
-    for command in REPORTS {
-        let text = succeeds(&[command, &["--csv"][..]].concat());
-        let columns = |line: &str| line.split(',').count();
-        let heading = text.lines().next().unwrap_or_default();
-        assert!(columns(heading) >= 3 && text.lines().count() >= 2, "{command:?}: {text}");
-    }
-}
-
-#[test]
-fn a_dash_is_standard_output_and_never_a_file() {
-    let folder = Folder::new("dash");
-    for command in REPORTS {
-        let output = Command::new(env!("CARGO_BIN_EXE_bombyx"))
-            .args(*command)
-            .args(["--json", "-o", "-"])
-            .current_dir(&folder.0)
-            .output()
-            .expect("bombyx runs");
-        assert!(output.status.success(), "{command:?}");
-        serde_json::from_slice::<Value>(&output.stdout)
-            .unwrap_or_else(|error| panic!("{command:?}: {error}"));
-        assert!(folder.names().is_empty(), "{command:?} wrote {:?}", folder.names());
-    }
-    let picture = Command::new(env!("CARGO_BIN_EXE_bombyx"))
-        .args(["simulate", "fib:4", "--draw", "-"])
-        .current_dir(&folder.0)
-        .output()
-        .expect("bombyx runs");
-    assert!(String::from_utf8_lossy(&picture.stdout).starts_with("<svg") && folder.names().is_empty());
-}
-
-#[test]
-fn a_file_gets_what_standard_output_would() {
-    let folder = Folder::new("file");
-    for command in REPORTS {
-        let file = folder.file("out.json");
-        bombyx(&[command, &["--json", "-o", &file][..]].concat());
-        let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{command:?}: {error}"));
-        serde_json::from_str::<Value>(&text).unwrap_or_else(|error| panic!("{command:?}: {error}"));
-        std::fs::remove_file(&file).unwrap();
-    }
-}
-
-#[test]
-fn files_are_checked_before_the_work() {
-    for command in REPORTS {
-        let output = bombyx(&[command, &["-o", "/nowhere/at/all.txt"][..]].concat());
-        assert_eq!(output.status.code(), Some(1), "{command:?}");
-        assert!(output.stdout.is_empty(), "{command:?}");
-        assert!(String::from_utf8_lossy(&output.stderr).contains("/nowhere/at/all.txt"), "{command:?}");
-    }
-    for arguments in [
-        &["simulate", "fib:8", "-p", "1..4", "--speedup", "a.jpg"][..],
-        &["bench", "fib", "--plot", "b"],
-        &["verify", "--explain", "delay-sequence", "-o", "c.gif"],
-    ] {
-        assert!(refused(arguments).contains(".svg or .png"), "{arguments:?}");
-    }
-}
 
 #[test]
 fn processors_are_lists_and_ranges_with_the_limits_of_the_runtime() {
@@ -147,6 +64,9 @@ fn every_typo_gets_the_same_kind_of_answer() {
         (&["run", "fib", "-s", "wrok-stealing"], "work-stealing"),
         (&["simulate", "fib:5", "-s", "gredy"], "greedy"),
         (&["help", "shedulers"], "schedulers"),
+        (&["simulat"], "simulate"),
+        (&["completions", "bsh"], "bash"),
+        (&["trace", "--format", "crome"], "chrome"),
     ] {
         let message = refused(arguments);
         assert!(message.contains(&format!("did you mean `{meant}`?")), "{arguments:?}: {message}");
@@ -154,49 +74,7 @@ fn every_typo_gets_the_same_kind_of_answer() {
 }
 
 #[test]
-fn tables_fit_the_width() {
-    let commands: &[&[&str]] = &[
-        &["--quick"],
-        &["run", "fib", "--size", "small", "--repeat", "1", "--stats"],
-        &["bench", "fib", "regions", "--size", "small", "--repeat", "1", "-p", "1,2"],
-        &["check", "nqueens", "--size", "small", "-p", "2"],
-        &[
-            "simulate",
-            "random:threads=200",
-            "-p",
-            "1..8",
-            "-s",
-            "work-stealing,dfdeques:100,heterogeneous:1.5",
-        ],
-        &["simulate", "../bombyx-dag/corpus/sort.dag", "-p", "1..8"],
-        &["verify", "--quick", "--only", "bl-thm-1"],
-        &["reproduce", "dfd-figure-13", "--quick", "-o", "-"],
-        &["profile", "--read", "../bombyx-profile/corpus/sort.json"],
-        &["doctor"],
-        &["help", "schedulers"],
-    ];
-    for command in commands {
-        for width in [60, 80, 120, 200] {
-            let output = Command::new(env!("CARGO_BIN_EXE_bombyx"))
-                .args(*command)
-                .env("COLUMNS", width.to_string())
-                .stderr(Stdio::null())
-                .output()
-                .expect("bombyx runs");
-            let text = String::from_utf8(output.stdout).expect("UTF-8");
-            assert!(!text.contains('\u{1b}'), "{command:?}: colours only on terminals");
-            // What was measured, where and by which command stands on lines of any length.
-            let head =
-                |line: &&str| ["command  ", "version  ", "host  "].iter().any(|key| line.starts_with(key));
-            let lines = text.lines().filter(|line| !head(line));
-            for line in
-                lines.filter(|line| !line.starts_with("default size") && !line.starts_with("small size"))
-            {
-                assert!(line.chars().count() <= width, "{command:?} at {width}: {line}");
-            }
-        }
-    }
-    // Without a terminal and without COLUMNS, nothing is left out.
+fn without_a_terminal_nothing_is_left_out() {
     let whole = succeeds(&["simulate", "fib:8", "-p", "1..4"]);
     assert!(whole.contains("granularity") && !whole.contains("No room"), "{whole}");
 }

@@ -93,6 +93,13 @@ span by site   71.0 %  src/sort.rs:41:9      join      32,768 forks of 21.1 µs 
                11.5 %  outside of all forks
 ";
     assert!(report.starts_with(expected), "{report}");
+    // The machine was too busy to measure what a steal costs. The burdened parallelism must not look like a figure.
+    let text = std::fs::read_to_string(SORT).expect("the profile can be read");
+    let file = folder.file("busy.json");
+    std::fs::write(&file, text.replace("820.0", "0")).expect("the profile can be written");
+    let (busy, _) = folder.succeeds(&["profile", "--read", &file]);
+    assert!(busy.contains("parallelism   7.6; burdened not known\n"), "{busy}");
+    assert!(busy.contains("could not be measured, because other programs kept the CPUs busy"), "{busy}");
     let advice = report.lines().last().expect("there is advice");
     assert!(advice.starts_with("advice        parallelism 7.6: "), "{advice}");
     assert!(

@@ -126,7 +126,7 @@ fn plots_are_drawn() {
         &tradeoff,
     ]);
     for (file, names) in [
-        (&speedup, &["T1/P + T∞", "work-stealing", "Speedup of fib:10"][..]),
+        (&speedup, &["T1/P, T∞", "work-stealing", "Efficiency of fib:10"][..]),
         (&space, &["P·S1", "greedy"]),
         (&tradeoff, &["dfdeques:K", "fifo", "granularity"]),
     ] {

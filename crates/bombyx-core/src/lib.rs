@@ -74,15 +74,19 @@
 //! |---|---|
 //! | `profile` | no `Builder::profile`, `Pool::profile` and `write_profile`; `BOMBYX_PROFILE` and `BOMBYX_RECORD` print a warning |
 //! | `schedulers` | only work stealing |
+//! | `trace` | no `write_trace`; `BOMBYX_TRACE` prints a warning |
 //!
-//! Both are on by default.
+//! All are on by default.
 //!
 //! **Not here:** parallel iterators (`bombyx`), rayon's interface (`bombyx-threads`), and whatever reads a profile or
 //! simulates a program (`bombyx-profile`, `bombyx-sim`).
 
 #![cfg_attr(loom, allow(dead_code, unused_imports))]
 // What only a feature needs stays where it belongs, without a mark on each function. The linker leaves it out.
-#![cfg_attr(not(all(feature = "profile", feature = "schedulers")), allow(dead_code, unused_imports))]
+#![cfg_attr(
+    not(all(feature = "profile", feature = "schedulers", feature = "trace")),
+    allow(dead_code, unused_imports)
+)]
 // So does what only Linux has.
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))]
 
@@ -132,12 +136,19 @@ pub use self::{
         task_local::TaskLocal,
         token::{CancelToken, Cancelled},
     },
-    machine::{handlers::PoolEvent, metrics::Metrics, pool::config::Threads, stats::Stats},
+    machine::{
+        handlers::PoolEvent,
+        metrics::Metrics,
+        pool::config::Threads,
+        stats::{HeterogeneousStats, PrivateDequeStats, QuotaStats, ReadWriteStats, Stats, ThreadStats},
+    },
     scheduler::{Beta, BetaError, Quota, QuotaError, Scheduler, SchedulerError},
-    trace::write_trace,
 };
 #[cfg(not(loom))]
 #[doc(hidden)]
 pub use api::{loops::plumbing as loop_plumbing, task_local::follow as follow_contexts};
+#[cfg(all(feature = "trace", not(loom)))]
+pub use trace::write_trace;
+
 #[cfg(all(feature = "profile", not(loom)))]
 pub use profile::{Profile, write_profile};

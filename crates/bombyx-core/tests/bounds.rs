@@ -126,7 +126,7 @@ fn check_bounds(pool: &Pool, name: &str, tree: &Tree) {
     }
     // Every waiting frame lies above a busy leaf, and P leaves have at most P · S1 frames above them.
     assert!(stats.peak_carriers <= (processors * (serial + 1)) as u64, "{what}");
-    assert!(stats.hand_overs <= stats.steals + stats.gifts, "{what}");
+    assert!(stats.hand_overs <= stats.steals + stats.private_deques.gifts, "{what}");
     assert!(stats.escalations <= stats.steals, "{what}");
     assert_eq!(stats.in_place, 0, "{what}");
 }

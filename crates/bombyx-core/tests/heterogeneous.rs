@@ -129,7 +129,7 @@ fn long_leaves_keep_their_results_and_threads() {
                 assert_eq!(pool.run(|| join(leaf, || ())).0, (expected, true));
                 assert_eq!(pool.run(|| join(|| (), leaf)).1, (expected, true));
             }
-            assert_eq!(pool.stats().refused, 0);
+            assert_eq!(pool.stats().heterogeneous.refused, 0);
             let speeds = pool.speeds();
             assert_eq!(speeds.len(), 2);
             assert!(speeds.iter().all(|speed| (0.0..=1.0).contains(speed)), "{speeds:?}");
@@ -145,7 +145,7 @@ fn a_strand_on_a_slow_cpu_is_mugged_and_ends_elsewhere() {
     const COMPETITORS: usize = 12;
     for scheduler in heterogeneous() {
         let pool = build(scheduler, 2);
-        let before = pool.stats().muggings;
+        let before = pool.stats().heterogeneous.muggings;
         let (from, to) = watchdog(&format!("{scheduler}: a strand waits to be mugged"), || {
             with_competitors(COMPETITORS, |slow_down| {
                 pool.run(|| {
@@ -159,8 +159,11 @@ fn a_strand_on_a_slow_cpu_is_mugged_and_ends_elsewhere() {
             })
         });
         assert_ne!(from, to, "{scheduler}");
-        assert!(pool.stats().muggings > before, "{scheduler}: a strand has moved, and nobody was mugged");
-        assert_eq!(pool.stats().refused, 0);
+        assert!(
+            pool.stats().heterogeneous.muggings > before,
+            "{scheduler}: a strand has moved, and nobody was mugged"
+        );
+        assert_eq!(pool.stats().heterogeneous.refused, 0);
     }
 }
 

@@ -59,11 +59,15 @@ fn watch_lists_are_short() {
         watchdog(&format!("read-write, {processors} processors"), || {
             let pool = pool(Scheduler::ReadWrite, processors);
             let stats = run_until(&pool, seed, |stats| {
-                stats.served > 20 && stats.joins_tied + stats.joins_acknowledged + stats.joins_unanswered > 10
+                stats.private_deques.served > 20
+                    && stats.read_write.joins_tied
+                        + stats.read_write.joins_acknowledged
+                        + stats.read_write.joins_unanswered
+                        > 10
             });
             println!("{processors} processors: {stats}");
-            assert!(stats.longest_watch_list >= 1);
-            assert!(stats.longest_watch_list < processors as u64, "{stats}");
+            assert!(stats.read_write.longest_watch_list >= 1);
+            assert!(stats.read_write.longest_watch_list < processors as u64, "{stats}");
         });
     }
 }
@@ -74,15 +78,20 @@ fn every_query_has_an_end() {
     for scheduler in PRIVATE {
         watchdog(&scheduler.to_string(), || {
             let pool = pool(scheduler, 4);
-            let stats = run_until(&pool, seed, |stats| stats.served > 20);
+            let stats = run_until(&pool, seed, |stats| stats.private_deques.served > 20);
             println!("{scheduler}: {stats}");
-            assert!(stats.served <= stats.queries, "{stats}");
+            assert!(stats.private_deques.served <= stats.private_deques.queries, "{stats}");
             assert_eq!(stats.escalations, 0, "nobody is robbed without its help");
             if scheduler == Scheduler::PrivateCas {
-                assert_eq!(stats.overwritten, 0);
+                assert_eq!(stats.private_deques.overwritten, 0);
             }
             if scheduler != Scheduler::ReadWrite {
-                assert_eq!(stats.joins_tied + stats.joins_acknowledged + stats.joins_unanswered, 0);
+                assert_eq!(
+                    stats.read_write.joins_tied
+                        + stats.read_write.joins_acknowledged
+                        + stats.read_write.joins_unanswered,
+                    0
+                );
             }
         });
     }
@@ -139,7 +148,7 @@ fn a_loop_serves() {
 fn a_frame_leaves_without_an_answer() {
     watchdog("read-write", || {
         let pool = pool(Scheduler::ReadWrite, 2);
-        while pool.stats().joins_unanswered == 0 {
+        while pool.stats().read_write.joins_unanswered == 0 {
             let [awake, started, release] = [(); 3].map(|()| AtomicBool::new(false));
             let serve_until = |flag: &AtomicBool| {
                 wait_until(|| {

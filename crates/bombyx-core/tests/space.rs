@@ -96,7 +96,7 @@ fn every_leaf_is_worked_on() {
         }
         // Theorem 3: at most S1 threads per processor, here a path of 8.
         let stats = pool.stats();
-        assert!(stats.peak_threads <= 8 * processors as u64, "{stats}");
+        assert!(stats.threads.peak_threads <= 8 * processors as u64, "{stats}");
     }
 }
 
@@ -107,7 +107,7 @@ fn a_queue_abandons_leaves() {
     let log = Log::default();
     watchdog("a queue", || pool.run(|| logged(&log, 1, 8, &Rng::new(1))));
     assert!(abandoned_leaf(&log.0.into_inner().unwrap()).is_some());
-    assert!(pool.stats().peak_threads > 16, "{}", pool.stats());
+    assert!(pool.stats().threads.peak_threads > 16, "{}", pool.stats());
 }
 
 /// On one processor nothing is taken out of turn: the order is that of the serial execution.
@@ -135,7 +135,7 @@ fn one_processor_runs_in_serial_order() {
         watchdog(scheduler, || pool.run(|| order(&out, 1, 7)));
         assert_eq!(out.into_inner().unwrap(), expected, "{scheduler}");
         let stats = pool.stats();
-        assert_eq!(stats.peak_threads, 7, "{scheduler}: {stats}");
+        assert_eq!(stats.threads.peak_threads, 7, "{scheduler}: {stats}");
     }
 }
 
@@ -158,7 +158,7 @@ fn threads_are_the_children_of_forks() {
         for _ in 0..20 {
             watchdog(scheduler, || drop(catch_unwind(AssertUnwindSafe(|| pool.run(program)))));
         }
-        pool.stats().peak_threads
+        pool.stats().threads.peak_threads
     };
     let boom = || -> () { panic!("as planned") };
     // Quotas that the panics of all rounds do not use up, because a frame that gives way lets another thread begin.
@@ -204,12 +204,16 @@ fn a_quota_that_is_used_up_costs_the_deque() {
     for processors in [1, 2, 4] {
         for scheduler in ["dfdeques:4000", "depth-first:4000"] {
             let stats = halved(scheduler, processors);
-            assert!(stats.give_ups > 0 && stats.quota == 4_000, "{scheduler}: {stats}");
-            assert!(stats.dummies > 0, "blocks of more than 4,000 bytes: {scheduler}: {stats}");
+            assert!(stats.quotas.give_ups > 0 && stats.quotas.quota == 4_000, "{scheduler}: {stats}");
+            assert!(stats.quotas.dummies > 0, "blocks of more than 4,000 bytes: {scheduler}: {stats}");
         }
         for scheduler in ["work-stealing", "dfdeques:inf", "busy-leaves", "depth-first:inf", "fifo"] {
             let stats = halved(scheduler, processors);
-            assert_eq!((stats.give_ups, stats.dummies, stats.quota), (0, 0, 0), "{scheduler}: {stats}");
+            assert_eq!(
+                (stats.quotas.give_ups, stats.quotas.dummies, stats.quotas.quota),
+                (0, 0, 0),
+                "{scheduler}: {stats}"
+            );
         }
     }
 }
@@ -219,8 +223,8 @@ fn a_quota_that_is_used_up_costs_the_deque() {
 fn a_generous_quota_changes_nothing() {
     for processors in [1, 4] {
         let stats = halved("dfdeques:1000000", processors);
-        assert_eq!((stats.give_ups, stats.dummies), (0, 0), "{stats}");
-        assert!(stats.peak_deques >= 1 && stats.peak_deques <= processors as u64, "{stats}");
+        assert_eq!((stats.quotas.give_ups, stats.quotas.dummies), (0, 0), "{stats}");
+        assert!(stats.quotas.peak_deques >= 1 && stats.quotas.peak_deques <= processors as u64, "{stats}");
     }
 }
 
@@ -237,14 +241,14 @@ fn one_processor_holds_the_serial_space() {
 #[test]
 fn auto_chooses_a_quota() {
     let stats = halved("dfdeques:auto", 2);
-    assert!(stats.give_ups > 0 && stats.quota >= 1_024, "{stats}");
+    assert!(stats.quotas.give_ups > 0 && stats.quotas.quota >= 1_024, "{stats}");
     // Blocks far above the first quota, so it does not stay there.
     let pool = pool("dfdeques:auto", 2);
     for _ in 0..20 {
         let leaves = AtomicUsize::new(0);
         watchdog("auto", || pool.run(|| halving(256_000, &leaves)));
     }
-    assert!(pool.stats().quota > 1_024, "{}", pool.stats());
+    assert!(pool.stats().quotas.quota > 1_024, "{}", pool.stats());
 }
 
 /// What the allocator sees is charged to the processor, and comes back when it is freed.

@@ -120,7 +120,7 @@ impl Plan {
             row.memory = row.memory.max(watch.memory());
             let stats = pool.stats().unwrap_or_default();
             row.carriers = row.carriers.max(stats.peak_carriers);
-            row.threads = row.threads.max(stats.peak_threads);
+            row.threads = row.threads.max(stats.threads.peak_threads);
             let right = match prepared.check() {
                 Ok(()) if run.checksum == serial.checksum => Ok(()),
                 Ok(()) => Err("the result differs from that of the serial elision".to_owned()),

@@ -175,7 +175,9 @@ impl Contender {
         /// This is short enough to run once more, whatever it consists of.
         const SHORT: f64 = 0.05;
         let Some(scheduler) = self.scheduler() else { return Ok(None) };
-        if let Some(counted) = self.stats().map(|stats| stats.peak_threads).filter(|threads| *threads > 0) {
+        if let Some(counted) =
+            self.stats().map(|stats| stats.threads.peak_threads).filter(|threads| *threads > 0)
+        {
             return Ok(Some(counted));
         }
         if taken > SHORT && taken * self.processors as f64 > MOSTLY_FORKS * serial {
@@ -185,7 +187,7 @@ impl Contender {
         let peaks = (0..runs).map(|_| {
             pool.forget_peaks();
             run(Runtime::Bombyx(&pool));
-            pool.stats().peak_threads
+            pool.stats().threads.peak_threads
         });
         Ok(middle(peaks).filter(|threads| *threads > 0))
     }

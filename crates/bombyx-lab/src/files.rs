@@ -19,24 +19,43 @@ impl Drop for Unfinished {
 
 /// Checks whether a file of this name could be written, before much time is spent on its content.
 pub fn expect_to_write(path: &Path) -> Result<()> {
+    let cannot = |why: &dyn std::fmt::Display| format!("cannot write {}: {why}", path.display());
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    match fs::metadata(folder) {
-        _ if path.is_dir() => Err(format!("cannot write {}: it is a folder", path.display()).into()),
-        Ok(metadata) if metadata.is_dir() => Ok(()),
-        Ok(_) => Err(format!("cannot write {}: {} is not a folder", path.display(), folder.display()).into()),
-        Err(error) => Err(format!("cannot write {}: {error}", path.display()).into()),
+    if path.is_dir() {
+        return Err(cannot(&"it is a folder").into());
     }
+    if !fs::metadata(folder).map_err(|error| cannot(&error))?.is_dir() {
+        return Err(cannot(&format!("{} is not a folder", folder.display())).into());
+    }
+    if is_special(path) {
+        return Ok(());
+    }
+    // Whether a file can be made there is best asked by making one.
+    let temporary = beside(path)?;
+    File::create(&temporary).map_err(|error| cannot(&error))?;
+    drop(Unfinished(Some(temporary)));
+    Ok(())
+}
+
+/// Whether the path exists and is not a file, such as a pipe or `/dev/stdout`.
+fn is_special(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|existing| !existing.is_file() && !existing.is_dir())
+}
+
+/// Where a file is written before it takes its place.
+fn beside(path: &Path) -> Result<PathBuf> {
+    let name = path.file_name().ok_or_else(|| format!("{} is not the name of a file", path.display()))?;
+    Ok(path.with_file_name(format!(".{}.{}.part", name.to_string_lossy(), std::process::id())))
 }
 
 /// Writes a file. If that fails or is interrupted, `path` stays as it was. If `path` exists and is not a file, such as
 /// a pipe or `/dev/stdout`, this writes to it directly.
 pub fn write(path: &Path, content: &[u8]) -> Result<()> {
     let explain = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
-    if fs::metadata(path).is_ok_and(|existing| !existing.is_file() && !existing.is_dir()) {
+    if is_special(path) {
         return Ok(fs::write(path, content).map_err(explain)?);
     }
-    let name = path.file_name().ok_or_else(|| format!("{} is not the name of a file", path.display()))?;
-    let temporary = path.with_file_name(format!(".{}.{}.part", name.to_string_lossy(), std::process::id()));
+    let temporary = beside(path)?;
     let mut file = File::create(&temporary).map_err(explain)?;
     let mut unfinished = Unfinished(Some(temporary.clone()));
     file.write_all(content).and_then(|()| file.sync_all()).map_err(explain)?;

@@ -4,6 +4,7 @@
 
 use crate::Result;
 use crate::text::grouped;
+use bombyx_base::palette;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
@@ -14,17 +15,17 @@ pub const INK: RGBColor = RGBColor(31, 42, 68);
 pub const PALE: RGBColor = RGBColor(226, 231, 240);
 const FONT: &str = "Helvetica, Arial, sans-serif";
 
-/// Colours that people who see few colours can distinguish (Okabe and Ito's palette, darkened where it is too pale).
-pub const COLORS: [RGBColor; 8] = [
-    RGBColor(0, 114, 178),
-    RGBColor(213, 94, 0),
-    RGBColor(0, 140, 103),
-    RGBColor(190, 100, 160),
-    RGBColor(190, 140, 0),
-    RGBColor(60, 160, 215),
-    RGBColor(120, 90, 60),
-    RGBColor(90, 90, 90),
-];
+/// The colours of all pictures.
+pub const COLORS: [RGBColor; palette::COLORS.len()] = {
+    let mut colors = [BLACK; palette::COLORS.len()];
+    let mut nth = 0;
+    while nth < colors.len() {
+        let [red, green, blue] = palette::COLORS[nth];
+        colors[nth] = RGBColor(red, green, blue);
+        nth += 1;
+    }
+    colors
+};
 
 /// How a series is drawn.
 #[derive(Clone, Copy)]

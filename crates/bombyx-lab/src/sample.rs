@@ -56,14 +56,14 @@ impl From<Stats> for Counts {
             sleeps: stats.sleeps,
             wakes: stats.wakes,
             in_place: stats.in_place,
-            muggings: stats.muggings,
+            muggings: stats.heterogeneous.muggings,
             peak_carriers: stats.peak_carriers,
-            peak_threads: stats.peak_threads,
-            gifts: stats.gifts,
-            queries: stats.queries,
-            served: stats.served,
-            declined: stats.declined,
-            withdrawn: stats.withdrawn,
+            peak_threads: stats.threads.peak_threads,
+            gifts: stats.private_deques.gifts,
+            queries: stats.private_deques.queries,
+            served: stats.private_deques.served,
+            declined: stats.private_deques.declined,
+            withdrawn: stats.private_deques.withdrawn,
         }
     }
 }

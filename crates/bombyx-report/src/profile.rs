@@ -13,14 +13,19 @@ const FACTORS: [f64; 5] = [1.25, 1.5, 2.0, 4.0, 10.0];
 /// The HTML of the part.
 pub(crate) fn section(profile: &Profile, cores: u32) -> String {
     let scaling = Scaling::of(profile);
+    let comparison = Comparison::of(profile);
+    let alone = comparison.as_ref().map_or(profile, |comparison| comparison.one);
+    let burdened = match alone.knows_migrations() {
+        true => format!("with the cost of steals {:.1}", scaling.burdened_parallelism()),
+        false => "the machine was too busy to measure what steals cost".to_owned(),
+    };
     let mut sentences = vec![format!(
-        "The work is {}, the span {}: parallelism {:.1}, with the cost of steals {:.1}.",
+        "The work is {}, the span {}: parallelism {:.1}; {burdened}.",
         time(profile.work_ns as f64),
         time(profile.span_ns as f64),
         scaling.parallelism(),
-        scaling.burdened_parallelism()
     )];
-    if let Some(comparison) = Comparison::of(profile) {
+    if let Some(comparison) = comparison {
         sentences.push(format!(
             "On {} processors the program was {:.2} times as fast as on one.",
             comparison.many.processors,

@@ -2,6 +2,7 @@
 //! kernel for. A record that another worker allocated goes onto the list of the worker that frees it. Chunks are given
 //! back when the pool ends. The system's allocator is not used, because it locks.
 
+use crate::system::{map, unmap};
 use std::ptr::{self, NonNull};
 
 /// Records are multiples of this, and aligned to it.
@@ -10,40 +11,6 @@ const UNIT: usize = 64;
 pub(crate) const LARGEST: usize = 4096;
 const CLASSES: usize = LARGEST / UNIT;
 const CHUNK: usize = 1 << 20;
-
-/// Asks the kernel for zeroed memory.
-pub(crate) fn map(bytes: usize) -> NonNull<u8> {
-    // SAFETY: a new private mapping touches no memory that exists.
-    let memory = unsafe {
-        libc::mmap(
-            ptr::null_mut(),
-            bytes,
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-            -1,
-            0,
-        )
-    };
-    if memory == libc::MAP_FAILED {
-        out_of_memory();
-    }
-    NonNull::new(memory.cast()).unwrap_or_else(|| out_of_memory())
-}
-
-/// Gives back memory of [`map`].
-///
-/// # Safety
-/// `memory` came from `map(bytes)`, and nobody uses it any more.
-pub(crate) unsafe fn unmap(memory: NonNull<u8>, bytes: usize) {
-    // SAFETY: by the caller's promise.
-    unsafe { libc::munmap(memory.as_ptr().cast(), bytes) };
-}
-
-#[cold]
-fn out_of_memory() -> ! {
-    // SAFETY: abort has no preconditions.
-    unsafe { libc::abort() }
-}
 
 struct Free {
     next: *mut Free,

@@ -1,7 +1,7 @@
 //! The concurrent deque of Chase and Lev (SPAA 2005), with the orderings of Lê, Pop, Cohen and Nardelli (PPoPP 2013).
 //! It is the baseline that pays for a fence on every `pop_bottom` and for a compare-and-swap on every steal.
 
-use crate::arena::{map, unmap};
+use crate::system::{map, unmap};
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};

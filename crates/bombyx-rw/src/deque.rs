@@ -1,6 +1,6 @@
 //! The private deque of a worker: a ring that grows. Nobody else touches it (RW §4.1), so it needs no fence.
 
-use crate::arena::{map, unmap};
+use crate::system::{map, unmap};
 use std::ptr::NonNull;
 
 /// A ring of words that only its owner touches. The top (oldest) comes first.

@@ -10,6 +10,7 @@ mod pool;
 pub mod protocol;
 mod record;
 mod slice;
+mod system;
 mod task;
 mod worker;
 

@@ -44,9 +44,9 @@ fn main() -> Result<(), Box<dyn Error>> {
                     "| `{scheduler}` | {nth} | {:.0} ms | {:.1} MB | {} | {} | {} |",
                     run.time.as_secs_f64() * 1e3,
                     stats.peak_heap as f64 / 1e6,
-                    stats.give_ups - before.give_ups,
-                    stats.dummies - before.dummies,
-                    stats.quota
+                    stats.quotas.give_ups - before.quotas.give_ups,
+                    stats.quotas.dummies - before.quotas.dummies,
+                    stats.quotas.quota
                 );
                 before = stats;
             }
@@ -84,11 +84,11 @@ fn main() -> Result<(), Box<dyn Error>> {
             heap / 1e6,
             heap / heap0,
             stats.granularity().unwrap_or(0.0),
-            stats.peak_threads,
-            stats.peak_deques,
-            stats.give_ups,
-            stats.dummies,
-            stats.quota,
+            stats.threads.peak_threads,
+            stats.quotas.peak_deques,
+            stats.quotas.give_ups,
+            stats.quotas.dummies,
+            stats.quotas.quota,
         );
     }
     Ok(())

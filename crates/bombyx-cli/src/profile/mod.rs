@@ -11,8 +11,10 @@ mod report;
 use crate::args::{Pools, ProgramUnlessRead};
 use crate::launch::wrote_nothing;
 use crate::output::{self, Output};
-use crate::{Result, Usage, files, host, terminal};
+use crate::terminal::{complain, error_style, print, say};
+use crate::{Result, Usage, files, host};
 use bombyx_lab::profiled::{To, add_companion, load, profiled};
+use bombyx_lab::progress::Progress;
 use bombyx_profile::{Profile, Scaling};
 use clap::ValueHint;
 use report::Report;
@@ -92,11 +94,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         profiled(&args.program.words, processors, if aside { To::Errors } else { To::Same })?;
     let complaint = ended.complaint();
     let Some(profile) = profile else {
-        eprintln!("bombyx: {}", wrote_nothing(program, "profile", complaint.as_deref()));
+        complain(&wrote_nothing(program, "profile", complaint.as_deref()));
         return Ok(if complaint.is_some() { ended.exit_code() } else { ExitCode::FAILURE });
     };
     if let Some(complaint) = &complaint {
-        eprintln!("bombyx: {} {complaint}; this is its profile up to then", program.display());
+        complain(&format!("{} {complaint}; this is its profile up to then", program.display()));
     }
     let mut profile = profile?;
     let mut notes = Vec::new();
@@ -107,6 +109,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             profile.processors
         ));
     } else if complaint.is_none() && !args.once {
+        let progress = Progress::new(1);
+        progress.doing("running it once more, to compare");
         notes.extend(add_companion(&mut profile, &args.program.words)?);
     }
     show(args, &profile, &notes)?;
@@ -123,7 +127,7 @@ fn show(args: &Args, profile: &Profile, notes: &[String]) -> Result<()> {
     let scaling = Scaling::of(profile);
     if let Some(path) = &args.save {
         let json = profile.to_json();
-        if output::is_standard(path) { terminal::print(&json)? } else { files::write(path, json.as_bytes())? }
+        if output::is_standard(path) { print(&json)? } else { files::write(path, json.as_bytes())? }
     }
     if let Some(path) = &args.plot {
         output::picture(path, &plot::of_profile(profile, &scaling)?)?;
@@ -134,7 +138,7 @@ fn show(args: &Args, profile: &Profile, notes: &[String]) -> Result<()> {
     let aside = args.output.to.is_none() && args.read.is_none();
     let text = |style| report.text(args.top, args.explain, style);
     if aside && args.output.is_text() {
-        eprint!("{}", text(terminal::error_style()));
+        say(&text(error_style()));
         return Ok(());
     }
     args.output.show(|style| Ok(text(style)), || Ok(report.json()), || Ok(report.csv()))

@@ -17,7 +17,11 @@ fn percent(share: f64) -> String {
 
 /// One decimal while it matters.
 fn parallelism(number: f64) -> String {
-    if number < 999.95 { format!("{number:.1}") } else { grouped(number as u64) }
+    match number {
+        ..0.05 => "less than 0.1".to_owned(),
+        ..999.95 => format!("{number:.1}"),
+        _ => grouped(number as u64),
+    }
 }
 
 /// The numbers of processors for which speedups are predicted: powers of 2 until more would not help.
@@ -60,8 +64,7 @@ impl Report<'_> {
         }
         line("speedup", &self.speedup());
         line("work", &work(profile));
-        let burdened = ns(profile.burdened_span_ns);
-        line("span", &format!("{}; {burdened} with the costs of steals and hand-overs", ns(profile.span_ns)));
+        line("span", &span(profile));
         line("parallelism", &self.parallelism());
         line("utilisation", &utilisation(profile));
         line("peak", &peak(profile));
@@ -118,6 +121,11 @@ impl Report<'_> {
         )
     }
 
+    /// Whether the profile that predictions rest on has the costs of steals and hand-overs.
+    fn knows_migrations(&self) -> bool {
+        Comparison::of(self.profile).map_or(self.profile, |comparison| comparison.one).knows_migrations()
+    }
+
     fn parallelism(&self) -> String {
         let [plain, burdened, whole] = [
             self.scaling.parallelism(),
@@ -130,6 +138,7 @@ impl Report<'_> {
         } else {
             String::new()
         };
+        let burdened = if self.knows_migrations() { burdened } else { "not known".to_owned() };
         format!("{plain}; burdened {burdened}{outside}")
     }
 
@@ -139,7 +148,7 @@ impl Report<'_> {
         let comparison = Comparison::of(profile);
         json!({
             "parallelism": scaling.parallelism(),
-            "burdened_parallelism": scaling.burdened_parallelism(),
+            "burdened_parallelism": self.knows_migrations().then(|| scaling.burdened_parallelism()),
             "whole_parallelism": scaling.whole_parallelism(),
             "utilisation": profile.share_of_time(|times| times.busy_ns),
             "speedup": comparison.map(|comparison| comparison.speedup()),
@@ -209,6 +218,17 @@ fn work(profile: &Profile) -> String {
         let _ = write!(out, "; {} without a CPU, not counted", ns(profile.delayed_ns));
     }
     out
+}
+
+fn span(profile: &Profile) -> String {
+    let plain = ns(profile.span_ns);
+    if profile.knows_migrations() {
+        let burdened = ns(profile.burdened_span_ns);
+        return format!("{plain}; {burdened} with the costs of steals and hand-overs");
+    }
+    format!(
+        "{plain}; what steals and hand-overs cost could not be measured, because other programs kept the CPUs busy"
+    )
 }
 
 fn utilisation(profile: &Profile) -> String {

@@ -4,6 +4,7 @@ use super::input::Input;
 use super::{Result, Usage};
 use crate::numbers::Numbers;
 use crate::output::Output;
+use crate::terminal::spinner;
 use crate::text;
 use bombyx_dag::{ThreadId, WeightUnit};
 use bombyx_sim::{ClusterOutcome, TwoLevel};
@@ -83,7 +84,7 @@ pub(super) fn run(
         return Err("a cluster needs a recorded program: messages take nanoseconds, not steps".into());
     }
     if !(args.bandwidth.is_finite() && args.bandwidth > 0.0) {
-        return Err(format!("a bandwidth of {} carries nothing", args.bandwidth).into());
+        return Err(Usage(format!("a bandwidth of {} carries nothing", args.bandwidth)).into());
     }
     let processors = match processors.map(|list| &list.0[..]) {
         None => 1,
@@ -103,7 +104,7 @@ pub(super) fn run(
     }
     let machine = |nodes: u64| -> Result<TwoLevel> {
         if nodes > 1 << 20 {
-            return Err(format!("{nodes} nodes are too many").into());
+            return Err(Usage(format!("{nodes} nodes are too many; simulate at most {}", 1 << 20)).into());
         }
         Ok(TwoLevel {
             nodes: nodes as usize,
@@ -113,11 +114,13 @@ pub(super) fn run(
             call_cost: args.call_cost.0,
         })
     };
+    let spinner = spinner(format!("{} on clusters", input.name));
     let runs = nodes
         .0
         .iter()
         .map(|&nodes| Ok((nodes, machine(nodes)?.run(computation, remote))))
         .collect::<Result<Vec<(u64, ClusterOutcome)>>>()?;
+    spinner.finish_and_clear();
     let rows = || -> Vec<Value> {
         let row = |(nodes, outcome): &(u64, ClusterOutcome)| {
             json!({

@@ -8,6 +8,7 @@
 use super::Result;
 use super::runs::{Plan, Run};
 use crate::text::grouped;
+use bombyx_base::palette;
 use bombyx_dag::{Computation, ThreadId};
 use bombyx_sim::{AttemptResult, Event, EventKind, ProcessorId};
 use std::fmt::Write;
@@ -277,11 +278,8 @@ fn is_vain(event: &Event) -> bool {
         if !matches!(result, AttemptResult::Stolen(_) | AttemptResult::Mugged(_)))
 }
 
-/// Hues a golden angle apart, so that neighbours differ.
 fn color(thread: ThreadId) -> String {
-    let hue = (f64::from(thread.0) * 137.508 + 212.0) % 360.0;
-    let lightness = 40 + thread.0 % 3 * 6;
-    format!("hsl({hue:.0}, 48%, {lightness}%)")
+    palette::svg(thread.index())
 }
 
 /// A round distance between time marks, for about ten of them.

@@ -18,7 +18,7 @@ mod sites;
 use crate::numbers::{Numbers, SchedulerList};
 use crate::output::{self, Output};
 use crate::simulate::faster::Faster;
-use crate::terminal::{print, spinner};
+use crate::terminal::{fitted, print, print_bytes, say, spinner, style};
 use crate::{Result, Usage, files};
 use bombyx_dag::{draw, format, text};
 use bombyx_sim::{Contention, Speeds};
@@ -150,7 +150,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Pictures (SVG or PNG, by the file's name)")]
     draw: Option<PathBuf>,
 
-    /// Plot speedup against processors, with its bounds
+    /// Plot efficiency, which is speedup / processors, against processors, with its bounds
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Pictures (SVG or PNG, by the file's name)")]
     speedup: Option<PathBuf>,
 
@@ -167,7 +167,7 @@ pub(crate) struct Args {
     gantt: Option<PathBuf>,
 
     /// List the generators with their parameters, and the schedulers
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["json", "csv", "to"])]
     list: bool,
 }
 
@@ -182,13 +182,14 @@ pub(crate) enum Make {
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if args.list {
-        print(&input::list())?;
+        print(&fitted(&input::list(), style()))?;
         return Ok(ExitCode::SUCCESS);
     }
     output::check([args.output.file(), args.trace.as_deref(), args.save.as_deref()])?;
     output::check_pictures([&args.speedup, &args.space, &args.tradeoff, &args.gantt])?;
-    if let Some(path) = args.draw.as_deref().filter(|path| !is_dot(path)) {
-        output::check_pictures([&Some(path.to_owned())])?;
+    match args.draw.as_deref() {
+        Some(path) if is_dot(path) => output::check([Some(path)])?,
+        _ => output::check_pictures([&args.draw])?,
     }
     simulate(args)?;
     Ok(ExitCode::SUCCESS)
@@ -201,10 +202,7 @@ fn is_dot(path: &Path) -> bool {
 /// Writes a file, or prints if it is standard output.
 fn write(path: &Path, content: &[u8]) -> Result<()> {
     if output::is_standard(path) {
-        return match std::str::from_utf8(content) {
-            Ok(text) => print(text),
-            Err(_) => Ok(std::io::Write::write_all(&mut std::io::stdout(), content)?),
-        };
+        return print_bytes(content);
     }
     files::write(path, content)
 }
@@ -267,7 +265,7 @@ fn simulate(args: &Args) -> Result<()> {
         }
     }
     if !args.output.is_text() || args.steps || before.is_some() {
-        plan.checked().iter().for_each(|line| eprintln!("{line}"));
+        plan.checked().iter().for_each(|line| say(&format!("{line}\n")));
     }
     args.output.show(
         |style| {
@@ -293,11 +291,22 @@ fn borrowed<'a, 'b>(
     (plan, runs)
 }
 
-/// Describes a dag file in a few lines. For `bombyx record`, which has just written it under another name.
-pub(crate) fn describe(path: &Path, name: &str) -> Result<String> {
+/// What is in a dag file.
+pub(crate) struct Described {
+    /// A few lines.
+    pub(crate) text: String,
+    /// Its figures.
+    pub(crate) figures: serde_json::Value,
+}
+
+/// Describes a dag file. For `bombyx record`, which has just written it under another name.
+pub(crate) fn describe(path: &Path, name: &str) -> Result<Described> {
     let input = input::read(path, name)?;
     let style = crate::terminal::error_style();
-    Ok(report::summary(&input, style) + &sites::table(&input, 5, style)?)
+    Ok(Described {
+        text: report::summary(&input, style) + &sites::table(&input, 5, style)?,
+        figures: report::figures(&input)?,
+    })
 }
 
 impl Args {

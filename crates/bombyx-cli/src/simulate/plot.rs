@@ -2,10 +2,11 @@
 
 use super::Result;
 use super::runs::{Plan, Run};
-use crate::plot::{Axis, COLORS, Look, SIZE, Series, draw, panel, reference, samples};
+use crate::plot::{Axis, COLORS, Look, SIZE, Series, band, draw, panel, reference, samples};
 use bombyx_sim::{Quota, Scheduler};
 
-/// Speedup against processors, with the limits that T1/P, T∞ and their sum put on it.
+/// Efficiency, which is speedup over processors, against processors. A band shows what T1/P and T∞ leave to greedy
+/// schedules. Speedups themselves would be lines that lie on each other until the last few.
 pub(super) fn speedup(plan: &Plan<'_>, runs: &[Run]) -> Result<String> {
     let m = &plan.input.measures;
     let (work, span) = (m.work as f64, m.span as f64);
@@ -14,16 +15,12 @@ pub(super) fn speedup(plan: &Plan<'_>, runs: &[Run]) -> Result<String> {
     }
     let (low, high) = range(plan, "speedup")?;
     let curve = |f: &dyn Fn(f64) -> f64| samples(low, high).map(|p| (p, f(p))).collect();
-    // Beyond twice the parallelism, the linear speedup would only stretch the axis.
-    let linear = samples(low, high).filter(|p| *p <= 2.0 * work / span).map(|p| (p, p)).collect();
-    let mut series = vec![
-        reference("T1/P: linear", 9, linear),
-        reference("T∞: at most T1/T∞", 2, curve(&|_| work / span)),
-        reference("T1/P + T∞: greedy", 5, curve(&|p| work / (work / p + span))),
-    ];
-    series.extend(measured(plan, runs, &|run| work / run.time()));
-    let title = format!("Speedup of {}", plan.input.name);
-    draw(SIZE, |area| panel(area, &title, [Axis("processors", 2.0), Axis("speedup", 2.0)], &series, true))
+    let greedy = curve(&|p| 1.0 / (1.0 + p * span / work));
+    let least = curve(&|p| (work / (p * span)).min(1.0));
+    let mut series = vec![band("greedy – T1/P, T∞", 0.18, greedy, least)];
+    series.extend(measured(plan, runs, &|run| work / run.time() / run.outcome.processors as f64));
+    let title = format!("Efficiency of {}: speedup / processors", plan.input.name);
+    draw(SIZE, |area| panel(area, &title, [Axis("processors", 2.0), Axis("efficiency", 2.0)], &series, true))
 }
 
 /// The peak of space against processors, with S1 and what P·S1 allows.

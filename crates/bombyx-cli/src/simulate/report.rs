@@ -259,28 +259,37 @@ pub(super) fn json(plan: &Plan<'_>, runs: &[Run], before: Option<(&Plan<'_>, &[R
     Ok(serde_json::to_value(document(plan, runs, before))?)
 }
 
-fn document<'a>(plan: &Plan<'a>, runs: &[Run], before: Option<Box<Document<'a>>>) -> Document<'a> {
-    let (c, m) = (&plan.input.computation, &plan.input.measures);
-    Document {
-        computation: ComputationDocument {
-            name: &plan.input.name,
-            class: c.class().to_string(),
-            unit: match c.weight_unit() {
-                WeightUnit::Instructions => "instructions",
-                WeightUnit::Nanoseconds => "nanoseconds",
-            },
-            strands: c.strand_count(),
-            threads: c.thread_count(),
-            joins: c.join_count(),
-            work: m.work,
-            span: m.span,
-            stack: m.stack,
-            serial_space: m.serial_space,
-            largest_frame: m.largest_frame,
-            allocated: m.allocated,
-            joins_to_parent: m.joins_to_parent,
-            spawn_depth: m.spawn_depth,
+/// The figures of a computation, without runs.
+pub(super) fn figures(input: &Input) -> Result<Value> {
+    Ok(serde_json::to_value(computation(input))?)
+}
+
+fn computation(input: &Input) -> ComputationDocument<'_> {
+    let (c, m) = (&input.computation, &input.measures);
+    ComputationDocument {
+        name: &input.name,
+        class: c.class().to_string(),
+        unit: match c.weight_unit() {
+            WeightUnit::Instructions => "instructions",
+            WeightUnit::Nanoseconds => "nanoseconds",
         },
+        strands: c.strand_count(),
+        threads: c.thread_count(),
+        joins: c.join_count(),
+        work: m.work,
+        span: m.span,
+        stack: m.stack,
+        serial_space: m.serial_space,
+        largest_frame: m.largest_frame,
+        allocated: m.allocated,
+        joins_to_parent: m.joins_to_parent,
+        spawn_depth: m.spawn_depth,
+    }
+}
+
+fn document<'a>(plan: &Plan<'a>, runs: &[Run], before: Option<Box<Document<'a>>>) -> Document<'a> {
+    Document {
+        computation: computation(plan.input),
         steal_cost: plan.steal_cost,
         visits: plan.visits,
         same_step: plan.same_step,

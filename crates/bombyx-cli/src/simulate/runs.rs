@@ -2,7 +2,9 @@
 
 use super::input::Input;
 use super::{Args, Result, Usage, spinner};
-use bombyx_sim::{Contention, Metering, Mode, Outcome, Ratio, Scheduler, Simulation, Speeds, Trace};
+use bombyx_sim::{
+    Contention, Metering, Mode, Outcome, Ratio, Scheduler, Simulation, SimulationError, Speeds, Trace,
+};
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// `--check` looks at every step of runs whose work is at most this.
@@ -134,9 +136,9 @@ impl<'a> Plan<'a> {
             for &processors in &self.processors {
                 bar.set_message(format!("{scheduler} on {processors}"));
                 for seed in self.seeds.clone() {
-                    let outcome = self.simulation(scheduler, processors, seed).run().map_err(|error| {
-                        format!("{scheduler} on {processors} processors, seed {seed}: {error}")
-                    })?;
+                    let simulation = self.simulation(scheduler, processors, seed);
+                    let outcome =
+                        simulation.run().map_err(|error| refused(scheduler, processors, seed, &error))?;
                     runs.push(self.measured(outcome));
                     bar.inc(1);
                 }
@@ -230,5 +232,21 @@ impl<'a> Plan<'a> {
         let style = ProgressStyle::with_template("{spinner} {msg} {wide_bar} {pos}/{len} runs, {eta} left");
         bar.set_style(style.expect("the template is well formed"));
         bar
+    }
+}
+
+/// Why a run cannot be. What the command line asks for and no simulation can do makes no sense; everything else is a failure.
+fn refused(
+    scheduler: Scheduler,
+    processors: usize,
+    seed: u64,
+    error: &SimulationError,
+) -> Box<dyn std::error::Error> {
+    let text = format!("{scheduler} on {processors} processors, seed {seed}: {error}");
+    match error {
+        SimulationError::ProcessorCount(_)
+        | SimulationError::AutoQuota
+        | SimulationError::SpeedCount { .. } => Usage(text).into(),
+        _ => text.into(),
     }
 }

@@ -1,7 +1,8 @@
 //! `--explain`: pictures of what proofs are about, from small runs.
 
-use super::{Result, print};
+use super::Result;
 use crate::output::{check_pictures, is_standard, picture};
+use crate::terminal::{fitted, print, say, spinner, style};
 use bombyx_dag::generate::Spec;
 use bombyx_sim::{Scheduler, Simulation};
 use bombyx_verify::{delay, game, interleaving};
@@ -34,17 +35,19 @@ pub(super) fn explain(subject: Subject, seed: u64, output: Option<&Path>) -> Res
     };
     let path = output.unwrap_or(Path::new(name));
     check_pictures([&Some(path.to_owned())])?;
+    let spinner = spinner(format!("drawing {name}"));
     let (svg, words) = match subject {
         Subject::DelaySequence => delay_sequence(seed)?,
         Subject::RecyclingGame => recycling_game(seed),
         Subject::ReadWrite => read_write(),
     };
+    spinner.finish_and_clear();
     picture(path, &svg)?;
     if is_standard(path) {
-        eprint!("{words}");
+        say(&words);
         return Ok(());
     }
-    print(&format!("{words}The picture is in {}.\n", path.display()))
+    print(&fitted(&format!("{words}The picture is in {}.\n", path.display()), style()))
 }
 
 /// The picture, and what it shows.

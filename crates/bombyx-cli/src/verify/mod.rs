@@ -10,7 +10,7 @@ mod json;
 mod table;
 
 use crate::output::{self, Output};
-use crate::terminal::{self, print};
+use crate::terminal::{self, fitted, print, style};
 use crate::{Result, Usage};
 use bombyx_base::nearest;
 use bombyx_verify::{Claim, Effort, Finding, News, Plan, claim, claims, verify};
@@ -51,7 +51,7 @@ pub(crate) struct Args {
     seed: u64,
 
     /// Show how these claims notice wrong schedulers, each with the smallest run that shows the error
-    #[arg(long, value_name = "ID,…", value_delimiter = ',', conflicts_with = "only")]
+    #[arg(long, value_name = "ID,…", value_delimiter = ',', conflicts_with_all = ["only", "json", "csv", "to"])]
     mutate: Vec<String>,
 
     /// Print only the table of claims and wrong schedulers: which notices which
@@ -59,11 +59,11 @@ pub(crate) struct Args {
     table: bool,
 
     /// List the claims, with what is tried and what is known not to hold
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["json", "csv", "to"])]
     list: bool,
 
     /// Draw what a proof is about, as SVG or PNG by the name that -o gives
-    #[arg(long, value_name = "WHAT")]
+    #[arg(long, value_name = "WHAT", conflicts_with_all = ["json", "csv"])]
     explain: Option<explain::Subject>,
 
     #[command(flatten)]
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 /// Tries everything. Returns whether it turned out as it should.
 fn run_to_end(args: &Args) -> Result<bool> {
     if args.list {
-        print(&table::list())?;
+        print(&fitted(&table::list(), style()))?;
         return Ok(true);
     }
     if let Some(subject) = args.explain {
@@ -116,12 +116,12 @@ fn run_to_end(args: &Args) -> Result<bool> {
     }
     if args.output.is_text() || file {
         if args.table {
-            print(&table::matrix(&chosen, &findings))?;
+            print(&fitted(&table::matrix(&chosen, &findings), style()))?;
             if chosen.iter().any(|claim| claim.id == "rw-lem-5-2") {
-                print(&table::parts())?;
+                print(&fitted(&table::parts(), style()))?;
             }
         }
-        print(&summary)?;
+        print(&fitted(&summary, style()))?;
     }
     Ok(findings.iter().all(Finding::holds))
 }
@@ -131,12 +131,14 @@ fn mutate(chosen: &[&'static Claim], seed: u64) -> Result<bool> {
     let mut all = true;
     for claim in chosen {
         let mut noticed = 0;
+        let spinner = terminal::spinner(format!("{} on its wrong schedulers", claim.id));
         for &mutant in claim.mutants {
             let finding = claim.check(Plan { effort: Effort::Quick, seed, mutant: Some(mutant) });
             noticed += usize::from(!finding.holds());
-            print(&table::mutant(claim, &mutant, &finding))?;
+            spinner.suspend(|| print(&fitted(&table::mutant(claim, &mutant, &finding), style())))?;
         }
-        print(&table::noticed(claim, noticed))?;
+        spinner.finish_and_clear();
+        print(&fitted(&table::noticed(claim, noticed), style()))?;
         all &= noticed >= 3 || !claim.few.is_empty();
     }
     Ok(all)
@@ -154,7 +156,7 @@ fn try_claims(
     let mut running: BTreeMap<&str, u64> = BTreeMap::new();
     let mut failed = None;
     let mut say = |text: &str| {
-        if let Err(error) = bar.suspend(|| print(text)) {
+        if let Err(error) = bar.suspend(|| print(&fitted(text, style()))) {
             failed.get_or_insert(error);
         }
     };

@@ -38,7 +38,7 @@ mod linux {
     use crate::load::{self, FLIP, Load, Slowed, TAKE, spin};
     use crate::losses::{self, Losses};
     use crate::timeline;
-    use bombyx::{Builder, Pool, Stats, for_each, join};
+    use bombyx::{Builder, HeterogeneousStats, Pool, for_each, join};
     use std::env;
     use std::process::exit;
     use std::thread;
@@ -214,7 +214,8 @@ mod linux {
             }
             let mean = |milliseconds: f64| milliseconds / rounds as f64;
             let lost: String = losses.milliseconds().map(|lost| format!("{:>9.1}", mean(lost))).concat();
-            let (time, muggings) = (mean(time.as_secs_f64() * 1e3), mean(pool.stats().muggings as f64));
+            let (time, muggings) =
+                (mean(time.as_secs_f64() * 1e3), mean(pool.stats().heterogeneous.muggings as f64));
             println!("{:<28}{name:<14}{time:>8.0}{lost}{muggings:>7.1}", row.what);
         }
     }
@@ -248,7 +249,7 @@ mod linux {
             }
         }
         let seconds: f64 = times[2].iter().sum();
-        let Stats { muggings, refused, .. } = pools[2].stats();
+        let HeterogeneousStats { muggings, refused, .. } = pools[2].stats().heterogeneous;
         let rate = muggings as f64 / seconds;
         let ratio = |other: usize| median(times[2].iter().zip(&times[other]).map(|(a, b)| a / b).collect());
         let (against_pinned, against_unpinned) = (ratio(0), ratio(1));

@@ -132,7 +132,7 @@ pub fn release(bytes: usize) {
 /// }
 /// let pool = bombyx::Pool::builder().processors(2).scheduler("dfdeques:50000".parse()?).build()?;
 /// pool.run(|| bombyx::join(|| work(200_000), || work(300_000)));
-/// assert_eq!(pool.stats().dummies, 4 + 6);
+/// assert_eq!(pool.stats().quotas.dummies, 4 + 6);
 /// # Ok::<(), bombyx::Error>(())
 /// ```
 pub fn reserve(bytes: usize) {

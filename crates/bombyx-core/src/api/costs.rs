@@ -6,8 +6,10 @@
 //! begins with (after a fork, after a first half, after a join). The three shares are in proportion to what the three
 //! intervals take in a loop of empty forks. The cost of a fork without a profiler stays in the work.
 //!
-//! **Steal and hand-over**, as medians. In a pool of two processors, a first half waits until its second half has been
-//! stolen and reports how long that took. For the hand-over, a processor goes back and forth between two carriers.
+//! **Steal and hand-over**, as medians ([`typical`]). In a pool of two processors, a first half waits until its second half
+//! has been stolen and reports how long that took. For the hand-over, a processor goes back and forth between two
+//! carriers. A round in which another program had the CPU says nothing about migrations: a time slice is a thousand times
+//! as long. Such rounds do not count. If there are no others, the cost is zero, which means that it is not known.
 
 use crate::api::builder::Builder;
 use crate::api::join::{join, join_context};
@@ -30,8 +32,13 @@ const DEPTH: u32 = 8;
 /// Longer than anything that is measured.
 const FAR: i64 = 1 << 40;
 const ROUNDS: usize = 31;
-/// How long steals, and then hand-overs, are measured at most.
+/// How long steals, and then hand-overs, are measured, if a few rounds counted by then.
 const LIMIT: Duration = Duration::from_millis(5);
+const FEW: usize = 5;
+/// How long they are measured at most, which happens on busy machines.
+const LATEST: Duration = Duration::from_millis(100);
+/// A round that takes longer was disturbed. It is shorter than the time slices of systems, and longer than a migration.
+const DISTURBED: Duration = Duration::from_micros(500);
 
 /// See the module text.
 pub(crate) fn measure(clock: Clock, recording: bool) -> Costs {
@@ -129,12 +136,37 @@ fn pool_of_one(profiler: Option<Arc<Profiler>>) -> Pool {
     Pool::new(PoolCore::without_carriers(config), scheduler)
 }
 
-/// The time from a fork to the beginning of its stolen half. `None` if nobody steals here.
+/// The median of what `round` finds, over the rounds that nothing disturbed. `now` is the time since some beginning.
+/// `None` if there are no such rounds.
+fn typical(now: impl Fn() -> Duration, mut round: impl FnMut() -> Option<f64>) -> Option<i64> {
+    let begin = now();
+    let mut taken = Vec::new();
+    loop {
+        let start = now();
+        let found = round();
+        let end = now();
+        if end - start < DISTURBED {
+            taken.extend(found);
+        }
+        let limit = if taken.len() < FEW { LATEST } else { LIMIT };
+        if taken.len() >= ROUNDS || end - begin >= limit {
+            break;
+        }
+    }
+    taken.sort_by(f64::total_cmp);
+    taken.get(taken.len() / 2).map(|&ticks| ticks as i64)
+}
+
+/// The time since some beginning.
+fn stopwatch() -> impl Fn() -> Duration {
+    let begin = Instant::now();
+    move || begin.elapsed()
+}
+
+/// The time from a fork to the beginning of its stolen half. `None` if nobody steals here, or it cannot be measured.
 fn steal(clock: Clock) -> Option<i64> {
     let pool = Builder::measuring(2, None).build().ok()?;
-    let deadline = Instant::now() + LIMIT;
-    let mut taken = Vec::new();
-    while taken.len() < ROUNDS && Instant::now() < deadline {
+    typical(stopwatch(), || {
         let began = AtomicU64::new(0);
         let start = pool.run(|| {
             let start = clock.now();
@@ -151,15 +183,12 @@ fn steal(clock: Clock) -> Option<i64> {
             });
             start
         });
-        match began.into_inner() {
-            0 => {}
-            began => taken.push(began.saturating_sub(start) as f64),
-        }
-    }
-    (!taken.is_empty()).then(|| median(taken) as i64)
+        Some(began.into_inner()).filter(|&began| began > 0).map(|began| began.saturating_sub(start) as f64)
+    })
 }
 
-/// The time from giving a processor to a parked carrier until that carrier runs. `None` if no thread can be started.
+/// The time from giving a processor to a parked carrier until that carrier runs. `None` if no thread can be started, or it
+/// cannot be measured.
 fn hand_over(clock: Clock) -> Option<i64> {
     let pool = pool_of_one(None);
     // The processor is only named: nobody uses it meanwhile.
@@ -177,29 +206,55 @@ fn hand_over(clock: Clock) -> Option<i64> {
     });
     let partner = partner.ok()?;
     there.started(partner.thread());
-    let deadline = Instant::now() + LIMIT;
-    let mut taken = Vec::new();
-    while taken.len() < ROUNDS && (taken.is_empty() || Instant::now() < deadline) {
+    let found = typical(stopwatch(), || {
         let start = clock.now();
         // SAFETY: the partner waits, or is about to wait, and nobody else gives it anything.
         unsafe { here.succeed(NonNull::from(&*there), processor()) };
         here.receive();
-        taken.push((clock.now() - start) as f64 / 2.0);
-    }
+        Some((clock.now() - start) as f64 / 2.0)
+    });
     // SAFETY: as above.
     unsafe { Carrier::stop(NonNull::from(&*there)) };
     partner.join().ok()?;
-    Some(median(taken) as i64)
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+    found
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::Cell;
+
+    /// What [`typical`] says of rounds that take so many microseconds, over and over, and how long it looks at them.
+    fn said_of(rounds: &[u64]) -> (Option<i64>, Duration) {
+        let time = Cell::new(Duration::ZERO);
+        let mut next = rounds.iter().cycle();
+        let said = typical(
+            || time.get(),
+            || {
+                let &micros = next.next()?;
+                time.set(time.get() + Duration::from_micros(micros));
+                Some(micros as f64)
+            },
+        );
+        (said, time.get())
+    }
+
+    #[test]
+    fn rounds_during_which_the_machine_was_busy_do_not_count() {
+        assert_eq!(said_of(&[3, 5, 4]), (Some(4), Duration::from_micros(3 + 10 * 12)));
+        // One round in four is disturbed by a time slice. Without the limit, the median of the first five would be 7 or more.
+        let (said, took) = said_of(&[4_000, 3_000, 7, 4_000]);
+        assert!(said == Some(7) && took < LATEST, "{said:?} after {took:?}");
+        let (said, took) = said_of(&[4_000, 700]);
+        assert!(said.is_none() && took >= LATEST && took < 2 * LATEST, "{said:?} after {took:?}");
+        // Nobody steals.
+        let time = Cell::new(Duration::ZERO);
+        let patient = || {
+            time.set(time.get() + LIMIT / 8);
+            None
+        };
+        assert_eq!(typical(|| time.get(), patient), None);
+    }
 
     #[test]
     fn migrations_cost_something() {

@@ -33,7 +33,7 @@ pub trait BuilderExt: Sized {
     /// # use bombyx::lab::BuilderExt as _;
     /// let pool = bombyx::Pool::builder().processors(1).count_threads(true).build()?;
     /// pool.run(|| bombyx::join(|| bombyx::join(|| (), || ()), || ()));
-    /// assert_eq!(pool.stats().peak_threads, 2);
+    /// assert_eq!(pool.stats().threads.peak_threads, 2);
     /// # Ok::<(), bombyx::Error>(())
     /// ```
     fn count_threads(self, count: bool) -> Builder;

@@ -223,7 +223,7 @@ impl Pool {
     /// let pool = bombyx::Pool::builder().processors(1).count_threads(true).build()?;
     /// pool.run(|| bombyx::join(|| (), || ()));
     /// pool.forget_peaks();
-    /// assert_eq!(pool.stats().peak_threads, 0);
+    /// assert_eq!(pool.stats().threads.peak_threads, 0);
     /// # Ok::<(), bombyx::Error>(())
     /// ```
     pub fn forget_peaks(&self) {

@@ -14,7 +14,8 @@ use std::panic::Location;
 impl PoolCore {
     #[inline]
     pub(crate) fn tracer(&self) -> Option<&dyn Tracer> {
-        self.config.tracer.as_deref()
+        // Without the feature no pool has one, and the linker leaves out what only a tracer needs.
+        self.config.tracer.as_deref().filter(|_| cfg!(feature = "trace"))
     }
 
     /// Tells the tracer, if there is one, what the calling thread does. It need not hold a processor.

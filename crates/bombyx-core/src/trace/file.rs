@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::panic::Location;
 use std::path::Path;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, Once, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The file, and when the trace began.
@@ -30,6 +30,18 @@ static FILE: OnceLock<File> = OnceLock::new();
 
 /// The memory of all rings in MiB, unless `BOMBYX_TRACE_MEMORY` says otherwise. Enough for 256 threads.
 const MEMORY: usize = 512;
+
+/// The program was built without traces. Says so if the environment asks for one.
+pub(super) fn say_what_is_missing() {
+    static SAID: Once = Once::new();
+    SAID.call_once(|| {
+        if output::asked("BOMBYX_TRACE").is_some() {
+            eprintln!(
+                "bombyx: BOMBYX_TRACE is set, but this program was built without the feature `trace` of bombyx"
+            );
+        }
+    });
+}
 
 /// Begins the trace, if the environment asks for one. Called once.
 pub(super) fn begin() -> bool {

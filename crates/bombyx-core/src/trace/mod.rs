@@ -39,6 +39,10 @@ use std::sync::{Mutex, OnceLock};
 /// may be held there for ever.
 fn is_on() -> bool {
     static ON: OnceLock<bool> = OnceLock::new();
+    if !cfg!(feature = "trace") {
+        file::say_what_is_missing();
+        return false;
+    }
     Generation::current().is_first() && *ON.get_or_init(file::begin)
 }
 

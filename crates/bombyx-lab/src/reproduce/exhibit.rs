@@ -61,6 +61,25 @@ impl Page {
             "differs": self.differs,
         })
     }
+
+    /// One row for each figure of its tables: where it stands, and what it is.
+    pub fn rows(&self, exhibit: &Exhibit) -> Vec<Value> {
+        let sheets = self.sheets.iter().flat_map(|sheet| {
+            sheet.rows.iter().flat_map(move |row| {
+                let cells = sheet.headings.iter().zip(row).skip(1);
+                cells.map(move |(heading, value)| {
+                    json!({
+                        "exhibit": exhibit.id,
+                        "table": sheet.title,
+                        "row": row[0],
+                        "column": heading,
+                        "value": value,
+                    })
+                })
+            })
+        });
+        sheets.collect()
+    }
 }
 
 /// A table whose columns are as wide as their content.

@@ -15,7 +15,11 @@ pub(super) fn count(cores: f64) -> String {
 }
 
 pub(super) fn decimal(number: f64) -> String {
-    if number < 99.95 { format!("{number:.1}") } else { format!("{number:.0}") }
+    match number {
+        ..0.05 => "less than 0.1".to_owned(),
+        ..99.95 => format!("{number:.1}"),
+        _ => format!("{number:.0}"),
+    }
 }
 
 pub(super) fn percent(share: f64) -> String {

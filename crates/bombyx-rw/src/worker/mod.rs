@@ -22,6 +22,7 @@ use crate::protocol::{
     resolve_join, watch, watch_test,
 };
 use crate::record::{JoinRef, ThreadRef, WatchList};
+use crate::system::{give_way, nap};
 use std::marker::PhantomData;
 use std::ptr;
 use std::sync::Arc;
@@ -295,18 +296,10 @@ impl<K: Discipline> Worker<K> {
         if self.shared.resting.load(Relaxed) && self.id != 0 {
             self.rest();
         } else if self.shared.polite {
-            Self::give_way();
+            give_way();
         } else {
             std::hint::spin_loop();
         }
-    }
-
-    /// Lets other threads have the core. Not inlined: otherwise the compiler would keep the address of the system's
-    /// function in a register, and a test that reads the machine code could not tell what is called.
-    #[inline(never)]
-    fn give_way() {
-        // SAFETY: a call of the kernel without arguments.
-        unsafe { libc::sched_yield() };
     }
 
     /// Between two computations: looks for a while whether another one begins, then sleeps a little at a time.
@@ -317,11 +310,8 @@ impl<K: Discipline> Worker<K> {
         self.idle_since = ticks();
         match self.rested {
             0..64 => std::hint::spin_loop(),
-            64..512 => Self::give_way(),
-            // SAFETY: a call of the kernel with a plain number.
-            _ => unsafe {
-                libc::usleep(50);
-            },
+            64..512 => give_way(),
+            _ => nap(),
         }
     }
 

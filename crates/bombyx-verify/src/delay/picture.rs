@@ -2,6 +2,7 @@
 //! attempts below, each in the colour of the instruction that it belongs to.
 
 use super::{DelaySequence, Edges, History, NoHistory};
+use bombyx_base::palette;
 use bombyx_dag::Computation;
 use bombyx_sim::{EventKind, Outcome};
 use std::fmt::Write;
@@ -12,7 +13,6 @@ const LEFT: f64 = 150.0;
 const TOP: f64 = 64.0;
 /// Room for the title and the legend.
 const WIDEST_TEXT: f64 = 700.0;
-const COLORS: [&str; 6] = ["#0072b2", "#d55e00", "#008c67", "#be64a0", "#be8c00", "#3ca0d7"];
 
 const STYLE: &str = "
   text { font-family: Helvetica, Arial, sans-serif; fill: #1f2a44; font-size: 14px; }
@@ -63,7 +63,7 @@ pub fn picture(computation: &Computation, outcome: &Outcome, least: usize) -> Re
         ));
     }
     for (row, &i) in critical.iter().enumerate() {
-        let (u, color) = (sequence.path[i], COLORS[row % COLORS.len()]);
+        let (u, color) = (sequence.path[i], palette::svg(row));
         let steps = history.critical(u).expect("only critical ones are drawn");
         line(format_args!(
             "<text class=\"right\" x=\"{:.1}\" y=\"{:.1}\">{u} of {}</text>",
@@ -109,7 +109,7 @@ pub fn picture(computation: &Computation, outcome: &Outcome, least: usize) -> Re
                 .critical(sequence.path[i])
                 .is_some_and(|s| s.contains(&round.begin) && s.contains(&round.end))
         });
-        let color = whose.map_or("#c9cfda", |row| COLORS[row % COLORS.len()]);
+        let color = whose.map_or("#c9cfda".to_owned(), palette::svg);
         line(format_args!(
             "<rect class=\"round\" fill=\"{color}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"/>",
             x(round.begin),

@@ -1,6 +1,7 @@
 //! A picture of the recycling game: how long every adversary delays a toss on average, against the number of balls.
 
 use super::{Game, Service, Strategy, Toss};
+use bombyx_base::palette;
 use std::fmt::Write;
 
 const WIDTH: f64 = 700.0;
@@ -11,7 +12,6 @@ const TOP: f64 = 50.0;
 const BOTTOM: f64 = 320.0;
 /// The top of the axis, in steps of delay per toss.
 const MOST: f64 = 1.2;
-const COLORS: [&str; 6] = ["#3b6fb6", "#c2622d", "#3f8f5f", "#8a5aa8", "#b59a2c", "#4b8f9e"];
 const BALLS: [usize; 8] = [2, 4, 8, 16, 32, 64, 128, 256];
 const TOSSES_PER_BALL: u64 = 20;
 
@@ -86,7 +86,7 @@ pub fn picture(games: u64, seed: u64) -> String {
     line(format_args!("<text x=\"{:.1}\" y=\"{:.1}\">Lemma 6</text>", RIGHT + 10.0, bound + 4.0));
     let means = |strategy| BALLS.map(|balls| mean_delay(strategy, balls, games, seed));
     let mut curves: Vec<_> =
-        Strategy::ALL.into_iter().zip(COLORS).map(|(s, color)| (s, color, means(s))).collect();
+        Strategy::ALL.into_iter().enumerate().map(|(nth, s)| (s, palette::svg(nth), means(s))).collect();
     curves.sort_by(|a, b| b.2[BALLS.len() - 1].total_cmp(&a.2[BALLS.len() - 1]));
     // Names are beside the ends of their curves, moved down if they would overlap.
     let mut free = bound + 18.0;

@@ -120,12 +120,12 @@ impl PoolCore {
         stats.carriers = shared.carriers as u64;
         stats.peak_carriers = shared.peak_carriers as u64;
         drop(shared);
-        stats.peak_threads = self.gauges.threads.peak();
+        stats.threads.peak_threads = self.gauges.threads.peak();
         stats.heap = self.gauges.heap.now().max(0) as u64;
         stats.peak_heap = self.gauges.heap.peak();
         self.config.strategy.tell(&mut stats);
         let quota = self.config.strategy.quota();
-        stats.quota = if quota == i64::MAX { 0 } else { quota as u64 };
+        stats.quotas.quota = if quota == i64::MAX { 0 } else { quota as u64 };
         stats
     }
 

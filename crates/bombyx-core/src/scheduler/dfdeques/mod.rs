@@ -172,7 +172,7 @@ impl Strategy for Dfdeques {
     }
 
     fn tell(&self, stats: &mut Stats) {
-        stats.peak_deques = self.ranks.peak() as u64;
+        stats.quotas.peak_deques = self.ranks.peak() as u64;
     }
 
     fn forget_peaks(&self) {

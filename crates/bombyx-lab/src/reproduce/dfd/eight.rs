@@ -143,7 +143,7 @@ fn peaks(lab: &Lab, row: &Row, grain: Grain) -> Result<Peaks> {
             let checksum = prepared.run(Runtime::Bombyx(pool)).checksum;
             memory[nth].push(watch.memory());
             let stats = pool.stats();
-            threads[nth].push(stats.peak_threads);
+            threads[nth].push(stats.threads.peak_threads);
             carriers[nth] = stats.peak_carriers.max(carriers[nth]);
             if checksum != expected {
                 return Err(format!("{name} on {} differs from the serial elision", pool.scheduler()).into());
