@@ -13,7 +13,7 @@ use std::thread;
 fn tree(leaves: usize, count: &AtomicUsize) {
     if leaves <= 1 {
         bump(count);
-        if leaves == 1 && count.load(SeqCst).is_multiple_of(31) {
+        if leaves == 1 && count.load(SeqCst) % 31 == 0 {
             thread::yield_now();
         }
         return;

@@ -230,7 +230,7 @@ impl Reader {
 }
 
 fn number(what: &str, text: &str) -> Result<u64, String> {
-    count(text).ok_or_else(|| format!("{what} must be a whole number, but is `{text}`"))
+    count(text).ok_or_else(|| format!("{what} must be a whole number below 2^64, but is `{text}`"))
 }
 
 /// The most strands that are worth reading as text.

@@ -53,7 +53,7 @@ pub(crate) struct Clock {
 }
 
 /// A run has fewer ticks than this.
-const MOST_TICKS: u128 = 1 << 58;
+pub(crate) const MOST_TICKS: u128 = 1 << 58;
 
 impl Clock {
     /// A clock for processors of these speeds that have this much work to do. `beliefs` are the factors by which

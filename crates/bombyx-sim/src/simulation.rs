@@ -1,7 +1,7 @@
 //! [`Simulation`]: sets up a run and returns its [`Outcome`].
 
 use crate::check::{Checker, Invariant, Violation, Watcher};
-use crate::clock::Clock;
+use crate::clock::{Clock, MOST_TICKS};
 use crate::contention::Contention;
 use crate::dummies::WithDummies;
 use crate::engine::{Engine, Rules};
@@ -312,13 +312,15 @@ impl<'c> Simulation<'c> {
             .and_then(|quota| WithDummies::insert(self.computation, quota, self.metering));
         let c = with_dummies.as_ref().map_or(self.computation, |with| &with.computation);
         let work = c.strands().map(|s| c.weight(s)).fold(0, u64::saturating_add);
-        let dollars = u128::from(work) * u128::from(self.steal_cost) * processors as u128;
-        if dollars >= 1 << 61 {
+        let dollars = u128::from(work) * u128::from(self.steal_cost);
+        if dollars >= (1 << 61) / processors as u128 || dollars >= MOST_TICKS {
             return Err(SimulationError::TooLong { work, steal_cost: self.steal_cost, processors });
         }
-        let most = work.saturating_mul(self.steal_cost);
-        let most = most.saturating_add(self.migration_cost.saturating_mul(c.strand_count() as u64));
-        let clock = Clock::new(&self.speeds, &self.estimates, processors, most)?;
+        let most = dollars + u128::from(self.migration_cost) * c.strand_count() as u128;
+        if most >= MOST_TICKS {
+            return Err(SimulationError::DearMigrations(self.migration_cost));
+        }
+        let clock = Clock::new(&self.speeds, &self.estimates, processors, most as u64)?;
         let mut machine = Machine::new(c, clock, processors, self.seed, self.trace, self.mutation);
         machine.charge_migrations(self.migration_cost);
         if let Some(with) = &with_dummies {
@@ -510,6 +512,8 @@ pub enum SimulationError {
         /// Processors.
         processors: usize,
     },
+    /// So many instructions for each strand that moves are more than virtual time can count.
+    DearMigrations(u64),
     /// A strand began before its predecessors had executed: an error in the scheduler.
     TooEarly {
         /// The strand.
@@ -557,12 +561,16 @@ impl fmt::Display for SimulationError {
             ),
             Self::TooLong { work, steal_cost: 1, processors } => write!(
                 f,
-                "the weights are too large: the work T1 = {work} on {processors} processors is more than 2^61 steps"
+                "the weights are too large: T1 = {work} on {processors} processors is more than 2^58 steps, or 2^61 in all"
             ),
             Self::TooLong { work, steal_cost, processors } => write!(
                 f,
                 "the cost of a steal attempt is too large: {steal_cost} steps for each of T1 = {work} instructions on \
-                 {processors} processors are more than 2^61"
+                 {processors} processors are more than 2^58, or 2^61 in all"
+            ),
+            Self::DearMigrations(cost) => write!(
+                f,
+                "the cost of a migration is too large: {cost} instructions for every strand are more than 2^58"
             ),
             Self::TooEarly { strand, tick } => {
                 write!(f, "at tick {tick} {strand} began before its predecessors had executed")

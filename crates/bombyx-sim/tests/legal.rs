@@ -73,6 +73,11 @@ fn weights_and_costs_that_are_too_large_are_named() {
         |cost| Simulation::new(&c, Scheduler::WorkStealing).processors(4).steal_cost(cost).run().unwrap_err();
     assert!(matches!(error(1 << 40), SimulationError::TooLong { steal_cost, .. } if steal_cost == 1 << 40));
     assert!(error(1 << 40).to_string().starts_with("the cost of a steal attempt is too large"));
+    // Four processors could do this within 2^61 steps, but one alone takes 2^58.
+    let error = error((1 << 58) / 3_000_000_000 + 1).to_string();
+    assert!(error.starts_with("the cost of a steal attempt is too large"), "{error}");
+    let moves = Simulation::new(&c, Scheduler::MaximumUtilization).processors(2).migration_cost(u64::MAX);
+    assert!(moves.run().unwrap_err().to_string().starts_with("the cost of a migration is too large"));
     let mut b = Builder::new(0);
     b.strand(1 << 62);
     let c = b.build().unwrap();

@@ -85,8 +85,10 @@ fn a_steal_takes_tau_and_two_delta() {
     assert!(runs.iter().all(|run| run.slowest_steal <= run.steal_bound()), "{runs:#?}");
     // The bound is not loose: some steal takes most of it.
     assert!(runs.iter().any(|run| run.slowest_steal * 10 > run.steal_bound() * 7));
-    let runs = worst(Some(Mutation::SkipsPolls));
-    assert!(runs.iter().any(|run| run.slowest_steal > run.steal_bound()));
+    for mutation in [Mutation::SkipsPolls, Mutation::Lingers, Mutation::LongDelta] {
+        let runs = worst(Some(mutation));
+        assert!(runs.iter().any(|run| run.slowest_steal > run.steal_bound()), "{mutation}");
+    }
 }
 
 #[test]
@@ -94,8 +96,10 @@ fn queries_are_stale_for_two_delta() {
     let runs = worst(None);
     assert!(runs.iter().all(|run| run.latest_stale <= run.stale_bound()), "{runs:#?}");
     assert!(runs.iter().any(|run| run.stale > 0), "no query was stale");
-    let runs = worst(Some(Mutation::Dawdles));
-    assert!(runs.iter().any(|run| run.latest_stale > run.stale_bound()));
+    for mutation in [Mutation::Dawdles, Mutation::OldRound, Mutation::LongDelta] {
+        let runs = worst(Some(mutation));
+        assert!(runs.iter().any(|run| run.latest_stale > run.stale_bound()), "{mutation}");
+    }
 }
 
 #[test]

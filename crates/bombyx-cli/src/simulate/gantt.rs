@@ -55,6 +55,7 @@ pub(super) fn svg(plan: &Plan<'_>, runs: &[Run]) -> Result<String> {
     let mut chart = Chart {
         computation,
         per_tick: (WIDTH - LEFT - RIGHT) / outcome.makespan.max(1) as f64,
+        ticks_per_unit: outcome.ticks_per_unit,
         row,
         bottom: TOP + row * processors as f64,
         out: String::new(),
@@ -74,6 +75,7 @@ pub(super) fn svg(plan: &Plan<'_>, runs: &[Run]) -> Result<String> {
 struct Chart<'a> {
     computation: &'a Computation,
     per_tick: f64,
+    ticks_per_unit: u64,
     row: f64,
     bottom: f64,
     out: String,
@@ -82,6 +84,10 @@ struct Chart<'a> {
 impl Chart<'_> {
     fn line(&mut self, text: std::fmt::Arguments<'_>) {
         writeln!(self.out, "{text}").expect("strings take all text");
+    }
+
+    fn time(&self, tick: u64) -> String {
+        number(tick as f64 / self.ticks_per_unit as f64)
     }
 
     fn x(&self, tick: u64) -> f64 {
@@ -110,7 +116,7 @@ impl Chart<'_> {
             if time > run.time() {
                 break;
             }
-            let x = self.x(0) + time * outcome.ticks_per_unit as f64 * self.per_tick;
+            let x = self.x(0) + time * self.ticks_per_unit as f64 * self.per_tick;
             let (below, label) = (bottom + 5.0, bottom + 19.0);
             self.line(format_args!("<path class=\"grid\" d=\"M{x:.1} {TOP} V{below:.1}\"/>"));
             self.line(format_args!(
@@ -216,8 +222,8 @@ impl Chart<'_> {
         self.line(format_args!(
             "<rect x=\"{left:.2}\" y=\"{y:.1}\" width=\"{width:.2}\" height=\"{height:.1}\" rx=\"1.5\" fill=\"{color}\">\
              <title>{thread}, {} to {}</title></rect>",
-            events[0].from,
-            events[events.len() - 1].to
+            self.time(events[0].from),
+            self.time(events[events.len() - 1].to)
         ));
         if width / events.len() as f64 > 3.0 {
             for event in &events[1..] {

@@ -104,12 +104,22 @@ impl<'a> Plan<'a> {
             let names: Vec<String> = invariants.iter().map(ToString::to_string).collect();
             match names.as_slice() {
                 [] => format!(
-                    "nothing is checked under {scheduler}: no invariant is proved for it on {class} computations"
+                    "nothing is checked under {scheduler}: no invariant is proved for it on {class} computations{}",
+                    self.beside()
                 ),
                 names => format!("checked {when} under {scheduler}: {}", names.join(", ")),
             }
         };
         if self.check { self.schedulers.iter().map(line).collect() } else { Vec::new() }
+    }
+
+    /// What about the machine keeps invariants from being checked that are proved without it.
+    fn beside(&self) -> &'static str {
+        match () {
+            () if self.speeds.changes().iter().any(|change| change.crash) => " if processors crash",
+            () if self.visits => " if processors visit its queue",
+            () => "",
+        }
     }
 
     fn count(&self) -> u64 {

@@ -164,7 +164,7 @@ pub enum SpecError {
         /// The parameter.
         parameter: &'static str,
     },
-    /// Not a whole number.
+    /// Not a whole number, or too large a one.
     BadNumber {
         /// The generator that was named.
         generator: &'static Generator,
@@ -217,7 +217,7 @@ impl fmt::Display for SpecError {
             }
             Self::BadNumber { generator, parameter, value } => write!(
                 f,
-                "`{value}` is not a whole number, which `{parameter}` of `{}` must be (k, M and G are understood)",
+                "`{value}` is not a whole number below 2^64, which `{parameter}` of `{}` must be (k, M and G are understood)",
                 generator.name
             ),
             Self::OutOfRange { generator, at, value } => {

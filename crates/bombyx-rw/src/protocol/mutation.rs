@@ -170,6 +170,12 @@ mutations! {
     SkipsPolls = "skips-polls",
     /// A thief waits for 10 Δ between the victim's round and its query (lines 73 and 77). Only a clock notices.
     Dawdles = "dawdles",
+    /// A victim waits for 10 Δ before it stores the thread into the thief's cell (line 103). Only a clock notices.
+    Lingers = "lingers",
+    /// A thief signs its query with the round in which it last asked this victim (line 77). Only virtual time has this error.
+    OldRound = "old-round",
+    /// Stores become visible after up to 10 Δ, not Δ. Only a clock notices.
+    LongDelta = "long-delta",
     /// A counter is counted down without waiting for the buffer (where joins are counted).
     PlainCounter = "plain-counter",
 }

@@ -11,7 +11,7 @@ use bombyx_rw::protocol::{
 };
 use bombyx_rw::{Joins, Steals};
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 /// What only the processor itself sees.
 pub(super) struct Local {
@@ -34,6 +34,8 @@ pub(super) struct Local {
     /// Private deques with compare-and-swap: a request is open.
     pub(super) asking: bool,
     pub(super) random: Random,
+    /// Under one error: the round of each processor when this one last asked it.
+    pub(super) last_asked: BTreeMap<Id, u64>,
 }
 
 impl Local {
@@ -81,11 +83,16 @@ impl<'c> Machine<'c> {
             waited: 0,
             asking: false,
             random: Random::stream(config.seed, p as u64),
+            last_asked: BTreeMap::new(),
+        };
+        let delta = match config.mutation {
+            Some(Mutation::LongDelta) => 10 * config.delta,
+            _ => config.delta,
         };
         Machine {
             config,
             program,
-            memory: Memory::new(config.processors, program.threads(), config.delta, config.seed),
+            memory: Memory::new(config.processors, program.threads(), delta, config.seed),
             locals: (0..config.processors).map(local).collect(),
             conti: vec![Next::End; program.threads()],
             lists: Vec::new(),
@@ -239,7 +246,7 @@ impl View<'_, '_> {
             local.ticks += 1;
             let due = local.ticks;
             local.polls = local.left > 0;
-            if self.machine.config.mutation == Some(Mutation::SkipsPolls) && !due.is_multiple_of(4) {
+            if self.errs(Mutation::SkipsPolls) && !due.is_multiple_of(4) {
                 self.local().polls = false;
             }
             self.now += stretch;

@@ -210,8 +210,8 @@ impl<'c> Timed<'c> {
         Timed { seed, ..self }
     }
 
-    /// A deliberate error that only a clock notices: [`Mutation::SkipsPolls`] or [`Mutation::Dawdles`]. Others change
-    /// nothing.
+    /// A deliberate error that only virtual time shows: [`Mutation::SkipsPolls`], [`Mutation::Dawdles`],
+    /// [`Mutation::Lingers`], [`Mutation::OldRound`] or [`Mutation::LongDelta`]. Others change nothing.
     #[must_use]
     pub fn mutation(self, mutation: impl Into<Option<Mutation>>) -> Self {
         Timed { mutation: mutation.into(), ..self }

@@ -27,6 +27,11 @@ impl View<'_, '_> {
         self.machine.memory.store(self.p, self.now, store);
     }
 
+    /// Whether this error is planted.
+    pub(super) fn errs(&self, mutation: Mutation) -> bool {
+        self.machine.config.mutation == Some(mutation)
+    }
+
     /// An access to a status cell, which another processor may have used last.
     fn access_join(&mut self) {
         self.now += self.machine.config.costs.remote;
@@ -89,9 +94,13 @@ impl Processor for View<'_, '_> {
         )
     }
 
-    fn store_query(&mut self, to: Id, query: Query<u64>) {
+    fn store_query(&mut self, to: Id, mut query: Query<u64>) {
+        if self.errs(Mutation::OldRound) && matches!(self.pc(), Pc::Send { .. }) {
+            let last = &mut self.machine.locals[self.p as usize].last_asked;
+            query.round = last.insert(to, query.round).unwrap_or(query.round);
+        }
         if to != self.p {
-            if self.machine.config.mutation == Some(Mutation::Dawdles) {
+            if self.errs(Mutation::Dawdles) {
                 self.now += 10 * self.machine.config.delta;
             }
             let again = matches!(self.pc(), Pc::Resend { .. });
@@ -119,6 +128,9 @@ impl Processor for View<'_, '_> {
     }
 
     fn store_received(&mut self, to: Id, thread: Option<Thread>) {
+        if to != self.p && self.errs(Mutation::Lingers) {
+            self.now += 10 * self.machine.config.delta;
+        }
         self.store(to, Store::Received { to, thread });
     }
 

@@ -118,9 +118,14 @@ impl Fate {
                 Fate::Caught(on(3, ".").with_capacity(1))
             }
             Mutation::NoTransfer => Fate::Caught(on(3, "(. (. .))").with_capacity(1)),
-            Mutation::SkipsPolls | Mutation::Dawdles => Fate::Harmless {
+            Mutation::SkipsPolls
+            | Mutation::Dawdles
+            | Mutation::Lingers
+            | Mutation::OldRound
+            | Mutation::LongDelta => Fate::Harmless {
                 argument: "This machine has no clock: a body calls communicate as often as it likes, and any time may pass \
-                    between two steps. What these do shows in virtual time (bombyx_sim::timed).",
+                    between two steps and before a store is seen. What these do shows in virtual time \
+                    (bombyx_sim::timed), where alone old-round is planted.",
                 shown_on: on(2, "(. .)"),
             },
             Mutation::NoWatchInWait => Fate::Harmless {

@@ -183,8 +183,8 @@ const CLAIMS: &[Claim] = &[
         quantity: "chance of so many attempts against (2^(2T∞)·(2T∞ + R choose 2T∞)·e^(−R))",
         scope: "Small computations; R is the least for which the right side is at most 1/4 and 1/20. The left inequality is Lemma 21, \
             which every run is held to.",
-        mutants: mutants![Serial, Themselves, Neighbour, Victim0],
-        few: "the right side is so far above the left that only a scheduler whose thieves hardly ever succeed reaches it",
+        mutants: mutants![Serial, Half, Themselves, Neighbour, Victim0],
+        few: "",
         attempt: observation_22,
     },
     Claim {

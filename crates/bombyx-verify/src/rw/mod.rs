@@ -153,7 +153,7 @@ pub(crate) const CLAIMS: &[Claim] = &[
             EarlyAck,
             PollBetweenThreads
         ],
-        few: "random runs meet the other errors too seldom; rw-thm-5-1 finds them by looking at all runs of small machines",
+        few: "",
         attempt: random_runs,
     },
     Claim {
@@ -296,21 +296,34 @@ fn progress(cx: &Context<'_>) -> Finding {
     })
 }
 
+/// Results that several claims share. Each is computed once, also if two threads want it at the same time.
+struct Shared<K, V>(Mutex<Vec<(K, Arc<OnceLock<V>>)>>);
+
+impl<K: PartialEq, V: Clone> Shared<K, V> {
+    const fn new() -> Self {
+        Self(Mutex::new(Vec::new()))
+    }
+
+    fn get(&self, key: K, compute: impl FnOnce() -> V) -> V {
+        let known = {
+            let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            match all.iter().find(|(other, _)| *other == key) {
+                Some((_, known)) => Arc::clone(known),
+                None => {
+                    let unknown = Arc::new(OnceLock::new());
+                    all.push((key, Arc::clone(&unknown)));
+                    unknown
+                }
+            }
+        };
+        known.get_or_init(compute).clone()
+    }
+}
+
 /// Safety and progress of a machine without an error. Each machine is explored once for both.
 fn as_published(machine: &Machine) -> Result<Arc<Outcome>, String> {
-    type Explored = Arc<OnceLock<Result<Arc<Outcome>, String>>>;
-    static KNOWN: Mutex<Vec<(Config, Explored)>> = Mutex::new(Vec::new());
-    let known = {
-        let mut all = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        match all.iter().find(|(config, _)| *config == machine.config) {
-            Some((_, known)) => known.clone(),
-            None => {
-                all.push((machine.config.clone(), Explored::default()));
-                all[all.len() - 1].1.clone()
-            }
-        }
-    };
-    known.get_or_init(|| explored(machine, None, true).map(Arc::new)).clone()
+    static EXPLORED: Shared<Config, Result<Arc<Outcome>, String>> = Shared::new();
+    EXPLORED.get(machine.config.clone(), || explored(machine, None, true).map(Arc::new))
 }
 
 /// Machines that are small enough if what happens inside `acquire` is left out.

@@ -6,8 +6,8 @@
 //! | run as many processors as GNU make grants | [`Jobserver`] (Linux) |
 //! | let other threads go first | [`background`] (Linux) |
 //!
-//! The first two change [the number of processors](bombyx_core::Pool::set_processors) of a pool from a thread of their
-//! own, until they are dropped. Build the pool with
+//! The first two change [the number of processors](bombyx_core::Pool::set_processors) of a pool from a separate thread,
+//! until they are dropped. Build the pool with
 //! [`max_processors`](bombyx_core::Builder::max_processors), so that it can grow. Use one of them for a pool, not both.
 //!
 //! **Not here:** how a pool is resized. That is in the runtime, `bombyx-core`.

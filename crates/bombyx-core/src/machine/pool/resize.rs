@@ -1,9 +1,9 @@
 //! How many processors a pool uses. The number can change while the pool works.
 //!
 //! The pool has a fixed array of processors. The first of them are in *service*. The others are *surplus*. A surplus
-//! processor finishes what it has begun: it takes nothing from others when its own entries are done. Where it would
-//! rest, it is *shut* instead: it goes to a list of its own ([`crate::protocol::commons`]). When the number rises,
-//! processors that were shut come to rest like any other, and are woken.
+//! processor finishes what it has begun: when its own entries are done, it takes nothing from others. Then it does not
+//! rest but is *shut*: it goes to a separate list ([`crate::protocol::commons`]). When the number rises, processors that
+//! were shut come to rest like any other, and are woken.
 //!
 //! # No processor is in the wrong list
 //!
