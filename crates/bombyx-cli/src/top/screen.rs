@@ -403,7 +403,9 @@ mod tests {
     fn rows_scroll_and_stay_in_reach() {
         let mut screen = Screen::new(false);
         screen.take(view(100));
-        (0..1000).for_each(|_| drop(press(&mut screen, KeyCode::PageDown)));
+        for _ in 0..1000 {
+            press(&mut screen, KeyCode::PageDown);
+        }
         let text = shown(&mut screen, 100, 20);
         assert!(text.lines().any(|line| line.trim_start().starts_with("99 ")), "{text}");
         press(&mut screen, KeyCode::Home);
