@@ -3,7 +3,7 @@
 use crate::args::{Pools, ProgramUnlessRead};
 use crate::launch::{Launch, Scratch, wrote_nothing};
 use crate::{Result, Usage, files, output, text};
-use bombyx_trace::{Category, Timeline, Trace, TrackKind, Unfinished, chrome, perfetto, read};
+use bombyx_trace::{Category, Timeline, Trace, TrackKind, Unfinished, chrome, firefox, perfetto, read};
 use clap::{ValueEnum, ValueHint};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,6 +22,7 @@ Examples:
   bombyx trace -- ./sort 10000000                 run.pftrace, for https://ui.perfetto.dev
   bombyx trace -p 4 -o sort.pftrace -- ./sort 10000000
   bombyx trace --format chrome -o sort.json -- ./sort 10000000
+  bombyx trace --format firefox -o sort.json -- ./sort 10000000
   bombyx trace --format native -o sort.trace -- ./sort 10000000
   bombyx trace --read sort.trace -o sort.pftrace  the same trace in another format
 
@@ -37,7 +38,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FORMAT", default_value = "perfetto")]
     format: Format,
 
-    /// Where to put it; `-` is standard output. Default: run.pftrace, run.json or run.trace
+    /// Where to put it; `-` is standard output. Default: run.pftrace, run.json, run.profile.json or run.trace
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
 
@@ -56,6 +57,8 @@ enum Format {
     Perfetto,
     /// Chrome's trace events, JSON that many viewers read
     Chrome,
+    /// The Firefox Profiler's format, JSON for <https://profiler.firefox.com> and `samply load`
+    Firefox,
     /// The trace as the program wrote it, for `--read`
     Native,
 }
@@ -65,6 +68,7 @@ impl Format {
         match self {
             Format::Perfetto => "run.pftrace",
             Format::Chrome => "run.json",
+            Format::Firefox => "run.profile.json",
             Format::Native => "run.trace",
         }
     }
@@ -120,6 +124,7 @@ fn keep(format: Format, target: &Path, trace: &Trace, bytes: Vec<u8>) -> Result<
     let bytes = match format {
         Format::Perfetto => perfetto::encode(&timeline),
         Format::Chrome => chrome::encode(&timeline).into_bytes(),
+        Format::Firefox => firefox::encode(&timeline).into_bytes(),
         Format::Native => bytes,
     };
     if output::is_standard(target) {
@@ -141,6 +146,9 @@ fn advice(format: Format, target: &Path) -> String {
             format!("Drop {target} on https://ui.perfetto.dev: the page reads it in your browser.")
         }
         Format::Chrome => format!("Open {target} in chrome://tracing or at https://ui.perfetto.dev."),
+        Format::Firefox => format!(
+            "Open {target} at https://profiler.firefox.com (the page reads it in your browser), or with `samply load {target}`."
+        ),
         Format::Native => format!("`bombyx trace --read {target}` writes it in other formats."),
     }
 }

@@ -59,7 +59,8 @@ impl Model {
         let on = processors(profile.processors).into_iter().map(|processors| {
             let band = scaling.predict(processors).band;
             let growth = scaling.likely_growth(processors);
-            On { processors, from: band.from, likely: band.likely, to: band.to, growth, coefficient: 1.0 }
+            let [from, likely, to, growth] = [band.from, band.likely, band.to, growth].map(finite);
+            On { processors, from, likely, to, growth, coefficient: 1.0 }
         });
         Model {
             work: scaling.work,
@@ -118,6 +119,11 @@ pub(crate) fn sites(profile: &Profile) -> Vec<&SiteProfile> {
 /// What a site is called on the page.
 pub(crate) fn called(site: &SiteProfile) -> String {
     format!("{} at {}", site.kind, site.location())
+}
+
+/// A number that JSON has.
+fn finite(number: f64) -> f64 {
+    if number.is_finite() { number } else { f64::MAX / 1e6 }
 }
 
 /// For which numbers of processors a page has answers, among them this one.

@@ -145,7 +145,7 @@ function paintRow(row, line, view, colors, label) {
     let end = Math.min(Math.max(Math.round(right), column + 1), width);
     // A gap between two wide slices shows that they are two.
     if (end - column > 4 && right < width) end--;
-    line.fill(color, column, end);
+    if (end === column + 1) line[column] = color; else line.fill(color, column, end);
     if (label && right - left > 30) label(shown, left, Math.min(right, width));
     at = next;
   }
