@@ -87,7 +87,7 @@ function grainGraph(recording, profile, section) {
       const box = shape("g", { class: span > 0 ? "box critical" : "box", transform: `translate(${x} ${y})`, role: "img", "aria-label": describe(one) });
       const loops = own.has(one) ? ` ↻ ${short(own.get(one))}` : "";
       box.append(shape("title", {}, describe(one)), shape("rect", { width: BOX.wide, height: BOX.high, rx: 6 }),
-        shape("text", { x: 8, y: 18, class: "strong" }, fitting(names[one], BOX.wide - 12)),
+        shape("text", { x: 8, y: 18, class: "strong" }, fitting(names[one], (BOX.wide - 16) * 0.88)),
         shape("text", { x: 8, y: 34 }, `${short(forks)} forks${loops}, grain ${grain(sites[one])}`),
         shape("text", { x: 8, y: 50 }, `span ${percent(span, recording.span)}, work ${percent(work, recording.work)}`));
       for (const event of ["focus", "pointerenter"]) box.addEventListener(event, () => (about.textContent = describe(one)));

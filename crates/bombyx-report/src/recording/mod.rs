@@ -123,10 +123,13 @@ fn sentences(c: &Computation, model: &Model, runs: &Runs) -> Vec<String> {
     if runs.simulated()
         && let Some(last) = model.on.iter().filter(|on| on.likely >= 0.8 * f64::from(on.processors)).next_back()
     {
-        sentences.push(format!(
-            "In the simulator, up to {} processors are used well: the speedup there is {:.1}.",
-            last.processors, last.likely
-        ));
+        sentences.push(match last.processors {
+            1 => "In the simulator, more than one processor is not used well.".to_owned(),
+            several => format!(
+                "In the simulator, {several} processors are still used well: the speedup there is {:.1}.",
+                last.likely
+            ),
+        });
     }
     if c.uses_heap() {
         let peak = bytes(measures.serial_space as f64);

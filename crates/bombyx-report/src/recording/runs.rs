@@ -6,7 +6,7 @@ use bombyx_sim::{Contention, Outcome, Scheduler, Simulation};
 use serde_json::{Value, json};
 
 /// How many strands may be simulated for a page, all runs together.
-const MOST_STRANDS: usize = 4_000_000;
+const MOST_STRANDS: usize = 12_000_000;
 
 /// With more processors than this, only powers of two are simulated.
 const ONE_BY_ONE: u32 = 16;
