@@ -72,6 +72,8 @@ class Browser:
                       mobile=size == "phone")
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self.devtools("Emulation.setEmulatedMedia", features=scheme)
+        # Otherwise elements of a window in the background get no focus events.
+        self.devtools("Emulation.setFocusEmulationEnabled", enabled=True)
         self.logs("browser"), self.logs("performance")
         begin = time.monotonic()
         self.call("POST", "/url", {"url": page.as_uri()})

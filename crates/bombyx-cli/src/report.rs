@@ -169,7 +169,11 @@ fn kind(path: &Path) -> Result<Kind> {
     file.take(64).read_to_end(&mut start).map_err(|error| unreadable(path, &error))?;
     let first = start.iter().find(|byte| !byte.is_ascii_whitespace());
     Ok(match &start[..] {
-        [] => return Err(format!("{} is empty; its program was stopped before it could write", path.display()).into()),
+        [] => {
+            return Err(
+                format!("{} is empty; its program was stopped before it could write", path.display()).into()
+            );
+        }
         trace if trace.starts_with(&MAGIC[..MAGIC.len() - 2]) => Kind::Trace,
         dag if dag.starts_with(b"\x89DAG") => Kind::Dag,
         text if dag_text::begins(text) => Kind::DagText,

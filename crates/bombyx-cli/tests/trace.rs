@@ -21,7 +21,8 @@ fn says(arguments: &[&str]) -> String {
 fn a_run_in_every_format_and_as_a_page() {
     let folder = Folder::new("trace");
     let [native, perfetto, chrome, firefox, page] =
-        ["run.trace", "run.pftrace", "run.json", "run.profile.json", "run.html"].map(|name| folder.file(name));
+        ["run.trace", "run.pftrace", "run.json", "run.profile.json", "run.html"]
+            .map(|name| folder.file(name));
     let child = ["child", "spawns", "bombyx", "2", "1000"];
     let run = [&["trace", "-p", "2", "--format", "native", "-o", &native, "--", THIS][..], &child].concat();
     let summary = says(&run);
@@ -33,7 +34,9 @@ fn a_run_in_every_format_and_as_a_page() {
     says(&["trace", "--read", &native, "--format", "chrome", "-o", &chrome]);
     let json: serde_json::Value = serde_json::from_slice(&fs::read(&chrome).unwrap()).unwrap();
     assert!(json["traceEvents"].as_array().unwrap().len() > 10);
-    assert!(says(&["trace", "--read", &native, "--format", "firefox", "-o", &firefox]).contains("samply load"));
+    assert!(
+        says(&["trace", "--read", &native, "--format", "firefox", "-o", &firefox]).contains("samply load")
+    );
     let json: serde_json::Value = serde_json::from_slice(&fs::read(&firefox).unwrap()).unwrap();
     assert!(json["threads"].as_array().unwrap().len() >= 4, "two processors and two threads");
     let parts = |files: &[&str]| {
@@ -47,7 +50,11 @@ fn a_run_in_every_format_and_as_a_page() {
     let recorded = parts(&[&dag]);
     assert!(recorded >= 3, "speedup, grain graph, flame graphs");
     assert_eq!(parts(&[&native, SORT, &dag]), 1 + 3 + recorded);
-    assert_eq!(parts(&[SORT, &dag, SORT, &dag]), 2 * (3 + recorded) + 1, "side by side, and what has changed");
+    assert_eq!(
+        parts(&[SORT, &dag, SORT, &dag]),
+        2 * (3 + recorded) + 1,
+        "side by side, and what has changed"
+    );
     assert!(refused(&["report", SORT, SORT, SORT, "-o", &page]).contains("the third of the profiles"));
 }
 

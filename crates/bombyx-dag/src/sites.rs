@@ -112,7 +112,10 @@ impl Sites {
     /// If `scale` has another length, or a factor is not a positive number.
     pub fn longest_path_if(&self, c: &Computation, scale: &[f64]) -> Vec<u64> {
         assert_eq!(scale.len(), c.site_names().len() + 1, "a factor for each site, and one for the rest");
-        assert!(scale.iter().all(|factor| factor.is_finite() && *factor > 0.0), "factors are positive numbers");
+        assert!(
+            scale.iter().all(|factor| factor.is_finite() && *factor > 0.0),
+            "factors are positive numbers"
+        );
         let row = |strand: StrandId| self.site_of(strand).map_or(0, |site| site.index() + 1);
         let mut distance = vec![0.0_f64; c.strand_count()];
         let mut then = vec![NONE; c.strand_count()];
@@ -277,7 +280,8 @@ mod tests {
         for scale in [[1.0, 0.25, 1.0], [1.0, 0.5, 2.0], [1.0, 4.0, 8.0], [1.0, 1.0, 3.0]] {
             let parts = sites.longest_path_if(&c, &scale);
             let span: f64 = parts.iter().zip(scale).map(|(part, factor)| *part as f64 * factor).sum();
-            let slower = sites.faster(&c, &[(SiteId(0), 1.0 / scale[1]), (SiteId(1), 1.0 / scale[2])]).unwrap();
+            let slower =
+                sites.faster(&c, &[(SiteId(0), 1.0 / scale[1]), (SiteId(1), 1.0 / scale[2])]).unwrap();
             // Weights are whole numbers of at least 1 there.
             assert!((span - slower.span() as f64).abs() <= 5.0, "{scale:?}: {span}, {}", slower.span());
         }

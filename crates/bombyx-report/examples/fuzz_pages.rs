@@ -18,7 +18,9 @@ fn main() {
     }
     for (name, _, fuzzer) in &fuzzers {
         let (tried, accepted, answers) = (fuzzer.executions, fuzzer.accepted, fuzzer.answers());
-        println!("{seconds:>5} s  {name:10}  {tried:>9} executions, {accepted} accepted, {answers} different answers");
+        println!(
+            "{seconds:>5} s  {name:10}  {tried:>9} executions, {accepted} accepted, {answers} different answers"
+        );
     }
     println!("no findings");
 }

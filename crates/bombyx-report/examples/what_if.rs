@@ -19,7 +19,8 @@ fn main() {
     let mut answers = Vec::new();
     for on in &model.on {
         for _ in 0..3 {
-            let factors: Vec<f64> = model.sites.iter().map(|_| ((step() as f64 - 4.0) / 4.0).exp2()).collect();
+            let factors: Vec<f64> =
+                model.sites.iter().map(|_| ((step() as f64 - 4.0) / 4.0).exp2()).collect();
             answers.push(json!([on.processors, factors, model.speedup(on, &factors)]));
         }
     }

@@ -60,7 +60,11 @@ fn trace(bytes: &[u8]) -> String {
                 serde_json::from_str::<Value>(&json).expect("this is JSON");
             }
             let slices: usize = timeline.tracks.iter().map(|track| track.slices.len()).sum();
-            format!("accepted, {} tracks, {}", timeline.tracks.len().min(8), slices.checked_ilog2().unwrap_or(0))
+            format!(
+                "accepted, {} tracks, {}",
+                timeline.tracks.len().min(8),
+                slices.checked_ilog2().unwrap_or(0)
+            )
         }
     }
 }
@@ -68,7 +72,10 @@ fn trace(bytes: &[u8]) -> String {
 /// An error is a line that people can read, and is an answer without its numbers.
 fn refused(error: &str) -> String {
     assert!((10..400).contains(&error.chars().count()), "an error of {} characters", error.chars().count());
-    assert!(!error.contains(char::is_control), "an error in one line, without what terminals obey: {error:?}");
+    assert!(
+        !error.contains(char::is_control),
+        "an error in one line, without what terminals obey: {error:?}"
+    );
     error.chars().filter(|c| !c.is_ascii_digit()).collect()
 }
 

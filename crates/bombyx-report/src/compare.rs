@@ -95,8 +95,13 @@ pub(crate) fn section(before: &[Figure], after: &[Figure]) -> String {
 /// A part of both runs, side by side where there is room.
 pub(crate) fn pair(before: Option<&Section>, after: Option<&Section>) -> String {
     let side = |section: Option<&Section>, run: usize, name: &str| {
-        let html = section.map_or_else(|| "<p class=\"soft\">This run has no such part.</p>".to_owned(), |one| one.html(run));
-        format!("<div class=\"side\" role=\"group\" aria-label=\"{name}\"><p class=\"which\">{name}</p>\n{html}</div>\n")
+        let html = section.map_or_else(
+            || "<p class=\"soft\">This run has no such part.</p>".to_owned(),
+            |one| one.html(run),
+        );
+        format!(
+            "<div class=\"side\" role=\"group\" aria-label=\"{name}\"><p class=\"which\">{name}</p>\n{html}</div>\n"
+        )
     };
     format!("<div class=\"pair\">\n{}{}</div>\n", side(before, 0, "before"), side(after, 1, "after"))
 }

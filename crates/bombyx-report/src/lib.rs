@@ -103,7 +103,8 @@ impl Report {
         body += &compare::section(&self.figures, &after.figures);
         let mut theirs = after.in_order();
         for section in self.in_order() {
-            let other = theirs.iter().position(|other| other.part == section.part).map(|at| theirs.remove(at));
+            let other =
+                theirs.iter().position(|other| other.part == section.part).map(|at| theirs.remove(at));
             body += &compare::pair(Some(section), other);
         }
         for section in theirs {

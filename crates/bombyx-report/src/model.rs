@@ -86,8 +86,9 @@ impl Model {
     fn time(&self, on: &On, factors: &[f64]) -> f64 {
         let saved = |(site, factor): (&(String, f64), &f64)| site.1 * (1.0 - 1.0 / factor);
         let work = (self.work - self.sites.iter().zip(factors).map(saved).sum::<f64>()).max(0.0);
-        let length =
-            |path: &Vec<f64>| path[0] + path[1..].iter().zip(factors).map(|(part, factor)| part / factor).sum::<f64>();
+        let length = |path: &Vec<f64>| {
+            path[0] + path[1..].iter().zip(factors).map(|(part, factor)| part / factor).sum::<f64>()
+        };
         let span = self.paths.iter().map(length).fold(0.0, f64::max);
         let p = f64::from(on.processors);
         let pool = on.growth * work / p + on.coefficient * (1.0 - 1.0 / p) * (span + self.burden);
@@ -147,7 +148,8 @@ mod tests {
     /// Half of the work and all of the span are one site. On one processor the work counts, on many the span.
     #[test]
     fn what_if_follows_work_and_span() {
-        let on = |processors| On { processors, from: 1.0, likely: 1.0, to: 1.0, growth: 1.0, coefficient: 1.0 };
+        let on =
+            |processors| On { processors, from: 1.0, likely: 1.0, to: 1.0, growth: 1.0, coefficient: 1.0 };
         let model = Model {
             work: 1.0,
             burden: 0.0,

@@ -107,7 +107,8 @@ mod tests {
 
     #[test]
     fn inflation_compares_the_two_runs() {
-        let site = |work_ns| SiteProfile { file: "a.rs".to_owned(), work_ns, forks: 1, ..SiteProfile::default() };
+        let site =
+            |work_ns| SiteProfile { file: "a.rs".to_owned(), work_ns, forks: 1, ..SiteProfile::default() };
         let file = include_bytes!("../../bombyx-profile/corpus/sort.json");
         let one = bombyx_profile::read(&file[..]).unwrap();
         let one = Profile { processors: 1, sites: vec![site(100)], companion: None, ..one };

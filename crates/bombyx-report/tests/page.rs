@@ -60,7 +60,10 @@ fn recording(site: &str) -> Computation {
 
 /// A page with everything, whose names are hostile.
 fn hostile() -> Report {
-    Report::new(HOSTILE).with_profile(&profile(), 8).with_recording(&recording(HOSTILE)).with_trace(&timeline())
+    Report::new(HOSTILE)
+        .with_profile(&profile(), 8)
+        .with_recording(&recording(HOSTILE))
+        .with_trace(&timeline())
 }
 
 /// The data that the page carries.
@@ -86,7 +89,15 @@ fn hostile_names_are_texts() {
 fn the_code_makes_no_html_of_texts() {
     let page = Report::new("sort").with_trace(&timeline()).render();
     let code = &page[page.rfind("<script>").unwrap()..];
-    for word in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "setTimeout("] {
+    for word in [
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacentHTML",
+        "document.write",
+        "eval(",
+        "new Function",
+        "setTimeout(",
+    ] {
         assert!(!code.contains(word), "the code has `{word}`");
     }
 }
@@ -100,7 +111,9 @@ fn the_data_is_json_and_has_everything() {
     assert_eq!(run["trace"]["closures"][0][1], 2, "two slices on threads");
     let model = &run["profile"]["model"];
     let sites = model["sites"].as_array().unwrap().len();
-    assert!(model["paths"].as_array().unwrap().iter().all(|path| path.as_array().unwrap().len() == sites + 1));
+    assert!(
+        model["paths"].as_array().unwrap().iter().all(|path| path.as_array().unwrap().len() == sites + 1)
+    );
     assert!(model["on"].as_array().unwrap().iter().all(|on| on[1].as_f64() <= on[2].as_f64()));
     let recording = &run["recording"];
     assert_eq!(recording["names"][1], HOSTILE);

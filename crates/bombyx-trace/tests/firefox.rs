@@ -162,7 +162,11 @@ fn real_traces_of_every_scheduler() {
             let samples = weights.get(&names).copied().unwrap_or(0);
             // Weights are whole microseconds. What is cut off one goes to the next.
             let changes = 2 * track.slices.len() as i64;
-            assert!((samples - ns / 1000).abs() <= changes, "{}: {names:?}: {samples} µs, {ns} ns", track.name);
+            assert!(
+                (samples - ns / 1000).abs() <= changes,
+                "{}: {names:?}: {samples} µs, {ns} ns",
+                track.name
+            );
         }
         let all: i64 = weights.values().sum();
         let ours: i64 = expected(&timeline, track).values().sum::<i64>() / 1000;

@@ -1,6 +1,6 @@
 // The grain graph: a box for each fork site, arrows from closures to those that they fork, and the critical path.
 
-const BOX = { wide: 190, high: 58, gapX: 22, gapY: 46 };
+const BOX = { wide: 190, high: 74, gapX: 22, gapY: 46 };
 
 /** The layer of each site: how many forks lie between it and what is outside. */
 function layersOf(count, edges) {
@@ -88,8 +88,9 @@ function grainGraph(recording, profile, section) {
       const loops = own.has(one) ? ` ↻ ${short(own.get(one))}` : "";
       box.append(shape("title", {}, describe(one)), shape("rect", { width: BOX.wide, height: BOX.high, rx: 6 }),
         shape("text", { x: 8, y: 18, class: "strong" }, fitting(names[one], (BOX.wide - 16) * 0.88)),
-        shape("text", { x: 8, y: 34 }, `${short(forks)} forks${loops}, grain ${grain(sites[one])}`),
-        shape("text", { x: 8, y: 50 }, `span ${percent(span, recording.span)}, work ${percent(work, recording.work)}`));
+        shape("text", { x: 8, y: 34 }, `${short(forks)} forks${loops}`),
+        shape("text", { x: 8, y: 50 }, `mean grain ${grain(sites[one])}`),
+        shape("text", { x: 8, y: 66 }, `span ${percent(span, recording.span)}, work ${percent(work, recording.work)}`));
       for (const event of ["focus", "pointerenter"]) box.addEventListener(event, () => (about.textContent = describe(one)));
       svg.append(box);
       return box;

@@ -32,7 +32,8 @@ impl Graph {
                 last => {
                     if let Some(&mut [before, _]) = last {
                         // A join leads back along the edge of the fork.
-                        let back = edges.contains_key(&[here, before]) && !edges.contains_key(&[before, here]);
+                        let back =
+                            edges.contains_key(&[here, before]) && !edges.contains_key(&[before, here]);
                         let edge = if back { [here, before] } else { [before, here] };
                         edges.entry(edge).or_default()[1] += 1;
                     }
@@ -105,7 +106,11 @@ mod tests {
         let graph = Graph::of(&c, &sites, &names);
         let (slow, fast) = (names.entry(1) as u64, names.entry(2) as u64);
         assert_eq!(graph.strip, [[0, 5], [slow, 50], [0, 7]]);
-        assert!(graph.edges.contains(&[0, slow, 1, 2]) && graph.edges.contains(&[0, fast, 1, 0]), "{:?}", graph.edges);
+        assert!(
+            graph.edges.contains(&[0, slow, 1, 2]) && graph.edges.contains(&[0, fast, 1, 0]),
+            "{:?}",
+            graph.edges
+        );
     }
 
     #[test]

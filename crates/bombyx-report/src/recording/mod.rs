@@ -121,7 +121,8 @@ fn sentences(c: &Computation, model: &Model, runs: &Runs) -> Vec<String> {
         measures.parallelism()
     )];
     if runs.simulated()
-        && let Some(last) = model.on.iter().filter(|on| on.likely >= 0.8 * f64::from(on.processors)).next_back()
+        && let Some(last) =
+            model.on.iter().filter(|on| on.likely >= 0.8 * f64::from(on.processors)).next_back()
     {
         sentences.push(match last.processors {
             1 => "In the simulator, more than one processor is not used well.".to_owned(),
@@ -200,7 +201,8 @@ fn model(c: &Computation, sites: &Sites, names: &Names, runs: &Runs) -> (Model, 
         sites: names.sliders.iter().map(name).collect(),
         paths,
         on,
-        shown: runs.recorded,
+        // One processor has nothing to show.
+        shown: if runs.recorded > 1 { runs.recorded } else { 8 },
     };
     (model, found)
 }
@@ -281,7 +283,8 @@ mod tests {
             let mut factors = [1.0, 1.0];
             factors[at] = 2.0;
             let faster = sites.faster(&c, &[(SiteId::new(0), 2.0)]).unwrap();
-            let run = Simulation::new(&faster, Scheduler::WorkStealing).processors(processors as usize).seed(1);
+            let run =
+                Simulation::new(&faster, Scheduler::WorkStealing).processors(processors as usize).seed(1);
             let simulated = model.work / run.run().unwrap().time();
             let ours = model.speedup(on, &factors);
             assert!((ours / simulated - 1.0).abs() < 0.15, "on {processors}: {ours}, simulated {simulated}");

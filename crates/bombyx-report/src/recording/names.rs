@@ -91,7 +91,10 @@ mod tests {
         assert_eq!(names.texts.last().unwrap(), "40 other sites");
         assert_eq!(names.text_of(100), "site 99", "the longest closure matters");
         let totals = names.totals(&rows);
-        assert_eq!(totals.iter().map(|row| row.work).sum::<u64>(), rows.iter().map(|row| row.work).sum::<u64>());
+        assert_eq!(
+            totals.iter().map(|row| row.work).sum::<u64>(),
+            rows.iter().map(|row| row.work).sum::<u64>()
+        );
         assert_eq!(totals.iter().map(|row| row.span).sum::<u64>(), c.span());
     }
 }

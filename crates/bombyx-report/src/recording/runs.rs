@@ -78,9 +78,7 @@ impl Runs {
 
     /// What the page's code needs.
     pub(crate) fn memory(&self) -> Value {
-        let one = |(p, time, peak, points): &(u32, f64, u64, Vec<(f64, u64)>)| {
-            json!({ "processors": p, "time": time, "peak": peak, "points": points })
-        };
+        let one = |(p, time, peak, points): &(u32, f64, u64, Vec<(f64, u64)>)| json!({ "processors": p, "time": time, "peak": peak, "points": points });
         json!(self.memory.iter().map(one).collect::<Vec<_>>())
     }
 }
