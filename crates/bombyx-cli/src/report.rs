@@ -112,7 +112,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         let name = before.program().or(before.file.clone()).unwrap_or_default();
         before.report(&name).render()
     } else {
-        let name = |run: &Run| run.file.clone().unwrap_or_default();
+        let names = [&before, &after].map(|run| run.file.clone().unwrap_or_default());
+        let short = |path: &str| Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned());
+        let differ = short(&names[0]) != short(&names[1]);
+        let name = |run: &Run| {
+            let path = run.file.clone().unwrap_or_default();
+            short(&path).filter(|_| differ).unwrap_or(path)
+        };
         before.report(&name(&before)).render_beside(&after.report(&name(&after)))
     };
     if standard {
@@ -170,9 +176,11 @@ fn kind(path: &Path) -> Result<Kind> {
     let first = start.iter().find(|byte| !byte.is_ascii_whitespace());
     Ok(match &start[..] {
         [] => {
-            return Err(
-                format!("{} is empty; its program was stopped before it could write", path.display()).into()
-            );
+            return Err(format!(
+                "{} is empty; its program was stopped before it could write",
+                path.display()
+            )
+            .into());
         }
         trace if trace.starts_with(&MAGIC[..MAGIC.len() - 2]) => Kind::Trace,
         dag if dag.starts_with(b"\x89DAG") => Kind::Dag,

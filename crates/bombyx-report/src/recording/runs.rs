@@ -44,8 +44,8 @@ impl Runs {
         }
         numbers.retain(|p| *p <= ONE_BY_ONE || p.is_power_of_two() || *p == recorded);
         let enough = allowed >= 6;
-        numbers.truncate(allowed.max(6));
-        let mut runs = Runs { times: vec![], recorded, memory: vec![], simulated: enough };
+        numbers.truncate(allowed);
+        let mut runs = Runs { times: vec![], recorded, memory: vec![], simulated: true };
         for p in numbers {
             let simulation = Simulation::new(c, Scheduler::WorkStealing)
                 .processors(p as usize)
@@ -54,19 +54,16 @@ impl Runs {
                 .contention(Contention::for_computation(c));
             let shown = enough && c.uses_heap() && (MEMORIES.contains(&p) || p == recorded);
             let simulation = if shown { simulation.space_series() } else { simulation };
-            let outcome = if enough { simulation.run().ok() } else { None };
-            match outcome {
-                Some(outcome) => {
-                    runs.times.push((p, outcome.time()));
-                    if shown {
-                        runs.memory.push((p, outcome.time(), outcome.peak.total, curve(&outcome)));
-                    }
-                }
-                None => {
-                    runs.simulated = false;
-                    runs.times.push((p, greedy(c, p)));
-                }
+            // A run that would take too many steps is left out.
+            let Some(outcome) = enough.then(|| simulation.run().ok()).flatten() else { continue };
+            runs.times.push((p, outcome.time()));
+            if shown {
+                runs.memory.push((p, outcome.time(), outcome.peak.total, curve(&outcome)));
             }
+        }
+        if runs.times.is_empty() {
+            runs.simulated = false;
+            runs.times = processors(recorded).into_iter().map(|p| (p, greedy(c, p))).collect();
         }
         runs
     }
