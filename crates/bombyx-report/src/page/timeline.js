@@ -31,7 +31,15 @@ function timeline(trace, section, tip, length) {
       return ((alpha << 24) | (blue << 16) | (green << 8) | red) >>> 0;
     };
     const kinds = trace.categories.map(of);
-    colors = { kinds: kinds.map((one) => pixel(one, 255)), dim: kinds.map((one) => pixel(one, 64)), hit: pixel(of("hit"), 255) };
+    // Of black and white, one always has a contrast of 4.5.
+    const light = (color) => {
+      const [red, green, blue] = [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16) / 255)
+        .map((one) => (one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4));
+      return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+    };
+    const on = (color) => (light(color) > 0.179 ? "#000000" : "#ffffff");
+    colors = { kinds: kinds.map((one) => pixel(one, 255)), dim: kinds.map((one) => pixel(one, 64)), hit: pixel(of("hit"), 255),
+      texts: kinds.map(on), onHit: on(of("hit")) };
     for (const name of ["back", "front", "soft", "line", "mark"]) colors[name] = of(name);
     colors.found = of("hit");
   }
@@ -89,7 +97,8 @@ function timeline(trace, section, tip, length) {
       context.fillText(track.name, 4, track.top + ROW / 2);
       track.rows.forEach((row, depth) => {
         const at = track.first + depth, top = track.top + ROW * (depth + 1);
-        const label = (slice, left, right) => labels.push([row.names[slice], left / scale + 3, top, (right - left) / scale - 6]);
+        const label = (slice, left, right) => labels.push([row.names[slice], left / scale + 3, top, (right - left) / scale - 6,
+          row.hits === null ? colors.texts[row.kinds[slice]] : hits.has(row.names[slice]) ? colors.onHit : colors.front]);
         paintRow(row, lines.subarray(at * strip.width, (at + 1) * strip.width), view, colors, label);
       });
     }
@@ -100,9 +109,9 @@ function timeline(trace, section, tip, length) {
         context.drawImage(strip, 0, track.first + depth, strip.width, 1, 0, track.top + ROW * (depth + 1), width, ROW - 2);
       });
     }
-    context.fillStyle = colors.back;
-    for (const [name, x, top, wide] of labels) {
+    for (const [name, x, top, wide, color] of labels) {
       const text = fitting(trace.names[name], wide);
+      context.fillStyle = color;
       if (text !== "") context.fillText(text, x, top + ROW / 2 - 1, wide);
     }
     if (view.to - view.from < trace.length / 2 || trace.arrows.length < 2000) arrows();

@@ -121,8 +121,7 @@ fn sentences(c: &Computation, model: &Model, runs: &Runs) -> Vec<String> {
         measures.parallelism()
     )];
     if runs.simulated()
-        && let Some(last) =
-            model.on.iter().filter(|on| on.likely >= 0.8 * f64::from(on.processors)).next_back()
+        && let Some(last) = model.on.iter().rfind(|on| on.likely >= 0.8 * f64::from(on.processors))
     {
         sentences.push(match last.processors {
             1 => "In the simulator, more than one processor is not used well.".to_owned(),

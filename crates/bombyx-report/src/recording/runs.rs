@@ -17,14 +17,22 @@ const POINTS: usize = 300;
 /// For how many numbers of processors memory is shown.
 const MEMORIES: [u32; 4] = [1, 4, 16, 64];
 
+/// Memory over time in one run.
+struct Memory {
+    processors: u32,
+    time: f64,
+    peak: u64,
+    /// Shares of the time, and bytes.
+    points: Vec<(f64, u64)>,
+}
+
 /// What the simulator found.
 pub(crate) struct Runs {
     /// Numbers of processors, and the time on them.
     pub(crate) times: Vec<(u32, f64)>,
     /// On how many processors it was recorded.
     pub(crate) recorded: u32,
-    /// Numbers of processors, the time, the peak, and the curve.
-    memory: Vec<(u32, f64, u64, Vec<(f64, u64)>)>,
+    memory: Vec<Memory>,
     simulated: bool,
 }
 
@@ -58,7 +66,8 @@ impl Runs {
             let Some(outcome) = enough.then(|| simulation.run().ok()).flatten() else { continue };
             runs.times.push((p, outcome.time()));
             if shown {
-                runs.memory.push((p, outcome.time(), outcome.peak.total, curve(&outcome)));
+                let (peak, points) = (outcome.peak.total, curve(&outcome));
+                runs.memory.push(Memory { processors: p, time: outcome.time(), peak, points });
             }
         }
         if runs.times.is_empty() {
@@ -75,7 +84,7 @@ impl Runs {
 
     /// What the page's code needs.
     pub(crate) fn memory(&self) -> Value {
-        let one = |(p, time, peak, points): &(u32, f64, u64, Vec<(f64, u64)>)| json!({ "processors": p, "time": time, "peak": peak, "points": points });
+        let one = |run: &Memory| json!({ "processors": run.processors, "time": run.time, "peak": run.peak, "points": run.points });
         json!(self.memory.iter().map(one).collect::<Vec<_>>())
     }
 }
@@ -117,8 +126,8 @@ mod tests {
         assert!(c.uses_heap());
         let runs = Runs::of(&c);
         assert!(runs.simulated() && runs.memory.len() == MEMORIES.len());
-        for (p, _, peak, points) in &runs.memory {
-            assert_eq!(points.iter().map(|point| point.1).max(), Some(*peak), "on {p}");
+        for Memory { processors, peak, points, .. } in &runs.memory {
+            assert_eq!(points.iter().map(|point| point.1).max(), Some(*peak), "on {processors}");
             assert!(points.len() <= POINTS + 1 && points.is_sorted_by(|a, b| a.0 < b.0));
         }
     }
