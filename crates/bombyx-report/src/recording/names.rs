@@ -76,7 +76,7 @@ mod tests {
         b.strand(1);
         let mut ends = vec![];
         for nth in 0..100 {
-            let site = b.site(&format!("site {nth}"));
+            let site = b.site(format!("site {nth}"));
             b.spawn_at(site, 0);
             b.strand(1 + nth);
             ends.push(b.end());
