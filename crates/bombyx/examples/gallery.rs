@@ -51,14 +51,15 @@ fn lock() -> u64 {
     *locked(&total)
 }
 
-/// Sixty pieces of work, of which the last is as long as all others together.
+/// Sixty pieces of work, of which one is as long as all others together. Its processor takes closures from the end, and thieves
+/// take them from the beginning, so the one in the middle comes last.
 fn imbalance() -> u64 {
     let sum = Mutex::new(0_u64);
     scope(|s| {
         for piece in 0..60 {
             let sum = &sum;
             s.spawn(move |_| {
-                let found = if piece == 59 { long_piece() } else { compute(500) };
+                let found = if piece == 30 { long_piece() } else { compute(500) };
                 let mut sum = locked(sum);
                 *sum = sum.wrapping_add(found);
             });
