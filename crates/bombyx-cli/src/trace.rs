@@ -5,7 +5,9 @@ use crate::launch::{Launch, Scratch, wrote_nothing};
 use crate::output::Form;
 use crate::terminal::{complain, print_bytes, say, spinner};
 use crate::{Result, Usage, files, output, text};
-use bombyx_trace::{Category, Timeline, Trace, Track, TrackKind, Unfinished, chrome, perfetto, read};
+use bombyx_trace::{
+    Category, Timeline, Trace, Track, TrackKind, Unfinished, chrome, firefox, perfetto, read,
+};
 use clap::{ValueEnum, ValueHint};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -29,6 +31,7 @@ Examples:
   bombyx trace --format chrome -o sort.json -- ./sort 10000000
   bombyx trace --strands -- ./sort 10000000       also the strands of at least 10 µs
   bombyx trace --flight 5 --stall 60 -- ./server  the last 5 seconds before it panicked, hung or was ended
+  bombyx trace --format firefox -o sort.json -- ./sort 10000000
   bombyx trace --format native -o sort.trace -- ./sort 10000000
   bombyx trace --read sort.trace -o sort.pftrace  the same trace in another format
 
@@ -47,7 +50,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FORMAT", default_value = "perfetto")]
     format: Format,
 
-    /// Where to put it; `-` is standard output. Default: run.pftrace, run.json or run.trace
+    /// Where to put it; `-` is standard output. Default: run.pftrace, run.json, run.profile.json or run.trace
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
 
@@ -81,6 +84,8 @@ enum Format {
     Perfetto,
     /// Chrome's trace events, JSON that many viewers read
     Chrome,
+    /// The Firefox Profiler's format, JSON for <https://profiler.firefox.com> and `samply load`
+    Firefox,
     /// The trace as the program wrote it, for `--read`
     Native,
 }
@@ -90,6 +95,7 @@ impl Format {
         match self {
             Format::Perfetto => "run.pftrace",
             Format::Chrome => "run.json",
+            Format::Firefox => "run.profile.json",
             Format::Native => "run.trace",
         }
     }
@@ -165,6 +171,7 @@ fn keep(args: &Args, target: &Path, trace: &Trace, bytes: Vec<u8>) -> Result<()>
     let bytes = match args.format {
         Format::Perfetto => perfetto::encode(&timeline),
         Format::Chrome => chrome::encode(&timeline).into_bytes(),
+        Format::Firefox => firefox::encode(&timeline).into_bytes(),
         Format::Native => bytes,
     };
     let summary = Summary::of(&timeline);
@@ -190,6 +197,9 @@ fn advice(format: Format, target: &Path) -> String {
             format!("Drop {target} on https://ui.perfetto.dev: the page reads it in your browser.")
         }
         Format::Chrome => format!("Open {target} in chrome://tracing or at https://ui.perfetto.dev."),
+        Format::Firefox => format!(
+            "Open {target} at https://profiler.firefox.com (the page reads it in your browser), or with `samply load {target}`."
+        ),
         Format::Native => format!("`bombyx trace --read {target}` writes it in other formats."),
     }
 }

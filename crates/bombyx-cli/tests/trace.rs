@@ -20,8 +20,9 @@ fn says(arguments: &[&str]) -> String {
 #[test]
 fn a_run_in_every_format_and_as_a_page() {
     let folder = Folder::new("trace");
-    let [native, perfetto, chrome, page] =
-        ["run.trace", "run.pftrace", "run.json", "run.html"].map(|name| folder.file(name));
+    let [native, perfetto, chrome, firefox, page] =
+        ["run.trace", "run.pftrace", "run.json", "run.profile.json", "run.html"]
+            .map(|name| folder.file(name));
     let child = ["child", "spawns", "bombyx", "2", "1000"];
     let run = [&["trace", "-p", "2", "--format", "native", "-o", &native, "--", THIS][..], &child].concat();
     let summary = says(&run);
@@ -33,10 +34,28 @@ fn a_run_in_every_format_and_as_a_page() {
     says(&["trace", "--read", &native, "--format", "chrome", "-o", &chrome]);
     let json: serde_json::Value = serde_json::from_slice(&fs::read(&chrome).unwrap()).unwrap();
     assert!(json["traceEvents"].as_array().unwrap().len() > 10);
-    says(&["report", &native, SORT, "-o", &page]);
-    let html = fs::read_to_string(&page).unwrap();
-    assert!(html.contains("id=\"canvas\"") && html.contains("id=\"speedup\""));
-    assert!(fails(&["report", SORT, SORT, "-o", &page]).contains("is another profile"));
+    assert!(
+        says(&["trace", "--read", &native, "--format", "firefox", "-o", &firefox]).contains("samply load")
+    );
+    let json: serde_json::Value = serde_json::from_slice(&fs::read(&firefox).unwrap()).unwrap();
+    assert!(json["threads"].as_array().unwrap().len() >= 4, "two processors and two threads");
+    let parts = |files: &[&str]| {
+        says(&[&["report", "-o", &page], files].concat());
+        let html = fs::read_to_string(&page).unwrap();
+        html.matches("data-part=").count()
+    };
+    let dag = folder.file("run.dag");
+    says(&["record", "-p", "2", "-o", &dag, "--", THIS, "child", "spawns", "bombyx", "2", "1000"]);
+    assert_eq!([parts(&[&native]), parts(&[SORT])], [1, 3], "a timeline; advice, speedup and sites");
+    let recorded = parts(&[&dag]);
+    assert!(recorded >= 3, "speedup, grain graph, flame graphs");
+    assert_eq!(parts(&[&native, SORT, &dag]), 1 + 3 + recorded);
+    assert_eq!(
+        parts(&[SORT, &dag, SORT, &dag]),
+        2 * (3 + recorded) + 1,
+        "side by side, and what has changed"
+    );
+    assert!(refused(&["report", SORT, SORT, SORT, "-o", &page]).contains("the third of the profiles"));
 }
 
 #[test]
@@ -53,7 +72,12 @@ fn what_cannot_be_traced_or_shown_is_said() {
     assert!(says(b"bombyx trace v1\n", &read).contains("stops early"));
     let report = ["report", &file[..], "-o", &target];
     assert!(says(b"bombyx trace v7\n", &report).contains("version 7"));
-    assert!(says(b"\x7fELF", &report).contains("not a profile"));
+    assert!(says(b"\x7fELF", &report).contains("neither a trace nor a profile nor a recording"));
+    assert!(says(b"", &report).contains("is empty"));
+    assert!(says(b"{\"traceEvents\":[]}", &report).contains("not a profile"));
+    assert!(says(b"\x89DAG\r\n\x1a\n", &report).contains("stops early"));
+    assert!(says(b"\x89DAG\n\x1a\n", &report).contains("text-mode transfer"));
+    assert!(says(b"dag\nspawn\n", &report).contains("line 2"));
     assert!(!fs::exists(&target).unwrap(), "no target was written");
     assert!(fails(&["trace", "-o", &target, "--", "true"]).contains("trace"), "no runtime, no trace");
     assert!(refused(&["trace", "--read", &file, "-p", "2"]).contains("no effect"));

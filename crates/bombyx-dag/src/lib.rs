@@ -55,5 +55,5 @@ pub use draft::Draft;
 pub use error::BuildError;
 pub use id::{SiteId, StrandId, ThreadId};
 pub use measures::{Measures, distances_to_end, path_lengths};
-pub use sites::{SiteMeasures, Sites};
+pub use sites::{SiteMeasures, Sites, longest_path};
 pub use strict::{made_fully_strict, made_strict};

@@ -101,6 +101,44 @@ impl Sites {
         rows
     }
 
+    /// What each site contributes to a longest path of `c`, the computation of this table, if the strands of each site
+    /// took `scale` times as long: their weights as they are, without that factor. First comes what is outside all forks,
+    /// then the sites in the order of their ids, and `scale` has the same order.
+    ///
+    /// So with factors y near `scale`, the span is the sum of the results, each times its y, and with any factors the span
+    /// is at least that.
+    ///
+    /// # Panics
+    /// If `scale` has another length, or a factor is not a positive number.
+    pub fn longest_path_if(&self, c: &Computation, scale: &[f64]) -> Vec<u64> {
+        assert_eq!(scale.len(), c.site_names().len() + 1, "a factor for each site, and one for the rest");
+        assert!(
+            scale.iter().all(|factor| factor.is_finite() && *factor > 0.0),
+            "factors are positive numbers"
+        );
+        let row = |strand: StrandId| self.site_of(strand).map_or(0, |site| site.index() + 1);
+        let mut distance = vec![0.0_f64; c.strand_count()];
+        let mut then = vec![NONE; c.strand_count()];
+        for strand in c.strands().rev() {
+            let mut beyond = 0.0;
+            for to in successors(c, strand) {
+                if then[strand.index()] == NONE || distance[to.index()] > beyond {
+                    (beyond, then[strand.index()]) = (distance[to.index()], to.0);
+                }
+            }
+            distance[strand.index()] = beyond + c.weight(strand) as f64 * scale[row(strand)];
+        }
+        let mut parts = vec![0; scale.len()];
+        let mut strand = StrandId(0);
+        loop {
+            parts[row(strand)] += c.weight(strand);
+            match then[strand.index()] {
+                NONE => return parts,
+                next => strand = StrandId(next),
+            }
+        }
+    }
+
     /// The computation that `c`, the computation of this table, would be if the strands of some sites were faster by
     /// the given factors. A factor below 1 makes them slower.
     ///
@@ -135,7 +173,14 @@ impl Sites {
 }
 
 /// The strands of one longest path, first to last.
-fn longest_path(c: &Computation) -> impl Iterator<Item = StrandId> + use<'_> {
+///
+/// ```
+/// use bombyx_dag::{StrandId, generate::figure1, longest_path};
+/// let c = figure1(1);
+/// let path: Vec<StrandId> = longest_path(&c).collect();
+/// assert_eq!(path.iter().map(|&strand| c.weight(strand)).sum::<u64>(), c.span());
+/// ```
+pub fn longest_path(c: &Computation) -> impl Iterator<Item = StrandId> + use<'_> {
     let distances = distances_to_end(c);
     // Every path begins with the first strand, because all others depend on it.
     std::iter::successors(Some(StrandId(0)), move |&strand| {
@@ -224,6 +269,22 @@ mod tests {
         assert_eq!(both(&[(halves, 1e6)]), (102, 2 + 1 + 1 + 51 + 1 + 2), "now it is");
         assert_eq!(both(&[(halves, 2.0), (halves, 2.0)]), both(&[(halves, 4.0)]));
         assert_eq!(both(&[(scope, 0.5)]), (310, 2 + 10 + 7 + 102 + 3 + 2));
+    }
+
+    #[test]
+    fn the_longest_path_moves_with_the_factors() {
+        let c = sort();
+        let sites = Sites::of(&c);
+        assert_eq!(sites.longest_path_if(&c, &[1.0; 3]), [3, 100, 0]);
+        assert_eq!(sites.longest_path_if(&c, &[1.0, 1e-6, 1.0])[2], 30 + 20 + 1, "the longest of the scope");
+        for scale in [[1.0, 0.25, 1.0], [1.0, 0.5, 2.0], [1.0, 4.0, 8.0], [1.0, 1.0, 3.0]] {
+            let parts = sites.longest_path_if(&c, &scale);
+            let span: f64 = parts.iter().zip(scale).map(|(part, factor)| *part as f64 * factor).sum();
+            let slower =
+                sites.faster(&c, &[(SiteId(0), 1.0 / scale[1]), (SiteId(1), 1.0 / scale[2])]).unwrap();
+            // Weights are whole numbers of at least 1 there.
+            assert!((span - slower.span() as f64).abs() <= 5.0, "{scale:?}: {span}, {}", slower.span());
+        }
     }
 
     #[test]

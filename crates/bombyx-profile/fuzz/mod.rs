@@ -200,7 +200,7 @@ impl Fuzzer {
 pub(crate) fn profiles() -> Target {
     Target {
         extension: "json",
-        corpus: Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus"),
+        corpus: Path::new(env!("CARGO_MANIFEST_DIR")).join("../bombyx-profile/corpus"),
         words: &[
             b"0",
             b"1",
@@ -226,6 +226,7 @@ pub(crate) fn profiles() -> Target {
             b"\"bombyx_profile\":1,",
             b"\xff",
             b"\"work_ns\"",
+            b"</script><script>",
         ],
         repair: |_| (),
         read: |bytes| match bombyx_profile::read(bytes) {
@@ -282,6 +283,7 @@ pub(crate) fn dags() -> Target {
             b"\x06\x01",
             b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
             b"\x80\0",
+            b"\x03\x08<script>",
         ],
         repair: sealed,
         read: |bytes| match bombyx_dag::format::read_at_most(1 << 16, bytes) {
@@ -324,6 +326,7 @@ pub(crate) fn traces() -> Target {
             b"NaN",
             b"1e300",
             b"bombyx trace v2\n",
+            b"<script>",
         ],
         repair: |file| sealed_trace(file),
         read: |bytes| match bombyx_trace::read(bytes) {

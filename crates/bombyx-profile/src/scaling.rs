@@ -196,6 +196,14 @@ impl Scaling {
         ratio(self.work + self.serial, self.serial + pool.max(self.span))
     }
 
+    /// How many times as long strands likely take on a number of processors as alone.
+    pub fn likely_growth(&self, processors: u32) -> f64 {
+        match processors {
+            0 | 1 => 1.0,
+            several => self.growth_on(f64::from(several))[1],
+        }
+    }
+
     /// How many times as long strands take on `p` processors as alone: at least, likely and at most.
     fn growth_on(&self, p: f64) -> [f64; 3] {
         let Some(Beside { processors, factor, .. }) = self.growth else {

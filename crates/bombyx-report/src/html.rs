@@ -1,5 +1,59 @@
 //! As much of HTML as the page needs.
 
+/// A section of the page: a part of what is known of one run.
+#[derive(Clone, Debug)]
+pub(crate) struct Section {
+    pub(crate) part: Part,
+    /// Its heading, as text.
+    pub(crate) title: &'static str,
+    /// What follows the heading, as HTML.
+    pub(crate) body: String,
+}
+
+/// The parts of a page, in their order. The page's code finds them by their names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Part {
+    Advice,
+    Speedup,
+    Simulated,
+    Graph,
+    Flame,
+    Memory,
+    Timeline,
+    Sites,
+}
+
+impl Part {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Advice => "advice",
+            Self::Speedup => "speedup",
+            Self::Simulated => "simulated",
+            Self::Graph => "graph",
+            Self::Flame => "flame",
+            Self::Memory => "memory",
+            Self::Timeline => "timeline",
+            Self::Sites => "sites",
+        }
+    }
+}
+
+impl Section {
+    /// The section of a run, which has this number on the page.
+    pub(crate) fn html(&self, run: usize) -> String {
+        let (name, title, body) = (self.part.name(), self.title, &self.body);
+        format!(
+            "<section data-part=\"{name}\" data-run=\"{run}\" aria-label=\"{title}\">\n<h2>{title}</h2>\n{body}</section>\n"
+        )
+    }
+}
+
+/// Sentences as a list.
+pub(crate) fn list(sentences: &[String]) -> String {
+    let items: String = sentences.iter().map(|one| format!("<li>{}</li>", escaped(one))).collect();
+    format!("<ul>{items}</ul>\n")
+}
+
 /// A text in HTML, between tags or in an attribute.
 pub(crate) fn escaped(text: &str) -> String {
     let mut html = String::with_capacity(text.len());
@@ -41,6 +95,16 @@ pub(crate) fn time(ns: f64) -> String {
     };
     let digits = if number >= 100.0 { 0 } else { usize::from(number < 10.0) + 1 };
     format!("{number:.digits$} {unit}")
+}
+
+/// A number of bytes for people, with three digits.
+pub(crate) fn bytes(bytes: f64) -> String {
+    let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    let fits = units.into_iter().find(|&(_, power)| bytes >= f64::from(1_u32 << power));
+    match fits {
+        Some((unit, power)) => format!("{:.1} {unit}", bytes / f64::from(1_u32 << power)),
+        None => format!("{bytes:.0} bytes"),
+    }
 }
 
 #[cfg(test)]

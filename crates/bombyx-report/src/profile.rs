@@ -1,17 +1,32 @@
-//! The part of the page that shows a profile.
+//! The parts of the page that show a profile.
 
-use crate::html::{escaped, time};
+use crate::compare::Figure;
+use crate::html::{Part, Section, bytes, list, time};
+use crate::model::{Model, called};
 use bombyx_profile::{Comparison, Profile, Scaling, SiteProfile, advise};
 use serde_json::{Value, json};
 
 /// How many fork sites the table has.
-const SITES: usize = 30;
+const SITES: usize = 200;
 
-/// How many times as fast a site could be.
-const FACTORS: [f64; 5] = [1.25, 1.5, 2.0, 4.0, 10.0];
+/// The parts as HTML.
+pub(crate) fn sections(profile: &Profile, cores: u32) -> Vec<Section> {
+    let advice: Vec<String> = advise(profile, cores).iter().map(ToString::to_string).collect();
+    let advice = format!("{}<h3>Advice</h3>\n{}", list(&sentences(profile)), list(&advice));
+    let speedup = "<div data-is=\"controls\"></div>\n\
+        <p class=\"soft\">A formula over work, span and the cost of steals, the one of <code>bombyx profile</code>, gives these \
+        speedups. It assumes that the critical path stays where it is when a fork site gets faster. So the answer is the most \
+        that such a change gains. A recording tells where the path moves.</p>\n"
+        .to_owned();
+    let sites = "<div class=\"scroll\"><table data-is=\"sites\"></table></div>\n".to_owned();
+    vec![
+        Section { part: Part::Advice, title: "Work, span and advice", body: advice },
+        Section { part: Part::Speedup, title: "Speedup, predicted from the profile", body: speedup },
+        Section { part: Part::Sites, title: "Fork sites", body: sites },
+    ]
+}
 
-/// The HTML of the part.
-pub(crate) fn section(profile: &Profile, cores: u32) -> String {
+fn sentences(profile: &Profile) -> Vec<String> {
     let scaling = Scaling::of(profile);
     let comparison = Comparison::of(profile);
     let alone = comparison.as_ref().map_or(profile, |comparison| comparison.one);
@@ -32,114 +47,79 @@ pub(crate) fn section(profile: &Profile, cores: u32) -> String {
             comparison.speedup()
         ));
     }
+    if let Some(peak) = profile.peak_heap_bytes {
+        sentences.push(format!("At most {} of heap memory were in use at once.", bytes(peak as f64)));
+    }
     if profile.interrupted {
         sentences.push("A signal ended the program; this is its profile up to then.".to_owned());
     }
-    let items = |sentences: &[String]| -> String {
-        sentences.iter().map(|sentence| format!("<li>{}</li>", escaped(sentence))).collect()
-    };
-    let advice: Vec<String> = advise(profile, cores).iter().map(ToString::to_string).collect();
-    let what_if = if sites(profile).is_empty() {
-        String::new()
-    } else {
-        "<div class=\"bar\"><label>If <select id=\"site\"></select></label> <label>were <select id=\"factor\"></select></label>: \
-         <output id=\"what-if\" class=\"accent\"></output></div>\n\
-         <p class=\"soft\">The critical path may move to other sites when one gets faster. So this is the most that such a \
-         change gains.</p>\n"
-            .to_owned()
-    };
-    format!(
-        "<section aria-labelledby=\"profile\">\n<h2 id=\"profile\">Work, span and advice</h2>\n<ul>{}</ul>\n\
-         <h2>Advice</h2>\n<ul>{}</ul>\n\
-         <h2>Speedup</h2>\n\
-         <div class=\"bar\"><label for=\"processors-slider\">on <span id=\"p\"></span></label>\n\
-         <input type=\"range\" id=\"processors-slider\" min=\"0\" value=\"0\">\n\
-         <output id=\"band\" class=\"big\" for=\"processors-slider\"></output></div>\n\
-         {what_if}\
-         <svg id=\"speedup\" viewBox=\"0 0 640 320\" role=\"img\" aria-label=\"Predicted speedups against processors, with \
-         their band. The slider above says the same in numbers.\"></svg>\n\
-         <h2>Fork sites</h2><div class=\"scroll\"><table id=\"sites\"></table></div>\n</section>\n",
-        items(&sentences),
-        items(&advice)
-    )
+    sentences
 }
 
-/// The sites of the table: those that forks belong to, by their part of the span.
-fn sites(profile: &Profile) -> Vec<&SiteProfile> {
-    let mut sites = profile.sites_by_span();
-    sites.truncate(SITES);
-    sites
-}
-
-/// For which numbers of processors the page knows the answer.
-fn processors(profile: &Profile) -> Vec<u32> {
-    let mut all: Vec<u32> =
-        (1..=16).chain([20, 24, 28, 32, 40, 48, 56, 64, 96, 128, 192, 256, 512, 1024]).collect();
-    all.push(profile.processors.clamp(1, 4096));
-    all.sort_unstable();
-    all.dedup();
-    all
+/// What two runs are compared by.
+pub(crate) fn figures(profile: &Profile) -> Vec<Figure> {
+    let mut figures = vec![
+        Figure::time("time of the program", profile.elapsed_ns() as f64),
+        Figure::time("work", profile.work_ns as f64),
+        Figure::time("span", profile.span_ns as f64),
+        Figure::ratio("parallelism", profile.parallelism()),
+        Figure::count("processors", f64::from(profile.processors)),
+        Figure::count("forks", profile.forks as f64),
+        Figure::time("mean strand", profile.grain_ns()),
+        Figure::count("steals", profile.steals as f64),
+        Figure::count("hand-overs", profile.hand_overs as f64),
+    ];
+    if let Some(peak) = profile.peak_heap_bytes {
+        figures.push(Figure::bytes("most heap memory in use", peak as f64));
+    }
+    figures
 }
 
 /// What the page's code needs.
 pub(crate) fn data(profile: &Profile) -> Value {
-    let scaling = Scaling::of(profile);
-    let processors = processors(profile);
-    let bands: Vec<Value> = processors
-        .iter()
-        .map(|&p| {
-            let band = scaling.predict(p).band;
-            json!([p, band.from, band.likely, band.to])
-        })
-        .collect();
-    let sites: Vec<Value> = sites(profile)
+    let mut sites = profile.sites_by_span();
+    sites.truncate(SITES);
+    let sites: Vec<Value> = sites
         .into_iter()
         .map(|site| {
-            let faster = FACTORS.map(|factor| {
-                let on = |&p: &u32| scaling.predict(p).band.likely * gain(&scaling, site, factor, p);
-                processors.iter().map(on).collect::<Vec<f64>>()
-            });
             json!({
-                "name": format!("{} at {}", site.kind, site.location()),
+                "name": called(site),
+                "place": site.location(),
                 "forks": site.forks,
                 "grain": (site.forks > 0).then(|| site.grain_ns()),
-                "work": site.work_ns as f64 / profile.work_ns.max(1) as f64,
-                "span": profile.share_of_span(site.span_ns),
-                "faster": faster,
+                "work": site.work_ns as f64,
+                "span": site.span_ns as f64,
+                "inflation": inflation(profile, site),
             })
         })
         .collect();
-    json!({ "bands": bands, "sites": sites, "factors": FACTORS, "shown": profile.processors })
+    json!({ "work": profile.work_ns, "span": profile.span_ns, "sites": sites, "model": Model::of_profile(profile).data() })
 }
 
-/// How many times as fast the program is on `p` processors if the strands of a site are faster, and if the critical path
-/// stays where it is.
-fn gain(scaling: &Scaling, site: &SiteProfile, factor: f64, p: u32) -> f64 {
-    // What was measured on that very number of processors holds for the program as it is.
-    let growth = scaling.growth.map(|beside| bombyx_profile::Beside { speedup: None, ..beside });
-    let before = Scaling { growth, ..*scaling };
-    let saved = |ns: u64| ns as f64 * 1e-9 * (1.0 - 1.0 / factor);
-    let after = Scaling {
-        work: (before.work - saved(site.work_ns)).max(0.0),
-        span: (before.span - saved(site.span_ns)).max(0.0),
-        burdened_span: (before.burdened_span - saved(site.span_ns)).max(0.0),
-        ..before
+/// How many times as much work a site has on several processors as on one, if both were run.
+fn inflation(profile: &Profile, site: &SiteProfile) -> Option<f64> {
+    let Comparison { one, many } = Comparison::of(profile)?;
+    let work = |of: &Profile| {
+        let same = |other: &&SiteProfile| other.location() == site.location() && other.kind == site.kind;
+        of.sites.iter().find(same).map(|site| site.work_ns).filter(|work| *work > 0)
     };
-    let ratio = before.time(p) / after.time(p);
-    if ratio.is_finite() { ratio.max(1.0) } else { 1.0 }
+    Some(work(many)? as f64 / work(one)? as f64)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Half of the work and all of the span are one site. On one processor the work counts, on many the span.
     #[test]
-    fn what_if_follows_work_and_span() {
-        let site = SiteProfile { work_ns: 500_000_000, span_ns: 100_000_000, ..SiteProfile::default() };
-        let scaling = Scaling::new(1.0, 0.1, 0.1);
-        assert!((gain(&scaling, &site, 2.0, 1) - 1.0 / 0.75).abs() < 1e-9);
-        assert!(gain(&scaling, &site, 2.0, 1024) > 1.8);
-        assert!(gain(&scaling, &site, 10.0, 8) > gain(&scaling, &site, 2.0, 8));
+    fn inflation_compares_the_two_runs() {
+        let site =
+            |work_ns| SiteProfile { file: "a.rs".to_owned(), work_ns, forks: 1, ..SiteProfile::default() };
+        let file = include_bytes!("../../bombyx-profile/corpus/sort.json");
+        let one = bombyx_profile::read(&file[..]).unwrap();
+        let one = Profile { processors: 1, sites: vec![site(100)], companion: None, ..one };
+        let many = Profile { processors: 4, sites: vec![site(150)], ..one.clone() };
+        assert_eq!(inflation(&many, &many.sites[0]), None, "there was one run");
+        let both = Profile { companion: Some(Box::new(one)), ..many };
+        assert_eq!(inflation(&both, &both.sites[0]), Some(1.5));
     }
 }

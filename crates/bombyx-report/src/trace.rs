@@ -1,6 +1,8 @@
 //! The part of the page that shows a trace.
 
-use crate::html::{escaped, time};
+use crate::compare::Figure;
+use crate::html::{Part, Section, list, time};
+use crate::packed::{base64, packed};
 use bombyx_trace::{Category, Slice, Timeline, Track, TrackKind};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -25,29 +27,45 @@ fn length(slice: &Slice) -> u64 {
     slice.end - slice.start
 }
 
-/// The HTML of the part.
-pub(crate) fn section(timeline: &Timeline) -> String {
-    let sentences: String =
-        sentences(timeline).iter().map(|sentence| format!("<li>{}</li>", escaped(sentence))).collect();
-    format!(
-        "<section aria-labelledby=\"timeline\">\n\
-         <h2 id=\"timeline\">Timeline</h2>\n<ul>{sentences}</ul>\n\
-         <div class=\"bar\">\n\
-         <input type=\"search\" id=\"search\" placeholder=\"search closures and marks\" aria-label=\"search closures and marks\">\n\
-         <button id=\"next\">next</button> <span id=\"found\" class=\"soft\" role=\"status\"></span>\n\
-         <button id=\"in\" aria-label=\"zoom in\">+</button> <button id=\"out\" aria-label=\"zoom out\">−</button> \
-         <button id=\"whole\">whole run</button>\n</div>\n\
-         <div class=\"timeline\"><canvas id=\"canvas\" role=\"img\" aria-label=\"What each processor and thread does over \
-         time. Arrow keys move, plus and minus zoom, Home shows the whole run. The tables below have the same as \
-         numbers.\"></canvas></div>\n\
-         <div id=\"legend\" class=\"legend\"></div>\n\
-         <p class=\"soft\">The wheel or two fingers zoom, dragging moves. Processors are above, threads below.</p>\n\
-         <h2>Processors</h2><div class=\"scroll\"><table id=\"processors\"></table></div>\n\
-         <h2>Closures, regions and phases</h2>\n\
-         <p class=\"soft\">As seen on the threads, with what runs inside. A closure that nobody stole is a part of the one \
-         around it.</p>\n\
-         <div class=\"scroll\"><table id=\"closures\"></table></div>\n</section>\n"
-    )
+/// The timeline with its tables.
+pub(crate) fn sections(timeline: &Timeline) -> Vec<Section> {
+    let body = list(&sentences(timeline))
+        + "<div class=\"bar\">\n\
+           <input type=\"search\" data-is=\"search\" placeholder=\"search closures and marks\" aria-label=\"search closures and marks\">\n\
+           <button data-is=\"next\">next</button> <span data-is=\"found\" class=\"soft\" role=\"status\"></span>\n\
+           <button data-is=\"in\" aria-label=\"zoom in\">+</button> <button data-is=\"out\" aria-label=\"zoom out\">−</button> \
+           <button data-is=\"whole\">whole run</button>\n</div>\n\
+           <div class=\"timeline\"><canvas data-is=\"canvas\" tabindex=\"0\" role=\"img\" aria-label=\"What each processor and \
+           thread does over time. Arrow keys move, plus and minus zoom, Home shows the whole run. The tables below have the \
+           same as numbers.\"></canvas></div>\n\
+           <div data-is=\"legend\" class=\"legend\"></div>\n\
+           <p class=\"soft\">The wheel or two fingers zoom, dragging moves. Processors are above, threads below.</p>\n\
+           <h3>Processors</h3><div class=\"scroll\"><table data-is=\"processors\"></table></div>\n\
+           <h3>Closures, regions and phases</h3>\n\
+           <p class=\"soft\">As seen on the threads, with what runs inside. A closure that nobody stole is a part of the one \
+           around it.</p>\n\
+           <div class=\"scroll\"><table data-is=\"closures\"></table></div>\n";
+    vec![Section { part: Part::Timeline, title: "Timeline", body }]
+}
+
+/// What two runs are compared by.
+pub(crate) fn figures(timeline: &Timeline) -> Vec<Figure> {
+    let processors: Vec<&Track> = timeline.tracks.iter().filter(|track| is_processor(track)).collect();
+    let busy = processors.iter().map(|track| spent(track, runs)).fold(0, u64::saturating_add);
+    let all = (timeline.length as f64 * processors.len() as f64).max(1.0);
+    let mut figures = vec![
+        Figure::time("length of the trace", timeline.length as f64),
+        Figure::share("time in which processors ran closures", busy as f64 / all),
+    ];
+    for (name, what) in [
+        ("steal", "steals in the trace"),
+        ("hand-over", "hand-overs in the trace"),
+        ("wake", "wake-ups in the trace"),
+    ] {
+        let count = timeline.arrows.iter().filter(|arrow| arrow.name == name).count();
+        figures.push(Figure::count(what, count as f64));
+    }
+    figures
 }
 
 /// What there is to say, in words.
@@ -119,15 +137,10 @@ pub(crate) fn data(timeline: &Timeline) -> Value {
         .iter()
         .map(|track| json!({ "name": track.name, "slices": base64(&packed(&track.slices)) }))
         .collect();
-    let arrows: Vec<Vec<u64>> = timeline
-        .arrows
-        .iter()
-        .map(|arrow| {
-            let points = arrow.points.iter().flat_map(|point| [point.track as u64, point.time]);
-            // The first number is a place for the arrow's kind.
-            [0].into_iter().chain(points).collect()
-        })
-        .collect();
+    let points = |arrow: &bombyx_trace::Arrow| {
+        arrow.points.iter().flat_map(|point| [point.track as u64, point.time]).collect::<Vec<u64>>()
+    };
+    let arrows: Vec<Vec<u64>> = timeline.arrows.iter().map(points).collect();
     let marks: Vec<_> =
         timeline.marks.iter().map(|mark| json!([mark.at.track, mark.at.time, mark.name])).collect();
     let processors: Vec<Value> = timeline
@@ -174,57 +187,9 @@ fn closures(timeline: &Timeline) -> Vec<Value> {
     sums.into_iter().map(row).collect()
 }
 
-/// Slices as small numbers: start after the previous start, length, name, category, depth.
-fn packed(slices: &[Slice]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(slices.len() * 8);
-    let mut put = |mut number: u64| {
-        while number >= 0x80 {
-            bytes.push(number as u8 | 0x80);
-            number >>= 7;
-        }
-        bytes.push(number as u8);
-    };
-    let mut last = 0;
-    for slice in slices {
-        let category = Category::ALL.iter().position(|one| *one == slice.category).expect("all are there");
-        put(slice.start - last);
-        put(length(slice));
-        put(u64::from(slice.name));
-        put(category as u64);
-        put(u64::from(slice.depth));
-        last = slice.start;
-    }
-    bytes
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for three in bytes.chunks(3) {
-        let word = three.iter().fold(0, |word, byte| word << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
-        for letter in 0..4 {
-            let index = word >> (18 - 6 * letter) & 63;
-            text.push(if letter > three.len() { '=' } else { char::from(LETTERS[index as usize]) });
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bytes_are_spelled_as_rfc_4648_says() {
-        let spelled = ["", "f", "fo", "foo", "foob", "fooba", "foobar"].map(|text| base64(text.as_bytes()));
-        assert_eq!(spelled, ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"]);
-    }
-
-    #[test]
-    fn slices_are_small_numbers() {
-        let slice = |start, end| Slice { start, end, name: 3, category: Category::Search, depth: 1 };
-        assert_eq!(packed(&[slice(5, 7), slice(305, 306)]), [5, 2, 3, 6, 1, 0xac, 2, 1, 3, 6, 1]);
-    }
 
     #[test]
     fn a_counter_has_a_value_for_some_time() {

@@ -40,6 +40,9 @@ impl fmt::Display for ReadError {
             Self::Truncated => write!(f, "the trace stops early; is it a part of a file?"),
             Self::Damaged => write!(f, "the checksum is wrong; the trace is damaged"),
             Self::Absurd { at, reason } => {
+                // The reason may quote the file, and a terminal obeys control characters.
+                let quoted: String = reason.chars().take(200).collect();
+                let reason = quoted.replace(char::is_control, "?");
                 write!(f, "at byte {at}: {reason}; the trace is damaged or was not written by Bombyx")
             }
         }

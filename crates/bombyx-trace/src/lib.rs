@@ -4,7 +4,7 @@
 //!
 //! - [`read`] reads a trace file, and treats it as hostile. `docs/trace-format.md` describes the file.
 //! - [`Timeline`] makes slices, arrows and counters of the events.
-//! - [`perfetto`] and [`chrome`] write a timeline for ui.perfetto.dev and similar programs.
+//! - [`perfetto`], [`chrome`] and [`firefox`] write a timeline for ui.perfetto.dev, profiler.firefox.com and similar programs.
 //!
 //! ```no_run
 //! let bytes = std::fs::read("run.trace")?;
@@ -16,6 +16,7 @@
 mod arrows;
 pub mod chrome;
 mod error;
+pub mod firefox;
 mod names;
 pub mod perfetto;
 mod reader;
