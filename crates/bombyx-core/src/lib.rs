@@ -85,7 +85,7 @@
 // What only a feature needs stays where it belongs, without a mark on each function. The linker leaves it out.
 #![cfg_attr(
     not(all(feature = "profile", feature = "schedulers", feature = "trace")),
-    allow(dead_code, unused_imports)
+    allow(dead_code, unused_imports, unreachable_pub)
 )]
 // So does what only Linux has.
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))]

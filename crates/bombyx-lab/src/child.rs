@@ -128,11 +128,22 @@ pub fn region(runtime: &str, processors: usize) -> Result<Sample> {
 /// If the process may not run there.
 pub fn spin(cpu: usize) -> Result<()> {
     pin(cpu)?;
-    let parent = std::os::unix::process::parent_id();
-    while std::os::unix::process::parent_id() == parent {
+    let begun_by = parent();
+    while parent() == begun_by {
         programs::busy(Duration::from_millis(10));
     }
     Ok(())
+}
+
+#[cfg(unix)]
+fn parent() -> u32 {
+    std::os::unix::process::parent_id()
+}
+
+/// Nothing asks: [`pin`] refuses first.
+#[cfg(not(unix))]
+fn parent() -> u32 {
+    0
 }
 
 #[cfg(target_os = "linux")]

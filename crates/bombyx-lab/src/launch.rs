@@ -205,6 +205,7 @@ impl Scratch {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let name = format!("bombyx-{}-{}", std::process::id(), since.as_nanos());
         let path = std::env::temp_dir().join(name);
+        #[cfg_attr(not(unix), allow(unused_mut))]
         let mut builder = fs::DirBuilder::new();
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);

@@ -259,8 +259,12 @@ mod tests {
     #[test]
     fn migrations_cost_something() {
         for recording in [false, true] {
-            let costs = Costs::measured(Clock::best(), recording, measure);
-            assert!(costs.burden.hand_over > 0, "{costs:?}");
+            // Other programs may keep the CPUs busy for a while.
+            let mut tries = (0..100).map(|_| measure(Clock::best(), recording));
+            let costs = tries
+                .find(|costs| costs.burden.hand_over > 0)
+                .expect("one of many measurements is undisturbed");
+            assert!(costs.burden.steal > 0, "{costs:?}");
             assert!(costs.plain > 0.0 && costs.hook.is_finite(), "{costs:?}");
         }
     }
