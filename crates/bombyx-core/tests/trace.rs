@@ -9,6 +9,7 @@ use bombyx_base::{Crc, trace::Region};
 use common::child;
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader};
+use std::os::fd::{AsRawFd as _, FromRawFd as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::sync::Barrier;
@@ -501,6 +502,85 @@ fn a_signal_on_demand_writes_and_the_program_goes_on() {
     let said = child::pass("a_steal_is_told_from_both_sides", &other);
     assert!(said.contains("BOMBYX_TRACE_SIGNAL is `KILL`, but must be USR1 or USR2"), "{said}");
     fs::remove_file(&file).unwrap();
+}
+
+/// Nobody reads standard error any more. The program goes on after a panic that it catches, as without the recorder.
+#[test]
+fn a_flight_recorder_needs_no_standard_error() {
+    let test = "a_flight_recorder_needs_no_standard_error";
+    if child::is_child(test) {
+        let pool = Pool::builder().processors(2).build().unwrap();
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        // SAFETY: both numbers are those of open files.
+        assert_eq!(unsafe { libc::dup2(writer.as_raw_fd(), 2) }, 2);
+        let run = std::panic::AssertUnwindSafe(|| pool.run(|| panic!("as expected")));
+        assert!(std::panic::catch_unwind(run).is_err());
+        return meet(&pool);
+    }
+    let file = path(test);
+    child::pass(test, &[("BOMBYX_TRACE", file.to_str().unwrap()), ("BOMBYX_TRACE_FLIGHT", "10")]);
+    fs::remove_file(&file).unwrap();
+}
+
+/// A program may close all its files. What it opens then gets the same numbers, and signals leave it alone.
+#[test]
+fn a_signal_on_demand_touches_no_file_of_the_program() {
+    let test = "a_signal_on_demand_touches_no_file_of_the_program";
+    if child::is_child(test) {
+        let file = env::var_os("BOMBYX_TRACE").unwrap();
+        // SAFETY: no handler is installed.
+        unsafe { libc::signal(libc::SIGUSR2, libc::SIG_DFL) };
+        let pool = Pool::builder().processors(2).build().unwrap();
+        meet(&pool);
+        // SAFETY: this process has no other files that it uses.
+        assert_eq!(unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) }, 0);
+        let opened: Vec<_> = (0..16).map(|_| tempfile()).collect();
+        // SAFETY: the call has no preconditions.
+        unsafe { libc::raise(libc::SIGUSR2) };
+        common::wait_until(|| fs::exists(&file).unwrap());
+        opened.iter().for_each(|file| assert_eq!(file.metadata().unwrap().len(), 0));
+        return;
+    }
+    let file = path(test);
+    child::pass(test, &[("BOMBYX_TRACE", file.to_str().unwrap()), ("BOMBYX_TRACE_SIGNAL", "USR2")]);
+    fs::remove_file(&file).unwrap();
+}
+
+/// A new file without a name.
+fn tempfile() -> fs::File {
+    // SAFETY: the name is a text that ends with zero, and the file that is made belongs to nobody else.
+    unsafe { fs::File::from_raw_fd(libc::memfd_create(c"bombyx-test".as_ptr(), libc::MFD_CLOEXEC)) }
+}
+
+/// Signals that come faster than the trace is written never hold up the thread that gets them.
+#[test]
+fn a_flood_of_signals_on_demand_passes() {
+    let test = "a_flood_of_signals_on_demand_passes";
+    if child::is_child(test) {
+        // SAFETY: no handler is installed. If this fails, the process ends by the alarm.
+        unsafe {
+            libc::signal(libc::SIGUSR2, libc::SIG_DFL);
+            libc::alarm(60);
+        }
+        let pool = Pool::builder().processors(2).build().unwrap();
+        meet(&pool);
+        // The writer waits for somebody who reads the trace. A pipe holds 65536 bytes.
+        for _ in 0..70_000 {
+            // SAFETY: the call has no preconditions.
+            unsafe { libc::raise(libc::SIGUSR2) };
+        }
+        println!("test result: 1 passed");
+        // Nobody reads what would be written at the end either.
+        // SAFETY: as above.
+        unsafe { libc::_exit(0) };
+    }
+    let pipe = path(test);
+    let name = std::ffi::CString::new(pipe.to_str().unwrap()).unwrap();
+    // SAFETY: the name outlives the call.
+    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+    child::pass(test, &[("BOMBYX_TRACE", pipe.to_str().unwrap()), ("BOMBYX_TRACE_SIGNAL", "USR2")]);
+    fs::remove_file(&pipe).unwrap();
 }
 
 /// A child of fork(2) has its own pool, which is not traced, and the file is the parent's.

@@ -11,7 +11,7 @@ use crate::machine::pool::PoolCore;
 use crate::machine::stats::Stats;
 use crate::profile::{self, Kind, Profile, Site};
 use crate::scheduler::Scheduler;
-use crate::system::process;
+use crate::system::{output, process};
 use std::sync::Arc;
 use std::{fmt, mem, thread};
 
@@ -67,7 +67,7 @@ impl Pool {
     pub fn global_or<E: fmt::Display>(build: impl FnOnce() -> Result<Pool, E>) -> &'static Pool {
         global::slot().get_or_init(|| {
             build().unwrap_or_else(|error| {
-                eprintln!("bombyx: {error}; using the defaults");
+                output::say(format_args!("{error}; using the defaults"));
                 let mut builder = Pool::builder();
                 builder.processors = Some(available_parallelism());
                 builder.scheduler = Some(Scheduler::default());

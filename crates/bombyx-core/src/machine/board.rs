@@ -283,9 +283,9 @@ fn is_wanted() -> bool {
         Err(_) | Ok("" | "1") => !output::is_privileged(),
         Ok("0") => false,
         Ok(given) => {
-            eprintln!(
-                "bombyx: BOMBYX_LIVE is `{given}`, but must be 0 or 1; nobody can look at this program"
-            );
+            output::say(format_args!(
+                "BOMBYX_LIVE is `{given}`, but must be 0 or 1; nobody can look at this program"
+            ));
             false
         }
     }

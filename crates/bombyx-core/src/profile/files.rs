@@ -46,9 +46,9 @@ pub(super) fn say_what_is_missing() {
     let asked = |name: &&str| output::asked(name).is_some();
     if let Some(name) = ["BOMBYX_PROFILE", "BOMBYX_RECORD"].into_iter().find(asked) {
         SAID.call_once(|| {
-            eprintln!(
-                "bombyx: {name} is set, but this program was built without the feature `profile` of bombyx"
-            );
+            output::say(format_args!(
+                "{name} is set, but this program was built without the feature `profile` of bombyx"
+            ));
         });
     }
 }
@@ -137,7 +137,10 @@ fn record(profile: &Profile, ns_per_tick: f64, recorder: &Recorder, path: &Path)
                 )
             }
         };
-        eprintln!("bombyx: {} is coarsened: {text}; BOMBYX_RECORD_MEMORY=MiB allows more", path.display());
+        output::say(format_args!(
+            "{} is coarsened: {text}; BOMBYX_RECORD_MEMORY=MiB allows more",
+            path.display()
+        ));
         notes.push(("coarsened", text));
     }
     replace(path, |mut out| super::dag::write(recorder, ns_per_tick, &notes, &mut out))

@@ -488,7 +488,9 @@ fn long_strand() -> Option<Duration> {
     let asked = given.as_deref().map_or(Some(DEFAULT), |given| given.trim().parse().ok());
     let micros = asked.filter(|micros| (0.0..=1e9).contains(micros)).unwrap_or_else(|| {
         let given = given.as_deref().unwrap_or_default();
-        eprintln!("bombyx: {VARIABLE} is `{given}`, but must be a number of microseconds; using {DEFAULT}");
+        output::say(format_args!(
+            "{VARIABLE} is `{given}`, but must be a number of microseconds; using {DEFAULT}"
+        ));
         DEFAULT
     });
     Some(Duration::from_secs_f64(micros * 1e-6))

@@ -1,8 +1,8 @@
 //! What a signal that ends the process leaves behind: the files that the environment asks for. These are the profile (with
 //! what carriers have reported of unfinished runs), the recording of the runs that have ended, and the trace.
 //!
-//! A signal handler may do next to nothing. So ours writes the signal's number into a pipe, and a thread waits at the
-//! other end. That thread writes the files as at the end of the process, and then lets the signal act. So the process
+//! A signal handler may do next to nothing. So ours notes the signal and posts a semaphore, for which a thread waits. It
+//! uses no file: a program may close all its files, and then open others with the same numbers. That thread writes the files as at the end of the process, and then lets the signal act. So the process
 //! ends by the signal, as it would if nothing were measured. A second signal acts at once. Signals that the program handles
 //! or ignores when its first pool is built are left alone, and a handler that it installs later replaces ours.
 //!
@@ -15,16 +15,30 @@
 
 use crate::system::primitive::lock;
 use crate::system::process::Hooks;
-use std::io::Read as _;
-use std::os::fd::{FromRawFd as _, RawFd};
-use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+use std::cell::UnsafeCell;
+use std::mem::{self, MaybeUninit};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32};
 use std::sync::{Mutex, OnceLock};
-use std::{fs, mem, ptr, thread};
+use std::{ptr, thread};
 
+/// Their numbers, and those of the signals on demand, are below 32.
 const SIGNALS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
-/// The end of the pipe that the handler writes to. Set before there is a handler.
-static TO_THREAD: AtomicI32 = AtomicI32::new(-1);
+/// Whether there is a thread to tell. Set before there is a handler.
+static HAS_THREAD: AtomicBool = AtomicBool::new(false);
+
+/// The signals that have come, as bits. The thread takes them. Signals of one kind that come meanwhile count once, like
+/// those that the system keeps.
+static CAME: AtomicU32 = AtomicU32::new(0);
+
+/// Posted after each change of [`CAME`].
+static POSTED: Semaphore = Semaphore(UnsafeCell::new(MaybeUninit::uninit()));
+
+struct Semaphore(UnsafeCell<MaybeUninit<libc::sem_t>>);
+
+// SAFETY: any thread may use a semaphore of the system, once it is initialized.
+unsafe impl Sync for Semaphore {}
 
 /// Who writes when a signal comes.
 static WRITERS: Mutex<Vec<fn()>> = Mutex::new(Vec::new());
@@ -33,7 +47,7 @@ static WRITERS: Mutex<Vec<fn()>> = Mutex::new(Vec::new());
 static ON_DEMAND: AtomicI32 = AtomicI32::new(0);
 static DEMANDED: Mutex<Option<fn()>> = Mutex::new(None);
 
-/// Calls `write` when such a signal comes. If the system gives no pipe or no thread, signals act as they always did.
+/// Calls `write` when such a signal comes. If the system gives no semaphore or no thread, signals act as they always did.
 pub(crate) fn before_the_end(write: fn()) {
     let first = {
         let mut writers = lock(&WRITERS);
@@ -47,7 +61,7 @@ pub(crate) fn before_the_end(write: fn()) {
 }
 
 /// Calls `write` whenever this signal comes, and the process goes on. Returns false if the program handles or ignores the
-/// signal, or if the system gives no pipe or no thread. Called once.
+/// signal, or if the system gives no semaphore or no thread. Called once.
 pub(crate) fn on_demand(signal: libc::c_int, write: fn()) -> bool {
     if !is_default(signal) || !is_watched() {
         return false;
@@ -64,40 +78,43 @@ fn is_watched() -> bool {
     *WATCHED.get_or_init(watch)
 }
 
-/// Begins to wait for signals.
+/// Begins to wait for signals. Called once.
 fn watch() -> bool {
-    let mut ends: [RawFd; 2] = [-1; 2];
-    // SAFETY: the array has room for the two numbers that are written into it.
-    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
+    // SAFETY: nobody uses the semaphore before, and nobody moves it.
+    if unsafe { libc::sem_init(POSTED.0.get().cast(), 0, 0) } != 0 {
         return false;
     }
     static HOOKS: Hooks = Hooks { before: || (), in_child: leave_parent, is_lost: || false };
     HOOKS.register();
-    TO_THREAD.store(ends[1], Relaxed);
-    // SAFETY: the pipe was made above, and nobody else has this end of it.
-    let mut signals = unsafe { fs::File::from_raw_fd(ends[0]) };
-    let waits = move || {
-        let mut signal = [0];
-        while signals.read_exact(&mut signal).is_ok() {
-            if i32::from(signal[0]) == ON_DEMAND.load(Relaxed) {
-                let demanded = *lock(&DEMANDED);
-                demanded.into_iter().for_each(|write| write());
-                continue;
-            }
+    HAS_THREAD.store(true, Release);
+    thread::Builder::new().name("bombyx-signals".to_owned()).spawn(|| serve()).is_ok()
+}
+
+/// Waits for signals, and writes when they come.
+fn serve() -> ! {
+    loop {
+        // If a signal interrupts the wait, the look finds nothing.
+        // SAFETY: the semaphore was initialized before this thread began.
+        unsafe { libc::sem_wait(POSTED.0.get().cast()) };
+        let came = CAME.swap(0, Acquire);
+        let has_come = |signal: libc::c_int| signal != 0 && came & 1 << signal != 0;
+        if has_come(ON_DEMAND.load(Relaxed)) {
+            let demanded = *lock(&DEMANDED);
+            demanded.into_iter().for_each(|write| write());
+        }
+        for signal in SIGNALS.into_iter().filter(|&signal| has_come(signal)) {
             let writers = lock(&WRITERS).clone();
             writers.iter().for_each(|write| write());
             // SAFETY: the call has no memory effects. The handler was removed when it was called.
-            unsafe { libc::kill(libc::getpid(), libc::c_int::from(signal[0])) };
-            return;
+            unsafe { libc::kill(libc::getpid(), signal) };
         }
-    };
-    thread::Builder::new().name("bombyx-signals".to_owned()).spawn(waits).is_ok()
+    }
 }
 
-/// The calling thread is in a child process, where nobody reads what the handler would write, and the parent's thread
-/// must not read it. From now on, whoever the handler is called for must end as if there were no handler.
+/// The calling thread is in a child process, where nobody waits for what the handler would tell. From now on, whoever the
+/// handler is called for must end as if there were no handler.
 fn leave_parent() {
-    if TO_THREAD.swap(-1, Relaxed) == -1 {
+    if !HAS_THREAD.swap(false, Relaxed) {
         return;
     }
     for signal in SIGNALS.into_iter().chain([ON_DEMAND.load(Relaxed)]) {
@@ -140,24 +157,24 @@ fn set_handler(signal: libc::c_int, handler: libc::sighandler_t, flags: libc::c_
 }
 
 extern "C" fn tell_thread(signal: libc::c_int) {
-    let byte = signal as u8;
-    let to_thread = TO_THREAD.load(Relaxed);
-    if to_thread == -1 && signal == ON_DEMAND.load(Relaxed) {
+    let has_thread = HAS_THREAD.load(Acquire);
+    if !has_thread && signal == ON_DEMAND.load(Relaxed) {
         // This is a child, and the signal was meant for its parent.
         return;
     }
-    if to_thread == -1 {
+    if !has_thread {
         // This is a child, in the moment before it forgets the handler. The system has forgotten the handler for this
         // signal, so the signal acts now.
         // SAFETY: `raise` may be called in signal handlers (signal-safety(7)).
         unsafe { libc::raise(signal) };
         return;
     }
-    // SAFETY: `write` may be called in signal handlers (signal-safety(7)), and reads one byte that exists. The error
-    // number that it may set is restored for the code that the signal interrupted.
+    CAME.fetch_or(1 << signal, Release);
+    // SAFETY: `sem_post` may be called in signal handlers (signal-safety(7)), and the semaphore was initialized before
+    // there was a handler. The error number that it may set is restored for the code that the signal interrupted.
     unsafe {
         let error = *libc::__errno_location();
-        libc::write(to_thread, (&raw const byte).cast(), 1);
+        libc::sem_post(POSTED.0.get().cast());
         *libc::__errno_location() = error;
     }
 }

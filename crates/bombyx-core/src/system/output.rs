@@ -7,7 +7,13 @@ use crate::system::process::Generation;
 use std::ffi::{OsStr, OsString, c_int};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::{env, fs};
+use std::{env, fmt, fs};
+
+/// Says something to the user, on standard error. If that is closed or full, nobody hears it, and that is all:
+/// `eprintln` would panic, and a panic in a panic hook aborts the process.
+pub(crate) fn say(what: fmt::Arguments<'_>) {
+    let _ = writeln!(io::stderr(), "bombyx: {what}");
+}
 
 /// The file that a variable of the environment asks for, if any. Whoever starts the program may have fewer rights than
 /// the program, and must not choose what it writes.
@@ -20,7 +26,7 @@ pub(crate) fn mebibytes(variable: &str, default: usize) -> usize {
     let given = env::var(variable).ok();
     let mib = given.as_deref().map_or(Ok(default), |given| given.trim().parse()).unwrap_or_else(|_| {
         let given = given.as_deref().unwrap_or_default();
-        eprintln!("bombyx: {variable} is `{given}`, but must be a number of MiB; using {default}");
+        say(format_args!("{variable} is `{given}`, but must be a number of MiB; using {default}"));
         default
     });
     mib.saturating_mul(1 << 20)
@@ -45,7 +51,7 @@ pub(crate) fn complain(write: impl FnOnce() -> io::Result<()> + std::panic::Unwi
     // Unwinding from here would abort a program that has otherwise ended well.
     let _ = std::panic::catch_unwind(|| {
         if let Err(error) = write() {
-            eprintln!("bombyx: {error}");
+            say(format_args!("{error}"));
         }
     });
 }

@@ -36,9 +36,9 @@ pub(super) fn say_what_is_missing() {
     static SAID: Once = Once::new();
     SAID.call_once(|| {
         if output::asked("BOMBYX_TRACE").is_some() {
-            eprintln!(
-                "bombyx: BOMBYX_TRACE is set, but this program was built without the feature `trace` of bombyx"
-            );
+            output::say(format_args!(
+                "BOMBYX_TRACE is set, but this program was built without the feature `trace` of bombyx"
+            ));
         }
     });
 }
@@ -94,16 +94,16 @@ pub(super) fn write_because(why: &str) {
 fn tell(file: &File, why: &str, more: &str) {
     let path = Path::new(&file.path).display();
     match write(false) {
-        Ok(()) => eprintln!(
-            "bombyx: {why}; the trace up to now is in {path}, and `bombyx trace --read {path}` shows it{more}"
-        ),
-        Err(error) => eprintln!("bombyx: {why}; {error}{more}"),
+        Ok(()) => output::say(format_args!(
+            "{why}; the trace up to now is in {path}, and `bombyx trace --read {path}` shows it{more}"
+        )),
+        Err(error) => output::say(format_args!("{why}; {error}{more}")),
     }
 }
 
 /// Writes the file that `BOMBYX_TRACE` asks for, with the newest events so far. This happens by itself when the process
-/// ends, unless it aborts or is killed, or is only to be written if something goes wrong (`BOMBYX_TRACE_FLIGHT`). On Linux it also happens when a signal ends the process that it does not handle
-/// (SIGINT, SIGTERM, SIGHUP).
+/// ends, unless it aborts or is killed, or is only to be written if something goes wrong (`BOMBYX_TRACE_FLIGHT`). On Linux
+/// it also happens when a signal ends the process that it does not handle (SIGINT, SIGTERM, SIGHUP).
 ///
 /// ```
 /// bombyx::write_trace()?;

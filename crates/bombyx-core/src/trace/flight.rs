@@ -3,6 +3,7 @@
 //! by a signal.
 
 use super::file::write_because;
+use crate::system::output;
 use crate::system::process::Generation;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -18,9 +19,9 @@ pub(super) fn asked() -> Option<Duration> {
     let given = env::var(VARIABLE).ok()?;
     let seconds = given.trim().parse().ok().filter(|seconds| (0.001..=1e6).contains(seconds));
     if seconds.is_none() {
-        eprintln!(
-            "bombyx: {VARIABLE} is `{given}`, but must be a number of seconds; the whole trace is kept"
-        );
+        output::say(format_args!(
+            "{VARIABLE} is `{given}`, but must be a number of seconds; the whole trace is kept"
+        ));
     }
     seconds.map(Duration::from_secs_f64)
 }
@@ -52,19 +53,20 @@ fn listen() {
     let signal = match given.trim().trim_start_matches("SIG") {
         "USR1" => libc::SIGUSR1,
         "USR2" => libc::SIGUSR2,
-        _ => return eprintln!("bombyx: {SIGNAL} is `{given}`, but must be USR1 or USR2; nobody listens"),
+        _ => {
+            let problem = format_args!("{SIGNAL} is `{given}`, but must be USR1 or USR2; nobody listens");
+            return output::say(problem);
+        }
     };
     if !crate::system::interrupt::on_demand(signal, || write_because("a signal asks for the trace")) {
-        eprintln!(
-            "bombyx: the program handles SIG{} itself; nobody else listens",
-            given.trim().trim_start_matches("SIG")
-        );
+        let name = given.trim().trim_start_matches("SIG");
+        output::say(format_args!("the program handles SIG{name} itself; nobody else listens"));
     }
 }
 
 #[cfg(not(target_os = "linux"))]
 fn listen() {
     if env::var_os(SIGNAL).is_some() {
-        eprintln!("bombyx: {SIGNAL} works on Linux only; nobody listens");
+        output::say(format_args!("{SIGNAL} works on Linux only; nobody listens"));
     }
 }
