@@ -3,8 +3,9 @@
 #![cfg(target_os = "linux")]
 
 use bombyx::{Pool, Threads, share};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use std::{fs, mem, ptr, thread};
+use std::{fs, mem, panic, ptr, thread};
 
 /// Waits for something that another thread brings about.
 fn wait_until(what: &str, condition: impl Fn() -> bool) {
@@ -13,6 +14,12 @@ fn wait_until(what: &str, condition: impl Fn() -> bool) {
         assert!(begin.elapsed() < Duration::from_secs(100), "{what}");
         thread::sleep(Duration::from_millis(1));
     }
+}
+
+/// Tests with followers run one after another, because their threads have the same name.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The thread of this process with this name.
@@ -42,6 +49,7 @@ fn allow(thread: libc::pid_t, set: &libc::cpu_set_t) {
 /// The kernel changes the CPUs of all threads of a container like this.
 #[test]
 fn a_pool_follows_the_cpus_that_the_process_may_use() {
+    let _alone = alone();
     let pool = Pool::builder().processors(1).max_processors(256).build().unwrap();
     let follower = share::follow_cpus(&pool.handle(), Duration::from_millis(1)).unwrap();
     let cpus = thread::available_parallelism().unwrap().get().min(256);
@@ -65,6 +73,27 @@ fn a_pool_follows_the_cpus_that_the_process_may_use() {
     }
     drop(follower);
     assert_eq!(thread_named("bombyx-cpus"), None, "the thread has ended");
+}
+
+/// The child of a fork(2) has neither the pool nor the thread. It need not wait for them.
+#[test]
+fn a_follower_can_be_dropped_in_a_child() {
+    let _alone = alone();
+    let pool = Pool::builder().processors(1).max_processors(2).build().unwrap();
+    let follower = share::follow_cpus(&pool.handle(), Duration::from_millis(1)).unwrap();
+    // SAFETY: the child does only what the runtime promises to support there.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // SAFETY: the calls have no preconditions. If the child waits, the alarm ends it.
+        unsafe { libc::alarm(10) };
+        let dropped = panic::catch_unwind(panic::AssertUnwindSafe(|| drop((follower, pool))));
+        // SAFETY: as above.
+        unsafe { libc::_exit(i32::from(dropped.is_err())) };
+    }
+    let mut status = 0;
+    // SAFETY: the number is one of a child, and the status is written to a place that lives.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert_eq!(status, 0);
 }
 
 #[test]

@@ -17,9 +17,9 @@
 
 use super::ticker::Ticker;
 use bombyx_core::{Handle, Metrics};
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{env, fmt, thread};
@@ -53,14 +53,15 @@ impl Jobserver {
     /// # Errors
     /// If there is one and it cannot be used.
     pub fn from_env() -> Option<io::Result<Jobserver>> {
-        Jobserver::named_in(&env::var("MAKEFLAGS").ok()?)
+        // Variables that the caller of make sets are in there, too, and may be any bytes.
+        Jobserver::named_in(&env::var_os("MAKEFLAGS")?.to_string_lossy())
     }
 
     fn named_in(flags: &str) -> Option<io::Result<Jobserver>> {
-        // The last one counts.
-        let named = flags.split(' ').rev().find_map(|word| {
-            word.strip_prefix("--jobserver-auth=").or_else(|| word.strip_prefix("--jobserver-fds="))
-        })?;
+        let prefixes = ["--jobserver-auth=", "--jobserver-fds="];
+        let named = |word| prefixes.into_iter().find_map(|prefix| str::strip_prefix(word, prefix));
+        // Behind `--` are variables. The last jobserver counts.
+        let named = flags.split(' ').take_while(|&word| word != "--").filter_map(named).last()?;
         Some(Jobserver::named(named))
     }
 
@@ -79,9 +80,17 @@ impl Jobserver {
     }
 
     /// Opens the pipe anew, so that reading without waiting does not change how others read.
+    ///
+    /// If make closed the pipe, other files of the program may have its numbers. Those are left alone.
     fn open(take: &Path, give: &Path) -> io::Result<Jobserver> {
-        let take = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(take)?;
-        let give = OpenOptions::new().write(true).open(give)?;
+        let is_pipe = |path| fs::metadata(path).map(|metadata| metadata.file_type().is_fifo());
+        if !(is_pipe(take)? && is_pipe(give)?) {
+            return Err(io::Error::other("it is no pipe"));
+        }
+        // A pipe that nobody reads would make the second one wait.
+        let open = |options: &mut OpenOptions, path| options.custom_flags(libc::O_NONBLOCK).open(path);
+        let take = open(OpenOptions::new().read(true), take)?;
+        let give = open(OpenOptions::new().write(true), give)?;
         Ok(Jobserver { take, give })
     }
 
@@ -173,10 +182,15 @@ impl State {
     /// Gives back the tokens that no processor needs any more.
     fn give_back(&mut self, now: &Metrics) {
         let needed = now.processors + now.finishing - 1;
-        let unneeded = self.tokens.split_off(needed.min(self.tokens.len()));
-        if !unneeded.is_empty() {
-            // If make has gone, nobody misses them.
-            let _ = self.jobserver.give.write_all(&unneeded);
+        while self.tokens.len() > needed {
+            match self.jobserver.give.write(&self.tokens[needed..needed + 1]) {
+                // The pipe is full, or a signal came. The next look tries again.
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                    return;
+                }
+                // If make has gone, nobody misses them.
+                _ => drop(self.tokens.remove(needed)),
+            }
         }
     }
 
@@ -194,7 +208,8 @@ impl State {
 
 #[cfg(test)]
 mod tests {
-    use super::Jobserver;
+    use super::*;
+    use std::os::fd::AsRawFd as _;
 
     #[test]
     fn what_make_does_not_grant_cannot_be_used() {
@@ -204,10 +219,43 @@ mod tests {
         }
     }
 
+    /// Make closed its pipe, and the program has opened other files since. No byte of theirs becomes a token.
+    #[test]
+    fn files_of_the_program_are_no_jobserver() {
+        let file = OpenOptions::new().read(true).write(true).open("/dev/null").unwrap();
+        let name = format!("{0},{0}", file.as_raw_fd());
+        let error = Jobserver::named(&name).unwrap_err().to_string();
+        assert!(error.contains("it is no pipe"), "{error}");
+    }
+
+    /// Tokens in a pipe, and one that is taken.
+    #[test]
+    fn tokens_come_back_as_they_were() {
+        let (mut reader, mut writer) = io::pipe().unwrap();
+        let name = format!("{},{}", reader.as_raw_fd(), writer.as_raw_fd());
+        let mut jobserver = Jobserver::named(&name).unwrap();
+        assert_eq!(jobserver.token(), None);
+        writer.write_all(b"x").unwrap();
+        assert_eq!((jobserver.token(), jobserver.token()), (Some(b'x'), None));
+        let pool = bombyx_core::Pool::builder().processors(1).build().unwrap();
+        let mut state = State { pool: pool.handle(), jobserver, tokens: vec![b'x'], idle_looks: 0 };
+        // A full pipe: the token waits for room.
+        let full = vec![b'+'; 1 << 16];
+        writer.write_all(&full).unwrap();
+        state.give_back(&pool.metrics());
+        assert_eq!(state.tokens, [b'x']);
+        reader.read_exact(&mut vec![0; 1 << 16]).unwrap();
+        state.end();
+        let mut token = [0];
+        reader.read_exact(&mut token).unwrap();
+        assert_eq!(token, [b'x']);
+    }
+
     #[test]
     fn the_last_jobserver_counts() {
         assert!(Jobserver::named_in("-j8 --no-print-directory").is_none());
-        let flags = "--jobserver-fds=3,4 -j --jobserver-auth=fifo:/nonexistent/last -- X=1";
+        let flags =
+            "--jobserver-fds=3,4 -j --jobserver-auth=fifo:/nonexistent/last -- X=\\ --jobserver-auth=9,9";
         let error = Jobserver::named_in(flags).unwrap().unwrap_err();
         assert!(error.to_string().contains("/nonexistent/last"));
     }

@@ -1,14 +1,16 @@
 //! A thread that does something again and again until its owner is dropped.
 
-use std::io;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+use std::{io, mem, process};
 
 /// See the module text.
 pub(super) struct Ticker {
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
+    /// The process that has the thread.
+    process: u32,
 }
 
 impl Ticker {
@@ -28,12 +30,16 @@ impl Ticker {
                 }
             }
         })?;
-        Ok(Ticker { stop: Some(stop), thread: Some(thread) })
+        Ok(Ticker { stop: Some(stop), thread: Some(thread), process: process::id() })
     }
 }
 
 impl Drop for Ticker {
     fn drop(&mut self) {
+        if process::id() != self.process {
+            // In a child of fork(2) there is no such thread, so nobody would ever end it.
+            return mem::forget((self.stop.take(), self.thread.take()));
+        }
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
             // The end may wait for the processor that the caller holds, so the caller blocks without it. If the thread
