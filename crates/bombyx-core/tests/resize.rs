@@ -5,8 +5,8 @@ mod common;
 use bombyx::dropin::{HandleExt as _, ScopeExt as _};
 use bombyx::{Error, Pool, Threads, blocking, for_each, join, scope};
 use common::{Rng, builder, bump, pool, schedulers, seed, wait_until, watchdog};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Barrier};
 use std::thread;
 
 /// A tree of joins with `leaves` leaves.
@@ -138,6 +138,33 @@ fn no_more_processors_work_than_are_in_service() {
             assert_eq!(pool.run(bombyx::processor_count), Some(processors));
             assert!(pool.run(bombyx::current_processor).unwrap() < processors);
         }
+    });
+}
+
+/// A processor that goes out of service runs its own closures, however many, and nothing from the queue.
+#[test]
+fn a_surplus_processor_leaves_the_queue_alone() {
+    with_pools(2, false, |pool| {
+        pool.set_processors(2).unwrap();
+        let both = Arc::new(Barrier::new(3));
+        let here = || bombyx::current_processor().unwrap();
+        let tasks = [(); 2].map(|()| {
+            let (pool, both) = (pool.handle(), Arc::clone(&both));
+            pool.clone().spawn(move || {
+                both.wait();
+                if here() == 0 {
+                    // This processor is in service, and does not look into the queue meanwhile.
+                    return wait_until(|| pool.processors() == 1 && pool.metrics().finishing == 0);
+                }
+                wait_until(|| pool.metrics().queued == 1);
+                pool.set_processors(1).unwrap();
+                (0..200).for_each(|_| drop(pool.spawn(thread::yield_now)));
+            })
+        });
+        both.wait();
+        // Both processors are busy, so this waits in the queue.
+        assert_eq!(pool.run(here), 0);
+        tasks.into_iter().for_each(|task| task.join().unwrap());
     });
 }
 

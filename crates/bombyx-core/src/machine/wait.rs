@@ -98,7 +98,8 @@ fn take_in_turn(processor: &Processor) -> Option<Entry> {
     };
     // This does not wait until the queue is empty, because the queue may never be empty.
     let own = if own_is_due(processor) { own() } else { None };
-    own.or_else(|| processor.pool().take_queued())
+    // A surplus processor takes nothing from others. The queue has those in service.
+    own.or_else(|| if processor.pool().is_surplus(processor) { None } else { processor.pool().take_queued() })
 }
 
 /// Whether the processor has run so many entries that it is somebody else's turn. If so, starts to count again.

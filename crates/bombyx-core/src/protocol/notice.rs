@@ -7,6 +7,10 @@
 //! then changes the words. A reader that has read a changed word issues an acquire fence, and so reads the cleared number,
 //! or a later one. No two entries have the same number, so it notices.
 //!
+//! Other threads change the words for the next number. They come after the fence, by a lock or by their start. For a reader
+//! that has read such a word, the language promises nothing more. The processors do: who sees a store also sees the stores
+//! that come before it in this order (x86 and POWER, and all with multi-copy atomicity, such as AArch64 and RISC-V).
+//!
 //! Words that change while the entry stands, such as counters, are read as they were at some moment, each for itself.
 //!
 //! The readers are in other processes (`bombyx_lab::live`). [`look`] is what they do.

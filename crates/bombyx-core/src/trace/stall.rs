@@ -19,7 +19,8 @@ pub(super) fn begin(tell: fn(Duration)) {
     let Ok(given) = std::env::var(VARIABLE) else { return };
     let seconds = given.trim().parse().ok().filter(|seconds| (0.01..=1e6).contains(seconds));
     let Some(seconds) = seconds else {
-        let problem = format_args!("{VARIABLE} is `{given}`, but must be a number of seconds; nobody watches");
+        let problem =
+            format_args!("{VARIABLE} is `{given}`, but must be a number of seconds; nobody watches");
         return output::say(problem);
     };
     let patience = Duration::from_secs_f64(seconds);
