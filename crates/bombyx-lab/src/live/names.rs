@@ -4,8 +4,8 @@
 use bombyx_base::live;
 use bombyx_trace::short_name;
 use std::collections::HashMap;
-use std::fs::{self, File};
-use std::os::unix::fs::FileExt as _;
+use std::fs::{self, Metadata, OpenOptions};
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::PathBuf;
 
 /// The longest name that is read, in bytes.
@@ -49,7 +49,11 @@ impl Names {
         let part = self.mapped.iter().find(|part| (part.begin..part.end).contains(&address))?;
         let mut bytes = vec![0; length];
         let at = part.offset.checked_add(address - part.begin)?;
-        File::open(&part.file).ok()?.read_exact_at(&mut bytes, at).ok()?;
+        // The process chooses what has this path now. A pipe would make the caller wait, and opening a device may do
+        // something.
+        fs::metadata(&part.file).ok().filter(Metadata::is_file)?;
+        let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&part.file).ok()?;
+        file.read_exact_at(&mut bytes, at).ok()?;
         // A terminal obeys control characters.
         String::from_utf8(bytes).ok().filter(|name| !name.contains(char::is_control))
     }
@@ -79,6 +83,19 @@ fn mapped(process: u32) -> Vec<Mapped> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A process may put a pipe where its program was.
+    #[test]
+    fn only_regular_files_are_read() {
+        let file = std::env::temp_dir().join(format!("bombyx-names-{}", std::process::id()));
+        let path = std::ffi::CString::new(file.to_str().unwrap()).unwrap();
+        // SAFETY: the name outlives the call.
+        assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o600) }, 0);
+        let part = Mapped { begin: 4096, end: 8192, offset: 0, file: file.clone() };
+        let names = Names { mapped: vec![part], ..Names::of(std::process::id()) };
+        assert_eq!(names.read(4096, 8), None);
+        fs::remove_file(&file).unwrap();
+    }
 
     #[test]
     fn texts_of_this_program_are_found_in_its_file() {
