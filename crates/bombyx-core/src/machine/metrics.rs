@@ -60,7 +60,7 @@ impl PoolCore {
         let (queued, since) = shared.commons.queue.waiting();
         metrics.queued = queued;
         metrics.oldest_wait = since.map(|since| since.elapsed());
-        metrics.resting = shared.commons.resting().count() - shared.commons.count_shut();
+        metrics.resting = shared.commons.listed().count() - shared.commons.count_shut();
         let shut = shared.commons.count_shut();
         metrics.finishing = (processors.len() - shut).saturating_sub(metrics.processors);
         metrics.carriers = shared.carriers;
