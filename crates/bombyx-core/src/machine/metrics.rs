@@ -20,9 +20,9 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Metrics {
-    /// Processors.
+    /// Processors in service.
     pub processors: usize,
-    /// Processors that are no longer in service, and finish what they have begun
+    /// Processors that are no longer in service but have not finished what they had begun
     /// ([`Pool::set_processors`](crate::Pool::set_processors)).
     pub finishing: usize,
     /// Processors that run something.
