@@ -258,7 +258,11 @@ fn on_screen(args: &Args, target: &mut Target) -> Result<Option<String>> {
             terminal.draw(|frame| screen.draw(frame))?;
         }
         changed = false;
-        if event::poll(LOOKS)? {
+        std::thread::sleep(LOOKS);
+        if signals::terminal_is_gone() {
+            return Ok(screen.ended);
+        }
+        if event::poll(Duration::ZERO)? {
             changed = true;
             match screen.event(&event::read()?) {
                 Step::Stay => {}
@@ -304,7 +308,20 @@ mod signals {
     static CAME: AtomicI32 = AtomicI32::new(0);
 
     extern "C" fn note(signal: libc::c_int) {
+        if signal == libc::SIGHUP && terminal_is_gone() {
+            // Crossterm may be reading, and would read the end of the input for ever. There is no screen to put in order.
+            // SAFETY: a signal handler may call this.
+            unsafe { libc::_exit(128 + signal) };
+        }
         CAME.store(signal, Relaxed);
+    }
+
+    /// Whether nobody can see the screen any more.
+    pub(super) fn terminal_is_gone() -> bool {
+        let mut screen = libc::pollfd { fd: libc::STDOUT_FILENO, events: 0, revents: 0 };
+        // SAFETY: there is one structure, and a signal handler may call this.
+        let told = unsafe { libc::poll(&raw mut screen, 1, 0) };
+        told > 0 && screen.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0
     }
 
     /// From now on, signals are noted, except those that have a handler already.
