@@ -84,6 +84,8 @@ const TRIALS: &[Trial] = &[
     Trial::document(&["completions", "bash"]),
     Trial::document(&["man"]),
     Trial::document(&["help"]),
+    // Its own tests are in `top.rs`.
+    Trial::document(&["top", "--json", "--count", "1"]).of_program(),
     // Needs a cluster. Its own tests are in `bombyx-cluster`.
     Trial::document(&["worker", "--dask", "nowhere", "./program"]),
 ];
@@ -361,7 +363,7 @@ fn numbers_of_processors_are_lists_and_ranges_everywhere() {
         assert!(answer("1..").contains("not a positive whole number"), "{command}");
         let most = if command == "simulate" { "1048576" } else { "4096" };
         assert!(answer("5M").contains(most), "{command}");
-        let makes_one_run = ["profile", "record", "trace"].contains(&command.as_str());
+        let makes_one_run = ["profile", "record", "top", "trace"].contains(&command.as_str());
         if makes_one_run {
             assert!(answer("1,2").contains("takes one number, not 2; `bombyx scale` compares"), "{command}");
         } else {
@@ -369,7 +371,7 @@ fn numbers_of_processors_are_lists_and_ranges_everywhere() {
             assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
         }
     }
-    assert_eq!(looked, 8);
+    assert_eq!(looked, 9);
 }
 
 #[test]

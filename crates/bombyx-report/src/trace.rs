@@ -93,7 +93,7 @@ fn sentences(timeline: &Timeline) -> Vec<String> {
     }
     let count = |name: &str| timeline.arrows.iter().filter(|arrow| arrow.name == name).count();
     sentences.push(format!(
-        "There were {} steals, {} hand-overs, {} wake-ups and {} calls from outside.",
+        "Steals: {}; hand-overs: {}; wake-ups: {}; calls from outside: {}.",
         count("steal"),
         count("hand-over"),
         count("wake"),

@@ -104,9 +104,8 @@ fn out_of_memory() -> ! {
     calls::abort()
 }
 
-/// Lets other threads have the core. Not inlined: otherwise the compiler would keep the address of the system's
-/// function in a register, and a test that reads the machine code could not tell what is called.
-#[inline(never)]
+/// Lets other threads have the core.
+#[inline]
 pub(crate) fn give_way() {
     calls::give_way();
 }

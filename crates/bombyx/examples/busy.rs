@@ -4,7 +4,7 @@
 //! cargo run --example busy -- SECONDS [well|status|crash|fork]
 //! ```
 //!
-//! With `fork`, a child that uses no pool of its own lives as long.
+//! With `fork`, it also starts a child, which uses no pool and lives as long.
 
 use bombyx::{blocking, join};
 use std::time::{Duration, Instant};

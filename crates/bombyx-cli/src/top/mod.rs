@@ -1,6 +1,6 @@
 //! `bombyx top`: what the processors of a running program do now.
 //!
-//! **Not here:** how to look at a program (`bombyx_lab::live`).
+//! **Not here:** the looks themselves (`bombyx_lab::live`).
 //!
 //! | file | has |
 //! |---|---|
@@ -28,34 +28,35 @@ use std::time::{Duration, Instant};
 
 /// Show what the processors of a running program do now.
 ///
-/// One row per processor: busy, helping, searching, waiting, blocked or asleep, with the recent past; steals and
-/// hand-overs per second; what runs. The program must use Bombyx, or rayon on Bombyx. It need not be compiled again or
-/// started in a special way, and it does not notice that somebody looks. Only its user and root may.
+/// The screen has one row for each processor. It says whether the processor is busy, helping, searching, waiting, blocked or
+/// resting, what it did before, how often it steals and hands over per second, and which closure it runs. The program must
+/// use Bombyx, or rayon on Bombyx. You need not compile it again or start it in a special way, and a look does not disturb
+/// it. Only root and the user who runs the program may look.
 ///
-/// Without a number or a program, looks at the only program that can be looked at, or lists them.
+/// Without a number or a program, this looks at the only program that you can look at. If there are several, it lists them.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   bombyx top 1234                     a program that runs
-  bombyx top -- ./sort 10000000       start one; its output comes when it ends
+  bombyx top -- ./sort 10000000       start one; you see its output when you leave the screen
   bombyx top --json 1234              a line of JSON per second, for programs
   bombyx top --json --count 1 1234    one line
 
-Keys: q leaves, Ctrl-C also interrupts a program that `bombyx top` has started, p pauses, s sorts, ? explains.
-The exit status is that of a program that `bombyx top` has started.")]
+Keys: q leaves, p pauses, s sorts, ? explains. Ctrl-C leaves, and interrupts the program if `bombyx top` has started it.
+If `bombyx top` has started the program, the exit status is the program's own.")]
 pub(crate) struct Args {
-    /// The number of the process
+    /// The number of the process that runs the program
     #[arg(value_name = "PID")]
     process: Option<u32>,
 
-    /// The program and its arguments
+    /// A program to start, and its arguments
     #[arg(last = true, value_name = "PROGRAM", value_hint = ValueHint::CommandWithArguments, conflicts_with = "process")]
     program: Vec<OsString>,
 
     #[command(flatten)]
     pools: Pools,
 
-    /// Seconds between two views
+    /// Seconds from one view to the next
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     interval: f64,
 
@@ -103,7 +104,7 @@ impl Target {
         match Process::find(started.number()).and_then(Watch::begin) {
             Ok(watch) => self.watch = Some(watch),
             Err(CannotLook::NoBoard { .. } | CannotLook::NoProcess(_) | CannotLook::Ended(_)) => {}
-            // While a program with more rights begins, it does not look different from other users' programs.
+            // An error in the first look does not count, because the program has only just begun.
             Err(error) if self.asked.is_some() => return Err(error.into()),
             Err(_) => {}
         }
@@ -134,13 +135,13 @@ impl Target {
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if !args.json && !io::stdout().is_terminal() {
-        let why = "standard output is no terminal; `bombyx top --json` writes lines for programs";
+        let why = "standard output is no terminal. Use `bombyx top --json`, which writes lines for programs";
         return Err(Usage(why.to_owned()).into());
     }
     let processors = args.pools.one("top")?;
     if args.program.is_empty() {
         if processors.is_some() {
-            let why = "the program runs already, so `-p` has no effect";
+            let why = "the program runs already, so `-p` has no effect. Leave it out";
             return Err(Usage(why.to_owned()).into());
         }
         let mut target = Target::process(args.process.map_or_else(only_one, Ok)?)?;
@@ -177,7 +178,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     if never_seen {
         eprintln!(
-            "bombyx: the program has shown no pool: it does not use Bombyx, or ended before anybody could look"
+            "bombyx: the program has shown no pool: it does not use Bombyx, or it ended before anybody could look"
         );
     }
     Ok(ended.exit_code())
@@ -195,11 +196,11 @@ fn only_one() -> Result<u32> {
             "no running program shows pools to you. Name one: `bombyx top PID` or `bombyx top -- PROGRAM`"
                 .into(),
         ),
-        all => Err(Usage(format!("several programs can be looked at; choose one:{}", list(all))).into()),
+        all => Err(Usage(format!("there are several programs to look at. Choose one:{}", list(all))).into()),
     }
 }
 
-/// Passes on what the program has written since the last time.
+/// Passes on what the program has written since the last call.
 fn pass_on(output: &mut File) -> Result<()> {
     let mut bytes = Vec::new();
     output.read_to_end(&mut bytes)?;
@@ -257,7 +258,11 @@ fn on_screen(args: &Args, target: &mut Target) -> Result<Option<String>> {
             terminal.draw(|frame| screen.draw(frame))?;
         }
         changed = false;
-        if event::poll(LOOKS)? {
+        std::thread::sleep(LOOKS);
+        if signals::terminal_is_gone() {
+            return Ok(screen.ended);
+        }
+        if event::poll(Duration::ZERO)? {
             changed = true;
             match screen.event(&event::read()?) {
                 Step::Stay => {}
@@ -295,18 +300,31 @@ fn on_screen(args: &Args, target: &mut Target) -> Result<Option<String>> {
 }
 
 mod signals {
-    //! Signals that ask this program to end. It first leaves the terminal as it was. If it has started a program, it passes
-    //! them on instead (`bombyx_lab::launch`).
+    //! Signals that ask `bombyx top` to end. Before it ends, it restores the terminal. If it has started a program, it passes
+    //! the signals on to that program instead (`bombyx_lab::launch`).
 
     use super::{AtomicI32, Relaxed};
 
     static CAME: AtomicI32 = AtomicI32::new(0);
 
     extern "C" fn note(signal: libc::c_int) {
+        if signal == libc::SIGHUP && terminal_is_gone() {
+            // Crossterm may be reading, and would read the end of the input for ever. There is no screen to put in order.
+            // SAFETY: a signal handler may call this.
+            unsafe { libc::_exit(128 + signal) };
+        }
         CAME.store(signal, Relaxed);
     }
 
-    /// From now on, signals are noted, unless somebody has handled them already.
+    /// Whether nobody can see the screen any more.
+    pub(super) fn terminal_is_gone() -> bool {
+        let mut screen = libc::pollfd { fd: libc::STDOUT_FILENO, events: 0, revents: 0 };
+        // SAFETY: there is one structure, and a signal handler may call this.
+        let told = unsafe { libc::poll(&raw mut screen, 1, 0) };
+        told > 0 && screen.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0
+    }
+
+    /// From now on, signals are noted, except those that have a handler already.
     pub(super) fn watch() {
         for signal in [libc::SIGTERM, libc::SIGHUP, libc::SIGINT] {
             // SAFETY: all zeros are a valid sigaction, and both structures outlive the calls. The handler only stores
@@ -322,7 +340,7 @@ mod signals {
         }
     }
 
-    /// Whether one came.
+    /// Whether a signal came.
     pub(super) fn came() -> bool {
         CAME.load(Relaxed) != 0
     }

@@ -1,4 +1,4 @@
-//! What the screen shows, and what keys do.
+//! The screen of `bombyx top`, and its keys.
 
 use super::table;
 use bombyx_lab::live::View;
@@ -14,7 +14,7 @@ use std::collections::{HashMap, VecDeque};
 pub(super) enum Step {
     Stay,
     Leave,
-    /// Leave, and interrupt the program if this one has started it.
+    /// Leave, and interrupt the program if `bombyx top` has started it.
     Interrupt,
 }
 
@@ -44,7 +44,7 @@ impl Sort {
     }
 }
 
-/// How many views the past of a processor has.
+/// How many views of the past the screen keeps for each processor.
 const PAST: usize = 120;
 
 /// The shares of the past, by pool and processor.
@@ -70,12 +70,12 @@ const SMALLEST: (u16, u16) = (20, 5);
 
 const KEYS: &[(&str, &str)] = &[
     ("q, Esc", "leave; the program goes on"),
-    ("Ctrl-C", "leave, and interrupt a program that bombyx top has started"),
+    ("Ctrl-C", "leave; interrupt the program if bombyx top has started it"),
     ("p, space", "pause the screen; the program goes on"),
     ("s", "sort by number, by busy time, or by steals"),
     ("up, down", "move through the processors; also PgUp, PgDn, Home"),
-    ("left, right", "another pool; also Tab"),
-    ("?", "these lines"),
+    ("left, right", "choose another pool; also Tab"),
+    ("?", "show or hide these lines"),
 ];
 
 const WORDS: &[(&str, &str)] = &[
@@ -84,7 +84,7 @@ const WORDS: &[(&str, &str)] = &[
     ("searching", "looks for closures to run"),
     ("waiting", "waits, and finds nothing to help with"),
     ("blocked", "is in `blocking` (fixed threads)"),
-    ("asleep", "has nothing to do"),
+    ("resting", "has nothing to do"),
 ];
 
 impl Screen {
@@ -197,7 +197,7 @@ impl Screen {
             pool.processors.len(),
             match view.left_out {
                 0 => String::new(),
-                more => format!("; {more} more pools had no room to be shown"),
+                more => format!("; {more} more pools had no room on the board"),
             }
         )));
         lines.extend(table::figures(pool, usize::from(area.width)).into_iter().map(Line::from));
@@ -234,7 +234,7 @@ fn bold(text: String) -> Line<'static> {
 fn explanation(width: usize) -> Vec<Line<'static>> {
     let told = KEYS.iter().map(|(key, what)| format!(" {key:<11} {what}"));
     let words = WORDS.iter().map(|(word, what)| format!(" {word:<11} {what}"));
-    let note = " Shares and history are estimates from 200 looks a second.".to_owned();
+    let note = " Shares and history are estimates from about 200 looks a second.".to_owned();
     let lines = told.chain([String::new()]).chain(words).chain([note]);
     lines.map(|line| Line::from(table::cut(&line, width))).collect()
 }
@@ -250,7 +250,7 @@ mod tests {
     fn processor(now: Doing, busy: f64, steals: f64) -> ProcessorView {
         let mut shares = [0.0; 6];
         shares[Doing::Busy as usize] = busy;
-        shares[Doing::Asleep as usize] = 1.0 - busy;
+        shares[Doing::Resting as usize] = 1.0 - busy;
         ProcessorView {
             now,
             closure: (now == Doing::Busy).then(|| "sort::merge".to_owned()),
@@ -285,7 +285,7 @@ mod tests {
             program: "sort".to_owned(),
             seconds: 12.0,
             looks: 200,
-            pools: vec![pool(1, processors), pool(2, vec![processor(Doing::Asleep, 0.0, 0.0)])],
+            pools: vec![pool(1, processors), pool(2, vec![processor(Doing::Resting, 0.0, 0.0)])],
             left_out: 0,
         }
     }
@@ -328,7 +328,7 @@ mod tests {
             "1 in blocking",
             "searching",
             "helping",
-            "asleep",
+            "resting",
             "100 %",
             "███",
             "sort::merge",

@@ -82,7 +82,7 @@ const NUMBER: usize = 5;
 const STATE: usize = 10;
 /// The width of the four shares, and of the two rates.
 const SHARES: usize = 4 * 7;
-const RATES: usize = 2 * 9;
+const RATES: usize = 9 + 13;
 
 impl Columns {
     fn for_width(width: usize) -> Self {
@@ -103,10 +103,10 @@ impl Columns {
     fn title(&self) -> String {
         let mut title = format!("{:>4} {:<STATE$}", "P", "now");
         if self.shares {
-            title += &format!("{:>7}{:>7}{:>7}{:>7}", "runs", "search", "wait", "asleep");
+            title += &format!("{:>7}{:>7}{:>7}{:>7}", "runs", "search", "wait", "rest");
         }
         if self.rates {
-            title += &format!("{:>9}{:>9}", "steals", "gives/s");
+            title += &format!("{:>9}{:>13}", "steals/s", "hand-overs/s");
         }
         title += &format!(" {:<1$}", "history", self.history);
         if self.closure >= 8 {
@@ -124,12 +124,13 @@ impl Columns {
         if self.shares {
             let waits = processor.share(Doing::Waiting) + processor.share(Doing::Blocked);
             let shares =
-                [processor.runs(), processor.share(Doing::Searching), waits, processor.share(Doing::Asleep)];
+                [processor.runs(), processor.share(Doing::Searching), waits, processor.share(Doing::Resting)];
             spans.push(Span::from(shares.map(|share| format!("{:>5.0} %", 100.0 * share)).concat()));
         }
         if self.rates {
-            let rates = [processor.steals_per_second, processor.hand_overs_per_second];
-            spans.push(Span::from(rates.map(|rate| format!("{:>9}", grouped(rate.round() as u64))).concat()));
+            let [steals, hand_overs] = [processor.steals_per_second, processor.hand_overs_per_second]
+                .map(|rate| grouped(rate.round() as u64));
+            spans.push(Span::from(format!("{steals:>9}{hand_overs:>13}")));
         }
         spans.push(Span::styled(format!(" {}", sparkline(past, self.history)), colour(Color::Green)));
         if self.closure >= 8 {
@@ -146,7 +147,7 @@ fn colour_of(doing: Doing) -> Color {
         Doing::Helping => Color::Cyan,
         Doing::Searching => Color::Yellow,
         Doing::Waiting | Doing::Blocked => Color::Red,
-        Doing::Asleep => Color::DarkGray,
+        Doing::Resting => Color::DarkGray,
     }
 }
 

@@ -165,8 +165,8 @@ impl Pool {
     /// Changes the number of processors, while the pool works: between 1 and
     /// [`Builder::max_processors`](crate::Builder::max_processors).
     ///
-    /// Additional processors begin to work at once. Surplus processors finish the stolen half or the closure that they have
-    /// begun, and then rest. Nothing is interrupted or lost.
+    /// If the number rises, the new processors begin to work at once. If it falls, the surplus processors finish the stolen
+    /// half or the closure that they have begun, and then take no more work. Nothing is interrupted or lost.
     ///
     /// # Errors
     /// If the number is out of range, or if the threads of the pool are fixed, or with [`Scheduler::Heterogeneous`].

@@ -1,16 +1,16 @@
-//! The board: where processors keep their counters, so that `bombyx top` can look at a running program. Its layout is in
-//! [`bombyx_base::live`].
+//! The board: the memory where processors keep their counters, so that `bombyx top` can look at a running program.
+//! [`bombyx_base::live`] defines its layout.
 //!
-//! The counters exist anyway ([`super::stats`]), and one writer at a time stores to each. On the board they lie in memory
-//! that other processes may read ([`crate::system::board`]). So it costs the program nothing that somebody looks: no
-//! thread, no file, no message. Everything here is on slow paths.
+//! The counters exist anyway ([`super::stats`]), and each has one writer at a time. On the board they are in memory that other
+//! processes may read ([`crate::system::board`]). So a look costs the program nothing: it needs no thread, no socket and no
+//! message. Everything here is on slow paths.
 //!
-//! **Who writes.** The words of a processor belong to its holder, as counters do; those of muggings to its lookout. What
-//! else a pool shows is written under its lock, or by atomic addition. An entry is posted and withdrawn as
-//! [`crate::protocol::notice`] says. Readers see each word as somebody wrote it, and words of different times beside each
-//! other.
+//! **Who writes.** Only the holder of a processor writes the processor's words, as with counters; only its lookout writes the
+//! words of muggings. The other words of a pool are written under the pool's lock, or by atomic addition.
+//! [`crate::protocol::notice`] says how an entry is posted and withdrawn. A reader sees each word whole, but different words may
+//! be from different times.
 //!
-//! A pool has memory of its own instead if there is no board (other systems, `BOMBYX_LIVE=0`) or no room on it.
+//! If there is no board (other systems, `BOMBYX_LIVE=0`), or no room on it, a pool keeps these words in its own memory.
 
 use crate::machine::stats::Counters;
 use crate::protocol::notice;
@@ -39,7 +39,7 @@ const _: () = assert!(std::mem::offset_of!(Slot, counters) == slot::COUNTERS * s
 const _: () = assert!(std::mem::offset_of!(Slot, closure) == slot::CLOSURE * size_of::<u64>());
 const _: () = assert!(live::slot_at(0) * size_of::<u64>() % align_of::<Slot>() == 0);
 
-/// The slot of a processor. The counters are what it is used for most.
+/// The slot of a processor. It dereferences to the counters, which are used most.
 pub(crate) struct Shown(NonNull<Slot>);
 
 // SAFETY: a slot consists of atomics.
@@ -53,19 +53,19 @@ impl Shown {
         unsafe { self.0.as_ref() }
     }
 
-    /// The processor does this from now on.
+    /// Shows what the processor does from now on.
     #[inline]
     pub(crate) fn set_state(&self, state: State) {
         self.slot().state.store(state as u64, Relaxed);
     }
 
-    /// Holder. How many of its frames wait, and whether it blocks ([`live::BLOCKED`]).
+    /// Only the holder calls this: how many of its frames wait, and whether it blocks ([`live::BLOCKED`]).
     #[inline]
     pub(crate) fn set_waits(&self, waits: u64) {
         self.slot().waits.store(waits, Relaxed);
     }
 
-    /// Holder. What it runs ([`live::closure`]).
+    /// Only the holder calls this: what it runs ([`live::closure`]).
     #[inline]
     pub(crate) fn set_closure(&self, closure: u64) {
         self.slot().closure.store(closure, Relaxed);
@@ -97,12 +97,12 @@ unsafe impl Sync for Notice {}
 enum Place {
     /// At this entry of the board.
     Board(&'static Board, usize),
-    /// In memory of the pool's own. It is never touched by its owner here, only through the pointers.
+    /// In the pool's own memory. Everybody uses it through the fields of [`Notice`]. These pointers only free it.
     Own(*mut [AtomicU64], *mut [Slot]),
 }
 
 impl Notice {
-    /// For a new pool. Nobody sees it before it is [posted](Notice::post).
+    /// For a new pool. Readers do not see the pool before it is [posted](Notice::post).
     pub(crate) fn new(processors: usize) -> Notice {
         Board::current().and_then(|board| board.take(processors)).unwrap_or_else(|| Notice::own(processors))
     }
@@ -130,12 +130,12 @@ impl Notice {
         notice::post(&board.words[live::pool_at(entry) + pool::NUMBER], number);
     }
 
-    /// The pool has so many carriers.
+    /// Shows how many carriers the pool has.
     pub(crate) fn set_carriers(&self, carriers: usize) {
         self.words[pool::CARRIERS].store(carriers as u64, Relaxed);
     }
 
-    /// So many processors are in service.
+    /// Shows how many processors are in service.
     pub(crate) fn set_in_service(&self, processors: usize) {
         self.words[pool::IN_SERVICE].store(processors as u64, Relaxed);
     }
@@ -148,7 +148,7 @@ impl Notice {
         }
     }
 
-    /// One thread more blocks, or one less if `blocks` is false.
+    /// Counts a thread that begins to block, or one that no longer blocks if `blocks` is false.
     pub(crate) fn count_blocked(&self, blocks: bool) {
         self.words[pool::BLOCKED].fetch_add(if blocks { 1 } else { u64::MAX }, Relaxed);
     }
@@ -159,7 +159,7 @@ impl Drop for Notice {
         match self.place {
             Place::Board(board, entry) => board.give_back(entry),
             Place::Own(words, slots) => {
-                // SAFETY: boxes when they were made, and nobody has them any more: the pool ends.
+                // SAFETY: `own` made both from boxes, and nobody uses them any more: the pool ends.
                 unsafe {
                     drop(Box::from_raw(words));
                     drop(Box::from_raw(slots));
@@ -172,13 +172,13 @@ impl Drop for Notice {
 /// The board of this process.
 struct Board {
     words: &'static [AtomicU64],
-    /// The slots that each pool has: the first, and how many. Entries of the board without a pool have none.
+    /// For each entry of the board, the slots that its pool has: the first slot, and how many. An entry without a pool has none.
     taken: Mutex<[(usize, usize); live::POOLS]>,
     /// How many pools were posted.
     posted: AtomicU64,
 }
 
-/// The board of this process, if it has been asked for. A child of fork(2) gets another.
+/// The board of this process. Null until the first pool asks for it, and again in a child of fork(2).
 static BOARD: AtomicPtr<Board> = AtomicPtr::new(ptr::null_mut());
 
 impl Board {
@@ -186,14 +186,14 @@ impl Board {
         // SAFETY: null, or never freed.
         let board = match unsafe { BOARD.load(Acquire).as_ref() } {
             Some(board) if !board.words.is_empty() => return Some(board),
-            // It is not made yet, or cannot be.
+            // It does not exist yet, or cannot.
             _ => Board::begin(),
         };
         (!board.words.is_empty()).then_some(board)
     }
 
-    /// Makes the board, or waits for the thread that makes it. A child of fork(2) does not wait for a thread of its
-    /// parent: there nobody makes it ([`leave_parent`]).
+    /// Makes the board, or waits for the thread that makes it. A child of fork(2) does not wait for a thread of its parent,
+    /// because [`leave_parent`] forgets the unfinished board.
     #[cold]
     fn begin() -> &'static Board {
         static UNFINISHED: Board = Board::of(&[]);
@@ -226,7 +226,7 @@ impl Board {
         Some(words)
     }
 
-    /// Room for a pool.
+    /// Takes an entry and slots for a pool. `None` if there is no room.
     fn take(&'static self, processors: usize) -> Option<Notice> {
         let mut taken = lock(&self.taken);
         let free = taken.iter().position(|&(_, count)| count == 0);
@@ -244,7 +244,7 @@ impl Board {
         Some(Notice { place: Place::Board(self, entry), words, slots })
     }
 
-    /// The pool at this entry has ended.
+    /// Withdraws the pool at this entry, which has ended.
     fn give_back(&self, entry: usize) {
         let words = &self.words[live::pool_at(entry)..][..pool::WORDS];
         notice::withdraw(&words[pool::NUMBER]);
@@ -255,7 +255,7 @@ impl Board {
     }
 }
 
-/// The first of so many slots that nobody has.
+/// Finds so many slots in a row that no pool has. Returns the first of them.
 fn room_for(processors: usize, taken: &[(usize, usize)]) -> Option<usize> {
     let ends = taken.iter().filter(|&&(_, count)| count > 0).map(|&(first, count)| first + count);
     let fits = |&begin: &usize| {
@@ -266,7 +266,7 @@ fn room_for(processors: usize, taken: &[(usize, usize)]) -> Option<usize> {
     std::iter::once(0).chain(ends).filter(fits).min()
 }
 
-/// Writes the bytes of a text, as many as fit, and their number.
+/// Writes as many bytes of a text as fit, and their number.
 fn write_text(length: &AtomicU64, words: &[AtomicU64], text: &str) {
     let bytes = &text.as_bytes()[..text.len().min(size_of_val(words))];
     for (word, bytes) in words.iter().zip(bytes.chunks(size_of::<u64>())) {
@@ -291,7 +291,7 @@ fn is_wanted() -> bool {
     }
 }
 
-/// For a child of fork(2): the board belongs to its parent.
+/// Called in a child of fork(2): leaves the board to the parent.
 pub(crate) fn leave_parent() {
     let parents = BOARD.swap(ptr::null_mut(), AcqRel);
     // SAFETY: null, or never freed.

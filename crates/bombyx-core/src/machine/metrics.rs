@@ -20,9 +20,9 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Metrics {
-    /// Processors.
+    /// Processors in service.
     pub processors: usize,
-    /// Processors that are no longer in service, and finish what they have begun
+    /// Processors that are no longer in service but have not finished what they had begun
     /// ([`Pool::set_processors`](crate::Pool::set_processors)).
     pub finishing: usize,
     /// Processors that run something.
@@ -60,7 +60,7 @@ impl PoolCore {
         let (queued, since) = shared.commons.queue.waiting();
         metrics.queued = queued;
         metrics.oldest_wait = since.map(|since| since.elapsed());
-        metrics.resting = shared.commons.resting().count() - shared.commons.count_shut();
+        metrics.resting = shared.commons.listed().count() - shared.commons.count_shut();
         let shut = shared.commons.count_shut();
         metrics.finishing = (processors.len() - shut).saturating_sub(metrics.processors);
         metrics.carriers = shared.carriers;

@@ -13,8 +13,9 @@
 //! ([`Commons::end_spare`]), and the carrier sleeps only if its latch is not set ([`Commons::doze`]).
 //!
 //! **Processors out of service.** A pool can be told to use fewer processors. Those that are surplus are *shut* when they
-//! would rest: they are in a list from which nobody takes a processor in order to work. Only entries that nobody else may
-//! run bring such a processor back, until it would rest again. So [`Commons::take_wanted`] looks there, too.
+//! would rest: they go to a list from which nobody takes a processor to work. There is one exception: a processor that is shut
+//! may get entries that nobody else may run. Then it is taken out until it would rest again. So [`Commons::take_wanted`] looks
+//! in that list, too.
 //!
 //! The number of processors that rest can be read without the lock ([`Sleepers::any_resting`]); so can the number of
 //! queued entries ([`Queued`]).
@@ -193,12 +194,12 @@ impl<P> Commons<P> {
         true
     }
 
-    /// The processors that rest, also those out of service.
-    pub(crate) fn resting(&self) -> impl Iterator<Item = NonNull<P>> {
+    /// The processors in all lists: those that rest, those whose carriers sleep in the middle of a wait, and those that are shut.
+    pub(crate) fn listed(&self) -> impl Iterator<Item = NonNull<P>> {
         self.idle.iter().chain(&self.waiting).chain(&self.shut).copied()
     }
 
-    /// How many processors are out of service.
+    /// How many processors are shut.
     pub(crate) fn count_shut(&self) -> usize {
         self.shut.len()
     }

@@ -1,12 +1,11 @@
-//! Memory that another process of the same user can look at, without a file, a socket, a thread or a signal.
+//! Memory that another process of the same user can look at. It needs no file on a disk, no socket, no thread and no signal.
 //!
-//! It is a memory file (memfd_create(2)) that stays open and is mapped once. Whoever looks opens it through
-//! `/proc/PID/fd`, which the system allows those only who could read the memory of the process anyway: the same user, or
-//! root. It disappears with the process.
+//! It is a memory file (memfd_create(2)) that stays open and is mapped once. Another process opens it through `/proc/PID/fd`.
+//! The system allows this only to the same user and to root. The file disappears with the process.
 //!
 //! **The file's number is never used again.** A program may close all its files, as daemons do, and then open others
-//! that get the same number. So the file is made, given its size and mapped in one go. After that, only its memory is
-//! used. Its size is sealed, so nobody can take that memory away.
+//! that get the same number. So [`memory`] makes the file, sets its size, maps it and seals the size. After that, the runtime
+//! uses only the memory. Because the size is sealed, nobody can take that memory away.
 //!
 //! **Not here:** what is in the memory.
 
@@ -28,14 +27,14 @@ pub(crate) fn memory(name: &CStr, words: usize) -> Option<&'static [AtomicU64]> 
         let rights = libc::PROT_READ | libc::PROT_WRITE;
         libc::mmap(std::ptr::null_mut(), bytes, rights, libc::MAP_SHARED, file, 0)
     });
-    // Nobody changes the size, and nobody else writes. Before Linux 5.1 the second is only a custom.
+    // From now on nobody can change the size, and nobody else can write. Before Linux 5.1 there is no seal against writing.
     const FUTURE_WRITE: libc::c_int = 16;
     let size = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW;
     // SAFETY: as above.
     let sealed = |seals: libc::c_int| unsafe { libc::fcntl(file, libc::F_ADD_SEALS, seals) } == 0;
     match mapped.filter(|&mapped| mapped != libc::MAP_FAILED && (sealed(size | FUTURE_WRITE) || sealed(size)))
     {
-        // SAFETY: the mapping is as large as that, begins at a page, is never unmapped, and zeros are atomics.
+        // SAFETY: the mapping has this size, begins at a page, and is never unmapped. Zeros are valid atomics.
         Some(mapped) => Some(unsafe { std::slice::from_raw_parts(mapped.cast(), words) }),
         None => {
             // SAFETY: as above.
@@ -51,7 +50,7 @@ pub(crate) fn memory(_name: &CStr, _words: usize) -> Option<&'static [AtomicU64]
     None
 }
 
-/// Whether files may have this size. Otherwise the system ends a process that makes one (setrlimit(2), RLIMIT_FSIZE).
+/// Whether files may have this size. If not, the system would end the process for making one (setrlimit(2), RLIMIT_FSIZE).
 #[cfg(all(target_os = "linux", not(miri)))]
 fn may_have_file(bytes: usize) -> bool {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
@@ -60,7 +59,7 @@ fn may_have_file(bytes: usize) -> bool {
     known && limit.rlim_cur >= bytes as libc::rlim_t
 }
 
-/// A new memory file, which programs that this process starts do not get.
+/// A new memory file. Programs that this process starts do not inherit it.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn new_file(name: &CStr) -> Option<libc::c_int> {
     // Since Linux 6.3. Some systems refuse files that could be executed.
@@ -71,13 +70,13 @@ fn new_file(name: &CStr) -> Option<libc::c_int> {
     [flags | NOEXEC_SEAL, flags].into_iter().map(made).find(|&file| file >= 0).map(|file| file as libc::c_int)
 }
 
-/// For a child of fork(2): from now on it has zeros of its own there, and its writes do not reach its parent.
+/// Called in a child of fork(2): puts zeros in the place of the memory, so that the child's writes do not reach its parent.
 ///
 /// Neither allocates nor waits.
 pub(crate) fn leave_parent(memory: &'static [AtomicU64]) {
     #[cfg(all(target_os = "linux", not(miri)))]
-    // SAFETY: this replaces the whole mapping that `memory` made, which nothing else is a part of, by another one of the
-    // same size. The process has one thread now, and words change to zeros, which are atomics.
+    // SAFETY: this replaces the mapping that `memory` made, exactly and whole, by another one of the same size. The process has
+    // one thread now, and the words become zeros, which are valid atomics.
     unsafe {
         let rights = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;

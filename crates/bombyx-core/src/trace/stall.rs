@@ -1,7 +1,7 @@
 //! Notices that nothing happens any more. If no thread has written an event for a time that the user chose, this writes the
 //! trace, says so, and says which thread waits for what ([`super::post_mortem`]).
 //!
-//! A long closure that neither forks nor waits writes no events either. So only the user can say how long is too long.
+//! Work that nobody steals writes no events either, even if it forks. So only the user can say how long is too long.
 
 use super::rings;
 use crate::system::output;

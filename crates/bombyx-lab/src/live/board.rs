@@ -1,5 +1,5 @@
-//! The board of another process. Any process may have a file of that name, so nothing in it is believed: every number is
-//! checked before it is used.
+//! The board of another process. Any process can make a file with the name of a board, so this module believes nothing in it:
+//! it checks every number before it uses it.
 
 use bombyx_base::live::{self, head, pool, slot};
 use bombyx_base::trace::State;
@@ -24,14 +24,14 @@ pub enum Doing {
     Waiting,
     /// Its carrier is in `blocking` and keeps it. Only with fixed threads.
     Blocked,
-    /// Has nothing to do, and rests.
-    Asleep,
+    /// Has nothing to do.
+    Resting,
 }
 
 impl Doing {
     /// All of them, in the order of the columns.
     pub const ALL: [Self; 6] =
-        [Self::Busy, Self::Helping, Self::Searching, Self::Waiting, Self::Blocked, Self::Asleep];
+        [Self::Busy, Self::Helping, Self::Searching, Self::Waiting, Self::Blocked, Self::Resting];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -41,7 +41,7 @@ impl Doing {
             Self::Searching => "searching",
             Self::Waiting => "waiting",
             Self::Blocked => "blocked",
-            Self::Asleep => "asleep",
+            Self::Resting => "resting",
         }
     }
 
@@ -55,7 +55,7 @@ impl Doing {
             (Some(State::Busy | State::Help), _) => Self::Helping,
             // A processor that changes hands goes to somebody that searches or goes on.
             (Some(State::Search | State::HandOver), 0) => Self::Searching,
-            (Some(State::Idle) | None, 0) => Self::Asleep,
+            (Some(State::Idle) | None, 0) => Self::Resting,
             (_, _) => Self::Waiting,
         }
     }
@@ -269,8 +269,8 @@ mod tests {
             Doing::Waiting,
             "a fixed carrier that sleeps in the middle of a wait"
         );
-        assert_eq!(does(State::Idle, 0), Doing::Asleep);
+        assert_eq!(does(State::Idle, 0), Doing::Resting);
         assert_eq!(does(State::Busy, live::BLOCKED | 1), Doing::Blocked);
-        assert_eq!(Doing::from_words(99, 0), Doing::Asleep);
+        assert_eq!(Doing::from_words(99, 0), Doing::Resting);
     }
 }

@@ -1,7 +1,7 @@
 //! Many short looks at a board, and what they say about a time: the share that each processor spends busy, searching,
-//! asleep, and so on; what is counted per second; and which closures run.
+//! resting, and so on; what is counted per second; and which closures run.
 //!
-//! Shares are estimates: of N looks, the share that found a processor in a state. The program takes no part in that.
+//! Shares are estimates: the share of the looks that found a processor in a state. The program takes no part in that.
 
 use super::board::{Board, Doing, Pool};
 use super::names::Names;
@@ -52,8 +52,8 @@ pub struct PoolView {
     pub sleeps_per_second: f64,
     /// The processors.
     pub processors: Vec<ProcessorView>,
-    /// The closures that ran, by the share of the busy time. Only stolen, spawned and queued ones have names, and those
-    /// that entered the pool: what they fork belongs to them until it is stolen.
+    /// The closures that ran, by the share of the busy time. A closure has a name if it was stolen, spawned or queued, or if
+    /// it entered the pool. What it forks counts as part of it until somebody steals it.
     pub closures: Vec<ClosureView>,
 }
 

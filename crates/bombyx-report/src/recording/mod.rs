@@ -48,20 +48,20 @@ pub(crate) fn of(c: &Computation) -> (Vec<Section>, Value) {
 fn sections(c: &Computation, sentences: &[String], runs: &Runs, found: Found) -> Vec<Section> {
     let answers = match found {
         Found::All => {
-            "For one site at a time the span is exact, because all longest paths that its factor can bring about were \
-             computed. With several sliders moved it is the longest of these paths, and the real one may be longer."
+            "For one site at a time the span is exact, because every path that its factor can make the longest was \
+             computed. If you move several sliders, it is the longest of these paths, and the real span may be longer."
         }
         Found::Some => {
-            "The recording is large, so the span is the longest of some paths. The real one may be longer. \
+            "The recording is large, so the span is the longest of some paths. The real span may be longer. \
              <code>bombyx simulate --faster</code> computes it exactly."
         }
     };
     let how = if runs.simulated() {
         "The simulator ran the recording under work stealing on each number of processors, with the cost of a steal that was \
-         measured. The band is from T1/P + T∞ to the smaller of P and T1/T∞."
+         measured. The band of the speedup goes from T1/(T1/P + (1 − 1/P)·T∞) to the smaller of P and T1/T∞."
     } else {
-        "The recording is too large to simulate for a page. So these are the times T1/P + T∞, which no greedy scheduler \
-         exceeds if steals cost nothing. <code>bombyx simulate</code> runs it."
+        "The recording is too large to simulate for a page. So these are the times T1/P + (1 − 1/P)·T∞, which no greedy \
+         scheduler exceeds if steals cost nothing. <code>bombyx simulate</code> runs it."
     };
     let speedup = format!(
         "{}<div data-is=\"controls\"></div>\n<p class=\"soft\">{how} With factors, the time is W/P + c·(1 − 1/P)·S, \

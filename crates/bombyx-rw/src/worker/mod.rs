@@ -22,7 +22,7 @@ use crate::protocol::{
     resolve_join, watch, watch_test,
 };
 use crate::record::{JoinRef, ThreadRef, WatchList};
-use crate::system::{give_way, nap};
+use crate::system;
 use std::marker::PhantomData;
 use std::ptr;
 use std::sync::Arc;
@@ -296,10 +296,17 @@ impl<K: Discipline> Worker<K> {
         if self.shared.resting.load(Relaxed) && self.id != 0 {
             self.rest();
         } else if self.shared.polite {
-            give_way();
+            Self::give_way();
         } else {
             std::hint::spin_loop();
         }
+    }
+
+    /// Lets other threads have the core. Not inlined: otherwise the compiler would keep the address of the system's
+    /// function in a register, and a test that reads the machine code could not tell what is called.
+    #[inline(never)]
+    fn give_way() {
+        system::give_way();
     }
 
     /// Between two computations: looks for a while whether another one begins, then sleeps a little at a time.
@@ -310,8 +317,8 @@ impl<K: Discipline> Worker<K> {
         self.idle_since = ticks();
         match self.rested {
             0..64 => std::hint::spin_loop(),
-            64..512 => give_way(),
-            _ => nap(),
+            64..512 => Self::give_way(),
+            _ => system::nap(),
         }
     }
 

@@ -1,11 +1,11 @@
-//! Follows the CPUs that the process may use.
+//! Gives a pool as many processors as the process may use CPUs.
 
 use super::ticker::Ticker;
 use bombyx_core::Handle;
 use std::time::Duration;
 use std::{fmt, io, thread};
 
-/// Keeps a pool as large as the process may use CPUs, until this is dropped. From [`follow_cpus`].
+/// Resizes a pool when the number of CPUs changes, until this is dropped. [`follow_cpus`] returns it.
 pub struct Follower {
     _ticker: Ticker,
 }
@@ -16,12 +16,13 @@ impl fmt::Debug for Follower {
     }
 }
 
-/// Gives the pool one processor for each CPU that the process may use, and looks again every `interval`. On Linux this
-/// respects the CPU quota of the control group, rounded down, and the set of allowed CPUs. Containers that are resized
-/// while they run change both. Elsewhere it is what [`std::thread::available_parallelism`] says.
+/// Gives the pool one processor for each CPU that the process may use, and looks again after each `interval`.
+/// [`std::thread::available_parallelism`] says how many CPUs these are. On Linux it respects the CPU quota of the control group,
+/// rounded down, and the set of allowed CPUs. Both change when a container is resized while it runs.
 ///
-/// The set of allowed CPUs is that of a thread which this starts, and which inherits the caller's. The pool gets at least
-/// one processor, and at most [`max_processors`](bombyx_core::Builder::max_processors).
+/// The set of allowed CPUs belongs to a thread. This function starts a thread that looks, and that thread inherits the set of
+/// the caller. The pool gets at least one processor, and at most
+/// [`max_processors`](bombyx_core::Builder::max_processors).
 ///
 /// # Errors
 /// If the pool cannot be resized, or the thread cannot be started.
@@ -41,7 +42,7 @@ pub fn follow_cpus(pool: &Handle, interval: Duration) -> io::Result<Follower> {
     let tick = move |pool: &mut Handle| {
         let cpus = thread::available_parallelism().map_or(1, usize::from).clamp(1, pool.max_processors());
         if pool.processors() != cpus {
-            // It could be resized before, and the number is in range.
+            // The pool was resized before, so it can be resized, and the number is in range.
             let _ = pool.set_processors(cpus);
         }
         interval

@@ -1,19 +1,20 @@
 //! GNU make's jobserver: as many processors as make grants.
 //!
-//! `make -j N` starts programs with a pipe that holds tokens (GNU make manual, "Sharing Job Slots with GNU make"). A
-//! program may run one job without a token. For each further job it takes a token out of the pipe, and puts it back
+//! `make -j N` gives the programs that it starts a pipe with tokens (GNU make manual, "Sharing Job Slots with GNU make"). A
+//! program may run one job without a token. For each further job it takes a token out of the pipe, and puts the token back
 //! afterwards.
 //!
-//! Here a token is a processor. A thread looks at the pool every millisecond or so. If all processors in service are busy
-//! and work waits, it takes a token, if there is one, and *then* puts another processor into service. If a processor has
-//! rested for some looks, it takes one out of service. It gives the token back when all processors out of service have
-//! finished what they had begun. So at any time
+//! A pool needs a token for each processor but the first. A thread looks at the pool about every millisecond, or every ten
+//! while the pool does nothing. If no processor rests and work waits, the thread takes a token, if there is one, and *then*
+//! puts another processor into service. If processors have rested for some looks in a row, it takes one out of service. A
+//! processor that is out of service still needs its token until it has finished what it had begun. Then the thread gives the
+//! token back. So at any time
 //!
-//! > tokens ≥ processors in service + processors that still finish − 1.
+//! > tokens ≥ processors in service + surplus processors that have not finished − 1.
 //!
-//! Only this thread changes the number of processors, so the first summand does not change behind its back. The second
-//! only falls between two looks, with one exception: parts of a broadcast that were posted to a processor before it went out
-//! of service run on that processor, perhaps after its token went back.
+//! Only this thread changes the number of processors in service. The number of surplus processors that have not finished can only
+//! fall between two looks, with one exception. If parts of a broadcast were posted to a processor before it went out of service,
+//! they run on that processor, perhaps after its token went back.
 
 use super::ticker::Ticker;
 use bombyx_core::{Handle, Metrics};
@@ -47,11 +48,11 @@ pub struct Jobserver {
 }
 
 impl Jobserver {
-    /// The jobserver that `MAKEFLAGS` names, if it names one. In a makefile, a recipe must begin with `+`, or contain
-    /// `$(MAKE)`, or else make hides a jobserver that is a plain pipe.
+    /// The jobserver that `MAKEFLAGS` names, if it names one. If the jobserver is a plain pipe, make hides it from most programs:
+    /// a recipe sees it only if its line begins with `+` or contains `$(MAKE)`.
     ///
     /// # Errors
-    /// If there is one and it cannot be used.
+    /// If `MAKEFLAGS` names a jobserver that cannot be used.
     pub fn from_env() -> Option<io::Result<Jobserver>> {
         // Variables that the caller of make sets are in there, too, and may be any bytes.
         Jobserver::named_in(&env::var_os("MAKEFLAGS")?.to_string_lossy())
@@ -60,7 +61,7 @@ impl Jobserver {
     fn named_in(flags: &str) -> Option<io::Result<Jobserver>> {
         let prefixes = ["--jobserver-auth=", "--jobserver-fds="];
         let named = |word| prefixes.into_iter().find_map(|prefix| str::strip_prefix(word, prefix));
-        // Behind `--` are variables. The last jobserver counts.
+        // Behind `--` are variables. If there are several jobservers, the last one counts.
         let named = flags.split(' ').take_while(|&word| word != "--").filter_map(named).last()?;
         Some(Jobserver::named(named))
     }
@@ -79,9 +80,9 @@ impl Jobserver {
         Jobserver::open(&opened(take)?, &opened(give)?).map_err(|error| unusable(name, &error))
     }
 
-    /// Opens the pipe anew, so that reading without waiting does not change how others read.
+    /// Opens the pipe again, so that only we read without waiting. With the inherited descriptors, all other readers would, too.
     ///
-    /// If make closed the pipe, other files of the program may have its numbers. Those are left alone.
+    /// If make has closed the pipe, other files of the program may have its numbers. Those are left alone.
     fn open(take: &Path, give: &Path) -> io::Result<Jobserver> {
         let is_pipe = |path| fs::metadata(path).map(|metadata| metadata.file_type().is_fifo());
         if !(is_pipe(take)? && is_pipe(give)?) {
@@ -101,11 +102,11 @@ impl Jobserver {
         matches!(self.take.read(&mut token), Ok(1)).then_some(token[0])
     }
 
-    /// Gives the pool one processor, and one more for each token that make grants, until the result is dropped. Drop it
-    /// before the program ends: tokens that are lost are missing to everybody else below the same make. Dropping it
-    /// leaves the pool one processor, and waits until the others have finished what they had begun.
+    /// Gives the pool one processor, and one more for each token that make grants, until you drop the result. Dropping it leaves
+    /// the pool with one processor, waits until the others have finished what they had begun, and gives all tokens back. Drop
+    /// it before the program ends. Otherwise its tokens are lost for all programs below the same make.
     ///
-    /// Nobody else may resize the pool meanwhile.
+    /// Do not resize the pool yourself meanwhile.
     ///
     /// # Errors
     /// If the pool cannot be resized, or a thread cannot be started.
@@ -123,7 +124,7 @@ fn unusable(name: &str, why: &dyn fmt::Display) -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, what)
 }
 
-/// A pool uses what GNU make grants, until this is dropped. From [`Jobserver::share`].
+/// Gives a pool as many processors as GNU make grants, until this is dropped. [`Jobserver::share`] returns it.
 pub struct Sharing {
     _ticker: Ticker,
 }
@@ -134,10 +135,11 @@ impl fmt::Debug for Sharing {
     }
 }
 
-/// The time between two looks at a pool that works, and at one that does not.
+/// The time between two looks, if the pool works or has tokens …
 const SOON: Duration = Duration::from_millis(1);
+/// … and otherwise.
 const LATER: Duration = Duration::from_millis(10);
-/// After so many looks at a processor that rests, one goes out of service.
+/// If more than so many looks in a row find a processor that rests, one processor goes out of service.
 const PATIENCE: u32 = 5;
 
 struct State {
@@ -188,7 +190,7 @@ impl State {
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
                     return;
                 }
-                // If make has gone, nobody misses them.
+                // If make has ended, nobody misses the token.
                 _ => drop(self.tokens.remove(needed)),
             }
         }

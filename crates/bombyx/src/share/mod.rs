@@ -1,14 +1,14 @@
-//! Sharing the machine with others: with containers that are resized, with `make`, with more important work.
+//! Sharing the machine: following the CPUs of a container, taking part in `make -j`, letting other threads go first.
 //!
 //! | to | use |
 //! |---|---|
-//! | follow the CPUs and the CPU quota of the process while they change | [`follow_cpus`] |
-//! | run as many processors as GNU make grants | [`Jobserver`] (Linux) |
+//! | use as many processors as the process has CPUs, while that number changes | [`follow_cpus`] |
+//! | use as many processors as GNU make grants | [`Jobserver`] (Linux) |
 //! | let other threads go first | [`background`] (Linux) |
 //!
-//! The first two change [the number of processors](bombyx_core::Pool::set_processors) of a pool from a separate thread,
-//! until they are dropped. Build the pool with
-//! [`max_processors`](bombyx_core::Builder::max_processors), so that it can grow. Use one of them for a pool, not both.
+//! The first two start a thread that changes [the number of processors](bombyx_core::Pool::set_processors) of a pool, until you
+//! drop what they return. Build the pool with [`max_processors`](bombyx_core::Builder::max_processors), so that it can grow.
+//! Use only one of the two for a pool.
 //!
 //! **Not here:** how a pool is resized. That is in the runtime, `bombyx-core`.
 
@@ -24,11 +24,12 @@ pub use jobserver::{Jobserver, Sharing};
 #[cfg(target_os = "linux")]
 use bombyx_core::{Builder, dropin::BuilderExt as _, lab::BuilderExt as _};
 
-/// Lets all other threads go before those of the pool: the kernel schedules them as `SCHED_IDLE`. While a thread of another
-/// pool wants a CPU, the kernel gives a background thread there next to nothing.
+/// Makes the threads of a pool background threads: the kernel schedules them as `SCHED_IDLE`. While another thread wants a CPU,
+/// a background thread gets next to nothing of that CPU.
 ///
-/// [`Pool::run`](bombyx_core::Pool::run) on such a pool runs on a thread of the pool, never on the caller's. Do not hold a
-/// lock in the background that urgent work waits for. This sets the start handler of the builder.
+/// [`Pool::run`](bombyx_core::Pool::run) on such a pool always runs its closure on a thread of the pool, never on the caller's.
+/// If urgent work waits for a lock, do not take this lock in the background. This function replaces the start handler of the
+/// builder.
 ///
 /// ```
 /// let background = bombyx::share::background(bombyx::Pool::builder().processors(2)).build()?;

@@ -1,4 +1,4 @@
-//! A thread that does something again and again until its owner is dropped.
+//! A thread that calls a function again and again, until its owner is dropped.
 
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
@@ -14,7 +14,7 @@ pub(super) struct Ticker {
 }
 
 impl Ticker {
-    /// Calls `tick` at once, and again after each time that it returns; at the end calls `end`.
+    /// Calls `tick` at once, and again after the time that `tick` returns. At the end it calls `end`.
     pub(super) fn start<S: Send + 'static>(
         name: &str,
         mut state: S,
@@ -37,13 +37,13 @@ impl Ticker {
 impl Drop for Ticker {
     fn drop(&mut self) {
         if process::id() != self.process {
-            // In a child of fork(2) there is no such thread, so nobody would ever end it.
+            // In a child of fork(2) there is no such thread. Its result never comes, and `join` would panic.
             return mem::forget((self.stop.take(), self.thread.take()));
         }
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // The end may wait for the processor that the caller holds, so the caller blocks without it. If the thread
-            // panicked, the hook has printed it.
+            // The thread may wait until the processor that the caller holds has finished, so the caller gives it away while it
+            // blocks. If the thread panicked, the panic hook has said so.
             let _ = bombyx_core::blocking(|| thread.join());
         }
     }

@@ -64,7 +64,7 @@ impl PoolCore {
                 return;
             }
             let starved = carrier.is_some() && shared.commons.was_starved();
-            let all_idle = shared.commons.resting().count() == self.processors.len();
+            let all_idle = shared.commons.listed().count() == self.processors.len();
             // A sentry takes care of what this look does not see.
             (all_idle || sentry, starved)
         };

@@ -1,47 +1,47 @@
 //! How many processors a pool uses. The number can change while the pool works.
 //!
-//! The pool has a fixed array of processors. The first of them are in *service*. The others are *surplus*. A surplus
-//! processor finishes what it has begun: when its own entries are done, it takes nothing from others. Then it does not
-//! rest but is *shut*: it goes to a separate list ([`crate::protocol::commons`]). When the number rises, processors that
-//! were shut come to rest like any other, and are woken.
+//! The pool has a fixed array of processors. The first of them are *in service*. The others are *surplus*. A surplus
+//! processor finishes what it has begun, and takes nothing from others. When its own entries are done, it does not rest.
+//! It is *shut* instead: it goes to a separate list ([`crate::protocol::commons`]). When the number rises, processors that
+//! were shut move to the idle list, and the pool wakes them.
 //!
 //! # No processor is in the wrong list
 //!
-//! The number changes under the lock of the pool, and whoever changes it sorts both lists before it releases the lock.
+//! The number changes under the lock of the pool, and whoever changes it sorts both lists before releasing the lock.
 //! Whoever lists a processor reads the number under the same lock. So whenever the lock is free, the idle list holds only
-//! processors in service, and the other list only surplus ones. A processor that is neither is held by a carrier, or on
-//! its way to one.
+//! processors in service, and the list of shut processors holds only surplus ones. If a processor is in neither list, a carrier
+//! holds it, or it is on its way to a carrier.
 //!
 //! # No wake-up is lost
 //!
 //! The protocol of sleep ([`crate::protocol::sleep`]) promises: while a processor rests and there is work, somebody
-//! searches, or is woken, or will notice at the next fork. Here *rests* means: is in the idle list. The promise could fail
-//! in four places:
+//! searches, or is woken, or will notice at the next fork. A processor *rests* while it is in the idle list. Resizing could
+//! break the promise in four places:
 //!
-//! - **A searcher turns out to be surplus.** Others may have relied on it. It goes to rest without a look around, but in the
-//!   same way as a searcher that has found nothing ([`PoolCore::retire`]): it leaves the count of searchers under the lock,
-//!   and after that it does what a searcher does before it sleeps. It makes sure that every fork notices those who rest,
-//!   looks for work, and wakes somebody if there is any. That its own processor is not among those who rest changes
-//!   nothing.
+//! - **A searcher turns out to be surplus.** Others may have relied on it. It stops searching at once. Then it does the same as
+//!   a searcher that has found nothing ([`PoolCore::retire`]). Under the lock, it leaves the count of searchers. After that, it
+//!   makes sure that every fork notices the processors that rest, looks for work, and wakes somebody if there is any. Its own
+//!   processor is shut and does not rest, but none of these steps depends on that.
 //! - **A processor that was just woken turns out to be surplus.** Whoever woke it has counted it as a searcher, so this is
-//!   the same case. If the waker gave it an entry, it runs that entry first.
-//! - **A processor that rests is shut.** It had no duty. If nobody else rests, the promise is void: all processors in
-//!   service have a carrier, and each looks around before it rests.
-//! - **A processor that was shut rests from now on.** Forks before that saw nobody rest, and have woken nobody. So whoever
-//!   raises the number wakes each of these processors, and they search. If the pool can start no carrier for them, it is
-//!   *starved*, as always, and whoever lists a spare wakes somebody.
+//!   the same case. If it was given an entry, it runs that entry first.
+//! - **A processor that rests is shut.** It had no duty. If no other processor rests, nothing is promised: all processors in
+//!   service have a carrier, and each of them looks around before it rests.
+//! - **A processor that was shut rests from now on.** Earlier forks may have seen that no processor rests, and have woken nobody.
+//!   So whoever raises the number wakes each of these processors, and they search. If the pool can start no carrier for them,
+//!   it notes that it is *starved*, as always, and whoever lists a spare then wakes somebody.
 //!
 //! # What a surplus processor has
 //!
-//! When it is shut, its deque is empty, and nothing is on its way to it. Private entries may come later. Whoever posts them
-//! looks for the processor in that list, too, and gives it to a carrier. It is shut again when they are done. An offer may
-//! still stand; it is visible to every thief, and its join can take it back.
+//! When a processor is shut, its deque is empty, and nothing is on its way to it. Private entries may come later. Whoever posts
+//! them also looks among the processors that are shut, and gives this one to a carrier. When the entries are done, it is shut
+//! again. Its offer may still stand: every thief sees the offer, and its join can take it back.
 //!
-//! A frame that waits on the stack of a surplus processor's carrier needs no processor. When it can go on, it gets the
-//! processor of whoever made it ready, or waits in the queue. At least one processor is in service, so the queue is served.
+//! A frame that waits on the stack of a surplus processor's carrier needs no processor. When the frame can go on, it gets the
+//! processor of whoever made it ready, or waits in the queue. At least one processor is in service, so somebody serves the
+//! queue.
 //!
-//! Without the lock, a processor may read an old number. Then it runs one more entry, or goes to rest and is in the right
-//! list there.
+//! A processor reads the number without the lock, so it may read an old one. Then it runs one more entry, or it retires too
+//! early. In the second case it reads the number again, under the lock, and so goes to the right list.
 
 use super::PoolCore;
 use crate::machine::processor::Processor;
@@ -62,12 +62,12 @@ impl PoolCore {
         self.in_service() > self.config.cores
     }
 
-    /// Whether the processor is out of service, or should soon be.
+    /// Whether the processor is surplus. Without the lock, the answer may be old.
     pub(crate) fn is_surplus(&self, processor: &Processor) -> bool {
         processor.index >= self.in_service()
     }
 
-    /// Like [`PoolCore::is_surplus`], for a processor that may be in a list.
+    /// Like [`PoolCore::is_surplus`], for a processor that the caller does not hold.
     pub(super) fn is_listed_as_surplus(&self, processor: NonNull<Processor>) -> bool {
         // SAFETY: the pool owns the processor, and nobody writes the number.
         (unsafe { (*processor.as_ptr()).index }) >= self.in_service()
@@ -78,7 +78,7 @@ impl PoolCore {
         self.sleepers.any_resting() || self.in_service() < self.processors.len()
     }
 
-    /// From now on, so many processors are in service: at least one, and no more than there are.
+    /// Changes how many processors are in service: at least one, and no more than the pool has.
     pub(crate) fn serve_with(&self, processors: usize) {
         debug_assert!((1..=self.processors.len()).contains(&processors), "the caller has checked this");
         let back = {

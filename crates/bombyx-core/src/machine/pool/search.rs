@@ -69,7 +69,7 @@ impl PoolCore {
     #[cold]
     pub(crate) fn wait_for_stores(&self) {
         let shared = lock(&self.shared);
-        for processor in shared.commons.resting() {
+        for processor in shared.commons.listed() {
             // SAFETY: the pool owns the processor. It is in the list, so it belongs to the caller while the lock is
             // held. It has no entry that a pop could take, because only the carrier that holds a processor has such
             // entries.

@@ -49,7 +49,9 @@ impl PoolCore {
                 self.sleepers.relieve_sentry();
                 return Some(received.map(NonNull::cast));
             }
-            // A look at the deques takes their cache lines from those who use them, so it comes last.
+            // A look at the deques takes their cache lines from those who use them, so it comes last. If some
+            // processors are shut, the others never reach the number of all. Then the sentry always looks: a surplus
+            // processor may still have work.
             let someone_works = self.sleepers.resting() < self.processors.len();
             if someone_works && self.sleepers.searching() == 0 && self.work_visible() {
                 self.wake(|_| None);
