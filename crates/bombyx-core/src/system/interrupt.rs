@@ -18,15 +18,16 @@ use crate::system::process::Hooks;
 use std::cell::UnsafeCell;
 use std::mem::{self, MaybeUninit};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32};
+use std::sync::atomic::{AtomicI32, AtomicU32};
 use std::sync::{Mutex, OnceLock};
 use std::{ptr, thread};
 
 /// Their numbers, and those of the signals on demand, are below 32.
 const SIGNALS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
-/// Whether there is a thread to tell. Set before there is a handler.
-static HAS_THREAD: AtomicBool = AtomicBool::new(false);
+/// The process that has a thread to tell, or 0. Set before there is a handler. A child has the handler before it knows that
+/// it is a child.
+static OWNER: AtomicI32 = AtomicI32::new(0);
 
 /// The signals that have come, as bits. The thread takes them. Signals of one kind that come meanwhile count once, like
 /// those that the system keeps.
@@ -86,7 +87,8 @@ fn watch() -> bool {
     }
     static HOOKS: Hooks = Hooks { before: || (), in_child: leave_parent, is_lost: || false };
     HOOKS.register();
-    HAS_THREAD.store(true, Release);
+    // SAFETY: the call has no preconditions.
+    OWNER.store(unsafe { libc::getpid() }, Release);
     thread::Builder::new().name("bombyx-signals".to_owned()).spawn(|| serve()).is_ok()
 }
 
@@ -114,7 +116,7 @@ fn serve() -> ! {
 /// The calling thread is in a child process, where nobody waits for what the handler would tell. From now on, whoever the
 /// handler is called for must end as if there were no handler.
 fn leave_parent() {
-    if !HAS_THREAD.swap(false, Relaxed) {
+    if OWNER.swap(0, Relaxed) == 0 {
         return;
     }
     for signal in SIGNALS.into_iter().chain([ON_DEMAND.load(Relaxed)]) {
@@ -157,7 +159,8 @@ fn set_handler(signal: libc::c_int, handler: libc::sighandler_t, flags: libc::c_
 }
 
 extern "C" fn tell_thread(signal: libc::c_int) {
-    let has_thread = HAS_THREAD.load(Acquire);
+    // SAFETY: `getpid` may be called in signal handlers (signal-safety(7)).
+    let has_thread = OWNER.load(Acquire) == unsafe { libc::getpid() };
     if !has_thread && signal == ON_DEMAND.load(Relaxed) {
         // This is a child, and the signal was meant for its parent.
         return;
@@ -165,8 +168,8 @@ extern "C" fn tell_thread(signal: libc::c_int) {
     if !has_thread {
         // This is a child, in the moment before it forgets the handler. The system has forgotten the handler for this
         // signal, so the signal acts now.
-        // SAFETY: `raise` may be called in signal handlers (signal-safety(7)).
-        unsafe { libc::raise(signal) };
+        // SAFETY: `kill` may be called in signal handlers (signal-safety(7)).
+        unsafe { libc::kill(libc::getpid(), signal) };
         return;
     }
     CAME.fetch_or(1 << signal, Release);
