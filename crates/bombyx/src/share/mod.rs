@@ -39,7 +39,8 @@ use bombyx_core::{Builder, dropin::BuilderExt as _, lab::BuilderExt as _};
 #[cfg(target_os = "linux")]
 pub fn background(builder: Builder) -> Builder {
     builder.lend(false).on_start(|_| {
-        let priority = libc::sched_param { sched_priority: 0 };
+        // SAFETY: the structure is plain data. With some C libraries it has more fields than the priority, which is 0.
+        let priority: libc::sched_param = unsafe { std::mem::zeroed() };
         // If the system refuses, the thread runs like any other.
         // SAFETY: the call concerns the calling thread alone, and reads a structure of the right type.
         unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const priority) };
