@@ -13,7 +13,7 @@
 //!
 //! Words that change while the entry stands, such as counters, are read as they were at some moment, each for itself.
 //!
-//! The readers are in other processes (`bombyx_lab::live`). [`look`] is what they do.
+//! The readers are in other processes (`bombyx_lab::live`). The function `look`, which tests use, does the same.
 
 use crate::system::fault::{Fault, planted};
 use crate::system::primitive::{AtomicU64, fence};
