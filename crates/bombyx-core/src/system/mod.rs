@@ -6,7 +6,8 @@
 //! |---|---|
 //! | `primitive.rs` | atomics, locks and parking: those of the standard library, or loom's |
 //! | `barrier.rs`, `together.rs` | the asymmetric barrier; barriers that several threads share |
-//! | `affinity.rs`, `clock.rs`, `rng.rs` | CPUs, clocks, random numbers |
+//! | `affinity.rs`, `topology.rs` | CPUs, and which of them are close to each other |
+//! | `clock.rs`, `rng.rs` | clocks, random numbers |
 //! | `process.rs`, `interrupt.rs`, `output.rs` | children of fork(2); signals that end the process; files that appear whole |
 //! | `guard.rs` | where nothing may unwind |
 //! | `fault.rs`, `shake.rs` | planted bugs for the models; delays for the stress test |
@@ -29,6 +30,7 @@ pub(crate) mod process;
 pub(crate) mod rng;
 pub(crate) mod shake;
 pub(crate) mod together;
+pub(crate) mod topology;
 
 /// Whether the target has threads. WebAssembly has them only together with atomic instructions.
 pub(crate) const THREADS: bool = cfg!(any(not(target_family = "wasm"), target_feature = "atomics"));
