@@ -27,6 +27,7 @@ use crate::protocol::job::{Entry, Job};
 use crate::system::guard::guarded;
 use crate::system::process;
 use std::cell::UnsafeCell;
+use std::hint::black_box;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr::NonNull;
@@ -140,7 +141,7 @@ where
     let Some(processor) = current::processor() else {
         // The pair and the box give `outside` memory of its own to read and write. Otherwise every fork would have to
         // write its closures to memory before this branch, and copy its results.
-        return *outside(site, (a, b));
+        return unboxed(outside(site, (a, b)));
     };
     let pushed = processor.deque.next();
     let fork = Fork::new(b, pushed);
@@ -154,12 +155,19 @@ where
         ra.write(a(Context { migrated: split_further }));
     };
     if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(first)) {
-        fork.abandon(payload);
+        return unboxed(fork.abandon(payload));
     }
     // SAFETY: the first half returned without a panic, and its last step wrote the result.
     let ra = unsafe { ra.assume_init() };
     let rb = if fork.pop() { fork.call(false) } else { fork.finish() };
     (ra, rb)
+}
+
+/// Takes a pair out of its box. Not inlined, so that [`join_at`] needs no register for one result while it frees the box.
+#[cold]
+#[inline(never)]
+fn unboxed<T>(pair: Box<T>) -> T {
+    *pair
 }
 
 /// The slow path of a fork at `site`. `code` is the address of the function that runs the second half. Returns whether
@@ -262,9 +270,16 @@ where
 
     /// After the first half has panicked: runs the second half or waits for it, drops its result or panic, and resumes
     /// the panic of the first half.
+    ///
+    /// This never returns, but the compiler must not know. If a path through a function never returns, the compiler makes
+    /// the function's frame at its beginning (LLVM's shrink-wrapping gives up). Then a recursive function pays for the
+    /// frame even where it does not fork.
     #[cold]
     #[inline(never)]
-    fn abandon(&self, payload: Payload) -> ! {
+    fn abandon<RA>(&self, payload: Payload) -> Box<(RA, R)> {
+        if let Some(never) = black_box(None) {
+            return never;
+        }
         if current::processor().is_none() {
             // The first half called fork(2). This child process holds no processor; the second half is the parent's.
             panic::resume_unwind(payload);

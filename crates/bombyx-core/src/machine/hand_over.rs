@@ -254,7 +254,7 @@ impl PoolCore {
     /// next tick. With fixed threads the kernel does this even if the carrier fell asleep elsewhere.
     fn room_beside_caller(&self, carrier: &Carrier) -> Option<usize> {
         let caller = current::processor()?;
-        if self.crowded() || !(self.has_fixed_threads() || carrier.sleeps_here()) {
+        if !(self.has_fixed_threads() || carrier.sleeps_here()) {
             return None;
         }
         caller.note_cpu();

@@ -174,9 +174,9 @@ impl Processor {
         self.seen_on.store(affinity::here().unwrap_or(usize::MAX), Relaxed);
     }
 
-    /// Whether the processor is busy, and its holder was last seen on this CPU.
-    pub(crate) fn is_busy_on(&self, cpu: usize) -> bool {
-        self.is_busy() && self.seen_on() == Some(cpu)
+    /// The CPU that the holder was last seen on, if the processor is busy.
+    pub(crate) fn busy_on(&self) -> Option<usize> {
+        self.seen_on().filter(|_| self.is_busy())
     }
 
     /// Whether this processor's holder and the other's were last seen on the same CPU. Either may have moved since.
@@ -201,7 +201,7 @@ impl Processor {
     /// a CPU where none was seen. The kernel would leave the two together until its next tick, for up to four
     /// milliseconds, while another core is idle.
     pub(crate) fn make_room(&self) {
-        if self.pool().crowded() || self.pool().config.pin {
+        if self.pool().config.pin {
             return;
         }
         self.note_cpu();

@@ -9,6 +9,11 @@
 //! Regions no longer count as short in two cases: a wake-up was worth it (a fork's or the sentry's), or a region in which a
 //! fork woke nobody took more than [`LONG`] times as long as a wake-up.
 //!
+//! A processor that has found nothing for a while rests. If it rests too soon, somebody must wake it for the next region. If
+//! it searches in vain, it uses a core for nothing. So after [`IN_VAIN`] searches in vain, searches take only about as long
+//! as falling asleep and waking up. If work then comes so soon after a rest that a long search would have found it, searches
+//! are long again. (Ski rental: nobody knows how long to rent before buying; the last times tell.)
+//!
 //! All of this is a guess. A wrong guess costs only time, because the sentry wakes somebody in the end.
 
 use std::cell::Cell;
@@ -26,22 +31,70 @@ const LONG: u32 = 4;
 const COST: (Duration, Duration, Duration) =
     (Duration::from_micros(5), Duration::from_micros(1), Duration::from_micros(20));
 
+/// After how many searches in vain, without a long one between them that was worth it, processors search for a shorter
+/// time before they rest.
+const IN_VAIN: usize = 4;
+/// How long a processor searches then: about as long as it takes to fall asleep and to be woken.
+pub(crate) const SHORT_SEARCH: Duration = Duration::from_micros(20);
+
 /// What a pool has learned from its last wake-ups. Written on slow paths, without read-modify-writes: it may lose counts.
 pub(crate) struct Rhythm {
     /// How many wake-ups in a row were futile, at most [`FUTILE`].
     futile: AtomicUsize,
     /// What the last wake-up cost the fork that made it, in nanoseconds.
     cost: AtomicU64,
+    /// How many searches were in vain since the last long one that was worth it, at most [`IN_VAIN`].
+    in_vain: AtomicUsize,
+    /// When the last of them ended, in nanoseconds after `born`.
+    rested: AtomicU64,
+    born: Instant,
 }
 
 impl Rhythm {
     pub(crate) fn new() -> Rhythm {
-        Rhythm { futile: AtomicUsize::new(0), cost: AtomicU64::new(COST.0.as_nanos() as u64) }
+        Rhythm {
+            futile: AtomicUsize::new(0),
+            cost: AtomicU64::new(COST.0.as_nanos() as u64),
+            in_vain: AtomicUsize::new(0),
+            rested: AtomicU64::new(0),
+            born: Instant::now(),
+        }
     }
 
     /// Whether the last regions were so short that nobody should be woken for the next one.
     pub(crate) fn is_short(&self) -> bool {
         self.futile.load(Relaxed) >= FUTILE
+    }
+
+    /// Whether the last searches were in vain, so that the next one should be short.
+    pub(crate) fn searches_are_in_vain(&self) -> bool {
+        self.in_vain.load(Relaxed) >= IN_VAIN
+    }
+
+    /// A processor has searched in vain, and rests.
+    pub(crate) fn rests(&self) {
+        let in_vain = self.in_vain.load(Relaxed);
+        if in_vain < IN_VAIN {
+            self.in_vain.store(in_vain + 1, Relaxed);
+        }
+        self.rested.store(self.born.elapsed().as_nanos() as u64, Relaxed);
+    }
+
+    /// There is work again. If it came within `search` of the last rest, a search of that length would have found it.
+    pub(crate) fn work_comes(&self, search: Duration) {
+        if self.searches_are_in_vain() {
+            let rested = Duration::from_nanos(self.rested.load(Relaxed));
+            if self.born.elapsed().saturating_sub(rested) < search {
+                self.long_search_was_worth_it();
+            }
+        }
+    }
+
+    /// A search has found something for which a short one would have been too short.
+    pub(crate) fn long_search_was_worth_it(&self) {
+        if self.in_vain.load(Relaxed) != 0 {
+            self.in_vain.store(0, Relaxed);
+        }
     }
 
     /// Wakes somebody by `wake`, and notes what that costs.
@@ -152,7 +205,24 @@ impl Beat {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::{FUTILE, Rhythm};
+    use super::{FUTILE, IN_VAIN, Rhythm};
+    use std::time::Duration;
+
+    #[test]
+    fn searches_are_short_after_some_in_vain() {
+        const LONG: Duration = Duration::from_secs(3600);
+        let rhythm = Rhythm::new();
+        for _ in 1..IN_VAIN {
+            rhythm.rests();
+        }
+        assert!(!rhythm.searches_are_in_vain());
+        rhythm.rests();
+        assert!(rhythm.searches_are_in_vain());
+        rhythm.work_comes(Duration::ZERO);
+        assert!(rhythm.searches_are_in_vain(), "a search would have ended before");
+        rhythm.work_comes(LONG);
+        assert!(!rhythm.searches_are_in_vain(), "a long search would have found the work");
+    }
 
     #[test]
     fn regions_are_short_after_futile_wake_ups_in_a_row() {

@@ -3,7 +3,7 @@
 use super::PoolCore;
 use crate::machine::processor::Processor;
 use crate::protocol::deque::Deque;
-use crate::system::affinity;
+use crate::system::affinity::{self, CpuSet};
 use crate::system::barrier;
 use crate::system::primitive::lock;
 
@@ -56,8 +56,8 @@ impl PoolCore {
 
     /// A CPU on which no busy processor of the pool was seen.
     pub(in crate::machine) fn free_cpu(&self) -> Option<usize> {
-        let free = |&cpu: &usize| !self.processors.iter().any(|processor| processor.is_busy_on(cpu));
-        affinity::cpus().iter().copied().find(free)
+        let busy = CpuSet::of(self.processors.iter().filter_map(Processor::busy_on));
+        affinity::cpus().iter().copied().find(|&cpu| !busy.contains(cpu))
     }
 
     fn deques(&self) -> impl Iterator<Item = &Deque> + Clone {

@@ -18,6 +18,7 @@ pub(super) mod steal;
 use crate::machine::patience::{BEFORE_YIELDING, Patience, Wait, Waited};
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
+use crate::machine::rhythm::SHORT_SEARCH;
 use crate::machine::strategy::{AnyCpus, Cpus, Strategy};
 use crate::protocol::job::{Entry, Job, Place, belongs_to};
 use crate::protocol::latch::Latch;
@@ -134,6 +135,7 @@ impl<C: Cpus> Strategy for WorkStealing<C> {
         processor.expose_if_needed(!profiled && processor.exposes());
         processor.answer();
         processor.offer_oldest();
+        processor.pool().rhythm.work_comes(SEARCH);
         processor.wake_sleeper();
     }
 
@@ -165,6 +167,7 @@ fn search_until(processor: &Processor) -> Option<Entry> {
         return Some(entry);
     }
     let mut start = None;
+    let mut searched = Duration::ZERO;
     loop {
         if let Some(entry) = take_own(processor).or_else(|| pool.take_queued()) {
             return Some(entry);
@@ -182,11 +185,19 @@ fn search_until(processor: &Processor) -> Option<Entry> {
         });
         if let Some(entry) = found {
             processor.stole(entry, victim);
+            if searched > SHORT_SEARCH {
+                pool.rhythm.long_search_was_worth_it();
+            }
             return Some(entry);
         }
         let now = Instant::now();
-        let searched = now.duration_since(*start.get_or_insert(now));
-        if searched > patience_to_search(pool, SEARCH) || pool.is_stopping() {
+        searched = now.duration_since(*start.get_or_insert(now));
+        let alone = if pool.rhythm.searches_are_in_vain() { SHORT_SEARCH } else { SEARCH };
+        if searched > patience_to_search(pool, alone) || pool.is_stopping() {
+            // A search that is short because others search says nothing.
+            if searched > alone {
+                pool.rhythm.rests();
+            }
             return None;
         }
         processor.answer();
