@@ -20,7 +20,7 @@
 //! | `ready/` | one pool of entries; the list of deques of `dfdeques` |
 //! | `placement.rs` | which processor has which CPU |
 //! | `query.rs`, `resolution.rs` | steals and joins with loads and stores only |
-//! | `ring.rs` | the newest events of a thread |
+//! | `ring.rs`, `notice.rs` | the newest events of a thread; entries that other processes read without a lock |
 
 pub(crate) mod carrier;
 pub(crate) mod commons;

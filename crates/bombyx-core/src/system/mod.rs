@@ -7,6 +7,7 @@
 //! | `primitive.rs` | atomics, locks and parking: those of the standard library, or loom's |
 //! | `barrier.rs`, `together.rs` | the asymmetric barrier; barriers that several threads share |
 //! | `affinity.rs`, `clock.rs`, `rng.rs` | CPUs, clocks, random numbers |
+//! | `board.rs` | memory that other processes can read |
 //! | `process.rs`, `interrupt.rs`, `output.rs` | children of fork(2); signals that end the process; files that appear whole |
 //! | `guard.rs` | where nothing may unwind |
 //! | `fault.rs`, `shake.rs` | planted bugs for the models; delays for the stress test |
