@@ -76,7 +76,7 @@ impl<C: Cpus> Strategy for WorkStealing<C> {
         processor.deque.take_top(|entry| entry.taken(Place::Nowhere))
     }
 
-    /// The processor stays busy as long as it has entries itself.
+    /// Overrides the default: a processor that begins to wait stays busy while it still has entries.
     fn cease(&self, _processor: &Processor) {}
 
     fn wait(
@@ -91,7 +91,7 @@ impl<C: Cpus> Strategy for WorkStealing<C> {
         if let Some(own) = own_work(processor, root) {
             return own;
         }
-        // Only now: a processor that still works off its own entries is busy, and answers thieves between them.
+        // Not earlier: while the processor has entries of its own, it counts as busy and answers thieves between them.
         processor.set_busy(false);
         let mut other_work = pool.has_queued() || processor.offer.stands();
         for victim in pool.processors() {
