@@ -212,7 +212,7 @@ where
 struct Fork<B, R> {
     job: Job,
     closure: UnsafeCell<ManuallyDrop<B>>,
-    /// Written by whoever took the job, before the job ends.
+    /// Written by the taker of the job, before the job ends.
     result: UnsafeCell<MaybeUninit<thread::Result<R>>>,
 }
 
@@ -300,7 +300,7 @@ where
         }
     }
 
-    /// Runs the closure for whoever took the job, writes the result, and ends the job. Returns the carrier that this
+    /// Runs the closure for the taker of the job, writes the result, and ends the job. Returns the carrier that this
     /// enabled.
     ///
     /// # Safety

@@ -3,7 +3,8 @@
 //! A [`Latch`] names a carrier that must be given a processor. There are three cases, and a [`Signal`] knows which one
 //! it is:
 //!
-//! - The frame waits in the pool where the work ends. Whoever ends the work gives its own processor, as after a join.
+//! - The frame waits in the pool where the work ends. The carrier that ends the work gives its own processor, as after
+//!   a join.
 //! - The frame waits in *another* pool. Its carrier belongs there and is readmitted there ([`PoolCore::readmit`]).
 //! - The frame is on a thread that holds no processor. That thread is only woken.
 

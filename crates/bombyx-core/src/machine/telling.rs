@@ -36,7 +36,7 @@ impl Processor {
         }
     }
 
-    /// Tells whoever looks, and the tracer, if there is one, what the processor does from now on.
+    /// Writes on the board what the processor does from now on, and tells the tracer, if there is one.
     #[inline]
     pub(crate) fn trace_state(&self, state: State) {
         let state = match state {

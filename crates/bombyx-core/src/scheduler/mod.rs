@@ -162,7 +162,7 @@ schedulers! {
     /// the letter):
     ///
     /// - An idle processor closes its round. The paper's sends a query to itself (Figure 6, `block`), and must repeat it.
-    /// - A processor that goes to sleep withdraws its query, with `membarrier`. Whoever wakes it uses locked instructions.
+    /// - A processor that goes to sleep withdraws its query, with `membarrier`. Its waker uses locked instructions.
     ///   If it had asked in vain, it is given an entry, by compare-and-swap ([`PrivateDequeStats::gifts`](crate::PrivateDequeStats::gifts)).
     /// - Only right halves are watched. The frame of the left half waits or helps, and takes the join itself (Figure 7).
     /// - A frame that leaves its processor asks the right half first. If no answer comes, it leaves by `membarrier`.

@@ -297,7 +297,7 @@ impl<'a> Waiting<'a> {
     }
 
     fn spin(&self) {
-        // Whoever runs what this carrier waits for may have no other core to run on.
+        // The thread that runs what this carrier waits for may have no other core to run on.
         if self.since.elapsed() > BEFORE_YIELDING {
             yield_now()
         } else {

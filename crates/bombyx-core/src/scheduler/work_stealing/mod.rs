@@ -190,7 +190,7 @@ fn search_until(processor: &Processor) -> Option<Entry> {
             return None;
         }
         processor.answer();
-        // Whoever is about to bring work, for example a thread outside the pool, may have no other core to run on.
+        // A thread that is about to bring work, perhaps from outside the pool, may have no other core to run on.
         if pool.crowded() || searched > BEFORE_YIELDING {
             processor.make_room();
             yield_now();

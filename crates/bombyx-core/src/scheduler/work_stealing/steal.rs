@@ -36,7 +36,8 @@ const STAND_AT_REST: Duration = Duration::from_micros(5);
 /// entries. A processor without a frame can have entries in its deque, too. A carrier left them there because
 /// it blocks, or because the closure that spawned them has ended.
 ///
-/// An offered entry counts as stolen, whoever takes it. It left the deque out of turn, so its join may miss.
+/// An offered entry counts as stolen, even if its own processor takes it. It left the deque out of turn, so its join
+/// may miss.
 pub(in crate::scheduler) fn take_own(processor: &Processor) -> Option<Entry> {
     let offered = || processor.offer.take().inspect(|&entry| processor.stole(entry, Some(processor)));
     let open = || processor.deque.take_youngest(|_| true).or_else(offered);
