@@ -136,7 +136,7 @@ pub use bombyx_core::*;
 #[doc(no_inline)]
 pub use threads::{
     BroadcastContext, FnContext, ScopeFifo, ThreadBuilder, ThreadPool, ThreadPoolBuildError,
-    ThreadPoolBuilder, broadcast, current_num_threads, current_thread_has_pending_tasks,
+    ThreadPoolBuilder, Yield, broadcast, current_num_threads, current_thread_has_pending_tasks,
     current_thread_index, in_place_scope, in_place_scope_fifo, max_num_threads, scope_fifo, spawn_broadcast,
-    spawn_fifo,
+    spawn_fifo, yield_local, yield_now,
 };
