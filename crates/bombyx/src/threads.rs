@@ -9,8 +9,8 @@
 
 pub use crate::Context as FnContext;
 pub use bombyx_threads::{
-    BroadcastContext, Scope, ScopeFifo, ThreadBuilder, ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder, Yield,
-    current_thread_has_pending_tasks, current_thread_index, max_num_threads, yield_local, yield_now,
+    BroadcastContext, Scope, ScopeFifo, ThreadBuilder, ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder,
+    Yield, current_thread_has_pending_tasks, current_thread_index, max_num_threads, yield_local, yield_now,
 };
 
 /// Makes sure that these functions and everything else in this crate use the same global pool, whichever comes first.

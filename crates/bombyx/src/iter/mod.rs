@@ -40,10 +40,10 @@ mod supply;
 mod terminal;
 mod unzip;
 
+pub use ::either::Either;
 pub use blocks::{ExponentialBlocks, UniformBlocks};
 pub use bridge::{IterBridge, ParallelBridge};
 pub use chunks::{Chunks, FoldChunks, FoldChunksWith};
-pub use ::either::Either;
 pub use explain::{Explain, Explanation};
 pub use fold::{FlatMap, Flatten, Fold, FoldWith, MapInit, MapWith, TryFold, TryFoldWith};
 pub use indexed::IndexedParallelIterator;
