@@ -288,7 +288,7 @@ where
 fn pipeline(random: &mut Random) -> String {
     let len = [0, 1, 2, 10, 100, 1000, 5000][random.below(7)] + random.below(5);
     let numbers: Vec<u64> = (0..len as u64).map(|i| mix(i, 5) >> 32).collect();
-    match random.below(10) {
+    match random.below(20) {
         0 => "vec ".to_owned() + &indexed(random, numbers.clone().into_par_iter(), numbers, EndInOrder),
         1 => "slice ".to_owned() + end_in_order(random, numbers.par_iter().copied(), numbers.iter().copied()),
         2 => {
@@ -307,7 +307,7 @@ fn pipeline(random: &mut Random) -> String {
             "range ".to_owned() + end_in_order(random, range.clone().into_par_iter(), range)
         }
         _ => {
-            let more = random.below(5);
+            let more = 1 + random.below(4);
             "any ".to_owned() + &long(random, Erased::new(numbers.clone().into_par_iter()), numbers, more)
         }
     }
@@ -344,8 +344,8 @@ fn random_pipelines() {
         }
     }
     println!("{} different chains", seen.len());
-    // Of ten chains, five are long, and few of these occur twice.
-    assert!(seen.len() > shapes / 4, "only {} different chains of {shapes}", seen.len());
+    // Of four chains, three are long, and few of these occur twice.
+    assert!(seen.len() > shapes / 2, "only {} different chains of {shapes}", seen.len());
 }
 
 const SCHEDULERS: [&str; 10] = [
