@@ -95,14 +95,16 @@ fn bounded(buffer: usize) {
     }
 
     // All at once: one more batch is computed meanwhile.
-    (taken.store(0, SeqCst), computed.store(0, SeqCst));
+    taken.store(0, SeqCst);
+    computed.store(0, SeqCst);
     let stop = source().par_stream(buffer).map(op).try_fold(0, |n, square| {
         assert_eq!(square, n * n);
         (n < CONSUMED).then_some(n + 1)
     });
     assert_eq!(stop, None);
     assert!(taken.load(SeqCst) <= CONSUMED + 1 + buffer);
-    (taken.store(0, SeqCst), computed.store(0, SeqCst));
+    taken.store(0, SeqCst);
+    computed.store(0, SeqCst);
     let mut n = 0;
     source().take(CONSUMED).par_stream(buffer).map(op).for_each(|square| {
         assert_eq!(square, n * n);
