@@ -52,7 +52,7 @@ impl fmt::Debug for Program {
     }
 }
 
-/// The whole command line program over `programs`.
+/// The whole command line program over `programs`. Ends with 1 if a bar is missed, and with 2 if something is wrong.
 pub fn main(programs: &[Program]) -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
@@ -65,7 +65,7 @@ pub fn main(programs: &[Program]) -> ExitCode {
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("{CORE}: {error}");
-            ExitCode::FAILURE
+            ExitCode::from(2)
         }
     }
 }
