@@ -169,11 +169,19 @@ pub(crate) fn detached<F>(pool: &Arc<PoolCore>, site: Site, f: F) -> Entry
 where
     F: FnOnce() + Send + 'static,
 {
+    detached_with(pool, site, Luggage::detached(), f)
+}
+
+/// Like [`detached`], with this luggage.
+pub(super) fn detached_with<F>(pool: &Arc<PoolCore>, site: Site, luggage: Luggage, f: F) -> Entry
+where
+    F: FnOnce() + Send + 'static,
+{
     process::assert_current(pool.generation());
     pool.detached_started();
     pool.thread_created();
     let head = HeapJob::new(Detached::<F>::exec, 0);
-    let job = Detached { head, site, pool: Arc::clone(pool), luggage: Luggage::detached(), closure: f };
+    let job = Detached { head, site, pool: Arc::clone(pool), luggage, closure: f };
     Entry::heap(NonNull::from(Box::leak(Box::new(job))).cast())
 }
 

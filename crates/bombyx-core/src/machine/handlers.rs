@@ -94,8 +94,8 @@ pub(crate) fn drop_payload(payload: Payload) {
     }
 }
 
-/// Drops what `f` returns or panics with. Nobody receives it, because another panic is under way. If the destructor of
-/// the result panics, nobody receives that panic either.
+/// Drops what `f` returns or panics with. Nobody receives it. If the destructor of the result panics, nobody receives that
+/// panic either.
 pub(crate) fn drop_unwanted<R>(f: impl FnOnce() -> R) {
     if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(|| drop(f()))) {
         drop_payload(payload);

@@ -29,6 +29,7 @@
 //! because a chain may look whether it is filled while the closure still runs.
 
 use crate::machine::chain;
+use crate::machine::handlers::drop_unwanted;
 use crate::system::primitive::{Mutex, lock};
 use std::cell::Cell;
 use std::mem;
@@ -113,7 +114,8 @@ impl Home {
     }
 }
 
-/// A view outside of its reducer. Dropping it frees it.
+/// A view outside of its reducer. Dropping it frees it: nothing will be merged with it, because a panic broke that off, or
+/// because it has no place in the serial order. If its destructor panics, nobody receives that panic.
 pub(crate) struct View(NonNull<Head>);
 
 // SAFETY: views are values that can be sent, and nobody else has them.
@@ -147,7 +149,7 @@ impl View {
 impl Drop for View {
     fn drop(&mut self) {
         // SAFETY: only this value has the view.
-        unsafe { (self.head().kind.free)(self.0) };
+        drop_unwanted(|| unsafe { (self.head().kind.free)(self.0) });
     }
 }
 
