@@ -62,7 +62,7 @@ unsafe extern "C" {
 
 /// Whether the program has more rights than its caller: set-user-ID, set-group-ID, capabilities of its file. The C
 /// library ignores such variables then, too (ld.so(8), AT_SECURE).
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(miri)))]
 pub(crate) fn is_privileged() -> bool {
     // SAFETY: the call has no preconditions.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
@@ -86,7 +86,7 @@ pub(crate) fn is_privileged() -> bool {
 
 /// Here nobody gives a program rights by starting it, or nobody can tell.
 #[cfg(not(any(
-    target_os = "linux",
+    all(target_os = "linux", not(miri)),
     target_vendor = "apple",
     target_os = "freebsd",
     target_os = "netbsd",
