@@ -315,7 +315,7 @@ impl<'scope> Scope<'scope> {
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
         process::assert_current(self.pool().generation());
-        guarded(|| {
+        let entry = guarded(|| {
             match here {
                 Some(processor) => {
                     // SAFETY: the scope is alive, and the provenance of `whole` covers all of its `End`.
@@ -335,7 +335,9 @@ impl<'scope> Scope<'scope> {
                 closure: f,
             };
             Entry::heap(NonNull::from(Box::leak(Box::new(job))).cast())
-        })
+        });
+        debug_assert!(here.is_none_or(|here| ptr::eq(here, current::held())), "only the holder pushes");
+        entry
     }
 
     /// The first step of a spawn. Returns the processor of the calling thread, if that processor belongs to the scope's

@@ -6,7 +6,6 @@
 //! (see [`crate::protocol::carrier`]).
 
 use crate::machine::board::Shown;
-use crate::machine::current;
 use crate::machine::meter::Meter;
 use crate::machine::observer::{Account, Aside, State};
 use crate::machine::pool::config::Config;
@@ -30,7 +29,7 @@ use crate::system::primitive::{AtomicBool, AtomicUsize};
 use crate::system::rng::Rng;
 use std::cell::Cell;
 use std::ops::Deref;
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
@@ -549,7 +548,6 @@ impl Processor {
     #[inline]
     pub(crate) fn submit(&self, entry: Entry) {
         guarded(|| {
-            debug_assert!(ptr::eq(self, current::held()), "only the holder pushes");
             let pushed = self.deque.push_over(entry);
             if self.deque.wants_attention(pushed) {
                 self.serve();
