@@ -23,7 +23,6 @@
 //! | `ring.rs`, `notice.rs` | the newest events of a thread; entries that other processes read without a lock |
 //! | `made.rs` | what is made at its first use |
 
-
 pub(crate) mod carrier;
 pub(crate) mod commons;
 pub(crate) mod credits;
