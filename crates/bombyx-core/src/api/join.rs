@@ -17,7 +17,7 @@ use crate::machine::handlers::{Payload, PoolEvent, drop_payload, drop_unwanted};
 use crate::machine::patience::Waited;
 use crate::machine::processor::Processor;
 use crate::machine::strategy::Child;
-use crate::machine::telling::name_code;
+use crate::machine::telling::{name_code, tell};
 use crate::machine::views::Views;
 use crate::machine::wait::{end, wait_for};
 use crate::profile::{self, Joining, Kind, Site};
@@ -391,13 +391,6 @@ impl Drop for Finishing<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         Finishing::end(self.job, self.joining, self.waited);
-    }
-}
-
-/// Tells the handler of events, if there is one, what the calling carrier's processor does.
-fn tell(event: fn(usize) -> PoolEvent) {
-    if let Some(processor) = current::processor() {
-        processor.pool().handlers().tell(event(processor.index));
     }
 }
 

@@ -12,7 +12,7 @@ use crate::machine::observer::Helping;
 use crate::machine::patience::{Patience, Wait, Waited};
 use crate::machine::pool::PoolCore;
 use crate::machine::processor::Processor;
-use crate::machine::telling::Meanwhile;
+use crate::machine::telling::{Meanwhile, if_stolen_tell};
 use crate::machine::tracer::Event;
 use crate::protocol::carrier::{Carrier, Enabled};
 use crate::protocol::job::{Entry, Job, Kind, Place};
@@ -162,7 +162,7 @@ fn run_series(first: Entry, next: impl Fn(&Processor) -> Option<Entry>) -> Enabl
             unreachable!("a carrier has its own stack")
         };
         // SAFETY: the caller, or `next`, has taken the job out, so the job is alive and nobody else runs it.
-        let enabled = unsafe { run_traced(job) };
+        let enabled = if_stolen_tell(entry, || unsafe { run_traced(job) });
         // The carrier may hold another processor now, and somebody else may hold the first one.
         let here = current::held();
         here.turns.set(here.turns.get().saturating_add(1));

@@ -148,6 +148,10 @@ pub(crate) enum Fault {
     OverwriteWithoutFence,
     /// A writer publishes an event before its words are there.
     PublishWithoutOrder,
+    /// Two threads that want something look whether it is there, and only then say that they make it.
+    MakeTwice,
+    /// Whoever has made something shows it before it is finished.
+    MakeWithoutOrder,
     /// An entry of a board is posted before its words are there.
     PostWithoutOrder,
     /// The words of an entry change, and its number may still be there.
